@@ -1,0 +1,56 @@
+"""What a version condition cannot say: code that looks, and says which rule holds.
+
+A check of facts alone is judged again for every set of pins that a remedy proposes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from envdoctor.checks import hardware
+from envdoctor.checks.hit import Hit
+from envdoctor.facts import Facts
+
+if TYPE_CHECKING:
+    from envdoctor.sources.interpreter import Installed
+
+FACT_CHECKS: tuple[Callable[[Facts], tuple[Hit, ...]], ...] = (
+    hardware.torch_wheel_lacks_gpu_kernels,
+    hardware.nvidia_driver_older_than_torch_cuda,
+    hardware.cpu_torch_beside_a_gpu,
+    hardware.bf16_on_a_gpu_without_it,
+)
+
+# The rules that code decides: those of the checks here, and those that sources report while they read.
+CHECK_IDS = frozenset(
+    (
+        "torch-wheel-lacks-gpu-kernels",
+        "nvidia-driver-older-than-torch-cuda",
+        "cpu-torch-beside-a-gpu",
+        "bf16-on-a-gpu-without-it",
+        "declared-requirement-unmet",
+        "declared-requirement-missing",
+        "installed-metadata-broken",
+        "installed-duplicate-distribution",
+        "installed-leftover-distribution",
+        "requirement-malformed",
+        "requirement-unsatisfiable",
+        "sources-disagree",
+        "snapshot-lfs-pointer",
+        "snapshot-safetensors-truncated",
+        "snapshot-safetensors-header-invalid",
+        "snapshot-shard-missing",
+        "snapshot-index-invalid",
+        "snapshot-json-invalid",
+        "snapshot-tensor-not-in-shard",
+    )
+)
+
+
+def installed_hits(installed: Installed) -> tuple[Hit, ...]:
+    """What the metadata of an installed stack shows."""
+    from envdoctor.checks.requirements import declared
+    from envdoctor.sources.interpreter import marker_environment
+
+    return declared(installed, marker_environment(installed))

@@ -1,0 +1,193 @@
+"""What the installed packages declare that they require, against what is installed: the questions that ``pip check`` asks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from envdoctor.checks.hit import Hit
+from envdoctor.sources.interpreter import Installed
+from envdoctor.sources.site_packages import BROKEN, Distribution, normalised
+from envdoctor.versions import Exact, InvalidSpecifier, exact, version_condition
+
+UNMET = "declared-requirement-unmet"
+MISSING = "declared-requirement-missing"
+
+# `name`, `name[extra]`, `name>=1,<2`, `name (>=1,<2)`: all but direct references and old oddities.
+_SIMPLE = re.compile(r"([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(?:\[[^\]]*\])?\s*(?:\(([^()@;]*)\)|([=<>!~][^@;()]*))?\s*")
+_COMPARISON = re.compile(r"""\s*([a-z_]+)\s*(==|!=|<=|>=|<|>)\s*(?:"([^"]*)"|'([^']*)')\s*""")
+_GROUP = re.compile(r"\([^()]*\)")
+_EXTRA = re.compile(r"""\bextra\s*==\s*(?:"[^"]+"|'[^']+')""")
+_OR = re.compile(r"\bor\b")
+_PYTHON_VARIABLES = ("python_version", "python_full_version", "implementation_version")
+
+
+@dataclass(frozen=True, slots=True)
+class _Requirement:
+    name: str
+    specifier: str
+
+
+class _NotSimpleError(Exception):
+    """A marker that is more than comparisons of known variables."""
+
+
+class _NotARequirementError(Exception):
+    """A line that PEP 508 has no reading for; the text says why."""
+
+
+def declared(installed: Installed, environment: Mapping[str, str]) -> tuple[Hit, ...]:
+    """Every declared requirement of an installed package that is missing, has another version, or cannot be judged.
+
+    ``environment`` gives the marker variables (PEP 508) of the patient. Requirements of extras are passed over:
+    nothing records which extras were asked for. Pre-releases count as what they are, as in ``pip check``.
+    """
+    versions = {d.name: None if d.version is None else exact(d.version) for d in installed.distributions}
+    hits: list[Hit] = []
+    for distribution in installed.distributions:
+        # A release may be declared once a marker, and a hit be the same for two of them.
+        seen: set[_Requirement] = set()
+        for line in distribution.requires:
+            try:
+                requirement, applies = _requirement(line, environment)
+            except _NotARequirementError as error:
+                detail = f"{_shown(distribution)} declares {line[:200]!r}, which cannot be read: {error}"
+                hits.append(Hit(BROKEN, True, detail=detail, packages=(distribution.name,)))
+                continue
+            if requirement is not None and applies is not False and requirement not in seen:
+                seen.add(requirement)
+                hits.extend(_judged(distribution, requirement, applies, versions))
+    return tuple(hits)
+
+
+def _judged(distribution: Distribution, wanted: _Requirement, applies: bool | None, versions: Mapping[str, Exact | None]) -> Iterator[Hit]:
+    """The hit of one requirement, if there is one; ``applies`` is None where its marker waits for the Python's version."""
+    name, specifier = wanted.name, wanted.specifier
+    requirement = name + specifier
+    packages = (distribution.name, name)
+    because = ((f"packages.{distribution.name}", f"requires {requirement}"),)
+    pins = ((name, specifier),)
+    waiting = () if applies else ("python",)
+    if name not in versions:
+        detail = f"{_shown(distribution)} declares {requirement}, and {name} is not installed"
+        yield Hit(MISSING, applies, because, waiting, detail, packages, pins)
+        return
+    found = versions[name]
+    if not specifier or (found is not None and _admits(specifier, found)):
+        return
+    if found is None:
+        detail = f"{_shown(distribution)} declares {requirement}, and the installed release of {name} cannot be told"
+        yield Hit(UNMET, None, because, (*waiting, f"packages.{name}"), detail, packages, pins)
+        return
+    detail = f"{_shown(distribution)} declares {requirement}, and {name} {found} is installed"
+    yield Hit(UNMET, applies, (*because, (f"packages.{name}", specifier)), waiting, detail, packages, pins)
+
+
+def _shown(distribution: Distribution) -> str:
+    return distribution.name if distribution.version is None else f"{distribution.name} {distribution.version}"
+
+
+def _admits(specifier: str, found: Exact) -> bool:
+    return version_condition(specifier).admits(found)
+
+
+def _requirement(line: str, environment: Mapping[str, str]) -> tuple[_Requirement | None, bool | None]:
+    """A Requires-Dist line and whether its marker holds: None where that waits for the Python's version.
+
+    The requirement is None where it is an extra's, or the marker is known not to hold.
+
+    Raises:
+        _NotARequirementError: the line is no requirement.
+    """
+    text, semicolon, marker = line.partition(";")
+    if semicolon and _only_for_an_extra(marker):
+        return None, False
+    simple = _SIMPLE.fullmatch(text.strip())
+    if simple is None:
+        return _parsed(line, environment)
+    try:
+        holds = _simple_marker(marker, environment) if semicolon else True
+    except _NotSimpleError:
+        return _parsed(line, environment)
+    if holds is False:
+        return None, False
+    specifier = re.sub(r"\s+", "", simple[2] or simple[3] or "").strip(",")
+    try:
+        version_condition(specifier)
+    except InvalidSpecifier:
+        raise _NotARequirementError(f"{specifier!r} is no version specifier") from None
+    return _Requirement(normalised(simple[1]), specifier), holds
+
+
+def _only_for_an_extra(marker: str) -> bool:
+    """Whether the marker says ``... and extra == "x"`` at its top level, so that it holds for no package without extras."""
+    if "extra" not in marker:
+        return False
+    flat = _flat(marker)
+    return _EXTRA.search(flat) is not None and _OR.search(flat) is None
+
+
+def _flat(marker: str) -> str:
+    """The marker without what stands in parentheses, unless it is all in one pair."""
+    marker = _unwrapped(marker)
+    return _GROUP.sub("", marker) if "(" in marker else marker
+
+
+def _unwrapped(marker: str) -> str:
+    marker = marker.strip()
+    return marker[1:-1] if marker.startswith("(") and marker.endswith(")") and marker.count("(") == 1 else marker
+
+
+def _simple_marker(marker: str, environment: Mapping[str, str]) -> bool | None:
+    """A marker of comparisons joined by ``and`` and ``or``.
+
+    Raises:
+        _NotSimpleError: it is another one, which packaging has to read.
+    """
+    outcome: bool | None = False
+    for alternative in _unwrapped(marker).split(" or "):
+        part: bool | None = True
+        for text in alternative.split(" and "):
+            one = _comparison(text, environment)
+            part = False if part is False or one is False else None if part is None or one is None else True
+        outcome = True if outcome is True or part is True else None if outcome is None or part is None else False
+    return outcome
+
+
+def _comparison(text: str, environment: Mapping[str, str]) -> bool | None:
+    match = _COMPARISON.fullmatch(text)
+    if match is None:
+        raise _NotSimpleError
+    variable, operator, value = match[1], match[2], match[3] if match[3] is not None else match[4]
+    known = environment.get(variable)
+    if variable in _PYTHON_VARIABLES:
+        if known is None:
+            return None
+        try:
+            return version_condition(operator + value).admits(exact(known))
+        except InvalidSpecifier:
+            raise _NotSimpleError from None
+    if known is None or operator not in ("==", "!="):
+        raise _NotSimpleError
+    return (known == value) is (operator == "==")
+
+
+def _parsed(line: str, environment: Mapping[str, str]) -> tuple[_Requirement | None, bool | None]:
+    from packaging.markers import UndefinedComparison, UndefinedEnvironmentName
+    from packaging.requirements import InvalidRequirement, Requirement
+
+    try:
+        requirement = Requirement(line)
+        applies: bool | None = True
+        if requirement.marker is not None:
+            if "python_version" not in environment and any(name in str(requirement.marker) for name in _PYTHON_VARIABLES):
+                applies = None
+            else:
+                applies = requirement.marker.evaluate({**environment, "extra": ""})
+    except (InvalidRequirement, UndefinedComparison, UndefinedEnvironmentName) as error:
+        raise _NotARequirementError(str(error).partition("\n")[0]) from None
+    if applies is False:
+        return None, False
+    # Of a direct reference only the presence can be judged.
+    return _Requirement(normalised(requirement.name), str(requirement.specifier)), applies

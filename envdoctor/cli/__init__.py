@@ -1,0 +1,70 @@
+"""The command line: one module a command; only here is anything printed, and only here does a run end."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from envdoctor.errors import EnvdoctorError
+
+FOUND, USAGE, INTERNAL, INTERRUPTED = 1, 2, 3, 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit status: 0 clean, 1 findings, 2 bad input, 3 an error of our own."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    as_json = _asks_for_json(words)
+    try:
+        from envdoctor.cli.parser import parse
+
+        options = parse(words)
+        status: int = options.run(options)
+        sys.stdout.flush()
+    except EnvdoctorError as error:
+        return _refused(error, as_json)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader went away (`| head`): nothing is left to say, and Python's own complaint at exit is noise.
+        sys.stdout = None  # type: ignore[assignment]
+        return FOUND
+    except Exception as error:  # noqa: BLE001 - the one outer door
+        return _crashed(error, as_json)
+    return status
+
+
+def _asks_for_json(words: Sequence[str]) -> bool:
+    pairs = zip(words, [*words[1:], ""], strict=True)
+    return any(word == "--format=json" or (word == "--format" and value == "json") for word, value in pairs)
+
+
+def _refused(error: EnvdoctorError, as_json: bool) -> int:
+    from envdoctor.report.plain import printable
+
+    if as_json:
+        from envdoctor.report.json import render_error
+
+        sys.stdout.write(render_error(error))
+    for one in getattr(error, "errors", (error,)):
+        print(f"envdoctor: {printable(str(one))}", file=sys.stderr)
+    return USAGE
+
+
+def _crashed(error: Exception, as_json: bool) -> int:
+    """An error of our own: versions and a traceback, ready to paste."""
+    import platform
+    import traceback
+
+    from envdoctor import __version__
+    from envdoctor.report.plain import printable
+
+    about = f"envdoctor {__version__}, Python {platform.python_version()}, {platform.platform()}"
+    if as_json:
+        from envdoctor.report.json import render_error
+
+        found = f"{type(error).__name__}: {error}"
+        sys.stdout.write(render_error(EnvdoctorError(about, found=found, expected="no error", next_step="report it with the text on stderr")))
+    print(f"envdoctor: internal error; please report this text\n{about}", file=sys.stderr)
+    print(printable("".join(traceback.format_exception(error)), keep_newlines=True), file=sys.stderr)
+    return INTERNAL

@@ -1,0 +1,116 @@
+"""``envdoctor check``: collect, match, confirm, propose, report."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from envdoctor import __version__
+from envdoctor.checks import FACT_CHECKS, installed_hits
+from envdoctor.checks.hit import Hit
+from envdoctor.cli.gather import Gathered, gather
+from envdoctor.cli.output import write
+from envdoctor.diagnosis import Diagnosis, Finding, diagnose
+from envdoctor.facts import Facts, Skip
+from envdoctor.probes.registry import PROBES, run_probe
+from envdoctor.probes.verdict import Verdict
+from envdoctor.releases import as_of, newest, release_texts, tracked
+from envdoctor.remedies.cures import cures
+from envdoctor.remedies.search import Problem, Remedy, find_remedy
+from envdoctor.report.model import Coverage, Diagnosed, Report, worst_first
+from envdoctor.rulebook import Rulebook, load_rulebook
+from envdoctor.versions import Exact, version_condition
+
+PLAN_HINT = "depends on your plan: add a plan file, or --set plan.method=lora"
+
+
+def run(options: argparse.Namespace) -> int:
+    gathered = gather(options)
+    book = load_rulebook(Path(directory) for directory in options.rule_directories)
+    report = examine(gathered, book, probe=options.probe, fail_on=options.fail_on, strict=options.strict)
+    write(options, report)
+    return report.exit_code()
+
+
+def examine(gathered: Gathered, book: Rulebook, *, probe: str, fail_on: str, strict: bool) -> Report:
+    """Everything that follows from a situation, as one report."""
+    hits = [hit for check in FACT_CHECKS for hit in check(gathered.derived)]
+    if gathered.installed is not None:
+        hits += installed_hits(gathered.installed)
+    diagnosis = diagnose(gathered.derived, book.rules, release_texts, hits=_known_pages(hits, book), defects=gathered.situation.defects)
+    verdicts = _probe(gathered, diagnosis, probe)
+    findings = [_joined(finding, verdicts) for finding in diagnosis.findings]
+    problem = Problem(gathered.facts, book.rules, FACT_CHECKS, release_texts)
+    return Report(
+        version=__version__,
+        rules=len(book.rules),
+        rules_digest=book.digest,
+        releases_as_of=as_of(),
+        patient=gathered.patient,
+        facts=gathered.derived,
+        findings=worst_first([Diagnosed(finding, cures(finding, gathered.facts, release_texts), verdict) for finding, verdict in findings]),
+        remedy=_remedy(problem, [finding for finding, _ in findings]),
+        unknown=diagnosis.waiting,
+        skipped=(*gathered.situation.skips, *_unprobed(verdicts)),
+        coverage=coverage(gathered.facts),
+        probes=tuple(verdicts.values()),
+        hints=_hints(gathered, diagnosis),
+        fail_on=fail_on,
+        strict=strict,
+    )
+
+
+def _known_pages(hits: Iterable[Hit], book: Rulebook) -> list[Hit]:
+    ids = {rule.id for rule in book.rules}
+    return [hit for hit in hits if hit.rule in ids]
+
+
+def _probe(gathered: Gathered, diagnosis: Diagnosis, choice: str) -> dict[str, Verdict]:
+    """``auto`` runs the probes that a finding names, ``all`` every probe that fits the plan."""
+    if choice == "off":
+        return {}
+    named = {finding.rule.probe for finding in diagnosis.findings if finding.rule.probe is not None}
+    chosen = [name for name in PROBES if choice == "all" or name in named]
+    verdicts = {}
+    for number, name in enumerate(chosen, start=1):
+        if sys.stderr.isatty():
+            print(f"probe {number}/{len(chosen)}: {name} ({PROBES[name].cost})", file=sys.stderr)
+        verdicts[name] = run_probe(name, gathered.interpreter, gathered.derived)
+    return verdicts
+
+
+def _joined(finding: Finding, verdicts: dict[str, Verdict]) -> tuple[Finding, Verdict | None]:
+    """A finding with its probe's verdict. A possible one stays possible: the probe ran with facts that nobody stated."""
+    verdict = verdicts.get(finding.rule.probe or "")
+    if verdict is None or finding.status != "matched" or verdict.verdict == "inconclusive":
+        return finding, verdict
+    return replace(finding, status="confirmed" if verdict.verdict == "confirmed" else "refuted"), verdict
+
+
+def _unprobed(verdicts: dict[str, Verdict]) -> list[Skip]:
+    return [Skip(f"probe {verdict.probe}", verdict.reason) for verdict in verdicts.values() if verdict.verdict == "inconclusive"]
+
+
+def _remedy(problem: Problem, findings: Sequence[Finding]) -> Remedy:
+    if not any(finding.status in ("matched", "confirmed") and finding.severity != "note" for finding in findings):
+        return Remedy({}, (), ())
+    return find_remedy(problem, findings)
+
+
+def coverage(facts: Facts) -> Coverage:
+    """How many packages of the situation the rules can speak of, and which are newer than any release they know."""
+    known = sorted(name.removeprefix("packages.") for name in facts if name.removeprefix("packages.") in tracked())
+    newer = []
+    for package in known:
+        value, last = facts.value(f"packages.{package}"), newest(package)
+        if isinstance(value, Exact) and last is not None and version_condition(f">{last}").admits(value):
+            newer.append(package)
+    return Coverage(len(known), tuple(newer))
+
+
+def _hints(gathered: Gathered, diagnosis: Diagnosis) -> tuple[str, ...]:
+    waits_for_plan = any(name.startswith("plan.") for finding in diagnosis.findings if finding.status == "possible" for name in finding.missing)
+    return (PLAN_HINT,) if waits_for_plan and not gathered.has_plan else ()

@@ -1,0 +1,118 @@
+"""From options to a situation: which sources are asked, and which are not."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from envdoctor.defaults import derive
+from envdoctor.errors import EnvdoctorError
+from envdoctor.facts import Collected, Facts, Skip
+from envdoctor.sources.situation import Situation, merge, model_path, states_packages
+from envdoctor.sources.statements import collect_facts_file, collect_facts_text, collect_settings
+
+if TYPE_CHECKING:
+    from envdoctor.sources.interpreter import Installed
+    from envdoctor.sources.targets import Target
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """One situation as read. ``facts`` has the stated and read ones, ``derived`` also what follows from them."""
+
+    patient: str
+    interpreter: Path | None
+    situation: Situation
+    derived: Facts
+    installed: Installed | None
+    has_model: bool
+    has_plan: bool
+
+    @property
+    def facts(self) -> Facts:
+        return self.situation.facts
+
+
+def gather(options: argparse.Namespace) -> Gathered:
+    """Read all that the options name.
+
+    Stated packages replace the installed stack entirely: then nothing is read from this machine. Packages that
+    a target states do so too, unless the patient is named.
+
+    Raises:
+        EnvdoctorError: anything that cannot be used at all.
+    """
+    stated, place = _stated(options.facts)
+    settings = collect_settings(options.settings)
+    targets = [_target(text) for text in options.targets]
+    model = model_path(stated, place)
+    if model is not None:
+        targets.append(_target(str(model)))
+    parts: list[tuple[str, Collected]] = [(target.kind, target.collected) for target in targets]
+    by_hand = states_packages(stated)
+    by_target = any(states_packages(target.collected) for target in targets)
+    installed, interpreter = None, None
+    if not by_hand and (options.python is not None or not by_target):
+        installed, interpreter, label, read = _installed(options.python, bool(targets) or bool(options.settings))
+        parts += read
+    elif options.python is not None:
+        interpreter = _interpreter(options.python)
+    if by_hand:
+        label = f"packages stated in {options.facts}"
+    elif installed is None and by_target:
+        label = f"packages of {', '.join(t.text for t in targets if t.kind == 'requirements')}"
+    elif installed is None:
+        label = "no environment"
+    parts += [("facts file", stated), ("--set", settings)]
+    situation = merge(parts, closed=installed is not None)
+    others = [target.text for target in targets if target.kind != "requirements"]
+    return Gathered(
+        patient=", ".join([label, *others]),
+        interpreter=interpreter,
+        situation=situation,
+        derived=derive(situation.facts),
+        installed=installed,
+        has_model=any(name.startswith("model.") for name in situation.facts),
+        has_plan=any(name.startswith("plan.") for name in situation.facts),
+    )
+
+
+def _stated(facts: str | None) -> tuple[Collected, Path | None]:
+    if facts is None:
+        return Collected(), None
+    if facts == "-":
+        return collect_facts_text(sys.stdin.buffer.read(), "<stdin>"), None
+    return collect_facts_file(Path(facts)), Path(facts).parent
+
+
+def _target(text: str) -> Target:
+    from envdoctor.sources.targets import read_target
+
+    return read_target(text)
+
+
+def _interpreter(python: str) -> Path | None:
+    from envdoctor.sources.patient import find_patient
+
+    return find_patient(python, os.environ).interpreter
+
+
+def _installed(python: str | None, optional: bool) -> tuple[Installed | None, Path | None, str, list[tuple[str, Collected]]]:
+    """The installed stack and the hardware. Without ``--python`` and beside a target, no environment is no error."""
+    from envdoctor.sources.hardware import collect_hardware
+    from envdoctor.sources.interpreter import facts, scan
+    from envdoctor.sources.patient import find_patient
+
+    try:
+        patient = find_patient(python, os.environ)
+    except EnvdoctorError as error:
+        if python is not None or not optional:
+            raise
+        return None, None, "no environment", [("installed", Collected(skips=(Skip("the installed stack", error.found),)))]
+    installed = scan(patient)
+    label = f"{patient.label} (Python {installed.python or 'unknown'}, {len(installed.distributions)} packages)"
+    return installed, patient.interpreter, label, [("hardware", collect_hardware()), ("installed", facts(installed))]

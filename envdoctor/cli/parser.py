@@ -1,0 +1,121 @@
+"""What users type."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from typing import NoReturn
+
+from envdoctor import __version__
+from envdoctor.errors import EnvdoctorError
+
+
+class _Parser(argparse.ArgumentParser):
+    """Errors as every other bad input: place, found, expected, next step."""
+
+    def error(self, message: str) -> NoReturn:
+        raise EnvdoctorError("the command line", found=message, expected=self.format_usage().strip(), next_step=f"{self.prog} --help")
+
+
+def parse(words: Sequence[str]) -> argparse.Namespace:
+    """The options of one run; ``run`` is the function of its command.
+
+    Raises:
+        EnvdoctorError: a command line that cannot be understood.
+    """
+    parser = _Parser(prog="envdoctor", description="A doctor for the environments in which people fine-tune language models.")
+    parser.add_argument("--version", action="version", version=f"envdoctor {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
+    _check(commands)
+    _probe(commands)
+    _explain(commands)
+    _rules(commands)
+    _facts(commands)
+    options = parser.parse_args(list(words))
+    options.run = _command(options.command)
+    return options
+
+
+def _command(name: str) -> Callable[[argparse.Namespace], int]:
+    from importlib import import_module
+
+    run: Callable[[argparse.Namespace], int] = import_module(f"envdoctor.cli.{name}").run
+    return run
+
+
+def _check(commands: argparse._SubParsersAction[_Parser]) -> None:
+    command = commands.add_parser(
+        "check",
+        help="the main job: which known-bad combination is this, why, and what cures it",
+        description="Collect facts, match rules and checks, confirm with probes where asked, propose pins.",
+    )
+    command.add_argument("targets", metavar="TARGET", nargs="*", help="model directory, hub id, requirements file or training plan")
+    _situation(command)
+    command.add_argument("--probe", choices=("auto", "off", "all"), default="off", help="confirm findings by a tiny training step (default: off)")
+    _verdict(command)
+    _output(command)
+
+
+def _probe(commands: argparse._SubParsersAction[_Parser]) -> None:
+    command = commands.add_parser(
+        "probe",
+        help="run probe steps by name",
+        description="Run probes in the patient's interpreter. Without NAME: all that fit the plan. Exit status 1 when a verdict is confirmed.",
+    )
+    command.add_argument("names", metavar="NAME", nargs="*", help="a probe (see --list)")
+    command.add_argument("--list", action="store_true", help="what each probe shows, needs and costs")
+    command.add_argument("--target", dest="targets", metavar="TARGET", action="append", default=[], help="a model directory or a training plan")
+    _situation(command)
+    _output(command)
+
+
+def _explain(commands: argparse._SubParsersAction[_Parser]) -> None:
+    command = commands.add_parser("explain", help="one rule with its evidence", description="Show a rule: when, why, what cures it, on what evidence.")
+    command.add_argument("rule", metavar="RULE", help="the id of a rule (envdoctor rules lists them)")
+    _extra_rules(command)
+    _output(command)
+
+
+def _rules(commands: argparse._SubParsersAction[_Parser]) -> None:
+    command = commands.add_parser("rules", help="the list of rules; `rules lint PATH` for rule authors", description="List the rules, or lint rule files.")
+    command.add_argument("action", nargs="?", choices=("list", "lint"), default="list", help="list (default) or lint")
+    command.add_argument("paths", metavar="PATH", nargs="*", help="rule files or directories to lint (default: the shipped rules)")
+    _extra_rules(command)
+    _output(command)
+
+
+def _facts(commands: argparse._SubParsersAction[_Parser]) -> None:
+    command = commands.add_parser(
+        "facts",
+        help="the facts as found; as TOML they are a facts file that can be given back",
+        description="Show every fact of the situation with its origin.",
+    )
+    command.add_argument("targets", metavar="TARGET", nargs="*", help="model directory, hub id, requirements file or training plan")
+    command.add_argument("--vocabulary", action="store_true", help="every fact that exists, with kind, unit and meaning")
+    _situation(command)
+    _output(command, formats=("text", "toml", "json"))
+
+
+def _situation(command: argparse.ArgumentParser) -> None:
+    group = command.add_argument_group("the situation")
+    group.add_argument("--python", metavar="PATH", help="the patient: an interpreter, a venv or a conda prefix; its packages are read, not imported")
+    group.add_argument("--facts", metavar="FILE", help="facts stated by hand (TOML; - for stdin); stated packages replace the installed stack")
+    group.add_argument("--set", metavar="NAME=VALUE", dest="settings", action="append", default=[], help="one fact; wins over all sources")
+    group.add_argument("--trust-remote-code", action="store_true", help="allow probes to execute files of the snapshot (nothing does without it)")
+    group.add_argument("--offline", action="store_true", help="no network at all")
+    _extra_rules(command)
+
+
+def _extra_rules(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--rules", metavar="DIR", dest="rule_directories", action="append", default=[], help="more rules, from a directory")
+
+
+def _verdict(command: argparse.ArgumentParser) -> None:
+    group = command.add_argument_group("exit status")
+    group.add_argument("--fail-on", choices=("error", "warning", "note", "never"), default="error", help="exit 1 from this severity on (default: error)")
+    group.add_argument("--strict", action="store_true", help="possible findings count as matched")
+
+
+def _output(command: argparse.ArgumentParser, formats: Sequence[str] = ("text", "json")) -> None:
+    command.add_argument("--format", choices=formats, default="text", help="default: text")
+    command.add_argument("--output", metavar="FILE", help="write there instead of to stdout")

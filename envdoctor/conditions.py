@@ -1,0 +1,319 @@
+"""Conditions over facts, three-valued.
+
+A condition holds, fails, or cannot be told because a fact is missing (Kleene: and = min, or = max,
+not = negate). Learning a fact never overturns a decided outcome.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from packaging.utils import canonicalize_name
+
+from envdoctor.facts import Facts, FactValue, NotUnderstood
+from envdoctor.values import parse_value, shown
+from envdoctor.versions import Absent, Exact, InvalidSpecifier, Ranged, VersionCondition, version_condition
+from envdoctor.vocabulary import suggestion, term
+
+_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
+
+Known: TypeAlias = "Callable[[str], Sequence[str]]"
+"""The releases of a package by its name, oldest first."""
+
+
+class InvalidConditionError(ValueError):
+    """A condition that cannot be read; the message says which part and what was expected."""
+
+
+@dataclass(frozen=True, slots=True)
+class PackageIs:
+    """A package whose version satisfies the condition; with an empty condition: is installed."""
+
+    package: str
+    fact: str
+    version: VersionCondition
+
+    def text(self) -> str:
+        return self.version.text or "installed"
+
+
+@dataclass(frozen=True, slots=True)
+class VersionIs:
+    """A fact that is a version (CUDA, driver, compute capability), compared as one."""
+
+    fact: str
+    version: VersionCondition
+
+    def text(self) -> str:
+        return self.version.text
+
+
+@dataclass(frozen=True, slots=True)
+class NumberIs:
+    """A number between two bounds; ``None`` is no bound."""
+
+    fact: str
+    clauses: tuple[tuple[str, float], ...]
+
+    def text(self) -> str:
+        return ", ".join(f"{operator}{bound:g}" for operator, bound in self.clauses)
+
+
+@dataclass(frozen=True, slots=True)
+class ValueIs:
+    """A value that is one of those listed; for a list fact: that shares one with them."""
+
+    fact: str
+    values: tuple[FactValue, ...]
+
+    def text(self) -> str:
+        return " or ".join(shown(value) for value in self.values)
+
+
+@dataclass(frozen=True, slots=True)
+class TextMatches:
+    """A text that contains the pattern (a plain fragment, ``*`` for anything), case ignored."""
+
+    fact: str
+    patterns: tuple[str, ...]
+
+    def text(self) -> str:
+        return " or ".join(self.patterns)
+
+
+@dataclass(frozen=True, slots=True)
+class All:
+    parts: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    parts: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    part: Condition
+
+
+Leaf: TypeAlias = "PackageIs | VersionIs | NumberIs | ValueIs | TextMatches"
+Condition: TypeAlias = "Leaf | All | AnyOf | Not"
+
+
+def evaluate(condition: Condition, facts: Facts, known: Known) -> bool | None:
+    """Whether the condition holds; None when a missing fact would decide it."""
+    if isinstance(condition, All):
+        outcome: bool | None = True
+        for part in condition.parts:
+            held = evaluate(part, facts, known)
+            if held is False:
+                return False
+            if held is None:
+                outcome = None
+        return outcome
+    if isinstance(condition, AnyOf):
+        outcome = False
+        for part in condition.parts:
+            held = evaluate(part, facts, known)
+            if held is True:
+                return True
+            if held is None:
+                outcome = None
+        return outcome
+    if isinstance(condition, Not):
+        held = evaluate(condition.part, facts, known)
+        return None if held is None else not held
+    return holds(condition, facts, known)
+
+
+def holds(leaf: Leaf, facts: Facts, known: Known) -> bool | None:
+    """Whether one comparison holds; None when its fact is unknown or not understood."""
+    fact = facts.by_name.get(leaf.fact)
+    if fact is None:
+        return False if facts.closed and isinstance(leaf, PackageIs) else None
+    value = fact.value
+    if isinstance(value, NotUnderstood):
+        return None
+    if isinstance(leaf, PackageIs):
+        return _package_holds(leaf, value, known)
+    if isinstance(leaf, VersionIs):
+        return leaf.version.admits(value) if isinstance(value, Exact) else None
+    if isinstance(leaf, NumberIs):
+        return _number_holds(leaf, value)
+    if isinstance(leaf, ValueIs):
+        if isinstance(value, tuple):
+            return any(item in value for item in leaf.values)
+        return value in leaf.values
+    return any(_contains(pattern, str(value)) for pattern in leaf.patterns)
+
+
+def _package_holds(leaf: PackageIs, value: FactValue, known: Known) -> bool | None:
+    if isinstance(value, Exact):
+        return leaf.version.admits(value)
+    if isinstance(value, Absent):
+        return False
+    if isinstance(value, Ranged):
+        return leaf.version.relation(value, known(leaf.package))
+    return None
+
+
+def _number_holds(leaf: NumberIs, value: FactValue) -> bool | None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return all(_COMPARE[operator](value, bound) for operator, bound in leaf.clauses)
+
+
+_COMPARE: dict[str, Callable[[float, float], bool]] = {
+    "==": lambda value, bound: value == bound,
+    "!=": lambda value, bound: value != bound,
+    ">=": lambda value, bound: value >= bound,
+    "<=": lambda value, bound: value <= bound,
+    ">": lambda value, bound: value > bound,
+    "<": lambda value, bound: value < bound,
+}
+
+
+def _contains(pattern: str, text: str) -> bool:
+    position, lowered = 0, text.lower()
+    for piece in pattern.lower().split("*"):
+        position = lowered.find(piece, position)
+        if position < 0:
+            return False
+        position += len(piece)
+    return True
+
+
+def leaves(condition: Condition) -> tuple[Leaf, ...]:
+    """Every comparison of the condition, in reading order."""
+    if isinstance(condition, (All, AnyOf)):
+        return tuple(leaf for part in condition.parts for leaf in leaves(part))
+    if isinstance(condition, Not):
+        return leaves(condition.part)
+    return (condition,)
+
+
+def deciding(condition: Condition, facts: Facts, known: Known) -> tuple[tuple[Leaf, str], ...]:
+    """The comparisons that make the condition hold, each with its text; negations say ``not``.
+
+    Of an alternative only the parts that hold are told.
+    """
+    if isinstance(condition, All):
+        return tuple(found for part in condition.parts for found in deciding(part, facts, known))
+    if isinstance(condition, AnyOf):
+        held = [part for part in condition.parts if evaluate(part, facts, known)]
+        return tuple(found for part in held for found in deciding(part, facts, known))
+    if isinstance(condition, Not):
+        return tuple((leaf, f"not {leaf.text()}") for leaf in leaves(condition.part) if leaf.fact in facts.by_name)
+    return ((condition, condition.text()),) if holds(condition, facts, known) else ()
+
+
+def missing(condition: Condition, facts: Facts, known: Known) -> tuple[str, ...]:
+    """The facts that keep the condition undecided, without repeats; empty when it is decided."""
+    if evaluate(condition, facts, known) is not None:
+        return ()
+    if isinstance(condition, (All, AnyOf)):
+        names = [name for part in condition.parts for name in missing(part, facts, known)]
+        return tuple(dict.fromkeys(names))
+    if isinstance(condition, Not):
+        return missing(condition.part, facts, known)
+    return (condition.fact,)
+
+
+def parse_condition(table: Mapping[str, object]) -> Condition:
+    """Read an ``[affected]`` table: keys are ANDed, lists of values are ORed.
+
+    ``packages`` lists requirements that must all hold (``||`` joins ranges of one package),
+    ``any`` lists tables of which one must hold, ``all`` tables that must all hold, ``not`` is negated.
+
+    Raises:
+        InvalidConditionError: a fact that does not exist, or a value it cannot have.
+    """
+    parts = [part for key, value in table.items() for part in _parse_key(key, value)]
+    if not parts:
+        raise InvalidConditionError("found an empty condition; expected at least one fact")
+    return parts[0] if len(parts) == 1 else All(tuple(parts))
+
+
+def _parse_key(key: str, value: object) -> list[Condition]:
+    if key == "packages":
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            raise InvalidConditionError(f"packages: found {value!r}; expected a list of requirement strings")
+        return [_parse_requirement(item) for item in value]
+    if key in ("any", "all"):
+        if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
+            raise InvalidConditionError(f"{key}: found {value!r}; expected a list of tables")
+        tables = tuple(parse_condition(item) for item in value)
+        return [AnyOf(tables) if key == "any" else All(tables)]
+    if key == "not":
+        if not isinstance(value, Mapping):
+            raise InvalidConditionError(f"not: found {value!r}; expected a table")
+        return [Not(parse_condition(value))]
+    if isinstance(value, Mapping):
+        return [part for inner, below in value.items() for part in _parse_key(f"{key}.{inner}", below)]
+    return [_parse_leaf(key, value)]
+
+
+def _parse_requirement(text: str) -> Condition:
+    name, _, rest = text.strip().partition(" ")
+    wanted = f"packages: found {text!r}; expected a name, a space and a version range such as 'torch >=2.5, <2.6'"
+    if not _NAME.fullmatch(name):
+        raise InvalidConditionError(wanted)
+    try:
+        condition = version_condition("".join(rest.split()))
+    except InvalidSpecifier as error:
+        raise InvalidConditionError(f"{wanted}: {error}") from None
+    package = canonicalize_name(name)
+    return PackageIs(package, f"packages.{package}", condition)
+
+
+def _parse_leaf(name: str, value: object) -> Condition:
+    known = term(name)
+    if known is None:
+        close = suggestion(name)
+        raise InvalidConditionError(f"found the fact {name!r}; expected one of the vocabulary{f', perhaps {close!r}' if close else ''}")
+    listed = value if isinstance(value, list) else [value]
+    if known.kind == "version":
+        try:
+            return VersionIs(name, version_condition(" || ".join(_specifier(str(item)) for item in listed)))
+        except InvalidSpecifier as error:
+            raise InvalidConditionError(f"{name}: found {value!r}; expected a version or a range: {error}") from None
+    if known.kind in ("int", "float") and isinstance(value, str):
+        return NumberIs(name, _clauses(name, value))
+    if known.kind in ("int", "float"):
+        return ValueIs(name, tuple(_number(name, item) for item in listed))
+    if known.kind == "text":
+        return TextMatches(name, tuple(str(item) for item in listed)) if any("*" in str(item) for item in listed) else _exact_text(name, listed)
+    values = tuple(parse_value(name, item) for item in listed)
+    for item, parsed in zip(listed, values, strict=True):
+        if isinstance(parsed, NotUnderstood):
+            raise InvalidConditionError(f"{name}: found {item!r}; expected {', '.join(known.choices) or known.kind}")
+    if known.kind == "list":
+        return ValueIs(name, tuple(str(item) for item in listed))
+    return ValueIs(name, values)
+
+
+def _exact_text(name: str, listed: Sequence[object]) -> Condition:
+    return ValueIs(name, tuple(str(item) for item in listed))
+
+
+def _number(name: str, item: object) -> int | float:
+    if isinstance(item, bool) or not isinstance(item, (int, float)):
+        raise InvalidConditionError(f'{name}: found {item!r}; expected a number or a comparison such as ">1"')
+    return item
+
+
+def _specifier(text: str) -> str:
+    return text if text[:1] in "=<>!~" else f"=={text}"
+
+
+def _clauses(name: str, text: str) -> tuple[tuple[str, float], ...]:
+    found = []
+    for piece in text.split(","):
+        match = re.fullmatch(r"\s*(>=|<=|==|!=|>|<)\s*([0-9.eE+-]+)\s*", piece)
+        if match is None:
+            raise InvalidConditionError(f'{name}: found {text!r}; expected comparisons such as ">1" or ">=2,<8"')
+        found.append((match[1], float(match[2])))
+    return tuple(found)

@@ -1,0 +1,190 @@
+"""Facts that follow from other facts: what libraries do when a plan leaves something out.
+
+Each function states one default with its source; a derived fact never replaces a stated one, and where
+the releases at hand do not determine the default nothing is derived.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from importlib import resources
+
+from envdoctor.facts import Fact, Facts, FactValue, Origin
+from envdoctor.sources.hardware import derive_gpu
+from envdoctor.versions import Exact, exact, version_condition
+
+TRAINING = frozenset(
+    ("lora", "qlora", "dora", "rslora", "full", "freeze", "prompt-tuning", "prefix-tuning", "p-tuning", "pretrain", "dpo", "ppo", "grpo", "kto", "orpo")
+)
+_ADAPTERS = frozenset(("lora", "qlora", "dora", "rslora"))
+
+
+def derive(facts: Facts) -> Facts:
+    """The facts and all that follows from them, in an order in which later defaults may use earlier ones."""
+    for step in _STEPS:
+        for fact in step(facts):
+            if fact.name not in facts:
+                facts = facts.with_facts([fact])
+    return facts
+
+
+def _fact(name: str, value: FactValue, why: str) -> Fact:
+    return Fact(name, value, Origin(why))
+
+
+def _release(facts: Facts, package: str) -> Exact | None:
+    value = facts.value(f"packages.{package}")
+    return value if isinstance(value, Exact) else None
+
+
+def _within(facts: Facts, package: str, spec: str) -> bool:
+    release = _release(facts, package)
+    return release is not None and version_condition(spec).admits(release)
+
+
+def _default_of(facts: Facts, package: str) -> str:
+    return f"default of {package} {_release(facts, package)}"
+
+
+def _gpu(facts: Facts) -> Iterator[Fact]:
+    """A known GPU name tells its capability and memory; a named NVIDIA GPU implies CUDA."""
+    name = facts.text("gpu.name")
+    if name is not None:
+        yield from derive_gpu(name, Origin(f"known GPU {name}"))
+    if facts.value("gpu.compute_capability") is not None:
+        yield _fact("accelerator", "cuda", "a compute capability is an NVIDIA GPU's")
+
+
+def _cuda_build(facts: Facts) -> Iterator[Fact]:
+    """A CUDA or CPU label of the torch build says what computes when no GPU was stated."""
+    torch = _release(facts, "torch")
+    if torch is None:
+        return
+    label = torch.text.partition("+")[2]
+    if label.startswith("cu") and label[2:].isdigit():
+        yield _fact("cuda", exact(f"{label[2:-1]}.{label[-1]}"), f"label of torch {torch}")
+    if label == "cpu":
+        yield _fact("accelerator", "cpu", f"label of torch {torch}")
+
+
+def _model(facts: Facts) -> Iterator[Fact]:
+    """What a repository's name says, where the family cannot be read from a snapshot."""
+    identity = (facts.text("model.id") or "").lower().rpartition("/")[2]
+    for fragment, family in (("chatglm3", "chatglm3"), ("chatglm2", "chatglm2"), ("chatglm-6b", "chatglm"), ("visualglm", "chatglm")):
+        if fragment in identity:
+            yield _fact("model.family", family, "the model's name")
+            yield _fact("model.type", "chatglm", "the model's name")
+            return
+    if identity.startswith("glm-4") and not identity.endswith("-hf") and "0414" not in identity and "-9b" in identity:
+        yield _fact("model.family", "glm-4", "the model's name")
+        yield _fact("model.type", "chatglm", "the model's name")
+
+
+def _remote(facts: Facts) -> Iterator[Fact]:
+    """transformers has no class for model_type chatglm: such a model runs the snapshot's own code."""
+    if facts.text("model.type") == "chatglm":
+        yield _fact("model.remote_code", True, "no release of transformers knows model_type chatglm")
+
+
+def _quantization(facts: Facts) -> Iterator[Fact]:
+    if facts.text("plan.method") == "qlora":
+        yield _fact("plan.quant", "4bit", "QLoRA is LoRA on a 4-bit base")
+    if facts.value("plan.load_in_4bit") is True:
+        yield _fact("plan.quant", "4bit", "load_in_4bit")
+    if facts.value("plan.load_in_8bit") is True:
+        yield _fact("plan.quant", "8bit", "load_in_8bit")
+    stored = facts.text("model.quant_method")
+    if stored in ("gptq", "awq", "fp8", "hqq", "aqlm", "mxfp4", "torchao"):
+        yield _fact("plan.quant", stored, "quantization_config of the snapshot")
+    if facts.value("plan.arguments") is not None and stored is None:
+        yield _fact("plan.quant", "none", "default of from_pretrained")
+
+
+def _loading(facts: Facts) -> Iterator[Fact]:
+    """The dtype of a model loaded without a dtype argument.
+
+    transformers < 5 loads native models as float32; from 5.0.0 on as the checkpoint is stored. ChatGLM
+    remote code makes its layers in config.torch_dtype up to 4.48.3 and is loaded as float32 from 4.50.0
+    on (4.49.0 fails). Executed on tiny models with the releases named.
+    """
+    remote_glm = facts.text("model.type") == "chatglm"
+    if facts.value("plan.arguments") is not None:
+        yield _fact("plan.load_dtype_argument", "none", "no dtype in the plan")
+    elif facts.text("plan.load_dtype_argument") != "none" and not remote_glm:
+        return
+    stored = facts.text("model.config_dtype") or facts.text("model.dtype")
+    why = _default_of(facts, "transformers")
+    if remote_glm and _within(facts, "transformers", "<=4.48.3") and stored is not None:
+        yield _fact("plan.load_dtype", stored, f"{why} for ChatGLM remote code")
+    if remote_glm and _within(facts, "transformers", ">=4.50.0,<5"):
+        yield _fact("plan.load_dtype", "float32", f"{why} for ChatGLM remote code")
+    if not remote_glm and facts.value("model.remote_code") is False and _within(facts, "transformers", "<5"):
+        yield _fact("plan.load_dtype", "float32", why)
+    if not remote_glm and _within(facts, "transformers", ">=5") and stored is not None:
+        yield _fact("plan.load_dtype", stored, why)
+
+
+def _optimizer(facts: Facts) -> Iterator[Fact]:
+    """TrainingArguments' optimizer: adamw_torch, from transformers 4.54.0 with torch 2.8 on the fused one; epsilon 1e-8."""
+    if facts.text("plan.method") not in TRAINING or _release(facts, "transformers") is None:
+        return
+    why = _default_of(facts, "transformers")
+    if _within(facts, "transformers", "<4.54") or (_within(facts, "transformers", ">=4.54") and _within(facts, "torch", "<2.8")):
+        yield _fact("plan.optimizer", "adamw_torch", why)
+    elif _within(facts, "torch", ">=2.8"):
+        yield _fact("plan.optimizer", "adamw_torch_fused", f"{why} with torch {_release(facts, 'torch')}")
+    yield _fact("plan.optimizer_eps", 1e-8, why)
+
+
+@lru_cache(maxsize=1)
+def _sdpa_since() -> dict[str, str]:
+    found = json.loads(resources.files("envdoctor").joinpath("data/sdpa.json").read_bytes())
+    since: dict[str, str] = found["since"]
+    return since
+
+
+def _attention(facts: Facts) -> Iterator[Fact]:
+    """transformers uses torch's sdpa where the model class supports it and torch is 2.1.1 or later, else eager.
+
+    Which release first marked which model type is read from the released wheels (data/sdpa.json).
+    """
+    model_type = facts.text("model.type")
+    transformers, torch = _release(facts, "transformers"), _release(facts, "torch")
+    if model_type is None or transformers is None or torch is None or facts.value("model.remote_code") is True:
+        return
+    first = _sdpa_since().get(model_type)
+    if first is None:
+        return
+    sdpa = _within(facts, "transformers", f">={first}") and _within(facts, "torch", ">=2.1.1")
+    yield _fact("plan.attn", "sdpa" if sdpa else "eager", _default_of(facts, "transformers"))
+
+
+def _batches(facts: Facts) -> Iterator[Fact]:
+    """More than one row in a batch means a padding mask, unless rows are packed."""
+    rows = facts.value("plan.batch_size")
+    packed = facts.value("plan.packing") is True
+    if isinstance(rows, int):
+        evaluated = facts.value("plan.eval_batch_size") if facts.value("plan.evaluate") is not False else 1
+        most = max(rows, evaluated) if isinstance(evaluated, int) else rows
+        yield _fact("plan.padding", most > 1 and not packed, "rows packed" if packed else f"{most} row{'s' if most > 1 else ''} in a batch")
+
+
+def _work(facts: Facts) -> Iterator[Fact]:
+    """What a run does: it tokenizes text, and it generates when it infers or evaluates by generating."""
+    method = facts.text("plan.method")
+    if method is None:
+        return
+    yield _fact("plan.tokenize", True, f"a run of {method} tokenizes text")
+    if method == "inference":
+        yield _fact("plan.generate", True, "inference generates")
+    elif facts.value("plan.predict_with_generate") is not None:
+        yield _fact("plan.generate", facts.value("plan.predict_with_generate") is True, "predict_with_generate")
+    if method in _ADAPTERS:
+        yield _fact("plan.autocast_adapter_dtype", True, "default of get_peft_model")
+
+
+_STEPS: tuple[Callable[[Facts], Iterator[Fact]], ...] = (
+    _gpu, _cuda_build, _model, _remote, _quantization, _loading, _optimizer, _attention, _batches, _work,
+)  # fmt: skip

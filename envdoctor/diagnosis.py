@@ -1,0 +1,167 @@
+"""Findings: which rules hold of a situation, why, and what is missing to tell."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from envdoctor.checks.hit import Hit
+from envdoctor.conditions import Condition, Known, PackageIs, deciding, evaluate, holds, leaves, missing
+from envdoctor.facts import Defect, Facts
+from envdoctor.rules import Rule, Severity
+from envdoctor.values import shown
+
+Status = Literal["matched", "confirmed", "possible", "refuted"]
+
+_STATUS_ORDER = ("confirmed", "matched", "possible", "refuted")
+_SEVERITY_ORDER = ("error", "warning", "note")
+_CONFIDENCE_ORDER = ("reproduced-gpu", "reproduced", "boundary", "cited")
+# A rule that waits for more than this many facts says nothing about the situation at hand.
+_MOST_MISSING = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Because:
+    """One fact that decided, with the condition it satisfies and where it was read."""
+
+    fact: str
+    value: str
+    condition: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    file: str
+    line: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A rule that holds (``matched``) or may hold (``possible``), with its reasons.
+
+    ``pins`` (alternatives, nearest first) and ``plan`` are what a check found to cure it; they stand before the rule's own.
+    """
+
+    rule: Rule
+    status: Status
+    severity: Severity
+    because: tuple[Because, ...] = ()
+    missing: tuple[str, ...] = ()
+    location: Location | None = None
+    detail: str = ""
+    packages: tuple[str, ...] = ()
+    pins: tuple[tuple[str, str], ...] = ()
+    plan: tuple[tuple[str, object], ...] = ()
+
+    def rank(self) -> tuple[int, ...]:
+        """Smaller comes first: decided before possible, harm, then the more specific and better shown."""
+        return (
+            _STATUS_ORDER.index(self.status),
+            _SEVERITY_ORDER.index(self.severity),
+            len(self.missing),
+            -len(self.because),
+            _CONFIDENCE_ORDER.index(self.rule.confidence),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """All findings, worst first, and how many rules wait for each unknown fact."""
+
+    findings: tuple[Finding, ...]
+    waiting: tuple[tuple[str, int], ...]
+
+
+def diagnose(facts: Facts, rules: Iterable[Rule], known: Known, *, hits: Iterable[Hit] = (), defects: Iterable[Defect] = ()) -> Diagnosis:
+    """Match every rule against the facts, and join what checks and sources found."""
+    findings: list[Finding] = []
+    waiting: Counter[str] = Counter()
+    pages: dict[str, Rule] = {}
+    for rule in rules:
+        pages[rule.id] = rule
+        if rule.condition is None or rule.withdrawn is not None:
+            continue
+        outcome = evaluate(rule.condition, facts, known)
+        if outcome is False:
+            continue
+        if outcome is None:
+            lacking = missing(rule.condition, facts, known)
+            waiting.update(lacking)
+            if not speaks(rule.condition, facts, known, lacking):
+                continue
+            findings.append(_finding(rule, rule.condition, facts, known, "possible", lacking))
+        else:
+            findings.append(_finding(rule, rule.condition, facts, known, "matched", ()))
+    findings += [_from_hit(hit, pages[hit.rule], facts) for hit in hits if hit.outcome is not False]
+    findings += [_from_defect(defect, pages[defect.rule]) for defect in defects]
+    findings.sort(key=lambda finding: (*finding.rank(), finding.rule.id))
+    return Diagnosis(tuple(findings), tuple(waiting.most_common()))
+
+
+def speaks(condition: Condition, facts: Facts, known: Known, lacking: Sequence[str]) -> bool:
+    """Whether an undecided rule says something about this situation.
+
+    It does when a version that it accuses is really there and it waits for few facts; a rule about a
+    model says nothing while nothing is known of the model that it is about.
+    """
+    if len(lacking) > _MOST_MISSING:
+        return False
+    every = leaves(condition)
+    held = [leaf for leaf in every if holds(leaf, facts, known)]
+    if any(name.startswith("model.") for name in lacking) and not any(leaf.fact.startswith("model.") for leaf in held):
+        return False
+    accused = [leaf for leaf in every if isinstance(leaf, PackageIs)]
+    return any(isinstance(leaf, PackageIs) for leaf in held) if accused else bool(held)
+
+
+def _finding(rule: Rule, condition: Condition, facts: Facts, known: Known, status: Status, lacking: tuple[str, ...]) -> Finding:
+    reasons = tuple(
+        Because(leaf.fact, shown(facts[leaf.fact].value), text, facts[leaf.fact].origin.source)
+        for leaf, text in dict.fromkeys(deciding(condition, facts, known))
+        if leaf.fact in facts
+    )
+    severe = rule.error_when is not None and evaluate(rule.error_when, facts, known) is True
+    return Finding(
+        rule,
+        status,
+        "error" if severe else rule.severity,
+        because=reasons,
+        missing=lacking,
+        location=_location(facts, [reason.fact for reason in reasons]),
+        packages=rule.packages,
+    )
+
+
+def _location(facts: Facts, names: Sequence[str]) -> Location | None:
+    """The line to annotate: that of the first deciding fact read from a line of a file, packages first."""
+    for name in sorted(names, key=lambda name: not name.startswith("packages.")):
+        origin = facts[name].origin
+        if origin.file is not None and origin.line is not None:
+            return Location(origin.file, origin.line)
+    return None
+
+
+def _from_hit(hit: Hit, rule: Rule, facts: Facts) -> Finding:
+    reasons = tuple(
+        Because(name, shown(facts[name].value), text, facts[name].origin.source) for name, text in hit.because if name in facts
+    )
+    return Finding(
+        rule,
+        "matched" if hit.outcome else "possible",
+        rule.severity,
+        because=reasons,
+        missing=hit.missing,
+        location=_location(facts, [reason.fact for reason in reasons]),
+        detail=hit.detail,
+        packages=hit.packages or rule.packages,
+        pins=hit.pins,
+        plan=hit.plan,
+    )
+
+
+def _from_defect(defect: Defect, rule: Rule) -> Finding:
+    location = None if defect.file is None else Location(defect.file, defect.line)
+    return Finding(rule, "matched", rule.severity, location=location, detail=defect.detail, packages=defect.packages)

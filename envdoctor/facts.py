@@ -1,0 +1,106 @@
+"""Facts about one situation, each with the place it was read from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from envdoctor.versions import PackageValue
+
+FactValue: TypeAlias = "bool | int | float | str | tuple[str, ...] | NotUnderstood | PackageValue"
+
+
+@dataclass(frozen=True, slots=True)
+class NotUnderstood:
+    """A stated value that has no meaning here: kept as free text, decides nothing."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a fact was read.
+
+    ``source`` is what a person would call it: a path, ``installed in .venv``, ``--set``,
+    ``default of transformers 4.48.0``. ``line`` counts from 1.
+    """
+
+    source: str
+    file: str | None = None
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    name: str
+    value: FactValue
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class Defect:
+    """Something wrong inside a recognised target: becomes a finding of the rule it names."""
+
+    rule: str
+    detail: str
+    file: str | None = None
+    line: int | None = None
+    packages: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """Something that was not read, and why."""
+
+    what: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """What one source yields: never a traceback."""
+
+    facts: tuple[Fact, ...] = ()
+    defects: tuple[Defect, ...] = ()
+    skips: tuple[Skip, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Facts(Mapping[str, Fact]):
+    """All that is known, by name; what is not here is unknown.
+
+    ``closed`` says that the packages listed are all there are (an installed scan, a freeze),
+    so that a package that is not listed is absent and not unknown.
+    """
+
+    by_name: Mapping[str, Fact] = field(default_factory=dict)
+    closed: bool = False
+
+    def __getitem__(self, name: str) -> Fact:
+        return self.by_name[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.by_name)
+
+    def __len__(self) -> int:
+        return len(self.by_name)
+
+    def value(self, name: str) -> FactValue | None:
+        """The value of a fact, or None where it is unknown."""
+        fact = self.by_name.get(name)
+        return None if fact is None else fact.value
+
+    def text(self, name: str) -> str | None:
+        """The value of a fact that is text, or None where it is unknown or of another kind."""
+        value = self.value(name)
+        return value if isinstance(value, str) else None
+
+    def with_facts(self, facts: Iterable[Fact]) -> Facts:
+        """These facts and others; a later one replaces an earlier one of the same name."""
+        merged = dict(self.by_name)
+        merged.update((fact.name, fact) for fact in facts)
+        return Facts(merged, self.closed)

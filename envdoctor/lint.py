@@ -1,0 +1,176 @@
+"""What is wrong with a rule file: its form, and whether its cases prove every condition."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from envdoctor.conditions import All, AnyOf, Condition, Known, Not, evaluate
+from envdoctor.errors import EnvdoctorError
+from envdoctor.facts import Fact, Facts, NotUnderstood, Origin
+from envdoctor.rules import Fix, Rule, parse_rule
+from envdoctor.toml import read_toml
+from envdoctor.values import flatten, parse_value
+from envdoctor.versions import exact, version_condition
+from envdoctor.vocabulary import suggestion, term
+
+_EXPECT: Mapping[str, bool | None] = {"match": True, "no-match": False, "unknown": None}
+_LONGEST_TITLE = 110
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A situation and what the rule must say of it."""
+
+    expect: str
+    facts: Facts
+
+
+def lint_file(path: Path, known: Known, *, probes: frozenset[str], checks: frozenset[str]) -> list[EnvdoctorError]:
+    """Everything that is wrong with one rule file; an empty list when nothing is.
+
+    ``probes`` and ``checks`` are the names that a rule may refer to.
+    """
+    try:
+        table = read_toml(path)
+        rule = parse_rule(table, str(path))
+    except EnvdoctorError as error:
+        return list(getattr(error, "errors", (error,)))
+    errors = list(_form(rule, path, probes, checks))
+    if rule.condition is not None:
+        cases, wrong = _cases(table, path)
+        errors += wrong or list(_proof(rule.condition, cases, path, known))
+    return errors + list(_boundaries(table, path)) + list(_pins(rule, path, known))
+
+
+def _wrong(path: Path, key: str, found: str, expected: str, next_step: str = "see CONTRIBUTING.md, how a rule is written") -> EnvdoctorError:
+    return EnvdoctorError(f"{path}: {key}", found=found, expected=expected, next_step=next_step)
+
+
+def _form(rule: Rule, path: Path, probes: frozenset[str], checks: frozenset[str]) -> Iterator[EnvdoctorError]:
+    if rule.id != path.stem:
+        yield _wrong(path, "id", repr(rule.id), f"the file's stem, {path.stem!r}")
+    if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", rule.id):
+        yield _wrong(path, "id", repr(rule.id), "lower-case words joined by dashes")
+    if len(rule.title) > _LONGEST_TITLE or rule.title.rstrip().endswith("."):
+        yield _wrong(path, "title", repr(rule.title), f"one line of at most {_LONGEST_TITLE} characters without a full stop")
+    if rule.probe is not None and rule.probe not in probes:
+        yield _wrong(path, "probe", repr(rule.probe), " | ".join(sorted(probes)))
+    if rule.check is not None and rule.check not in checks:
+        yield _wrong(path, "check", repr(rule.check), " | ".join(sorted(checks)))
+    if not rule.fixes:
+        yield _wrong(path, "fix", "nothing", "at least one [[fix]]")
+    for fix in rule.fixes:
+        for name in fix.plan:
+            if term(name) is None:
+                yield _wrong(path, "fix.plan", repr(name), f"a fact of the vocabulary, perhaps {suggestion(name)!r}")
+    for symptom in rule.symptoms:
+        if len(symptom) < 8:
+            yield _wrong(path, "symptoms", repr(symptom), "a fragment of at least 8 characters, long enough to be told apart")
+
+
+def _cases(table: Mapping[str, object], path: Path) -> tuple[list[Case], list[EnvdoctorError]]:
+    listed = table.get("case", [])
+    if not isinstance(listed, list):
+        return [], [_wrong(path, "case", repr(listed), "tables, each headed [[case]]")]
+    cases, errors = [], []
+    for number, item in enumerate(listed, start=1):
+        key = f"case {number}"
+        expect = item.get("expect") if isinstance(item, Mapping) else None
+        stated = item.get("facts") if isinstance(item, Mapping) else None
+        if expect not in _EXPECT or not isinstance(stated, Mapping):
+            errors.append(_wrong(path, key, repr(item), "expect = match | no-match | unknown, and facts = { ... }"))
+            continue
+        facts = []
+        for name, raw in flatten(stated):
+            if term(name) is None:
+                errors.append(_wrong(path, key, repr(name), f"a fact of the vocabulary, perhaps {suggestion(name)!r}"))
+                continue
+            value = parse_value(name, raw)
+            if isinstance(value, NotUnderstood):
+                errors.append(_wrong(path, key, f"{name} = {raw!r}", "a value that is understood"))
+            facts.append(Fact(name, value, Origin(key)))
+        cases.append(Case(str(expect), Facts().with_facts(facts)))
+    return cases, errors
+
+
+def _proof(condition: Condition, cases: list[Case], path: Path, known: Known) -> Iterator[EnvdoctorError]:
+    wrong = False
+    for number, case in enumerate(cases, start=1):
+        outcome = evaluate(condition, case.facts, known)
+        if outcome is not _EXPECT[case.expect]:
+            wrong = True
+            said = next(word for word, value in _EXPECT.items() if value is outcome)
+            yield _wrong(path, f"case {number}", said, case.expect, "mend the condition or the case")
+    for word in _EXPECT:
+        if not any(case.expect == word for case in cases):
+            wrong = True
+            yield _wrong(path, "case", f"no case that expects {word}", "at least one match, one no-match per condition, one unknown")
+    if wrong:
+        return
+    for dropped, name in _dropped(condition):
+        if dropped is None or all(evaluate(dropped, case.facts, known) is _EXPECT[case.expect] for case in cases):
+            if dropped is None and any(case.expect == "no-match" for case in cases):
+                continue
+            yield _wrong(path, f"affected: {name}", "all cases pass without this condition", "a no-match case that only it decides")
+
+
+def _dropped(condition: Condition) -> Iterator[tuple[Condition | None, str]]:
+    """The condition with each of its comparisons left out in turn."""
+    if isinstance(condition, (All, AnyOf)):
+        make = type(condition)
+        for index, part in enumerate(condition.parts):
+            rest = condition.parts[:index] + condition.parts[index + 1 :]
+            for smaller, name in _dropped(part):
+                kept = rest if smaller is None else (*condition.parts[:index], smaller, *condition.parts[index + 1 :])
+                yield (make(kept) if kept else None), name
+    elif isinstance(condition, Not):
+        for smaller, name in _dropped(condition.part):
+            yield (None if smaller is None else Not(smaller)), f"not {name}"
+    else:
+        yield None, f"{condition.fact} {condition.text()}"
+
+
+def _boundaries(table: Mapping[str, object], path: Path) -> Iterator[EnvdoctorError]:
+    listed = table.get("boundary", [])
+    for item in listed if isinstance(listed, list) else [listed]:
+        sides = {"first", "last"} & set(item) if isinstance(item, Mapping) else set()
+        claims = {"has", "parameter", "default", "requires", "contains"} & set(item) if isinstance(item, Mapping) else set()
+        if not isinstance(item, Mapping) or "package" not in item or len(sides) != 1 or len(claims) != 1:
+            yield _wrong(path, "boundary", repr(item), "package, first or last (a release), and one claim: has, parameter, default, requires, contains")
+
+
+def _pins(rule: Rule, path: Path, known: Known) -> Iterator[EnvdoctorError]:
+    for fix in rule.fixes:
+        for package, spec in fix.pins.items():
+            releases = known(package)
+            if releases and not any(version_condition(spec).relation(exact(text)) for text in releases):
+                yield _wrong(path, "fix.pin", f"{package} {spec}", "a range that a released version lies in")
+    yield from _useless(rule, path, known)
+
+
+def _useless(rule: Rule, path: Path, known: Known) -> Iterator[EnvdoctorError]:
+    """A pin must be able to break the condition: some release in it lies outside the affected range."""
+    if rule.condition is None:
+        return
+    for fix in rule.fixes:
+        if fix.kind == "pin" and not _can_clear(rule.condition, fix, known):
+            shown = ", ".join(f"{name} {spec}" for name, spec in fix.pins.items())
+            yield _wrong(path, "fix.pin", shown, "a range with a release under which the rule no longer matches")
+
+
+def _can_clear(condition: Condition, fix: Fix, known: Known) -> bool:
+    for package, spec in fix.pins.items():
+        releases = known(package)
+        if not releases:
+            return True
+        for text in releases:
+            value = exact(text)
+            if version_condition(spec).admits(value):
+                facts = Facts().with_facts([Fact(f"packages.{package}", value, Origin("fix"))])
+                if evaluate(condition, facts, known) is False:
+                    return True
+    return False
+

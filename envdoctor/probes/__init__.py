@@ -1,0 +1,1 @@
+"""Small experiments that show a fault, run in the patient's interpreter."""

@@ -1,0 +1,123 @@
+"""Every probe by name, and how one is run against a patient."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from packaging.version import InvalidVersion, Version
+
+from envdoctor.errors import EnvdoctorError
+from envdoctor.facts import Facts
+from envdoctor.probes import lora_step
+from envdoctor.probes.verdict import Ruling, Verdict
+from envdoctor.versions import Absent, Exact, Ranged, exact, version_condition
+
+_CHILDREN = Path(__file__).parent / "children"
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """One experiment.
+
+    ``parameters`` gives what the child runs for the facts, or why it cannot be run for them;
+    ``judge`` turns what was measured into a ruling and its reason. ``timeout`` is in seconds.
+    """
+
+    name: str
+    shows: str
+    needs: tuple[str, ...]
+    cost: str
+    script: Path
+    parameters: Callable[[Facts], Mapping[str, object] | str]
+    judge: Callable[[Mapping[str, object], Mapping[str, object]], tuple[Ruling, str]]
+    timeout: float
+    memory_bytes: int
+
+
+PROBES: dict[str, Probe] = {
+    probe.name: probe
+    for probe in (
+        Probe(
+            name=lora_step.NAME,
+            shows="whether LoRA's trainable parameters are float16 and turn NaN at the first optimizer step",
+            needs=("torch", "transformers", "peft"),
+            cost="5 to 15 s on one CPU core, nearly all of it imports",
+            script=_CHILDREN / "lora_step.py",
+            parameters=lora_step.parameters,
+            judge=lora_step.judge,
+            timeout=120.0,
+            memory_bytes=8 << 30,
+        ),
+    )
+}
+
+
+def probe_named(name: str) -> Probe:
+    """The probe of that name.
+
+    Raises:
+        EnvdoctorError: there is none.
+    """
+    if name not in PROBES:
+        raise EnvdoctorError(
+            "probe",
+            found=repr(name),
+            expected=f"one of {', '.join(sorted(PROBES))}",
+            next_step="name one of them, or none to run all that fit",
+        )
+    return PROBES[name]
+
+
+def run_probe(name: str, interpreter: Path | None, facts: Facts, *, environ: Mapping[str, str] | None = None) -> Verdict:
+    """Run one probe in the patient's interpreter; whatever happens there is a verdict.
+
+    ``interpreter`` is None where the situation is only stated and nothing is installed to run.
+
+    Raises:
+        EnvdoctorError: there is no probe of that name.
+    """
+    probe = probe_named(name)
+    params = probe.parameters(facts)
+    if isinstance(params, str):
+        return Verdict(name, "inconclusive", params)
+    if interpreter is None:
+        return Verdict(name, "inconclusive", "no interpreter to run it in: the packages are stated, not installed")
+
+    from envdoctor.probes.runner import run_child  # the machinery of processes is loaded only when one is started
+
+    outcome = run_child(interpreter, probe.script, params, timeout=probe.timeout, memory_bytes=probe.memory_bytes, environ=environ)
+    if outcome.measured is None:
+        return Verdict(name, "inconclusive", outcome.failure or "no result", seconds=outcome.seconds)
+    other = _other_stack(outcome.measured.get("versions"), facts)
+    if other is not None:
+        return Verdict(name, "inconclusive", other, outcome.measured, outcome.seconds)
+    ruling, reason = probe.judge(outcome.measured, params)
+    return Verdict(name, ruling, reason, outcome.measured, outcome.seconds)
+
+
+def _other_stack(versions: object, facts: Facts) -> str | None:
+    """Why the verdict would be about another stack than the one stated, or None where it is the same.
+
+    Local version labels are left aside: a CPU build stands for the CUDA build of its release.
+    """
+    if not isinstance(versions, Mapping):
+        return None
+    for package, text in versions.items():
+        stated = facts.value(f"packages.{package}")
+        if isinstance(stated, (Exact, Ranged, Absent)) and not _same(str(text), stated):
+            return f"the interpreter has {package} {text}, the situation states {stated}"
+    return None
+
+
+def _same(text: str, stated: Exact | Ranged | Absent) -> bool:
+    try:
+        ran = exact(text.partition("+")[0])
+    except InvalidVersion:
+        return False
+    if isinstance(stated, Absent):
+        return False
+    if isinstance(stated, Ranged):
+        return version_condition(stated.text).admits(ran)
+    return Version(stated.text.partition("+")[0]) == Version(ran.text)

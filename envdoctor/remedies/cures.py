@@ -1,0 +1,79 @@
+"""The fixes of one finding, with every pin made exact."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+
+from envdoctor.conditions import Known, evaluate
+from envdoctor.defaults import derive
+from envdoctor.diagnosis import Finding
+from envdoctor.facts import Fact, Facts, Origin
+from envdoctor.remedies.candidates import nearest_first, pinned
+from envdoctor.rules import Fix
+from envdoctor.versions import Exact, exact, version_condition
+
+_MOST_TRIED = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Cure:
+    """One fix of a finding; ``kind`` is pin, plan, code, snapshot or hardware.
+
+    ``verified`` says how a set of pins was shown to install: no resolver is asked here, so ``none``.
+    """
+
+    kind: str
+    note: str
+    pins: Mapping[str, str]
+    plan: Mapping[str, object]
+    verified: str = "none"
+
+
+def cures(finding: Finding, stated: Facts, known: Known) -> tuple[Cure, ...]:
+    """The fixes of a finding's rule, best first; a pin that the situation satisfies already is none."""
+    return tuple(_cures(finding, stated, known))
+
+
+def _cures(finding: Finding, stated: Facts, known: Known) -> Iterator[Cure]:
+    for package, spec in finding.pins:
+        yield from _from_ranges(Fix("pin", "", pins={package: spec}), finding, stated, known, note="")
+    if finding.plan:
+        yield Cure("plan", "", {}, dict(finding.plan))
+    for fix in finding.rule.fixes:
+        if fix.kind == "pin":
+            if finding.pins:
+                continue
+            yield from _from_ranges(fix, finding, stated, known, note=fix.note)
+        elif fix.kind == "plan":
+            yield Cure("plan", fix.note, {}, fix.plan)
+        else:
+            yield Cure(fix.kind, ": ".join(filter(None, (fix.text, fix.note))), {}, {})
+
+
+def _from_ranges(fix: Fix, finding: Finding, stated: Facts, known: Known, *, note: str) -> Iterator[Cure]:
+    ranges = ", ".join(f"{name} {spec}" for name, spec in fix.pins.items())
+    chosen: dict[str, str] = {}
+    for package, spec in fix.pins.items():
+        value = stated.value(f"packages.{package}")
+        wanted = version_condition(spec)
+        if isinstance(value, Exact) and wanted.admits(value):
+            continue
+        release = next((one for one in islice(nearest_first(package, wanted, stated), _MOST_TRIED) if _clears(one, package, finding, stated, known)), None)
+        if release is None:
+            if not nearest_first(package, wanted, stated):
+                yield Cure("code", f"install {ranges}{f': {note}' if note else ''}", {}, {})
+            return
+        chosen[package] = pinned(package, release, stated)
+    if chosen:
+        yield Cure("pin", note or f"any of {ranges}", chosen, {})
+
+
+def _clears(release: Exact, package: str, finding: Finding, stated: Facts, known: Known) -> bool:
+    """Whether the rule no longer matches with this release; the other pins of the fix may still be needed."""
+    if finding.rule.condition is None or len(finding.rule.fixes) == 0:
+        return True
+    moved = exact(pinned(package, release, stated).removeprefix("=="))
+    facts = derive(stated.with_facts([Fact(f"packages.{package}", moved, Origin("cure"))]))
+    return evaluate(finding.rule.condition, facts, known) is not True

@@ -1,0 +1,1 @@
+"""The report of a run, and its renderers: ``Report -> str``, one module per format."""

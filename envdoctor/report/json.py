@@ -1,0 +1,112 @@
+"""The report as JSON: a frozen, versioned view that scripts may rely on."""
+
+from __future__ import annotations
+
+import json
+
+from envdoctor.errors import EnvdoctorError
+from envdoctor.facts import Fact
+from envdoctor.probes.verdict import Verdict
+from envdoctor.remedies.cures import Cure
+from envdoctor.report.model import Diagnosed, Report
+from envdoctor.values import shown
+
+SCHEMA_VERSION = 1
+
+
+def render(report: Report) -> str:
+    """One object, in the order of the interface; control characters are escaped by JSON itself."""
+    return json.dumps(as_object(report), indent=2, default=str) + "\n"
+
+
+def render_error(error: EnvdoctorError) -> str:
+    """What exit status 2 and 3 print under ``--format json``."""
+    body = {"place": error.place, "found": error.found, "expected": error.expected, "next": error.next_step}
+    return json.dumps({"schema_version": SCHEMA_VERSION, "error": body}, indent=2) + "\n"
+
+
+def as_object(report: Report) -> dict[str, object]:
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "tool": {
+            "name": "envdoctor",
+            "version": report.version,
+            "rules": report.rules,
+            "rules_digest": report.rules_digest,
+            "releases_as_of": report.releases_as_of,
+        },
+        "patient": report.patient,
+        "facts": {name: fact_object(report.facts[name]) for name in sorted(report.facts)},
+        "findings": [_finding(diagnosed) for diagnosed in report.findings],
+        "remedy": {
+            "pins": dict(report.remedy.pins),
+            "clears": list(report.remedy.clears),
+            "unfixable": list(report.remedy.unfixable),
+            "verified": report.remedy.verified,
+        },
+        "unknown": [{"fact": name, "rules_waiting": count} for name, count in report.unknown],
+        "skipped": [{"what": skip.what, "why": skip.why} for skip in report.skipped],
+        "coverage": {
+            "packages_known": report.coverage.packages_known,
+            "packages_newer_than_rules": list(report.coverage.packages_newer_than_rules),
+        },
+        "probes": [verdict_object(verdict) for verdict in report.probes],
+        "summary": {
+            "error": report.count("error"),
+            "warning": report.count("warning"),
+            "note": report.count("note"),
+            "possible": report.possible(),
+            "exit_code": report.exit_code(),
+        },
+    }
+
+
+def fact_object(fact: Fact) -> dict[str, object]:
+    value = fact.value if isinstance(fact.value, (bool, int, float, str)) else list(fact.value) if isinstance(fact.value, tuple) else shown(fact.value)
+    found: dict[str, object] = {"value": value, "source": fact.origin.source}
+    if fact.origin.line is not None:
+        found["line"] = fact.origin.line
+    return found
+
+
+def verdict_object(verdict: Verdict) -> dict[str, object]:
+    return {
+        "name": verdict.probe,
+        "verdict": verdict.verdict,
+        "reason": verdict.reason,
+        "measured": dict(verdict.measured),
+        "seconds": round(verdict.seconds, 1),
+    }
+
+
+def _finding(diagnosed: Diagnosed) -> dict[str, object]:
+    finding, rule = diagnosed.finding, diagnosed.finding.rule
+    found: dict[str, object] = {
+        "rule": rule.id,
+        "title": rule.title,
+        "severity": finding.severity,
+        "effect": rule.effect,
+        "status": finding.status,
+        "confidence": rule.confidence,
+        "packages": list(finding.packages[:4]),
+        "because": [
+            {"fact": reason.fact, "value": reason.value, "condition": reason.condition, "source": reason.source} for reason in finding.because
+        ],
+        "missing": list(finding.missing),
+        "detail": finding.detail or rule.details.strip(),
+        "location": None if finding.location is None else {"file": finding.location.file, "line": finding.location.line},
+        "fixes": [_cure(cure) for cure in diagnosed.cures],
+        "evidence": [{"url": source.url, "kind": source.kind, "says": source.says} for source in rule.evidence],
+    }
+    if diagnosed.verdict is not None:
+        found["probe"] = verdict_object(diagnosed.verdict)
+    return found
+
+
+def _cure(cure: Cure) -> dict[str, object]:
+    found: dict[str, object] = {"kind": cure.kind, "note": cure.note}
+    if cure.pins:
+        found |= {"pins": dict(cure.pins), "verified": cure.verified}
+    if cure.plan:
+        found["set"] = dict(cure.plan)
+    return found

@@ -1,0 +1,191 @@
+"""The report for people: calm at 80 columns, the worst thing first, the cure as a line to paste."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Mapping, Sequence
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
+
+from envdoctor.diagnosis import Finding
+from envdoctor.remedies.cures import Cure
+from envdoctor.report.model import Diagnosed, Report
+from envdoctor.report.plain import printable
+from envdoctor.values import shown
+
+_STYLE = {"error": "bold red", "warning": "yellow", "note": "cyan", "possible": "magenta", "refuted": "dim"}
+_EFFECT = {
+    "silent": "no error is raised: the result is wrong",
+    "crash": "the run stops with an error",
+    "oom": "the run needs far more memory",
+    "slow": "the run is slower than it need be",
+    "blocked": "the run cannot start",
+}
+_CONFIDENCE = {
+    "cited": "cited: from the sources below",
+    "boundary": "boundary: the range was checked on the released wheels",
+    "reproduced": "reproduced: seen to fail and to pass in real environments",
+    "reproduced-gpu": "reproduced-gpu: seen to fail and to pass on a GPU",
+}
+_MOST_POSSIBLE = 6
+
+
+def render(report: Report, *, width: int = 80, colour: bool = False) -> str:
+    """The report as text; no line is wider than ``width`` unless it is one to paste."""
+    console = _console(width, colour)
+    with console.capture() as capture:
+        _print(console, report)
+    return "\n".join(line.rstrip() for line in capture.get().split("\n"))
+
+
+def _console(width: int, colour: bool) -> Console:
+    return Console(
+        file=io.StringIO(), width=width, force_terminal=colour, no_color=not colour, color_system="standard" if colour else None,
+        highlight=False, markup=False, emoji=False, legacy_windows=False,
+    )  # fmt: skip
+
+
+def _print(console: Console, report: Report) -> None:
+    _line(console, f"envdoctor {report.version}: {report.patient}")
+    decided = [d for d in report.findings if d.finding.status in ("matched", "confirmed")]
+    possible = [d for d in report.findings if d.finding.status == "possible"]
+    refuted = [d for d in report.findings if d.finding.status == "refuted"]
+    for diagnosed in decided:
+        _decided(console, diagnosed, report)
+    _possible(console, possible)
+    _refuted(console, refuted)
+    _remedy(console, report, decided)
+    _unread(console, report)
+    _summary(console, report)
+
+
+def _line(console: Console, text: str, indent: int = 0, style: str = "") -> None:
+    console.print(Padding(Text(printable(text), style=style), (0, 0, 0, indent)))
+
+
+def _paste(console: Console, label: str, command: str) -> None:
+    """A line to paste is never wrapped: a broken one would run as something else."""
+    console.print(Text.assemble((f"  {label:<9}", "bold"), printable(command)), soft_wrap=True)
+
+
+def _item(console: Console, label: str, text: str) -> None:
+    body = Text(printable(text, keep_newlines=True))
+    lines = body.wrap(console, console.width - 11)
+    for number, line in enumerate(lines):
+        head = f"  {label:<9}" if number == 0 else " " * 11
+        console.print(Text.assemble((head, "bold"), line), soft_wrap=True)
+
+
+def _decided(console: Console, diagnosed: Diagnosed, report: Report) -> None:
+    finding, rule = diagnosed.finding, diagnosed.finding.rule
+    console.print()
+    status = " (confirmed by a probe)" if finding.status == "confirmed" else ""
+    console.print(Text.assemble((finding.severity, _STYLE[finding.severity]), "  ", (rule.id, "bold"), status))
+    _line(console, rule.title, 2)
+    if finding.detail:
+        _item(console, "found", finding.detail)
+    for number, reason in enumerate(finding.because):
+        fact = reason.fact.removeprefix("packages.")
+        where = _where(finding, report, reason.fact) or reason.source
+        _item(console, "because" if number == 0 else "", f"{fact} {reason.value}  (bad: {reason.condition}; {where})")
+    _item(console, "effect", _EFFECT[rule.effect])
+    _item(console, "why", _first_paragraph(rule.details))
+    if diagnosed.verdict is not None:
+        _item(console, "probe", f"{diagnosed.verdict.probe}: {diagnosed.verdict.verdict}: {diagnosed.verdict.reason}")
+    for number, cure in enumerate(diagnosed.cures):
+        _cure(console, cure, "cure" if number == 0 else "or")
+    _item(console, "known", _CONFIDENCE[rule.confidence])
+    for number, source in enumerate(rule.evidence[:2]):
+        _paste(console, "source" if number == 0 else "", source.url)
+
+
+def _where(finding: Finding, report: Report, name: str) -> str | None:
+    origin = report.facts[name].origin if name in report.facts else None
+    return None if origin is None or origin.line is None else f"{origin.file}:{origin.line}"
+
+
+def _first_paragraph(details: str) -> str:
+    return " ".join(details.strip().split("\n\n")[0].split())
+
+
+def _cure(console: Console, cure: Cure, label: str) -> None:
+    if cure.pins:
+        _paste(console, label, install_command(cure.pins))
+        if cure.note:
+            _item(console, "", cure.note)
+    elif cure.plan:
+        setting = ", ".join(f"{name} = {shown(value) if isinstance(value, (bool, str)) else value}" for name, value in cure.plan.items())
+        _item(console, label, f"{setting}: {cure.note}" if cure.note else setting)
+    else:
+        _item(console, label, cure.note)
+
+
+def install_command(pins: Mapping[str, str]) -> str:
+    """One pip line for the pins; a CUDA build of torch is not on the default index, so its index is named."""
+    requirements = " ".join(f'"{name}{pin}"' for name, pin in pins.items())
+    label = pins.get("torch", "").partition("+")[2]
+    index = f" --extra-index-url https://download.pytorch.org/whl/{label}" if label else ""
+    return f"pip install {requirements}{index}"
+
+
+def _possible(console: Console, possible: Sequence[Diagnosed]) -> None:
+    if not possible:
+        return
+    console.print()
+    console.print(Text.assemble((f"possible ({len(possible)})", _STYLE["possible"]), ": a fact is missing to tell"))
+    for diagnosed in possible[:_MOST_POSSIBLE]:
+        finding = diagnosed.finding
+        _line(console, f"{finding.rule.id}: {finding.rule.title}", 2)
+        _line(console, f"needs {', '.join(finding.missing)}", 4, "dim")
+    if len(possible) > _MOST_POSSIBLE:
+        _line(console, f"and {len(possible) - _MOST_POSSIBLE} more (--format json lists all)", 2)
+
+
+def _refuted(console: Console, refuted: Sequence[Diagnosed]) -> None:
+    for diagnosed in refuted:
+        console.print()
+        console.print(Text.assemble(("refuted", _STYLE["refuted"]), "  ", (diagnosed.finding.rule.id, "bold")))
+        _line(console, diagnosed.finding.rule.title, 2)
+        if diagnosed.verdict is not None:
+            _item(console, "probe", f"{diagnosed.verdict.probe}: {diagnosed.verdict.reason}")
+
+
+def _remedy(console: Console, report: Report, decided: Sequence[Diagnosed]) -> None:
+    remedy = report.remedy
+    if not decided:
+        return
+    console.print()
+    if remedy.pins:
+        cleared = "it" if len(remedy.clears) == 1 else f"{len(remedy.clears)} findings"
+        _paste(console, "pins", install_command(remedy.pins))
+        proof = "no resolver was asked" if remedy.verified == "none" else f"verified by {remedy.verified}"
+        _item(console, "", f"clears {cleared}; releases known on {report.releases_as_of}; {proof}")
+    if remedy.unfixable:
+        _item(console, "no pin", f"cures {', '.join(remedy.unfixable)}: see the other cures above")
+
+
+def _unread(console: Console, report: Report) -> None:
+    entries = list(_skips(report))
+    if entries:
+        console.print()
+        for number, entry in enumerate(entries):
+            _item(console, "not read" if number == 0 else "", entry)
+
+
+def _skips(report: Report) -> Iterator[str]:
+    for skip in report.skipped:
+        yield f"{skip.what}: {skip.why}"
+
+
+def _summary(console: Console, report: Report) -> None:
+    console.print()
+    counts = [f"{report.count(s)} {s}{'s' if report.count(s) != 1 else ''}" for s in ("error", "warning", "note")]
+    known = f"{report.coverage.packages_known} packages known to {report.rules} rules"
+    newer = report.coverage.packages_newer_than_rules
+    _line(console, f"{', '.join(counts)}, {report.possible()} possible; {known}")
+    if newer:
+        _line(console, f"newer than any release the rules have seen: {', '.join(newer)}")
+    for hint in report.hints:
+        _line(console, hint)

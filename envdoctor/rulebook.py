@@ -1,0 +1,152 @@
+"""The rules at hand: found, read, and kept in a compiled form so that a run loads them in milliseconds."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from envdoctor.errors import EnvdoctorError, SeveralErrors
+from envdoctor.rules import Rule, parse_rule
+from envdoctor.toml import read_toml
+
+# What a run does not need: the proof of a rule is read by `rules lint` alone.
+_PROOF = ("case", "boundary", "reproduction")
+_FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Rulebook:
+    """All rules, ordered by id, with a digest of the files that they were read from."""
+
+    rules: tuple[Rule, ...]
+    digest: str
+
+    def find(self, name: str) -> Rule | None:
+        """The rule of that id; an alias keeps working."""
+        return next((rule for rule in self.rules if rule.id == name or name in rule.aliases), None)
+
+
+def shipped_rules() -> Path:
+    """The directory of the rules that come with envdoctor: inside the wheel, or beside the sources."""
+    package = Path(__file__).parent
+    inside = package / "_rules"
+    return inside if inside.is_dir() else package.parent / "rules"
+
+
+def load_rulebook(extra: Iterable[Path] = ()) -> Rulebook:
+    """The shipped rules and those of other directories.
+
+    Raises:
+        EnvdoctorError: a rule file that cannot be read, with every error found in any of them;
+            an id that two files claim.
+    """
+    tables, digests, errors = [], [], []
+    for directory in (shipped_rules(), *extra):
+        found = _compiled(directory)
+        tables += found["rules"]
+        digests.append(found["digest"])
+    rules: dict[str, Rule] = {}
+    for place, table in tables:
+        try:
+            rule = parse_rule(table, place)
+        except EnvdoctorError as error:
+            errors.append(error)
+            continue
+        if rule.id in rules:
+            errors.append(EnvdoctorError(f"{place}: id", found=f"{rule.id!r}, which another rule has", expected="an id of its own", next_step="rename it"))
+        rules[rule.id] = rule
+    if errors:
+        raise SeveralErrors([one for error in errors for one in getattr(error, "errors", (error,))])
+    digest = hashlib.sha256("".join(digests).encode()).hexdigest() if len(digests) > 1 else digests[0]
+    return Rulebook(tuple(rules[name] for name in sorted(rules)), f"sha256:{digest}")
+
+
+def rule_files(directory: Path) -> list[Path]:
+    """Every rule file below the directory, in a stable order.
+
+    Raises:
+        EnvdoctorError: no such directory.
+    """
+    if not directory.is_dir():
+        raise EnvdoctorError(str(directory), found="no directory", expected="a directory of rule files", next_step="check the path")
+    return sorted(directory.rglob("*.toml"), key=lambda path: path.relative_to(directory).as_posix())
+
+
+def compile_rules(directory: Path) -> dict[str, Any]:
+    """The rule files of a directory as one table, without their proofs: what the cache and the wheel keep."""
+    digest = hashlib.sha256()
+    tables = []
+    for path in rule_files(directory):
+        name = path.relative_to(directory).as_posix()
+        digest.update(f"{name}\0".encode() + path.read_bytes())
+        table = read_toml(path)
+        tables.append([f"{directory.name}/{name}", {key: value for key, value in table.items() if key not in _PROOF}])
+    return {"format": _FORMAT, "digest": digest.hexdigest(), "rules": tables}
+
+
+def _compiled(directory: Path) -> dict[str, Any]:
+    built = directory / "compiled.json"
+    if built.is_file():
+        return _read_compiled(built) or compile_rules(directory)
+    cache = cache_directory() / f"rules-{_stamp(directory)}.json"
+    found = _read_compiled(cache)
+    if found is None:
+        found = compile_rules(directory)
+        _keep(cache, found)
+    return found
+
+
+def _read_compiled(path: Path) -> dict[str, Any] | None:
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+    whole = isinstance(found, dict) and found.get("format") == _FORMAT and isinstance(found.get("rules"), list)
+    return found if whole and isinstance(found.get("digest"), str) else None
+
+
+def _keep(cache: Path, compiled: dict[str, Any]) -> None:
+    """Keep the compiled form for the next run; a cache that cannot be written only costs time."""
+    part = cache.with_name(f"{cache.name}.{os.getpid()}")
+    try:
+        cache.parent.mkdir(parents=True, exist_ok=True)
+        part.write_text(json.dumps(compiled, default=str), encoding="utf-8")
+        part.replace(cache)
+        for old in sorted(cache.parent.glob("rules-*.json"), key=lambda path: path.stat().st_mtime)[:-8]:
+            old.unlink(missing_ok=True)
+    except OSError:
+        return
+
+
+def _stamp(directory: Path) -> str:
+    """Changes whenever a rule file is added, removed, renamed or written."""
+    digest = hashlib.sha256(f"{_FORMAT}{directory.resolve()}".encode())
+    for line in sorted(_stats(directory)):
+        digest.update(line.encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()[:24]
+
+
+def _stats(directory: Path) -> Iterator[str]:
+    pending = [str(directory)]
+    while pending:
+        try:
+            entries = list(os.scandir(pending.pop()))
+        except OSError as error:
+            raise EnvdoctorError(str(directory), found=str(error.strerror), expected="a directory of rule files", next_step="check the path") from error
+        for entry in entries:
+            if entry.is_dir():
+                pending.append(entry.path)
+            elif entry.name.endswith(".toml"):
+                stat = entry.stat()
+                yield f"{entry.path}\0{stat.st_size}\0{stat.st_mtime_ns}\n"
+
+
+def cache_directory() -> Path:
+    """Where envdoctor keeps what it can always make again."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "envdoctor"

@@ -1,0 +1,240 @@
+"""Rules: one known-bad combination a file, with its evidence, its cures and its proof."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from typing import Literal, cast, get_args
+
+from packaging.utils import canonicalize_name
+
+from envdoctor.conditions import Condition, InvalidConditionError, Not, PackageIs, leaves, parse_condition
+from envdoctor.errors import EnvdoctorError, SeveralErrors
+from envdoctor.versions import InvalidSpecifier, version_condition
+
+Severity = Literal["error", "warning", "note"]
+Effect = Literal["silent", "crash", "oom", "slow", "blocked"]
+Confidence = Literal["cited", "boundary", "reproduced", "reproduced-gpu"]
+
+EVIDENCE_KINDS = ("issue", "pr", "commit", "release-notes", "docs", "source", "wheel", "execution", "forum")
+_KEYS = (
+    "id", "title", "severity", "effect", "confidence", "probe", "symptoms", "details", "affected", "error_when", "check", "packages",
+    "fix", "evidence", "boundary", "case", "aliases", "withdrawn", "reproduction",
+)  # fmt: skip
+_MOST_PACKAGES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """One cure. ``pins`` are version ranges by package, ``plan`` facts to set; else prose."""
+
+    kind: Literal["pin", "plan", "code", "snapshot", "hardware"]
+    note: str
+    pins: Mapping[str, str] = field(default_factory=dict)
+    plan: Mapping[str, object] = field(default_factory=dict)
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    url: str
+    kind: str
+    says: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What is known to go wrong, when, why, on what evidence, and what cures it.
+
+    ``condition`` is None for a rule that code decides: then ``check`` names that code.
+    Where ``error_when`` holds the severity is ``error``, whatever ``severity`` says.
+    """
+
+    id: str
+    title: str
+    severity: Severity
+    effect: Effect
+    confidence: Confidence
+    details: str
+    condition: Condition | None
+    check: str | None = None
+    error_when: Condition | None = None
+    packages: tuple[str, ...] = ()
+    probe: str | None = None
+    symptoms: tuple[str, ...] = ()
+    fixes: tuple[Fix, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    aliases: tuple[str, ...] = ()
+    withdrawn: str | None = None
+
+
+def parse_rule(table: Mapping[str, object], place: str) -> Rule:
+    """Read one rule.
+
+    Raises:
+        EnvdoctorError: with every error of the rule, each naming its key.
+    """
+    reader = _Reader(table, place)
+    rule = Rule(
+        id=reader.text("id"),
+        title=reader.text("title"),
+        severity=cast("Severity", reader.choice("severity", get_args(Severity))),
+        effect=cast("Effect", reader.choice("effect", get_args(Effect))),
+        confidence=cast("Confidence", reader.choice("confidence", get_args(Confidence))),
+        details=reader.text("details"),
+        condition=reader.condition("affected"),
+        error_when=reader.condition("error_when"),
+        check=reader.optional_text("check"),
+        probe=reader.optional_text("probe"),
+        symptoms=reader.texts("symptoms"),
+        fixes=reader.fixes(),
+        evidence=reader.evidence(),
+        aliases=reader.texts("aliases"),
+        withdrawn=reader.optional_text("withdrawn"),
+        packages=tuple(canonicalize_name(name) for name in reader.texts("packages")),
+    )
+    reader.unknown_keys()
+    if rule.condition is None and rule.check is None and not reader.errors:
+        reader.error("affected", "neither [affected] nor check", "a condition, or the name of the code that decides")
+    reader.finish()
+    return rule if rule.packages or rule.condition is None else _with_packages(rule, rule.condition)
+
+
+def _with_packages(rule: Rule, condition: Condition) -> Rule:
+    return replace(rule, packages=tuple(dict.fromkeys(named_packages(condition)))[:_MOST_PACKAGES])
+
+
+def named_packages(condition: Condition) -> tuple[str, ...]:
+    """The packages that the condition accuses; one that must be absent is not among them."""
+    if isinstance(condition, Not):
+        return ()
+    parts = getattr(condition, "parts", None)
+    if parts is None:
+        return tuple(leaf.package for leaf in leaves(condition) if isinstance(leaf, PackageIs))
+    return tuple(name for part in parts for name in named_packages(part))
+
+
+class _Reader:
+    """Reads the keys of one rule and keeps every error, so that an author sees all of them."""
+
+    def __init__(self, table: Mapping[str, object], place: str) -> None:
+        self.table = table
+        self.place = place
+        self.errors: list[EnvdoctorError] = []
+
+    def error(self, key: str, found: str, expected: str, next_step: str = "see CONTRIBUTING.md, how a rule is written") -> None:
+        self.errors.append(EnvdoctorError(f"{self.place}: {key}", found=found, expected=expected, next_step=next_step))
+
+    def finish(self) -> None:
+        if self.errors:
+            raise SeveralErrors(self.errors)
+
+    def text(self, key: str) -> str:
+        value = self.table.get(key)
+        if isinstance(value, str) and value.strip():
+            return value
+        self.error(key, "nothing" if value is None else repr(value), "a text that is not empty")
+        return ""
+
+    def optional_text(self, key: str) -> str | None:
+        return None if key not in self.table else self.text(key)
+
+    def choice(self, key: str, allowed: Sequence[str]) -> str:
+        value = self.table.get(key)
+        if value in allowed:
+            return str(value)
+        self.error(key, "nothing" if value is None else repr(value), " | ".join(allowed))
+        return allowed[0]
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        value = self.table.get(key, [])
+        if isinstance(value, list) and all(isinstance(item, str) and item.strip() for item in value):
+            return tuple(value)
+        self.error(key, repr(value), "a list of texts")
+        return ()
+
+    def tables(self, key: str) -> list[Mapping[str, object]]:
+        value = self.table.get(key, [])
+        if isinstance(value, list) and all(isinstance(item, Mapping) for item in value):
+            return value
+        self.error(key, repr(value), f"tables, each headed [[{key}]]")
+        return []
+
+    def condition(self, key: str) -> Condition | None:
+        table = self.table.get(key)
+        if table is None:
+            return None
+        if not isinstance(table, Mapping) or not table:
+            self.error(key, repr(table), "a table of at least one fact")
+            return None
+        try:
+            return parse_condition(table)
+        except InvalidConditionError:
+            for part, value in table.items():
+                self._condition_errors(f"{key}.{part}", {part: value})
+            return None
+
+    def _condition_errors(self, key: str, table: Mapping[str, object]) -> None:
+        try:
+            parse_condition(table)
+        except InvalidConditionError as error:
+            self.error(key, str(error).removeprefix("found "), "a condition over the vocabulary")
+
+    def fixes(self) -> tuple[Fix, ...]:
+        return tuple(fix for table in self.tables("fix") if (fix := self._fix(table)) is not None)
+
+    def _fix(self, table: Mapping[str, object]) -> Fix | None:
+        note = str(table.get("note", ""))
+        kinds = [kind for kind in ("pin", "plan", "code", "snapshot", "hardware") if kind in table]
+        extra = set(table) - {"pin", "plan", "code", "snapshot", "hardware", "note"}
+        if len(kinds) != 1 or extra:
+            self.error("fix", ", ".join(map(str, table)) or "nothing", "one of pin, plan, code, snapshot, hardware, and a note")
+            return None
+        kind, value = kinds[0], table[kinds[0]]
+        if kind == "pin":
+            pins = self._pins(value)
+            return None if pins is None else Fix("pin", note, pins=pins)
+        if kind == "plan":
+            if not isinstance(value, Mapping) or not value:
+                self.error("fix.plan", repr(value), "a table of plan facts to set")
+                return None
+            return Fix("plan", note, plan={f"plan.{name}": setting for name, setting in value.items()})
+        return Fix(cast("Literal['code']", kind), note, text=str(value))
+
+    def _pins(self, value: object) -> dict[str, str] | None:
+        pins: dict[str, str] = {}
+        for item in value if isinstance(value, list) else [value]:
+            name, _, spec = str(item).strip().partition(" ")
+            spec = "".join(spec.split())
+            try:
+                version_condition(spec)
+            except InvalidSpecifier:
+                spec = ""
+            if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name) or not spec:
+                self.error("fix.pin", repr(item), "a name, a space and a version range, such as 'peft >=0.12'")
+                return None
+            pins[canonicalize_name(name)] = spec
+        return pins
+
+    def evidence(self) -> tuple[Evidence, ...]:
+        found = []
+        for table in self.tables("evidence"):
+            url, kind, says = (str(table.get(key, "")) for key in ("url", "kind", "says"))
+            if not url.startswith("https://"):
+                self.error("evidence.url", repr(url), "a public https:// address that was read")
+            if kind not in EVIDENCE_KINDS:
+                self.error("evidence.kind", repr(kind), " | ".join(EVIDENCE_KINDS))
+            if not says.strip():
+                self.error("evidence.says", "nothing", "what the source says, in your own words")
+            found.append(Evidence(url, kind, says))
+        if not found:
+            self.error("evidence", "nothing", "at least one [[evidence]] with url, kind and says")
+        return tuple(found)
+
+    def unknown_keys(self) -> None:
+        for key in self.table:
+            if key not in _KEYS:
+                close = get_close_matches(key, _KEYS, n=1)
+                self.error(str(key), "an unknown key", f"perhaps {close[0]!r}" if close else ", ".join(_KEYS))

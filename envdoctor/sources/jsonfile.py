@@ -1,0 +1,138 @@
+"""JSON files of unknown origin, read within bounds."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+CONFIG_LIMIT = 16 * 2**20
+_BOM = b"\xef\xbb\xbf"
+
+
+class UnreadableError(Exception):
+    """A file that cannot be read, or will not be; the text says why."""
+
+
+class JsonError(Exception):
+    """Text that is no JSON. ``line`` and ``column`` count from 1."""
+
+    def __init__(self, line: int, column: int, found: str, expected: str) -> None:
+        self.line = line
+        self.column = column
+        self.found = found
+        self.expected = expected
+        super().__init__(f"line {line}, column {column}: found {found}; expected {expected}")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A parsed JSON text. ``byte_order_mark`` says that it began with one, which Python's json refuses."""
+
+    value: object
+    text: str
+    byte_order_mark: bool = False
+
+    def line_of(self, key: str) -> int | None:
+        return line_of_key(self.text, key)
+
+
+def read_bounded(path: str | Path, limit: int = CONFIG_LIMIT) -> bytes:
+    """The bytes of a regular file of at most ``limit`` bytes.
+
+    Raises:
+        UnreadableError: no such file, no permission, not a regular file, or larger than the limit.
+    """
+    try:
+        # Without O_NONBLOCK a named pipe would be waited for, before fstat could tell what it is.
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0))
+    except (OSError, ValueError) as error:
+        raise UnreadableError(_reason(error)) from None
+    try:
+        status = os.fstat(descriptor)
+        if stat.S_ISDIR(status.st_mode):
+            raise UnreadableError("a directory")
+        if not stat.S_ISREG(status.st_mode):
+            raise UnreadableError("not a regular file")
+        if status.st_size > limit:
+            raise UnreadableError(f"{status.st_size} bytes, more than the {limit} that are read")
+        with os.fdopen(descriptor, "rb", closefd=False) as stream:
+            data = stream.read(limit + 1)
+    except OSError as error:
+        raise UnreadableError(_reason(error)) from None
+    finally:
+        os.close(descriptor)
+    if len(data) > limit:
+        raise UnreadableError(f"more than the {limit} bytes that are read")
+    return data
+
+
+def _reason(error: OSError | ValueError) -> str:
+    return (error.strerror or type(error).__name__) if isinstance(error, OSError) else "a name that no file can have"
+
+
+def parse_json(data: bytes) -> Document:
+    """Parse UTF-8 JSON as Python's json does: NaN is a number, the last of equal keys wins.
+
+    Raises:
+        JsonError: not UTF-8, not JSON, nested deeper than the interpreter follows, or a number of more
+            digits than it converts.
+    """
+    marked = data.startswith(_BOM)
+    body = data[len(_BOM) :] if marked else data
+    try:
+        text = body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = body.count(b"\n", 0, error.start) + 1
+        column = error.start - body.rfind(b"\n", 0, error.start)
+        raise JsonError(line, column, f"the byte 0x{body[error.start]:02x}, which is no UTF-8", "JSON in UTF-8") from None
+    try:
+        return Document(json.loads(text), text, marked)
+    except json.JSONDecodeError as error:
+        raise _json_error(error, text) from None
+    except ValueError:
+        raise JsonError(1, 1, "a number of more than 4300 digits", "numbers that can be converted") from None
+    except RecursionError:
+        raise JsonError(1, 1, "lists or objects nested too deeply", "a document that a JSON parser can follow") from None
+
+
+def _json_error(error: json.JSONDecodeError, text: str) -> JsonError:
+    message = error.msg
+    if not text.strip():
+        return JsonError(error.lineno, error.colno, "an empty file", "JSON")
+    if text.lstrip()[:1] == "<":
+        return JsonError(1, 1, "a page of HTML or XML", "JSON")
+    if not message.startswith("Expecting "):
+        return JsonError(error.lineno, error.colno, message.removesuffix(" at").lower(), "JSON")
+    found = repr(text[error.pos]) if error.pos < len(text) else "the end of the file"
+    return JsonError(error.lineno, error.colno, plain(found), message.removeprefix("Expecting "))
+
+
+def line_of_key(text: str, key: str) -> int | None:
+    """The line, from 1, on which a key of a JSON object stands; None for one written with escapes.
+
+    Of several the one with the least indentation, so that a key of the outermost object is found
+    before the same key of a nested one; of equals the last, which is the one that counts.
+    """
+    quoted = f'"{key}"'
+    best: tuple[int, int] | None = None
+    position = text.find(quoted)
+    while position >= 0:
+        end = position + len(quoted)
+        if text[end : end + 16].lstrip()[:1] == ":":
+            indentation = position - text.rfind("\n", 0, position)
+            if best is None or indentation <= best[0]:
+                best = (indentation, position)
+        position = text.find(quoted, end)
+    return None if best is None else text.count("\n", 0, best[1]) + 1
+
+
+def plain(text: str, limit: int = 200) -> str:
+    """Text that is safe to print: one line, no control characters or lone surrogates, at most ``limit`` characters."""
+    if len(text) > limit:
+        text = text[: limit - 1] + "…"
+    if text.isprintable():
+        return text
+    return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in text)

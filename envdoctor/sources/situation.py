@@ -1,0 +1,99 @@
+"""All that the sources say of one situation, merged: the most specific source wins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from envdoctor.errors import EnvdoctorError
+from envdoctor.facts import Collected, Defect, Fact, Facts, Skip
+from envdoctor.sources.targets import Target
+from envdoctor.values import shown
+from envdoctor.versions import Exact, Ranged, version_condition
+
+# Later wins. A default of a file format is the weakest word: anybody's statement replaces it.
+RANKS = ("default", "requirements", "plan", "model", "hardware", "installed", "facts file", "--set")
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """Merged facts (not derived ones), and what was wrong with or left out of the sources."""
+
+    facts: Facts
+    defects: tuple[Defect, ...]
+    skips: tuple[Skip, ...]
+
+
+def merge(parts: Iterable[tuple[str, Collected]], *, closed: bool) -> Situation:
+    """Merge what sources of the named ranks say.
+
+    Two sources that contradict each other are a defect of its own (``sources-disagree``); ``--set`` is
+    meant to overrule and contradicts nobody.
+
+    Raises:
+        EnvdoctorError: neither a package nor a model fact was read.
+    """
+    parts = list(parts)
+    said = sorted(((_rank(rank, fact), fact) for rank, found in parts for fact in found.facts), key=lambda pair: pair[0])
+    facts: dict[str, Fact] = {}
+    spoken: dict[str, int] = {}
+    defects = [defect for _, found in parts for defect in found.defects]
+    for rank, fact in said:
+        before = facts.get(fact.name)
+        if before is not None and 0 < spoken[fact.name] and rank < RANKS.index("--set") and _contradict(before, fact):
+            defects.append(_disagreement(before, fact))
+        facts[fact.name] = fact
+        spoken[fact.name] = rank
+    if not any(name.startswith(("packages.", "model.")) for name in facts):
+        skipped = "; ".join(f"{skip.what}: {skip.why}" for _, found in parts for skip in found.skips)
+        raise EnvdoctorError(
+            "the situation",
+            found=f"no fact about a package or a model{f' ({skipped})' if skipped else ''}",
+            expected="an environment, a model, a requirements file or a facts file",
+            next_step="--python PATH names the environment to examine, --facts FILE states one",
+        )
+    skips = tuple(skip for _, found in parts for skip in found.skips)
+    return Situation(Facts(facts, closed), tuple(defects), skips)
+
+
+def _rank(rank: str, fact: Fact) -> int:
+    return 0 if fact.origin.source.startswith("default of") else RANKS.index(rank)
+
+
+def _contradict(one: Fact, other: Fact) -> bool:
+    a, b = one.value, other.value
+    if isinstance(a, Ranged) and isinstance(b, Exact):
+        return version_condition(a.text).relation(b) is False
+    if isinstance(a, Exact) and isinstance(b, Exact):
+        public = (a.text.partition("+")[0], b.text.partition("+")[0])
+        return a.key != b.key or (a.key is None and public[0] != public[1])
+    return not isinstance(b, Ranged) and a != b and one.origin.source != other.origin.source
+
+
+def _disagreement(weaker: Fact, stronger: Fact) -> Defect:
+    name = stronger.name.removeprefix("packages.")
+    detail = (
+        f"{name}: {weaker.origin.source} says {shown(weaker.value)}, {stronger.origin.source} says {shown(stronger.value)}; "
+        f"the latter was taken"
+    )
+    packages = (name,) if stronger.name.startswith("packages.") else ()
+    return Defect("sources-disagree", detail, weaker.origin.file, weaker.origin.line, packages)
+
+
+def states_packages(collected: Collected) -> bool:
+    """Whether the source says anything about packages: then the installed stack need not be asked."""
+    return any(fact.name.startswith("packages.") for fact in collected.facts)
+
+
+def model_path(collected: Collected, beside: Path | None) -> Path | None:
+    """The local snapshot that a facts file names; a relative path is relative to that file."""
+    for fact in collected.facts:
+        if fact.name == "model.path" and isinstance(fact.value, str):
+            path = Path(fact.value)
+            return path if path.is_absolute() or beside is None else beside / path
+    return None
+
+
+def target_parts(targets: Sequence[Target]) -> list[tuple[str, Collected]]:
+    return [(target.kind, target.collected) for target in targets]

@@ -1,0 +1,214 @@
+"""The weight files of a snapshot, judged by names, sizes and headers; their data is never read."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from envdoctor.facts import Defect
+from envdoctor.sources.jsonfile import Document, JsonError, parse_json, plain
+from envdoctor.sources.model_directory import ModelDirectory, is_lfs_pointer, pointer_size
+from envdoctor.sources.safetensors_header import Header, InvalidHeaderError, TruncatedError, header_of
+
+Format = Literal["safetensors", "pickle", "gguf", "none"]
+
+# A pointer of git-lfs is a text of less than 1024 bytes (its specification).
+_POINTER_LIMIT = 1024
+# 100,000 tensors have headers of 15 MB together; more than this is no model.
+_HEADERS_LIMIT = 256 * 2**20
+_INDEX_LIMIT = 64 * 2**20
+
+_SAFETENSORS = ("model.safetensors", "model.safetensors.index.json")
+_PICKLE = ("pytorch_model.bin", "pytorch_model.bin.index.json")
+_SHARD = re.compile(r"model-\d{5}-of-\d{5}\.safetensors")
+_OTHER_WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".h5", ".msgpack", ".onnx", ".gguf", ".ot", ".ckpt")
+
+
+@dataclass(slots=True)
+class Weights:
+    """What the weight files are. ``elements`` by dtype is complete only where ``whole``."""
+
+    format: Format
+    file: str = ""
+    elements: dict[str, int] = field(default_factory=dict)
+    whole: bool = True
+    defects: list[Defect] = field(default_factory=list)
+
+    def add(self, header: Header) -> None:
+        for dtype, count in header.elements.items():
+            self.elements[dtype] = self.elements.get(dtype, 0) + count
+
+
+def read_weights(directory: ModelDirectory) -> Weights:
+    """The weights that transformers would load, in its order: one safetensors file, its index, then pickles."""
+    names = directory.names
+    if "model.safetensors" in names:
+        return _read_files(directory, "safetensors", "model.safetensors", ["model.safetensors"])
+    if "model.safetensors.index.json" in names:
+        return _read_index(directory, "safetensors", "model.safetensors.index.json")
+    shards = sorted(name for name in names if _SHARD.fullmatch(name))
+    if shards:
+        weights = _read_files(directory, "safetensors", shards[0], shards)
+        detail = f"{len(shards)} files such as {shards[0]} and no model.safetensors.index.json that tells which tensor is where"
+        weights.defects.append(Defect("snapshot-index-invalid", detail, directory.place(shards[0])))
+        return weights
+    if "pytorch_model.bin" in names:
+        return _read_files(directory, "pickle", "pytorch_model.bin", ["pytorch_model.bin"])
+    if "pytorch_model.bin.index.json" in names:
+        return _read_index(directory, "pickle", "pytorch_model.bin.index.json")
+    other = sorted(name for name in names if name.endswith(".safetensors"))
+    if other:
+        directory.skip(other[0], "no name that from_pretrained loads by itself")
+        return Weights("safetensors", other[0], whole=False)
+    gguf = sorted(name for name in names if name.endswith(".gguf"))
+    return Weights("gguf", gguf[0], whole=False) if gguf else Weights("none", whole=False)
+
+
+def _read_index(directory: ModelDirectory, form: Format, index: str) -> Weights:
+    data = directory.read(index, _INDEX_LIMIT)
+    if data is None:
+        return Weights(form, index, whole=False)
+    if is_lfs_pointer(data):
+        return Weights(form, index, whole=False, defects=[_pointers(directory, [index])])
+    try:
+        document = parse_json(data)
+    except JsonError as error:
+        detail = f"found {error.found} in column {error.column}; expected {error.expected}"
+        return Weights(form, index, whole=False, defects=[Defect("snapshot-index-invalid", detail, directory.place(index), error.line)])
+    weight_map = document.value.get("weight_map") if isinstance(document.value, dict) else None
+    if not isinstance(weight_map, dict) or not weight_map or not all(type(shard) is str for shard in weight_map.values()):
+        detail = "no weight_map that gives a file for each tensor"
+        defect = Defect("snapshot-index-invalid", detail, directory.place(index), document.line_of("weight_map"))
+        return Weights(form, index, whole=False, defects=[defect])
+    outside = sorted(shard for shard in set(weight_map.values()) if not _inside(shard))
+    inside = sorted(set(weight_map.values()) - set(outside))
+    weights = _read_files(directory, form, index, inside, document, weight_map)
+    if outside:
+        weights.whole = False
+        detail = f"the index names a file outside the directory: {plain(outside[0])}"
+        weights.defects.append(Defect("snapshot-index-invalid", detail, directory.place(index), _line_of_shard(document, outside[0])))
+    return weights
+
+
+def _inside(shard: str) -> bool:
+    parts = shard.replace("\\", "/").split("/")
+    return bool(shard) and "\0" not in shard and ".." not in parts and not os.path.isabs(shard) and ":" not in parts[0]
+
+
+def _read_files(
+    directory: ModelDirectory,
+    form: Format,
+    first: str,
+    files: Iterable[str],
+    index: Document | None = None,
+    weight_map: Mapping[str, str] | None = None,
+) -> Weights:
+    """Read each file's header; ``index`` and ``weight_map`` are given where an index names the files."""
+    weights = Weights(form, first)
+    missing: list[str] = []
+    pointers: list[str] = []
+    headers: dict[str, Header] = {}
+    files = list(files)
+    held = 0
+    for name in files:
+        skipped = len(directory.skips)
+        path = directory.locate(name)
+        if path is None:
+            weights.whole = False
+            if len(directory.skips) == skipped:
+                missing.append(name)
+            continue
+        try:
+            if _is_pointer(path):
+                pointers.append(name)
+            elif form == "safetensors":
+                if held > _HEADERS_LIMIT:
+                    directory.skip(name, f"the headers before it fill {held} bytes already")
+                    weights.whole = False
+                    continue
+                headers[name] = header_of(path)
+                held += headers[name].length
+                weights.add(headers[name])
+        except TruncatedError as error:
+            weights.defects.append(Defect("snapshot-safetensors-truncated", str(error), directory.place(name)))
+        except InvalidHeaderError as error:
+            weights.defects.append(Defect("snapshot-safetensors-header-invalid", str(error), directory.place(name)))
+        except OSError as error:
+            directory.skip(name, error.strerror or type(error).__name__)
+            weights.whole = False
+    if pointers:
+        weights.defects.append(_pointers(directory, pointers))
+    if missing:
+        weights.defects.append(_missing(directory, first, files, missing, index))
+    if index is not None and weight_map is not None:
+        weights.defects.extend(_misplaced(directory, first, index, weight_map, headers))
+    weights.whole = weights.whole and not weights.defects and form == "safetensors"
+    return weights
+
+
+def _is_pointer(path: str) -> bool:
+    if os.stat(path).st_size >= _POINTER_LIMIT:
+        return False
+    with open(path, "rb") as stream:
+        return is_lfs_pointer(stream.read(64))
+
+
+def _pointers(directory: ModelDirectory, names: list[str]) -> Defect:
+    path = directory.locate(names[0])
+    size = None
+    if path is not None:
+        with open(path, "rb") as stream:
+            size = pointer_size(stream.read(_POINTER_LIMIT))
+    stands_for = "" if size is None else f", for a file of {size} bytes"
+    others = "" if len(names) == 1 else f"; so are {_listed(names[1:])}"
+    return Defect("snapshot-lfs-pointer", f"{plain(names[0])} is the pointer that git-lfs leaves{stands_for}{others}", directory.place(names[0]))
+
+
+def _missing(directory: ModelDirectory, first: str, files: list[str], missing: list[str], index: Document | None) -> Defect:
+    if index is None:
+        return Defect("snapshot-shard-missing", f"{plain(missing[0])} is a link to nothing: it was not downloaded", directory.place(missing[0]))
+    be = "is" if len(missing) == 1 else "are"
+    detail = f"{len(missing)} of {len(files)} files that the index names {be} not there: {_listed(missing)}"
+    return Defect("snapshot-shard-missing", detail, directory.place(first), _line_of_shard(index, missing[0]))
+
+
+def _misplaced(
+    directory: ModelDirectory, first: str, index: Document, weight_map: Mapping[str, str], headers: Mapping[str, Header]
+) -> Iterable[Defect]:
+    lacking: dict[str, list[str]] = {}
+    for tensor, shard in weight_map.items():
+        header = headers.get(shard)
+        if header is not None and tensor not in header.names:
+            lacking.setdefault(shard, []).append(tensor)
+    for shard, tensors in lacking.items():
+        detail = f"{plain(shard)} does not hold {_listed(tensors)}, which the index places there"
+        yield Defect("snapshot-tensor-not-in-shard", detail, directory.place(first), index.line_of(tensors[0]))
+
+
+def _line_of_shard(index: Document, shard: str) -> int | None:
+    position = index.text.find(f'"{shard}"')
+    return None if position < 0 else index.text.count("\n", 0, position) + 1
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(plain(name, 80) for name in names[:5])
+    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"
+
+
+def read_pointers(directory: ModelDirectory) -> list[Defect]:
+    """Other files than weights that are pointers of git-lfs, such as tokenizer.model."""
+    found = []
+    for name in sorted(directory.names):
+        if name.endswith(_OTHER_WEIGHTS) or not name.endswith((".model", ".json", ".txt", ".tiktoken", ".py", ".jinja", ".vocab")):
+            continue
+        path = os.path.join(directory.path, name)
+        try:
+            if os.path.isfile(path) and not os.path.islink(path) and _is_pointer(path):
+                found.append(name)
+        except OSError:
+            # Whoever reads the file says why it cannot be read.
+            continue
+    return [_pointers(directory, found)] if found else []

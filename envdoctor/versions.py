@@ -1,0 +1,280 @@
+"""What is known of a package's version, and how a version condition relates to it.
+
+A package fact is a set of versions: one point (installed, pinned), the releases that a
+requirement admits, or nothing at all (not installed). A condition over it holds when every
+version of the set satisfies it, fails when none does, and cannot be told otherwise.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeAlias
+
+from packaging.specifiers import InvalidSpecifier, Specifier, SpecifierSet
+from packaging.version import InvalidVersion, Version
+
+Key: TypeAlias = "tuple[int, ...]"
+
+_FINAL = re.compile(r"v?([0-9]+(?:\.[0-9]+)*)(?:\+[a-z0-9.\-_]+)?", re.IGNORECASE)
+_CLAUSE = re.compile(r"\s*(===|~=|==|!=|<=|>=|<|>)\s*(.*?)\s*")
+# Python refuses to read an integer of more than 4300 digits, with an error of its own.
+_MAX_LENGTH = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """The package is known not to be installed."""
+
+    def __str__(self) -> str:
+        return "not installed"
+
+
+@dataclass(frozen=True, slots=True)
+class Exact:
+    """One version, as written; ``key`` is its final release number, None for any other kind."""
+
+    text: str
+    key: Key | None
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Ranged:
+    """The versions that a requirement admits, as written."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+PackageValue: TypeAlias = "Absent | Exact | Ranged"
+ABSENT = Absent()
+
+
+def exact(text: str) -> Exact:
+    """One version.
+
+    Raises:
+        InvalidVersion: the text is no PEP 440 version.
+    """
+    if len(text) > _MAX_LENGTH:
+        raise InvalidVersion(f"a version of {len(text)} characters: {text[:40]}...")
+    Version(text)
+    return Exact(text, final_key(text))
+
+
+def parse_package(text: str) -> Exact | Ranged:
+    """A version or a specifier, as a person writes it.
+
+    ``==2.5.0`` is the one version 2.5.0; an empty text and ``*`` admit every version.
+
+    Raises:
+        InvalidVersion, InvalidSpecifier: the text is neither.
+    """
+    text = text.strip()
+    if text in ("", "*"):
+        return Ranged("")
+    if text[0] not in "=<>!~":
+        return exact(text)
+    specifiers = list(_specifiers(text))
+    if len(specifiers) == 1 and specifiers[0].operator in ("==", "===") and not specifiers[0].version.endswith(".*"):
+        return exact(specifiers[0].version)
+    return Ranged(text)
+
+
+def final_key(text: str) -> Key | None:
+    """The release number of a final release without trailing zeros, ``2.5.0+cu118`` -> (2, 5).
+
+    None for pre-, post- and development releases and for versions with an epoch: their order is
+    PEP 440's affair and left to packaging.
+    """
+    match = _FINAL.fullmatch(text.strip())
+    if match is None:
+        return None
+    return _strip(tuple(int(part) for part in match[1].split(".")))
+
+
+def _strip(numbers: Key) -> Key:
+    end = len(numbers)
+    while end > 1 and numbers[end - 1] == 0:
+        end -= 1
+    return numbers[:end]
+
+
+@dataclass(frozen=True, slots=True)
+class VersionCondition:
+    """A union of specifier sets, ``>=0.7,<0.12 || ==0.5.0``; empty text admits any version.
+
+    ``fast`` holds the same as number comparisons for final releases, so that ten thousand rules
+    can be evaluated in milliseconds; what has no such form is left to packaging.
+    """
+
+    text: str
+    fast: tuple[tuple[tuple[str, Key], ...] | None, ...]
+
+    def admits(self, version: Exact) -> bool:
+        """Whether the version satisfies the condition; pre-releases count as what they are."""
+        if version.key is not None:
+            for clauses in self.fast:
+                if clauses is None:
+                    break
+                if _fast_admits(clauses, version.key):
+                    return True
+            else:
+                return False
+        return any(_slow_admits(part, version.text) for part in self.text.split("||"))
+
+    def relation(self, value: PackageValue, known: Sequence[str] = ()) -> bool | None:
+        """True when all versions of the value satisfy this, False when none does, else None.
+
+        ``known`` are the releases of the package, oldest first; a range is judged over them, over the
+        versions that the condition and the range themselves name, and over releases above the newest
+        known one, which may still come. Without known releases any final version may exist.
+        """
+        if isinstance(value, Exact):
+            return self.admits(value)
+        if isinstance(value, Absent):
+            return False
+        return _relation(self.text, value.text, tuple(known))
+
+
+@lru_cache(maxsize=4096)
+def _relation(condition: str, admitted: str, known: tuple[str, ...]) -> bool | None:
+    whole = version_condition(condition)
+    outcomes = {whole.admits(version) for version in _admitted(admitted, known)}
+    if len(outcomes) < 2:
+        points = _admitted_points((*condition.split("||"), admitted), admitted, known)
+        outcomes.update(whole.admits(version) for version in points)
+    return outcomes.pop() if len(outcomes) == 1 else None
+
+
+def satisfiable(admitted: str, known: Sequence[str]) -> bool:
+    """Whether any known release, or one still to come, satisfies the specifier set."""
+    return bool(_admitted(admitted, tuple(known)) or _admitted_points((admitted,), admitted, tuple(known)))
+
+
+@lru_cache(maxsize=1024)
+def _finals(known: tuple[str, ...]) -> tuple[Exact, ...]:
+    return tuple(exact(text) for text in known if not Version(text).is_prerelease)
+
+
+@lru_cache(maxsize=1024)
+def _admitted(admitted: str, known: tuple[str, ...]) -> tuple[Exact, ...]:
+    allowed = version_condition(admitted)
+    return tuple(version for version in _finals(known) if allowed.admits(version))
+
+
+def _admitted_points(parts: Sequence[str], admitted: str, known: tuple[str, ...]) -> list[Exact]:
+    """Versions that no list need hold: those named, and one final release within every gap where any may exist."""
+    allowed = version_condition(admitted)
+    finals = _finals(known)
+    newest = Version(finals[-1].text) if finals else None
+    points = {Version("0")} if newest is None else set()
+    named: set[Version] = set()
+    for specifier in (specifier for part in parts for specifier in _specifiers(part)):
+        try:
+            version = Version(specifier.version.removesuffix(".*"))
+        except InvalidVersion:  # the text of === may be anything; no version is equal to it
+            continue
+        named.add(version)
+        points.update(_next_finals(version))
+    points = {point for point in points if newest is None or point > newest}
+    return [version for version in map(exact, map(str, sorted(named | points))) if allowed.admits(version)]
+
+
+def _next_finals(version: Version) -> list[Version]:
+    """The final releases at which the outcome of a specifier that names the version may change.
+
+    These are the version's own final release, one just above it, and those with which the
+    prefixes of ``==1.5.*`` and ``~=1.5.1`` end.
+    """
+    numbers = version.release
+    just_above = (*numbers, *(0,) * 8, 1)
+    ends = [(*numbers[: i - 1], numbers[i - 1] + 1) for i in range(1, len(numbers) + 1)]
+    return [Version(f"{version.epoch}!" + ".".join(map(str, release))) for release in (numbers, just_above, *ends)]
+
+
+def _specifiers(text: str) -> SpecifierSet:
+    if len(text) > _MAX_LENGTH:
+        raise InvalidSpecifier(f"a specifier of {len(text)} characters: {text[:40]}...")
+    return SpecifierSet(text.strip())
+
+
+@lru_cache(maxsize=65536)
+def version_condition(text: str) -> VersionCondition:
+    """Compile a condition on a version.
+
+    Raises:
+        InvalidSpecifier: a part of it is no PEP 440 specifier set.
+    """
+    if len(text) > _MAX_LENGTH:
+        raise InvalidSpecifier(f"a version condition of {len(text)} characters: {text[:40]}...")
+    return VersionCondition(text, tuple(_compile(part) for part in text.split("||")))
+
+
+def _compile(part: str) -> tuple[tuple[str, Key], ...] | None:
+    clauses: list[tuple[str, Key]] = []
+    fast = True
+    for piece in filter(None, (piece.strip() for piece in part.split(","))):
+        match = _CLAUSE.fullmatch(piece)
+        number = None if match is None else _plain_key(match[2])
+        if match is None or number is None or match[1] in ("===", "~="):
+            Specifier(piece)
+            fast = False
+        else:
+            clauses.append((match[1], number))
+    return tuple(clauses) if fast else None
+
+
+def _plain_key(text: str) -> Key | None:
+    return _strip(tuple(int(n) for n in text.split("."))) if re.fullmatch(r"[0-9]+(\.[0-9]+)*", text) else None
+
+
+def _fast_admits(clauses: tuple[tuple[str, Key], ...], key: Key) -> bool:
+    for operator, bound in clauses:
+        if operator == ">=":
+            if key < bound:
+                return False
+        elif operator == "<":
+            if key >= bound:
+                return False
+        elif operator == "==":
+            if key != bound:
+                return False
+        elif operator == "<=":
+            if key > bound:
+                return False
+        elif operator == ">":
+            if key <= bound:
+                return False
+        elif key == bound:
+            return False
+    return True
+
+
+@lru_cache(maxsize=16384)
+def _slow_admits(part: str, version: str) -> bool:
+    return SpecifierSet(part.strip()).contains(Version(version), prereleases=True)
+
+
+__all__ = [
+    "ABSENT",
+    "Absent",
+    "Exact",
+    "InvalidSpecifier",
+    "InvalidVersion",
+    "PackageValue",
+    "Ranged",
+    "VersionCondition",
+    "exact",
+    "final_key",
+    "parse_package",
+    "satisfiable",
+    "version_condition",
+]

@@ -1,0 +1,164 @@
+"""Every fact's name, kind, unit and meaning, in one table.
+
+A fact that is not here does not exist: stating one is an error with a suggestion. Packages are the
+one open family: ``packages.<normalised name>``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Literal
+
+Kind = Literal["version", "text", "choice", "dtype", "bool", "int", "float", "list"]
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One fact that may be stated.
+
+    ``choices`` are the values that have a meaning, when there is a closed list of them;
+    ``closed`` says that any other value is not understood, rather than free text.
+    """
+
+    name: str
+    kind: Kind
+    meaning: str
+    unit: str = ""
+    choices: tuple[str, ...] = ()
+    closed: bool = False
+
+
+_DTYPES = ("float32", "float16", "bfloat16", "float64", "float8", "int8", "uint8", "auto", "mixed")
+
+TERMS: tuple[Term, ...] = (
+    Term("python", "version", "the Python that runs the training"),
+    Term("os", "choice", "operating system", choices=("linux", "windows", "macos"), closed=True),
+    Term("machine", "choice", "processor architecture", choices=("x86_64", "aarch64", "arm64"), closed=True),
+    Term("glibc", "version", "GNU C library of the system"),
+    Term("cuda", "version", "CUDA runtime that torch was built for, or the toolkit as stated"),
+    Term("cudnn", "version", "cuDNN that torch loads"),
+    Term("driver", "version", "NVIDIA driver"),
+    Term("accelerator", "choice", "what computes", choices=("cuda", "cpu", "mps", "rocm", "npu", "xpu"), closed=True),
+    Term("gpu.name", "text", "product name, as nvidia-smi prints it"),
+    Term("gpu.vendor", "choice", "who made the GPU", choices=("nvidia", "amd", "apple", "intel", "huawei", "none")),
+    Term("gpu.compute_capability", "version", "CUDA compute capability, e.g. 8.6"),
+    Term("gpu.memory_gib", "float", "memory of one GPU", "GiB"),
+    Term("gpu.count", "int", "GPUs that the run uses"),
+    Term("model.id", "text", "repository on the hub, e.g. zai-org/chatglm3-6b"),
+    Term("model.revision", "text", "commit or branch of the repository"),
+    Term("model.type", "text", "model_type of config.json"),
+    Term("model.family", "text", "chatglm, chatglm2, chatglm3, glm-4, llama-2 ...: what model.type alone does not tell"),
+    Term("model.architecture", "text", "first of architectures in config.json"),
+    Term("model.dtype", "dtype", "dtype the weights are stored in", choices=_DTYPES, closed=True),
+    Term("model.config_dtype", "dtype", "torch_dtype (dtype) of config.json", choices=_DTYPES, closed=True),
+    Term("model.path", "text", "directory of a local snapshot, read for the rest"),
+    Term("model.parameters", "int", "parameters stored in the weight files"),
+    Term("model.vocab_size", "int", "vocab_size of config.json", "tokens"),
+    Term("model.hidden_size", "int", "hidden_size of config.json"),
+    Term("model.num_hidden_layers", "int", "transformer layers (num_layers in ChatGLM)"),
+    Term("model.transformers_version", "version", "transformers that wrote config.json"),
+    Term("model.remote_code", "bool", "the snapshot's own Python code is used (auto_map)"),
+    Term("model.tokenizer_class", "text", "tokenizer_class of tokenizer_config.json"),
+    Term("model.has_chat_template", "bool", "a chat template comes with the tokenizer"),
+    Term("model.weights_format", "choice", "how weights are stored", choices=("safetensors", "pickle", "gguf", "none")),
+    Term("model.tied_embeddings", "bool", "tie_word_embeddings of config.json"),
+    Term("model.quant_method", "text", "quant_method of quantization_config in config.json"),
+    Term("model.rope_type", "text", "rope_scaling's type (rope_type) in config.json"),
+    Term("model.eos_ids", "list", "end-of-sequence ids that generation will stop at"),
+    Term("model.role_stop_ids", "choice", "role tokens among the stop ids", choices=("present", "missing"), closed=True),
+    Term(
+        "model.tokenizer_init",
+        "choice",
+        "the remote tokenizer sets its attributes before or after super().__init__()",
+        choices=("before-super", "after-super"),
+        closed=True,
+    ),
+    Term("model.tokenizer_pad_signature", "choice", "_pad of the remote tokenizer", choices=("without-padding-side", "with-padding-side", "inherited"), closed=True),
+    Term("model.has_num_hidden_layers", "bool", "config.json or the remote config class defines num_hidden_layers"),
+    Term("model.uses_cache_format_hook", "bool", "the remote code calls or overrides _extract_past_from_model_output"),
+    Term("model.cache_hook_gated", "bool", "the remote code chooses the cache hook by the transformers version"),
+    Term(
+        "model.gc_support",
+        "choice",
+        "how the remote code switches gradient checkpointing on",
+        choices=("set-hook", "no-op", "inherited"),
+        closed=True,
+    ),
+    Term("model.loss_kwargs", "bool", "forward accepts num_items_in_batch (**kwargs of the loss)"),
+    Term(
+        "plan.method",
+        "choice",
+        "what is trained, or inference",
+        choices=("lora", "qlora", "dora", "rslora", "full", "freeze", "prompt-tuning", "prefix-tuning", "p-tuning", "pretrain", "dpo", "ppo", "grpo", "kto", "orpo", "inference"),
+    ),
+    Term("plan.load_dtype", "dtype", "dtype the weights are loaded as", choices=_DTYPES, closed=True),
+    Term("plan.load_dtype_argument", "choice", "keyword that asks for it", choices=("none", "torch_dtype", "dtype"), closed=True),
+    Term("plan.passes_config", "bool", "from_pretrained is given config="),
+    Term("plan.fp16", "bool", "float16 mixed precision asked of the trainer (GradScaler)"),
+    Term("plan.bf16", "bool", "bfloat16 mixed precision asked of the trainer"),
+    Term("plan.tf32", "bool", "TF32 matrix products asked of the trainer"),
+    Term("plan.batch_size", "int", "per_device_train_batch_size", "rows"),
+    Term("plan.eval_batch_size", "int", "per_device_eval_batch_size", "rows"),
+    Term("plan.seq_len", "int", "longest row after truncation", "tokens"),
+    Term("plan.padding", "bool", "rows of a batch are padded, so that a padding mask is passed"),
+    Term("plan.padding_side", "choice", "where rows are padded", choices=("left", "right"), closed=True),
+    Term("plan.packing", "bool", "several samples share a row"),
+    Term("plan.quant", "choice", "quantization of the base model", choices=("none", "4bit", "8bit", "gptq", "awq", "fp8", "hqq", "aqlm", "mxfp4", "torchao")),
+    Term("plan.load_in_4bit", "bool", "load_in_4bit= is passed to from_pretrained"),
+    Term("plan.load_in_8bit", "bool", "load_in_8bit= is passed to from_pretrained"),
+    Term("plan.quantization_config", "bool", "quantization_config= is passed to from_pretrained"),
+    Term("plan.gradient_checkpointing", "bool", "activations are recomputed"),
+    Term("plan.gradient_checkpointing_kwargs", "bool", "gradient_checkpointing_kwargs is given"),
+    Term("plan.use_reentrant", "bool", "use_reentrant of gradient checkpointing"),
+    Term("plan.gradient_accumulation", "int", "gradient_accumulation_steps", "micro-batches"),
+    Term("plan.optimizer", "text", "optim of TrainingArguments, e.g. adamw_torch"),
+    Term("plan.optimizer_eps", "float", "epsilon of an Adam optimizer"),
+    Term("plan.learning_rate", "float", "peak learning rate"),
+    Term("plan.max_grad_norm", "float", "gradient clipping"),
+    Term("plan.lora_r", "int", "rank of the LoRA matrices"),
+    Term("plan.lora_alpha", "float", "scale of the LoRA matrices"),
+    Term("plan.lora_targets", "list", "target_modules"),
+    Term("plan.modules_to_save", "list", "modules trained in full beside the adapter"),
+    Term("plan.autocast_adapter_dtype", "bool", "autocast_adapter_dtype of get_peft_model"),
+    Term("plan.attn", "choice", "attn_implementation", choices=("eager", "sdpa", "flash_attention_2", "flash_attention_3", "flex_attention", "xformers")),
+    Term("plan.distributed", "choice", "how ranks share the work", choices=("none", "ddp", "dp", "zero1", "zero2", "zero3", "fsdp", "device_map", "megatron")),
+    Term("plan.offload", "choice", "what is moved off the GPU", choices=("none", "optimizer", "parameters", "both"), closed=True),
+    Term("plan.trainer", "text", "what runs the loop: transformers, trl, llamafactory, axolotl, ms-swift, torchtune"),
+    Term("plan.framework_tokenizer_argument", "bool", "Trainer(tokenizer=...) is passed"),
+    Term("plan.arguments", "list", "names of the TrainingArguments that the plan sets"),
+    Term("plan.predict_with_generate", "bool", "evaluation generates text"),
+    Term("plan.generate", "bool", "the run generates text: inference, or evaluation that generates"),
+    Term("plan.apply_chat_template", "bool", "prompts are made with apply_chat_template"),
+    Term("plan.tokenize", "bool", "the run tokenizes text with the snapshot's tokenizer"),
+    Term("plan.resume", "bool", "the run resumes from a checkpoint"),
+    Term("plan.save", "bool", "checkpoints are saved"),
+    Term("plan.evaluate", "bool", "the run evaluates while it trains"),
+    Term("plan.compile", "bool", "torch.compile is used"),
+    Term("plan.trust_remote_code", "bool", "trust_remote_code=True is passed"),
+    Term("plan.use_cache", "bool", "use_cache of the model during training"),
+    Term("plan.deepspeed", "bool", "a DeepSpeed configuration is given"),
+    Term("plan.remove_unused_columns", "bool", "remove_unused_columns of TrainingArguments"),
+    Term("plan.neftune", "bool", "neftune_noise_alpha is given"),
+    Term("plan.stream", "bool", "the data set is streamed"),
+    Term("plan.liger", "bool", "Liger kernels are used"),
+    Term("plan.vllm", "bool", "vLLM generates during training"),
+)
+
+_BY_NAME = {term.name: term for term in TERMS}
+
+
+def term(name: str) -> Term | None:
+    """The term of a fact; None for a name that is not a fact. ``packages.*`` are versions."""
+    if name.startswith("packages.") and len(name) > len("packages."):
+        return Term(name, "version", "release of the package, as installed, pinned or admitted")
+    return _BY_NAME.get(name)
+
+
+def suggestion(name: str) -> str | None:
+    """The fact that was probably meant."""
+    close = get_close_matches(name, _BY_NAME, n=1, cutoff=0.6)
+    if close:
+        return close[0]
+    tail = name.rpartition(".")[2]
+    return next((known for known in _BY_NAME if known.rpartition(".")[2] == tail), None)

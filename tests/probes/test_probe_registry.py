@@ -1,0 +1,134 @@
+"""Probes by name, and how a child's outcome becomes a verdict."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from envdoctor.errors import EnvdoctorError
+from envdoctor.facts import Fact, Facts, Origin
+from envdoctor.probes.registry import PROBES, Probe, probe_named, run_probe
+from envdoctor.probes.verdict import Verdict
+from envdoctor.versions import ABSENT, PackageValue, parse_package
+
+posix_only = pytest.mark.skipif(os.name == "nt", reason="exit statuses are those of POSIX")
+MEASURED = {
+    "versions": {"python": "3.11.7", "torch": "2.13.0+cpu", "peft": "0.11.1"},
+    "trainable_dtypes": {"float16": 8},
+    "optimizer": "adamw_torch",
+    "losses": [4.8, "nan", "nan"],
+    "nonfinite_trainable": [8, 8],
+    "nonzero_gradients": [4, 8],
+    "skipped_steps": 0,
+    "error": None,
+}
+
+
+def facts(**values: str | PackageValue) -> Facts:
+    return Facts().with_facts(Fact(name.replace("_", "."), value, Origin("test")) for name, value in values.items())
+
+
+@pytest.fixture
+def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """``lora-step`` with a script that reports MEASURED at once."""
+    script = tmp_path / "script.py"
+    script.write_text(f"def run(params, stage):\n    return {MEASURED!r}\n")
+    monkeypatch.setitem(PROBES, "lora-step", dataclasses.replace(PROBES["lora-step"], script=script))
+    return script
+
+
+@pytest.mark.parametrize("probe", PROBES.values(), ids=lambda probe: probe.name)
+def test_every_probe_has_its_child_and_a_bound(probe: Probe) -> None:
+    assert PROBES[probe.name] is probe
+    assert "def run(params" in probe.script.read_text(encoding="utf-8")
+    assert 0 < probe.timeout <= 600
+    assert probe.memory_bytes >= 1 << 30
+    assert probe.shows
+    assert probe.cost
+    assert probe.needs
+
+
+def test_a_name_that_is_none() -> None:
+    with pytest.raises(EnvdoctorError, match=r"probe: found 'lora_step'; expected one of lora-step; next: ") as caught:
+        probe_named("lora_step")
+    assert caught.value.place == "probe"
+
+
+def test_a_plan_that_cannot_be_tested_starts_nothing() -> None:
+    verdict = run_probe("lora-step", Path("/nowhere/python"), facts(plan_method="full"))
+    assert verdict == Verdict("lora-step", "inconclusive", "plan.method is full: no LoRA adapter is trained")
+
+
+def test_a_stated_situation_has_no_interpreter() -> None:
+    verdict = run_probe("lora-step", None, facts())
+    assert (verdict.verdict, verdict.reason) == ("inconclusive", "no interpreter to run it in: the packages are stated, not installed")
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("raise ModuleNotFoundError(\"No module named 'torch'\", name='torch')", "no module named torch"),
+        (
+            "raise ImportError('libcudart.so.12: cannot open shared object file')",
+            "import failed while importing torch: libcudart.so.12: cannot open shared object file",
+        ),
+        ("import numpy_missing", "no module named numpy_missing while importing torch"),
+        ("import os; os.abort()", "killed by signal 6 (abort) while importing torch"),
+        ("__version__ = '2.13.0'", "no module named transformers"),
+    ],
+)
+@posix_only
+def test_a_patient_whose_torch_does_not_import(tmp_path: Path, source: str, reason: str) -> None:
+    (tmp_path / "torch.py").write_text(source)
+    (tmp_path / "transformers.py").write_text("raise ModuleNotFoundError(\"No module named 'transformers'\", name='transformers')")
+    environ = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    verdict = run_probe("lora-step", Path(sys.executable), facts(), environ=environ)
+    assert (verdict.verdict, verdict.reason, verdict.measured) == ("inconclusive", reason, {})
+    assert 0 < verdict.seconds < 30
+
+
+@posix_only
+def test_a_measurement_is_judged(stand_in: Path) -> None:
+    verdict = run_probe("lora-step", Path(sys.executable), facts(plan_method="lora"))
+    assert verdict.verdict == "confirmed"
+    assert verdict.reason.startswith("trainable parameters are float16; after step 1 with adamw_torch 8 trainable tensors are not finite")
+    assert verdict.reason.endswith(" (assumed: a float16 base)")
+    assert verdict.measured == MEASURED
+
+
+@pytest.mark.parametrize(
+    ("stated", "other"),
+    [
+        ("0.11.1", None),
+        ("0.11.1.0", None),
+        (">=0.7,<0.12", None),
+        ("0.12.0", "the interpreter has peft 0.11.1, the situation states 0.12.0"),
+        (">=0.12", "the interpreter has peft 0.11.1, the situation states >=0.12"),
+        ("0.11.1.dev0", "the interpreter has peft 0.11.1, the situation states 0.11.1.dev0"),
+        (None, "the interpreter has peft 0.11.1, the situation states not installed"),
+    ],
+)
+@posix_only
+def test_a_verdict_is_only_about_the_stack_stated(stand_in: Path, stated: str | None, other: str | None) -> None:
+    situation = facts(packages_peft=ABSENT if stated is None else parse_package(stated), packages_torch=parse_package("2.13.0+cu126"))
+    verdict = run_probe("lora-step", Path(sys.executable), situation)
+    assert verdict.verdict == ("confirmed" if other is None else "inconclusive")
+    assert other in (None, verdict.reason)
+    assert verdict.measured == MEASURED
+
+
+@posix_only
+def test_versions_that_are_none_decide_nothing(stand_in: Path) -> None:
+    stand_in.write_text(f"def run(params, stage):\n    return {MEASURED | {'versions': {'peft': 'local build'}}!r}\n")
+    assert run_probe("lora-step", Path(sys.executable), facts()).verdict == "confirmed"
+    assert run_probe("lora-step", Path(sys.executable), facts(packages_peft=parse_package("0.11.1"))).verdict == "inconclusive"
+
+
+def test_the_list_of_probes_costs_no_machinery() -> None:
+    code = "import sys, envdoctor.probes.registry; print([m for m in ('envdoctor.probes.runner', 'tempfile', 'torch') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
