@@ -104,3 +104,7 @@ class Facts(Mapping[str, Fact]):
         merged = dict(self.by_name)
         merged.update((fact.name, fact) for fact in facts)
         return Facts(merged, self.closed)
+
+    def without(self, *names: str) -> Facts:
+        """These facts but the named ones, which become unknown."""
+        return Facts({name: fact for name, fact in self.by_name.items() if name not in names}, self.closed)

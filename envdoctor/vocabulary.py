@@ -78,6 +78,8 @@ TERMS: tuple[Term, ...] = (
     Term("model.has_num_hidden_layers", "bool", "config.json or the remote config class defines num_hidden_layers"),
     Term("model.uses_cache_format_hook", "bool", "the remote code calls or overrides _extract_past_from_model_output"),
     Term("model.cache_hook_gated", "bool", "the remote code chooses the cache hook by the transformers version"),
+    Term("model.code_uses", "list", "what the remote code wants of transformers: names it imports, cache methods and keywords it calls"),
+    Term("model.cache_hook_call", "choice", "how the remote code calls the cache hook: with standardize_cache_format or not, for a pair or a value", choices=("format-value", "format-pair", "value", "pair"), closed=True),
     Term(
         "model.gc_support",
         "choice",

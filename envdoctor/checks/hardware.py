@@ -50,10 +50,14 @@ def torch_wheel_lacks_gpu_kernels(facts: Facts) -> tuple[Hit, ...]:
 
 def nvidia_driver_older_than_torch_cuda(facts: Facts) -> tuple[Hit, ...]:
     """The NVIDIA driver is older than the torch build's CUDA allows: torch sees no GPU."""
-    driver, torch = _version(facts, "driver"), facts.value("packages.torch")
-    if driver is None or not isinstance(torch, Exact) or facts.text("gpu.vendor") not in (None, "nvidia"):
+    rule = "nvidia-driver-older-than-torch-cuda"
+    driver, torch, system = _version(facts, "driver"), facts.value("packages.torch"), facts.text("os")
+    if driver is None or facts.text("gpu.vendor") not in (None, "nvidia"):
         return ()
-    system = facts.text("os")
+    if torch is None and not facts.closed:
+        return _cuda_outruns_driver(rule, facts, driver)
+    if not isinstance(torch, Exact):
+        return ()
     builds = [build for build in _builds(torch, facts) if build.cuda is not None]
     refused = [build for build in builds if _driver_runs(driver, build.cuda or "", system) is False]
     if not refused or (len(refused) < len(builds) and not any(build.pypi_default for build in refused)):
@@ -64,7 +68,7 @@ def nvidia_driver_older_than_torch_cuda(facts: Facts) -> tuple[Hit, ...]:
     too_old = f"older than {floor}, the oldest for CUDA {build.cuda}"
     return (
         Hit(
-            "nvidia-driver-older-than-torch-cuda",
+            rule,
             True if certain else None,
             because=(("driver", too_old), ("packages.torch", f"built for CUDA {build.cuda}")),
             missing=() if certain else ("os", "cuda"),
@@ -85,14 +89,15 @@ def cpu_torch_beside_a_gpu(facts: Facts) -> tuple[Hit, ...]:
     # On Windows the package index has the CPU build alone, but a version told by hand may have lost its label.
     if not certain and not (facts.text("os") == "windows" and "+" not in torch.text and _version(facts, "cuda") is None):
         return ()
-    said = "a CPU build" if certain else "without a label: the package index has only the CPU build for Windows"
+    said = "a CPU build" if certain else "without a label: for Windows the package index has only the CPU build"
+    is_cpu = "is a CPU build" if certain else "may be the CPU build, the only one that the package index has for Windows"
     return (
         Hit(
             "cpu-torch-beside-a-gpu",
             True if certain else None,
             because=(("packages.torch", said), ("gpu.vendor", "nvidia")),
             missing=() if certain else ("cuda",),
-            detail=f"torch {torch} is {'a' if certain else 'perhaps a'} CPU build and cannot use {_gpu(facts)}",
+            detail=f"torch {torch} {is_cpu}; it cannot use {_gpu(facts)}",
             packages=("torch",),
             pins=tuple(pin for pin in _cures(torch, facts) if "+" in pin[1]),
         ),
@@ -105,13 +110,12 @@ def bf16_on_a_gpu_without_it(facts: Facts) -> tuple[Hit, ...]:
     asked = _bf16_asked(facts)
     if capability is None or not asked or (capability_key(capability) or (8, 0)) >= (8, 0):
         return ()
-    refused = _trainer_refuses(facts)
-    what = {
-        True: "the trainer refuses to start (Your setup doesn't support bf16/gpu)",
-        False: "torch emulates it: it runs, slower than float16",
-        None: "torch before 2.3 and transformers before 4.35 refuse it, later ones emulate it, slower than float16",
-    }[refused]
     trained = facts.value("plan.bf16") is True
+    what = {
+        True: "these releases refuse to train so (Your setup doesn't support bf16/gpu)",
+        False: "torch emulates it, slower than float16",
+        None: "with torch before 2.3 or transformers before 4.35 the trainer refuses it, later ones emulate it, slower than float16",
+    }[_trainer_refuses(facts) if trained else False]
     load = "float32" if facts.text("plan.method") in _FULL else "float16"
     loads = any(name != "plan.bf16" for name, _ in asked)
     return (
@@ -141,8 +145,6 @@ def _trainer_refuses(facts: Facts) -> bool | None:
     transformers before 4.35.0 asks for capability 8.0 itself; from 4.35.0 on it asks
     torch.cuda.is_bf16_supported(), which says no up to torch 2.2 and counts emulation from 2.3 on (read in the wheels).
     """
-    if facts.value("plan.bf16") is not True:
-        return False if _within(facts, "torch", ">=2.3") else None
     old_transformers, old_torch = _within(facts, "transformers", "<4.35"), _within(facts, "torch", "<2.3")
     if old_transformers or old_torch:
         return True
@@ -169,8 +171,20 @@ def _cuda_lacks_kernels(rule: str, facts: Facts, capability: str) -> tuple[Hit, 
             missing=("packages.torch",),
             detail=f"{words} ({_gpu(facts)})",
             packages=("torch",),
+            pins=_cures(None, facts),
         ),
     )
+
+
+def _cuda_outruns_driver(rule: str, facts: Facts, driver: str) -> tuple[Hit, ...]:
+    """Without torch's version: the stated CUDA, which may be torch's or a toolkit's, is more than the driver runs."""
+    cuda = _version(facts, "cuda")
+    if cuda is None or _driver_runs(driver, cuda, facts.text("os")) is not False:
+        return ()
+    floor = driver_floor(cuda, facts.text("os") or "linux")
+    because = (("driver", f"older than {floor}, the oldest for CUDA {cuda}"), ("cuda", cuda))
+    detail = f"a torch built for CUDA {cuda} needs driver {floor} or later; the driver is {driver}"
+    return (Hit(rule, None, because=because, missing=("packages.torch",), detail=detail, packages=("torch",), pins=_cures(None, facts)),)
 
 
 def _builds(torch: Exact, facts: Facts) -> tuple[TorchBuild, ...]:
@@ -190,7 +204,7 @@ def _builds(torch: Exact, facts: Facts) -> tuple[TorchBuild, ...]:
     return known if system is None else ()
 
 
-def _cures(torch: Exact, facts: Facts) -> tuple[tuple[str, str], ...]:
+def _cures(torch: Exact | None, facts: Facts) -> tuple[tuple[str, str], ...]:
     """Specifiers of torch that this GPU and driver run: the same release built for another CUDA, then the nearest release."""
     machine, capability, driver = _machine(facts), _capability(facts), _version(facts, "driver")
 
@@ -199,8 +213,8 @@ def _cures(torch: Exact, facts: Facts) -> tuple[tuple[str, str], ...]:
             return False
         return driver is None or _driver_runs(driver, build.cuda, facts.text("os")) is not False
 
-    public = torch.text.partition("+")[0]
-    built = [torch_build(f"{public}+{variant}", machine) for variant in reversed(variants(public, machine))]
+    public = None if torch is None else torch.text.partition("+")[0]
+    built = [] if public is None else [torch_build(f"{public}+{variant}", machine) for variant in variants(public, machine)]
     same = sorted((build for build in built if build is not None and fits(build)), key=lambda build: not build.pypi_default)
     pins = [("torch", f"=={public}+{build.variant}") for build in same[:1]]
     if facts.text("os") in (None, "linux") and machine == "x86_64":
@@ -208,33 +222,32 @@ def _cures(torch: Exact, facts: Facts) -> tuple[tuple[str, str], ...]:
     return tuple(pins)
 
 
-def _ranges(public: str, fits: Callable[[TorchBuild | None], bool]) -> list[str]:
-    """Runs of releases whose default wheel fits, the nearest above and the nearest below this release."""
+def _ranges(public: str | None, fits: Callable[[TorchBuild | None], bool]) -> list[str]:
+    """Runs of releases whose default wheel fits: the next above this release and the next below, or the newest of all."""
     listed = releases_listed()
-    number = [int(part) for part in public.split(".")[:2] if part.isdigit()]
-    above = [release for release in listed if _number(release) > number]
-    below = [release for release in reversed(listed) if _number(release) < number]
-    return [*_run(above, ">={first}", "<{end}", fits), *_run(below, "<{after}", ">={last}", fits, listed)]
+    fitting = [fits(torch_build(release)) for release in listed]
+    if public is None:
+        starts = [place for place in reversed(range(len(listed))) if fitting[place]][:1]
+    else:
+        here = _number(public)
+        starts = [place for place, release in enumerate(listed) if fitting[place] and _number(release) > here][:1]
+        starts += [place for place, release in enumerate(listed) if fitting[place] and _number(release) < here][-1:]
+    return list(dict.fromkeys(_run_around(start, listed, fitting) for start in starts))
 
 
-def _run(
-    candidates: Sequence[str], bound: str, stop: str, fits: Callable[[TorchBuild | None], bool], listed: Sequence[str] = ()
-) -> list[str]:
-    """One range over the first run of fitting releases among the candidates, nearest first; empty where none fits."""
-    fitting = [fits(torch_build(release)) for release in candidates]
-    if True not in fitting:
-        return []
-    start = fitting.index(True)
-    end = fitting.index(False, start) if False in fitting[start:] else len(fitting)
-    after = next((release for release in listed if _number(release) > _number(candidates[start])), "")
-    parts = [bound.format(first=candidates[start], after=after)]
-    if end < len(fitting):
-        parts.append(stop.format(end=candidates[end], last=candidates[end - 1]))
-    return [",".join(parts)]
+def _run_around(start: int, listed: Sequence[str], fitting: Sequence[bool]) -> str:
+    first = last = start
+    while first > 0 and fitting[first - 1]:
+        first -= 1
+    while last + 1 < len(listed) and fitting[last + 1]:
+        last += 1
+    lower = [f">={listed[first]}"] if first > 0 else []
+    return ",".join(lower + ([f"<{listed[last + 1]}"] if last + 1 < len(listed) else []))
 
 
-def _number(release: str) -> list[int]:
-    return [int(part) for part in release.split(".")]
+def _number(version: str) -> list[int]:
+    """The minor release as two numbers, for comparison."""
+    return [int(part) for part in version.split(".")[:2] if part.isdigit()]
 
 
 def _driver_runs(driver: str, cuda: str, system: str | None) -> bool | None:

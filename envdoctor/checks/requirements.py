@@ -9,17 +9,19 @@ from dataclasses import dataclass
 from envdoctor.checks.hit import Hit
 from envdoctor.sources.interpreter import Installed
 from envdoctor.sources.site_packages import BROKEN, Distribution, normalised
-from envdoctor.versions import Exact, InvalidSpecifier, exact, version_condition
+from envdoctor.versions import Exact, exact, version_condition
 
 UNMET = "declared-requirement-unmet"
 MISSING = "declared-requirement-missing"
 
 # `name`, `name[extra]`, `name>=1,<2`, `name (>=1,<2)`: all but direct references and old oddities.
-_SIMPLE = re.compile(r"([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(?:\[[^\]]*\])?\s*(?:\(([^()@;]*)\)|([=<>!~][^@;()]*))?\s*")
+# No two parts can match the same text, so that a hostile line costs no more than its length.
+_SIMPLE = re.compile(r"([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(?:\[[^\]]*\]\s*)?(?:\(([^()@;]*)\)|([=<>!~][^@;()]*))?")
 _COMPARISON = re.compile(r"""\s*([a-z_]+)\s*(==|!=|<=|>=|<|>)\s*(?:"([^"]*)"|'([^']*)')\s*""")
 _GROUP = re.compile(r"\([^()]*\)")
 _EXTRA = re.compile(r"""\bextra\s*==\s*(?:"[^"]+"|'[^']+')""")
 _OR = re.compile(r"\bor\b")
+_LONGEST_SHOWN = 200
 _PYTHON_VARIABLES = ("python_version", "python_full_version", "implementation_version")
 
 
@@ -52,7 +54,7 @@ def declared(installed: Installed, environment: Mapping[str, str]) -> tuple[Hit,
             try:
                 requirement, applies = _requirement(line, environment)
             except _NotARequirementError as error:
-                detail = f"{_shown(distribution)} declares {line[:200]!r}, which cannot be read: {error}"
+                detail = f"{_shown(distribution)} declares {line[:_LONGEST_SHOWN]!r}, which cannot be read: {error}"
                 hits.append(Hit(BROKEN, True, detail=detail, packages=(distribution.name,)))
                 continue
             if requirement is not None and applies is not False and requirement not in seen:
@@ -81,7 +83,7 @@ def _judged(distribution: Distribution, wanted: _Requirement, applies: bool | No
         yield Hit(UNMET, None, because, (*waiting, f"packages.{name}"), detail, packages, pins)
         return
     detail = f"{_shown(distribution)} declares {requirement}, and {name} {found} is installed"
-    yield Hit(UNMET, applies, (*because, (f"packages.{name}", specifier)), waiting, detail, packages, pins)
+    yield Hit(UNMET, applies, (*because, (f"packages.{name}", f"not {specifier}")), waiting, detail, packages, pins)
 
 
 def _shown(distribution: Distribution) -> str:
@@ -113,10 +115,7 @@ def _requirement(line: str, environment: Mapping[str, str]) -> tuple[_Requiremen
     if holds is False:
         return None, False
     specifier = re.sub(r"\s+", "", simple[2] or simple[3] or "").strip(",")
-    try:
-        version_condition(specifier)
-    except InvalidSpecifier:
-        raise _NotARequirementError(f"{specifier!r} is no version specifier") from None
+    _check_specifier(specifier)
     return _Requirement(normalised(simple[1]), specifier), holds
 
 
@@ -166,7 +165,7 @@ def _comparison(text: str, environment: Mapping[str, str]) -> bool | None:
             return None
         try:
             return version_condition(operator + value).admits(exact(known))
-        except InvalidSpecifier:
+        except ValueError:
             raise _NotSimpleError from None
     if known is None or operator not in ("==", "!="):
         raise _NotSimpleError
@@ -175,7 +174,7 @@ def _comparison(text: str, environment: Mapping[str, str]) -> bool | None:
 
 def _parsed(line: str, environment: Mapping[str, str]) -> tuple[_Requirement | None, bool | None]:
     from packaging.markers import UndefinedComparison, UndefinedEnvironmentName
-    from packaging.requirements import InvalidRequirement, Requirement
+    from packaging.requirements import Requirement
 
     try:
         requirement = Requirement(line)
@@ -185,9 +184,20 @@ def _parsed(line: str, environment: Mapping[str, str]) -> tuple[_Requirement | N
                 applies = None
             else:
                 applies = requirement.marker.evaluate({**environment, "extra": ""})
-    except (InvalidRequirement, UndefinedComparison, UndefinedEnvironmentName) as error:
-        raise _NotARequirementError(str(error).partition("\n")[0]) from None
+    except RecursionError:
+        raise _NotARequirementError("its marker is nested too deeply") from None
+    except (ValueError, UndefinedComparison, UndefinedEnvironmentName) as error:
+        raise _NotARequirementError(str(error).partition("\n")[0][:_LONGEST_SHOWN]) from None
     if applies is False:
         return None, False
     # Of a direct reference only the presence can be judged.
-    return _Requirement(normalised(requirement.name), str(requirement.specifier)), applies
+    specifier = str(requirement.specifier)
+    _check_specifier(specifier)
+    return _Requirement(normalised(requirement.name), specifier), applies
+
+
+def _check_specifier(specifier: str) -> None:
+    try:
+        version_condition(specifier)
+    except ValueError:  # InvalidSpecifier, or a number of more digits than Python converts
+        raise _NotARequirementError(f"{specifier[:_LONGEST_SHOWN]!r} is no version specifier") from None

@@ -10,6 +10,13 @@ from envdoctor import __version__
 from envdoctor.errors import EnvdoctorError
 
 
+class _Help(argparse.HelpFormatter):
+    """80 columns wherever it is printed, so that the page made from it does not depend on a terminal."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=80, max_help_position=28)
+
+
 class _Parser(argparse.ArgumentParser):
     """Errors as every other bad input: place, found, expected, next step."""
 
@@ -23,17 +30,26 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     Raises:
         EnvdoctorError: a command line that cannot be understood.
     """
-    parser = _Parser(prog="envdoctor", description="A doctor for the environments in which people fine-tune language models.")
-    parser.add_argument("--version", action="version", version=f"envdoctor {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
-    _check(commands)
-    _probe(commands)
-    _explain(commands)
-    _rules(commands)
-    _facts(commands)
-    options = parser.parse_args(list(words))
+    options = _built()[0].parse_args(list(words))
     options.run = _command(options.command)
     return options
+
+
+def help_texts() -> dict[str, str]:
+    """What ``--help`` prints, by command, at 80 columns: the documentation is made from it."""
+    _, commands = _built()
+    return {name: command.format_help() for name, command in commands.choices.items()}
+
+
+def _built() -> tuple[_Parser, argparse._SubParsersAction[_Parser]]:
+    parser = _Parser(prog="envdoctor", description="A doctor for the environments in which people fine-tune language models.", formatter_class=_Help)
+    parser.add_argument("--version", action="version", version=f"envdoctor {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
+    for add in (_check, _probe, _explain, _rules, _facts):
+        add(commands)
+    for command in commands.choices.values():
+        command.formatter_class = _Help
+    return parser, commands
 
 
 def _command(name: str) -> Callable[[argparse.Namespace], int]:
@@ -77,9 +93,16 @@ def _explain(commands: argparse._SubParsersAction[_Parser]) -> None:
 
 
 def _rules(commands: argparse._SubParsersAction[_Parser]) -> None:
-    command = commands.add_parser("rules", help="the list of rules; `rules lint PATH` for rule authors", description="List the rules, or lint rule files.")
-    command.add_argument("action", nargs="?", choices=("list", "lint"), default="list", help="list (default) or lint")
-    command.add_argument("paths", metavar="PATH", nargs="*", help="rule files or directories to lint (default: the shipped rules)")
+    command = commands.add_parser("rules", help="the list of rules; `rules lint PATH` for rule authors", description="List, lint or verify rules.")
+    command.add_argument(
+        "action",
+        nargs="?",
+        choices=("list", "lint", "verify"),
+        default="list",
+        help="list (default); lint: what is wrong with rule files; verify: check their claims on the released wheels (downloads them)",
+    )
+    command.add_argument("paths", metavar="PATH", nargs="*", help="rule files or directories (default: the shipped rules)")
+    command.add_argument("--offline", action="store_true", help="no network at all")
     _extra_rules(command)
     _output(command)
 

@@ -18,6 +18,10 @@ from envdoctor.rulebook import Rulebook, load_rulebook, rule_files, shipped_rule
 def run(options: argparse.Namespace) -> int:
     if options.action == "lint":
         return _lint(options)
+    if options.action == "verify":
+        from envdoctor.cli.verify_rules import run as verify
+
+        return verify(options)
     if options.paths:
         raise EnvdoctorError("rules", found=f"{options.paths[0]!r}", expected="no path after `rules`", next_step="rules lint PATH")
     book = load_rulebook(Path(directory) for directory in options.rule_directories)

@@ -50,10 +50,13 @@ def toolkit_driver(cuda: str, os: str) -> str | None:
 def driver_runs(driver: str, cuda: str, os: str) -> bool | None:
     """Whether the driver runs programs built for this CUDA; None where the driver or the CUDA is not known.
 
-    A newer driver runs every older CUDA. Packages for forward compatibility (cuda-compat) are not
-    looked at: with one, a data-centre GPU may run more than this says.
+    A newer driver runs every older CUDA. A number below 100 is no driver's: it is the CUDA version that
+    nvidia-smi prints of a driver, and runs the CUDA of its own major and of older ones. Packages for forward
+    compatibility (cuda-compat) are not looked at: with one, a data-centre GPU may run more than this says.
     """
-    have = _numbers(driver)
+    have, wants = _numbers(driver), _numbers(cuda)
+    if have and wants and have[0] < 100:
+        return have[0] >= wants[0]
     needs = [wanted for text in (driver_floor(cuda, os), toolkit_driver(cuda, os)) if text and (wanted := _numbers(text))]
     return any(have >= wanted for wanted in needs) if have and needs else None
 

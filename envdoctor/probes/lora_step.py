@@ -147,7 +147,8 @@ def _judge(measured: Mapping[str, object], params: Mapping[str, object]) -> Judg
     optimizer = str(measured.get("optimizer"))
     bad = next((step for step in range(1, taken + 1) if not _finite(losses[step]) or nonfinite[step - 1]), None)
     if bad is not None:
-        outcome = f"after step {bad} with {optimizer} {nonfinite[bad - 1]} trainable tensors are not finite and the loss is {losses[bad]}"
+        broken = f"{nonfinite[bad - 1]} of {sum(dtypes.values())} trainable tensors are not finite"
+        outcome = f"after step {bad} with {optimizer} {broken} and the loss is {losses[bad]}"
         if half:
             return "confirmed", f"{subject}; {outcome}"
         return "inconclusive", f"{outcome}, but {subject}: another fault than float16 adapters"
@@ -170,10 +171,10 @@ def _failed(error: object, half: bool, subject: str) -> Judgement:
     return "inconclusive", f"{during} failed: {fields.get('type', 'an error')}: {message}; {subject}"
 
 
-def _dtypes(value: object) -> tuple[str, ...] | None:
+def _dtypes(value: object) -> Mapping[str, int] | None:
     if not isinstance(value, Mapping) or not value or not all(isinstance(name, str) and _is_count(count) for name, count in value.items()):
         return None
-    return tuple(value)
+    return value
 
 
 def _sequence(value: object) -> tuple[object, ...]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 
-from envdoctor.facts import Facts
+from envdoctor.facts import Fact, Facts, Origin
 from envdoctor.hardware.torch_builds import variants
 from envdoctor.releases import Release, releases
 from envdoctor.versions import Exact, VersionCondition, exact, version_condition
@@ -65,3 +66,14 @@ def pinned(package: str, release: Exact, facts: Facts) -> str:
     if package == "torch" and label and label in variants(".".join(release.text.split(".")[:2])):
         return f"=={release.text}+{label}"
     return f"=={release.text}"
+
+
+def moved(stated: Facts, pins: Mapping[str, Exact]) -> Facts:
+    """The stated facts with releases in place of the current ones.
+
+    The CUDA of the current torch build says nothing of another one and is forgotten with it.
+    """
+    kept = stated.without("cuda") if "torch" in pins else stated
+    return kept.with_facts(
+        Fact(f"packages.{name}", exact(pinned(name, release, stated).removeprefix("==")), Origin("pin")) for name, release in pins.items()
+    )

@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
+from envdoctor.checks import FACT_CHECKS
 from envdoctor.conditions import Known, evaluate
 from envdoctor.defaults import derive
 from envdoctor.diagnosis import Finding
-from envdoctor.facts import Fact, Facts, Origin
-from envdoctor.remedies.candidates import nearest_first, pinned
+from envdoctor.facts import Facts
+from envdoctor.remedies.candidates import moved, nearest_first, pinned
 from envdoctor.rules import Fix
-from envdoctor.versions import Exact, exact, version_condition
+from envdoctor.versions import Exact, version_condition
 
 _MOST_TRIED = 40
+# One build of a release, which no list of releases tells apart from its others.
+_BUILD = re.compile(r"==[0-9.]+\+\w+")
 
 
 @dataclass(frozen=True, slots=True)
 class Cure:
     """One fix of a finding; ``kind`` is pin, plan, code, snapshot or hardware.
 
-    ``verified`` says how a set of pins was shown to install: no resolver is asked here, so ``none``.
+    ``text`` is the advice of a kind that has neither pins nor plan facts; ``verified`` says how a set of pins was shown to install: no resolver is asked here, so ``none``.
     """
 
     kind: str
     note: str
     pins: Mapping[str, str]
     plan: Mapping[str, object]
+    text: str = ""
     verified: str = "none"
 
 
@@ -38,6 +43,9 @@ def cures(finding: Finding, stated: Facts, known: Known) -> tuple[Cure, ...]:
 
 def _cures(finding: Finding, stated: Facts, known: Known) -> Iterator[Cure]:
     for package, spec in finding.pins:
+        if _BUILD.fullmatch(spec):
+            yield Cure("pin", "", {package: spec}, {})
+            continue
         yield from _from_ranges(Fix("pin", "", pins={package: spec}), finding, stated, known, note="")
     if finding.plan:
         yield Cure("plan", "", {}, dict(finding.plan))
@@ -49,7 +57,7 @@ def _cures(finding: Finding, stated: Facts, known: Known) -> Iterator[Cure]:
         elif fix.kind == "plan":
             yield Cure("plan", fix.note, {}, fix.plan)
         else:
-            yield Cure(fix.kind, ": ".join(filter(None, (fix.text, fix.note))), {}, {})
+            yield Cure(fix.kind, fix.note, {}, {}, fix.text)
 
 
 def _from_ranges(fix: Fix, finding: Finding, stated: Facts, known: Known, *, note: str) -> Iterator[Cure]:
@@ -63,7 +71,7 @@ def _from_ranges(fix: Fix, finding: Finding, stated: Facts, known: Known, *, not
         release = next((one for one in islice(nearest_first(package, wanted, stated), _MOST_TRIED) if _clears(one, package, finding, stated, known)), None)
         if release is None:
             if not nearest_first(package, wanted, stated):
-                yield Cure("code", f"install {ranges}{f': {note}' if note else ''}", {}, {})
+                yield Cure("code", note, {}, {}, f"install {ranges}")
             return
         chosen[package] = pinned(package, release, stated)
     if chosen:
@@ -72,8 +80,7 @@ def _from_ranges(fix: Fix, finding: Finding, stated: Facts, known: Known, *, not
 
 def _clears(release: Exact, package: str, finding: Finding, stated: Facts, known: Known) -> bool:
     """Whether the rule no longer matches with this release; the other pins of the fix may still be needed."""
-    if finding.rule.condition is None or len(finding.rule.fixes) == 0:
-        return True
-    moved = exact(pinned(package, release, stated).removeprefix("=="))
-    facts = derive(stated.with_facts([Fact(f"packages.{package}", moved, Origin("cure"))]))
+    facts = derive(moved(stated, {package: release}))
+    if finding.rule.condition is None:
+        return not any(hit.rule == finding.rule.id and hit.outcome is not False for check in FACT_CHECKS for hit in check(facts))
     return evaluate(finding.rule.condition, facts, known) is not True

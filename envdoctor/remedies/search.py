@@ -16,10 +16,10 @@ from envdoctor.checks.hit import Hit
 from envdoctor.conditions import Condition, Known, PackageIs, evaluate, leaves
 from envdoctor.defaults import derive
 from envdoctor.diagnosis import Finding
-from envdoctor.facts import Fact, Facts, Origin
-from envdoctor.remedies.candidates import distance, installable, pinned
+from envdoctor.facts import Facts
+from envdoctor.remedies.candidates import distance, installable, moved, pinned
 from envdoctor.rules import Rule
-from envdoctor.versions import Exact, Ranged, VersionCondition, exact, version_condition
+from envdoctor.versions import Exact, Ranged, VersionCondition, version_condition
 
 MOST_CHANGES = 3
 _MOST_SETS = 4000
@@ -138,9 +138,7 @@ def _verdicts(problem: Problem, facts: Facts, rules: Iterable[Rule]) -> dict[str
 
 def _cleared(problem: Problem, chosen: Mapping[str, Exact], before: Mapping[str, bool | None], clearable: set[str]) -> set[str] | None:
     """What the set clears; None when it brings something that was not there."""
-    facts = derive(
-        problem.stated.with_facts(Fact(f"packages.{name}", _labelled(problem, name, release), Origin("remedy")) for name, release in chosen.items())
-    )
+    facts = derive(moved(problem.stated, chosen))
     after = _verdicts(problem, facts, problem.rules)
     if any(outcome is True and before.get(name) is not True for name, outcome in after.items()):
         return None
@@ -148,6 +146,3 @@ def _cleared(problem: Problem, chosen: Mapping[str, Exact], before: Mapping[str,
         return None
     return {name for name in clearable if name not in after}
 
-
-def _labelled(problem: Problem, package: str, release: Exact) -> Exact:
-    return exact(pinned(package, release, problem.stated).removeprefix("=="))

@@ -104,7 +104,7 @@ def _finding(diagnosed: Diagnosed) -> dict[str, object]:
 
 
 def _cure(cure: Cure) -> dict[str, object]:
-    found: dict[str, object] = {"kind": cure.kind, "note": cure.note}
+    found: dict[str, object] = {"kind": cure.kind, "note": ": ".join(filter(None, (cure.text, cure.note)))}
     if cure.pins:
         found |= {"pins": dict(cure.pins), "verified": cure.verified}
     if cure.plan:

@@ -118,8 +118,11 @@ def _cure(console: Console, cure: Cure, label: str) -> None:
     elif cure.plan:
         setting = ", ".join(f"{name} = {shown(value) if isinstance(value, (bool, str)) else value}" for name, value in cure.plan.items())
         _item(console, label, f"{setting}: {cure.note}" if cure.note else setting)
+    elif cure.text.startswith("pip "):
+        _paste(console, label, cure.text)
+        _item(console, "", cure.note)
     else:
-        _item(console, label, cure.note)
+        _item(console, label, ": ".join(filter(None, (cure.text, cure.note))))
 
 
 def install_command(pins: Mapping[str, str]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from envdoctor.versions import InvalidVersion, exact
+from envdoctor.versions import exact
 
 _MOST_OUTPUT = 1 << 20
 _OPEN_MARK, _CLOSE_MARK = b"<envdoctor-scan\0", b"\0envdoctor-scan>"
@@ -52,7 +52,7 @@ def ask(interpreter: Path, environ: Mapping[str, str], timeout_s: float) -> Answ
     try:
         python, implementation, platform, executable = (fields[key][0] for key in ("python", "implementation", "platform", "executable"))
         exact(python)
-    except (KeyError, InvalidVersion) as error:
+    except (KeyError, IndexError, ValueError) as error:
         raise NoAnswerError(f"an answer that makes no sense: {error}") from error
     path, user, site = (tuple(fields.get(key, ())) for key in ("path", "user", "site"))
     return Answer(python, implementation, platform, executable, path, user, site)

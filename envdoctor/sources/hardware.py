@@ -86,36 +86,37 @@ def gpu_facts(gpus: Sequence[SmiGpu], environment: Mapping[str, str]) -> Collect
     ``CUDA_VISIBLE_DEVICES`` limits the count. nvidia-smi numbers GPUs by their slot and CUDA the fastest
     first, so that of unequal GPUs an index tells which only with ``CUDA_DEVICE_ORDER=PCI_BUS_ID``.
     """
-    driver = next((gpu.driver for gpu in gpus if gpu.driver), None)
-    facts = [_fact("driver", exact(driver))] if driver else []
-    if not gpus:
-        return Collected((), (), (Skip("GPU", "no GPU seen: nvidia-smi lists none"),))
     visible = environment.get("CUDA_VISIBLE_DEVICES")
     chosen = _chosen(visible, len(gpus))
+    facts = [_fact("driver", exact(driver))] if (driver := next((gpu.driver for gpu in gpus if gpu.driver), None)) else []
     facts.append(_fact("gpu.count", len(chosen)))
     if not chosen:
         why = f"no GPU seen: CUDA_VISIBLE_DEVICES={_printable(visible or '')!r} hides the {len(gpus)} that nvidia-smi lists"
         return Collected(tuple(facts), (), (Skip("GPU", why),))
-    skips = []
     by_slot = environment.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID" and None not in chosen
     used = [gpus[index] for index in chosen if index is not None] if by_slot else list(gpus)
-    capabilities = [_capability(gpu) for gpu in used]
-    if len(set(zip((gpu.name for gpu in used), capabilities, (gpu.memory_mib for gpu in used), strict=True))) > 1:
-        names = ", ".join(dict.fromkeys(gpu.name or "unnamed" for gpu in used))
+    weakest = _weakest(used, slices="MIG-" in (visible or ""))
+    return Collected((*facts, _fact("gpu.vendor", "nvidia"), _fact("accelerator", "cuda"), *weakest.facts), (), weakest.skips)
+
+
+def _weakest(gpus: Sequence[SmiGpu], *, slices: bool) -> Collected:
+    """Name, capability and memory that all of the GPUs have at least; what one of them does not tell is left out."""
+    facts, skips = [], []
+    if len({(gpu.name, gpu.compute_capability, gpu.memory_mib) for gpu in gpus}) > 1:
+        names = ", ".join(dict.fromkeys(gpu.name or "unnamed" for gpu in gpus))
         skips.append(Skip("GPU", f"unequal GPUs ({names}): the lowest capability and the smallest memory are taken for all"))
-    facts += [_fact("gpu.vendor", "nvidia"), _fact("accelerator", "cuda")]
-    known = [capability for capability in capabilities if capability is not None]
-    weakest = min(range(len(used)), key=lambda index: (capability_key(capabilities[index] or "") or (99, 0), used[index].memory_mib or 0))
-    if used[weakest].name is not None:
-        facts.append(_fact("gpu.name", used[weakest].name or ""))
-    if len(known) == len(used):
-        facts.append(_fact("gpu.compute_capability", exact(capabilities[weakest] or "")))
+    ranked = sorted(gpus, key=lambda gpu: (capability_key(_capability(gpu) or "") or (99, 0), gpu.memory_mib or 0))
+    if ranked[0].name is not None:
+        facts.append(_fact("gpu.name", ranked[0].name))
+    capability = _capability(ranked[0])
+    if capability is not None and _capability(ranked[-1]) is not None:
+        facts.append(_fact("gpu.compute_capability", exact(capability)))
     else:
         skips.append(Skip("GPU capability", "nvidia-smi prints none, and the name is not known"))
-    memories = [gpu.memory_mib for gpu in used if gpu.memory_mib is not None]
-    if "MIG-" in (visible or ""):
+    memories = [gpu.memory_mib for gpu in gpus if gpu.memory_mib is not None]
+    if slices:
         skips.append(Skip("GPU memory", "CUDA_VISIBLE_DEVICES names a MIG slice, whose memory nvidia-smi's list does not tell"))
-    elif len(memories) == len(used):
+    elif len(memories) == len(gpus):
         facts.append(_fact("gpu.memory_gib", round(min(memories) / 1024, 2)))
     else:
         skips.append(Skip("GPU memory", "nvidia-smi prints none (memory shared with the processor, or a GPU in error)"))
@@ -123,7 +124,7 @@ def gpu_facts(gpus: Sequence[SmiGpu], environment: Mapping[str, str]) -> Collect
 
 
 def _chosen(visible: str | None, count: int) -> list[int | None]:
-    """The slots that CUDA_VISIBLE_DEVICES leaves, as CUDA reads it: up to the first entry that is none.
+    """The slots that CUDA_VISIBLE_DEVICES leaves, as torch reads it: up to the first entry that is none; a repeated one leaves none.
 
     An entry by UUID is one GPU of a slot that is not known here.
     """
@@ -132,16 +133,16 @@ def _chosen(visible: str | None, count: int) -> list[int | None]:
     chosen: list[int | None] = []
     named: set[str] = set()
     for entry in (part.strip() for part in visible.split(",")):
-        if entry in named or len(chosen) == count:
-            break
+        if entry in named:
+            return []
         named.add(entry)
         if re.fullmatch(r"\d{1,4}", entry, flags=re.ASCII) and int(entry) < count:
             chosen.append(int(entry))
-        elif re.match(r"(GPU|MIG)-[0-9a-f]", entry):
+        elif entry.startswith(("GPU-", "MIG-")):
             chosen.append(None)
         else:
             break
-    return chosen
+    return chosen if "MIG-" in visible else chosen[:count]
 
 
 def _capability(gpu: SmiGpu) -> str | None:
@@ -158,12 +159,11 @@ def _collect_gpus(environment: Mapping[str, str]) -> Collected:
     if program is None:
         return Collected((), (), (Skip("GPU", "no GPU seen: no nvidia-smi on the PATH"),))
     text, why = _ask(program, _FIELDS)
-    if not parse_smi(text):
-        text, older = _ask(program, _OLD_FIELDS)
-        why = why or older
+    if "not a valid field" in text + why:
+        text, why = _ask(program, _OLD_FIELDS)
     gpus = parse_smi(text)
     if not gpus:
-        said = why or _printable(text.partition("\n")[0]) or "nothing"
+        said = why or _printable(text.strip().partition("\n")[0]) or "nothing"
         return Collected((), (), (Skip("GPU", f"no GPU seen: nvidia-smi says: {said}"),))
     return gpu_facts(gpus, environment)
 

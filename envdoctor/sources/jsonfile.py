@@ -98,6 +98,15 @@ def parse_json(data: bytes) -> Document:
         raise JsonError(1, 1, "lists or objects nested too deeply", "a document that a JSON parser can follow") from None
 
 
+_MESSAGES = (
+    ("Unterminated string", "a string that does not end"),
+    ("Extra data", "more text after the end of the value"),
+    ("Invalid control character", "a control character inside a string"),
+    ("Invalid \\", "an escape that JSON does not have"),
+    ("Illegal trailing comma", "a comma after the last item"),
+)
+
+
 def _json_error(error: json.JSONDecodeError, text: str) -> JsonError:
     message = error.msg
     if not text.strip():
@@ -105,7 +114,8 @@ def _json_error(error: json.JSONDecodeError, text: str) -> JsonError:
     if text.lstrip()[:1] == "<":
         return JsonError(1, 1, "a page of HTML or XML", "JSON")
     if not message.startswith("Expecting "):
-        return JsonError(error.lineno, error.colno, message.removesuffix(" at").lower(), "JSON")
+        found = next((found for start, found in _MESSAGES if message.startswith(start)), message.lower())
+        return JsonError(error.lineno, error.colno, plain(found), "JSON")
     found = repr(text[error.pos]) if error.pos < len(text) else "the end of the file"
     return JsonError(error.lineno, error.colno, plain(found), message.removeprefix("Expecting "))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from envdoctor.sources.metadata import read_bounded
 
-_VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)(?:(a|b|rc)(\d+)|\.(alpha|beta|candidate|final)\.(\d+))?")
+_VERSION = re.compile(r"(\d{1,3})\.(\d{1,3})\.(\d{1,3})(?:(a|b|rc)(\d{1,3})|\.(alpha|beta|candidate|final)\.(\d{1,3}))?")
 _LEVELS = {"alpha": "a", "beta": "b", "candidate": "rc"}
 _LIBRARY = re.compile(r"(python|pypy)(\d+\.\d+)t?")
 _NAMED_VERSION = re.compile(r"(?:python|pypy)(\d+\.\d+)t?(?:\.exe)?")

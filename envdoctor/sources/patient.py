@@ -93,22 +93,19 @@ def _with_reason(patient: Patient, passed_over: list[str]) -> Patient:
 def _named(python: str, environ: Mapping[str, str]) -> Patient:
     place = f"--python {python}"
     path = Path(os.path.expanduser(python))
-    try:
-        is_directory, exists = path.is_dir(), os.path.lexists(path)
-    except (OSError, ValueError) as error:
-        raise EnvdoctorError(place, found=f"a path that cannot be used: {error}", expected=_EXPECTED, next_step="check the path") from error
-    if is_directory:
+    if os.path.isdir(path):
         patient = _of_directory(path, "--python")
         if patient is None:
             next_step = "name the environment's own directory or its interpreter"
             raise EnvdoctorError(place, found="a directory without a Python in it", expected=_EXPECTED, next_step=next_step)
         return patient
-    if exists:
+    if os.path.lexists(path):
+        gone = not os.path.exists(path)
         # A link to an interpreter that is gone still says which environment is meant.
-        if _runs(path) or (venv_of(path) is not None and not path.exists()):
+        if _runs(path) or (gone and venv_of(path) is not None):
             return _of_interpreter(path, "--python")
-        next_step = "name the interpreter, e.g. .venv/bin/python"
-        raise EnvdoctorError(place, found="a file that cannot be executed", expected=_EXPECTED, next_step=next_step)
+        found = "a link to what is not there" if gone else "a file that cannot be executed"
+        raise EnvdoctorError(place, found=found, expected=_EXPECTED, next_step="name the interpreter, e.g. .venv/bin/python")
     on_path = next(_on_path(python, environ), None) if os.path.basename(python) == python else None
     if on_path is not None:
         return _of_interpreter(on_path, "--python")

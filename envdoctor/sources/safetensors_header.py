@@ -15,7 +15,7 @@ import struct
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from envdoctor.sources.jsonfile import plain
 
@@ -81,7 +81,7 @@ def header_of(path: str | os.PathLike[str]) -> Header:
         return read_header(stream, os.fstat(stream.fileno()).st_size)
 
 
-def _parse(raw: bytes) -> dict[str, dict[str, object]]:
+def _parse(raw: bytes) -> dict[str, Any]:
     """The tensors by name, as the JSON has them."""
     try:
         text = raw.decode("utf-8")
@@ -126,7 +126,7 @@ def _no_field_twice(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return dict(pairs)
 
 
-def _check(tensors: Mapping[str, dict[str, object]]) -> tuple[int, dict[str, int]]:
+def _check(tensors: Mapping[str, Any]) -> tuple[int, dict[str, int]]:
     """The end of the last tensor in bytes from the first, and elements by dtype.
 
     Tensors must follow each other without holes or overlaps, each as long as its shape and dtype say.
@@ -135,8 +135,9 @@ def _check(tensors: Mapping[str, dict[str, object]]) -> tuple[int, dict[str, int
     elements: dict[str, int] = {}
     for name, info in tensors.items():
         try:
-            dtype, shape, (begin, end) = info["dtype"], info["shape"], info["data_offsets"]  # type: ignore[misc]
-            bits = BITS[dtype]  # type: ignore[index]
+            dtype, shape = info["dtype"], info["shape"]
+            begin, end = info["data_offsets"]
+            bits = BITS[dtype]
         except (KeyError, TypeError, ValueError):
             raise _unreadable(name, info) from None
         count = _elements(name, shape)
@@ -145,7 +146,7 @@ def _check(tensors: Mapping[str, dict[str, object]]) -> tuple[int, dict[str, int
         if (end - begin) * 8 != count * bits:
             raise InvalidHeaderError(f"{plain(name)}: {plain(str(dtype))} of shape {plain(str(shape))} is not {end - begin} bytes")
         spans.append((begin, end, name))
-        elements[dtype] = elements.get(dtype, 0) + count  # type: ignore[index, arg-type]
+        elements[dtype] = elements.get(dtype, 0) + count
     spans.sort()
     position = 0
     for begin, end, name in spans:

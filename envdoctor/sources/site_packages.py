@@ -23,6 +23,7 @@ LEFTOVER = "installed-leftover-distribution"
 
 _SEPARATORS = re.compile(r"[-_.]+")
 _SMALL_FILE = 1 << 16
+_LONGEST_VERSION = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +31,8 @@ class SiteDir:
     """One directory on the path of a Python.
 
     ``via`` says how it comes to be there: ``PYTHONPATH``, ``user site``, ``.pth``, ``base Python`` (of a
-    virtual environment that sees it), or nothing for the installation's own. Only in the last three and
-    the user site do ``.pth`` files count (``is_site``).
+    virtual environment that sees it), or nothing for the installation's own. ``.pth`` files count in site
+    directories only (``is_site``), which those of PYTHONPATH and of other ``.pth`` files are not.
     """
 
     path: Path
@@ -241,12 +242,16 @@ def _read_metadata(file: str, path: str, reading: _Reading) -> Metadata | None:
 def _version_problem(metadata: Metadata) -> str:
     if metadata.version is None:
         return "a Version that is not UTF-8" if "Version" in metadata.undecodable else "metadata without a Version"
-    if final_key(metadata.version) is None:
+    if len(metadata.version) <= _LONGEST_VERSION:
+        if final_key(metadata.version) is not None:
+            return ""
         try:
             exact(metadata.version)
         except InvalidVersion:
-            return f"a Version that is none, {metadata.version[:60]!r}"
-    return ""
+            pass
+        else:
+            return ""
+    return f"a Version that is none, {metadata.version[:60]!r}"
 
 
 def _named_by(path: str) -> tuple[str | None, str | None]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts import Collected, Defect, Fact, Facts, Skip
-from envdoctor.sources.targets import Target
 from envdoctor.values import shown
 from envdoctor.versions import Exact, Ranged, version_condition
 
@@ -94,6 +93,3 @@ def model_path(collected: Collected, beside: Path | None) -> Path | None:
             return path if path.is_absolute() or beside is None else beside / path
     return None
 
-
-def target_parts(targets: Sequence[Target]) -> list[tuple[str, Collected]]:
-    return [(target.kind, target.collected) for target in targets]

@@ -1,4 +1,7 @@
-"""What a target is, and what it says."""
+"""What a target is, and what it says.
+
+The readers are loaded when a target of their kind is there: a run pays for what it reads.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,6 @@ from typing import Literal
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts import Collected, Fact, Origin, Skip
-from envdoctor.sources.plan import collect_plan
-from envdoctor.sources.requirements import collect_requirements, is_requirements
-from envdoctor.sources.snapshot import collect_snapshot
 
 Kind = Literal["model", "requirements", "plan"]
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
@@ -36,6 +36,8 @@ def read_target(text: str, python: str | None = None) -> Target:
     """
     path = Path(text)
     if path.is_dir():
+        from envdoctor.sources.snapshot import collect_snapshot
+
         return Target(text, "model", collect_snapshot(path))
     if path.is_file():
         return _read_file(path, text, python)
@@ -52,9 +54,13 @@ def read_target(text: str, python: str | None = None) -> Target:
 
 
 def _read_file(path: Path, text: str, python: str | None) -> Target:
+    from envdoctor.sources.requirements import collect_requirements, is_requirements
+
     if is_requirements(path):
         return Target(text, "requirements", collect_requirements(path, python))
     if path.suffix in _PLAN_SUFFIXES:
+        from envdoctor.sources.plan import collect_plan
+
         return Target(text, "plan", collect_plan(path))
     raise EnvdoctorError(
         text,
@@ -67,6 +73,8 @@ def _read_file(path: Path, text: str, python: str | None) -> Target:
 def _from_hub_cache(identity: str) -> Collected:
     """A hub id: what the local hub cache holds of it; the network is never asked."""
     from huggingface_hub import try_to_load_from_cache
+
+    from envdoctor.sources.snapshot import collect_snapshot
 
     named = Fact("model.id", identity, Origin(identity))
     config = try_to_load_from_cache(identity, "config.json")

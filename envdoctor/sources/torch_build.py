@@ -10,6 +10,8 @@ from envdoctor.sources.metadata import read_bounded
 from envdoctor.sources.site_packages import BROKEN, Distribution
 from envdoctor.versions import InvalidVersion, exact, final_key
 
+_LONGEST_VALUE = 100
+
 
 @dataclass(frozen=True, slots=True)
 class TorchBuild:
@@ -64,7 +66,7 @@ def _torch_build(file: Path) -> TorchBuild | None:
     for number, line in enumerate(data.decode("utf-8", "replace").splitlines(), start=1):
         target, equals, value = line.partition("=")
         value = value.strip()
-        if equals and len(value) > 2 and value[0] in "'\"" and value[-1] == value[0]:
+        if equals and 2 < len(value) < _LONGEST_VALUE and value[0] in "'\"" and value[-1] == value[0]:
             assigned[target.partition(":")[0].rstrip()] = (value[1:-1], number)
     try:
         version, line_number = assigned["__version__"]

@@ -164,12 +164,14 @@ def _pointers(directory: ModelDirectory, names: list[str]) -> Defect:
             size = pointer_size(stream.read(_POINTER_LIMIT))
     stands_for = "" if size is None else f", for a file of {size} bytes"
     others = "" if len(names) == 1 else f"; so are {_listed(names[1:])}"
-    return Defect("snapshot-lfs-pointer", f"{plain(names[0])} is the pointer that git-lfs leaves{stands_for}{others}", directory.place(names[0]))
+    detail = f"{plain(names[0])} is the pointer that git-lfs leaves{stands_for}{others}"
+    return Defect("snapshot-lfs-pointer", detail, directory.place(names[0]))
 
 
 def _missing(directory: ModelDirectory, first: str, files: list[str], missing: list[str], index: Document | None) -> Defect:
     if index is None:
-        return Defect("snapshot-shard-missing", f"{plain(missing[0])} is a link to nothing: it was not downloaded", directory.place(missing[0]))
+        detail = f"{plain(missing[0])} is a link to nothing: it was not downloaded"
+        return Defect("snapshot-shard-missing", detail, directory.place(missing[0]))
     be = "is" if len(missing) == 1 else "are"
     detail = f"{len(missing)} of {len(files)} files that the index names {be} not there: {_listed(missing)}"
     return Defect("snapshot-shard-missing", detail, directory.place(first), _line_of_shard(index, missing[0]))

@@ -44,17 +44,17 @@ def failed(message: str, *, kind: str = "RuntimeError", during: str = "forward",
         (
             BAD,
             "confirmed",
-            "trainable parameters are float16; after step 1 with adamw_torch 8 trainable tensors are not finite and the loss is nan",
+            "trainable parameters are float16; after step 1 with adamw_torch 8 of 8 trainable tensors are not finite and the loss is nan",
         ),
         (
             BAD | {"losses": [4.8, 4.7, "nan"], "nonfinite_trainable": [0, 3]},
             "confirmed",
-            "trainable parameters are float16; after step 2 with adamw_torch 3 trainable tensors are not finite and the loss is nan",
+            "trainable parameters are float16; after step 2 with adamw_torch 3 of 8 trainable tensors are not finite and the loss is nan",
         ),
         (
             MIXED | {"losses": [4.8, 4.7, 4.6], "nonfinite_trainable": [1, 1]},
             "confirmed",
-            "trainable parameters are float16 and float32; after step 1 with adamw_torch 1 trainable tensors are not finite"
+            "trainable parameters are float16 and float32; after step 1 with adamw_torch 1 of 9 trainable tensors are not finite"
             " and the loss is 4.7",
         ),
         (
@@ -80,8 +80,8 @@ def failed(message: str, *, kind: str = "RuntimeError", during: str = "forward",
         (
             BAD | {"trainable_dtypes": {"float32": 8}},
             "inconclusive",
-            "after step 1 with adamw_torch 8 trainable tensors are not finite and the loss is nan, but trainable parameters are float32:"
-            " another fault than float16 adapters",
+            "after step 1 with adamw_torch 8 of 8 trainable tensors are not finite and the loss is nan,"
+            " but trainable parameters are float32: another fault than float16 adapters",
         ),
         (
             BAD | {"losses": ["nan", "nan", "nan"]},

@@ -96,7 +96,9 @@ def test_a_patient_whose_torch_does_not_import(tmp_path: Path, source: str, reas
 def test_a_measurement_is_judged(stand_in: Path) -> None:
     verdict = run_probe("lora-step", Path(sys.executable), facts(plan_method="lora"))
     assert verdict.verdict == "confirmed"
-    assert verdict.reason.startswith("trainable parameters are float16; after step 1 with adamw_torch 8 trainable tensors are not finite")
+    assert verdict.reason.startswith(
+        "trainable parameters are float16; after step 1 with adamw_torch 8 of 8 trainable tensors are not finite"
+    )
     assert verdict.reason.endswith(" (assumed: a float16 base)")
     assert verdict.measured == MEASURED
 

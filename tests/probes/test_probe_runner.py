@@ -232,7 +232,7 @@ def test_no_orphan_is_left(tmp_path: Path, watch: Watch, kind: str, ending: str)
             exec(STAY)
     """
     body = textwrap.dedent(body) + FORKS[kind] + "\nos.read(r, 1)\n" + ending
-    outcome = run(tmp_path, body, before=STAY, timeout=2.0, watch=str(watch.path))
+    outcome = run(tmp_path, body, before=STAY, timeout=1.5, watch=str(watch.path))
     assert (outcome.measured == {"forked": True}) == ending.startswith("return")
     assert watch.seen()
     assert watch.gone()

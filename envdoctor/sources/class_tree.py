@@ -1,0 +1,182 @@
+"""Classes of a snapshot's own Python code, as syntax trees: nothing is imported or executed."""
+
+from __future__ import annotations
+
+import ast
+import sys
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from envdoctor.sources.model_directory import ModelDirectory
+
+# CPython 3.10 overflows its stack, and dies, on a chain of operators deeper than about 100,000.
+SOURCE_LIMIT = 2**20 if sys.version_info >= (3, 11) else 200_000
+_MODULES_LIMIT = 32
+_BASES_LIMIT = 100
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(slots=True)
+class Module:
+    """What one file defines and imports; ``version_names`` are names that depend on the release of transformers."""
+
+    file: str
+    classes: dict[str, ast.ClassDef] = field(default_factory=dict)
+    imported: dict[str, tuple[str, str]] = field(default_factory=dict)
+    version_names: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class Class:
+    """A class and the module that defines it."""
+
+    node: ast.ClassDef
+    module: Module
+
+    def functions(self, name: str) -> list[Function]:
+        return [item for item in flat(self.node.body) if isinstance(item, Function) and item.name == name]
+
+
+class Code:
+    """The modules of the snapshot, parsed once each."""
+
+    def __init__(self, directory: ModelDirectory) -> None:
+        self.directory = directory
+        self.modules: dict[str, Module | None] = {}
+
+    def chain(self, entry: str) -> list[Class] | None:
+        """The class and the snapshot's classes that it derives from, nearest first; None where one cannot be read."""
+        repository, dashes, entry = entry.rpartition("--")
+        if dashes:
+            self.directory.skip("config.json", f"auto_map names code of another repository, {repository}")
+            return None
+        module, _, name = entry.rpartition(".")
+        chain = self._linearise(module, name, set())
+        if chain is None and self.module(module) is not None:
+            self.directory.skip(f"{module}.py", f"it defines no class {name}, which auto_map names")
+        return chain
+
+    def _linearise(self, module_name: str, name: str, seen: set[tuple[str, str]]) -> list[Class] | None:
+        module = self.module(module_name)
+        if module is None or (module_name, name) in seen or len(seen) > _BASES_LIMIT:
+            return None
+        seen.add((module_name, name))
+        node = module.classes.get(name)
+        if node is None:
+            if name in module.imported:
+                return self._linearise(*module.imported[name], seen)
+            return None
+        chain = [Class(node, module)]
+        for base in node.bases:
+            found: list[Class] | None = []
+            if isinstance(base, ast.Name) and base.id in module.classes:
+                found = self._linearise(module_name, base.id, seen)
+            elif isinstance(base, ast.Name) and base.id in module.imported:
+                found = self._linearise(*module.imported[base.id], seen)
+            chain += found or []
+        return chain
+
+    def module(self, name: str) -> Module | None:
+        if name not in self.modules:
+            skips = len(self.directory.skips)
+            self.modules[name] = self._parse(f"{name}.py") if len(self.modules) < _MODULES_LIMIT and name.isidentifier() else None
+            if self.modules[name] is None and len(self.directory.skips) == skips:
+                self.directory.skip(f"{name}.py", "named by the snapshot's configuration or code, and not there")
+        return self.modules[name]
+
+    def _parse(self, file: str) -> Module | None:
+        data = self.directory.read(file, SOURCE_LIMIT)
+        if data is None:
+            return None
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                # As text, so that a coding cookie of the file chooses no codec.
+                tree = ast.parse(data.decode("utf-8-sig"))
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            self.directory.skip(file, f"no Python that can be parsed: {_reason(error)}")
+            return None
+        return _outline(file, tree)
+
+
+def _reason(error: SyntaxError | ValueError | RecursionError | MemoryError) -> str:
+    if isinstance(error, SyntaxError):
+        return f"{error.msg}, line {error.lineno}"
+    if isinstance(error, UnicodeDecodeError):
+        return "no UTF-8 text"
+    return str(error) if isinstance(error, ValueError) else "nested too deeply"
+
+
+def flat(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """Statements, and those inside ``if`` and ``try``, which choose at import time."""
+    stack = list(reversed(list(body)))
+    while stack:
+        item = stack.pop()
+        yield item
+        if isinstance(item, ast.If):
+            stack += reversed([*item.body, *item.orelse])
+        elif isinstance(item, ast.Try):
+            stack += reversed([*item.body, *(part for handler in item.handlers for part in handler.body), *item.orelse, *item.finalbody])
+
+
+def _outline(file: str, tree: ast.Module) -> Module:
+    module = Module(file)
+    for item in flat(tree.body):
+        if isinstance(item, ast.ClassDef):
+            module.classes.setdefault(item.name, item)
+        elif isinstance(item, ast.ImportFrom):
+            for alias in item.names:
+                known = alias.asname or alias.name
+                if item.level == 1 and item.module:
+                    module.imported[known] = (item.module, alias.name)
+                elif alias.name == "__version__" and item.module == "transformers":
+                    module.version_names.add(known)
+        elif isinstance(item, ast.Assign) and mentions_version(item.value, module.version_names):
+            module.version_names.update(target.id for target in item.targets if isinstance(target, ast.Name))
+    return module
+
+
+def mentions_version(expression: ast.expr, names: set[str]) -> bool:
+    """Whether an expression depends on the release of transformers, directly or through one of the names."""
+    for node in ast.walk(expression):
+        if isinstance(node, ast.Attribute) and node.attr == "__version__" and root(node) == "transformers":
+            return True
+        if isinstance(node, ast.Name) and (node.id in names or "transformers_version" in node.id.lower()):
+            return True
+        if isinstance(node, ast.Constant) and node.value == "transformers":
+            return True
+    return False
+
+
+def accepts(function: Function, name: str) -> bool:
+    """Whether a function takes a keyword, by name or as one of ``**kwargs``."""
+    arguments = function.args
+    return arguments.kwarg is not None or any(
+        argument.arg == name for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+    )
+
+
+def class_attributes(item: ast.stmt) -> Iterator[str]:
+    """Names that a statement of a class body assigns."""
+    targets = item.targets if isinstance(item, ast.Assign) else [item.target] if isinstance(item, ast.AnnAssign) and item.value else []
+    yield from (target.id for target in targets if isinstance(target, ast.Name))
+
+
+def self_attributes(statement: ast.AST) -> Iterator[tuple[str, int]]:
+    """Attributes of ``self`` that a statement assigns, each with its line."""
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and is_self(node.value):
+            yield node.attr, node.lineno
+
+
+def is_self(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id == "self"
+
+
+def root(node: ast.expr) -> str | None:
+    """The name at the left end of ``name.a[0].b``."""
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None

@@ -1,0 +1,60 @@
+"""Set up and pass the tests, in an environment of its own.
+
+    python3 scripts/test.py             lint, types, the quick suite: no torch, about 100 MB of tools
+    python3 scripts/test.py --probes    the probe tests: real environments with torch, about 2 GB (6 GB where only a CUDA build is found)
+    python3 scripts/test.py --network   the tests that ask the package index
+
+Everything is installed into .venv-test beside this project; nothing else is touched.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv-test"
+BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
+
+
+def call(*command: str | Path) -> None:
+    print("+", " ".join(map(str, command)), flush=True)
+    done = subprocess.run([str(word) for word in command], cwd=ROOT)
+    if done.returncode:
+        sys.exit(done.returncode)
+
+
+def prepare() -> None:
+    if not (BIN / "python").exists() and not (BIN / "python.exe").exists():
+        call(sys.executable, "-m", "venv", VENV)
+    call(BIN / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--editable", ".[dev]")
+
+
+def main(words: list[str]) -> int:
+    unknown = set(words) - {"--probes", "--network"}
+    if unknown:
+        print(__doc__)
+        return 2
+    if sys.version_info < (3, 10):
+        print(f"envdoctor itself needs Python 3.10 or later; this is {sys.version.split()[0]} (the environment it examines may be 3.8)")
+        return 2
+    prepare()
+    python = BIN / "python"
+    if "--probes" in words:
+        call(python, "-m", "pytest", "-q", "-m", "probe", "tests")
+        return 0
+    if "--network" in words:
+        call(python, "-m", "pytest", "-q", "-m", "network", "tests")
+        return 0
+    call(python, "-m", "ruff", "check", ".")
+    call(python, "-m", "ruff", "format", "--check", ".")
+    call(python, "-m", "mypy", "envdoctor", "tests", "scripts", "benchmarks")
+    call(BIN / "envdoctor", "rules", "lint", "rules")
+    call(python, "-m", "pytest", "-q", "--cov", "--cov-report=term:skip-covered", "tests")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
