@@ -75,7 +75,7 @@ class ValueIs:
 
 @dataclass(frozen=True, slots=True)
 class TextMatches:
-    """A text that contains the pattern (a plain fragment, ``*`` for anything), case ignored."""
+    """A text that contains the pattern's pieces between ``*`` in order, or equals a pattern without one; case ignored."""
 
     fact: str
     patterns: tuple[str, ...]
@@ -140,12 +140,16 @@ def holds(leaf: Leaf, facts: Facts, known: Known) -> bool | None:
     if isinstance(leaf, PackageIs):
         return _package_holds(leaf, value, known)
     if isinstance(leaf, VersionIs):
-        return leaf.version.admits(value) if isinstance(value, Exact) else None
+        if isinstance(value, Exact):
+            return leaf.version.admits(value)
+        return leaf.version.relation(value) if isinstance(value, Ranged) else None
     if isinstance(leaf, NumberIs):
         return _number_holds(leaf, value)
     if isinstance(leaf, ValueIs):
         if isinstance(value, tuple):
             return any(item in value for item in leaf.values)
+        if value == "auto" and "auto" not in leaf.values:
+            return None  # asks the library to choose, and does not say what it chose
         return value in leaf.values
     return any(_contains(pattern, str(value)) for pattern in leaf.patterns)
 
@@ -177,6 +181,8 @@ _COMPARE: dict[str, Callable[[float, float], bool]] = {
 
 
 def _contains(pattern: str, text: str) -> bool:
+    if "*" not in pattern:
+        return pattern.lower() == text.lower()
     position, lowered = 0, text.lower()
     for piece in pattern.lower().split("*"):
         position = lowered.find(piece, position)
@@ -195,19 +201,28 @@ def leaves(condition: Condition) -> tuple[Leaf, ...]:
     return (condition,)
 
 
-def deciding(condition: Condition, facts: Facts, known: Known) -> tuple[tuple[Leaf, str], ...]:
-    """The comparisons that make the condition hold, each with its text; negations say ``not``.
+def accused(condition: Condition) -> tuple[Leaf, ...]:
+    """The comparisons that must hold: those outside a negation, in reading order."""
+    if isinstance(condition, (All, AnyOf)):
+        return tuple(leaf for part in condition.parts for leaf in accused(part))
+    return () if isinstance(condition, Not) else (condition,)
 
-    Of an alternative only the parts that hold are told.
+
+def deciding(condition: Condition, facts: Facts, known: Known, *, wanted: bool = True) -> tuple[tuple[Leaf, str], ...]:
+    """The comparisons that make the condition hold (``wanted`` False: fail), each with its text; what fails says ``not``.
+
+    Of an alternative only the parts that hold are told; of an undecided condition, those comparisons that speak for it.
     """
-    if isinstance(condition, All):
-        return tuple(found for part in condition.parts for found in deciding(part, facts, known))
-    if isinstance(condition, AnyOf):
-        held = [part for part in condition.parts if evaluate(part, facts, known)]
-        return tuple(found for part in held for found in deciding(part, facts, known))
     if isinstance(condition, Not):
-        return tuple((leaf, f"not {leaf.text()}") for leaf in leaves(condition.part) if leaf.fact in facts.by_name)
-    return ((condition, condition.text()),) if holds(condition, facts, known) else ()
+        return deciding(condition.part, facts, known, wanted=not wanted)
+    if isinstance(condition, (All, AnyOf)):
+        parts = condition.parts
+        if isinstance(condition, AnyOf) is wanted:
+            parts = tuple(part for part in parts if evaluate(part, facts, known) is wanted)
+        return tuple(found for part in parts for found in deciding(part, facts, known, wanted=wanted))
+    if holds(condition, facts, known) is not wanted:
+        return ()
+    return ((condition, condition.text() if wanted else f"not {condition.text()}"),)
 
 
 def missing(condition: Condition, facts: Facts, known: Known) -> tuple[str, ...]:
@@ -239,11 +254,11 @@ def parse_condition(table: Mapping[str, object]) -> Condition:
 
 def _parse_key(key: str, value: object) -> list[Condition]:
     if key == "packages":
-        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        if not isinstance(value, list) or not value or not all(isinstance(item, str) for item in value):
             raise InvalidConditionError(f"packages: found {value!r}; expected a list of requirement strings")
         return [_parse_requirement(item) for item in value]
     if key in ("any", "all"):
-        if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
+        if not isinstance(value, list) or not value or not all(isinstance(item, Mapping) for item in value):
             raise InvalidConditionError(f"{key}: found {value!r}; expected a list of tables")
         tables = tuple(parse_condition(item) for item in value)
         return [AnyOf(tables) if key == "any" else All(tables)]
@@ -261,8 +276,11 @@ def _parse_requirement(text: str) -> Condition:
     wanted = f"packages: found {text!r}; expected a name, a space and a version range such as 'torch >=2.5, <2.6'"
     if not _NAME.fullmatch(name):
         raise InvalidConditionError(wanted)
+    ranges = "".join(rest.split())
+    if ranges and not all(ranges.split("||")):
+        raise InvalidConditionError(wanted)
     try:
-        condition = version_condition("".join(rest.split()))
+        condition = version_condition(ranges)
     except InvalidSpecifier as error:
         raise InvalidConditionError(f"{wanted}: {error}") from None
     package = canonicalize_name(name)
@@ -274,8 +292,14 @@ def _parse_leaf(name: str, value: object) -> Condition:
     if known is None:
         close = suggestion(name)
         raise InvalidConditionError(f"found the fact {name!r}; expected one of the vocabulary{f', perhaps {close!r}' if close else ''}")
+    if name.startswith("packages."):
+        raise InvalidConditionError(f"{name}: found {value!r}; expected packages, a list of requirements such as 'torch >=2.5, <2.6'")
     listed = value if isinstance(value, list) else [value]
+    if not listed:
+        raise InvalidConditionError(f"{name}: found an empty list; expected at least one value")
     if known.kind == "version":
+        if not all(isinstance(item, (str, int)) for item in listed):
+            raise InvalidConditionError(f"{name}: found {value!r}; expected a version or a range in quotes: 3.10 without them is 3.1")
         try:
             return VersionIs(name, version_condition(" || ".join(_specifier(str(item)) for item in listed)))
         except InvalidSpecifier as error:
@@ -285,7 +309,9 @@ def _parse_leaf(name: str, value: object) -> Condition:
     if known.kind in ("int", "float"):
         return ValueIs(name, tuple(_number(name, item) for item in listed))
     if known.kind == "text":
-        return TextMatches(name, tuple(str(item) for item in listed)) if any("*" in str(item) for item in listed) else _exact_text(name, listed)
+        if not all(isinstance(item, str) and item.strip() for item in listed):
+            raise InvalidConditionError(f"{name}: found {value!r}; expected a text, or a list of them")
+        return TextMatches(name, tuple(map(str, listed)))
     values = tuple(parse_value(name, item) for item in listed)
     for item, parsed in zip(listed, values, strict=True):
         if isinstance(parsed, NotUnderstood):
@@ -293,10 +319,6 @@ def _parse_leaf(name: str, value: object) -> Condition:
     if known.kind == "list":
         return ValueIs(name, tuple(str(item) for item in listed))
     return ValueIs(name, values)
-
-
-def _exact_text(name: str, listed: Sequence[object]) -> Condition:
-    return ValueIs(name, tuple(str(item) for item in listed))
 
 
 def _number(name: str, item: object) -> int | float:
@@ -312,7 +334,7 @@ def _specifier(text: str) -> str:
 def _clauses(name: str, text: str) -> tuple[tuple[str, float], ...]:
     found = []
     for piece in text.split(","):
-        match = re.fullmatch(r"\s*(>=|<=|==|!=|>|<)\s*([0-9.eE+-]+)\s*", piece)
+        match = re.fullmatch(r"\s*(>=|<=|==|!=|>|<)\s*([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,2})?)\s*", piece)
         if match is None:
             raise InvalidConditionError(f'{name}: found {text!r}; expected comparisons such as ">1" or ">=2,<8"')
         found.append((match[1], float(match[2])))

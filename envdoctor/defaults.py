@@ -1,7 +1,7 @@
 """Facts that follow from other facts: what libraries do when a plan leaves something out.
 
-Each function states one default with its source; a derived fact never replaces a stated one, and where
-the releases at hand do not determine the default nothing is derived.
+Each function states one default with its source; a derived fact never replaces a stated one (``auto``, which
+asks for the default, is none), and where the releases at hand do not determine the default nothing is derived.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from importlib import resources
 
-from envdoctor.facts import Fact, Facts, FactValue, Origin
+from envdoctor.facts import Fact, Facts, FactValue, NotUnderstood, Origin
+from envdoctor.hardware.torch_builds import variant_cuda
 from envdoctor.sources.hardware import derive_gpu
 from envdoctor.versions import Exact, exact, version_condition
 
@@ -25,9 +26,21 @@ def derive(facts: Facts) -> Facts:
     """The facts and all that follows from them, in an order in which later defaults may use earlier ones."""
     for step in _STEPS:
         for fact in step(facts):
-            if fact.name not in facts:
+            if fact.name not in facts or facts.value(fact.name) == "auto":
                 facts = facts.with_facts([fact])
     return facts
+
+
+def bounds(facts: Facts) -> dict[str, tuple[str, ...]]:
+    """The version conditions on which a default turns, by package.
+
+    Two releases that none of them tells apart lead to the same derived facts.
+    """
+    sdpa = _sdpa_since().get(facts.text("model.type") or "")
+    return {
+        "transformers": ("<4.32", "<=4.48.3", "<4.50", "<4.54", "<5", *([f"<{sdpa}"] if sdpa else [])),
+        "torch": ("<2.1.1", "<2.8"),
+    }
 
 
 def _fact(name: str, value: FactValue, why: str) -> Fact:
@@ -62,15 +75,18 @@ def _cuda_build(facts: Facts) -> Iterator[Fact]:
     torch = _release(facts, "torch")
     if torch is None:
         return
-    label = torch.text.partition("+")[2]
-    if label.startswith("cu") and label[2:].isdigit():
-        yield _fact("cuda", exact(f"{label[2:-1]}.{label[-1]}"), f"label of torch {torch}")
+    label = torch.text.partition("+")[2].lower()
+    cuda = variant_cuda(label)
+    if cuda is not None:
+        yield _fact("cuda", exact(cuda), f"label of torch {torch}")
     if label == "cpu":
         yield _fact("accelerator", "cpu", f"label of torch {torch}")
 
 
 def _model(facts: Facts) -> Iterator[Fact]:
     """What a repository's name says, where the family cannot be read from a snapshot."""
+    if facts.value("model.type") is not None and facts.text("model.type") != "chatglm":
+        return
     identity = (facts.text("model.id") or "").lower().rpartition("/")[2]
     for fragment, family in (("chatglm3", "chatglm3"), ("chatglm2", "chatglm2"), ("chatglm-6b", "chatglm"), ("visualglm", "chatglm")):
         if fragment in identity:
@@ -89,16 +105,16 @@ def _remote(facts: Facts) -> Iterator[Fact]:
 
 
 def _quantization(facts: Facts) -> Iterator[Fact]:
-    if facts.text("plan.method") == "qlora":
-        yield _fact("plan.quant", "4bit", "QLoRA is LoRA on a 4-bit base")
     if facts.value("plan.load_in_4bit") is True:
         yield _fact("plan.quant", "4bit", "load_in_4bit")
     if facts.value("plan.load_in_8bit") is True:
         yield _fact("plan.quant", "8bit", "load_in_8bit")
+    if facts.text("plan.method") == "qlora":
+        yield _fact("plan.quant", "4bit", "QLoRA is LoRA on a 4-bit base")
     stored = facts.text("model.quant_method")
     if stored in ("gptq", "awq", "fp8", "hqq", "aqlm", "mxfp4", "torchao"):
         yield _fact("plan.quant", stored, "quantization_config of the snapshot")
-    if facts.value("plan.arguments") is not None and stored is None:
+    if facts.value("plan.arguments") is not None and stored is None and facts.value("plan.quantization_config") is not True:
         yield _fact("plan.quant", "none", "default of from_pretrained")
 
 
@@ -110,11 +126,18 @@ def _loading(facts: Facts) -> Iterator[Fact]:
     on (4.49.0 fails). Executed on tiny models with the releases named.
     """
     remote_glm = facts.text("model.type") == "chatglm"
-    if facts.value("plan.arguments") is not None:
-        yield _fact("plan.load_dtype_argument", "none", "no dtype in the plan")
-    elif facts.text("plan.load_dtype_argument") != "none" and not remote_glm:
-        return
     stored = facts.text("model.config_dtype") or facts.text("model.dtype")
+    asked = facts.get("plan.load_dtype")
+    if asked is not None and asked.value == "auto" and stored not in (None, "auto"):
+        origin = Origin(f"{asked.origin.source}: auto, as the model is stored", asked.origin.file, asked.origin.line)
+        yield Fact("plan.load_dtype", stored, origin)
+    if asked is not None:
+        return
+    argument = facts.value("plan.load_dtype_argument")
+    if argument is None and facts.value("plan.arguments") is not None:
+        yield _fact("plan.load_dtype_argument", "none", "no dtype in the plan")
+    elif argument != "none" and not (argument is None and remote_glm):
+        return
     why = _default_of(facts, "transformers")
     if remote_glm and _within(facts, "transformers", "<=4.48.3") and stored is not None:
         yield _fact("plan.load_dtype", stored, f"{why} for ChatGLM remote code")
@@ -127,11 +150,17 @@ def _loading(facts: Facts) -> Iterator[Fact]:
 
 
 def _optimizer(facts: Facts) -> Iterator[Fact]:
-    """TrainingArguments' optimizer: adamw_torch, from transformers 4.54.0 with torch 2.8 on the fused one; epsilon 1e-8."""
+    """TrainingArguments' optimizer; epsilon 1e-8.
+
+    transformers' own AdamW up to 4.31.0, adamw_torch from 4.32.0 on, and from 4.54.0 with torch 2.8 on the fused
+    one: default_optim in training_args.py of the released wheels.
+    """
     if facts.text("plan.method") not in TRAINING or _release(facts, "transformers") is None:
         return
     why = _default_of(facts, "transformers")
-    if _within(facts, "transformers", "<4.54") or (_within(facts, "transformers", ">=4.54") and _within(facts, "torch", "<2.8")):
+    if _within(facts, "transformers", "<4.32"):
+        yield _fact("plan.optimizer", "adamw_hf", why)
+    elif _within(facts, "transformers", "<4.54") or (_within(facts, "transformers", ">=4.54") and _within(facts, "torch", "<2.8")):
         yield _fact("plan.optimizer", "adamw_torch", why)
     elif _within(facts, "torch", ">=2.8"):
         yield _fact("plan.optimizer", "adamw_torch_fused", f"{why} with torch {_release(facts, 'torch')}")
@@ -165,7 +194,7 @@ def _batches(facts: Facts) -> Iterator[Fact]:
     """More than one row in a batch means a padding mask, unless rows are packed."""
     rows = facts.value("plan.batch_size")
     packed = facts.value("plan.packing") is True
-    if isinstance(rows, int):
+    if isinstance(rows, int) and not isinstance(facts.value("plan.packing"), NotUnderstood):
         evaluated = facts.value("plan.eval_batch_size") if facts.value("plan.evaluate") is not False else 1
         most = max(rows, evaluated) if isinstance(evaluated, int) else rows
         yield _fact("plan.padding", most > 1 and not packed, "rows packed" if packed else f"{most} row{'s' if most > 1 else ''} in a batch")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from envdoctor.checks.hit import Hit
-from envdoctor.conditions import Condition, Known, PackageIs, deciding, evaluate, holds, leaves, missing
+from envdoctor.conditions import Condition, Known, PackageIs, accused, deciding, evaluate, holds, missing
 from envdoctor.facts import Defect, Facts
 from envdoctor.rules import Rule, Severity
 from envdoctor.values import shown
@@ -109,12 +109,12 @@ def speaks(condition: Condition, facts: Facts, known: Known, lacking: Sequence[s
     """
     if len(lacking) > _MOST_MISSING:
         return False
-    every = leaves(condition)
+    every = accused(condition)
     held = [leaf for leaf in every if holds(leaf, facts, known)]
     if any(name.startswith("model.") for name in lacking) and not any(leaf.fact.startswith("model.") for leaf in held):
         return False
-    accused = [leaf for leaf in every if isinstance(leaf, PackageIs)]
-    return any(isinstance(leaf, PackageIs) for leaf in held) if accused else bool(held)
+    packages = [leaf for leaf in every if isinstance(leaf, PackageIs)]
+    return any(leaf in packages for leaf in held) if packages else bool(held)
 
 
 def _finding(rule: Rule, condition: Condition, facts: Facts, known: Known, status: Status, lacking: tuple[str, ...]) -> Finding:

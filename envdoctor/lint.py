@@ -63,12 +63,19 @@ def _form(rule: Rule, path: Path, probes: frozenset[str], checks: frozenset[str]
     if not rule.fixes:
         yield _wrong(path, "fix", "nothing", "at least one [[fix]]")
     for fix in rule.fixes:
-        for name in fix.plan:
+        for name, setting in fix.plan.items():
             if term(name) is None:
-                yield _wrong(path, "fix.plan", repr(name), f"a fact of the vocabulary, perhaps {suggestion(name)!r}")
+                yield _wrong(path, "fix.plan", repr(name), _fact_expected(name))
+            elif isinstance(parse_value(name, setting), NotUnderstood):
+                yield _wrong(path, "fix.plan", f"{name} = {setting!r}", "a value that is understood")
     for symptom in rule.symptoms:
         if len(symptom) < 8:
             yield _wrong(path, "symptoms", repr(symptom), "a fragment of at least 8 characters, long enough to be told apart")
+
+
+def _fact_expected(name: str) -> str:
+    close = suggestion(name)
+    return f"a fact of the vocabulary{f', perhaps {close!r}' if close else ''}"
 
 
 def _cases(table: Mapping[str, object], path: Path) -> tuple[list[Case], list[EnvdoctorError]]:
@@ -80,19 +87,19 @@ def _cases(table: Mapping[str, object], path: Path) -> tuple[list[Case], list[En
         key = f"case {number}"
         expect = item.get("expect") if isinstance(item, Mapping) else None
         stated = item.get("facts") if isinstance(item, Mapping) else None
-        if expect not in _EXPECT or not isinstance(stated, Mapping):
+        if not isinstance(expect, str) or expect not in _EXPECT or not isinstance(stated, Mapping):
             errors.append(_wrong(path, key, repr(item), "expect = match | no-match | unknown, and facts = { ... }"))
             continue
         facts = []
         for name, raw in flatten(stated):
             if term(name) is None:
-                errors.append(_wrong(path, key, repr(name), f"a fact of the vocabulary, perhaps {suggestion(name)!r}"))
+                errors.append(_wrong(path, key, repr(name), _fact_expected(name)))
                 continue
             value = parse_value(name, raw)
             if isinstance(value, NotUnderstood):
                 errors.append(_wrong(path, key, f"{name} = {raw!r}", "a value that is understood"))
             facts.append(Fact(name, value, Origin(key)))
-        cases.append(Case(str(expect), Facts().with_facts(facts)))
+        cases.append(Case(expect, Facts().with_facts(facts)))
     return cases, errors
 
 
@@ -111,10 +118,9 @@ def _proof(condition: Condition, cases: list[Case], path: Path, known: Known) ->
     if wrong:
         return
     for dropped, name in _dropped(condition):
-        if dropped is None or all(evaluate(dropped, case.facts, known) is _EXPECT[case.expect] for case in cases):
-            if dropped is None and any(case.expect == "no-match" for case in cases):
-                continue
-            yield _wrong(path, f"affected: {name}", "all cases pass without this condition", "a no-match case that only it decides")
+        # A rule of one comparison says something of every situation without it: its no-match case is the proof.
+        if dropped is not None and all(evaluate(dropped, case.facts, known) is _EXPECT[case.expect] for case in cases):
+            yield _wrong(path, f"affected: {name}", "all cases pass without this condition", "a case that only it decides (mostly a no-match)")
 
 
 def _dropped(condition: Condition) -> Iterator[tuple[Condition | None, str]]:

@@ -28,7 +28,8 @@ class Rulebook:
 
     def find(self, name: str) -> Rule | None:
         """The rule of that id; an alias keeps working."""
-        return next((rule for rule in self.rules if rule.id == name or name in rule.aliases), None)
+        by_id = next((rule for rule in self.rules if rule.id == name), None)
+        return by_id or next((rule for rule in self.rules if name in rule.aliases), None)
 
 
 def shipped_rules() -> Path:
@@ -45,9 +46,14 @@ def load_rulebook(extra: Iterable[Path] = ()) -> Rulebook:
         EnvdoctorError: a rule file that cannot be read, with every error found in any of them;
             an id that two files claim.
     """
-    tables, digests, errors = [], [], []
+    tables, digests = [], []
+    errors: list[EnvdoctorError] = []
     for directory in (shipped_rules(), *extra):
-        found = _compiled(directory)
+        try:
+            found = _compiled(directory)
+        except SeveralErrors as several:
+            errors.append(several)
+            continue
         tables += found["rules"]
         digests.append(found["digest"])
     rules: dict[str, Rule] = {}
@@ -74,18 +80,29 @@ def rule_files(directory: Path) -> list[Path]:
     """
     if not directory.is_dir():
         raise EnvdoctorError(str(directory), found="no directory", expected="a directory of rule files", next_step="check the path")
-    return sorted(directory.rglob("*.toml"), key=lambda path: path.relative_to(directory).as_posix())
+    found = (path for path in directory.rglob("*.toml") if not path.is_dir())
+    return sorted(found, key=lambda path: path.relative_to(directory).as_posix())
 
 
 def compile_rules(directory: Path) -> dict[str, Any]:
-    """The rule files of a directory as one table, without their proofs: what the cache and the wheel keep."""
+    """The rule files of a directory as one table, without their proofs: what the cache and the wheel keep.
+
+    Raises:
+        SeveralErrors: with every file that cannot be read as TOML.
+    """
     digest = hashlib.sha256()
-    tables = []
+    tables, errors = [], []
     for path in rule_files(directory):
         name = path.relative_to(directory).as_posix()
-        digest.update(f"{name}\0".encode() + path.read_bytes())
-        table = read_toml(path)
+        try:
+            table = read_toml(path)
+        except EnvdoctorError as error:
+            errors.append(error)
+            continue
+        digest.update(f"{name}\0".encode("utf-8", "surrogateescape") + path.read_bytes())
         tables.append([f"{directory.name}/{name}", {key: value for key, value in table.items() if key not in _PROOF}])
+    if errors:
+        raise SeveralErrors(errors)
     return {"format": _FORMAT, "digest": digest.hexdigest(), "rules": tables}
 
 
@@ -104,10 +121,15 @@ def _compiled(directory: Path) -> dict[str, Any]:
 def _read_compiled(path: Path) -> dict[str, Any] | None:
     try:
         found = json.loads(path.read_bytes())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
-    whole = isinstance(found, dict) and found.get("format") == _FORMAT and isinstance(found.get("rules"), list)
-    return found if whole and isinstance(found.get("digest"), str) else None
+    whole = isinstance(found, dict) and found.get("format") == _FORMAT and isinstance(found.get("digest"), str)
+    rules = found.get("rules") if whole else None
+    return found if isinstance(rules, list) and all(_is_row(row) for row in rules) else None
+
+
+def _is_row(row: object) -> bool:
+    return isinstance(row, list) and len(row) == 2 and isinstance(row[0], str) and isinstance(row[1], dict)
 
 
 def _keep(cache: Path, compiled: dict[str, Any]) -> None:
@@ -139,14 +161,24 @@ def _stats(directory: Path) -> Iterator[str]:
         except OSError as error:
             raise EnvdoctorError(str(directory), found=str(error.strerror), expected="a directory of rule files", next_step="check the path") from error
         for entry in entries:
-            if entry.is_dir():
+            if entry.is_dir(follow_symlinks=False):
                 pending.append(entry.path)
             elif entry.name.endswith(".toml"):
-                stat = entry.stat()
-                yield f"{entry.path}\0{stat.st_size}\0{stat.st_mtime_ns}\n"
+                yield f"{entry.path}\0{_state(entry)}\n"
+
+
+def _state(entry: os.DirEntry[str]) -> str:
+    try:
+        stat = entry.stat()
+    except OSError as error:  # a dangling link: reading it tells the user
+        return str(error.strerror)
+    return f"{stat.st_size}\0{stat.st_mtime_ns}"
 
 
 def cache_directory() -> Path:
-    """Where envdoctor keeps what it can always make again."""
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "envdoctor"
+    """Where envdoctor keeps what it can always make again; a place that cannot be made where the user has no home."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    if not os.path.isabs(base):  # the XDG specification ignores a relative one
+        home = os.path.expanduser("~")
+        base = os.path.join(home, ".cache") if os.path.isabs(home) else os.devnull
+    return Path(base, "envdoctor")

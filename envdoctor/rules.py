@@ -10,7 +10,7 @@ from typing import Literal, cast, get_args
 
 from packaging.utils import canonicalize_name
 
-from envdoctor.conditions import Condition, InvalidConditionError, Not, PackageIs, leaves, parse_condition
+from envdoctor.conditions import Condition, InvalidConditionError, PackageIs, accused, parse_condition
 from envdoctor.errors import EnvdoctorError, SeveralErrors
 from envdoctor.versions import InvalidSpecifier, version_condition
 
@@ -96,7 +96,7 @@ def parse_rule(table: Mapping[str, object], place: str) -> Rule:
         packages=tuple(canonicalize_name(name) for name in reader.texts("packages")),
     )
     reader.unknown_keys()
-    if rule.condition is None and rule.check is None and not reader.errors:
+    if "affected" not in table and "check" not in table:
         reader.error("affected", "neither [affected] nor check", "a condition, or the name of the code that decides")
     reader.finish()
     return rule if rule.packages or rule.condition is None else _with_packages(rule, rule.condition)
@@ -108,12 +108,7 @@ def _with_packages(rule: Rule, condition: Condition) -> Rule:
 
 def named_packages(condition: Condition) -> tuple[str, ...]:
     """The packages that the condition accuses; one that must be absent is not among them."""
-    if isinstance(condition, Not):
-        return ()
-    parts = getattr(condition, "parts", None)
-    if parts is None:
-        return tuple(leaf.package for leaf in leaves(condition) if isinstance(leaf, PackageIs))
-    return tuple(name for part in parts for name in named_packages(part))
+    return tuple(leaf.package for leaf in accused(condition) if isinstance(leaf, PackageIs))
 
 
 class _Reader:
@@ -172,11 +167,24 @@ class _Reader:
         try:
             return parse_condition(table)
         except InvalidConditionError:
-            for part, value in table.items():
-                self._condition_errors(f"{key}.{part}", {part: value})
+            self._condition_errors(key, "", table)
             return None
 
-    def _condition_errors(self, key: str, table: Mapping[str, object]) -> None:
+    def _condition_errors(self, key: str, prefix: str, table: Mapping[str, object]) -> None:
+        """Every part of a condition that cannot be read, each by itself."""
+        for name, value in table.items():
+            place, fact = f"{key}.{name}", f"{prefix}{name}"
+            if name in ("any", "all") and isinstance(value, list) and value and all(isinstance(item, Mapping) and item for item in value):
+                for item in value:
+                    self._condition_errors(place, "", item)
+            elif isinstance(value, Mapping) and value and name != "packages":
+                self._condition_errors(place, "" if name == "not" else f"{fact}.", value)
+            else:
+                parts = value if name == "packages" and isinstance(value, list) and value else None
+                for part in [value] if parts is None else [[one] for one in parts]:
+                    self._condition_error(place, {fact: part})
+
+    def _condition_error(self, key: str, table: Mapping[str, object]) -> None:
         try:
             parse_condition(table)
         except InvalidConditionError as error:
@@ -201,7 +209,10 @@ class _Reader:
                 self.error("fix.plan", repr(value), "a table of plan facts to set")
                 return None
             return Fix("plan", note, plan={f"plan.{name}": setting for name, setting in value.items()})
-        return Fix(cast("Literal['code']", kind), note, text=str(value))
+        if not isinstance(value, str) or not value.strip():
+            self.error(f"fix.{kind}", repr(value), "a text that says what to do")
+            return None
+        return Fix(cast("Literal['code']", kind), note, text=value)
 
     def _pins(self, value: object) -> dict[str, str] | None:
         pins: dict[str, str] = {}

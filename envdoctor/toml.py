@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,8 @@ def parse_toml(data: bytes, place: str) -> dict[str, Any]:
         raise EnvdoctorError(f"{place}, line {line}", found="bytes that are not UTF-8", expected="TOML in UTF-8", next_step="save it as UTF-8") from error
     try:
         table: dict[str, Any] = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise EnvdoctorError(place, found=f"no TOML: {error}", expected="valid TOML", next_step="mend the line named") from error
+    except (ValueError, RecursionError) as error:  # a ValueError that is no TOMLDecodeError: a number of more than 4300 digits
+        told = re.search(r"at line (\d+)", str(error))
+        where = f"{place}, line {told[1]}" if told else place
+        raise EnvdoctorError(where, found=f"no TOML: {error}", expected="valid TOML", next_step="mend the line named") from error
     return table

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -13,17 +14,23 @@ from envdoctor.facts import FactValue, NotUnderstood
 from envdoctor.versions import ABSENT, Exact, exact, parse_package
 from envdoctor.vocabulary import Term, term
 
+# Longer texts are no value of any fact.
+_LONGEST = 4096
+_LARGEST = 10**18
+
 _TRUE = {"true", "yes", "on", "1"}
 _FALSE = {"false", "no", "off", "0", "none", "null"}
 
 _DTYPES = {
     "fp32": "float32", "float": "float32", "f32": "float32", "full": "float32",
-    "fp16": "float16", "half": "float16", "f16": "float16",
+    "fp16": "float16", "half": "float16", "halfprecision": "float16", "f16": "float16",
     "bf16": "bfloat16",
     "fp64": "float64", "double": "float64", "f64": "float64",
     "fp8": "float8", "f8_e4m3": "float8", "f8_e5m2": "float8", "float8_e4m3fn": "float8", "float8_e5m2": "float8",
     "i8": "int8", "u8": "uint8",
 }  # fmt: skip
+
+_OPTIMIZERS = {"adamw": "adamw_torch", "torch_adamw": "adamw_torch", "torch.optim.adamw": "adamw_torch", "fused_adamw": "adamw_torch_fused"}
 
 # Spellings after lower-casing and with spaces, dashes and underscores taken out.
 _SPELLINGS: dict[str, dict[str, str]] = {
@@ -36,18 +43,18 @@ _SPELLINGS: dict[str, dict[str, str]] = {
     },
     "plan.attn": {
         "flashattention": "flash_attention_2", "flashattention2": "flash_attention_2", "flashattn": "flash_attention_2",
-        "flashattn2": "flash_attention_2", "fa2": "flash_attention_2", "fa": "flash_attention_2",
-        "fa3": "flash_attention_3", "flashattn3": "flash_attention_3", "flashattention3": "flash_attention_3",
+        "flashattn2": "flash_attention_2", "flashattentionv2": "flash_attention_2", "flashattnv2": "flash_attention_2", "fa2": "flash_attention_2", "fa": "flash_attention_2",
+        "flashattentionv3": "flash_attention_3", "flashattnv3": "flash_attention_3", "fa3": "flash_attention_3", "flashattn3": "flash_attention_3", "flashattention3": "flash_attention_3",
         "flexattention": "flex_attention", "flex": "flex_attention",
         "torchsdpa": "sdpa", "math": "sdpa", "scaleddotproductattention": "sdpa", "vanilla": "eager", "manual": "eager",
     },
     "plan.distributed": {
-        "no": "none", "false": "none", "single": "none", "singlegpu": "none",
-        "multigpu": "ddp", "distributeddataparallel": "ddp", "dataparallel": "dp",
-        "zero": "zero1",
+        "no": "none", "false": "none", "single": "none", "singlegpu": "none", "1gpu": "none",
+        "distributeddataparallel": "ddp", "dataparallel": "dp", "devicemap=auto": "device_map", "devicemapauto": "device_map",
     },
     "plan.method": {
-        "sft": "full", "fullfinetuning": "full", "fullft": "full", "finetuning": "full", "fullparameter": "full", "fullsft": "full",
+        "fullfinetuning": "full", "fullfinetune": "full", "fullft": "full", "fullsft": "full",
+        "fullparameter": "full", "fullparameters": "full", "fullparameterfinetuning": "full",
         "sftlora": "lora", "lorasft": "lora", "sftqlora": "qlora",
         "ptuning": "p-tuning", "ptuningv2": "prefix-tuning", "prefix": "prefix-tuning", "prompt": "prompt-tuning",
         "pretraining": "pretrain", "pt": "pretrain",
@@ -60,7 +67,10 @@ _SPELLINGS: dict[str, dict[str, str]] = {
 }  # fmt: skip
 
 _OS_WORDS = (
-    ("linux", ("linux", "ubuntu", "debian", "centos", "red hat", "rhel", "rocky", "fedora", "arch", "suse", "amazon", "kylin", "colab", "kaggle", "el7", "el8")),
+    (
+        "linux",
+        ("linux", "ubuntu", "debian", "centos", "red hat", "rhel", "rocky", "fedora", "suse", "amazon", "kylin", "colab", "kaggle", "el7", "el8", "wsl"),
+    ),
     ("windows", ("windows", "win10", "win11")),
     ("macos", ("macos", "mac os", "os x", "darwin", "macbook")),
 )
@@ -74,6 +84,12 @@ def parse_value(name: str, raw: object) -> FactValue:
     known = term(name)
     if known is None:
         raise KeyError(name)
+    try:
+        said = str(raw)
+    except ValueError:  # Python writes no integer of more than 4300 digits
+        return NotUnderstood("a number of too many digits")
+    if len(said) > _LONGEST and known.kind != "list":
+        return NotUnderstood(f"{said[:80]}... ({len(said)} characters)")
     if name.startswith("packages."):
         return _package(raw)
     return _PARSERS[known.kind](known, raw)
@@ -94,6 +110,8 @@ def flatten(table: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str
 def _package(raw: object) -> FactValue:
     if raw is False:
         return ABSENT
+    if isinstance(raw, float):
+        return _unquoted(raw)
     text = str(raw).strip()
     if text.lower() in ("none", "not installed", "absent", "n/a", "false"):
         return ABSENT
@@ -101,6 +119,11 @@ def _package(raw: object) -> FactValue:
         return parse_package(text)
     except (InvalidVersion, InvalidSpecifier):
         return NotUnderstood(text)
+
+
+def _unquoted(raw: float) -> NotUnderstood:
+    """A number has lost the zero that tells 0.10 from 0.1."""
+    return NotUnderstood(f"{raw} (a number; a version needs quotes)")
 
 
 def _bool(_: Term, raw: object) -> FactValue:
@@ -111,50 +134,77 @@ def _bool(_: Term, raw: object) -> FactValue:
 
 
 def _int(_: Term, raw: object) -> FactValue:
-    if isinstance(raw, int) and not isinstance(raw, bool):
+    if isinstance(raw, int) and not isinstance(raw, bool) and abs(raw) < _LARGEST:
         return raw
-    if isinstance(raw, float) and raw.is_integer():
+    if isinstance(raw, float) and raw.is_integer() and abs(raw) < _LARGEST:
         return int(raw)
     text = str(raw).strip().replace("_", "")
-    return int(text) if re.fullmatch(r"[+-]?\d{1,18}", text) else NotUnderstood(str(raw))
+    return int(text) if re.fullmatch(r"[+-]?[0-9]{1,18}", text) else NotUnderstood(str(raw))
 
 
-def _float(_: Term, raw: object) -> FactValue:
+def _float(known: Term, raw: object) -> FactValue:
     if isinstance(raw, bool):
         return NotUnderstood(str(raw))
-    if isinstance(raw, (int, float)):
-        return float(raw)
-    text = re.sub(r"\s*(gib|gb|g)\s*$", "", str(raw).strip(), flags=re.IGNORECASE)
+    text = str(raw).strip()
+    if len(text) > 400:
+        return NotUnderstood(text)
+    if known.unit == "GiB":
+        text = re.sub(r"\s*(gib|gb|g)$", "", text, flags=re.IGNORECASE)
     try:
-        return float(text)
+        number = float(text)
     except ValueError:
         return NotUnderstood(str(raw))
+    return number if math.isfinite(number) else NotUnderstood(str(raw))
 
 
-def _version(_: Term, raw: object) -> FactValue:
-    text = str(raw).strip()
+def _version(known: Term, raw: object) -> FactValue:
+    if isinstance(raw, float) and known.name not in ("cuda", "gpu.compute_capability"):
+        return _unquoted(raw)
+    text = re.sub(r"^(python|cuda|v)\s*", "", str(raw).strip(), flags=re.IGNORECASE)
+    if text[:1] in ("=", "<", ">", "!", "~"):
+        try:
+            return parse_package(text)
+        except (InvalidVersion, InvalidSpecifier):
+            return NotUnderstood(text)
+    label = re.fullmatch(r"cu([0-9]{2})([0-9])" if known.name == "cuda" else r"sm_?([0-9]{1,2})([0-9])", text, flags=re.IGNORECASE)
+    if label and known.name in ("cuda", "gpu.compute_capability"):
+        return exact(f"{label[1]}.{label[2]}")
     try:
-        return exact(re.sub(r"^(python|cuda|v)\s*", "", text, flags=re.IGNORECASE))
+        return exact(text)
     except InvalidVersion:
-        found = re.search(r"\d+(?:\.\d+)+", text)
-        # A sentence with one dotted number in it ("Python 3.10.12 (main, ...)") still tells the version.
-        return exact(found[0]) if found and len(re.findall(r"\d+(?:\.\d+)+", text)) == 1 else NotUnderstood(text)
+        return _told(str(raw).strip())
 
 
-def _text(_: Term, raw: object) -> FactValue:
-    return str(raw).strip()
+def _told(text: str) -> FactValue:
+    """The version in a sentence with one dotted number outside brackets: ``Python 3.10.12 (main, Nov 20 2023) [GCC 11.4.0]``."""
+    if re.search(r"[<>~!^\u2264\u2265]|[0-9]\s*\+|\bnot\b|\b(above|below|least|later|newer|older)\b", text, flags=re.IGNORECASE):
+        return NotUnderstood(text)
+    outside = re.sub(r"\([^()]*\)|\[[^\[\]]*\]", " ", text)
+    found = re.findall(r"(?<![0-9.])[0-9]+(?:\.[0-9]+)+", outside)
+    return exact(found[0]) if len(found) == 1 else NotUnderstood(text)
+
+
+def _text(known: Term, raw: object) -> FactValue:
+    text = str(raw).strip()
+    if known.name == "plan.optimizer":
+        text = re.sub(r"[\s\-]+", "_", text.lower())
+        text = _OPTIMIZERS.get(text, text)
+    return text or NotUnderstood(text)
 
 
 def _list(_: Term, raw: object) -> FactValue:
+    if raw is False:
+        return ()
     if isinstance(raw, str):
-        return tuple(part for part in re.split(r"[\s,]+", raw.strip()) if part)
+        parts = tuple(part for part in re.split(r"[\s,\[\]\"']+", raw) if part)
+        return () if len(parts) == 1 and parts[0].lower() in ("none", "null", "no", "false") else parts
     if isinstance(raw, Iterable):
         return tuple(str(item) for item in raw)
     return (str(raw),)
 
 
 def _dtype(known: Term, raw: object) -> FactValue:
-    text = str(raw).strip().lower().removeprefix("torch.")
+    text = re.sub(r"[\s\-]+", "", str(raw).lower()).removeprefix("torch.")
     text = _DTYPES.get(text, text)
     return text if text in known.choices else NotUnderstood(str(raw))
 
@@ -178,34 +228,41 @@ def _folded(text: str) -> str:
 
 
 def _os(text: str) -> str | None:
-    lowered = text.lower()
+    lowered = text.lower().replace("arch linux", "linux")
     return next((name for name, words in _OS_WORDS if any(word in lowered for word in words)), None)
 
 
 def _distributed(text: str) -> str | None:
     lowered = text.lower()
-    stage = re.search(r"(?:zero|stage|ds_z|\bz)[\s_\-]*([0123])(?!\d)", lowered)
-    if stage:
-        return "ddp" if stage[1] == "0" else f"zero{stage[1]}"
+    stages = set(re.findall(r"(?:zero|stage|ds_z|\bz)[\s_\-]*([0-3])(?![0-9])", lowered))
+    ways = {"ddp" if stage == "0" else f"zero{stage}" for stage in stages}
     if "fsdp" in lowered or "fully sharded" in lowered:
-        return "fsdp"
-    return "ddp" if re.search(r"\bddp\b|torchrun", lowered) else None
+        ways.add("fsdp")
+    if not ways and "deepspeed" not in lowered and re.search(r"\bddp\b|torchrun", lowered):
+        ways.add("ddp")
+    return _only(ways, lowered)
 
 
 def _method(text: str) -> str | None:
     lowered = text.lower()
-    for word in ("qlora", "dora", "rslora", "lora"):
-        if re.search(rf"\b{word}\b", lowered):
-            return word
-    return None
+    words = {word for word in ("qlora", "dora", "rslora", "lora", "full") if re.search(rf"\b{word}\b", lowered)}
+    if len(words) == 2 and "full" not in words:
+        words.discard("lora")  # "LoRA (QLoRA, 4-bit)": the special kind
+    return _only(words, lowered)
 
 
-def _attn(text: str) -> str | None:
-    # "auto" asks the library to choose: no fact, the library's default decides.
-    return None if text.lower() == "auto" else None
+def _quant(text: str) -> str | None:
+    lowered = text.lower()
+    ways = {word for word in ("gptq", "awq", "hqq", "aqlm", "mxfp4", "torchao") if word in lowered}
+    return _only(ways or {f"{bits}bit" for bits in re.findall(r"\b([48])[\s\-]?bits?\b", lowered)}, lowered)
 
 
-_SPECIAL = {"os": _os, "plan.distributed": _distributed, "plan.method": _method, "plan.attn": _attn}
+def _only(found: set[str], lowered: str) -> str | None:
+    """What a sentence says when it says one thing, and does not deny it."""
+    return found.pop() if len(found) == 1 and not re.search(r"\b(no|not|non|without)\b", lowered) else None
+
+
+_SPECIAL = {"os": _os, "plan.distributed": _distributed, "plan.method": _method, "plan.quant": _quant}
 _PARSERS = {"bool": _bool, "int": _int, "float": _float, "version": _version, "text": _text, "list": _list, "dtype": _dtype, "choice": _choice}
 
 

@@ -37,10 +37,19 @@ def run(options: argparse.Namespace) -> int:
 
 def examine(gathered: Gathered, book: Rulebook, *, probe: str, fail_on: str, strict: bool) -> Report:
     """Everything that follows from a situation, as one report."""
+    return compose(gathered, book, judge(gathered, book), probe=probe, fail_on=fail_on, strict=strict)
+
+
+def judge(gathered: Gathered, book: Rulebook) -> Diagnosis:
+    """The rules and checks that hold, or may hold, of a situation."""
     hits = [hit for check in FACT_CHECKS for hit in check(gathered.derived)]
     if gathered.installed is not None:
         hits += installed_hits(gathered.installed)
-    diagnosis = diagnose(gathered.derived, book.rules, release_texts, hits=_known_pages(hits, book), defects=gathered.situation.defects)
+    return diagnose(gathered.derived, book.rules, release_texts, hits=_known_pages(hits, book), defects=gathered.situation.defects)
+
+
+def compose(gathered: Gathered, book: Rulebook, diagnosis: Diagnosis, *, probe: str, fail_on: str, strict: bool, hints: Sequence[str] = ()) -> Report:
+    """The report of a diagnosis: its findings confirmed where asked, with their cures, and one remedy for all."""
     verdicts = _probe(gathered, diagnosis, probe)
     findings = [_joined(finding, verdicts) for finding in diagnosis.findings]
     problem = Problem(gathered.facts, book.rules, FACT_CHECKS, release_texts)
@@ -57,7 +66,7 @@ def examine(gathered: Gathered, book: Rulebook, *, probe: str, fail_on: str, str
         skipped=(*gathered.situation.skips, *_unprobed(verdicts)),
         coverage=coverage(gathered.facts),
         probes=tuple(verdicts.values()),
-        hints=_hints(gathered, diagnosis),
+        hints=(*hints, *_hints(gathered, diagnosis)),
         fail_on=fail_on,
         strict=strict,
     )

@@ -37,8 +37,8 @@ class Gathered:
         return self.situation.facts
 
 
-def gather(options: argparse.Namespace) -> Gathered:
-    """Read all that the options name.
+def gather(options: argparse.Namespace, log: Collected | None = None) -> Gathered:
+    """Read all that the options name; ``log`` is what a diagnosed log states of its own environment.
 
     Stated packages replace the installed stack entirely: then nothing is read from this machine. Packages that
     a target states do so too, unless the patient is named.
@@ -54,21 +54,24 @@ def gather(options: argparse.Namespace) -> Gathered:
         targets.append(_target(str(model)))
     parts: list[tuple[str, Collected]] = [(target.kind, target.collected) for target in targets]
     by_hand = states_packages(stated)
-    by_target = any(states_packages(target.collected) for target in targets)
+    by_target = any(states_packages(target.collected) for target in targets) or (log is not None and states_packages(log))
+    elsewhere = log is not None and options.facts is not None
     installed, interpreter = None, None
-    if not by_hand and (options.python is not None or not by_target):
-        installed, interpreter, label, read = _installed(options.python, bool(targets) or bool(options.settings))
+    if not by_hand and (options.python is not None or not (by_target or elsewhere)):
+        installed, interpreter, label, read = _installed(options.python, bool(targets) or bool(options.settings) or log is not None, log is not None)
         parts += read
     elif options.python is not None:
         interpreter = _interpreter(options.python)
     if by_hand:
         label = f"packages stated in {options.facts}"
+    elif installed is None and log is not None:
+        label = "the environment that the log states" if states_packages(log) else "an environment that is not known"
     elif installed is None and by_target:
         label = f"packages of {', '.join(t.text for t in targets if t.kind == 'requirements')}"
     elif installed is None:
         label = "no environment"
-    parts += [("facts file", stated), ("--set", settings)]
-    situation = merge(parts, closed=installed is not None)
+    parts += [("log", log or Collected()), ("facts file", stated), ("--set", settings)]
+    situation = merge(parts, closed=installed is not None, may_be_empty=log is not None)
     others = [target.text for target in targets if target.kind != "requirements"]
     return Gathered(
         patient=", ".join([label, *others]),
@@ -101,7 +104,7 @@ def _interpreter(python: str) -> Path | None:
     return find_patient(python, os.environ).interpreter
 
 
-def _installed(python: str | None, optional: bool) -> tuple[Installed | None, Path | None, str, list[tuple[str, Collected]]]:
+def _installed(python: str | None, optional: bool, of_log: bool) -> tuple[Installed | None, Path | None, str, list[tuple[str, Collected]]]:
     """The installed stack and the hardware. Without ``--python`` and beside a target, no environment is no error."""
     from envdoctor.sources.hardware import collect_hardware
     from envdoctor.sources.interpreter import facts, scan
@@ -109,10 +112,13 @@ def _installed(python: str | None, optional: bool) -> tuple[Installed | None, Pa
 
     try:
         patient = find_patient(python, os.environ)
+        installed = scan(patient)
     except EnvdoctorError as error:
         if python is not None or not optional:
             raise
         return None, None, "no environment", [("installed", Collected(skips=(Skip("the installed stack", error.found),)))]
-    installed = scan(patient)
+    if of_log and python is None and not {"torch", "transformers"} & {distribution.name for distribution in installed.distributions}:
+        why = f"{patient.label} has neither torch nor transformers: it is not the environment of this log"
+        return None, None, "no environment", [("installed", Collected(skips=(Skip("the installed stack", why),)))]
     label = f"{patient.label} (Python {installed.python or 'unknown'}, {len(installed.distributions)} packages)"
     return installed, patient.interpreter, label, [("hardware", collect_hardware()), ("installed", facts(installed))]

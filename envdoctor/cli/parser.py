@@ -45,7 +45,7 @@ def _built() -> tuple[_Parser, argparse._SubParsersAction[_Parser]]:
     parser = _Parser(prog="envdoctor", description="A doctor for the environments in which people fine-tune language models.", formatter_class=_Help)
     parser.add_argument("--version", action="version", version=f"envdoctor {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
-    for add in (_check, _probe, _explain, _rules, _facts):
+    for add in (_check, _diagnose, _probe, _explain, _rules, _facts):
         add(commands)
     for command in commands.choices.values():
         command.formatter_class = _Help
@@ -66,6 +66,19 @@ def _check(commands: argparse._SubParsersAction[_Parser]) -> None:
         description="Collect facts, match rules and checks, confirm with probes where asked, propose pins.",
     )
     command.add_argument("targets", metavar="TARGET", nargs="*", help="model directory, hub id, requirements file or training plan")
+    _situation(command)
+    command.add_argument("--probe", choices=("auto", "off", "all"), default="off", help="confirm findings by a tiny training step (default: off)")
+    _verdict(command)
+    _output(command)
+
+
+def _diagnose(commands: argparse._SubParsersAction[_Parser]) -> None:
+    command = commands.add_parser(
+        "diagnose",
+        help="a traceback, a training log or a pasted bug report: which rule explains it",
+        description="Find the rule that explains an error, and tell whether its condition holds for the versions that the text or the facts state.",
+    )
+    command.add_argument("log", metavar="LOG", nargs="?", default="-", help="a file, or - for stdin (default)")
     _situation(command)
     command.add_argument("--probe", choices=("auto", "off", "all"), default="off", help="confirm findings by a tiny training step (default: off)")
     _verdict(command)

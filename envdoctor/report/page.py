@@ -82,10 +82,16 @@ def fix_line(fix: Fix) -> str:
     if fix.kind == "pin":
         what = "pin " + ", ".join(f"{name} {spec}" for name, spec in fix.pins.items())
     elif fix.kind == "plan":
-        what = "plan: " + ", ".join(f"{name} = {value}" for name, value in fix.plan.items())
+        what = "plan: " + ", ".join(f"{name} = {_setting(value)}" for name, value in fix.plan.items())
     else:
         what = f"{fix.kind}: {fix.text}"
     return f"{what} ({fix.note})" if fix.note else what
+
+
+def _setting(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def as_object(rule: Rule) -> dict[str, object]:

@@ -60,7 +60,10 @@ class Code:
 
     def _linearise(self, module_name: str, name: str, seen: set[tuple[str, str]]) -> list[Class] | None:
         module = self.module(module_name)
-        if module is None or (module_name, name) in seen or len(seen) > _BASES_LIMIT:
+        if module is None or (module_name, name) in seen:
+            return None
+        if len(seen) == _BASES_LIMIT:
+            self.directory.skip(module.file, f"{name} and what follows: more than {_BASES_LIMIT} base classes are not read")
             return None
         seen.add((module_name, name))
         node = module.classes.get(name)

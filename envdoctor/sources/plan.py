@@ -11,8 +11,8 @@ from envdoctor.errors import EnvdoctorError
 from envdoctor.facts import Collected, Fact, FactValue, NotUnderstood, Origin, Skip
 from envdoctor.sources.jsonfile import plain
 from envdoctor.sources.plan_file import PlanFile, read_plan
+from envdoctor.sources.stated import stated_value
 from envdoctor.sources.training_arguments import DEFAULTS, FIELDS
-from envdoctor.values import parse_value
 
 _SUFFIXES = (".json", ".yaml", ".yml")
 _DEFAULT = Origin("default of TrainingArguments")
@@ -106,7 +106,7 @@ class _Reader:
     def say(self, fact: str, raw: object, *keys: str) -> None:
         """State a fact from the setting at a path of keys; null says nothing."""
         if raw is not None:
-            self.facts[fact] = Fact(fact, _value(fact, raw), self.origin(*keys))
+            self.facts[fact] = Fact(fact, stated_value(fact, raw), self.origin(*keys))
 
     def default(self, fact: str, value: FactValue, origin: Origin) -> None:
         self.facts.setdefault(fact, Fact(fact, value, origin))
@@ -116,16 +116,6 @@ class _Reader:
 
     def collected(self) -> Collected:
         return Collected(tuple(self.facts.values()), skips=tuple(self.skips))
-
-
-def _value(fact: str, raw: object) -> FactValue:
-    if isinstance(raw, str):
-        raw = plain(raw)
-    try:
-        value = parse_value(fact, raw)
-    except (ValueError, OverflowError):
-        return NotUnderstood("a number too large")
-    return NotUnderstood(plain(value.text)) if isinstance(value, NotUnderstood) else value
 
 
 # --- TrainingArguments ---------------------------------------------------------------------------
@@ -181,7 +171,7 @@ def _arguments(reader: _Reader, table: Mapping[object, object], *above: str) -> 
     if table.get("deepspeed"):
         _deepspeed(reader, table["deepspeed"], *above, "deepspeed")
     names = tuple(sorted(key for key in table if isinstance(key, str) and (above or key in FIELDS)))
-    reader.say("plan.arguments", tuple(plain(name) for name in names), *above)
+    reader.say("plan.arguments", names, *above)
     for fact, value in DEFAULTS:
         reader.default(fact, value, _DEFAULT)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.sources.jsonfile import JsonError, UnreadableError, line_of_key, parse_json, plain, read_bounded
@@ -12,6 +13,7 @@ from envdoctor.sources.jsonfile import JsonError, UnreadableError, line_of_key, 
 # A training plan is a page of text; YAML's parser needs about a second for each of these.
 PLAN_LIMIT = 2**20
 _DEPTH = 3
+_DEEPEST = 100
 _EXPECTED = "a mapping of settings in JSON or YAML"
 
 
@@ -65,8 +67,10 @@ def _yaml(data: bytes, place: str) -> PlanFile:
         line = data.count(b"\n", 0, error.start) + 1
         column = error.start - data.rfind(b"\n", 0, error.start)
         raise _syntax(place, line, column, f"the byte 0x{data[error.start]:02x}, which is no UTF-8", "YAML in UTF-8") from None
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
+    kind = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
+        _refuse_depth(text, kind, place)
+        loader = kind(text)
         node = loader.get_single_node()
         if node is None:
             raise EnvdoctorError(place, found="nothing but comments", expected=_EXPECTED, next_step="give the plan that the run uses")
@@ -79,15 +83,26 @@ def _yaml(data: bytes, place: str) -> PlanFile:
         raise _syntax(place, line, column, error.problem or "something that is no YAML", "YAML") from None
     except yaml.YAMLError as error:
         raise _syntax(place, 1, 1, getattr(error, "reason", None) or "something that is no YAML", "YAML") from None
-    except RecursionError:
-        raise _syntax(place, 1, 1, "lists or mappings nested too deeply", "a document that a YAML parser can follow") from None
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         # A scalar whose explicit tag or form promises what it does not hold: !!int x, 2024-13-45.
         found = f"a value that cannot be what it claims to be ({type(error).__name__}: {error})"
         raise _syntax(place, 1, 1, found, "plain settings") from None
-    finally:
-        loader.dispose()
     return PlanFile(value, text, lines)
+
+
+def _refuse_depth(text: str, loader: Any, place: str) -> None:
+    """libyaml's composer is recursive in C and dies of a deep document; its parser is not."""
+    import yaml
+
+    depth = 0
+    for event in yaml.parse(text, Loader=loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > _DEEPEST:
+                line, column = event.start_mark.line + 1, event.start_mark.column + 1
+                raise _syntax(place, line, column, "lists or mappings nested too deeply", f"at most {_DEEPEST} levels")
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
 
 
 def _mark(node: object, path: tuple[str, ...], lines: dict[tuple[str, ...], int]) -> None:

@@ -60,6 +60,8 @@ def read_header(stream: BinaryIO, size: int) -> Header:
     if length > MAX_HEADER:
         page = ": the file begins like a text" if start.isascii() and start.decode("ascii").isprintable() else ""
         raise InvalidHeaderError(f"it states a header of {length} bytes, more than the {MAX_HEADER} that safetensors reads{page}")
+    if length == 0:
+        raise InvalidHeaderError("it states a header of 0 bytes: it begins with zeros, like a file that was reserved and never written")
     if length + 8 > size:
         raise InvalidHeaderError(f"it states a header of {length} bytes, more than the file has ({size})")
     raw = stream.read(length)

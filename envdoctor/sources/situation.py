@@ -12,7 +12,7 @@ from envdoctor.values import shown
 from envdoctor.versions import Exact, Ranged, version_condition
 
 # Later wins. A default of a file format is the weakest word: anybody's statement replaces it.
-RANKS = ("default", "requirements", "plan", "model", "hardware", "installed", "facts file", "--set")
+RANKS = ("default", "requirements", "plan", "model", "hardware", "installed", "log", "facts file", "--set")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,14 +24,14 @@ class Situation:
     skips: tuple[Skip, ...]
 
 
-def merge(parts: Iterable[tuple[str, Collected]], *, closed: bool) -> Situation:
+def merge(parts: Iterable[tuple[str, Collected]], *, closed: bool, may_be_empty: bool = False) -> Situation:
     """Merge what sources of the named ranks say.
 
     Two sources that contradict each other are a defect of its own (``sources-disagree``); ``--set`` is
     meant to overrule and contradicts nobody.
 
     Raises:
-        EnvdoctorError: neither a package nor a model fact was read.
+        EnvdoctorError: neither a package nor a model fact was read, and the error text of a log is not there to go by.
     """
     parts = list(parts)
     said = sorted(((_rank(rank, fact), fact) for rank, found in parts for fact in found.facts), key=lambda pair: pair[0])
@@ -44,7 +44,7 @@ def merge(parts: Iterable[tuple[str, Collected]], *, closed: bool) -> Situation:
             defects.append(_disagreement(before, fact))
         facts[fact.name] = fact
         spoken[fact.name] = rank
-    if not any(name.startswith(("packages.", "model.")) for name in facts):
+    if not may_be_empty and not any(name.startswith(("packages.", "model.")) for name in facts):
         skipped = "; ".join(f"{skip.what}: {skip.why}" for _, found in parts for skip in found.skips)
         raise EnvdoctorError(
             "the situation",

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts import Collected, Defect, Fact, NotUnderstood, Skip
+from envdoctor.facts import Collected, Defect, Fact, Skip
 from envdoctor.sources.class_tree import SOURCE_LIMIT
 from envdoctor.sources.jsonfile import Document, JsonError, parse_json, plain
 from envdoctor.sources.model_directory import ModelDirectory, is_lfs_pointer
 from envdoctor.sources.model_family import ROLE_STOP_IDS, Identity, family_of, is_chat
 from envdoctor.sources.remote_code import read_remote_code
+from envdoctor.sources.stated import stated_value
 from envdoctor.sources.weights import Weights, read_pointers, read_weights
-from envdoctor.values import parse_value
 
 _STORED = {
     "F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "I8": "int8", "U8": "uint8",
@@ -138,15 +138,8 @@ class _Snapshot:
         """One fact from one key; null says nothing."""
         if raw is None:
             return
-        if isinstance(raw, str):
-            raw = plain(raw)
-        try:
-            value = parse_value(fact, raw)
-        except (ValueError, OverflowError):
-            value = NotUnderstood("a number too large")
-        if isinstance(value, NotUnderstood):
-            value = NotUnderstood(plain(value.text))
-        self.facts.append(self.directory.fact(fact, value, file, None if document is None else document.line_of(key)))
+        line = None if document is None else document.line_of(key)
+        self.facts.append(self.directory.fact(fact, stated_value(fact, raw), file, line))
 
     def _hub_identity(self) -> None:
         identity = self.directory.hub_identity()

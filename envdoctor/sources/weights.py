@@ -21,10 +21,8 @@ _POINTER_LIMIT = 1024
 _HEADERS_LIMIT = 256 * 2**20
 _INDEX_LIMIT = 64 * 2**20
 
-_SAFETENSORS = ("model.safetensors", "model.safetensors.index.json")
-_PICKLE = ("pytorch_model.bin", "pytorch_model.bin.index.json")
+_INDEXES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
 _SHARD = re.compile(r"model-\d{5}-of-\d{5}\.safetensors")
-_OTHER_WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".h5", ".msgpack", ".onnx", ".gguf", ".ot", ".ckpt")
 
 
 @dataclass(slots=True)
@@ -204,7 +202,7 @@ def read_pointers(directory: ModelDirectory) -> list[Defect]:
     """Other files than weights that are pointers of git-lfs, such as tokenizer.model."""
     found = []
     for name in sorted(directory.names):
-        if name.endswith(_OTHER_WEIGHTS) or not name.endswith((".model", ".json", ".txt", ".tiktoken", ".py", ".jinja", ".vocab")):
+        if name in _INDEXES or not name.endswith((".model", ".json", ".txt", ".tiktoken", ".py", ".jinja", ".vocab")):
             continue
         path = os.path.join(directory.path, name)
         try:

@@ -28,7 +28,8 @@ RUNNING = ".".join(map(str, sys.version_info[:2]))
 @cache
 def cpythons() -> dict[str, Path]:
     """The CPythons of this machine by their minor version; the running one always."""
-    found = {RUNNING: Path(sys._base_executable)}  # type: ignore[attr-defined]
+    own = Path(sys.base_prefix, "bin", f"python{RUNNING}")
+    found = {RUNNING: own if own.is_file() else Path(os.path.realpath(sys.executable))}
     root = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
     for path in sorted(root.glob("versions/*/bin/python")):
         found.setdefault(".".join(path.parent.parent.name.split(".")[:2]), path)

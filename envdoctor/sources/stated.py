@@ -1,0 +1,28 @@
+"""Values out of files of unknown origin, made fit for a fact."""
+
+from __future__ import annotations
+
+import math
+
+from envdoctor.facts import FactValue, NotUnderstood
+from envdoctor.sources.jsonfile import plain
+from envdoctor.values import parse_value
+
+_MOST = 2**63
+
+
+def stated_value(fact: str, raw: object) -> FactValue:
+    """The value of a fact as a file states it: printable, and no number that a report could not carry."""
+    if isinstance(raw, str):
+        raw = plain(raw)
+    if isinstance(raw, (int, float)) and not (math.isfinite(raw) if isinstance(raw, float) else -_MOST < raw < _MOST):
+        return NotUnderstood("a number too large")
+    try:
+        value = parse_value(fact, raw)
+    except (ValueError, OverflowError):
+        return NotUnderstood("a number too large")
+    if isinstance(value, tuple):
+        return tuple(plain(item) for item in value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return NotUnderstood(plain(str(raw)))
+    return NotUnderstood(plain(value.text)) if isinstance(value, NotUnderstood) else value
