@@ -13,14 +13,13 @@ import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias, cast
+from typing import Literal, TypeGuard
 
 from packaging.markers import Marker
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 Claim = Literal["has", "parameter", "default", "requires", "contains"]
-Function: TypeAlias = "ast.FunctionDef | ast.AsyncFunctionDef"
 CLAIMS: tuple[Claim, ...] = ("has", "parameter", "default", "requires", "contains")
 _MOST_BYTES = 64 * 2**20
 
@@ -58,11 +57,10 @@ class Boundary:
         return releases[place] if 0 <= place < len(releases) else None
 
 
-def boundary_of(table: Mapping[str, object]) -> Boundary:
+def boundary_of(table: Mapping[str, str]) -> Boundary:
     """Read one ``[[boundary]]`` table that lint has accepted."""
     claim = next(name for name in CLAIMS if name in table)
-    first, last = (None if table.get(side) is None else str(table[side]) for side in ("first", "last"))
-    return Boundary(canonicalize_name(str(table["package"])), first, last, claim, str(table[claim]))
+    return Boundary(canonicalize_name(table["package"]), table.get("first"), table.get("last"), claim, table[claim])
 
 
 def boundaries_of(table: Mapping[str, object]) -> tuple[Boundary, ...]:
@@ -71,7 +69,7 @@ def boundaries_of(table: Mapping[str, object]) -> tuple[Boundary, ...]:
     return tuple(boundary_of(item) for item in (listed if isinstance(listed, list) else [listed]) if is_boundary(item))
 
 
-def is_boundary(item: object) -> bool:
+def is_boundary(item: object) -> TypeGuard[Mapping[str, str]]:
     """Whether a table names a package, one side of the bound and one claim, all as text, and nothing else."""
     if not isinstance(item, Mapping) or not all(isinstance(value, str) and value for value in item.values()):
         return False
@@ -170,7 +168,7 @@ def _parsed(source: str, file: str) -> ast.Module:
         try:
             return ast.parse(source)
         except (SyntaxError, ValueError, RecursionError) as error:
-            raise UnreadableClaimError(f"{file} is no Python that {ast.__name__} of this interpreter reads: {error}") from error
+            raise UnreadableClaimError(f"{file}: this interpreter cannot parse it: {error}") from error
 
 
 def _normal(expression: str) -> str:
@@ -207,7 +205,12 @@ def _names(node: ast.stmt) -> set[str]:
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         return {node.name}
     if isinstance(node, ast.Assign):
-        return {part.id for target in node.targets for part in ast.walk(target) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+        return {
+            part.id
+            for target in node.targets
+            for part in ast.walk(target)
+            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
+        }
     if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
         return {node.target.id}
     if isinstance(node, (ast.Import, ast.ImportFrom)):
@@ -234,4 +237,8 @@ def _takes(node: ast.stmt, parameter: str, default: str | None) -> bool:
 
 
 def _is(value: ast.expr | None, default: str | None) -> bool:
-    return default is None or (value is not None and ast.unparse(value) == default)
+    if default is None:
+        return True
+    if isinstance(value, ast.Call) and isinstance(value.func, (ast.Name, ast.Attribute)) and ast.unparse(value.func).endswith("field"):
+        value = next((keyword.value for keyword in value.keywords if keyword.arg in ("default", "default_factory")), None)
+    return value is not None and ast.unparse(value) == default

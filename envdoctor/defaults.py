@@ -31,6 +31,13 @@ def derive(facts: Facts) -> Facts:
     return facts
 
 
+SWAYED: dict[str, frozenset[str]] = {
+    "transformers": frozenset(("plan.load_dtype", "plan.optimizer", "plan.attn")),
+    "torch": frozenset(("plan.optimizer", "plan.attn", "cuda", "accelerator")),
+}
+"""The facts that a package's release decides, where nobody states them."""
+
+
 def bounds(facts: Facts) -> dict[str, tuple[str, ...]]:
     """The version conditions on which a default turns, by package.
 

@@ -18,8 +18,22 @@ Status = Literal["matched", "confirmed", "possible", "refuted"]
 _STATUS_ORDER = ("confirmed", "matched", "possible", "refuted")
 _SEVERITY_ORDER = ("error", "warning", "note")
 _CONFIDENCE_ORDER = ("reproduced-gpu", "reproduced", "boundary", "cited")
-# A rule that waits for more than this many facts says nothing about the situation at hand.
-_MOST_MISSING = 4
+# A rule that waits for more than this many statements says nothing about the situation at hand.
+_MOST_MISSING = 2
+# How a script spells a call is asked of nobody: a rule that waits for it only counts as waiting.
+_QUIET = frozenset(
+    (
+        "model.code_uses",
+        "plan.arguments",
+        "plan.framework_tokenizer_argument",
+        "plan.load_dtype_argument",
+        "plan.load_in_4bit",
+        "plan.load_in_8bit",
+        "plan.modules_to_save",
+        "plan.passes_config",
+        "plan.quantization_config",
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +75,9 @@ class Finding:
         return (
             _STATUS_ORDER.index(self.status),
             _SEVERITY_ORDER.index(self.severity),
-            len(self.missing),
+            _waits(self.missing),
             -len(self.because),
+            len(self.missing),
             _CONFIDENCE_ORDER.index(self.rule.confidence),
         )
 
@@ -105,9 +120,10 @@ def speaks(condition: Condition, facts: Facts, known: Known, lacking: Sequence[s
     """Whether an undecided rule says something about this situation.
 
     It does when a version that it accuses is really there and it waits for few facts; a rule about a
-    model says nothing while nothing is known of the model that it is about.
+    model says nothing while nothing is known of the model that it is about, and one about the wording of
+    a call says nothing until a plan or a script tells it.
     """
-    if len(lacking) > _MOST_MISSING:
+    if _waits(lacking) > _MOST_MISSING or any(name in _QUIET for name in lacking):
         return False
     every = accused(condition)
     held = [leaf for leaf in every if holds(leaf, facts, known)]
@@ -115,6 +131,11 @@ def speaks(condition: Condition, facts: Facts, known: Known, lacking: Sequence[s
         return False
     packages = [leaf for leaf in every if isinstance(leaf, PackageIs)]
     return any(leaf in packages for leaf in held) if packages else bool(held)
+
+
+def _waits(lacking: Sequence[str]) -> int:
+    """How many statements are missing; all facts of the plan are one: a plan file states them together."""
+    return sum(not name.startswith("plan.") for name in lacking) + any(name.startswith("plan.") for name in lacking)
 
 
 def _finding(rule: Rule, condition: Condition, facts: Facts, known: Known, status: Status, lacking: tuple[str, ...]) -> Finding:

@@ -7,9 +7,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from envdoctor.boundaries import CLAIMS, is_boundary
 from envdoctor.conditions import All, AnyOf, Condition, Known, Not, evaluate
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts import Fact, Facts, NotUnderstood, Origin
+from envdoctor.ledger import proven
+from envdoctor.reproduction import misplaced, problems, reproduction_of
 from envdoctor.rules import Fix, Rule, parse_rule
 from envdoctor.toml import read_toml
 from envdoctor.values import flatten, parse_value
@@ -42,7 +45,21 @@ def lint_file(path: Path, known: Known, *, probes: frozenset[str], checks: froze
     if rule.condition is not None:
         cases, wrong = _cases(table, path)
         errors += wrong or list(_proof(rule.condition, cases, path, known))
-    return errors + list(_boundaries(table, path)) + list(_pins(rule, path, known))
+    return errors + list(_boundaries(table, path)) + list(_reproduction(table, rule, path, known)) + list(_pins(rule, path, known))
+
+
+def lint_confidence(path: Path) -> list[EnvdoctorError]:
+    """What a rule without other errors claims to be and its ledger does not show."""
+    try:
+        table = read_toml(path)
+        shown = proven(table, path)
+    except EnvdoctorError as error:
+        return [error]
+    if table.get("confidence") == shown:
+        return []
+    expected = f"{shown}: its ledger shows no more of the claims and the reproduction that it has now"
+    command = "verify" if table.get("confidence") == "boundary" else "reproduce"
+    return [_wrong(path, "confidence", repr(table.get("confidence")), expected, f"envdoctor rules {command} --record {path.stem}")]
 
 
 def _wrong(path: Path, key: str, found: str, expected: str, next_step: str = "see CONTRIBUTING.md, how a rule is written") -> EnvdoctorError:
@@ -142,10 +159,19 @@ def _dropped(condition: Condition) -> Iterator[tuple[Condition | None, str]]:
 def _boundaries(table: Mapping[str, object], path: Path) -> Iterator[EnvdoctorError]:
     listed = table.get("boundary", [])
     for item in listed if isinstance(listed, list) else [listed]:
-        sides = {"first", "last"} & set(item) if isinstance(item, Mapping) else set()
-        claims = {"has", "parameter", "default", "requires", "contains"} & set(item) if isinstance(item, Mapping) else set()
-        if not isinstance(item, Mapping) or "package" not in item or len(sides) != 1 or len(claims) != 1:
-            yield _wrong(path, "boundary", repr(item), "package, first or last (a release), and one claim: has, parameter, default, requires, contains")
+        if not is_boundary(item):
+            yield _wrong(path, "boundary", repr(item), f"package, first or last (a release), and one claim: {', '.join(CLAIMS)}")
+
+
+def _reproduction(table: Mapping[str, object], rule: Rule, path: Path, known: Known) -> Iterator[EnvdoctorError]:
+    if "reproduction" not in table:
+        return
+    listed = table["reproduction"]
+    wrong = problems(listed)
+    if isinstance(listed, Mapping) and not wrong:
+        wrong = list(misplaced(rule.condition, reproduction_of(listed), known))
+    for key, found, expected in wrong:
+        yield _wrong(path, key, found, expected)
 
 
 def _pins(rule: Rule, path: Path, known: Known) -> Iterator[EnvdoctorError]:
@@ -179,4 +205,3 @@ def _can_clear(condition: Condition, fix: Fix, known: Known) -> bool:
                 if evaluate(condition, facts, known) is False:
                     return True
     return False
-

@@ -16,7 +16,7 @@ from envdoctor.toml import read_toml
 
 # What a run does not need: the proof of a rule is read by `rules lint` alone.
 _PROOF = ("case", "boundary", "reproduction")
-_FORMAT = 1
+_FORMAT = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,9 @@ def load_rulebook(extra: Iterable[Path] = ()) -> Rulebook:
             errors.append(error)
             continue
         if rule.id in rules:
-            errors.append(EnvdoctorError(f"{place}: id", found=f"{rule.id!r}, which another rule has", expected="an id of its own", next_step="rename it"))
+            errors.append(
+                EnvdoctorError(f"{place}: id", found=f"{rule.id!r}, which another rule has", expected="an id of its own", next_step="rename it")
+            )
         rules[rule.id] = rule
     if errors:
         raise SeveralErrors([one for error in errors for one in getattr(error, "errors", (error,))])
@@ -87,20 +89,26 @@ def rule_files(directory: Path) -> list[Path]:
 def compile_rules(directory: Path) -> dict[str, Any]:
     """The rule files of a directory as one table, without their proofs: what the cache and the wheel keep.
 
+    The confidence of a rule is what its ledger shows of what it claims.
+
     Raises:
-        SeveralErrors: with every file that cannot be read as TOML.
+        SeveralErrors: with every file that cannot be read as TOML, and every ledger that cannot be read.
     """
+    from envdoctor.ledger import proven  # only where rules are compiled: a run mostly finds them so
+
     digest = hashlib.sha256()
     tables, errors = [], []
     for path in rule_files(directory):
         name = path.relative_to(directory).as_posix()
         try:
             table = read_toml(path)
+            confidence = proven(table, path)
         except EnvdoctorError as error:
             errors.append(error)
             continue
-        digest.update(f"{name}\0".encode("utf-8", "surrogateescape") + path.read_bytes())
-        tables.append([f"{directory.name}/{name}", {key: value for key, value in table.items() if key not in _PROOF}])
+        digest.update(f"{name}\0".encode("utf-8", "surrogateescape") + path.read_bytes() + f"\0{confidence}\0".encode("utf-8", "surrogateescape"))
+        kept = {key: value for key, value in table.items() if key not in _PROOF}
+        tables.append([f"{directory.name}/{name}", kept | {"confidence": confidence} if "confidence" in kept else kept])
     if errors:
         raise SeveralErrors(errors)
     return {"format": _FORMAT, "digest": digest.hexdigest(), "rules": tables}
@@ -146,7 +154,7 @@ def _keep(cache: Path, compiled: dict[str, Any]) -> None:
 
 
 def _stamp(directory: Path) -> str:
-    """Changes whenever a rule file is added, removed, renamed or written."""
+    """Changes whenever a rule file or a ledger is added, removed, renamed or written."""
     digest = hashlib.sha256(f"{_FORMAT}{directory.resolve()}".encode())
     for line in sorted(_stats(directory)):
         digest.update(line.encode("utf-8", "surrogateescape"))
@@ -159,11 +167,13 @@ def _stats(directory: Path) -> Iterator[str]:
         try:
             entries = list(os.scandir(pending.pop()))
         except OSError as error:
-            raise EnvdoctorError(str(directory), found=str(error.strerror), expected="a directory of rule files", next_step="check the path") from error
+            raise EnvdoctorError(
+                str(directory), found=str(error.strerror), expected="a directory of rule files", next_step="check the path"
+            ) from error
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
                 pending.append(entry.path)
-            elif entry.name.endswith(".toml"):
+            elif entry.name.endswith((".toml", ".ledger.json")):
                 yield f"{entry.path}\0{_state(entry)}\n"
 
 

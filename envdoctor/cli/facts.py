@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 from envdoctor.cli.gather import Gathered, gather
 from envdoctor.cli.output import emit
@@ -86,6 +87,9 @@ def _toml_value(fact: Fact) -> str:
         return "true" if value else "false"
     if isinstance(value, (int, float)):
         return repr(value)
+    if fact.name == "model.path":
+        # A path in a facts file is relative to that file, which may be written anywhere.
+        return _quoted(str(Path(shown(value)).resolve()))
     if isinstance(value, tuple):
         return "[" + ", ".join(_quoted(item) for item in value) + "]"
     return _quoted(shown(value) or "*")

@@ -99,23 +99,34 @@ def _probe(commands: argparse._SubParsersAction[_Parser]) -> None:
 
 
 def _explain(commands: argparse._SubParsersAction[_Parser]) -> None:
-    command = commands.add_parser("explain", help="one rule with its evidence", description="Show a rule: when, why, what cures it, on what evidence.")
+    command = commands.add_parser(
+        "explain", help="one rule with its evidence", description="Show a rule: when, why, what cures it, on what evidence."
+    )
     command.add_argument("rule", metavar="RULE", help="the id of a rule (envdoctor rules lists them)")
     _extra_rules(command)
     _output(command)
 
 
 def _rules(commands: argparse._SubParsersAction[_Parser]) -> None:
-    command = commands.add_parser("rules", help="the list of rules; `rules lint PATH` for rule authors", description="List, lint or verify rules.")
+    command = commands.add_parser(
+        "rules", help="the list of rules; `rules lint PATH` for rule authors", description="List, lint, verify or reproduce rules."
+    )
     command.add_argument(
         "action",
         nargs="?",
-        choices=("list", "lint", "verify"),
+        choices=("list", "lint", "verify", "reproduce"),
         default="list",
-        help="list (default); lint: what is wrong with rule files; verify: check their claims on the released wheels (downloads them)",
+        help="list (default); lint: what is wrong with rule files; verify: check their claims on the released wheels (downloads them); "
+        "reproduce: see their harm in a bad and in a good environment (builds both)",
     )
-    command.add_argument("paths", metavar="PATH", nargs="*", help="rule files or directories (default: the shipped rules)")
+    command.add_argument("paths", metavar="PATH", nargs="*", help="rule files, directories or ids (default: all rules; reproduce asks for --all)")
     command.add_argument("--offline", action="store_true", help="no network at all")
+    group = command.add_argument_group("verify and reproduce")
+    group.add_argument("--record", action="store_true", help="write what was seen beside the rule, and the confidence it has earned into it")
+    group.add_argument("--wheels", metavar="DIR", help="verify: wheels are looked for and kept there (default: in the cache)")
+    group.add_argument("--large", action="store_true", help="verify: download wheels of hundreds of MB as well (torch, vllm)")
+    group.add_argument("--all", action="store_true", help="reproduce: every rule that can be")
+    group.add_argument("--keep", metavar="DIR", help="reproduce: build the environments there and keep them")
     _extra_rules(command)
     _output(command)
 
@@ -148,7 +159,9 @@ def _extra_rules(command: argparse.ArgumentParser) -> None:
 
 def _verdict(command: argparse.ArgumentParser) -> None:
     group = command.add_argument_group("exit status")
-    group.add_argument("--fail-on", choices=("error", "warning", "note", "never"), default="error", help="exit 1 from this severity on (default: error)")
+    group.add_argument(
+        "--fail-on", choices=("error", "warning", "note", "never"), default="error", help="exit 1 from this severity on (default: error)"
+    )
     group.add_argument("--strict", action="store_true", help="possible findings count as matched")
 
 

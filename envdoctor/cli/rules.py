@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from envdoctor.checks import CHECK_IDS
@@ -22,6 +24,10 @@ def run(options: argparse.Namespace) -> int:
         from envdoctor.cli.verify_rules import run as verify
 
         return verify(options)
+    if options.action == "reproduce":
+        from envdoctor.cli.reproduce_rules import run as reproduce
+
+        return reproduce(options)
     if options.paths:
         raise EnvdoctorError("rules", found=f"{options.paths[0]!r}", expected="no path after `rules`", next_step="rules lint PATH")
     book = load_rulebook(Path(directory) for directory in options.rule_directories)
@@ -57,19 +63,61 @@ def _lint(options: argparse.Namespace) -> int:
     Raises:
         SeveralErrors: with everything that is wrong with any of them.
     """
-    from envdoctor.lint import lint_file
+    from envdoctor.lint import lint_confidence, lint_file
 
-    files = [file for path in options.paths or [str(shipped_rules())] for file in _files(Path(path))]
+    files = rule_paths(options)
     errors = []
     for file in files:
-        errors += lint_file(file, release_texts, probes=frozenset(PROBES), checks=CHECK_IDS)
+        errors += lint_file(file, release_texts, probes=frozenset(PROBES), checks=CHECK_IDS) or lint_confidence(file)
     if errors:
         raise SeveralErrors(errors)
-    emit(options, json.dumps({"schema_version": 1, "linted": len(files)}) + "\n" if options.format == "json" else f"{len(files)} rule files, nothing wrong\n")
+    emit(
+        options,
+        json.dumps({"schema_version": 1, "linted": len(files)}) + "\n" if options.format == "json" else f"{len(files)} rule files, nothing wrong\n",
+    )
     return 0
 
 
-def _files(path: Path) -> list[Path]:
+def rule_paths(options: argparse.Namespace) -> list[Path]:
+    """The rule files that were named: by path, by a directory, or by id; without a name all.
+
+    Raises:
+        EnvdoctorError: a name that is none of them.
+    """
+    directories = [shipped_rules(), *map(Path, options.rule_directories)]
+    if not options.paths:
+        return [file for directory in directories for file in rule_files(directory)]
+    return [file for name in options.paths for file in _named(name, directories)]
+
+
+def _named(name: str, directories: list[Path]) -> list[Path]:
+    path = Path(name)
     if path.is_file():
         return [path]
-    return rule_files(path)
+    if path.is_dir() or path.name != name or path.suffix:
+        return rule_files(path)
+    for directory in directories:
+        for file in rule_files(directory):
+            if file.stem == name:
+                return [file]
+    raise EnvdoctorError(name, found="no such file, directory or rule", expected="a rule", next_step="envdoctor rules lists them")
+
+
+class Progress:
+    """What a long command says as it goes, and what it gives in the end: lines of text, or one JSON object."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.options = options
+        self.lines: list[str] = []
+
+    def say(self, *lines: str) -> None:
+        self.lines += map(printable, lines)
+        if self.options.format == "text" and self.options.output is None:
+            emit(self.options, "".join(f"{printable(line)}\n" for line in lines))
+            sys.stdout.flush()
+
+    def finish(self, as_json: Callable[[], str]) -> None:
+        if self.options.format == "json":
+            emit(self.options, as_json())
+        elif self.options.output is not None:
+            emit(self.options, "\n".join(self.lines) + "\n")

@@ -3,71 +3,95 @@
 from __future__ import annotations
 
 import argparse
-import subprocess
-import sys
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any, Literal
 
-from envdoctor.boundaries import Boundary, UnreadableClaimError, boundary_of, holds_in
+from envdoctor.boundaries import Boundary, UnreadableClaimError, boundaries_of, holds_in
+from envdoctor.cli.rules import Progress, rule_paths
 from envdoctor.errors import EnvdoctorError
-from envdoctor.releases import release_texts
-from envdoctor.report.plain import printable
-from envdoctor.rulebook import cache_directory, rule_files, shipped_rules
+from envdoctor.ledger import earned, read_ledger, record_confidence, verified_entry, write_ledger
+from envdoctor.releases import releases
+from envdoctor.rulebook import cache_directory
 from envdoctor.toml import read_toml
+from envdoctor.wheels import NoWheelError, Wheels
+
+Result = Literal["ok", "wrong", "not checked"]
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """One claim and what became of it; ``why`` is empty where it is ok."""
+
+    rule: str
+    boundary: Boundary
+    result: Result
+    why: str = ""
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print every claim with what was seen; exit status 1 when one no longer holds.
-
-    The wheels are downloaded by package name with pip and kept in the cache directory.
-    """
+    """Print every claim with what was seen; exit status 1 when one no longer holds."""
     if options.offline:
-        raise EnvdoctorError("rules verify", found="--offline", expected="a network: released wheels are downloaded", next_step="leave --offline out")
-    wrong = checked = 0
-    for path in [file for text in options.paths or [str(shipped_rules())] for file in _files(Path(text))]:
-        for table in read_toml(path).get("boundary", []):
-            checked += 1
-            problem = _problem(boundary_of(table))
-            wrong += problem is not None
-            boundary = boundary_of(table)
-            side = f"first {boundary.first}" if boundary.first else f"last {boundary.last}"
-            print(printable(f"{'ok   ' if problem is None else 'WRONG'} {path.stem}: {boundary.package} {side}: {boundary.claim} {boundary.text}"))
-            if problem is not None:
-                print(printable(f"      {problem}"))
-    print(f"{checked} claims, {wrong} wrong")
-    return int(wrong > 0)
+        raise EnvdoctorError(
+            "rules verify", found="--offline", expected="a network: released wheels are downloaded", next_step="leave --offline out"
+        )
+    wheels = Wheels(Path(options.wheels) if options.wheels else cache_directory() / "wheels", large=options.large)
+    progress = Progress(options)
+    checked: list[Checked] = []
+    for path in rule_paths(options):
+        table = read_toml(path)
+        found = [check(path.stem, boundary, wheels) for boundary in boundaries_of(table)]
+        for one in found:
+            progress.say(f"{one.result:<11} {one.rule}: {one.boundary}", *([f"            {one.why}"] if one.why else []))
+        if options.record and (said := record(path, table, found)):
+            progress.say(said)
+        checked += found
+    counts = {result: sum(one.result == result for one in checked) for result in ("ok", "wrong", "not checked")}
+    progress.say(f"{len(checked)} claims: {', '.join(f'{count} {result}' for result, count in counts.items())}")
+    progress.finish(lambda: _json(checked))
+    return int(counts["wrong"] > 0)
 
 
-def _files(path: Path) -> list[Path]:
-    return [path] if path.is_file() else rule_files(path)
-
-
-def _problem(boundary: Boundary) -> str | None:
-    """What contradicts the claim, or None where both sides of the bound were seen to be as claimed."""
+def check(rule: str, boundary: Boundary, wheels: Wheels) -> Checked:
+    """Look at both sides of a claim's bound."""
+    known = [release.version for release in releases(boundary.package) if release.wheel]
+    if not known:
+        return Checked(rule, boundary, "not checked", f"the releases of {boundary.package} are not bundled")
     try:
-        other = boundary.neighbour(release_texts(boundary.package))
-        if not holds_in(boundary, _wheel(boundary.package, boundary.release())):
-            return f"not true of {boundary.release()}"
-        if other is not None and holds_in(boundary, _wheel(boundary.package, other)):
-            return f"true of {other} as well"
+        problem = next(_problems(boundary, known, wheels), None)
     except UnreadableClaimError as error:
-        return str(error)
-    return None
+        return Checked(rule, boundary, "wrong", str(error))
+    except NoWheelError as error:
+        return Checked(rule, boundary, "not checked", str(error))
+    return Checked(rule, boundary, "ok") if problem is None else Checked(rule, boundary, "wrong", problem)
 
 
-def _wheel(package: str, release: str) -> Path:
-    """The wheel of a release, downloaded once.
+def _problems(boundary: Boundary, known: list[str], wheels: Wheels) -> Iterator[str]:
+    other = boundary.neighbour(known)
+    if not holds_in(boundary, wheels.wheel(boundary.package, boundary.release())):
+        yield f"not true of {boundary.release()}"
+    if other is not None and holds_in(boundary, wheels.wheel(boundary.package, other)):
+        yield f"true of {other} as well"
 
-    Raises:
-        EnvdoctorError: pip cannot have it.
+
+def record(path: Path, table: dict[str, Any], found: list[Checked]) -> str:
+    """Write what was seen into the rule's ledger, and the confidence it has earned into the rule; says what was changed there.
+
+    A run that could not check every claim leaves the earlier entry as it was.
     """
-    folder = cache_directory() / "wheels" / f"{package}-{release}"
-    found = sorted(folder.glob("*.whl"))
-    if not found:
-        folder.mkdir(parents=True, exist_ok=True)
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--ignore-requires-python", "-d", str(folder)]
-        done = subprocess.run([*command, f"{package}=={release}"], capture_output=True, text=True, check=False)
-        found = sorted(folder.glob("*.whl"))
-        if not found:
-            reason = (done.stderr.strip().splitlines() or ["no output"])[-1]
-            raise EnvdoctorError(f"{package} {release}", found=reason, expected="a wheel that pip can download", next_step="check the network")
-    return found[0]
+    ledger = read_ledger(path)
+    if found and not any(one.result == "not checked" for one in found):
+        today = datetime.now(timezone.utc).date().isoformat()
+        problems = [f"{one.boundary}: {one.why}" for one in found if one.result == "wrong"]
+        ledger = replace(ledger, verified=verified_entry(table, problems, today))
+        write_ledger(path, ledger)
+    level = earned(table, ledger)
+    return f"{path.stem}: confidence is now {level}" if record_confidence(path, table, level) else ""
+
+
+def _json(checked: list[Checked]) -> str:
+    rows = [{"rule": one.rule, "claim": str(one.boundary), "result": one.result, "why": one.why} for one in checked]
+    return json.dumps({"schema_version": 1, "claims": rows}, indent=1) + "\n"

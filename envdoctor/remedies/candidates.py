@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from envdoctor.facts import Fact, Facts, Origin
 from envdoctor.hardware.torch_builds import variants
 from envdoctor.releases import Release, releases
-from envdoctor.versions import Exact, VersionCondition, exact, version_condition
+from envdoctor.versions import Exact, PackageValue, Ranged, VersionCondition, exact, version_condition
 
 
 @lru_cache(maxsize=256)
@@ -34,14 +34,17 @@ def installable(package: str, facts: Facts) -> tuple[Exact, ...]:
     return _installable(package, python.text if python.text.count(".") > 1 else f"{python.text}.99")
 
 
-def distance(release: Exact, current: Exact | None, known: tuple[Exact, ...]) -> int:
-    """How many releases lie between two, in release order; 0 when nothing is known of the current one."""
-    return 0 if current is None else abs(_place(release, known) - _place(current, known))
+def distances(current: PackageValue | None, known: Sequence[Exact]) -> list[int]:
+    """How far each release is from the current version, in releases.
 
-
-def _place(release: Exact, known: tuple[Exact, ...]) -> int:
-    below = version_condition(f"<{release.text.partition('+')[0]}")
-    return sum(below.admits(other) for other in known)
+    Of a range, or where nothing is known, the newest release is the nearest; those outside the range are farther than all in it.
+    """
+    if isinstance(current, Exact):
+        below = version_condition(f"<{current.text.partition('+')[0]}")
+        place = sum(below.admits(other) for other in known)
+        return [abs(index - place) for index in range(len(known))]
+    allowed = version_condition(current.text if isinstance(current, Ranged) else "")
+    return [len(known) - index + (0 if allowed.admits(release) else len(known)) for index, release in enumerate(known)]
 
 
 def nearest_first(package: str, wanted: VersionCondition, facts: Facts) -> tuple[Exact, ...]:
@@ -52,18 +55,18 @@ def nearest_first(package: str, wanted: VersionCondition, facts: Facts) -> tuple
     known = installable(package, facts)
     value = facts.value(f"packages.{package}")
     current = value if isinstance(value, Exact) else None
-    fitting = [release for release in known if wanted.admits(release)]
     if current is None:
+        fitting = [release for release in known if wanted.admits(release)]
         return tuple(fitting if known and wanted.admits(known[-1]) else reversed(fitting))
-    order = {release.text: place for place, release in enumerate(known)}
-    return tuple(sorted(fitting, key=lambda release: (distance(release, current, known), -order[release.text])))
+    ordered = sorted(zip(distances(current, known), reversed(range(len(known))), known, strict=True), key=lambda entry: entry[:2])
+    return tuple(release for _, _, release in ordered if wanted.admits(release))
 
 
 def pinned(package: str, release: Exact, facts: Facts) -> str:
-    """The exact pin, ``==2.5.1+cu118``: the CUDA label of the current build is kept where that release has it."""
+    """The exact pin, ``==2.5.1+cu118``: the label of the current build is kept where that release has it (every one has a CPU build)."""
     value = facts.value(f"packages.{package}")
     label = value.text.partition("+")[2] if isinstance(value, Exact) else ""
-    if package == "torch" and label and label in variants(".".join(release.text.split(".")[:2])):
+    if package == "torch" and (label == "cpu" or (label and label in variants(".".join(release.text.split(".")[:2])))):
         return f"=={release.text}+{label}"
     return f"=={release.text}"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
 
 from envdoctor.checks import FACT_CHECKS
 from envdoctor.conditions import Known, evaluate
@@ -25,7 +24,8 @@ _BUILD = re.compile(r"==[0-9.]+\+\w+")
 class Cure:
     """One fix of a finding; ``kind`` is pin, plan, code, snapshot or hardware.
 
-    ``text`` is the advice of a kind that has neither pins nor plan facts; ``verified`` says how a set of pins was shown to install: no resolver is asked here, so ``none``.
+    ``text`` is the advice of a kind that has neither pins nor plan facts; ``verified`` says how a set of pins was
+    shown to install: no resolver is asked here, so ``none``.
     """
 
     kind: str
@@ -38,7 +38,12 @@ class Cure:
 
 def cures(finding: Finding, stated: Facts, known: Known) -> tuple[Cure, ...]:
     """The fixes of a finding's rule, best first; a pin that the situation satisfies already is none."""
-    return tuple(_cures(finding, stated, known))
+    found: dict[tuple[str, ...], Cure] = {}
+    for cure in _cures(finding, stated, known):
+        # Two ranges may have the same nearest release: it is one cure.
+        key = tuple(f"{name}{pin}" for name, pin in sorted(cure.pins.items())) or (cure.kind, cure.text, str(cure.plan))
+        found.setdefault(key, cure)
+    return tuple(found.values())
 
 
 def _cures(finding: Finding, stated: Facts, known: Known) -> Iterator[Cure]:
@@ -62,25 +67,24 @@ def _cures(finding: Finding, stated: Facts, known: Known) -> Iterator[Cure]:
 
 def _from_ranges(fix: Fix, finding: Finding, stated: Facts, known: Known, *, note: str) -> Iterator[Cure]:
     ranges = ", ".join(f"{name} {spec}" for name, spec in fix.pins.items())
-    chosen: dict[str, str] = {}
+    candidates: dict[str, tuple[Exact, ...]] = {}
     for package, spec in fix.pins.items():
-        value = stated.value(f"packages.{package}")
-        wanted = version_condition(spec)
-        if isinstance(value, Exact) and wanted.admits(value):
-            continue
-        release = next((one for one in islice(nearest_first(package, wanted, stated), _MOST_TRIED) if _clears(one, package, finding, stated, known)), None)
-        if release is None:
-            if not nearest_first(package, wanted, stated):
-                yield Cure("code", note, {}, {}, f"install {ranges}")
-            return
-        chosen[package] = pinned(package, release, stated)
-    if chosen:
-        yield Cure("pin", note or f"any of {ranges}", chosen, {})
+        value, wanted = stated.value(f"packages.{package}"), version_condition(spec)
+        if not (isinstance(value, Exact) and wanted.admits(value)):
+            candidates[package] = nearest_first(package, wanted, stated)[:_MOST_TRIED]
+    if not all(candidates.values()):
+        yield Cure("code", note, {}, {}, f"install {ranges}")
+        return
+    pins = {package: releases[0] for package, releases in candidates.items()}
+    for package, releases in candidates.items():
+        pins[package] = next((one for one in releases if _clears({**pins, package: one}, finding, stated, known)), releases[0])
+    if pins and _clears(pins, finding, stated, known):
+        yield Cure("pin", note or f"any of {ranges}", {package: pinned(package, release, stated) for package, release in pins.items()}, {})
 
 
-def _clears(release: Exact, package: str, finding: Finding, stated: Facts, known: Known) -> bool:
-    """Whether the rule no longer matches with this release; the other pins of the fix may still be needed."""
-    facts = derive(moved(stated, {package: release}))
+def _clears(pins: Mapping[str, Exact], finding: Finding, stated: Facts, known: Known) -> bool:
+    """Whether the rule no longer matches with these releases."""
+    facts = derive(moved(stated, pins))
     if finding.rule.condition is None:
         return not any(hit.rule == finding.rule.id and hit.outcome is not False for check in FACT_CHECKS for hit in check(facts))
     return evaluate(finding.rule.condition, facts, known) is not True

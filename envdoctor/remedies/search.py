@@ -1,28 +1,32 @@
 """The smallest set of exact pins under which no rule matches any more.
 
-A rule is an incompatibility: terms that must not all hold; making one false clears it. Releases of a
-package between which no rule and no check tells a difference are one candidate, the nearest of them, so
-that the search stays exact and small. Every candidate set is judged by *all* rules: a pin that clears one
-finding and brings another is none.
+A rule is an incompatibility: terms that must not all hold; making one false clears it. So the search
+branches only over the packages of a rule that stands in the way, first one that is to be cleared, then one
+that a pin has brought. Releases of a package between which no rule, no check and no default tells a
+difference are one candidate, the nearest of them. Both keep the search exact and small.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations, product
+from itertools import combinations
+from typing import TypeAlias
 
 from envdoctor.checks.hit import Hit
-from envdoctor.conditions import Condition, Known, PackageIs, evaluate, leaves
-from envdoctor.defaults import derive
+from envdoctor.conditions import Known, PackageIs, evaluate, leaves
+from envdoctor.defaults import SWAYED, bounds, derive
 from envdoctor.diagnosis import Finding
 from envdoctor.facts import Facts
-from envdoctor.remedies.candidates import distance, installable, moved, pinned
+from envdoctor.remedies.candidates import distances, installable, moved, pinned
 from envdoctor.rules import Rule
 from envdoctor.versions import Exact, Ranged, VersionCondition, version_condition
 
 MOST_CHANGES = 3
-_MOST_SETS = 4000
+# Sets judged for one situation, about 0.5 ms each. What is found by then counts.
+_MOST_JUDGED = 1000
+# Above this, findings are added one by one and not every subset of them is tried.
+_MOST_SUBSETS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,25 @@ class Problem:
     known: Known
 
 
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One candidate release of a package; ``step`` is its distance in releases from the current one."""
+
+    step: int
+    release: Exact
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A set of pins under which a goal is cleared and nothing is brought."""
+
+    pins: Mapping[str, Exact]
+    steps: int
+
+    def cost(self) -> tuple[int, int]:
+        return len(self.pins), self.steps
+
+
 def find_remedy(problem: Problem, findings: Iterable[Finding]) -> Remedy:
     """The fewest changed packages, then the nearest releases, that clear the most findings.
 
@@ -52,97 +75,189 @@ def find_remedy(problem: Problem, findings: Iterable[Finding]) -> Remedy:
     becomes possible that was not, is refused.
     """
     wanted = {f.rule.id: f for f in findings if f.status in ("matched", "confirmed") and f.severity != "note"}
-    before = _verdicts(problem, derive(problem.stated), problem.rules)
-    clearable = {name for name in wanted if name in before}
-    packages = _movable(problem, [wanted[name] for name in sorted(clearable)])
-    best: tuple[int, Mapping[str, Exact], frozenset[str]] = (0, {}, frozenset())
-    for size in range(1, min(MOST_CHANGES, len(packages)) + 1):
-        for chosen in _by_distance(problem, combinations(packages, size)):
-            cleared = _cleared(problem, chosen, before, clearable)
-            if cleared is not None and len(cleared) > best[0]:
-                best = (len(cleared), chosen, frozenset(cleared))
-                if len(cleared) == len(clearable):
+    search = Search(problem, wanted.values())
+    plan = search.best(sorted(name for name in wanted if name in search.before))
+    if plan is None:
+        return Remedy({}, (), tuple(sorted(wanted)))
+    after = search.judge(plan.pins)
+    cleared = {name for name in wanted if name in search.before and name not in after}
+    pins = {name: pinned(name, release, problem.stated) for name, release in sorted(plan.pins.items())}
+    return Remedy(pins, tuple(sorted(cleared)), tuple(sorted(set(wanted) - cleared)))
+
+
+Key: TypeAlias = "frozenset[tuple[str, str]]"
+
+
+def _key(pins: Mapping[str, Exact]) -> Key:
+    return frozenset((name, release.text) for name, release in pins.items())
+
+
+def _same(release: Exact, current: Exact) -> bool:
+    return release.text == current.text.partition("+")[0] or (release.key is not None and release.key == current.key)
+
+
+class Search:
+    """The verdicts of one problem under any set of pins, and the cheapest set that reaches a goal.
+
+    ``before`` has every rule and check that holds (True) or may hold (None) as things are.
+    """
+
+    def __init__(self, problem: Problem, findings: Iterable[Finding] = ()) -> None:
+        self._problem = problem
+        self._base = derive(problem.stated)
+        self._rules = {rule.id: rule for rule in problem.rules if rule.condition is not None and rule.withdrawn is None}
+        self._facts_of: dict[str, frozenset[str]] = {}
+        self._rules_of: dict[str, list[Rule]] = {}
+        self._conditions: dict[str, dict[str, list[VersionCondition]]] = {}
+        for rule in self._rules.values():
+            self._index(rule)
+        self._accused = {finding.rule.id: (*finding.packages, *(name for name, _ in finding.pins)) for finding in findings}
+        self._bounds = bounds(self._base)
+        self._choices: dict[str, list[Choice]] = {}
+        self._verdicts: dict[Key, dict[str, bool | None]] = {}
+        self._held = self._evaluate(self._rules.values(), self._base)
+        self.before: Mapping[str, bool | None] = {**self._held, **self._hits(self._base)}
+
+    def _index(self, rule: Rule) -> None:
+        assert rule.condition is not None
+        found = leaves(rule.condition)
+        self._facts_of[rule.id] = frozenset(leaf.fact for leaf in found)
+        for fact in self._facts_of[rule.id]:
+            self._rules_of.setdefault(fact, []).append(rule)
+        for leaf in found:
+            if isinstance(leaf, PackageIs):
+                self._conditions.setdefault(leaf.package, {}).setdefault(rule.id, []).append(leaf.version)
+
+    def _evaluate(self, rules: Iterable[Rule], facts: Facts) -> dict[str, bool | None]:
+        outcomes = ((rule.id, evaluate(rule.condition, facts, self._problem.known)) for rule in rules if rule.condition is not None)
+        return {name: outcome for name, outcome in outcomes if outcome is not False}
+
+    def _hits(self, facts: Facts) -> dict[str, bool | None]:
+        hits = [hit for check in self._problem.checks for hit in check(facts) if hit.outcome is not False]
+        for hit in hits:
+            self._accused.setdefault(hit.rule, (*hit.packages, *(name for name, _ in hit.pins)))
+        return {hit.rule: hit.outcome for hit in hits}
+
+    def judge(self, pins: Mapping[str, Exact]) -> dict[str, bool | None]:
+        """Every rule and check that holds or may hold under the pins."""
+        key = _key(pins)
+        if key not in self._verdicts:
+            self._verdicts[key] = self._judged(pins)
+        return self._verdicts[key]
+
+    def _judged(self, pins: Mapping[str, Exact]) -> dict[str, bool | None]:
+        facts = derive(moved(self._problem.stated, pins))
+        changed = [name for name in {*facts, *self._base} if facts.value(name) != self._base.value(name)]
+        touched = {rule.id: rule for name in changed for rule in self._rules_of.get(name, ())}
+        kept = {name: outcome for name, outcome in self._held.items() if name not in touched}
+        return {**kept, **self._evaluate(touched.values(), facts), **self._hits(facts)}
+
+    def best(self, goals: Sequence[str]) -> Plan | None:
+        """The cheapest plan that clears all goals, else the most of them; None when none can be cleared."""
+        plan = self.least(goals) if goals else None
+        if plan is not None or len(goals) < 2:
+            return plan
+        alone = [goal for goal in goals if self.least([goal]) is not None]
+        if len(alone) > _MOST_SUBSETS:
+            return self._one_by_one(alone)
+        for size in range(len(alone), 0, -1):
+            plans = [plan for subset in combinations(alone, size) if (plan := self.least(subset)) is not None]
+            if plans:
+                return min(plans, key=Plan.cost)
+        return None
+
+    def _one_by_one(self, goals: Sequence[str]) -> Plan | None:
+        kept: list[str] = []
+        best: Plan | None = None
+        for goal in goals:
+            plan = self.least([*kept, goal])
+            if plan is not None:
+                kept, best = [*kept, goal], plan
+        return best
+
+    def least(self, goals: Sequence[str]) -> Plan | None:
+        """The fewest changes, then the nearest releases, under which no goal is left and nothing is brought."""
+        for size in range(1, MOST_CHANGES + 1):
+            plan = self._descend(goals, {}, 0, size, None, set())
+            if plan is not None:
+                return plan
+        return None
+
+    def _descend(
+        self, goals: Sequence[str], pins: dict[str, Exact], steps: int, size: int, best: Plan | None, seen: set[Key]
+    ) -> Plan | None:
+        if _key(pins) in seen or len(self._verdicts) >= _MOST_JUDGED:
+            return best
+        seen.add(_key(pins))
+        after = self.judge(pins) if pins else dict(self.before)
+        obstacle = self._obstacle(goals, after)
+        if obstacle is None:
+            return Plan(dict(pins), steps)
+        if len(pins) == size:
+            return best
+        for package in self._ways_out(obstacle, pins):
+            for choice in self._useful(package, obstacle):
+                if best is not None and steps + choice.step >= best.steps:
                     break
-        if best[0] == len(clearable):
-            break
-    pins = {name: pinned(name, release, problem.stated) for name, release in sorted(best[1].items())}
-    return Remedy(pins, tuple(sorted(best[2])), tuple(sorted(set(wanted) - best[2])))
+                best = self._descend(goals, {**pins, package: choice.release}, steps + choice.step, size, best, seen)
+        return best
 
+    def _obstacle(self, goals: Sequence[str], after: Mapping[str, bool | None]) -> str | None:
+        """A rule that is still to be cleared, or that was not there before."""
+        for name in goals:
+            if name in after:
+                return name
+        before = self.before
+        return min((name for name, outcome in after.items() if name not in before or (outcome is True and not before[name])), default=None)
 
-def _movable(problem: Problem, findings: Iterable[Finding]) -> list[str]:
-    """The packages that the findings accuse, whose version is known and whose releases are bundled."""
-    names = dict.fromkeys(name for finding in findings for name in (*finding.packages, *(pin for pin, _ in finding.pins)))
-    return [name for name in names if isinstance(problem.stated.value(f"packages.{name}"), (Exact, Ranged)) and installable(name, problem.stated)]
+    def _ways_out(self, name: str, pins: Mapping[str, Exact]) -> Iterator[str]:
+        """The packages whose move may clear a rule: those it names, and those that decide a default that it looks at."""
+        names = [*self._accused.get(name, ())]
+        if name in self._facts_of:
+            names += sorted(fact.removeprefix("packages.") for fact in self._facts_of[name] if fact.startswith("packages."))
+            names += [package for package in SWAYED if self._sways(package, name)]
+        elif any(package in pins for package in names):
+            return  # a check accuses one package at a time: a second move clears what the first did not by chance alone
+        for package in dict.fromkeys(names):
+            if package not in pins and self._current(package) is not None and installable(package, self._problem.stated):
+                yield package
 
+    def _sways(self, package: str, name: str) -> bool:
+        """Whether the rule looks at a default that the package decides."""
+        swayed = SWAYED.get(package, frozenset()) & self._facts_of[name]
+        return any(fact == "cuda" or fact not in self._problem.stated for fact in swayed)
 
-def _by_distance(problem: Problem, groups: Iterable[tuple[str, ...]]) -> Iterator[Mapping[str, Exact]]:
-    sets: list[tuple[int, int, Mapping[str, Exact]]] = []
-    for group in groups:
-        choices = [_choices(problem, name) for name in group]
-        for picked in product(*choices):
-            total = sum(step for step, _ in picked)
-            sets.append((total, len(sets), dict(zip(group, (release for _, release in picked), strict=True))))
-    sets.sort(key=lambda entry: entry[:2])
-    return (chosen for _, _, chosen in sets[:_MOST_SETS])
+    def _current(self, package: str) -> Exact | Ranged | None:
+        value = self._problem.stated.value(f"packages.{package}")
+        return value if isinstance(value, (Exact, Ranged)) else None
 
+    def _useful(self, package: str, name: str) -> list[Choice]:
+        """The candidates that the rule sees otherwise than the current release, nearest first."""
+        choices = self._choices_of(package)
+        current = self._current(package)
+        if not isinstance(current, Exact) or name not in self._facts_of or self._sways(package, name):
+            return choices
+        seen_by = self._conditions.get(package, {}).get(name, [])
+        view = [condition.admits(current) for condition in seen_by]
+        return [choice for choice in choices if [condition.admits(choice.release) for condition in seen_by] != view]
 
-def _choices(problem: Problem, package: str) -> list[tuple[int, Exact]]:
-    """One release for each way in which the rules see this package: the nearest, ties to the later one."""
-    known = installable(package, problem.stated)
-    value = problem.stated.value(f"packages.{package}")
-    current = value if isinstance(value, Exact) else None
-    seen_by = _seen_by(problem.rules, package)
-    nearest: dict[tuple[bool, ...], tuple[int, Exact]] = {}
-    for release in reversed(known):
-        if current is not None and release.key == current.key:
-            continue
-        step = distance(release, current, known) if current else len(known) - known.index(release)
-        view = tuple(condition.admits(release) for condition in seen_by)
-        if view not in nearest or step < nearest[view][0]:
-            nearest[view] = (step, release)
-    return sorted(nearest.values(), key=lambda entry: entry[0])
+    def _choices_of(self, package: str) -> list[Choice]:
+        """One release for each way in which rules, checks and defaults see the package: the nearest, of two as near the later."""
+        if package not in self._choices:
+            known = installable(package, self._problem.stated)
+            current = self._current(package)
+            seen_by = self._seen_by(package)
+            nearest: dict[tuple[bool, ...], Choice] = {}
+            ordered = sorted(zip(distances(current, known), reversed(range(len(known))), known, strict=True), key=lambda entry: entry[:2])
+            for step, _, release in ordered:
+                if isinstance(current, Exact) and _same(release, current):
+                    continue
+                nearest.setdefault(tuple(condition.admits(release) for condition in seen_by), Choice(step, release))
+            self._choices[package] = list(nearest.values())
+        return self._choices[package]
 
-
-# The releases at which a default that decides rules changes (envdoctor.defaults): they tell candidates apart too.
-_DEFAULTS_CHANGE = {
-    "transformers": ("<=4.48.3", "<4.50", "<4.54", "<5"),
-    "torch": ("<2.1.1", "<2.8"),
-}
-
-
-def _seen_by(rules: Iterable[Rule], package: str) -> list[VersionCondition]:
-    texts = dict.fromkeys(
-        leaf.version.text for rule in rules for leaf in _leaves(rule.condition) if isinstance(leaf, PackageIs) and leaf.package == package
-    )
-    if package == "torch":
-        texts.update(dict.fromkeys(f"<2.{minor}" for minor in range(30)))
-    return [version_condition(text) for text in (*texts, *_DEFAULTS_CHANGE.get(package, ()))]
-
-
-def _leaves(condition: Condition | None) -> tuple[object, ...]:
-    return () if condition is None else leaves(condition)
-
-
-def _verdicts(problem: Problem, facts: Facts, rules: Iterable[Rule]) -> dict[str, bool | None]:
-    """Every rule and check that holds (True) or may hold (None)."""
-    found: dict[str, bool | None] = {}
-    for rule in rules:
-        if rule.condition is not None and rule.withdrawn is None:
-            outcome = evaluate(rule.condition, facts, problem.known)
-            if outcome is not False:
-                found[rule.id] = outcome
-    for check in problem.checks:
-        found.update((hit.rule, hit.outcome) for hit in check(facts) if hit.outcome is not False)
-    return found
-
-
-def _cleared(problem: Problem, chosen: Mapping[str, Exact], before: Mapping[str, bool | None], clearable: set[str]) -> set[str] | None:
-    """What the set clears; None when it brings something that was not there."""
-    facts = derive(moved(problem.stated, chosen))
-    after = _verdicts(problem, facts, problem.rules)
-    if any(outcome is True and before.get(name) is not True for name, outcome in after.items()):
-        return None
-    if any(name not in before for name in after):
-        return None
-    return {name for name in clearable if name not in after}
-
+    def _seen_by(self, package: str) -> list[VersionCondition]:
+        texts = dict.fromkeys(condition.text for conditions in self._conditions.get(package, {}).values() for condition in conditions)
+        if package == "torch":  # checks and labels tell its minor releases apart
+            texts.update(dict.fromkeys(f"<2.{minor}" for minor in range(30)))
+        return [version_condition(text) for text in (*texts, *self._bounds.get(package, ()))]

@@ -30,6 +30,7 @@ _CONFIDENCE = {
     "reproduced-gpu": "reproduced-gpu: seen to fail and to pass on a GPU",
 }
 _MOST_POSSIBLE = 6
+_MOST_VALUES = 4
 
 
 def render(report: Report, *, width: int = 80, colour: bool = False) -> str:
@@ -89,8 +90,9 @@ def _decided(console: Console, diagnosed: Diagnosed, report: Report) -> None:
     for number, reason in enumerate(finding.because):
         fact = reason.fact.removeprefix("packages.")
         where = _where(finding, report, reason.fact) or reason.source
-        _item(console, "because" if number == 0 else "", f"{fact} {reason.value}  (bad: {reason.condition}; {where})")
-    _item(console, "effect", _EFFECT[rule.effect])
+        _item(console, "because" if number == 0 else "", f"{fact} {reason.value}  (bad: {_brief(reason.condition)}; {where})")
+    if finding.severity != "note":
+        _item(console, "effect", _EFFECT[rule.effect])
     _item(console, "why", _first_paragraph(rule.details))
     if diagnosed.verdict is not None:
         _item(console, "probe", f"{diagnosed.verdict.probe}: {diagnosed.verdict.verdict}: {diagnosed.verdict.reason}")
@@ -99,6 +101,12 @@ def _decided(console: Console, diagnosed: Diagnosed, report: Report) -> None:
     _item(console, "known", _CONFIDENCE[rule.confidence])
     for number, source in enumerate(rule.evidence[:2]):
         _paste(console, "source" if number == 0 else "", source.url)
+
+
+def _brief(condition: str) -> str:
+    """A long list of values is counted, not told: `explain` has all of them."""
+    values = condition.split(" or ")
+    return condition if len(values) <= _MOST_VALUES else f"one of {len(values)}"
 
 
 def _where(finding: Finding, report: Report, name: str) -> str | None:
@@ -157,7 +165,7 @@ def _refuted(console: Console, refuted: Sequence[Diagnosed]) -> None:
 
 def _remedy(console: Console, report: Report, decided: Sequence[Diagnosed]) -> None:
     remedy = report.remedy
-    if not decided:
+    if not remedy.pins and not remedy.unfixable:
         return
     console.print()
     if remedy.pins:

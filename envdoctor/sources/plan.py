@@ -85,7 +85,9 @@ def _dialect(table: Mapping[object, object]) -> Callable[[_Reader, Mapping[objec
             return f"a configuration of {name}: not read yet"
     if any(isinstance(value, dict) and "_component_" in value for value in table.values()):
         return "a configuration of torchtune: not read yet"
-    if len(keys & _TELLING) >= 2 or keys & _UNMISTAKABLE or (keys & FIELDS and isinstance(table.get("peft_config"), dict)):
+    fields = keys & FIELDS
+    mostly = len(fields) >= 2 and 5 * len(fields) >= 4 * len(table)
+    if mostly or len(keys & _TELLING) >= 2 or keys & _UNMISTAKABLE or (fields and isinstance(table.get("peft_config"), dict)):
         return _training_arguments
     return "settings of no known training tool"
 

@@ -55,7 +55,7 @@ def _json(data: bytes, place: str) -> PlanFile:
 
 
 def _syntax(place: str, line: int, column: int, found: str, expected: str) -> EnvdoctorError:
-    return EnvdoctorError(f"{place}: line {line}, column {column}", found=plain(found), expected=expected, next_step="correct the file")
+    return EnvdoctorError(f"{place}, line {line}, column {column}", found=plain(found), expected=expected, next_step="correct the file")
 
 
 def _yaml(data: bytes, place: str) -> PlanFile:
@@ -80,7 +80,8 @@ def _yaml(data: bytes, place: str) -> PlanFile:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-        raise _syntax(place, line, column, error.problem or "something that is no YAML", "YAML") from None
+        problem = (error.problem or "something that is no YAML").removeprefix("but ").removeprefix("found ")
+        raise _syntax(place, line, column, problem, "YAML") from None
     except yaml.YAMLError as error:
         raise _syntax(place, 1, 1, getattr(error, "reason", None) or "something that is no YAML", "YAML") from None
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
@@ -99,7 +100,8 @@ def _refuse_depth(text: str, loader: Any, place: str) -> None:
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > _DEEPEST:
-                line, column = event.start_mark.line + 1, event.start_mark.column + 1
+                mark = event.start_mark
+                line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
                 raise _syntax(place, line, column, "lists or mappings nested too deeply", f"at most {_DEEPEST} levels")
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1

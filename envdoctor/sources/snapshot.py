@@ -96,7 +96,7 @@ class _Snapshot:
         except JsonError as error:
             pointer = is_lfs_pointer(data)
             raise EnvdoctorError(
-                f"{place}: line {error.line}, column {error.column}",
+                f"{place}, line {error.line}, column {error.column}",
                 found="a git-lfs pointer, not the file" if pointer else error.found,
                 expected=error.expected,
                 next_step="git lfs pull" if pointer else "correct the file, or download it again",

@@ -1,4 +1,4 @@
-"""Facts stated by hand: a facts file and ``--set``."""
+"""Facts stated by hand: a facts file (or a listing or report in its place) and ``--set``."""
 
 from __future__ import annotations
 
@@ -8,23 +8,60 @@ from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError, SeveralErrors
 from envdoctor.facts import Collected, Fact, NotUnderstood, Origin, Skip
-from envdoctor.toml import parse_toml, read_toml
+from envdoctor.toml import MOST_BYTES, parse_toml
 from envdoctor.values import flatten, parse_value, shown
 from envdoctor.vocabulary import suggestion, term
 
 
 def collect_facts_file(path: Path) -> Collected:
-    """The facts of a TOML facts file, each with its line.
+    """The facts of a TOML facts file, or of a listing or environment report, each with its line.
+
+    The content tells which: TOML when it parses and states a fact of the vocabulary.
 
     Raises:
-        EnvdoctorError: unreadable, no TOML, or a fact that does not exist (every one of them is told).
+        EnvdoctorError: unreadable, of no known form, or a fact that does not exist (every one of them is told).
     """
-    return _collect(read_toml(path), str(path), _lines(path.read_text(encoding="utf-8-sig", errors="replace")))
+    try:
+        with path.open("rb") as file:  # a pipe too: --facts <(pip freeze)
+            data = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise EnvdoctorError(str(path), found=error.strerror or str(error), expected="a readable facts file", next_step="check the path") from error
+    return collect_facts_text(data, str(path))
 
 
 def collect_facts_text(data: bytes, place: str) -> Collected:
     """The same for facts that come from a pipe."""
-    return _collect(parse_toml(data, place), place, _lines(data.decode("utf-8-sig", errors="replace")))
+    if len(data) > MOST_BYTES:
+        raise EnvdoctorError(place, found="more than 16 MiB", expected="a facts file or a listing of packages", next_step="check the path")
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):  # PowerShell 5 redirects output as UTF-16
+        data = data.decode("utf-16", errors="replace").encode("utf-8", errors="replace")
+    text = data.decode("utf-8-sig", errors="replace")
+    try:
+        table = parse_toml(data, place)
+    except EnvdoctorError as error:
+        if _meant_as_toml(text):
+            raise
+        from envdoctor.sources.listings import parse_listing, unknown_form
+
+        listing = parse_listing(text, place)
+        if listing is None:
+            raise unknown_form(text, place) from error
+        return listing
+    return _collect(table, place, _lines(text))
+
+
+def lists_all_packages(collected: Collected) -> bool:
+    """Whether a package that these facts do not name is absent, and not unknown: they come from a listing of everything."""
+    from envdoctor.sources.listings import Listing
+
+    return isinstance(collected, Listing) and collected.closed
+
+
+def _meant_as_toml(text: str) -> bool:
+    """Whether most lines of a text are a table's header or ``key = value``: then the TOML error helps, and nothing is guessed."""
+    lines = [line for line in (line.strip() for line in text.splitlines()) if line and not line.startswith("#")]
+    written = sum(bool(re.match(r"""\[\[?[A-Za-z_][\w.-]{0,60}\]?\]?\s*(?:#|$)|["']?[A-Za-z_][\w.-]{0,60}["']?\s*=\s*(?:["'\[{\d+-]|true|false)(?!\S*=)""", line)) for line in lines)
+    return written > 0 and 2 * written >= len(lines)
 
 
 def collect_settings(settings: Iterable[str]) -> Collected:

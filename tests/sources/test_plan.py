@@ -164,7 +164,7 @@ def test_what_is_left_out_has_the_default_of_training_arguments(tmp_path: Path) 
         ("peft_config: {peft_type: PROMPT_TUNING}", "method", "prompt-tuning"),
         ("peft_config: {peft_type: LOHA}", "method", NotUnderstood("loha")),
         ("peft_config: {r: 8}", "method", None),
-        ("run_name: \"a\\e[31m\"\noptim: \"adam\\e[31m\"", "optimizer", "adam\\x1b[31m"),
+        ('run_name: "a\\e[31m"\noptim: "adam\\e[31m"', "optimizer", "adam\\x1b[31m"),
     ],
 )
 def test_one_setting(tmp_path: Path, text: str, name: str, expected: FactValue | None) -> None:
@@ -172,7 +172,8 @@ def test_one_setting(tmp_path: Path, text: str, name: str, expected: FactValue |
 
 
 def test_only_fields_of_training_arguments_are_arguments(tmp_path: Path) -> None:
-    assert arguments(tmp_path, "model_name_or_path: x\nevaluation_strategy: no\n")["arguments"] == ("evaluation_strategy", "learning_rate", "output_dir")
+    found = arguments(tmp_path, "model_name_or_path: x\nevaluation_strategy: no\n")
+    assert found["arguments"] == ("evaluation_strategy", "learning_rate", "output_dir")
     assert "evaluation_strategy" in FIELDS
     assert "eval_strategy" in FIELDS
 
@@ -376,7 +377,7 @@ def test_trl(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("base_model: x\nsequence_len: 512\nmicro_batch_size: 2\noutput_dir: out\nlearning_rate: 1\n", "a configuration of axolotl: not read yet"),
+        ("base_model: x\nsequence_len: 512\noutput_dir: out\nlearning_rate: 1\n", "a configuration of axolotl: not read yet"),
         ("train_type: lora\nmodel_id_or_path: x\n", "a configuration of ms-swift: not read yet"),
         ("compute_environment: LOCAL_MACHINE\ndistributed_type: FSDP\n", "a configuration of accelerate: not read yet"),
         ("tokenizer:\n  _component_: torchtune.models.x\noutput_dir: x\nseed: 1\n", "a configuration of torchtune: not read yet"),
@@ -384,7 +385,7 @@ def test_trl(tmp_path: Path) -> None:
         ("a: 1\n", "settings of no known training tool"),
         ("- a\n- b\n", "no mapping of settings: not a training plan"),
         ("just words\n", "no mapping of settings: not a training plan"),
-        ("1: 2\n? [a]\n: 3\n", "settings of no known training tool"),
+        ("1: 2\nnull: 3\n", "settings of no known training tool"),
     ],
 )
 def test_an_unknown_dialect_is_a_skip(tmp_path: Path, text: str, why: str) -> None:
@@ -401,35 +402,40 @@ def test_an_unknown_dialect_is_a_skip(tmp_path: Path, text: str, why: str) -> No
     [
         ("a: 1\n b: 2\n", "line 2, column 3", "mapping values are not allowed"),
         ("a: [1,\n", "line 2, column 1", "did not find expected"),
-        ("a: 1\n\tb: 2\n", "line 2", "found character that cannot start any token"),
+        ("a: 1\n\tb: 2\n", "line 2", "a tab character that violates indentation"),
         ("a: !!python/object/apply:os.system [echo]\n", "line 1, column 4", "could not determine a constructor"),
-        ("a: 1\n---\nb: 2\n", "line 2, column 1", "but found another document"),
-        ("a: *b\n", "line 1", "found undefined alias"),
+        ("a: 1\n---\nb: 2\n", "line 2, column 1", "another document"),
+        ("a: *b\n", "line 1", "undefined alias"),
         ("a: !!int x\n", "line 1, column 1", "a value that cannot be what it claims to be"),
         ("a: !!bool perhaps\n", "line 1, column 1", "a value that cannot be what it claims to be"),
         ("a: 2024-13-45\n", "line 1, column 1", "a value that cannot be what it claims to be"),
-        ("? {a: 1}\n: 2\n", "line 1", "found unhashable key"),
+        ("? {a: 1}\n: 2\n", "line 1", "unhashable key"),
         ("a: \0\n", "line 1", "control characters|special characters"),
     ],
 )
 def test_yaml_that_cannot_be_read_names_the_place(tmp_path: Path, text: str, place: str, found: str) -> None:
     with pytest.raises(EnvdoctorError) as caught:
         collect(tmp_path, text)
-    assert caught.value.place.startswith(f"{tmp_path / 'plan.yaml'}: {place}")
+    assert caught.value.place.startswith(f"{tmp_path / 'plan.yaml'}, {place}")
     assert any(part in caught.value.found for part in found.split("|")), caught.value.found
 
 
 def test_json_that_cannot_be_read_names_the_place(tmp_path: Path) -> None:
     with pytest.raises(EnvdoctorError) as caught:
         collect(tmp_path, '{\n "fp16": true.\n}', "plan.json")
-    assert caught.value.place == f"{tmp_path / 'plan.json'}: line 2, column 14"
+    assert caught.value.place == f"{tmp_path / 'plan.json'}, line 2, column 14"
     assert (caught.value.found, caught.value.expected) == ("'.'", "',' delimiter")
 
 
 @pytest.mark.parametrize("name", ["plan.yaml", "plan.json"])
 @pytest.mark.parametrize(
     ("content", "found"),
-    [(b"", "an empty file"), (b" \n", "an empty file"), (b"a: \xff", "the byte 0xff, which is no UTF-8"), (b"[" * 50_000, "nested too deeply")],
+    [
+        (b"", "an empty file"),
+        (b" \n", "an empty file"),
+        (b"a: \xff", "the byte 0xff, which is no UTF-8"),
+        (b"[" * 50_000, "nested too deeply"),
+    ],
 )
 def test_files_that_are_no_plan_in_either_form(tmp_path: Path, name: str, content: bytes, found: str) -> None:
     (tmp_path / name).write_bytes(content)
@@ -494,10 +500,10 @@ def test_any_bytes_are_a_plan_a_skip_or_an_error(tmp_path: Path, content: bytes)
         (tmp_path / name).write_bytes(content)
         try:
             found = collect_plan(tmp_path / name)
+            said = bool(found.facts or found.skips)
         except EnvdoctorError as error:
-            assert str(tmp_path / name) in error.place
-        else:
-            assert found.facts or found.skips
+            said = str(tmp_path / name) in error.place
+        assert said
 
 
 # --- which file

@@ -153,7 +153,8 @@ def test_signature_of_pad(tmp_path: Path, definition: str, expected: str) -> Non
 
 
 def model(body: str, head: str = "import transformers\n") -> str:
-    return f"{head}\nclass XForCausalLM(transformers.PreTrainedModel):\n    supports_gradient_checkpointing = True\n{textwrap.indent(body, '    ')}"
+    opening = "class XForCausalLM(transformers.PreTrainedModel):\n    supports_gradient_checkpointing = True\n"
+    return f"{head}\n{opening}{textwrap.indent(body, '    ')}"
 
 
 @pytest.mark.parametrize(
@@ -201,8 +202,7 @@ OLD_CALL = "    kwargs['past'] = self._extract_past_from_model_output(outputs, s
         (UPDATE + "    kwargs['past'] = self._extract_past_from_model_output(outputs)[1]\n", True, False, "pair"),
         (UPDATE + "    kwargs['past'] = self._extract_past_from_model_output(outputs)\n", True, False, "value"),
         (
-            UPDATE
-            + "    name, cache = self._extract_past_from_model_output(outputs, standardize_cache_format=standardize_cache_format)\n",
+            UPDATE + "    name, cache = self._extract_past_from_model_output(outputs, standardize_cache_format=standardize_cache_format)\n",
             True,
             False,
             "format-pair",
@@ -347,8 +347,9 @@ def test_warnings_of_the_compiler_are_not_shown(tmp_path: Path, recwarn: pytest.
 fragments = st.sampled_from(
     [
         "class XForCausalLM(Base):\n", "class Base:\n", "    def forward(self, **k):\n", "        self.x = super().__init__()\n",
-        "    def gradient_checkpointing_enable(self):\n", "        pass\n", "    if a:\n", "from .modeling_x import *\n", "    x: int = 1\n",
-        "        self._extract_past_from_model_output(1)\n", "try:\n", "except:\n", "@", "\\", "\n", "    attribute_map = {1: 2}\n", "async ",
+        "    def gradient_checkpointing_enable(self):\n", "        pass\n", "    if a:\n", "from .modeling_x import *\n",
+        "        self._extract_past_from_model_output(1)\n", "try:\n", "except:\n", "@", "\\", "\n", "    x: int = 1\n",
+        "    attribute_map = {1: 2}\n", "async ",
     ]
 )  # fmt: skip
 

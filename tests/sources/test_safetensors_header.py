@@ -11,9 +11,15 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from safetensors import SafetensorError, deserialize
+from safetensors import SafetensorError
+from safetensors import deserialize as _deserialize
 
 from envdoctor.sources.safetensors_header import BITS, Header, InvalidHeaderError, TruncatedError, header_of, read_header
+
+
+def deserialize(file: bytes) -> list[tuple[str, dict[str, Any]]]:
+    found: list[tuple[str, dict[str, Any]]] = _deserialize(file)  # type: ignore[no-untyped-call]
+    return found
 
 
 def packed(header: object, data: bytes = b"", length: int | None = None) -> bytes:
@@ -80,7 +86,7 @@ def test_every_dtype_of_the_library_is_known() -> None:
         (packed(b"{}", length=100), "states a header of 100 bytes, more than the file has (10)"),
         (packed(b"[]"), "no JSON object"),
         (packed(b"{}\0"), "no JSON"),
-        (packed({"a": tensor(offsets=(0, 2), shape=(2,))}, b"x"), "TruncatedError: its tensors need 2 bytes and 1 are there: 1 are missing"),
+        (packed({"a": tensor(offsets=(0, 2), shape=(2,))}, b"x"), "its tensors need 2 bytes and 1 are there: 1 are missing"),
         (packed({"a": tensor()}, b"xyz"), "2 bytes after the last tensor belong to none"),
         (packed({"a": tensor(offsets=(1, 2))}, b"xx"), "a leaves a hole of 1 bytes before it"),
         (packed({"a": tensor(shape=(2,), offsets=(0, 2)), "b": tensor(offsets=(1, 2))}, b"xx"), "b overlaps the tensor before it"),

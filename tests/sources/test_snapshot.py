@@ -18,12 +18,8 @@ from envdoctor.errors import EnvdoctorError
 from envdoctor.facts import Collected, Defect, Fact, FactValue, NotUnderstood
 from envdoctor.rules import parse_rule
 from envdoctor.sources.snapshot import collect_snapshot, is_model_directory
+from envdoctor.toml import read_toml
 from envdoctor.vocabulary import term
-
-try:
-    import tomllib
-except ModuleNotFoundError:  # Python 3.10
-    import tomli as tomllib  # type: ignore[no-redef, unused-ignore]
 
 LLAMA = {"model_type": "llama", "torch_dtype": "float16", "num_hidden_layers": 2}
 HASHES = "weights not hashed; judged by size and headers"
@@ -128,7 +124,7 @@ def test_parameters_are_those_that_the_headers_list(fixtures: Path, name: str) -
 
     elements = 0
     for file in (fixtures / name).glob("*.safetensors"):
-        for _, tensor in deserialize(file.read_bytes()):
+        for _, tensor in deserialize(file.read_bytes()):  # type: ignore[no-untyped-call]
             size = 1
             for length in tensor["shape"]:
                 size *= length
@@ -168,7 +164,7 @@ def test_a_config_that_is_cut_off_names_file_place_and_next_step(fixtures: Path)
     path = fixtures / "damaged" / "not-json"
     with pytest.raises(EnvdoctorError) as caught:
         collect_snapshot(path)
-    assert caught.value.place == f"{path / 'config.json'}: line 3, column 3"
+    assert caught.value.place == f"{path / 'config.json'}, line 3, column 3"
     assert caught.value.found == "a string that does not end"
     assert caught.value.next_step == "correct the file, or download it again"
 
@@ -186,7 +182,7 @@ def test_every_rule_that_is_named_has_a_page(fixtures: Path) -> None:
     pages = {file.stem: file for file in (fixtures.parent / "rules" / "snapshot").glob("*.toml")}
     assert named <= set(pages)
     for name in named:
-        rule = parse_rule(tomllib.loads(pages[name].read_text()), name)
+        rule = parse_rule(read_toml(pages[name]), name)
         assert rule.check == rule.id == name
 
 
@@ -304,12 +300,16 @@ keys = st.sampled_from(
         "tie_word_embeddings", "transformers_version", "chat_template", "tokenizer_class", "added_tokens_decoder", "name_or_path",
     ]
 )  # fmt: skip
-odd_values = json_values | st.sampled_from(["chatglm", "llama", "glm", 65024, 151552]) | st.dictionaries(keys | st.text(max_size=3), json_values)
+known_values = st.sampled_from(["chatglm", "llama", "glm", 65024, 151552])
+odd_values = json_values | known_values | st.dictionaries(keys | st.text(max_size=3), json_values)
+objects = st.dictionaries(keys, odd_values)
 
 
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.dictionaries(keys, odd_values), st.dictionaries(keys, odd_values), st.dictionaries(keys, odd_values))
-def test_any_json_object_is_read(tmp_path: Path, config: dict[str, object], tokenizer: dict[str, object], generation: dict[str, object]) -> None:
+@given(objects, objects, objects)
+def test_any_json_object_is_read(
+    tmp_path: Path, config: dict[str, object], tokenizer: dict[str, object], generation: dict[str, object]
+) -> None:
     found = collect(tmp_path, {"tokenizer_config.json": tokenizer, "generation_config.json": generation}, config)
     assert value(found, "path") == str(tmp_path)
     for told in found.facts:
@@ -399,12 +399,17 @@ GLM4 = {"model_type": "chatglm", "padded_vocab_size": 151552, "eos_token_id": [1
         (CHATGLM, {"tokenizer_config.json": REMOTE, "tokenization_chatglm.py": ROLES}, "chatglm3", "missing"),
         (CHATGLM, {"tokenizer_config.json": REMOTE, "tokenization_chatglm.py": PLAIN}, "chatglm2", None),
         # A tokenizer tells better than a name that was left over from the model it began with.
-        ({**CHATGLM, "_name_or_path": "THUDM/chatglm2-6b"}, {"tokenizer_config.json": REMOTE, "tokenization_chatglm.py": ROLES}, "chatglm3", "missing"),
+        (
+            {**CHATGLM, "_name_or_path": "chatglm2-6b"},
+            {"tokenizer_config.json": REMOTE, "tokenization_chatglm.py": ROLES},
+            "chatglm3",
+            "missing",
+        ),
         ({**CHATGLM, "_name_or_path": "THUDM/chatglm3-6b"}, {}, "chatglm3", "missing"),
         ({**CHATGLM, "_name_or_path": "THUDM/chatglm3-6b-base"}, {}, "chatglm3", None),
         ({**CHATGLM, "_name_or_path": "./output/checkpoint-500"}, {}, None, None),
         (CHATGLM, {"tokenizer_config.json": {"added_tokens_decoder": {"64795": {"content": "<|user|>"}}}}, "chatglm3", "missing"),
-        ({**CHATGLM, "_name_or_path": "chatglm3-6b"}, {"generation_config.json": {"eos_token_id": [2, 64795, 64797]}}, "chatglm3", "present"),
+        ({**CHATGLM, "_name_or_path": "chatglm3-6b"}, {"generation_config.json": {"eos_token_id": [64795, 64797]}}, "chatglm3", "present"),
         ({**CHATGLM, "_name_or_path": "chatglm3-6b"}, {"generation_config.json": {"eos_token_id": [2, 64795]}}, "chatglm3", "missing"),
         (GLM4, {}, "glm-4", "present"),
         ({**GLM4, "eos_token_id": 151329}, {}, "glm-4", "missing"),
@@ -414,7 +419,7 @@ GLM4 = {"model_type": "chatglm", "padded_vocab_size": 151552, "eos_token_id": [1
         ({"model_type": "llama", "_name_or_path": "meta-llama/Llama-2-7b-hf"}, {}, "llama-2", None),
         ({"model_type": "llama", "vocab_size": 128256}, {}, "llama-3", None),
         ({"model_type": "llama", "vocab_size": 32000}, {}, None, None),
-        ({"model_type": "qwen2"}, {"tokenizer_config.json": {"added_tokens_decoder": {"151657": {"content": "<tool_call>"}}}}, "qwen2.5", None),
+        ({"model_type": "qwen2"}, {"tokenizer_config.json": {"added_tokens_decoder": {"151657": {}}}}, "qwen2.5", None),
         ({"model_type": "qwen2"}, {}, None, None),
         ({"model_type": ["llama"]}, {}, None, None),
     ],
@@ -453,7 +458,8 @@ def test_packed_weights_are_not_counted_as_parameters(tmp_path: Path) -> None:
     found = collect(tmp_path, {"model.safetensors": weights({"a": ("I32", [90], 360), "b": ("F16", [10], 20)})}, config)
     assert value(found, "dtype") is None
     assert value(found, "parameters") is None
-    assert "most weights are stored as I32, packed or not numbers of a model: no dtype is said of them" in [skip.why for skip in found.skips]
+    said = "most weights are stored as I32, packed or not numbers of a model: no dtype is said of them"
+    assert said in [skip.why for skip in found.skips]
 
 
 @pytest.mark.parametrize(
@@ -488,8 +494,8 @@ def test_all_files_that_the_index_names_are_read(tmp_path: Path) -> None:
 
 
 def test_a_tensor_that_its_shard_does_not_hold(tmp_path: Path) -> None:
-    files = {"one.safetensors": WEIGHTS, "model.safetensors.index.json": index(a="one.safetensors", **{"lm_head.weight": "one.safetensors"})}
-    defect = only_defect(collect(tmp_path, files))
+    weight_map = {"a": "one.safetensors", "lm_head.weight": "one.safetensors"}
+    defect = only_defect(collect(tmp_path, {"one.safetensors": WEIGHTS, "model.safetensors.index.json": index(**weight_map)}))
     assert defect.rule == "snapshot-tensor-not-in-shard"
     assert defect.detail == "one.safetensors does not hold lm_head.weight, which the index places there"
     assert (defect.file, defect.line) == (str(tmp_path / "model.safetensors.index.json"), 7)

@@ -1,0 +1,114 @@
+"""``envdoctor rules reproduce``: see the harm of rules in real environments."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from envdoctor.cli.rules import Progress, rule_paths
+from envdoctor.environments import Builder, NotBuiltError, UvBuilder
+from envdoctor.errors import EnvdoctorError
+from envdoctor.ledger import earned, read_ledger, record_confidence, write_ledger
+from envdoctor.releases import release_texts
+from envdoctor.reproduction import SIDES, misplaced, problems, reproduce, reproduction_of
+from envdoctor.rules import parse_rule
+from envdoctor.toml import read_toml
+
+
+def run(options: argparse.Namespace, builder: Callable[[Path], Builder] = UvBuilder) -> int:
+    """Reproduce the rules named; exit status 1 when one was not reproduced, for whatever reason."""
+    if options.offline:
+        raise EnvdoctorError(
+            "rules reproduce", found="--offline", expected="a network: packages are installed", next_step="leave --offline out"
+        )
+    if not options.paths and not options.all:
+        raise EnvdoctorError(
+            "rules reproduce", found="no rule", expected="rules, or --all", next_step="name a rule that has a [reproduction]"
+        )
+    tables = _tables(options)
+    if options.keep:
+        return _run(options, tables, builder(Path(options.keep).absolute()))
+    with tempfile.TemporaryDirectory(prefix="envdoctor-reproduce-", ignore_cleanup_errors=True) as directory:
+        return _run(options, tables, builder(Path(directory)))
+
+
+def _tables(options: argparse.Namespace) -> list[tuple[Path, dict[str, Any]]]:
+    """The rules that have a ``[reproduction]``.
+
+    Raises:
+        EnvdoctorError: one named by itself has none.
+    """
+    found = [(path, read_toml(path)) for path in rule_paths(options)]
+    missing = [path for path, table in found if "reproduction" not in table]
+    for name in options.paths:
+        for path in missing:
+            if name == path.stem or Path(name) == path:
+                raise EnvdoctorError(
+                    str(path), found="no [reproduction]", expected="one", next_step="see CONTRIBUTING.md, what a rule has shown"
+                )
+    return [(path, table) for path, table in found if "reproduction" in table]
+
+
+def _run(options: argparse.Namespace, tables: list[tuple[Path, dict[str, Any]]], build: Builder) -> int:
+    progress = Progress(options)
+    rows: list[dict[str, object]] = []
+    for path, table in tables:
+        row = _one(path, table, build)
+        rows.append(row)
+        progress.say(f"{row['result']:<15} {path.stem}", *([f"                {row['why']}"] if row.get("why") else []))
+        for side in SIDES:
+            if isinstance(shown := row.get(side), dict):
+                progress.say(f"  {side:<5} {' '.join(shown['pins'])}", f"        {shown['seen']}")
+        if options.record and row["result"] != "not run":
+            _record(path, table, {name: value for name, value in row.items() if name != "rule"}, progress)
+    counts = {result: sum(row["result"] == result for row in rows) for result in ("reproduced", "not reproduced", "not run")}
+    progress.say(f"{len(rows)} rules: {', '.join(f'{count} {result}' for result, count in counts.items())}")
+    progress.finish(lambda: json.dumps({"schema_version": 1, "reproductions": rows}, indent=1) + "\n")
+    return int(counts["reproduced"] < len(rows))
+
+
+def _one(path: Path, table: dict[str, Any], build: Builder) -> dict[str, object]:
+    """A ledger entry with the rule's id, or why there is none."""
+    rule = parse_rule(table, str(path))
+    listed = table["reproduction"]
+    wrong = problems(listed) or list(misplaced(rule.condition, reproduction_of(listed), release_texts))
+    if wrong:
+        return {
+            "rule": path.stem,
+            "result": "not run",
+            "why": "; ".join(f"{key}: found {found}; expected {expected}" for key, found, expected in wrong),
+        }
+    today = datetime.now(timezone.utc).date().isoformat()
+    try:
+        entry = reproduce(
+            listed,
+            build,
+            condition=rule.condition,
+            packages=rule.packages,
+            known=release_texts,
+            date=today,
+            gpu=_gpu() if listed.get("gpu") else None,
+        )
+    except NotBuiltError as error:
+        return {"rule": path.stem, "result": "not run", "why": str(error)}
+    return {"rule": path.stem, **entry}
+
+
+def _gpu() -> str | None:
+    from envdoctor.sources.hardware import collect_hardware
+
+    return next((str(fact.value) for fact in collect_hardware().facts if fact.name == "gpu.name"), None)
+
+
+def _record(path: Path, table: dict[str, Any], entry: dict[str, object], progress: Progress) -> None:
+    ledger = replace(read_ledger(path), reproduced=entry)
+    write_ledger(path, ledger)
+    level = earned(table, ledger)
+    if record_confidence(path, table, level):
+        progress.say(f"  confidence is now {level}")

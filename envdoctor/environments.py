@@ -1,0 +1,126 @@
+"""Real environments with given pins, built by uv, to see a rule's harm in."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from envdoctor.errors import EnvdoctorError
+
+BUILD_SECONDS = 1800.0
+_ASK = (
+    "import json, platform, importlib.metadata as m;"
+    "print(json.dumps([platform.python_version(), sorted([d.metadata['Name'] or '', d.version] for d in m.distributions())]))"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """An environment that was built: its interpreter, and the versions in it by normalised name."""
+
+    interpreter: Path
+    python: str
+    installed: Mapping[str, str]
+
+
+class NotBuiltError(Exception):
+    """An environment that could not be made; the message says why."""
+
+
+class Builder(Protocol):
+    """Makes an environment with a Python (``3.11``) and pins (PEP 508).
+
+    Raises:
+        NotBuiltError: it cannot be made here.
+    """
+
+    def __call__(self, python: str, pins: Sequence[str]) -> Environment: ...
+
+
+class UvBuilder:
+    """Builds with uv below a directory; pins that were built there before are used again.
+
+    uv shares files between environments, so that a second one with the same torch costs seconds and little disk.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    def __call__(self, python: str, pins: Sequence[str]) -> Environment:
+        key = hashlib.sha256("\n".join((python, *sorted(pins))).encode()).hexdigest()[:16]
+        home = self.directory / key
+        interpreter = home / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+        # Written last: a build that was interrupted is begun anew.
+        finished = home / "finished"
+        if not finished.exists():
+            shutil.rmtree(home, ignore_errors=True)
+            _uv("venv", "--quiet", "--python", python, str(home))
+            _uv("pip", "install", "--quiet", "--python", str(interpreter), *pins)
+            finished.touch()
+        return describe(interpreter)
+
+    def remove(self) -> None:
+        """Remove every environment that was built here."""
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def describe(interpreter: Path) -> Environment:
+    """What an interpreter says of itself and of its packages.
+
+    Raises:
+        NotBuiltError: it does not answer.
+    """
+    try:
+        done = subprocess.run([str(interpreter), "-I", "-c", _ASK], capture_output=True, text=True, check=False, timeout=60)
+        python, distributions = json.loads(done.stdout)
+    except (OSError, subprocess.TimeoutExpired, ValueError) as error:
+        raise NotBuiltError(f"the interpreter does not answer: {error}") from error
+    from packaging.utils import canonicalize_name
+
+    return Environment(interpreter, python, {canonicalize_name(name): version for name, version in distributions})
+
+
+def uv_command() -> list[str]:
+    """How uv is started here.
+
+    Raises:
+        EnvdoctorError: it is not installed.
+    """
+    if importlib.util.find_spec("uv") is not None:
+        return [sys.executable, "-m", "uv"]
+    program = shutil.which("uv")
+    if program is None:
+        raise EnvdoctorError("rules reproduce", found="no uv", expected="uv, which builds the environments", next_step="pip install uv")
+    return [program]
+
+
+def _uv(*words: str) -> None:
+    try:
+        done = subprocess.run(
+            [*uv_command(), *words], env=uv_environ(os.environ), capture_output=True, text=True, check=False, timeout=BUILD_SECONDS
+        )
+    except subprocess.TimeoutExpired as error:
+        raise NotBuiltError(f"uv {words[0]} took more than {BUILD_SECONDS:g} s") from error
+    if done.returncode:
+        said = " ".join(re.sub(r"^\W+", "", line) for line in done.stderr.splitlines() if line.strip())
+        raise NotBuiltError(f"uv {words[0]}: {said or f'exit status {done.returncode}'}")
+
+
+def uv_environ(environ: Mapping[str, str]) -> dict[str, str]:
+    """uv has names of its own for what pip reads: where wheels are found besides the index, and the index itself."""
+    told = {name: value for name, value in environ.items() if name != "VIRTUAL_ENV"}
+    if "PIP_FIND_LINKS" in told:
+        told.setdefault("UV_FIND_LINKS", ",".join(told["PIP_FIND_LINKS"].split()))
+    if "PIP_INDEX_URL" in told:
+        told.setdefault("UV_DEFAULT_INDEX", told["PIP_INDEX_URL"])
+    return told

@@ -1,0 +1,31 @@
+"""The parent never imports the libraries that it examines."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+CHECK = """
+import sys
+from envdoctor.cli import main
+status = main(sys.argv[1:])
+loaded = sorted({"torch", "transformers", "peft", "numpy", "yaml", "huggingface_hub"} & set(sys.modules))
+print("LOADED", *loaded, file=sys.stderr)
+sys.exit(status)
+"""
+
+
+def loaded(*words: str) -> list[str]:
+    done = subprocess.run([sys.executable, "-c", CHECK, *words], capture_output=True, text=True, check=False)
+    assert done.returncode in (0, 1), done.stderr
+    return next(line for line in done.stderr.splitlines() if line.startswith("LOADED")).split()[1:]
+
+
+def test_a_check_imports_no_library_of_the_stack(fixtures: Path) -> None:
+    assert loaded("check", str(fixtures / "chatglm3-6b"), "--python", sys.executable) == []
+
+
+def test_yaml_is_imported_only_for_a_yaml_plan(fixtures: Path) -> None:
+    stack = str(fixtures / "stacks" / "chatglm3-bad.toml")
+    assert loaded("check", str(fixtures / "plans" / "chatglm3-lora.yaml"), "--facts", stack) == ["yaml"]

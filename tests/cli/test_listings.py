@@ -1,0 +1,104 @@
+"""explain, rules, facts and probe as commands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from envdoctor.rulebook import load_rulebook
+from tests.cli.run import run
+
+
+def test_every_rule_is_listed_and_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    listed = run(capsys, "rules", "--format", "json").json["rules"]
+    text = run(capsys, "rules").out
+    assert [row["id"] for row in listed] == [rule.id for rule in load_rulebook().rules]
+    for row in listed:
+        assert row["id"] in text
+        assert set(row) >= {"id", "title", "severity", "packages", "confidence"}
+        assert len(row["packages"]) <= 4
+
+
+def test_explain_shows_evidence_and_cures(capsys: pytest.CaptureFixture[str]) -> None:
+    ran = run(capsys, "explain", "peft-fp16-adapter-nan")
+    assert ran.status == 0
+    for head in ("What happens", "When", "Cures", "Looks like", "Confirm it", "Evidence"):
+        assert f"\n{head}\n" in ran.out
+    assert "https://github.com/huggingface/peft/issues/1568" in ran.out
+    assert "envdoctor probe lora-step" in ran.out
+
+
+def test_explain_every_rule(capsys: pytest.CaptureFixture[str]) -> None:
+    for rule in load_rulebook().rules:
+        ran = run(capsys, "explain", rule.id, "--format", "json")
+        assert ran.status == 0
+        assert ran.json["rule"]["title"] == rule.title
+        assert run(capsys, "explain", rule.id).out.startswith(rule.id)
+
+
+def test_rules_lint_passes_on_what_is_shipped(capsys: pytest.CaptureFixture[str]) -> None:
+    ran = run(capsys, "rules", "lint")
+    assert (ran.status, ran.err) == (0, "")
+    assert "nothing wrong" in ran.out
+
+
+def test_rules_takes_no_path_without_lint(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "rules", "list", "some/path").status == 2
+
+
+def test_extra_rules_are_loaded_and_an_id_of_another_rule_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    page = (
+        'id = "{id}"\ntitle = "Example"\nseverity = "error"\neffect = "crash"\nconfidence = "cited"\ndetails = "It fails."\n'
+        '[affected]\npackages = ["einops <0.7"]\n[[fix]]\npin = "einops >=0.7"\nnote = "mended"\n'
+        '[[evidence]]\nurl = "https://example.org/1"\nkind = "issue"\nsays = "It fails."\n'
+    )
+    (tmp_path / "einops-old.toml").write_text(page.format(id="einops-old"), encoding="utf-8")
+    facts = tmp_path / "stack.toml.facts"
+    facts.write_text('[packages]\neinops = "0.6.1"\n', encoding="utf-8")
+    ran = run(capsys, "check", "--facts", str(facts), "--rules", str(tmp_path), "--format", "json")
+    assert [finding["rule"] for finding in ran.json["findings"]] == ["einops-old"]
+    (tmp_path / "double.toml").write_text(page.format(id="peft-fp16-adapter-nan"), encoding="utf-8")
+    assert run(capsys, "check", "--facts", str(facts), "--rules", str(tmp_path)).status == 2
+
+
+def test_vocabulary(capsys: pytest.CaptureFixture[str]) -> None:
+    text = run(capsys, "facts", "--vocabulary").out
+    rows = run(capsys, "facts", "--vocabulary", "--format", "json").json["vocabulary"]
+    assert "plan.load_dtype" in text
+    assert {row["name"] for row in rows} >= {"python", "gpu.name", "plan.method"}
+
+
+def test_facts_as_text_tell_their_origin(capsys: pytest.CaptureFixture[str], fixtures: Path) -> None:
+    ran = run(capsys, "facts", str(fixtures / "chatglm3-6b"), "--facts", str(fixtures / "stacks" / "chatglm3-bad.toml"))
+    assert f"model.type = chatglm   ({fixtures}/chatglm3-6b/config.json:" in ran.out
+    assert "not read: weights: " in ran.out
+    found = run(capsys, "facts", str(fixtures / "chatglm3-6b"), "--facts", str(fixtures / "stacks" / "chatglm3-bad.toml"), "--format", "json")
+    assert found.json["facts"]["model.remote_code"]["value"] is True
+
+
+def test_probe_listing_and_unknown_probe(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "lora-step" in run(capsys, "probe", "--list").out
+    assert run(capsys, "probe", "--list", "--format", "json").json["probes"][0]["name"] == "lora-step"
+    assert run(capsys, "probe", "lora-stepp").status == 2
+
+
+def test_a_probe_without_an_interpreter_is_inconclusive(capsys: pytest.CaptureFixture[str], fixtures: Path) -> None:
+    stack = str(fixtures / "stacks" / "chatglm3-bad.toml")
+    ran = run(capsys, "probe", "lora-step", "--facts", stack, "--format", "json")
+    assert ran.status == 0
+    assert ran.json["probes"][0]["verdict"] == "inconclusive"
+    assert "stated, not installed" in run(capsys, "probe", "--facts", stack).out
+    checked = run(capsys, "check", "--facts", stack, "--probe", "auto", "--format", "json")
+    assert checked.status == 1
+    assert checked.json["findings"][0]["probe"]["verdict"] == "inconclusive"
+    assert checked.json["findings"][0]["status"] == "matched"
+
+
+def test_documentation_is_made_from_the_program() -> None:
+    import subprocess
+    import sys
+
+    root = Path(__file__).parents[2]
+    done = subprocess.run([sys.executable, "scripts/make_docs.py", "--check"], cwd=root, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "docs/interface.md is up to date\n")

@@ -1,0 +1,160 @@
+"""The main job, end to end: a snapshot, a plan and a stack, one command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from envdoctor.releases import exists
+from tests.cli.run import run
+
+EXPECTED = Path(__file__).parent / "expected"
+
+
+@pytest.fixture(autouse=True)
+def _from_the_project(fixtures: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(fixtures.parent)
+
+
+def stack(name: str) -> list[str]:
+    return ["--facts", f"fixtures/stacks/{name}.toml"]
+
+
+CHATGLM = ["check", "fixtures/chatglm3-6b", "fixtures/plans/chatglm3-lora.yaml"]
+SITUATIONS = {
+    "chatglm3-bad": [*CHATGLM, *stack("chatglm3-bad")],
+    "chatglm3-good": [*CHATGLM, *stack("chatglm3-good")],
+    "glm4-torch250": ["check", "fixtures/glm-4-9b-chat-hf", *stack("glm4-torch250")],
+    "llama2-qlora": ["check", "fixtures/llama-2-7b-hf", *stack("llama2-qlora")],
+    "healthy": ["check", "fixtures/qwen2.5-0.5b-instruct", *stack("healthy")],
+    "lfs-pointer": ["check", "fixtures/damaged/lfs-pointer", *stack("healthy")],
+}
+
+
+def normal(text: str) -> str:
+    """The report without what changes with every new rule and release list."""
+    lines = []
+    for line in text.splitlines():
+        words = line.split(" ")
+        if "known to" in line:
+            words = ["N" if words[max(i - 1, 0)] == "to" and word.isdigit() else word for i, word in enumerate(words)]
+        lines.append(" ".join("DATE," if word.count("-") == 2 and word[:2] == "20" else word for word in words))
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_the_whole_screen_at_80_columns(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    ran = run(capsys, *SITUATIONS[name])
+    assert ran.err == ""
+    assert normal(ran.out) == (EXPECTED / f"{name}.txt").read_text(encoding="utf-8")
+    for line in ran.out.splitlines():
+        assert len(line) <= 80 or "pip install" in line or "https://" in line
+
+
+@pytest.mark.parametrize(
+    ("name", "matched", "pins"),
+    [
+        ("chatglm3-bad", ["peft-fp16-adapter-nan", "chatglm-no-dtype-loads-float16"], {"peft": "==0.12.0"}),
+        ("chatglm3-good", ["chatglm-no-dtype-loads-float16"], {}),
+        ("glm4-torch250", ["torch-2-5-0-sdpa-mask-nan"], {"torch": "==2.5.1+cu118"}),
+        ("llama2-qlora", ["torch-bf16-triu-cuda", "quantization-config-beside-load-in-bits"], {"transformers": "==4.37.2"}),
+        ("healthy", [], {}),
+    ],
+)
+def test_what_is_found_and_what_cures_it(capsys: pytest.CaptureFixture[str], name: str, matched: list[str], pins: dict[str, str]) -> None:
+    report = run(capsys, *SITUATIONS[name], "--format", "json").json
+    assert [finding["rule"] for finding in report["findings"] if finding["status"] == "matched"] == matched
+    assert report["remedy"]["pins"] == pins
+    assert report["remedy"]["verified"] == "none"
+    assert report["summary"]["exit_code"] == int(report["summary"]["error"] > 0)
+    for package, pin in pins.items():
+        assert exists(package, pin.removeprefix("=="))
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_text_and_json_agree(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    text = run(capsys, *SITUATIONS[name])
+    ran = run(capsys, *SITUATIONS[name], "--format", "json")
+    assert ran.status == text.status == ran.json["summary"]["exit_code"]
+    for finding in ran.json["findings"]:
+        assert finding["rule"] in text.out
+        for fix in finding["fixes"]:
+            for package, pin in fix.get("pins", {}).items():
+                assert f'"{package}{pin}"' in text.out
+
+
+def test_the_plan_file_alone_decides_with_the_snapshot(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """A stack without a word about the plan: dtype, quantization, optimizer and epsilon follow from snapshot, plan and releases."""
+    facts = tmp_path / "stack.toml"
+    facts.write_text('[packages]\ntorch = "2.1.2"\ntransformers = "4.38.2"\npeft = "0.11.1"\naccelerate = "0.27.2"\n', encoding="utf-8")
+    report = run(capsys, *CHATGLM, "--facts", str(facts), "--format", "json").json
+    found = next(finding for finding in report["findings"] if finding["rule"] == "peft-fp16-adapter-nan")
+    assert found["status"] == "matched"
+    sources = {reason["fact"]: reason["source"] for reason in found["because"]}
+    assert sources["packages.peft"] == str(facts)
+    assert sources["plan.method"] == "fixtures/plans/chatglm3-lora.yaml"
+    assert sources["plan.load_dtype"] == "default of transformers 4.38.2 for ChatGLM remote code"
+
+
+def test_without_a_plan_the_rules_that_wait_for_it_are_possible(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    facts = tmp_path / "stack.toml"
+    facts.write_text('[packages]\ntorch = "2.1.2"\ntransformers = "4.38.2"\npeft = "0.11.1"\n', encoding="utf-8")
+    ran = run(capsys, "check", "fixtures/chatglm3-6b", "--facts", str(facts))
+    assert ran.status == 0
+    assert "peft-fp16-adapter-nan" in ran.out
+    assert ran.out.splitlines()[-1] == "depends on your plan: add a plan file, or --set plan.method=lora"
+    assert run(capsys, "check", "fixtures/chatglm3-6b", "--facts", str(facts), "--strict").status == 1
+
+
+def test_fail_on(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, *SITUATIONS["chatglm3-bad"], "--fail-on", "never").status == 0
+    assert run(capsys, *SITUATIONS["chatglm3-good"], "--fail-on", "note").status == 1
+    assert run(capsys, *SITUATIONS["chatglm3-good"], "--fail-on", "warning").status == 0
+
+
+def test_set_wins_over_every_source(capsys: pytest.CaptureFixture[str]) -> None:
+    ran = run(capsys, *SITUATIONS["chatglm3-bad"], "--set", "packages.peft=0.12.0", "--set", "gpu.name=RTX 4090", "--format", "json")
+    assert ran.status == 0
+    assert ran.json["facts"]["packages.peft"] == {"value": "0.12.0", "source": "--set"}
+
+
+def test_facts_as_toml_can_be_given_back(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    words = SITUATIONS["chatglm3-bad"][1:]
+    written = tmp_path / "facts.toml"
+    assert run(capsys, "facts", *words, "--format", "toml", "--output", str(written)).status == 0
+    before = run(capsys, *SITUATIONS["chatglm3-bad"], "--format", "json").json
+    after = run(capsys, "check", "--facts", str(written), "--format", "json").json
+    assert Path(after["facts"].pop("model.path")["value"]) == Path(before["facts"].pop("model.path")["value"]).resolve()
+    assert {n: f["value"] for n, f in after["facts"].items()} == {n: f["value"] for n, f in before["facts"].items()}
+    assert after["remedy"] == before["remedy"]
+
+
+def test_a_requirements_target_is_checked_without_an_environment(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "requirements.txt"
+    file.write_text("torch==2.1.2\ntransformers==4.38.2\npeft==0.14.0  # newest\n", encoding="utf-8")
+    ran = run(capsys, "check", str(file), "--format", "json")
+    assert ran.status == 1
+    found = ran.json["findings"][0]
+    assert found["rule"] == "peft-encoder-decoder-cache-import"
+    assert found["location"] == {"file": str(file), "line": 3} or found["location"] == {"file": str(file), "line": 2}
+
+
+def test_output_goes_to_the_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    target = tmp_path / "report.txt"
+    ran = run(capsys, *SITUATIONS["healthy"], "--output", str(target))
+    assert (ran.status, ran.out) == (0, "")
+    assert "0 errors" in target.read_text(encoding="utf-8")
+
+
+def test_facts_from_stdin(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    import io
+    import sys
+
+    class Piped(io.StringIO):
+        buffer = io.BytesIO(b'[packages]\npeft = "0.14.0"\ntransformers = "4.38.2"\n')
+
+    monkeypatch.setattr(sys, "stdin", Piped())
+    ran = run(capsys, "check", "--facts", "-", "--format", "json")
+    assert ran.status == 1
+    assert ran.json["patient"] == "packages stated in -"

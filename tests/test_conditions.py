@@ -1,0 +1,256 @@
+"""Conditions: Kleene's laws, what a missing fact does, and what an author is told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.strategies import COMPARISONS, STATEMENTS, conditions, facts_of, known, statements
+
+from envdoctor.conditions import (
+    All,
+    AnyOf,
+    Condition,
+    InvalidConditionError,
+    Not,
+    PackageIs,
+    accused,
+    deciding,
+    evaluate,
+    holds,
+    leaves,
+    missing,
+    parse_condition,
+)
+from envdoctor.facts import Facts, NotUnderstood
+from envdoctor.versions import Exact, Ranged, version_condition
+
+_ORDER = {False: 0, None: 1, True: 2}
+
+
+def _by_truth(outcomes: list[bool | None], pick: type[All] | type[AnyOf]) -> bool | None:
+    choose = min if pick is All else max
+    return choose(outcomes, key=lambda outcome: _ORDER[outcome])
+
+
+@given(st.lists(conditions, min_size=1, max_size=4), statements, st.booleans())
+def test_and_is_the_least_or_the_greatest_and_not_the_opposite(parts: list[Condition], stated: Mapping[str, object], closed: bool) -> None:
+    facts = facts_of(stated, closed=closed)
+    outcomes = [evaluate(part, facts, known) for part in parts]
+    assert evaluate(All(tuple(parts)), facts, known) is _by_truth(outcomes, All)
+    assert evaluate(AnyOf(tuple(parts)), facts, known) is _by_truth(outcomes, AnyOf)
+    for part, outcome in zip(parts, outcomes, strict=True):
+        assert evaluate(Not(part), facts, known) is (None if outcome is None else not outcome)
+
+
+@given(conditions, statements, st.data())
+def test_learning_a_fact_never_overturns_a_decided_outcome(condition: Condition, stated: Mapping[str, object], data: st.DataObject) -> None:
+    forgotten = data.draw(st.sets(st.sampled_from(sorted(stated)))) if stated else set()
+    fewer = evaluate(condition, facts_of({name: raw for name, raw in stated.items() if name not in forgotten}), known)
+    if fewer is not None:
+        assert evaluate(condition, facts_of(stated), known) is fewer
+
+
+@given(conditions, statements, st.data())
+def test_in_a_closed_stack_learning_what_is_no_package_never_overturns(
+    condition: Condition, stated: Mapping[str, object], data: st.DataObject
+) -> None:
+    others = sorted(name for name in stated if not name.startswith("packages."))
+    forgotten = data.draw(st.sets(st.sampled_from(others))) if others else set()
+    fewer = evaluate(condition, facts_of({name: raw for name, raw in stated.items() if name not in forgotten}, closed=True), known)
+    if fewer is not None:
+        assert evaluate(condition, facts_of(stated, closed=True), known) is fewer
+
+
+@given(conditions, statements, st.data())
+def test_a_narrower_fact_never_overturns_a_decided_outcome(condition: Condition, stated: Mapping[str, object], data: st.DataObject) -> None:
+    """A range becomes a release that it admits, a text that was not understood becomes one that is."""
+    narrower = {name: data.draw(st.sampled_from(_narrower(name, raw))) for name, raw in stated.items()}
+    before = evaluate(condition, facts_of(stated), known)
+    if before is not None:
+        assert evaluate(condition, facts_of(narrower), known) is before
+
+
+def _narrower(name: str, raw: object) -> list[object]:
+    value = facts_of({name: raw})[name].value
+    understood = [other for other in STATEMENTS[name] if not isinstance(facts_of({name: other})[name].value, NotUnderstood)]
+    if isinstance(value, NotUnderstood):
+        return understood
+    if value == "auto":
+        return [other for other in understood if other != "auto"]
+    if isinstance(value, Ranged):
+        admitted = version_condition(value.text)
+        points = [other for other in understood if isinstance(point := facts_of({name: other})[name].value, Exact) and admitted.admits(point)]
+        return points or [raw]
+    return [raw]
+
+
+@given(conditions, statements)
+def test_what_is_missing_decides_once_it_is_known(condition: Condition, stated: Mapping[str, object]) -> None:
+    names = missing(condition, facts_of(stated), known)
+    assert len(names) == len(set(names))
+    assert bool(names) == (evaluate(condition, facts_of(stated), known) is None)
+    exact: dict[str, object] = {
+        "packages.alpha": "1.1", "packages.beta": "0.2", "python": "3.10.12", "gpu.compute_capability": "8.0", "gpu.memory_gib": 24,
+        "model.type": "llama", "plan.batch_size": 2, "plan.fp16": False, "plan.load_dtype": "float16", "plan.lora_targets": ["q_proj"],
+        "plan.method": "lora",
+    }  # fmt: skip
+    learned = {**stated, **{name: exact[name] for name in names}}
+    assert evaluate(condition, facts_of(learned), known) is not None
+
+
+@given(conditions, statements, st.booleans())
+def test_the_reasons_told_are_true_and_suffice(condition: Condition, stated: Mapping[str, object], closed: bool) -> None:
+    """Every comparison told has the outcome told, and a situation of those facts alone decides the same."""
+    facts = facts_of(stated, closed=closed)
+    reasons = deciding(condition, facts, known)
+    for leaf, text in reasons:
+        assert holds(leaf, facts, known) is (not text.startswith("not "))
+        assert text.removeprefix("not ") == leaf.text()
+    if evaluate(condition, facts, known):
+        told = Facts({leaf.fact: facts[leaf.fact] for leaf, _ in reasons if leaf.fact in facts}, closed)
+        assert evaluate(condition, told, known) is True
+
+
+def test_a_negation_tells_only_what_made_it_hold() -> None:
+    condition = parse_condition({"not": {"packages": ["alpha <1.0"], "plan": {"method": "lora"}}})
+    told = deciding(condition, facts_of({"packages.alpha": "1.1", "plan.method": "lora"}), known)
+    assert [(leaf.fact, text) for leaf, text in told] == [("packages.alpha", "not <1.0")]
+    assert deciding(condition, facts_of({"plan.method": "lora"}), known) == ()
+
+
+def test_of_an_alternative_only_what_holds_is_told() -> None:
+    condition = parse_condition({"any": [{"plan": {"fp16": True}}, {"plan": {"batch_size": ">1"}}, {"model": {"type": "llama"}}]})
+    told = deciding(condition, facts_of({"plan.fp16": False, "plan.batch_size": 4}), known)
+    assert [(leaf.fact, text) for leaf, text in told] == [("plan.batch_size", ">1")]
+
+
+def test_a_package_that_a_closed_stack_does_not_list_is_absent() -> None:
+    installed, old = parse_condition({"packages": ["beta"]}), parse_condition({"packages": ["beta <0.2"]})
+    for condition in (installed, old):
+        assert evaluate(condition, facts_of({}), known) is None
+        assert evaluate(condition, facts_of({}, closed=True), known) is False
+        assert evaluate(condition, facts_of({"packages.beta": False}), known) is False
+        assert evaluate(Not(condition), facts_of({}, closed=True), known) is True
+    assert evaluate(parse_condition({"plan": {"method": "lora"}}), facts_of({}, closed=True), known) is None
+    assert missing(installed, facts_of({}), known) == ("packages.beta",)
+    assert missing(installed, facts_of({}, closed=True), known) == ()
+
+
+@pytest.mark.parametrize("table", COMPARISONS, ids=str)
+def test_what_is_not_understood_never_decides(table: Mapping[str, object]) -> None:
+    condition = parse_condition(table)
+    (leaf,) = leaves(condition)
+    facts = Facts({leaf.fact: facts_of({"plan.fp16": "maybe"})["plan.fp16"]})
+    assert evaluate(condition, facts, known) is None
+    assert missing(condition, facts, known) == (leaf.fact,)
+
+
+def test_auto_asks_and_does_not_answer() -> None:
+    facts = facts_of({"plan.load_dtype": "auto"})
+    assert evaluate(parse_condition({"plan": {"load_dtype": "float16"}}), facts, known) is None
+    assert evaluate(parse_condition({"plan": {"load_dtype": ["auto", "float16"]}}), facts, known) is True
+
+
+def test_lists_of_values_are_alternatives_and_keys_hold_together() -> None:
+    condition = parse_condition({"packages": ["alpha >=1.0", "beta"], "plan": {"method": ["lora", "dora"], "batch_size": ">1, <=8"}})
+    stated = {"packages.alpha": "1.1", "packages.beta": "0.2", "plan.method": "dora", "plan.batch_size": 8}
+    assert evaluate(condition, facts_of(stated), known) is True
+    for name, other in (("packages.alpha", "0.9"), ("packages.beta", False), ("plan.method", "full"), ("plan.batch_size", 9)):
+        assert evaluate(condition, facts_of({**stated, name: other}), known) is False
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "held"),
+    [
+        ("chatglm", "ChatGLM", True),
+        ("chatglm", "chatglm2", False),
+        ("zai-org/*", "ZAI-org/glm-4-9b", True),
+        ("*glm*hf", "zai-org/glm-4-9b-chat-hf", True),
+        ("*hf*glm", "zai-org/glm-4-9b-chat-hf", False),
+        (["llama", "qwen*"], "codellama", False),
+        (["llama", "qwen*"], "qwen2_moe", True),
+    ],
+)
+def test_texts_are_equal_or_contain_the_pieces_between_stars(pattern: object, text: str, held: bool) -> None:
+    facts = facts_of({"model.id": text})
+    assert evaluate(parse_condition({"model": {"id": pattern}}), facts, known) is held
+
+
+def test_a_bare_package_name_means_that_it_is_installed() -> None:
+    condition = parse_condition({"packages": ["Flash_Attn"]})
+    assert isinstance(condition, PackageIs)
+    assert (condition.fact, condition.text()) == ("packages.flash-attn", "installed")
+    assert evaluate(condition, facts_of({"packages.flash-attn": "2.7.0.post2"}), known) is True
+
+
+def test_what_a_condition_accuses_is_not_what_it_denies() -> None:
+    condition = parse_condition({"packages": ["alpha"], "not": {"packages": ["beta"]}, "any": [{"plan": {"fp16": True}}]})
+    assert [leaf.fact for leaf in accused(condition)] == ["packages.alpha", "plan.fp16"]
+    assert [leaf.fact for leaf in leaves(condition)] == ["packages.alpha", "packages.beta", "plan.fp16"]
+
+
+@pytest.mark.parametrize(
+    ("table", "told"),
+    [
+        ({}, ["an empty condition"]),
+        ({"plan": {}}, ["an empty condition"]),
+        ({"plan": {"metod": "lora"}}, ["'plan.metod'", "perhaps 'plan.method'"]),
+        ({"optimiser": "adamw"}, ["'optimiser'", "expected one of the vocabulary"]),
+        ({"plan": {"method": "loraa"}}, ["plan.method", "'loraa'", "lora, qlora, dora"]),
+        ({"plan": {"method": ["lora", "loraa"]}}, ["plan.method", "'loraa'"]),
+        ({"plan": {"method": []}}, ["plan.method", "an empty list"]),
+        ({"plan": {"fp16": "maybe"}}, ["plan.fp16", "'maybe'", "expected bool"]),
+        ({"plan": {"load_dtype": "float17"}}, ["plan.load_dtype", "'float17'", "float32, float16"]),
+        ({"plan": {"batch_size": "many"}}, ["plan.batch_size", "'many'", '">1"']),
+        ({"plan": {"batch_size": ">e"}}, ["plan.batch_size", "'>e'"]),
+        ({"plan": {"batch_size": ">1,"}}, ["plan.batch_size", "'>1,'"]),
+        ({"plan": {"batch_size": ">1e999"}}, ["plan.batch_size"]),
+        ({"plan": {"batch_size": True}}, ["plan.batch_size", "True"]),
+        ({"plan": {"batch_size": [1, ">4"]}}, ["plan.batch_size", "'>4'"]),
+        ({"model": {"type": 3}}, ["model.type", "3", "expected a text"]),
+        ({"model": {"type": ""}}, ["model.type", "expected a text"]),
+        ({"python": "three"}, ["python", "'three'", "expected a version or a range"]),
+        ({"python": 3.1}, ["python", "3.1", "in quotes"]),
+        ({"packages": "alpha >=1"}, ["packages", "expected a list of requirement strings"]),
+        ({"packages": []}, ["packages", "[]"]),
+        ({"packages": ["alpha>=1"]}, ["packages", "'alpha>=1'", "a name, a space and a version range"]),
+        ({"packages": ["alpha 1.0"]}, ["packages", "'alpha 1.0'"]),
+        ({"packages": ["alpha >=1.0 ||"]}, ["packages", "'alpha >=1.0 ||'"]),
+        ({"packages": ["alpha >=banana"]}, ["packages", "'alpha >=banana'"]),
+        ({"packages": {"alpha": ">=1"}}, ["packages", "expected a list of requirement strings"]),
+        ({"packages.alpha": ">=1"}, ["packages.alpha", "expected packages, a list of requirements"]),
+        ({"any": {"plan": {"fp16": True}}}, ["any", "expected a list of tables"]),
+        ({"any": []}, ["any", "expected a list of tables"]),
+        ({"all": [1]}, ["all", "expected a list of tables"]),
+        ({"any": [{}]}, ["an empty condition"]),
+        ({"not": ["alpha"]}, ["not", "expected a table"]),
+        ({"not": {}}, ["an empty condition"]),
+        ({"not": {"any": [{"plan": {"methd": "lora"}}]}}, ["'plan.methd'", "perhaps 'plan.method'"]),
+    ],
+    ids=str,
+)
+def test_an_author_is_told_the_part_and_what_was_expected(table: Mapping[str, object], told: list[str]) -> None:
+    with pytest.raises(InvalidConditionError) as error:
+        parse_condition(table)
+    for words in told:
+        assert words in str(error.value)
+
+
+@given(st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=12)),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.dictionaries(st.sampled_from(["packages", "any", "all", "not", "plan", "method", "batch_size", "python", "gpu"]) | st.text(max_size=8), inner, max_size=3),
+    ),
+    max_leaves=12,
+).filter(lambda value: isinstance(value, dict)))  # fmt: skip
+def test_any_table_is_a_condition_or_an_error_with_a_message(table: Mapping[str, object]) -> None:
+    try:
+        condition = parse_condition(table)
+    except InvalidConditionError as error:
+        assert "expected" in str(error)
+    else:
+        assert evaluate(condition, facts_of({}), known) is None
