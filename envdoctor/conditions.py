@@ -309,9 +309,10 @@ def _parse_leaf(name: str, value: object) -> Condition:
     if known.kind in ("int", "float"):
         return ValueIs(name, tuple(_number(name, item) for item in listed))
     if known.kind == "text":
-        if not all(isinstance(item, str) and item.strip() for item in listed):
+        texts = [item for item in listed if isinstance(item, str) and item.strip()]
+        if len(texts) < len(listed):
             raise InvalidConditionError(f"{name}: found {value!r}; expected a text, or a list of them")
-        return TextMatches(name, tuple(map(str, listed)))
+        return TextMatches(name, tuple(text if "*" in text else shown(parse_value(name, text)) for text in texts))
     values = tuple(parse_value(name, item) for item in listed)
     for item, parsed in zip(listed, values, strict=True):
         if isinstance(parsed, NotUnderstood):

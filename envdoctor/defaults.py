@@ -215,8 +215,8 @@ def _work(facts: Facts) -> Iterator[Fact]:
     yield _fact("plan.tokenize", True, f"a run of {method} tokenizes text")
     if method == "inference":
         yield _fact("plan.generate", True, "inference generates")
-    elif facts.value("plan.predict_with_generate") is not None:
-        yield _fact("plan.generate", facts.value("plan.predict_with_generate") is True, "predict_with_generate")
+    elif isinstance(generates := facts.value("plan.predict_with_generate"), bool):
+        yield _fact("plan.generate", generates, "predict_with_generate")
     if method in _ADAPTERS:
         yield _fact("plan.autocast_adapter_dtype", True, "default of get_peft_model")
 

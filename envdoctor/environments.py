@@ -69,10 +69,6 @@ class UvBuilder:
             finished.touch()
         return describe(interpreter)
 
-    def remove(self) -> None:
-        """Remove every environment that was built here."""
-        shutil.rmtree(self.directory, ignore_errors=True)
-
 
 def describe(interpreter: Path) -> Environment:
     """What an interpreter says of itself and of its packages.

@@ -228,7 +228,8 @@ def _examine(reproduction: Reproduction, built: Environment) -> Seen:
 def _read(output: str, status: object, shows: str) -> Seen:
     lines = [line for line in output.splitlines() if line.strip()]
     if shows in output:
-        return Seen(True, status == 0, without_places(next((line for line in lines if shows in line), shows)))
+        # The last one: above an error, a traceback quotes the line of code that raised it.
+        return Seen(True, status == 0, without_places(next((line for line in reversed(lines) if shows in line), shows)))
     last = f": {lines[-1]}" if lines and status != 0 else ""
     return Seen(False, status == 0, without_places(f"exit status {status}{last}"))
 

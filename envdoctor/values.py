@@ -38,7 +38,7 @@ _SPELLINGS: dict[str, dict[str, str]] = {
         "none": "none", "no": "none", "false": "none", "": "none",
         "4bit": "4bit", "int4": "4bit", "nf4": "4bit", "fp4": "4bit", "4": "4bit", "bnb4bit": "4bit", "bitsandbytes4bit": "4bit",
         "bnbnf4": "4bit", "loadin4bit": "4bit",
-        "8bit": "8bit", "int8": "8bit", "8": "8bit", "bnb8bit": "8bit", "bitsandbytes8bit": "8bit", "llmint8": "8bit", "loadin8bit": "8bit",
+        "8bit": "8bit", "int8": "8bit", "8": "8bit", "bnb8bit": "8bit", "bitsandbytes8bit": "8bit", "llmint8": "8bit", "llm.int8": "8bit", "llm.int8()": "8bit", "loadin8bit": "8bit",
         "gptqint4": "gptq", "gptq4bit": "gptq", "awqint4": "awq",
     },
     "plan.attn": {

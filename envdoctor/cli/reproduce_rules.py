@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -21,7 +20,7 @@ from envdoctor.rules import parse_rule
 from envdoctor.toml import read_toml
 
 
-def run(options: argparse.Namespace, builder: Callable[[Path], Builder] = UvBuilder) -> int:
+def run(options: argparse.Namespace) -> int:
     """Reproduce the rules named; exit status 1 when one was not reproduced, for whatever reason."""
     if options.offline:
         raise EnvdoctorError(
@@ -33,9 +32,9 @@ def run(options: argparse.Namespace, builder: Callable[[Path], Builder] = UvBuil
         )
     tables = _tables(options)
     if options.keep:
-        return _run(options, tables, builder(Path(options.keep).absolute()))
+        return _run(options, tables, UvBuilder(Path(options.keep).absolute()))
     with tempfile.TemporaryDirectory(prefix="envdoctor-reproduce-", ignore_cleanup_errors=True) as directory:
-        return _run(options, tables, builder(Path(directory)))
+        return _run(options, tables, UvBuilder(Path(directory)))
 
 
 def _tables(options: argparse.Namespace) -> list[tuple[Path, dict[str, Any]]]:

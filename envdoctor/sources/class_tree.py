@@ -14,18 +14,25 @@ from envdoctor.sources.model_directory import ModelDirectory
 SOURCE_LIMIT = 2**20 if sys.version_info >= (3, 11) else 200_000
 _MODULES_LIMIT = 32
 _BASES_LIMIT = 100
+# Methods and attributes of cache objects that releases of transformers added and removed.
+_CACHE_MEMBERS = frozenset(("from_legacy_cache", "get_max_length", "get_usable_length", "seen_tokens", "to_legacy_cache"))
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @dataclass(slots=True)
 class Module:
-    """What one file defines and imports; ``version_names`` are names that depend on the release of transformers."""
+    """What one file defines and imports.
+
+    ``version_names`` are names that depend on the release of transformers; ``uses`` are the names that the file cannot
+    do without, each with a line: imported from transformers, or methods and attributes of its caches.
+    """
 
     file: str
     classes: dict[str, ast.ClassDef] = field(default_factory=dict)
     imported: dict[str, tuple[str, str]] = field(default_factory=dict)
     version_names: set[str] = field(default_factory=set)
+    uses: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +145,30 @@ def _outline(file: str, tree: ast.Module) -> Module:
                     module.version_names.add(known)
         elif isinstance(item, ast.Assign) and mentions_version(item.value, module.version_names):
             module.version_names.update(target.id for target in item.targets if isinstance(target, ast.Name))
+    module.uses = _uses(tree, module)
     return module
+
+
+def _uses(tree: ast.Module, module: Module) -> dict[str, int]:
+    """What the file needs unconditionally: nothing under ``try``, nor under a test of the release or of ``hasattr``."""
+    own = {item.name for item in ast.walk(tree) if isinstance(item, Function)}
+    found: dict[str, int] = {}
+    stack: list[ast.AST] = list(reversed(tree.body))
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Try) or (isinstance(node, (ast.If, ast.IfExp)) and _chooses(node.test, module.version_names)):
+            continue
+        if isinstance(node, ast.ImportFrom) and node.level == 0 and (node.module or "").partition(".")[0] == "transformers":
+            found.update((alias.name, node.lineno) for alias in node.names if alias.name not in found)
+        elif isinstance(node, ast.Attribute) and node.attr in _CACHE_MEMBERS and node.attr not in own:
+            found.setdefault(node.attr, node.lineno)
+        stack.extend(reversed(list(ast.iter_child_nodes(node))))
+    return found
+
+
+def _chooses(test: ast.expr, names: set[str]) -> bool:
+    asked = (node.id for node in ast.walk(test) if isinstance(node, ast.Name))
+    return mentions_version(test, names) or any(name == "hasattr" or name.startswith("is_") for name in asked)
 
 
 def mentions_version(expression: ast.expr, names: set[str]) -> bool:

@@ -17,8 +17,39 @@ from collections.abc import Iterator
 from envdoctor.facts import Collected, Skip
 from envdoctor.releases import exists, newest, release_texts
 from envdoctor.sources.report_gpus import gpu_facts, pieces, read_bare_gpu, read_labelled_gpus, read_smi
-from envdoctor.sources.report_statements import HINT, PROSE, REPORT, Statements, collected, is_version, plausible
-from envdoctor.sources.report_words import XX
+from envdoctor.sources.report_statements import HINT, PROSE, REPORT, Statements, is_version, plausible, version_facts
+from envdoctor.sources.report_words import (
+    ALIASES,
+    BULLETS,
+    DOTTED,
+    DRIVER_LABELS,
+    ESCAPES,
+    GPU_NUMBER,
+    HAVE,
+    HEADER,
+    NEGATED_WORK,
+    NO_VERSION,
+    NOT_STATED,
+    NOWHERE,
+    PATH_PARTS,
+    PIN,
+    PRESENT,
+    PYTHON_PATH,
+    ROW,
+    SENTENCE_END,
+    STATEMENT,
+    SYSTEM,
+    SYSTEM_ALONE,
+    SYSTEM_LABELS,
+    SYSTEM_NAME,
+    TAGGED_CONDA,
+    TAGGED_PIP,
+    VERSION,
+    WORD_BEFORE,
+    conda_package,
+    normalised,
+    package_name,
+)
 from envdoctor.values import parse_value
 from envdoctor.versions import final_key
 
@@ -31,14 +62,14 @@ def parse_env_report(text: str, place: str) -> Collected | None:
     Found are package versions, and packages that a report says are not installed; python, os, machine, glibc, cuda, cudnn,
     driver, accelerator; name, number and memory of the GPUs. Every fact has its line. A package that is not spoken of is unknown.
     """
-    return collected(_read(text, place))
+    return _collected(_read(text, place))
 
 
 def parse_printed_report(text: str, place: str) -> Collected | None:
     """The same for a text that is a report itself: None when no line of its own states a package."""
     reading = _read(text, place)
     printed = any(said.level == REPORT for name, found in reading.said.items() if name.startswith("packages.") for said in found)
-    return collected(reading) if printed else None
+    return _collected(reading) if printed else None
 
 
 def _read(text: str, place: str) -> Statements:
@@ -50,10 +81,16 @@ def _read(text: str, place: str) -> Statements:
         if line and not line.isspace():
             _read_line(reading, line, number)
         else:
-            reading.table = False
+            reading.table = ""
     if reading.cut:
         reading.skips.append(Skip(place, f"of {reading.cut} long lines only the first {_LONGEST_LINE} characters were read"))
     return reading
+
+
+def _collected(reading: Statements) -> Collected | None:
+    facts = [*gpu_facts(reading), *version_facts(reading)]
+    facts.sort(key=lambda fact: fact.origin.line or 0)
+    return Collected(tuple(facts), (), tuple(reading.skips)) if facts else None
 
 
 def _lines(text: str) -> Iterator[str]:
@@ -88,7 +125,7 @@ def _read_line(reading: Statements, line: str, number: int) -> None:
     else:
         cleaned = _without_paths(body) if "/" in body or "\\" in body or ".whl" in body else body
         stated = _statements(reading, cleaned, number)
-    if len(body) <= 200 and (stated or len(body) <= 48):
+    if len(body) <= 200 and (stated or len(body) <= 48 or "Platform:" in body):
         _bare_system(reading, body, number)
     if len(body) <= 200 and len(reading.gpus) == before and GPU_NUMBER.search(body):
         read_bare_gpu(reading, body, number, stated)
@@ -122,17 +159,16 @@ def _tagged(reading: Statements, line: str, number: int) -> bool:
 def _table_row(reading: Statements, line: str, number: int) -> bool:
     """Rows under the header of ``pip list`` or ``conda list``."""
     if HEADER.match(line):
-        reading.table = True
+        reading.table = "conda" if "Build" in line else "pip"
         return True
     if not reading.table or not line.strip("-# "):
-        return reading.table
+        return bool(reading.table)
     row = ROW.fullmatch(line)
     if row is None or not is_version(row[2]):
-        reading.table = False
+        reading.table = ""
         return False
-    build = row[3] or ""
-    if re.search(r"_\d+$|^\d+$", build):
-        for name, text in conda_package(row[1], row[2], build):
+    if reading.table == "conda":
+        for name, text in conda_package(row[1], row[2], row[3] or ""):
             reading.say(name, REPORT, text, number)
     else:
         reading.say(f"packages.{normalised(row[1])}", REPORT, row[2], number)
@@ -168,7 +204,7 @@ def _label(reading: Statements, body: str, number: int) -> bool:
         _say_version(reading, "cuda", HINT, value, number)
     elif key in ("cudnn version", "cudnn"):
         _cudnn(reading, value, number)
-    elif key in ("nvidia driver version", "nvidia driver", "driver version", "gpu driver version", "cuda driver", "驱动版本", "显卡驱动", "显卡驱动版本"):
+    elif key in DRIVER_LABELS:
         _say_version(reading, "driver", REPORT, value, number)
     elif key in ("gpu number", "number of gpus", "gpu count", "num gpus", "gpu数量", "显卡数量"):
         if re.fullmatch(r"\d{1,4}", value):
@@ -222,7 +258,8 @@ def _cudnn(reading: Statements, value: str, number: int) -> None:
     elif re.match(r"v?\d+\.\d", value):
         _say_version(reading, "cudnn", PROSE, value, number)
     elif "libcudnn" in value or value.startswith("Probably"):
-        reading.skips.append(Skip(f"{reading.place}:{number}", "cuDNN: the report lists the system's files, and torch's wheels bring their own"))
+        why = "cuDNN: the report lists the system's files, and torch's wheels bring their own"
+        reading.skips.append(Skip(f"{reading.place}:{number}", why))
 
 
 def _say_version(reading: Statements, name: str, level: int, value: str, line: int) -> None:

@@ -173,6 +173,8 @@ def _model_facts(directory: ModelDirectory, code: Code, entry: str | None) -> It
         plain_call = next((call for call in calls if not call.gated), None)
         if plain_call is not None:
             yield directory.fact("model.cache_hook_call", plain_call.form, plain_call.file, plain_call.line)
+    needed = {name: line for cls in reversed(chain) for name, line in cls.module.uses.items()}
+    yield directory.fact("model.code_uses", tuple(sorted(needed)), first.module.file, min(needed.values(), default=1))
     owner, forward = _nearest(chain, "forward")
     if forward is not None:
         yield directory.fact("model.loss_kwargs", accepts(forward, "num_items_in_batch"), owner.module.file, forward.lineno)

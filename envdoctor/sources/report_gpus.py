@@ -1,6 +1,6 @@
 """The GPUs that a report or a person speaks of: ``nvidia-smi`` tables, labelled lines, and names that stand for themselves."""
 
-# ruff: noqa: RUF001 - people write full-width punctuation
+# ruff: noqa: RUF001, RUF002 - people write full-width punctuation
 from __future__ import annotations
 
 import re
@@ -15,6 +15,7 @@ MOST_GPUS = 500
 
 
 def read_smi(reading: Statements, line: str, number: int) -> None:
+    """A line of nvidia-smi's table. Its CUDA is what the driver can run at most, and no fact."""
     gpu = SMI_GPU.match(line.strip().lstrip("> ")) if len(reading.gpus) < MOST_GPUS else None
     if gpu and re.search(r"[A-Za-z]{2}", gpu[2]):
         reading.gpus.append(SaidGpu(REPORT, gpu[2].strip(), number, int(gpu[1])))
@@ -27,6 +28,7 @@ def read_smi(reading: Statements, line: str, number: int) -> None:
 
 
 def read_labelled_gpus(reading: Statements, line: str, number: int) -> None:
+    """``GPU type: NVIDIA L20``, ``GPU 0: NVIDIA A100-SXM4-80GB (UUID: ...)``, ``显卡：A40(48G)``."""
     lowered = line.lower()
     if not any(word in lowered for word in ("gpu", "npu", "xpu", "显卡", "硬件", "hardware", "graphics")):
         return
@@ -42,29 +44,32 @@ def _gpu(reading: Statements, value: str, number: int, level: int, index: int | 
     if len(reading.gpus) >= MOST_GPUS:
         return True
     value = re.sub(r"\s?\(UUID.*", "", value).strip(" \t*`'\"")
-    pieces = [value, *(re.split(cut, value, maxsplit=1)[0] for cut in (r"[,，;；。、|]|\. |\s{2,}", r"显存|,|，"))]
-    for piece in dict.fromkeys(piece.strip(" \t*`'\".") for piece in pieces):
-        name, count = parse_gpu(piece)
-        gpu = find_gpu(piece)
-        known = gpu is not None and gpu.vendor != "none"
-        if known or (level == REPORT and 2 < len(piece) <= 80 and re.search(r"[A-Za-z]{2}", piece) and (vendor(piece) or index is not None)):
-            reading.gpus.append(SaidGpu(level, printable(name), number, index, count))
+    forms = [value, *(re.split(cut, value, maxsplit=1)[0] for cut in (r"[,，;；。、|]|\. |\s{2,}", r"显存|,|，"))]
+    for form in dict.fromkeys(form.strip(" \t*`'\".") for form in forms):
+        name, count = parse_gpu(form)
+        gpu = find_gpu(form)
+        # A product that is not in the table yet is believed where a program printed it.
+        if (gpu is not None and gpu.vendor != "none") or (level == REPORT and 2 < len(form) <= 80 and vendor(form) not in (None, "none")):
+            reading.gpus.append(SaidGpu(level, printable(name.removeprefix("GPU ")), number, index, count))
             return True
     return False
 
 
 def pieces(body: str) -> list[str]:
+    """What stands between the commas, slashes and columns of a line."""
     return [piece.strip(" \t*`'\".") for piece in re.split(r"[,，;；:：、|/。]|\. |\s{2,}| with | on ", body)]
 
 
 def read_bare_gpu(reading: Statements, body: str, number: int, stated: bool) -> None:
     """A GPU that stands for itself between commas or slashes, beside other statements or with its maker, number or size."""
     for piece in pieces(body):
-        if 2 <= len(piece) <= 48 and GPU_NUMBER.search(piece) and (stated or GPU_WORD.search(piece)) and _gpu(reading, piece, number, PROSE, None):
+        fits = 2 <= len(piece) <= 48 and GPU_NUMBER.search(piece) and (stated or GPU_WORD.search(piece))
+        if fits and _gpu(reading, piece, number, PROSE, None):
             return
 
 
 def gpu_facts(reading: Statements) -> Iterator[Fact]:
+    """Name, number and memory (GiB, of one) of the GPUs; of unequal ones the weakest, and a skip that says so."""
     level = max((gpu.level for gpu in reading.gpus), default=PROSE)
     gpus = [gpu for gpu in reading.gpus if gpu.level == level]
     indexed: dict[int, SaidGpu] = {}
@@ -79,7 +84,8 @@ def gpu_facts(reading: Statements) -> Iterator[Fact]:
             reading.skips.append(Skip("GPU", f"several are spoken of ({names}): not taken ({reading.place})"))
             chosen = []
         else:
-            reading.skips.append(Skip("GPU", f"unequal GPUs ({names}): the one of the lowest capability is taken for all ({reading.place})"))
+            why = f"unequal GPUs ({names}): the one of the lowest capability is taken for all ({reading.place})"
+            reading.skips.append(Skip("GPU", why))
     count = next(iter(reading.said.pop("gpu.count", [])), None)
     if chosen:
         weakest = min(chosen, key=_strength)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
-from envdoctor.facts import Collected, Fact, FactValue, NotUnderstood, Origin, Skip
+from envdoctor.facts import Fact, FactValue, NotUnderstood, Origin, Skip
 from envdoctor.releases import release_texts
 from envdoctor.values import parse_value
 from envdoctor.versions import ABSENT, InvalidVersion, Ranged, exact, final_key
@@ -40,10 +41,13 @@ class Statements:
     memories: list[tuple[float, int]] = field(default_factory=list)
     skips: list[Skip] = field(default_factory=list)
     cut: int = 0
-    table: bool = False
+    table: str = ""
     cpu_build: bool = False
 
     def say(self, name: str, level: int, text: str, line: int) -> None:
+        """Keep a statement; a package's is kept only when its text is a version."""
+        if name.startswith("packages.") and not is_version(text):
+            return
         known = self.said.setdefault(name, [])
         if len(known) < _MOST_SAID and not any(said.level == level and said.text == text for said in known):
             known.append(Said(level, text, line))
@@ -62,6 +66,7 @@ def plausible(name: str, version: str) -> bool:
     return name != "cudnn" or 4 < major < 20
 
 
+@lru_cache(maxsize=4096)
 def is_version(text: str) -> bool:
     try:
         exact(text)
@@ -74,13 +79,7 @@ def printable(text: str) -> str:
     return "".join(character for character in text if character.isprintable())[:100].strip()
 
 
-def collected(reading: Statements) -> Collected | None:
-    facts = [*gpu_facts(reading), *_version_facts(reading)]
-    facts.sort(key=lambda fact: fact.origin.line or 0)
-    return Collected(tuple(facts), (), tuple(reading.skips)) if facts else None
-
-
-def _version_facts(reading: Statements) -> Iterator[Fact]:
+def version_facts(reading: Statements) -> Iterator[Fact]:
     _settle_glibc(reading)
     _settle_cuda(reading)
     for name, line in reading.absent.items():

@@ -1,4 +1,4 @@
-"""The words and forms of environment reports: names of packages with their aliases, labels, versions, and what makes a version no statement."""
+"""The words and forms of environment reports: packages and their aliases, labels, versions, and what makes a version no statement."""
 
 # ruff: noqa: RUF001 - people write full-width punctuation
 from __future__ import annotations
@@ -9,18 +9,18 @@ from functools import lru_cache
 
 from envdoctor.releases import tracked
 
-
 # Not followed by the index here, but named in reports and in rules.
 _ALSO_KNOWN = frozenset((
-    "llamafactory", "ms-swift", "axolotl", "unsloth", "unsloth-zoo", "diffusers", "optimum", "auto-gptq", "autoawq", "gptqmodel", "hqq", "aqlm",
-    "torchao", "torchtune", "torch-npu", "torch-xla", "sglang", "lmdeploy", "liger-kernel", "transformer-engine", "megatron-core", "mamba-ssm",
-    "tensorflow", "tf-keras", "flax", "jax", "jaxlib", "sentencepiece", "tiktoken", "protobuf", "einops", "modelscope", "cpm-kernels", "icetk",
-    "pytorch-lightning", "scipy", "pandas", "scikit-learn", "gradio", "mpi4py", "pydantic", "setuptools", "lm-eval", "fschat", "flashinfer-python",
+    "llamafactory", "ms-swift", "axolotl", "unsloth", "unsloth-zoo", "diffusers", "optimum", "auto-gptq", "autoawq", "gptqmodel", "hqq",
+    "aqlm", "torchao", "torchtune", "torch-npu", "torch-xla", "sglang", "lmdeploy", "liger-kernel", "transformer-engine",
+    "megatron-core", "mamba-ssm", "tensorflow", "tf-keras", "flax", "jax", "jaxlib", "sentencepiece", "tiktoken", "protobuf", "einops",
+    "modelscope", "cpm-kernels", "icetk", "pytorch-lightning", "scipy", "pandas", "scikit-learn", "gradio", "mpi4py", "pydantic",
+    "setuptools", "lm-eval", "fschat", "flashinfer-python",
 ))  # fmt: skip
 ALIASES = {
     "pytorch": "torch", "transformer": "transformers", "hf-hub": "huggingface-hub", "bnb": "bitsandbytes",
-    "flash-attention": "flash-attn", "flashattention": "flash-attn", "flashattn": "flash-attn", "autogptq": "auto-gptq", "auto-awq": "autoawq",
-    "llama-factory": "llamafactory", "sentence-transformer": "sentence-transformers", "llmtuner": "llamafactory",
+    "flash-attention": "flash-attn", "flashattention": "flash-attn", "flashattn": "flash-attn", "autogptq": "auto-gptq",
+    "auto-awq": "autoawq", "llama-factory": "llamafactory", "sentence-transformer": "sentence-transformers", "llmtuner": "llamafactory",
 }  # fmt: skip
 SYSTEM = {"python": "python", "cuda": "cuda", "cudnn": "cudnn", "driver": "driver", "驱动": "driver", "glibc": "glibc", "nvcc": "nvcc"}
 
@@ -28,7 +28,10 @@ ESCAPES = re.compile(r"\x1b\[[0-?]{0,40}[ -/]{0,4}[@-~]|\x1b\][^\x07\x1b]{0,400}
 DOTTED = re.compile(r"\d\.\d")
 BULLETS = " \t\u00a0>|*#+-\u2013\u2022\u00b7`\"'(（【[" + "\u200b\ufeff"
 _FILLER = r"[ \t\u00a0`'\"*|:：=_(（]{0,100}"
-_WORD = r"(?:versions?|ver|info|library|package|版本号?|的版本号?|库|包|为|是|is|was|\((?:GPU\??|CPU\??|CPU\?\s?/\s?GPU\?\s?/\s?TPU\?|accelerator\?|NPU)\)|（GPU）)"
+_WORD = (
+    r"(?:versions?|ver|info|library|package|版本号?|的版本号?|库|包|为|是|is|was"
+    r"|\((?:GPU\??|CPU\??|CPU\?\s?/\s?GPU\?\s?/\s?TPU\?|accelerator\?|NPU)\)|（GPU）)"
+)
 VERSION = (
     r"[vV]?(?P<version>\d{1,4}(?:\.\d{1,8}){1,5}(?:[.-]?(?:a|b|rc|alpha|beta|dev|post)\.?\d{0,8}){0,2}"
     r"(?:\+[A-Za-z0-9]{1,40}(?:[._-][A-Za-z0-9]{1,40}){0,6}|-(?=cu\d|cpu))?(?P<label>(?<=-)(?:cu\d{2,3}|cpu))?)(?![A-Za-z0-9+*]|\.[\dxX*])"
@@ -41,16 +44,19 @@ STATEMENT = re.compile(
 WORD_BEFORE = re.compile(r"([A-Za-z]{1,30})[ \u00a0]$")
 # What follows a version that is one end of a range, a lower bound or a quantity.
 NO_VERSION = re.compile(
-    r"[-~\u2013\u2014]v?\d|\s{0,3}(?:[~/]\s{0,3}v?\d|to\s+v?\d|or\b|->|\u2192|=>|and\s+(?:above|later|higher|up|newer|below|earlier)|和\s?\d|或|到|至|及?以上|及?以下|之[前后])"
+    r"[-~\u2013\u2014]v?\d|\s{0,3}(?:[~/]\s{0,3}v?\d|to\s+v?\d|or\b|->|\u2192|=>|and\s+(?:above|later|higher|up|newer|below|earlier)"
+    r"|和\s?\d|或|到|至|及?以上|及?以下|之[前后])"
     r"|\s{0,2}(?:[GMTk]i?B\b|[GMkB]\b|%|ms\b|s\b|sec|it/s|million|billion|times\b|倍|小时|hours?\b|days?\b|个|万|亿)",
     re.IGNORECASE,
 )
 # A sentence with one of these tells what should be, was or would be, not what is.
 NOT_STATED = re.compile(
-    r"requir|\bneeds?\b|\bneeded\b|\binstall(?:ing)?\b|uninstall|upgrad|downgrad|updat|\bbump|deprecat|remov|\bsince\b|introduc|\badded\b|\bstarting\b|\bbefore\b"
-    r"|\bafter\b|\buntil\b|\bfrom version|\bprior\b|should|\bmust\b|please|\btry\b|\btried\b|solv|fixed|\bfix(?:es)? (?:in|by|it)\b|revert|switch|chang|roll(?:ed|ing)? ?back"
-    r"|\bwork(?:s|ed)\b|\bwith no (?:issue|problem)|at least|at most|minimum|support|compatible|recommend|\bas of\b|\blatest\b|newer|older|instead|suggest|\bif you\b"
-    r"|\bconda create\b|\bdocker\b|\bwill be\b|\bgoing to\b|need to|expected|升级|降级|降到|降至|升到|升至|换成|换到|改成|改为|更新|需要|要求|建议|请|解决|推荐|支持|正常|尝试|试过|可以",
+    r"requir|\bneeds?\b|\bneeded\b|\binstall(?:ing)?\b|uninstall|upgrad|downgrad|updat|\bbump|deprecat|remov|\bsince\b|introduc|\badded\b"
+    r"|\bstarting\b|\bbefore\b|\bafter\b|\buntil\b|\bfrom version|\bprior\b|should|\bmust\b|please|\btry\b|\btried\b|solv|fixed"
+    r"|\bfix(?:es)? (?:in|by|it)\b|revert|switch|chang|roll(?:ed|ing)? ?back|\bwork(?:s|ed)\b|\bwith no (?:issue|problem)|at least|at most"
+    r"|minimum|support|compatible|recommend|\bas of\b|\blatest\b|newer|older|instead|suggest|\bif you\b|\bconda create\b|\bdocker\b"
+    r"|\bwill be\b|\bgoing to\b|expected"
+    r"|升级|降级|降到|降至|升到|升至|换成|换到|改成|改为|更新|需要|要求|建议|请|解决|推荐|支持|正常|尝试|试过|可以",
     re.IGNORECASE,
 )
 NEGATED_WORK = re.compile(r"(?:n't|not|never|no longer|fails? to)\s+work(?:s|ed)?|not\s+support", re.IGNORECASE)
@@ -65,16 +71,24 @@ HEADER = re.compile(r"(#\s*Name|Package|Name)\s+Version\b")
 PYTHON_PATH = re.compile(r"[\\/]python(3\.\d{1,2})[\\/](?:site|dist)-packages|[\\/]Python3(\d{1,2})[\\/]lib[\\/]", re.IGNORECASE)
 SMI_GPU = re.compile(r"\|\s{1,4}(\d{1,3})\s{1,4}(\S.{0,40}?)\s{1,30}(?:On|Off|N/A)\s{0,4}\|")
 SMI_MEMORY = re.compile(r"\d{1,8}MiB\s?/\s{0,6}(\d{3,8})MiB")
-GPU_LABEL = re.compile(r"(GPUs?|NPU|XPU|显卡|硬件|Hardware|Graphics card)(\s?\d{1,3}(?=\s{0,40}[:：])|[^:：\d]{0,14})\s{0,40}[:：]\s{0,8}(?=(\S.{0,100}))", re.IGNORECASE)
-GPU_WORD = re.compile(r"NVIDIA|RTX|GTX|Tesla|GeForce|Quadro|Ascend|\d\s?[x×*]|[x×*]\s?\d|\d\s?Gi?B?\b", re.IGNORECASE)
+GPU_LABEL = re.compile(
+    r"(GPUs?|NPU|XPU|显卡|硬件|Hardware|Graphics card)(\s?\d{1,3}(?=\s{0,40}[:：])|[^:：\d]{0,14})\s{0,40}[:：]\s{0,8}(?=(\S.{0,100}))",
+    re.IGNORECASE,
+)
+GPU_WORD = re.compile(r"NVIDIA|\bGPU|RTX|GTX|Tesla|GeForce|Quadro|Ascend|\d\s?[x×*]|[x×*]\s?\d|\d\s?Gi?B?\b", re.IGNORECASE)
 GPU_NUMBER = re.compile(r"(?:RTX|GTX|Tesla|Ascend|[AHVPLTB]\d|[2345]0[5-9]0)", re.IGNORECASE)
 SYSTEM_NAME = re.compile(
-    r"(?:microsoft\s+)?(?:ubuntu|debian|centos|windows|win\s?1[01]|win\s?server|mac\s?os|os x|linux|gnu/linux|red hat|rhel|rocky|alma|fedora|arch linux|opensuse"
-    r"|suse|amazon linux|kylin|wsl|darwin)",
+    r"(?:microsoft\s+)?(?:ubuntu|debian|centos|windows|win\s?1[01]|win\s?server|mac\s?os|os x|linux|gnu/linux|red hat|rhel|rocky|alma"
+    r"|fedora|arch linux|opensuse|suse|amazon linux|kylin|wsl|darwin)",
     re.IGNORECASE,
 )
 SYSTEM_ALONE = re.compile(SYSTEM_NAME.pattern + r"[\s\d.-]{0,20}(?:LTS|WSL2?)?", re.IGNORECASE)
-SYSTEM_LABELS = frozenset(("os", "system", "operating system", "os version", "操作系统", "系统", "系统版本", "platform os", "os platform and distribution"))
+SYSTEM_LABELS = frozenset((
+    "os", "system", "operating system", "os version", "操作系统", "系统", "系统版本", "platform os", "os platform and distribution",
+))  # fmt: skip
+DRIVER_LABELS = frozenset((
+    "nvidia driver version", "nvidia driver", "driver version", "gpu driver version", "cuda driver", "驱动版本", "显卡驱动", "显卡驱动版本",
+))  # fmt: skip
 NOWHERE = re.compile(r"(?:not installed|n/a|none|na)\b", re.IGNORECASE)
 PATH_PARTS = ("://", "-packages", ".whl", ".tar.gz", ".py", ".so", ".json", ".yaml", ".sh")
 

@@ -25,7 +25,8 @@ def collect_facts_file(path: Path) -> Collected:
         with path.open("rb") as file:  # a pipe too: --facts <(pip freeze)
             data = file.read(MOST_BYTES + 1)
     except OSError as error:
-        raise EnvdoctorError(str(path), found=error.strerror or str(error), expected="a readable facts file", next_step="check the path") from error
+        found = error.strerror or str(error)
+        raise EnvdoctorError(str(path), found=found, expected="a readable facts file", next_step="check the path") from error
     return collect_facts_text(data, str(path))
 
 
@@ -59,8 +60,10 @@ def lists_all_packages(collected: Collected) -> bool:
 
 def _meant_as_toml(text: str) -> bool:
     """Whether most lines of a text are a table's header or ``key = value``: then the TOML error helps, and nothing is guessed."""
+    header = r"\[\[?[A-Za-z_][\w.-]{0,60}\]{0,2}\s*(?:#|$)"
+    statement = r"""["']?[A-Za-z_][\w.-]{0,60}["']?\s*=\s*(?:["'\[{\d+-]|true|false)(?!\S*=)"""
     lines = [line for line in (line.strip() for line in text.splitlines()) if line and not line.startswith("#")]
-    written = sum(bool(re.match(r"""\[\[?[A-Za-z_][\w.-]{0,60}\]?\]?\s*(?:#|$)|["']?[A-Za-z_][\w.-]{0,60}["']?\s*=\s*(?:["'\[{\d+-]|true|false)(?!\S*=)""", line)) for line in lines)
+    written = sum(bool(re.match(f"{header}|{statement}", line)) for line in lines)
     return written > 0 and 2 * written >= len(lines)
 
 
@@ -96,7 +99,8 @@ def _stated(statements: list[tuple[str, object, Origin]], place: str, errors: li
             close = suggestion(name)
             where = place if origin.line is None else f"{place}, line {origin.line}"
             expected = f"a fact of the vocabulary{f', perhaps {close}' if close else ''}"
-            errors.append(EnvdoctorError(where, found=f"the fact {name!r}", expected=expected, next_step="envdoctor facts --vocabulary lists them"))
+            next_step = "envdoctor facts --vocabulary lists them"
+            errors.append(EnvdoctorError(where, found=f"the fact {name!r}", expected=expected, next_step=next_step))
             continue
         value = parse_value(name, raw)
         if isinstance(value, NotUnderstood):

@@ -158,3 +158,10 @@ def test_facts_from_stdin(capsys: pytest.CaptureFixture[str], monkeypatch: pytes
     ran = run(capsys, "check", "--facts", "-", "--format", "json")
     assert ran.status == 1
     assert ran.json["patient"] == "packages stated in -"
+
+
+@pytest.mark.parametrize(("block", "name"), [("main", "chatglm3-bad"), ("good", "chatglm3-good")])
+def test_the_readme_shows_what_is_printed(fixtures: Path, block: str, name: str) -> None:
+    readme = (fixtures.parent / "README.md").read_text(encoding="utf-8")
+    shown = readme.split(f"<!-- output: {block} -->\n```text\n")[1].split("\n```\n<!-- end -->")[0]
+    assert normal(shown) == (EXPECTED / f"{name}.txt").read_text(encoding="utf-8")

@@ -403,3 +403,47 @@ def test_a_native_model_inherits_everything(fixtures: Path) -> None:
     assert value(found, "gc_support") == "inherited"
     assert value(found, "uses_cache_format_hook") is False
     assert value(found, "loss_kwargs") is None
+
+
+# --- what the code cannot do without
+
+USES = """
+import transformers
+from transformers.utils import is_flash_attn_available, logging
+from .configuration_own import OwnConfig
+try:
+    from transformers.utils import LossKwargs
+except ImportError:
+    LossKwargs = dict
+if is_flash_attn_available():
+    from transformers.modeling_flash_attention_utils import _upad_input
+{version}
+
+class OwnForCausalLM(transformers.PreTrainedModel):
+    def forward(self, past_key_values=None):
+        if hasattr(past_key_values, "seen_tokens"):
+            past_key_values.seen_tokens
+        return past_key_values.get_max_length()
+
+    def from_legacy_cache(self):
+        return self.from_legacy_cache()
+"""
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [
+        ("", ("get_max_length", "is_flash_attn_available", "logging")),
+        ("from transformers.cache_utils import HybridCache", ("HybridCache", "get_max_length", "is_flash_attn_available", "logging")),
+        ("if transformers.__version__ < '5':\n    from transformers import HybridCache", ("get_max_length", "is_flash_attn_available", "logging")),
+    ],
+)
+def test_code_uses_what_it_needs_on_every_release(tmp_path: Path, version: str, expected: tuple[str, ...]) -> None:
+    from envdoctor.sources.snapshot import collect_snapshot
+
+    (tmp_path / "config.json").write_text('{"model_type": "own", "auto_map": {"AutoModelForCausalLM": "modeling_own.OwnForCausalLM"}}')
+    (tmp_path / "modeling_own.py").write_text(USES.format(version=version))
+    (tmp_path / "configuration_own.py").write_text("class OwnConfig: pass\n")
+    found = {fact.name: fact for fact in collect_snapshot(tmp_path).facts}
+    assert found["model.code_uses"].value == expected
+    assert found["model.code_uses"].origin.file == str(tmp_path / "modeling_own.py")

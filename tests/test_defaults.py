@@ -1,0 +1,271 @@
+"""Defaults of libraries as facts: each on both sides of the release where it turns, and never against a statement."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from envdoctor.defaults import SWAYED, TRAINING, bounds, derive
+from envdoctor.facts import Fact, Facts, Origin
+from envdoctor.releases import releases
+from envdoctor.values import parse_value, shown
+from envdoctor.versions import exact, version_condition
+from envdoctor.vocabulary import term
+
+
+def stated(**facts: object) -> Facts:
+    """Facts by name, ``__`` for a dot: ``packages__torch="2.5.0"``."""
+    names = {name.replace("__", "."): value for name, value in facts.items()}
+    return Facts({name: Fact(name, parse_value(name, value), Origin("plan.toml", "plan.toml", 3)) for name, value in names.items()})
+
+
+def derived(facts: Facts, name: str) -> str | None:
+    found = derive(facts)
+    return shown(found[name].value) if name in found else None
+
+
+@pytest.mark.parametrize(
+    ("transformers", "torch", "optimizer"),
+    [
+        ("4.31.0", "2.0.1", "adamw_hf"),
+        ("4.32.0", "2.0.1", "adamw_torch"),
+        ("4.53.3", "2.8.0", "adamw_torch"),
+        ("4.54.0", "2.7.1", "adamw_torch"),
+        ("4.54.0", "2.8.0", "adamw_torch_fused"),
+        ("5.0.0", "2.8.0+cu126", "adamw_torch_fused"),
+        ("4.54.0", None, None),
+        ("4.53.3", None, "adamw_torch"),
+        (None, "2.8.0", None),
+        (">=4.32,<4.54", "2.8.0", None),
+    ],
+)
+def test_the_optimizer_of_the_trainer(transformers: str | None, torch: str | None, optimizer: str | None) -> None:
+    packages = {"packages__transformers": transformers, "packages__torch": torch}
+    facts = stated(plan__method="lora", **{name: version for name, version in packages.items() if version})
+    assert derived(facts, "plan.optimizer") == optimizer
+    assert derived(facts, "plan.optimizer_eps") == (None if transformers in (None, ">=4.32,<4.54") else "1e-08")
+
+
+def test_inference_has_no_optimizer_and_every_training_has() -> None:
+    packages = {"packages__transformers": "4.48.0", "packages__torch": "2.5.0"}
+    assert derived(stated(**packages), "plan.optimizer") is None
+    assert derived(stated(plan__method="inference", **packages), "plan.optimizer") is None
+    for method in TRAINING:
+        assert derived(stated(plan__method=method, **packages), "plan.optimizer") == "adamw_torch"
+
+
+@pytest.mark.parametrize(
+    ("model_type", "transformers", "torch", "attn"),
+    [
+        ("llama", "4.35.2", "2.5.0", "eager"),
+        ("llama", "4.36.0", "2.5.0", "sdpa"),
+        ("llama", "4.48.0", "2.1.0", "eager"),
+        ("llama", "4.48.0", "2.1.1", "sdpa"),
+        ("glm", "4.48.0", "2.5.0+cu118", "sdpa"),
+        ("bart", "4.35.2", "2.5.0", "eager"),
+        ("chatglm", "4.48.0", "2.5.0", None),
+        ("no-such-type", "4.48.0", "2.5.0", None),
+        ("llama", "4.48.0", None, None),
+        ("llama", None, "2.5.0", None),
+    ],
+)
+def test_the_attention_implementation(model_type: str, transformers: str | None, torch: str | None, attn: str | None) -> None:
+    packages = {"packages__transformers": transformers, "packages__torch": torch}
+    facts = stated(model__type=model_type, **{name: version for name, version in packages.items() if version})
+    assert derived(facts, "plan.attn") == attn
+    if attn is not None:
+        assert derive(facts)["plan.attn"].origin.source == f"default of transformers {transformers}"
+
+
+@pytest.mark.parametrize(
+    ("facts", "dtype"),
+    [
+        ({"model__type": "chatglm", "model__config_dtype": "float16", "packages__transformers": "4.48.3"}, "float16"),
+        ({"model__type": "chatglm", "model__dtype": "bfloat16", "packages__transformers": "4.40.2"}, "bfloat16"),
+        ({"model__type": "chatglm", "model__config_dtype": "float16", "packages__transformers": "4.49.0"}, None),
+        ({"model__type": "chatglm", "model__config_dtype": "float16", "packages__transformers": "4.50.0"}, "float32"),
+        ({"model__type": "chatglm", "packages__transformers": "4.48.3"}, None),
+        ({"model__type": "chatglm", "model__config_dtype": "float16", "packages__transformers": "4.48.3", "plan__load_dtype_argument": "torch_dtype"}, None),
+        ({"model__type": "llama", "model__config_dtype": "bfloat16", "packages__transformers": "4.57.1"}, None),
+        ({"model__type": "llama", "model__config_dtype": "bfloat16", "packages__transformers": "4.57.1", "plan__load_dtype_argument": "none"}, None),
+        (
+            {"model__type": "llama", "model__config_dtype": "bfloat16", "packages__transformers": "4.57.1", "plan__load_dtype_argument": "none",
+             "model__remote_code": False},
+            "float32",
+        ),
+        (
+            {"model__type": "llama", "model__config_dtype": "bfloat16", "packages__transformers": "4.57.1", "plan__arguments": ["bf16"],
+             "model__remote_code": False},
+            "float32",
+        ),
+        ({"model__type": "llama", "model__config_dtype": "bfloat16", "packages__transformers": "5.0.0", "plan__load_dtype_argument": "none"}, "bfloat16"),
+        ({"model__type": "llama", "packages__transformers": "5.0.0", "plan__load_dtype_argument": "none"}, None),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_the_dtype_of_a_model_loaded_without_one(facts: Mapping[str, object], dtype: str | None) -> None:
+    assert derived(stated(**facts), "plan.load_dtype") == dtype
+
+
+def test_auto_is_the_dtype_that_the_model_is_stored_in() -> None:
+    facts = derive(stated(plan__load_dtype="auto", model__config_dtype="float16", model__dtype="bfloat16", packages__transformers="4.48.0"))
+    assert facts["plan.load_dtype"] == Fact("plan.load_dtype", "float16", Origin("plan.toml: auto, as the model is stored", "plan.toml", 3))
+    assert derived(stated(plan__load_dtype="auto", model__dtype="bfloat16"), "plan.load_dtype") == "bfloat16"
+    assert derived(stated(plan__load_dtype="auto"), "plan.load_dtype") == "auto"
+
+
+@pytest.mark.parametrize(
+    ("facts", "quant"),
+    [
+        ({"plan__method": "qlora"}, "4bit"),
+        ({"plan__method": "qlora", "plan__load_in_8bit": True}, "8bit"),
+        ({"plan__load_in_4bit": True}, "4bit"),
+        ({"plan__load_in_4bit": False}, None),
+        ({"model__quant_method": "gptq"}, "gptq"),
+        ({"model__quant_method": "bitsandbytes"}, None),
+        ({"plan__arguments": ["fp16"]}, "none"),
+        ({"plan__arguments": ["fp16"], "plan__method": "qlora"}, "4bit"),
+        ({"plan__arguments": ["fp16"], "plan__quantization_config": True}, None),
+        ({"plan__arguments": ["fp16"], "model__quant_method": "awq"}, "awq"),
+        ({"plan__method": "lora"}, None),
+    ],
+    ids=str,
+)
+def test_the_quantization(facts: Mapping[str, object], quant: str | None) -> None:
+    assert derived(stated(**facts), "plan.quant") == quant
+
+
+@pytest.mark.parametrize(
+    ("facts", "padding"),
+    [
+        ({"plan__batch_size": 1}, "false"),
+        ({"plan__batch_size": 2}, "true"),
+        ({"plan__batch_size": 2, "plan__packing": True}, "false"),
+        ({"plan__batch_size": 2, "plan__packing": False}, "true"),
+        ({"plan__batch_size": 2, "plan__packing": "in part"}, None),
+        ({"plan__batch_size": 1, "plan__eval_batch_size": 8}, "true"),
+        ({"plan__batch_size": 1, "plan__eval_batch_size": 8, "plan__evaluate": False}, "false"),
+        ({"plan__batch_size": "some"}, None),
+        ({}, None),
+    ],
+    ids=str,
+)
+def test_more_than_one_row_means_a_padding_mask(facts: Mapping[str, object], padding: str | None) -> None:
+    assert derived(stated(**facts), "plan.padding") == padding
+
+
+@pytest.mark.parametrize(
+    ("torch", "cuda", "accelerator"),
+    [
+        ("2.5.0+cu118", "11.8", None),
+        ("2.5.0+CU121", "12.1", None),
+        ("2.13.0+cpu", None, "cpu"),
+        ("2.5.0", None, None),
+        ("2.5.0+cu1", None, None),
+        ("2.5.0+cu", None, None),
+        ("2.5.0+rocm6.2", None, None),
+        (">=2.5", None, None),
+    ],
+)
+def test_the_label_of_a_torch_build(torch: str, cuda: str | None, accelerator: str | None) -> None:
+    facts = stated(packages__torch=torch)
+    assert (derived(facts, "cuda"), derived(facts, "accelerator")) == (cuda, accelerator)
+
+
+def test_a_known_gpu_tells_what_it_is_and_implies_cuda() -> None:
+    facts = derive(stated(gpu__name="8x NVIDIA A100-SXM4-80GB"))
+    told = {name: shown(facts[name].value) for name in facts if name != "gpu.name"}
+    assert told.pop("gpu.memory_gib").startswith(("79", "80"))
+    assert told == {"gpu.vendor": "nvidia", "accelerator": "cuda", "gpu.compute_capability": "8.0", "gpu.count": "8"}
+    assert derived(stated(gpu__compute_capability="9.0"), "accelerator") == "cuda"
+    assert derived(stated(gpu__name="Apple M2 Max"), "accelerator") == "mps"
+
+
+@pytest.mark.parametrize(
+    ("identity", "family"),
+    [
+        ("zai-org/chatglm3-6b", "chatglm3"),
+        ("THUDM/ChatGLM3-6B-32k", "chatglm3"),
+        ("THUDM/chatglm2-6b-int4", "chatglm2"),
+        ("THUDM/chatglm-6b", "chatglm"),
+        ("zai-org/glm-4-9b-chat", "glm-4"),
+        ("zai-org/glm-4-9b-chat-hf", None),
+        ("zai-org/GLM-4-9B-0414", None),
+        ("meta-llama/Llama-2-7b-hf", None),
+    ],
+)
+def test_what_the_name_of_a_model_says(identity: str, family: str | None) -> None:
+    facts = stated(model__id=identity)
+    assert derived(facts, "model.family") == family
+    assert derived(facts, "model.type") == (None if family is None else "chatglm")
+    assert derived(facts, "model.remote_code") == (None if family is None else "true")
+    assert derived(stated(model__id=identity, model__type="llama"), "model.family") is None
+
+
+@pytest.mark.parametrize(
+    ("facts", "told"),
+    [
+        ({"plan__method": "inference"}, {"plan.tokenize": "true", "plan.generate": "true", "plan.autocast_adapter_dtype": None}),
+        ({"plan__method": "lora"}, {"plan.tokenize": "true", "plan.generate": None, "plan.autocast_adapter_dtype": "true"}),
+        ({"plan__method": "full", "plan__predict_with_generate": True}, {"plan.generate": "true", "plan.autocast_adapter_dtype": None}),
+        ({"plan__method": "full", "plan__predict_with_generate": False}, {"plan.generate": "false"}),
+        ({"plan__method": "full", "plan__predict_with_generate": "maybe"}, {"plan.generate": None}),
+        ({"plan__predict_with_generate": True}, {"plan.tokenize": None, "plan.generate": None}),
+    ],
+    ids=str,
+)
+def test_what_a_run_does(facts: Mapping[str, object], told: Mapping[str, str | None]) -> None:
+    assert {name: derived(stated(**facts), name) for name in told} == told
+
+
+SITUATIONS: Mapping[str, tuple[object, ...]] = {
+    "packages.torch": ("2.1.0", "2.5.0+cu118", "2.8.0", "2.9.0+cpu", ">=2", False),
+    "packages.transformers": ("4.31.0", "4.48.0", "4.50.0", "4.54.0", "5.0.0", "4.40.0.dev0", False),
+    "gpu.name": ("A100", "RTX 4090 x2", "Apple M2", "unheard of", "auto"),
+    "gpu.compute_capability": ("7.5",), "gpu.memory_gib": (10,), "gpu.count": (1,), "gpu.vendor": ("amd",), "accelerator": ("cpu", "npu"),
+    "cuda": ("12.4", "new"), "model.id": ("zai-org/chatglm3-6b", "zai-org/glm-4-9b-chat"), "model.type": ("llama", "chatglm", "glm"),
+    "model.family": ("other",), "model.remote_code": (True, False, "perhaps"), "model.config_dtype": ("float16", "auto"), "model.dtype": ("bfloat16",),
+    "model.quant_method": ("gptq",), "plan.method": ("lora", "qlora", "full", "inference", "adalora"), "plan.quant": ("none", "8bit", "x"),
+    "plan.load_in_4bit": (True,), "plan.load_dtype": ("float32", "auto", "x"), "plan.load_dtype_argument": ("none", "dtype"),
+    "plan.arguments": (["fp16"],), "plan.optimizer": ("sgd",), "plan.optimizer_eps": (1e-6,), "plan.attn": ("eager", "auto"),
+    "plan.batch_size": (1, 4), "plan.padding": (True, False), "plan.packing": (True,), "plan.tokenize": (False,), "plan.generate": (False,),
+    "plan.predict_with_generate": (True,), "plan.autocast_adapter_dtype": (False,), "plan.eval_batch_size": (8,), "plan.evaluate": (False,),
+}  # fmt: skip
+situations = st.fixed_dictionaries({}, optional={name: st.sampled_from(values) for name, values in SITUATIONS.items()})
+
+
+def made(situation: Mapping[str, object]) -> Facts:
+    return Facts({name: Fact(name, parse_value(name, raw), Origin("stated")) for name, raw in situation.items()})
+
+
+@given(situations)
+def test_a_derived_fact_never_replaces_a_stated_one(situation: Mapping[str, object]) -> None:
+    facts = made(situation)
+    found = derive(facts)
+    assert {name for name in facts if found[name] != facts[name]} <= {name for name in facts if facts.value(name) == "auto"}
+    for name in set(found) - set(facts):
+        assert term(name) is not None
+        assert found[name].origin.source != "stated"
+
+
+@given(situations)
+def test_what_was_derived_derives_nothing_more(situation: Mapping[str, object]) -> None:
+    once = derive(made(situation))
+    assert derive(once) == once
+
+
+@given(situations, st.sampled_from(["packages.torch", "packages.transformers"]), st.data())
+def test_releases_that_no_bound_tells_apart_have_the_same_defaults(situation: Mapping[str, object], package: str, data: st.DataObject) -> None:
+    """What the remedies rely on: between two bounds nothing else is derived, and only the facts listed depend on a release."""
+    name = package.removeprefix("packages.")
+    known = [release.version for release in releases(name)]
+    one, other = data.draw(st.sampled_from(known)), data.draw(st.sampled_from(known))
+    first, second = (derive(made({**situation, package: version})) for version in (one, other))
+    differ = {fact for fact in {*first, *second} - {package} if first.value(fact) != second.value(fact)}
+    assert differ <= SWAYED[name]
+    told_apart = [version_condition(bound) for bound in bounds(first)[name]]
+    if all(bound.admits(exact(one)) == bound.admits(exact(other)) for bound in told_apart):
+        assert differ == set()
