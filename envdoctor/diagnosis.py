@@ -20,11 +20,13 @@ _SEVERITY_ORDER = ("error", "warning", "note")
 _CONFIDENCE_ORDER = ("reproduced-gpu", "reproduced", "boundary", "cited")
 # A rule that waits for more than this many statements says nothing about the situation at hand.
 _MOST_MISSING = 2
+_HARDWARE = ("gpu.", "accelerator", "driver", "cuda", "glibc")
 # How a script spells a call is asked of nobody: a rule that waits for it only counts as waiting.
 _QUIET = frozenset(
     (
         "model.code_uses",
         "plan.arguments",
+        "plan.autocast_adapter_dtype",
         "plan.framework_tokenizer_argument",
         "plan.load_dtype_argument",
         "plan.load_in_4bit",
@@ -119,18 +121,22 @@ def diagnose(facts: Facts, rules: Iterable[Rule], known: Known, *, hits: Iterabl
 def speaks(condition: Condition, facts: Facts, known: Known, lacking: Sequence[str]) -> bool:
     """Whether an undecided rule says something about this situation.
 
-    It does when a version that it accuses is really there and it waits for few facts; a rule about a
+    It does when a version that it accuses is really there and it waits for few facts, but not for plan and hardware both; a
+    rule about no version says nothing until a plan is known; a rule about a
     model says nothing while nothing is known of the model that it is about, and one about the wording of
     a call says nothing until a plan or a script tells it.
     """
     if _waits(lacking) > _MOST_MISSING or any(name in _QUIET for name in lacking):
         return False
+    plan_waits = any(name.startswith("plan.") for name in lacking)
+    if plan_waits and any(name.startswith(_HARDWARE) for name in lacking):
+        return False
     every = accused(condition)
     held = [leaf for leaf in every if holds(leaf, facts, known)]
     if any(name.startswith("model.") for name in lacking) and not any(leaf.fact.startswith("model.") for leaf in held):
         return False
-    packages = [leaf for leaf in every if isinstance(leaf, PackageIs)]
-    return any(leaf in packages for leaf in held) if packages else bool(held)
+    versions = [leaf for leaf in every if isinstance(leaf, PackageIs) and leaf.version.text]
+    return any(leaf in versions for leaf in held) if versions else bool(held) and not plan_waits
 
 
 def _waits(lacking: Sequence[str]) -> int:

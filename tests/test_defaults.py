@@ -88,24 +88,58 @@ def test_the_attention_implementation(model_type: str, transformers: str | None,
         ({"model__type": "chatglm", "model__config_dtype": "float16", "packages__transformers": "4.49.0"}, None),
         ({"model__type": "chatglm", "model__config_dtype": "float16", "packages__transformers": "4.50.0"}, "float32"),
         ({"model__type": "chatglm", "packages__transformers": "4.48.3"}, None),
-        ({"model__type": "chatglm", "model__config_dtype": "float16", "packages__transformers": "4.48.3", "plan__load_dtype_argument": "torch_dtype"}, None),
+        (
+            {
+                "model__type": "chatglm",
+                "model__config_dtype": "float16",
+                "packages__transformers": "4.48.3",
+                "plan__load_dtype_argument": "torch_dtype",
+            },
+            None,
+        ),
         ({"model__type": "llama", "model__config_dtype": "bfloat16", "packages__transformers": "4.57.1"}, None),
-        ({"model__type": "llama", "model__config_dtype": "bfloat16", "packages__transformers": "4.57.1", "plan__load_dtype_argument": "none"}, None),
         (
-            {"model__type": "llama", "model__config_dtype": "bfloat16", "packages__transformers": "4.57.1", "plan__load_dtype_argument": "none",
-             "model__remote_code": False},
+            {
+                "model__type": "llama",
+                "model__config_dtype": "bfloat16",
+                "packages__transformers": "4.57.1",
+                "plan__load_dtype_argument": "none",
+            },
+            None,
+        ),
+        (
+            {
+                "model__type": "llama",
+                "model__config_dtype": "bfloat16",
+                "packages__transformers": "4.57.1",
+                "plan__load_dtype_argument": "none",
+                "model__remote_code": False,
+            },
             "float32",
         ),
         (
-            {"model__type": "llama", "model__config_dtype": "bfloat16", "packages__transformers": "4.57.1", "plan__arguments": ["bf16"],
-             "model__remote_code": False},
+            {
+                "model__type": "llama",
+                "model__config_dtype": "bfloat16",
+                "packages__transformers": "4.57.1",
+                "plan__arguments": ["bf16"],
+                "model__remote_code": False,
+            },
             "float32",
         ),
-        ({"model__type": "llama", "model__config_dtype": "bfloat16", "packages__transformers": "5.0.0", "plan__load_dtype_argument": "none"}, "bfloat16"),
+        (
+            {
+                "model__type": "llama",
+                "model__config_dtype": "bfloat16",
+                "packages__transformers": "5.0.0",
+                "plan__load_dtype_argument": "none",
+            },
+            "bfloat16",
+        ),
         ({"model__type": "llama", "packages__transformers": "5.0.0", "plan__load_dtype_argument": "none"}, None),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_the_dtype_of_a_model_loaded_without_one(facts: Mapping[str, object], dtype: str | None) -> None:
     assert derived(stated(**facts), "plan.load_dtype") == dtype
 
@@ -225,15 +259,38 @@ SITUATIONS: Mapping[str, tuple[object, ...]] = {
     "packages.torch": ("2.1.0", "2.5.0+cu118", "2.8.0", "2.9.0+cpu", ">=2", False),
     "packages.transformers": ("4.31.0", "4.48.0", "4.50.0", "4.54.0", "5.0.0", "4.40.0.dev0", False),
     "gpu.name": ("A100", "RTX 4090 x2", "Apple M2", "unheard of", "auto"),
-    "gpu.compute_capability": ("7.5",), "gpu.memory_gib": (10,), "gpu.count": (1,), "gpu.vendor": ("amd",), "accelerator": ("cpu", "npu"),
-    "cuda": ("12.4", "new"), "model.id": ("zai-org/chatglm3-6b", "zai-org/glm-4-9b-chat"), "model.type": ("llama", "chatglm", "glm"),
-    "model.family": ("other",), "model.remote_code": (True, False, "perhaps"), "model.config_dtype": ("float16", "auto"), "model.dtype": ("bfloat16",),
-    "model.quant_method": ("gptq",), "plan.method": ("lora", "qlora", "full", "inference", "adalora"), "plan.quant": ("none", "8bit", "x"),
-    "plan.load_in_4bit": (True,), "plan.load_dtype": ("float32", "auto", "x"), "plan.load_dtype_argument": ("none", "dtype"),
-    "plan.arguments": (["fp16"],), "plan.optimizer": ("sgd",), "plan.optimizer_eps": (1e-6,), "plan.attn": ("eager", "auto"),
-    "plan.batch_size": (1, 4), "plan.padding": (True, False), "plan.packing": (True,), "plan.tokenize": (False,), "plan.generate": (False,),
-    "plan.predict_with_generate": (True,), "plan.autocast_adapter_dtype": (False,), "plan.eval_batch_size": (8,), "plan.evaluate": (False,),
-}  # fmt: skip
+    "gpu.compute_capability": ("7.5",),
+    "gpu.memory_gib": (10,),
+    "gpu.count": (1,),
+    "gpu.vendor": ("amd",),
+    "accelerator": ("cpu", "npu"),
+    "cuda": ("12.4", "new"),
+    "model.id": ("zai-org/chatglm3-6b", "zai-org/glm-4-9b-chat"),
+    "model.type": ("llama", "chatglm", "glm"),
+    "model.family": ("other",),
+    "model.remote_code": (True, False, "perhaps"),
+    "model.config_dtype": ("float16", "auto"),
+    "model.dtype": ("bfloat16",),
+    "model.quant_method": ("gptq",),
+    "plan.method": ("lora", "qlora", "full", "inference", "adalora"),
+    "plan.quant": ("none", "8bit", "x"),
+    "plan.load_in_4bit": (True,),
+    "plan.load_dtype": ("float32", "auto", "x"),
+    "plan.load_dtype_argument": ("none", "dtype"),
+    "plan.arguments": (["fp16"],),
+    "plan.optimizer": ("sgd",),
+    "plan.optimizer_eps": (1e-6,),
+    "plan.attn": ("eager", "auto"),
+    "plan.batch_size": (1, 4),
+    "plan.padding": (True, False),
+    "plan.packing": (True,),
+    "plan.tokenize": (False,),
+    "plan.generate": (False,),
+    "plan.predict_with_generate": (True,),
+    "plan.autocast_adapter_dtype": (False,),
+    "plan.eval_batch_size": (8,),
+    "plan.evaluate": (False,),
+}
 situations = st.fixed_dictionaries({}, optional={name: st.sampled_from(values) for name, values in SITUATIONS.items()})
 
 
@@ -258,7 +315,9 @@ def test_what_was_derived_derives_nothing_more(situation: Mapping[str, object]) 
 
 
 @given(situations, st.sampled_from(["packages.torch", "packages.transformers"]), st.data())
-def test_releases_that_no_bound_tells_apart_have_the_same_defaults(situation: Mapping[str, object], package: str, data: st.DataObject) -> None:
+def test_releases_that_no_bound_tells_apart_have_the_same_defaults(
+    situation: Mapping[str, object], package: str, data: st.DataObject
+) -> None:
     """What the remedies rely on: between two bounds nothing else is derived, and only the facts listed depend on a release."""
     name = package.removeprefix("packages.")
     known = [release.version for release in releases(name)]

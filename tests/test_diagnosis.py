@@ -88,7 +88,9 @@ def test_a_rule_about_a_model_says_nothing_while_no_model_is_known() -> None:
     about_model = rule("model", {"packages": ["transformers <4.46"], "model": {"type": "glm"}})
     other = rule("other", {"packages": ["transformers <4.46"], "model": {"type": "chatglm", "remote_code": True}})
     assert told({"packages.transformers": "4.40.0"}, about_model, other) == []
-    assert told({"packages.transformers": "4.40.0", "model.type": "chatglm"}, about_model, other) == [("other", "possible", ("model.remote_code",))]
+    assert told({"packages.transformers": "4.40.0", "model.type": "chatglm"}, about_model, other) == [
+        ("other", "possible", ("model.remote_code",))
+    ]
 
 
 def test_a_rule_without_packages_speaks_when_any_comparison_holds() -> None:
@@ -126,7 +128,9 @@ def test_the_worst_and_surest_comes_first_in_any_order_of_the_rules() -> None:
 
 
 def test_what_is_waited_for_is_counted_even_where_no_finding_is_told() -> None:
-    rules = [rule(f"r{number}", {"packages": [package], "plan": {"fp16": True}}) for number, package in enumerate(["torch", "torch", "peft"])]
+    rules = [
+        rule(f"r{number}", {"packages": [package], "plan": {"fp16": True}}) for number, package in enumerate(["torch", "torch", "peft"])
+    ]
     found = diagnose(stated({"packages.torch": "2.5.0"}), rules, release_texts)
     assert found.waiting == (("plan.fp16", 3), ("packages.peft", 1))
     assert [finding.rule.id for finding in found.findings] == ["r0", "r1"]
@@ -135,13 +139,26 @@ def test_what_is_waited_for_is_counted_even_where_no_finding_is_told() -> None:
 def test_a_hit_of_a_check_becomes_a_finding_of_its_rule() -> None:
     facts = stated({"packages.torch": "2.5.0+cu118", "driver": "470.10"})
     hits = [
-        Hit("driver", True, because=(("driver", "older than 520"), ("gpu.name", "unknown")), detail="too old", packages=("torch",), pins=(("torch", "<2"),)),
+        Hit(
+            "driver",
+            True,
+            because=(("driver", "older than 520"), ("gpu.name", "unknown")),
+            detail="too old",
+            packages=("torch",),
+            pins=(("torch", "<2"),),
+        ),
         Hit("kernels", None, missing=("cuda",)),
         Hit("nothing", False),
     ]
     pages = [rule("driver", None), rule("kernels", None, packages=("torch",)), rule("nothing", None)]
     sure, unsure = diagnose(facts, pages, release_texts, hits=hits).findings
-    assert (sure.rule.id, sure.status, sure.detail, sure.packages, sure.pins) == ("driver", "matched", "too old", ("torch",), (("torch", "<2"),))
+    assert (sure.rule.id, sure.status, sure.detail, sure.packages, sure.pins) == (
+        "driver",
+        "matched",
+        "too old",
+        ("torch",),
+        (("torch", "<2"),),
+    )
     assert sure.because == (Because("driver", "470.10", "older than 520", "req.txt"),)
     assert sure.location == Location("req.txt", 2)
     assert (unsure.rule.id, unsure.status, unsure.missing, unsure.packages) == ("kernels", "possible", ("cuda",), ("torch",))
@@ -149,8 +166,15 @@ def test_a_hit_of_a_check_becomes_a_finding_of_its_rule() -> None:
 
 def test_a_defect_of_a_source_becomes_a_finding_at_its_line() -> None:
     defects = [Defect("bad-line", "torch==>2: no requirement", "req.txt", 7, ("torch",)), Defect("bad-file", "unreadable")]
-    placed, unplaced = diagnose(Facts(), [rule("bad-line", None), rule("bad-file", None, severity="note")], release_texts, defects=defects).findings
-    assert (placed.status, placed.detail, placed.location, placed.packages) == ("matched", "torch==>2: no requirement", Location("req.txt", 7), ("torch",))
+    placed, unplaced = diagnose(
+        Facts(), [rule("bad-line", None), rule("bad-file", None, severity="note")], release_texts, defects=defects
+    ).findings
+    assert (placed.status, placed.detail, placed.location, placed.packages) == (
+        "matched",
+        "torch==>2: no requirement",
+        Location("req.txt", 7),
+        ("torch",),
+    )
     assert (unplaced.severity, unplaced.location) == ("note", None)
 
 

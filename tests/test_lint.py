@@ -180,7 +180,11 @@ def test_a_rule_of_one_comparison_is_proven_by_its_cases(tmp_path: Path) -> None
 
 def test_a_comparison_that_no_case_decides_is_unproven(tmp_path: Path) -> None:
     affected = '[affected]\nplan.method = "lora"\nplan.fp16 = true'
-    cases = [("match", 'plan.method = "lora", plan.fp16 = true'), ("unknown", "plan.fp16 = true"), ("no-match", 'plan.method = "full", plan.fp16 = true')]
+    cases = [
+        ("match", 'plan.method = "lora", plan.fp16 = true'),
+        ("unknown", "plan.fp16 = true"),
+        ("no-match", 'plan.method = "full", plan.fp16 = true'),
+    ]
     assert proven(tmp_path, affected, *cases) == ["plan.fp16 true"]
     assert proven(tmp_path, affected, *cases, ("no-match", 'plan.method = "lora", plan.fp16 = false')) == []
 

@@ -119,7 +119,16 @@ def test_a_cache_that_is_no_table_is_made_again(shipped: Path, tmp_path: Path, c
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("format", 0), ("digest", None), ("digest", 3), ("rules", None), ("rules", {}), ("rules", [1]), ("rules", [["a"]]), ("rules", [["a", 3]])],
+    [
+        ("format", 0),
+        ("digest", None),
+        ("digest", 3),
+        ("rules", None),
+        ("rules", {}),
+        ("rules", [1]),
+        ("rules", [["a"]]),
+        ("rules", [["a", 3]]),
+    ],
 )
 def test_a_cache_of_another_form_is_made_again(shipped: Path, tmp_path: Path, key: str, value: object) -> None:
     before = load_rulebook()
@@ -140,7 +149,9 @@ def test_a_cache_that_cannot_be_written_does_no_harm(shipped: Path, tmp_path: Pa
     assert blocked.read_text() == "no directory"
 
 
-def test_a_relative_cache_directory_is_ignored_and_no_home_is_no_error(shipped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_relative_cache_directory_is_ignored_and_no_home_is_no_error(
+    shipped: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", "here")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))

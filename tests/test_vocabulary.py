@@ -12,13 +12,46 @@ from envdoctor.values import parse_value
 from envdoctor.vocabulary import TERMS, Term, suggestion, term
 
 # The facts that the interface promises by name.
-PROMISED = """
-python os cuda driver gpu.name gpu.compute_capability gpu.memory_gib gpu.count model.id model.type model.dtype model.path
-plan.method plan.load_dtype plan.fp16 plan.bf16 plan.batch_size plan.seq_len plan.quant plan.gradient_checkpointing
-plan.gradient_accumulation plan.optimizer plan.lora_r plan.lora_targets plan.attn plan.distributed plan.optimizer_eps
-plan.modules_to_save plan.autocast_adapter_dtype plan.predict_with_generate plan.apply_chat_template plan.resume
-plan.eval_batch_size plan.packing plan.padding_side plan.load_in_4bit plan.load_in_8bit plan.gradient_checkpointing_kwargs
-""".split()
+PROMISED = [
+    "python",
+    "os",
+    "cuda",
+    "driver",
+    "gpu.name",
+    "gpu.compute_capability",
+    "gpu.memory_gib",
+    "gpu.count",
+    "model.id",
+    "model.type",
+    "model.dtype",
+    "model.path",
+    "plan.method",
+    "plan.load_dtype",
+    "plan.fp16",
+    "plan.bf16",
+    "plan.batch_size",
+    "plan.seq_len",
+    "plan.quant",
+    "plan.gradient_checkpointing",
+    "plan.gradient_accumulation",
+    "plan.optimizer",
+    "plan.lora_r",
+    "plan.lora_targets",
+    "plan.attn",
+    "plan.distributed",
+    "plan.optimizer_eps",
+    "plan.modules_to_save",
+    "plan.autocast_adapter_dtype",
+    "plan.predict_with_generate",
+    "plan.apply_chat_template",
+    "plan.resume",
+    "plan.eval_batch_size",
+    "plan.packing",
+    "plan.padding_side",
+    "plan.load_in_4bit",
+    "plan.load_in_8bit",
+    "plan.gradient_checkpointing_kwargs",
+]
 
 
 @pytest.mark.parametrize("name", PROMISED)

@@ -13,7 +13,7 @@ from envdoctor.defaults import derive
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts import Collected, Facts, Skip
 from envdoctor.sources.situation import Situation, merge, model_path, states_packages
-from envdoctor.sources.statements import collect_facts_file, collect_facts_text, collect_settings
+from envdoctor.sources.statements import collect_facts_file, collect_facts_text, collect_settings, lists_all_packages
 
 if TYPE_CHECKING:
     from envdoctor.sources.interpreter import Installed
@@ -71,7 +71,7 @@ def gather(options: argparse.Namespace, log: Collected | None = None) -> Gathere
     elif installed is None:
         label = "no environment"
     parts += [("log", log or Collected()), ("facts file", stated), ("--set", settings)]
-    situation = merge(parts, closed=installed is not None, may_be_empty=log is not None)
+    situation = merge(parts, closed=installed is not None or lists_all_packages(stated), may_be_empty=log is not None)
     others = [target.text for target in targets if target.kind != "requirements"]
     return Gathered(
         patient=", ".join([label, *others]),

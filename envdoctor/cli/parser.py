@@ -146,7 +146,11 @@ def _facts(commands: argparse._SubParsersAction[_Parser]) -> None:
 def _situation(command: argparse.ArgumentParser) -> None:
     group = command.add_argument_group("the situation")
     group.add_argument("--python", metavar="PATH", help="the patient: an interpreter, a venv or a conda prefix; its packages are read, not imported")
-    group.add_argument("--facts", metavar="FILE", help="facts stated by hand (TOML; - for stdin); stated packages replace the installed stack")
+    group.add_argument(
+        "--facts",
+        metavar="FILE",
+        help="facts stated by hand (TOML), or what pip freeze, pip list, pip inspect, conda list or an env report prints (- for stdin); stated packages replace the installed stack",
+    )
     group.add_argument("--set", metavar="NAME=VALUE", dest="settings", action="append", default=[], help="one fact; wins over all sources")
     group.add_argument("--trust-remote-code", action="store_true", help="allow probes to execute files of the snapshot (nothing does without it)")
     group.add_argument("--offline", action="store_true", help="no network at all")

@@ -28,7 +28,7 @@ def merge(parts: Iterable[tuple[str, Collected]], *, closed: bool, may_be_empty:
     """Merge what sources of the named ranks say.
 
     Two sources that contradict each other are a defect of its own (``sources-disagree``); ``--set`` is
-    meant to overrule and contradicts nobody.
+    meant to overrule and contradicts nobody, and facts stated beside a log correct what was read from its text.
 
     Raises:
         EnvdoctorError: neither a package nor a model fact was read, and the error text of a log is not there to go by.
@@ -40,7 +40,8 @@ def merge(parts: Iterable[tuple[str, Collected]], *, closed: bool, may_be_empty:
     defects = [defect for _, found in parts for defect in found.defects]
     for rank, fact in said:
         before = facts.get(fact.name)
-        if before is not None and 0 < spoken[fact.name] and rank < RANKS.index("--set") and _contradict(before, fact):
+        overruled = spoken.get(fact.name, 0) in (0, RANKS.index("log")) or rank == RANKS.index("--set")
+        if before is not None and not overruled and _contradict(before, fact):
             defects.append(_disagreement(before, fact))
         facts[fact.name] = fact
         spoken[fact.name] = rank

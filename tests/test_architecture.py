@@ -1,0 +1,118 @@
+"""The house as it is drawn: imports flow one way, one place speaks, every module says what it is."""
+
+from __future__ import annotations
+
+import ast
+from functools import lru_cache
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent / "envdoctor"
+MODULES = sorted(PACKAGE.rglob("*.py"), key=lambda path: path.relative_to(PACKAGE).as_posix())
+
+# From facts to words. A module imports from earlier rows only, and from its own package.
+LAYERS: tuple[tuple[str, ...], ...] = (
+    ("__init__", "errors", "versions"),
+    ("boundaries", "environments", "facts", "hardware", "releases", "toml", "vocabulary", "wheels"),
+    ("values",),
+    ("sources",),
+    ("checks", "conditions", "defaults"),
+    ("rules",),
+    ("diagnosis", "ledger", "recognition", "signatures"),
+    ("probes", "rulebook"),
+    ("explanation", "remedies", "reproduction"),
+    ("lint", "report"),
+    ("cli",),
+    ("__main__",),
+)
+LAYER_OF = {area: number for number, row in enumerate(LAYERS) for area in row}
+
+# What runs in the interpreter that is examined: it may import the stack, and answers on its own stdout.
+PATIENT = ("probes/children/", "sources/scan_snippet.py")
+STACK = {"torch", "transformers", "peft", "accelerate", "bitsandbytes", "deepspeed", "trl", "datasets", "numpy"}
+MOST_LINES = 400
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).as_posix()
+
+
+@lru_cache(maxsize=512)
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def area_of(path: Path) -> str:
+    return name_of(path).partition("/")[0].removesuffix(".py")
+
+
+def imported(path: Path) -> set[str]:
+    """The modules that a file names in import statements, wherever they stand."""
+    names = set()
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{name_of(path)}: a relative import"
+            names.add(node.module or "")
+            if node.module == "envdoctor":
+                names.update(f"envdoctor.{alias.name}" for alias in node.names if (PACKAGE / alias.name).is_dir() or (PACKAGE / f"{alias.name}.py").is_file())
+    return names
+
+
+def in_patient(path: Path) -> bool:
+    return name_of(path).startswith(PATIENT)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_imports_flow_one_way(path: Path) -> None:
+    here = area_of(path)
+    assert here in LAYER_OF, f"give {here} its place in LAYERS"
+    for module in imported(path):
+        package, _, rest = module.partition(".")
+        if package != "envdoctor":
+            continue
+        there = rest.partition(".")[0] or "__init__"
+        assert there == here or LAYER_OF[there] < LAYER_OF[here], f"{name_of(path)} imports {module}"
+
+
+def test_every_place_in_the_house_is_lived_in() -> None:
+    assert {area_of(path) for path in MODULES} == set(LAYER_OF)
+
+
+@pytest.mark.parametrize("path", [path for path in MODULES if not in_patient(path)], ids=name_of)
+def test_the_doctor_never_imports_the_stack_that_it_examines(path: Path) -> None:
+    assert {module.partition(".")[0] for module in imported(path)} & STACK == set()
+
+
+@pytest.mark.parametrize("path", [path for path in MODULES if area_of(path) not in ("cli", "__main__") and not in_patient(path)], ids=name_of)
+def test_only_the_command_line_speaks_and_exits(path: Path) -> None:
+    loud = set()
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("print", "exit", "quit", "input"):
+            loud.add(node.func.id)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            told = f"{node.value.id}.{node.attr}"
+            if told in ("sys.exit", "sys.stdout", "sys.stderr", "os._exit", "os.abort"):
+                loud.add(told)
+        if isinstance(node, ast.Name) and node.id == "SystemExit":
+            loud.add("SystemExit")
+    assert loud == set()
+
+
+@pytest.mark.parametrize("path", [path for path in MODULES if not in_patient(path)], ids=name_of)
+def test_nothing_that_was_read_is_run(path: Path) -> None:
+    """No eval, exec, unpickling or shell anywhere in the doctor."""
+    assert {module.partition(".")[0] for module in imported(path)} & {"pickle", "dill", "shelve", "marshal", "imp"} == set()
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Call):
+            assert not (isinstance(node.func, ast.Name) and node.func.id in ("eval", "exec", "__import__"))
+            assert not any(keyword.arg == "shell" for keyword in node.keywords)
+            assert ast.unparse(node.func) not in ("os.system", "os.popen", "yaml.load")
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_every_module_is_short_and_says_what_it_is(path: Path) -> None:
+    assert ast.get_docstring(tree(path)), f"{name_of(path)} has no docstring"
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= MOST_LINES
