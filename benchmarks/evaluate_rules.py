@@ -2,8 +2,8 @@
 
     python benchmarks/evaluate_rules.py [--runs 15]
 
-The 10,000 are made: ranges drawn at random over the bundled releases of thirty packages, half of them joined with a second package, a plan or
-a hardware condition. The stack is a closed one of 45 packages. CPU milliseconds, median of the runs.
+The 10,000 are made: ranges drawn at random over the bundled releases of thirty packages, half of them joined with a second package,
+a plan or a hardware condition. The stack is a closed one of 45 packages. CPU milliseconds, median of the runs.
 """
 
 from __future__ import annotations
@@ -90,7 +90,10 @@ def main() -> int:
         "import time; from envdoctor.rulebook import load_rulebook; s = time.process_time(); "
         "b = load_rulebook(); print((time.process_time() - s) * 1000, len(b.rules))"
     )
-    loads = [subprocess.run([sys.executable, "-c", first], capture_output=True, text=True, check=True, cwd=Path(__file__).parent.parent).stdout for _ in range(options.runs)]
+    loads = [
+        subprocess.run([sys.executable, "-c", first], capture_output=True, text=True, check=True, cwd=Path(__file__).parent.parent).stdout
+        for _ in range(options.runs)
+    ]
     report = {
         "load_shipped_rules_ms": round(statistics.median(float(text.split()[0]) for text in loads), 1),
         "shipped_rules": int(loads[0].split()[1]),

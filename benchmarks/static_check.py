@@ -59,7 +59,11 @@ def main() -> int:
                     measured[name].append(found)
     median = {name: statistics.median(cpu for cpu, _ in runs) for name, runs in measured.items()}
     rows = {
-        name: {"cpu_s": round(median[name], 4), "of_pip_check": round(median[name] / median["pip check"], 2), "peak_mib": round(max(m for _, m in runs), 1)}
+        name: {
+            "cpu_s": round(median[name], 4),
+            "of_pip_check": round(median[name] / median["pip check"], 2),
+            "peak_mib": round(max(m for _, m in runs), 1),
+        }
         for name, runs in measured.items()
     }
     print(json.dumps({"runs": options.runs, "rows": rows}, indent=2))

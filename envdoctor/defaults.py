@@ -17,7 +17,23 @@ from envdoctor.sources.hardware import derive_gpu
 from envdoctor.versions import Exact, exact, version_condition
 
 TRAINING = frozenset(
-    ("lora", "qlora", "dora", "rslora", "full", "freeze", "prompt-tuning", "prefix-tuning", "p-tuning", "pretrain", "dpo", "ppo", "grpo", "kto", "orpo")
+    (
+        "lora",
+        "qlora",
+        "dora",
+        "rslora",
+        "full",
+        "freeze",
+        "prompt-tuning",
+        "prefix-tuning",
+        "p-tuning",
+        "pretrain",
+        "dpo",
+        "ppo",
+        "grpo",
+        "kto",
+        "orpo",
+    )
 )
 _ADAPTERS = frozenset(("lora", "qlora", "dora", "rslora"))
 

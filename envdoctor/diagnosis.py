@@ -131,6 +131,8 @@ def speaks(condition: Condition, facts: Facts, known: Known, lacking: Sequence[s
     plan_waits = any(name.startswith("plan.") for name in lacking)
     if plan_waits and any(name.startswith(_HARDWARE) for name in lacking):
         return False
+    if "plan.attn" in lacking and not any(name.startswith("plan.") for name in facts):
+        return False
     every = accused(condition)
     held = [leaf for leaf in every if holds(leaf, facts, known)]
     if any(name.startswith("model.") for name in lacking) and not any(leaf.fact.startswith("model.") for leaf in held):
@@ -172,9 +174,7 @@ def _location(facts: Facts, names: Sequence[str]) -> Location | None:
 
 
 def _from_hit(hit: Hit, rule: Rule, facts: Facts) -> Finding:
-    reasons = tuple(
-        Because(name, shown(facts[name].value), text, facts[name].origin.source) for name, text in hit.because if name in facts
-    )
+    reasons = tuple(Because(name, shown(facts[name].value), text, facts[name].origin.source) for name, text in hit.because if name in facts)
     return Finding(
         rule,
         "matched" if hit.outcome else "possible",

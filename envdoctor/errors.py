@@ -18,7 +18,7 @@ class EnvdoctorError(Exception):
         super().__init__(f"{place}: found {found}; expected {expected}; next: {next_step}")
 
 
-class SeveralErrors(EnvdoctorError):
+class SeveralErrors(EnvdoctorError):  # noqa: N818 - it is several
     """All that is wrong with one file, told at once."""
 
     def __init__(self, errors: list[EnvdoctorError]) -> None:

@@ -62,7 +62,9 @@ def lint_confidence(path: Path) -> list[EnvdoctorError]:
     return [_wrong(path, "confidence", repr(table.get("confidence")), expected, f"envdoctor rules {command} --record {path.stem}")]
 
 
-def _wrong(path: Path, key: str, found: str, expected: str, next_step: str = "see CONTRIBUTING.md, how a rule is written") -> EnvdoctorError:
+def _wrong(
+    path: Path, key: str, found: str, expected: str, next_step: str = "see CONTRIBUTING.md, how a rule is written"
+) -> EnvdoctorError:
     return EnvdoctorError(f"{path}: {key}", found=found, expected=expected, next_step=next_step)
 
 
@@ -137,7 +139,9 @@ def _proof(condition: Condition, cases: list[Case], path: Path, known: Known) ->
     for dropped, name in _dropped(condition):
         # A rule of one comparison says something of every situation without it: its no-match case is the proof.
         if dropped is not None and all(evaluate(dropped, case.facts, known) is _EXPECT[case.expect] for case in cases):
-            yield _wrong(path, f"affected: {name}", "all cases pass without this condition", "a case that only it decides (mostly a no-match)")
+            yield _wrong(
+                path, f"affected: {name}", "all cases pass without this condition", "a case that only it decides (mostly a no-match)"
+            )
 
 
 def _dropped(condition: Condition) -> Iterator[tuple[Condition | None, str]]:

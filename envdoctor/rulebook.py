@@ -65,7 +65,9 @@ def load_rulebook(extra: Iterable[Path] = ()) -> Rulebook:
             continue
         if rule.id in rules:
             errors.append(
-                EnvdoctorError(f"{place}: id", found=f"{rule.id!r}, which another rule has", expected="an id of its own", next_step="rename it")
+                EnvdoctorError(
+                    f"{place}: id", found=f"{rule.id!r}, which another rule has", expected="an id of its own", next_step="rename it"
+                )
             )
         rules[rule.id] = rule
     if errors:
@@ -106,7 +108,9 @@ def compile_rules(directory: Path) -> dict[str, Any]:
         except EnvdoctorError as error:
             errors.append(error)
             continue
-        digest.update(f"{name}\0".encode("utf-8", "surrogateescape") + path.read_bytes() + f"\0{confidence}\0".encode("utf-8", "surrogateescape"))
+        digest.update(
+            f"{name}\0".encode("utf-8", "surrogateescape") + path.read_bytes() + f"\0{confidence}\0".encode("utf-8", "surrogateescape")
+        )
         kept = {key: value for key, value in table.items() if key not in _PROOF}
         tables.append([f"{directory.name}/{name}", kept | {"confidence": confidence} if "confidence" in kept else kept])
     if errors:

@@ -18,7 +18,9 @@ _ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x
 _WORD = re.compile(r"[a-z0-9_]+")
 _QUOTES = str.maketrans({"`": "'", "\u2018": "'", "\u2019": "'", '"': "'", "\u201c": "'", "\u201d": "'"})
 _LONGEST_LINE = 4000
-_LOSS = re.compile(r"(?<![a-z_])(eval_loss|train_loss|loss|grad_norm)'?\s{0,3}[:=]?\s{0,3}'?(nan|-?inf|-?\d{1,20}(?:\.\d{0,20})?(?:e[+-]?\d{1,3})?)(?![a-z0-9.])")
+_LOSS = re.compile(
+    r"(?<![a-z_])(eval_loss|train_loss|loss|grad_norm)'?\s{0,3}[:=]?\s{0,3}'?(nan|-?inf|-?\d{1,20}(?:\.\d{0,20})?(?:e[+-]?\d{1,3})?)(?![a-z0-9.])"
+)
 
 
 @dataclass(frozen=True, slots=True)

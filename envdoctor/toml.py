@@ -27,7 +27,9 @@ def read_toml(path: Path) -> dict[str, Any]:
         with path.open("rb") as file:
             data = file.read(MOST_BYTES + 1)
     except OSError as error:
-        raise EnvdoctorError(str(path), found=error.strerror or str(error), expected="a readable TOML file", next_step="check the path") from error
+        raise EnvdoctorError(
+            str(path), found=error.strerror or str(error), expected="a readable TOML file", next_step="check the path"
+        ) from error
     if len(data) > MOST_BYTES:
         raise EnvdoctorError(str(path), found="more than 16 MiB", expected="a TOML file of statements", next_step="check the path")
     return parse_toml(data, str(path))
@@ -43,7 +45,9 @@ def parse_toml(data: bytes, place: str) -> dict[str, Any]:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
-        raise EnvdoctorError(f"{place}, line {line}", found="bytes that are not UTF-8", expected="TOML in UTF-8", next_step="save it as UTF-8") from error
+        raise EnvdoctorError(
+            f"{place}, line {line}", found="bytes that are not UTF-8", expected="TOML in UTF-8", next_step="save it as UTF-8"
+        ) from error
     try:
         table: dict[str, Any] = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # a ValueError that is no TOMLDecodeError: a number of more than 4300 digits

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 
 from packaging.specifiers import InvalidSpecifier
 from packaging.utils import canonicalize_name
@@ -38,13 +39,15 @@ _SPELLINGS: dict[str, dict[str, str]] = {
         "none": "none", "no": "none", "false": "none", "": "none",
         "4bit": "4bit", "int4": "4bit", "nf4": "4bit", "fp4": "4bit", "4": "4bit", "bnb4bit": "4bit", "bitsandbytes4bit": "4bit",
         "bnbnf4": "4bit", "loadin4bit": "4bit",
-        "8bit": "8bit", "int8": "8bit", "8": "8bit", "bnb8bit": "8bit", "bitsandbytes8bit": "8bit", "llmint8": "8bit", "llm.int8": "8bit", "llm.int8()": "8bit", "loadin8bit": "8bit",
+        "8bit": "8bit", "int8": "8bit", "8": "8bit", "bnb8bit": "8bit", "bitsandbytes8bit": "8bit", "llmint8": "8bit",
+        "llm.int8": "8bit", "llm.int8()": "8bit", "loadin8bit": "8bit",
         "gptqint4": "gptq", "gptq4bit": "gptq", "awqint4": "awq",
     },
     "plan.attn": {
         "flashattention": "flash_attention_2", "flashattention2": "flash_attention_2", "flashattn": "flash_attention_2",
-        "flashattn2": "flash_attention_2", "flashattentionv2": "flash_attention_2", "flashattnv2": "flash_attention_2", "fa2": "flash_attention_2", "fa": "flash_attention_2",
-        "flashattentionv3": "flash_attention_3", "flashattnv3": "flash_attention_3", "fa3": "flash_attention_3", "flashattn3": "flash_attention_3", "flashattention3": "flash_attention_3",
+        "flashattn2": "flash_attention_2", "flashattentionv2": "flash_attention_2", "flashattnv2": "flash_attention_2",
+        "fa2": "flash_attention_2", "fa": "flash_attention_2", "fa3": "flash_attention_3", "flashattentionv3": "flash_attention_3",
+        "flashattnv3": "flash_attention_3", "flashattn3": "flash_attention_3", "flashattention3": "flash_attention_3",
         "flexattention": "flex_attention", "flex": "flex_attention",
         "torchsdpa": "sdpa", "math": "sdpa", "scaleddotproductattention": "sdpa", "vanilla": "eager", "manual": "eager",
     },
@@ -58,7 +61,8 @@ _SPELLINGS: dict[str, dict[str, str]] = {
         "sftlora": "lora", "lorasft": "lora", "sftqlora": "qlora",
         "ptuning": "p-tuning", "ptuningv2": "prefix-tuning", "prefix": "prefix-tuning", "prompt": "prompt-tuning",
         "pretraining": "pretrain", "pt": "pretrain",
-        "generate": "inference", "infer": "inference", "serving": "inference", "chat": "inference", "eval": "inference", "evaluation": "inference",
+        "generate": "inference", "infer": "inference", "serving": "inference", "chat": "inference",
+        "eval": "inference", "evaluation": "inference",
     },
     "plan.padding_side": {}, "plan.offload": {"cpu": "both", "no": "none", "false": "none"},
     "os": {"win": "windows", "win32": "windows", "darwin": "macos", "osx": "macos", "mac": "macos", "wsl": "linux", "wsl2": "linux"},
@@ -69,7 +73,24 @@ _SPELLINGS: dict[str, dict[str, str]] = {
 _OS_WORDS = (
     (
         "linux",
-        ("linux", "ubuntu", "debian", "centos", "red hat", "rhel", "rocky", "fedora", "suse", "amazon", "kylin", "colab", "kaggle", "el7", "el8", "wsl"),
+        (
+            "linux",
+            "ubuntu",
+            "debian",
+            "centos",
+            "red hat",
+            "rhel",
+            "rocky",
+            "fedora",
+            "suse",
+            "amazon",
+            "kylin",
+            "colab",
+            "kaggle",
+            "el7",
+            "el8",
+            "wsl",
+        ),
     ),
     ("windows", ("windows", "win10", "win11")),
     ("macos", ("macos", "mac os", "os x", "darwin", "macbook")),
@@ -223,6 +244,7 @@ def _choice(known: Term, raw: object) -> FactValue:
     return found if found is not None else NotUnderstood(text)
 
 
+@lru_cache(maxsize=4096)
 def _folded(text: str) -> str:
     return re.sub(r"[\s_\-]+", "", text.lower())
 
@@ -263,7 +285,16 @@ def _only(found: set[str], lowered: str) -> str | None:
 
 
 _SPECIAL = {"os": _os, "plan.distributed": _distributed, "plan.method": _method, "plan.quant": _quant}
-_PARSERS = {"bool": _bool, "int": _int, "float": _float, "version": _version, "text": _text, "list": _list, "dtype": _dtype, "choice": _choice}
+_PARSERS = {
+    "bool": _bool,
+    "int": _int,
+    "float": _float,
+    "version": _version,
+    "text": _text,
+    "list": _list,
+    "dtype": _dtype,
+    "choice": _choice,
+}
 
 
 def shown(value: FactValue) -> str:

@@ -1,7 +1,7 @@
 """Write the generated parts of docs/interface.md from the program itself.
 
-    python scripts/make_docs.py            # write
-    python scripts/make_docs.py --check    # exit 1 when the page is stale
+python scripts/make_docs.py            # write
+python scripts/make_docs.py --check    # exit 1 when the page is stale
 """
 
 from __future__ import annotations

@@ -68,7 +68,8 @@ def main() -> int:
     kept = {name: first for name, first in sorted(since.items()) if name not in lost}
     OUT.write_text(
         json.dumps(
-            {"read_from": list(RELEASES), "source": "https://pypi.org/project/transformers/", "since": kept, "uncertain": sorted(lost)}, indent=0
+            {"read_from": list(RELEASES), "source": "https://pypi.org/project/transformers/", "since": kept, "uncertain": sorted(lost)},
+            indent=0,
         )
         + "\n",
         encoding="utf-8",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from hypothesis import strategies as st
 
-from envdoctor.conditions import All, AnyOf, Condition, Not, parse_condition
+from envdoctor.conditions import All, AnyOf, Condition, Not, leaves, parse_condition
 from envdoctor.facts import Fact, Facts, Origin
 from envdoctor.values import parse_value
 
@@ -69,6 +69,15 @@ conditions: st.SearchStrategy[Condition] = st.recursive(
     ),
     max_leaves=8,
 )
+
+
+@st.composite
+def situated(draw: st.DrawFn) -> tuple[Condition, Mapping[str, object]]:
+    """A condition, and statements of facts that it looks at."""
+    condition = draw(conditions)
+    looked_at = dict.fromkeys(leaf.fact for leaf in leaves(condition))
+    return condition, draw(st.fixed_dictionaries({}, optional={name: st.sampled_from(STATEMENTS[name]) for name in looked_at}))
+
 
 statements: st.SearchStrategy[Mapping[str, object]] = st.fixed_dictionaries(
     {}, optional={name: st.sampled_from(values) for name, values in STATEMENTS.items()}

@@ -49,7 +49,7 @@ def area_of(path: Path) -> str:
 
 def imported(path: Path) -> set[str]:
     """The modules that a file names in import statements, wherever they stand."""
-    names = set()
+    names: set[str] = set()
     for node in ast.walk(tree(path)):
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
@@ -57,7 +57,11 @@ def imported(path: Path) -> set[str]:
             assert node.level == 0, f"{name_of(path)}: a relative import"
             names.add(node.module or "")
             if node.module == "envdoctor":
-                names.update(f"envdoctor.{alias.name}" for alias in node.names if (PACKAGE / alias.name).is_dir() or (PACKAGE / f"{alias.name}.py").is_file())
+                names.update(
+                    f"envdoctor.{alias.name}"
+                    for alias in node.names
+                    if (PACKAGE / alias.name).is_dir() or (PACKAGE / f"{alias.name}.py").is_file()
+                )
     return names
 
 
@@ -86,7 +90,9 @@ def test_the_doctor_never_imports_the_stack_that_it_examines(path: Path) -> None
     assert {module.partition(".")[0] for module in imported(path)} & STACK == set()
 
 
-@pytest.mark.parametrize("path", [path for path in MODULES if area_of(path) not in ("cli", "__main__") and not in_patient(path)], ids=name_of)
+@pytest.mark.parametrize(
+    "path", [path for path in MODULES if area_of(path) not in ("cli", "__main__") and not in_patient(path)], ids=name_of
+)
 def test_only_the_command_line_speaks_and_exits(path: Path) -> None:
     loud = set()
     for node in ast.walk(tree(path)):

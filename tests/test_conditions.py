@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TypeAlias
 
 import pytest
 from hypothesis import given
@@ -25,9 +26,10 @@ from envdoctor.conditions import (
 )
 from envdoctor.facts import Facts, NotUnderstood
 from envdoctor.versions import Exact, Ranged, version_condition
-from tests.strategies import COMPARISONS, STATEMENTS, conditions, facts_of, known, statements
+from tests.strategies import COMPARISONS, STATEMENTS, conditions, facts_of, known, situated, statements
 
 KEYS = ["packages", "any", "all", "not", "plan", "method", "batch_size", "python", "gpu"]
+Situation: TypeAlias = "tuple[Condition, Mapping[str, object]]"
 _ORDER = {False: 0, None: 1, True: 2}
 
 
@@ -46,18 +48,18 @@ def test_and_is_the_least_or_the_greatest_and_not_the_opposite(parts: list[Condi
         assert evaluate(Not(part), facts, known) is (None if outcome is None else not outcome)
 
 
-@given(conditions, statements, st.data())
-def test_learning_a_fact_never_overturns_a_decided_outcome(condition: Condition, stated: Mapping[str, object], data: st.DataObject) -> None:
+@given(situated(), st.data())
+def test_learning_a_fact_never_overturns_a_decided_outcome(situation: Situation, data: st.DataObject) -> None:
+    condition, stated = situation
     forgotten = data.draw(st.sets(st.sampled_from(sorted(stated)))) if stated else set()
     fewer = evaluate(condition, facts_of({name: raw for name, raw in stated.items() if name not in forgotten}), known)
     if fewer is not None:
         assert evaluate(condition, facts_of(stated), known) is fewer
 
 
-@given(conditions, statements, st.data())
-def test_in_a_closed_stack_learning_what_is_no_package_never_overturns(
-    condition: Condition, stated: Mapping[str, object], data: st.DataObject
-) -> None:
+@given(situated(), st.data())
+def test_in_a_closed_stack_learning_what_is_no_package_never_overturns(situation: Situation, data: st.DataObject) -> None:
+    condition, stated = situation
     others = sorted(name for name in stated if not name.startswith("packages."))
     forgotten = data.draw(st.sets(st.sampled_from(others))) if others else set()
     fewer = evaluate(condition, facts_of({name: raw for name, raw in stated.items() if name not in forgotten}, closed=True), known)
@@ -65,9 +67,10 @@ def test_in_a_closed_stack_learning_what_is_no_package_never_overturns(
         assert evaluate(condition, facts_of(stated, closed=True), known) is fewer
 
 
-@given(conditions, statements, st.data())
-def test_a_narrower_fact_never_overturns_a_decided_outcome(condition: Condition, stated: Mapping[str, object], data: st.DataObject) -> None:
+@given(situated(), st.data())
+def test_a_narrower_fact_never_overturns_a_decided_outcome(situation: Situation, data: st.DataObject) -> None:
     """A range becomes a release that it admits, a text that was not understood becomes one that is."""
+    condition, stated = situation
     narrower = {name: data.draw(st.sampled_from(_narrower(name, raw))) for name, raw in stated.items()}
     before = evaluate(condition, facts_of(stated), known)
     if before is not None:
@@ -90,8 +93,9 @@ def _narrower(name: str, raw: object) -> list[object]:
     return [raw]
 
 
-@given(conditions, statements)
-def test_what_is_missing_decides_once_it_is_known(condition: Condition, stated: Mapping[str, object]) -> None:
+@given(situated())
+def test_what_is_missing_decides_once_it_is_known(situation: Situation) -> None:
+    condition, stated = situation
     names = missing(condition, facts_of(stated), known)
     assert len(names) == len(set(names))
     assert bool(names) == (evaluate(condition, facts_of(stated), known) is None)
@@ -104,9 +108,10 @@ def test_what_is_missing_decides_once_it_is_known(condition: Condition, stated: 
     assert evaluate(condition, facts_of(learned), known) is not None
 
 
-@given(conditions, statements, st.booleans())
-def test_the_reasons_told_are_true_and_suffice(condition: Condition, stated: Mapping[str, object], closed: bool) -> None:
+@given(situated(), st.booleans())
+def test_the_reasons_told_are_true_and_suffice(situation: Situation, closed: bool) -> None:
     """Every comparison told has the outcome told, and a situation of those facts alone decides the same."""
+    condition, stated = situation
     facts = facts_of(stated, closed=closed)
     reasons = deciding(condition, facts, known)
     for leaf, text in reasons:
@@ -128,6 +133,9 @@ def test_of_an_alternative_only_what_holds_is_told() -> None:
     condition = parse_condition({"any": [{"plan": {"fp16": True}}, {"plan": {"batch_size": ">1"}}, {"model": {"type": "llama"}}]})
     told = deciding(condition, facts_of({"plan.fp16": False, "plan.batch_size": 4}), known)
     assert [(leaf.fact, text) for leaf, text in told] == [("plan.batch_size", ">1")]
+    condition = parse_condition({"any": [{"plan": {"fp16": True, "batch_size": ">8"}}, {"model": {"type": "llama"}}]})
+    told = deciding(condition, facts_of({"plan.fp16": True, "plan.batch_size": 4, "model.type": "llama"}), known)
+    assert [(leaf.fact, text) for leaf, text in told] == [("model.type", "llama")]
 
 
 def test_a_package_that_a_closed_stack_does_not_list_is_absent() -> None:

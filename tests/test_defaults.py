@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -312,6 +313,30 @@ def test_a_derived_fact_never_replaces_a_stated_one(situation: Mapping[str, obje
 def test_what_was_derived_derives_nothing_more(situation: Mapping[str, object]) -> None:
     once = derive(made(situation))
     assert derive(once) == once
+
+
+@pytest.mark.parametrize(
+    ("facts", "package"),
+    [
+        ({"model__type": "chatglm", "model__config_dtype": "float16", "plan__method": "lora", "packages__torch": "2.8.0"}, "transformers"),
+        ({"model__type": "glm", "plan__load_dtype_argument": "none", "model__remote_code": False, "plan__method": "full"}, "transformers"),
+        (
+            {"model__type": "llama", "model__dtype": "bfloat16", "plan__load_dtype_argument": "none", "packages__torch": "2.7.0"},
+            "transformers",
+        ),
+        ({"model__type": "llama", "plan__method": "lora", "packages__transformers": "4.57.1"}, "torch"),
+    ],
+    ids=str,
+)
+def test_every_release_at_which_a_default_turns_is_a_bound(facts: Mapping[str, object], package: str) -> None:
+    turns = 0
+    for before, after in pairwise(releases(package)):
+        one, other = (derive(stated(**{**facts, f"packages__{package}": release.version})) for release in (before, after))
+        if any(one.value(name) != other.value(name) for name in {*one, *other} - {f"packages.{package}"}):
+            turns += 1
+            told_apart = [version_condition(bound) for bound in bounds(one)[package]]
+            assert any(bound.admits(exact(before.version)) != bound.admits(exact(after.version)) for bound in told_apart), after.version
+    assert turns > 0
 
 
 @given(situations, st.sampled_from(["packages.torch", "packages.transformers"]), st.data())

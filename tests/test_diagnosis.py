@@ -68,7 +68,8 @@ def test_a_rule_that_holds_is_matched_with_its_reasons_and_its_line() -> None:
 def test_a_rule_that_waits_for_a_fact_is_possible_and_says_for_which() -> None:
     assert told({"packages.torch": "2.5.0", "plan.attn": "sdpa"}, SDPA) == [("sdpa", "possible", ("plan.padding",))]
     assert told({"packages.torch": ">=2.4", "plan.attn": "sdpa", "plan.padding": True}, SDPA) == []
-    assert told({"packages.torch": "2.5.0"}, SDPA) == [("sdpa", "possible", ("plan.attn", "plan.padding"))]
+    both = rule("both", {"packages": ["torch ==2.5.0"], "plan": {"fp16": True, "method": "full"}})
+    assert told({"packages.torch": "2.5.0"}, both) == [("both", "possible", ("plan.fp16", "plan.method"))]
 
 
 def test_a_rule_that_fails_is_not_told() -> None:
@@ -93,10 +94,24 @@ def test_a_rule_about_a_model_says_nothing_while_no_model_is_known() -> None:
     ]
 
 
-def test_a_rule_without_packages_speaks_when_any_comparison_holds() -> None:
-    plan = rule("plan", {"plan": {"fp16": True, "bf16": True}})
-    assert told({"plan.fp16": True}, plan) == [("plan", "possible", ("plan.bf16",))]
+def test_a_rule_about_no_version_says_nothing_while_it_waits_for_the_plan() -> None:
+    plan = rule("plan", {"plan": {"fp16": True}, "gpu": {"vendor": "nvidia"}})
+    assert told({"plan.fp16": True, "gpu.vendor": "nvidia"}, plan) == [("plan", "matched", ())]
+    assert told({"plan.fp16": True}, plan) == [("plan", "possible", ("gpu.vendor",))]
+    assert told({"gpu.vendor": "nvidia"}, plan) == []
     assert told({"packages.torch": "2.5.0"}, plan) == []
+
+
+def test_a_rule_that_waits_for_plan_and_hardware_both_says_nothing() -> None:
+    waits = rule("waits", {"packages": ["torch ==2.5.0"], "plan": {"fp16": True}, "gpu": {"compute_capability": ">=9.0"}})
+    assert told({"packages.torch": "2.5.0"}, waits) == []
+    assert told({"packages.torch": "2.5.0", "plan.fp16": True}, waits) == [("waits", "possible", ("gpu.compute_capability",))]
+
+
+def test_a_rule_that_waits_for_the_wording_of_a_call_only_counts_as_waiting() -> None:
+    worded = rule("worded", {"packages": ["torch ==2.5.0"], "plan": {"passes_config": True}})
+    found = diagnose(stated({"packages.torch": "2.5.0"}), [worded], release_texts)
+    assert found == Diagnosis((), (("plan.passes_config", 1),))
 
 
 def test_a_withdrawn_rule_and_a_rule_of_code_are_not_matched() -> None:
@@ -115,11 +130,11 @@ def test_the_worst_and_surest_comes_first_in_any_order_of_the_rules() -> None:
     facts = {"packages.torch": "2.5.0", "packages.peft": "0.11.0", "plan.method": "lora"}
     rules = [
         rule("note", {"packages": ["torch"]}, severity="note"),
-        rule("possible-error", {"packages": ["torch"], "plan": {"fp16": True}}),
+        rule("possible-error", {"packages": ["torch ==2.5.0"], "plan": {"fp16": True}}),
         rule("warning", {"packages": ["torch"]}, severity="warning"),
         rule("error-b", {"packages": ["torch"]}),
         rule("error-a", {"packages": ["torch"]}),
-        rule("error-specific", {"packages": ["torch", "peft"], "plan": {"method": "lora"}}),
+        rule("error-specific", {"packages": ["torch >=2", "peft"], "plan": {"method": "lora"}}),
         rule("error-reproduced", {"packages": ["torch"]}, confidence="reproduced"),
     ]
     expected = ["error-specific", "error-reproduced", "error-a", "error-b", "warning", "note", "possible-error"]
@@ -129,7 +144,8 @@ def test_the_worst_and_surest_comes_first_in_any_order_of_the_rules() -> None:
 
 def test_what_is_waited_for_is_counted_even_where_no_finding_is_told() -> None:
     rules = [
-        rule(f"r{number}", {"packages": [package], "plan": {"fp16": True}}) for number, package in enumerate(["torch", "torch", "peft"])
+        rule(f"r{number}", {"packages": [f"{package} >=0.1"], "plan": {"fp16": True}})
+        for number, package in enumerate(["torch", "torch", "peft"])
     ]
     found = diagnose(stated({"packages.torch": "2.5.0"}), rules, release_texts)
     assert found.waiting == (("plan.fp16", 3), ("packages.peft", 1))

@@ -78,7 +78,7 @@ def test_another_claim_is_not_the_one_that_was_checked() -> None:
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
 )
-ENTRIES = st.none() | st.dictionaries(st.text(), JSON)
+ENTRIES = st.none() | st.dictionaries(st.text(), JSON, max_size=3)
 
 
 @settings(max_examples=30)

@@ -174,9 +174,7 @@ def test_refresh_of_saved_pages(refresh: ModuleType, tmp_path: Path, capsys: pyt
     assert '   ["1.10.0","2024-05-01",">=3.9"],\n' in bundle.read_text()
 
 
-def test_a_page_that_cannot_be_had_keeps_what_was_known(
-    refresh: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_page_that_cannot_be_had_keeps_what_was_known(refresh: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bundle = tmp_path / "releases.json"
     bundle.write_text(refresh.render("2020-01-01", {"my-pkg": [["1.0", None, None]], "other": [["2.0", None, None]]}))
     (tmp_path / "other.json").write_bytes(JSON_PAGE.replace(b"my_pkg", b"other"))

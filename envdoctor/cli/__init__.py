@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -27,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     except BrokenPipeError:
         # The reader went away (`| head`): nothing is left to say, and Python's own complaint at exit is noise.
-        sys.stdout = None  # type: ignore[assignment]
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - until the process ends
         return FOUND
     except Exception as error:  # noqa: BLE001 - the one outer door
         return _crashed(error, as_json)
@@ -64,7 +65,9 @@ def _crashed(error: Exception, as_json: bool) -> int:
         from envdoctor.report.json import render_error
 
         found = f"{type(error).__name__}: {error}"
-        sys.stdout.write(render_error(EnvdoctorError(about, found=found, expected="no error", next_step="report it with the text on stderr")))
+        sys.stdout.write(
+            render_error(EnvdoctorError(about, found=found, expected="no error", next_step="report it with the text on stderr"))
+        )
     print(f"envdoctor: internal error; please report this text\n{about}", file=sys.stderr)
     print(printable("".join(traceback.format_exception(error)), keep_newlines=True), file=sys.stderr)
     return INTERNAL

@@ -48,7 +48,9 @@ def judge(gathered: Gathered, book: Rulebook) -> Diagnosis:
     return diagnose(gathered.derived, book.rules, release_texts, hits=_known_pages(hits, book), defects=gathered.situation.defects)
 
 
-def compose(gathered: Gathered, book: Rulebook, diagnosis: Diagnosis, *, probe: str, fail_on: str, strict: bool, hints: Sequence[str] = ()) -> Report:
+def compose(
+    gathered: Gathered, book: Rulebook, diagnosis: Diagnosis, *, probe: str, fail_on: str, strict: bool, hints: Sequence[str] = ()
+) -> Report:
     """The report of a diagnosis: its findings confirmed where asked, with their cures, and one remedy for all."""
     verdicts = _probe(gathered, diagnosis, probe)
     findings = [_joined(finding, verdicts) for finding in diagnosis.findings]
@@ -121,5 +123,7 @@ def coverage(facts: Facts) -> Coverage:
 
 
 def _hints(gathered: Gathered, diagnosis: Diagnosis) -> tuple[str, ...]:
-    waits_for_plan = any(name.startswith("plan.") for finding in diagnosis.findings if finding.status == "possible" for name in finding.missing)
+    waits_for_plan = any(
+        name.startswith("plan.") for finding in diagnosis.findings if finding.status == "possible" for name in finding.missing
+    )
     return (PLAN_HINT,) if waits_for_plan and not gathered.has_plan else ()

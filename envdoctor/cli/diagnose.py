@@ -44,7 +44,13 @@ def run(options: argparse.Namespace) -> int:
     if not looking.found:
         hints += _unknown_error(ends)
     report = compose(
-        gathered, book, replace(diagnosis, findings=explanation.findings), probe=options.probe, fail_on=options.fail_on, strict=options.strict, hints=hints
+        gathered,
+        book,
+        replace(diagnosis, findings=explanation.findings),
+        probe=options.probe,
+        fail_on=options.fail_on,
+        strict=options.strict,
+        hints=hints,
     )
     write(options, report)
     return report.exit_code()
@@ -65,7 +71,9 @@ def _lines(log: str) -> Iterator[str]:
                 raise IsADirectoryError(21, "a directory")
             yield from _decoded(iter(lambda: file.readline(_LONGEST_LINE), b""))
     except OSError as error:
-        raise EnvdoctorError(log, found=error.strerror or str(error), expected="a log that can be read, or - for stdin", next_step="check the path") from error
+        raise EnvdoctorError(
+            log, found=error.strerror or str(error), expected="a log that can be read, or - for stdin", next_step="check the path"
+        ) from error
 
 
 def _decoded(lines: Iterable[bytes]) -> Iterator[str]:

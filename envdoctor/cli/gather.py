@@ -58,7 +58,9 @@ def gather(options: argparse.Namespace, log: Collected | None = None) -> Gathere
     elsewhere = log is not None and options.facts is not None
     installed, interpreter = None, None
     if not by_hand and (options.python is not None or not (by_target or elsewhere)):
-        installed, interpreter, label, read = _installed(options.python, bool(targets) or bool(options.settings) or log is not None, log is not None)
+        installed, interpreter, label, read = _installed(
+            options.python, bool(targets) or bool(options.settings) or log is not None, log is not None
+        )
         parts += read
     elif options.python is not None:
         interpreter = _interpreter(options.python)

@@ -39,7 +39,9 @@ def emit(options: argparse.Namespace, text: str) -> None:
     try:
         Path(options.output).write_text(text, encoding="utf-8")
     except OSError as error:
-        raise EnvdoctorError(options.output, found=error.strerror or str(error), expected="a file to write to", next_step="check --output") from error
+        raise EnvdoctorError(
+            options.output, found=error.strerror or str(error), expected="a file to write to", next_step="check --output"
+        ) from error
 
 
 def coloured() -> bool:

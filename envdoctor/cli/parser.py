@@ -42,7 +42,9 @@ def help_texts() -> dict[str, str]:
 
 
 def _built() -> tuple[_Parser, argparse._SubParsersAction[_Parser]]:
-    parser = _Parser(prog="envdoctor", description="A doctor for the environments in which people fine-tune language models.", formatter_class=_Help)
+    parser = _Parser(
+        prog="envdoctor", description="A doctor for the environments in which people fine-tune language models.", formatter_class=_Help
+    )
     parser.add_argument("--version", action="version", version=f"envdoctor {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
     for add in (_check, _diagnose, _probe, _explain, _rules, _facts):
@@ -67,7 +69,9 @@ def _check(commands: argparse._SubParsersAction[_Parser]) -> None:
     )
     command.add_argument("targets", metavar="TARGET", nargs="*", help="model directory, hub id, requirements file or training plan")
     _situation(command)
-    command.add_argument("--probe", choices=("auto", "off", "all"), default="off", help="confirm findings by a tiny training step (default: off)")
+    command.add_argument(
+        "--probe", choices=("auto", "off", "all"), default="off", help="confirm findings by a tiny training step (default: off)"
+    )
     _verdict(command)
     _output(command)
 
@@ -76,11 +80,13 @@ def _diagnose(commands: argparse._SubParsersAction[_Parser]) -> None:
     command = commands.add_parser(
         "diagnose",
         help="a traceback, a training log or a pasted bug report: which rule explains it",
-        description="Find the rule that explains an error, and tell whether its condition holds for the versions that the text or the facts state.",
+        description="Find the rule that explains an error, and whether its condition holds for the versions stated.",
     )
     command.add_argument("log", metavar="LOG", nargs="?", default="-", help="a file, or - for stdin (default)")
     _situation(command)
-    command.add_argument("--probe", choices=("auto", "off", "all"), default="off", help="confirm findings by a tiny training step (default: off)")
+    command.add_argument(
+        "--probe", choices=("auto", "off", "all"), default="off", help="confirm findings by a tiny training step (default: off)"
+    )
     _verdict(command)
     _output(command)
 
@@ -89,11 +95,13 @@ def _probe(commands: argparse._SubParsersAction[_Parser]) -> None:
     command = commands.add_parser(
         "probe",
         help="run probe steps by name",
-        description="Run probes in the patient's interpreter. Without NAME: all that fit the plan. Exit status 1 when a verdict is confirmed.",
+        description="Run probes in the patient's interpreter; without NAME all that fit the plan. Exit status 1 when one is confirmed.",
     )
     command.add_argument("names", metavar="NAME", nargs="*", help="a probe (see --list)")
     command.add_argument("--list", action="store_true", help="what each probe shows, needs and costs")
-    command.add_argument("--target", dest="targets", metavar="TARGET", action="append", default=[], help="a model directory or a training plan")
+    command.add_argument(
+        "--target", dest="targets", metavar="TARGET", action="append", default=[], help="a model directory or a training plan"
+    )
     _situation(command)
     _output(command)
 
@@ -119,10 +127,14 @@ def _rules(commands: argparse._SubParsersAction[_Parser]) -> None:
         help="list (default); lint: what is wrong with rule files; verify: check their claims on the released wheels (downloads them); "
         "reproduce: see their harm in a bad and in a good environment (builds both)",
     )
-    command.add_argument("paths", metavar="PATH", nargs="*", help="rule files, directories or ids (default: all rules; reproduce asks for --all)")
+    command.add_argument(
+        "paths", metavar="PATH", nargs="*", help="rule files, directories or ids (default: all rules; reproduce asks for --all)"
+    )
     command.add_argument("--offline", action="store_true", help="no network at all")
     group = command.add_argument_group("verify and reproduce")
-    group.add_argument("--record", action="store_true", help="write what was seen beside the rule, and the confidence it has earned into it")
+    group.add_argument(
+        "--record", action="store_true", help="write what was seen beside the rule, and the confidence it has earned into it"
+    )
     group.add_argument("--wheels", metavar="DIR", help="verify: wheels are looked for and kept there (default: in the cache)")
     group.add_argument("--large", action="store_true", help="verify: download wheels of hundreds of MB as well (torch, vllm)")
     group.add_argument("--all", action="store_true", help="reproduce: every rule that can be")
@@ -145,20 +157,27 @@ def _facts(commands: argparse._SubParsersAction[_Parser]) -> None:
 
 def _situation(command: argparse.ArgumentParser) -> None:
     group = command.add_argument_group("the situation")
-    group.add_argument("--python", metavar="PATH", help="the patient: an interpreter, a venv or a conda prefix; its packages are read, not imported")
+    group.add_argument(
+        "--python", metavar="PATH", help="the patient: an interpreter, a venv or a conda prefix; its packages are read, not imported"
+    )
     group.add_argument(
         "--facts",
         metavar="FILE",
-        help="facts stated by hand (TOML), or what pip freeze, pip list, pip inspect, conda list or an env report prints (- for stdin); stated packages replace the installed stack",
+        help="facts stated by hand (TOML), or what pip freeze, pip list, pip inspect, conda list or an env report prints (- for stdin); "
+        "stated packages replace the installed stack",
     )
     group.add_argument("--set", metavar="NAME=VALUE", dest="settings", action="append", default=[], help="one fact; wins over all sources")
-    group.add_argument("--trust-remote-code", action="store_true", help="allow probes to execute files of the snapshot (nothing does without it)")
+    group.add_argument(
+        "--trust-remote-code", action="store_true", help="allow probes to execute files of the snapshot (nothing does without it)"
+    )
     group.add_argument("--offline", action="store_true", help="no network at all")
     _extra_rules(command)
 
 
 def _extra_rules(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--rules", metavar="DIR", dest="rule_directories", action="append", default=[], help="more rules, from a directory")
+    command.add_argument(
+        "--rules", metavar="DIR", dest="rule_directories", action="append", default=[], help="more rules, from a directory"
+    )
 
 
 def _verdict(command: argparse.ArgumentParser) -> None:

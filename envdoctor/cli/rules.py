@@ -73,7 +73,9 @@ def _lint(options: argparse.Namespace) -> int:
         raise SeveralErrors(errors)
     emit(
         options,
-        json.dumps({"schema_version": 1, "linted": len(files)}) + "\n" if options.format == "json" else f"{len(files)} rule files, nothing wrong\n",
+        json.dumps({"schema_version": 1, "linted": len(files)}) + "\n"
+        if options.format == "json"
+        else f"{len(files)} rule files, nothing wrong\n",
     )
     return 0
 

@@ -62,7 +62,13 @@ def as_object(report: Report) -> dict[str, object]:
 
 
 def fact_object(fact: Fact) -> dict[str, object]:
-    value = fact.value if isinstance(fact.value, (bool, int, float, str)) else list(fact.value) if isinstance(fact.value, tuple) else shown(fact.value)
+    value = (
+        fact.value
+        if isinstance(fact.value, (bool, int, float, str))
+        else list(fact.value)
+        if isinstance(fact.value, tuple)
+        else shown(fact.value)
+    )
     found: dict[str, object] = {"value": value, "source": fact.origin.source}
     if fact.origin.line is not None:
         found["line"] = fact.origin.line
@@ -90,7 +96,8 @@ def _finding(diagnosed: Diagnosed) -> dict[str, object]:
         "confidence": rule.confidence,
         "packages": list(finding.packages[:4]),
         "because": [
-            {"fact": reason.fact, "value": reason.value, "condition": reason.condition, "source": reason.source} for reason in finding.because
+            {"fact": reason.fact, "value": reason.value, "condition": reason.condition, "source": reason.source}
+            for reason in finding.because
         ],
         "missing": list(finding.missing),
         "detail": finding.detail or rule.details.strip(),

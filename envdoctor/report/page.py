@@ -108,7 +108,9 @@ def as_object(rule: Rule) -> dict[str, object]:
         "probe": rule.probe,
         "details": rule.details.strip(),
         "symptoms": list(rule.symptoms),
-        "fixes": [{"kind": fix.kind, "pins": dict(fix.pins), "set": dict(fix.plan), "text": fix.text, "note": fix.note} for fix in rule.fixes],
+        "fixes": [
+            {"kind": fix.kind, "pins": dict(fix.pins), "set": dict(fix.plan), "text": fix.text, "note": fix.note} for fix in rule.fixes
+        ],
         "evidence": [{"url": source.url, "kind": source.kind, "says": source.says} for source in rule.evidence],
         "withdrawn": rule.withdrawn,
     }

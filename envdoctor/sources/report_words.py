@@ -93,7 +93,6 @@ NOWHERE = re.compile(r"(?:not installed|n/a|none|na)\b", re.IGNORECASE)
 PATH_PARTS = ("://", "-packages", ".whl", ".tar.gz", ".py", ".so", ".json", ".yaml", ".sh")
 
 
-
 def package_name(text: str) -> str | None:
     """The normalised name (PEP 503) of a package that reports are about, by its name or an alias; None for any other word."""
     name = normalised(text)

@@ -70,7 +70,9 @@ def _text(path: Path) -> str:
         with path.open("rb") as file:
             data = file.read(_MOST_BYTES)
     except OSError as error:
-        raise EnvdoctorError(str(path), found=error.strerror or str(error), expected="a readable file", next_step="check the path") from error
+        raise EnvdoctorError(
+            str(path), found=error.strerror or str(error), expected="a readable file", next_step="check the path"
+        ) from error
     encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
     return data.decode(encoding, errors="replace")
 
@@ -135,7 +137,9 @@ def _state(requirement: Requirement, path: Path, number: int, reading: _Reading)
     joint = text if before is None or before.value is ABSENT else ",".join(filter(None, (text, _specifier(before))))
     if joint and not satisfiable(joint, known):
         where = "" if before is None else f", with {_specifier(before)} on line {before.origin.line}"
-        reading.defects.append(Defect("requirement-unsatisfiable", f"no release can satisfy {package} {text}{where}", str(path), number, (package,)))
+        reading.defects.append(
+            Defect("requirement-unsatisfiable", f"no release can satisfy {package} {text}{where}", str(path), number, (package,))
+        )
     value = parse_value(name, joint or "*")
     fact = Fact(name, value, Origin(f"{path}", str(path), number))
     reading.seen[name] = fact

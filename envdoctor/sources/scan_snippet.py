@@ -40,4 +40,4 @@ def main():  # type: ignore[no-untyped-def]
 
 
 if __name__ == "__main__":
-    main()
+    main()  # type: ignore[no-untyped-call]

@@ -93,4 +93,3 @@ def model_path(collected: Collected, beside: Path | None) -> Path | None:
             path = Path(fact.value)
             return path if path.is_absolute() or beside is None else beside / path
     return None
-

@@ -42,7 +42,9 @@ def read_target(text: str, python: str | None = None) -> Target:
     if path.is_file():
         return _read_file(path, text, python)
     if path.exists() or path.is_symlink():
-        raise EnvdoctorError(text, found="neither a file nor a directory", expected="a target that can be read", next_step="check what it links to")
+        raise EnvdoctorError(
+            text, found="neither a file nor a directory", expected="a target that can be read", next_step="check what it links to"
+        )
     if _HUB_ID.fullmatch(text):
         return Target(text, "model", _from_hub_cache(text))
     raise EnvdoctorError(

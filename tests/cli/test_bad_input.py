@@ -96,7 +96,9 @@ def test_json_error_object(capsys: pytest.CaptureFixture[str]) -> None:
     }
 
 
-@pytest.mark.parametrize("words", [["chek"], ["check", "--fail-on", "sometimes"], ["check", "--set", "plan.method"], ["explain"], ["check", "--format", "xml"]])
+@pytest.mark.parametrize(
+    "words", [["chek"], ["check", "--fail-on", "sometimes"], ["check", "--set", "plan.method"], ["explain"], ["check", "--format", "xml"]]
+)
 def test_a_command_line_that_cannot_be_understood(capsys: pytest.CaptureFixture[str], words: list[str]) -> None:
     ran = run(capsys, *words)
     assert ran.status == 2

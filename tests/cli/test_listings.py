@@ -73,7 +73,9 @@ def test_facts_as_text_tell_their_origin(capsys: pytest.CaptureFixture[str], fix
     ran = run(capsys, "facts", str(fixtures / "chatglm3-6b"), "--facts", str(fixtures / "stacks" / "chatglm3-bad.toml"))
     assert f"model.type = chatglm   ({fixtures}/chatglm3-6b/config.json:" in ran.out
     assert "not read: weights: " in ran.out
-    found = run(capsys, "facts", str(fixtures / "chatglm3-6b"), "--facts", str(fixtures / "stacks" / "chatglm3-bad.toml"), "--format", "json")
+    found = run(
+        capsys, "facts", str(fixtures / "chatglm3-6b"), "--facts", str(fixtures / "stacks" / "chatglm3-bad.toml"), "--format", "json"
+    )
     assert found.json["facts"]["model.remote_code"]["value"] is True
 
 

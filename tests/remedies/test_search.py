@@ -173,6 +173,12 @@ def test_a_release_under_which_another_rule_becomes_possible_is_passed_over() ->
     assert remedy({"packages.alpha": "1.1", "plan.fp16": False}, bad, maybe).pins == {"alpha": "==1.2"}
 
 
+def test_a_release_under_which_a_possible_rule_holds_is_passed_over() -> None:
+    bad = rule("bad", {"packages": ["alpha ==1.1"]})
+    maybe = rule("maybe", {"any": [{"packages": ["alpha ==1.1"], "plan": {"fp16": True}}, {"packages": ["alpha ==1.2"]}]})
+    assert remedy({"packages.alpha": "1.1"}, bad, maybe).pins == {"alpha": "==1.0"}
+
+
 def test_a_package_that_no_finding_accuses_is_moved_where_a_cure_needs_it() -> None:
     bad = rule("bad", {"packages": ["alpha <2.0"]})
     needs = rule("needs", {"packages": ["alpha >=2.0", "beta <0.4"]})

@@ -37,14 +37,21 @@ The second step is NaN.
     error_when=parse_condition({"gpu": {"compute_capability": ">=9.0"}}),
     packages=("peft",),
     probe="lora-step",
-    symptoms=("'loss': 0.0, 'grad_norm': nan", "a line that is longer than eighty columns and is never broken, so that it can be searched for"),
+    symptoms=(
+        "'loss': 0.0, 'grad_norm': nan",
+        "a line that is longer than eighty columns and is never broken, so that it can be searched for",
+    ),
     fixes=(
         Fix("pin", "weights are kept in float32", pins={"peft": ">=0.12", "transformers": ">=4.40,<5"}),
         Fix("plan", "", plan={"plan.load_dtype": "bfloat16", "plan.bf16": True, "plan.lora_targets": ["q_proj", "v_proj"]}),
         Fix("code", "by hand", text="cast the trainable parameters to float32 after get_peft_model"),
     ),
     evidence=(
-        Evidence("https://github.com/huggingface/peft/issues/1568", "issue", "Normal with 0.6.2, broken from 0.7.0 on; narrowed down to one pull request."),
+        Evidence(
+            "https://github.com/huggingface/peft/issues/1568",
+            "issue",
+            "Normal with 0.6.2, broken from 0.7.0 on; narrowed down to one pull request.",
+        ),
         Evidence("https://pypi.org/project/peft/0.12.0/", "wheel", "The parameter is there."),
     ),
     withdrawn=None,
@@ -95,7 +102,9 @@ def test_the_whole_page_at_eighty_columns() -> None:
 
 
 def test_a_rule_that_code_decides_and_that_was_withdrawn() -> None:
-    page = render(replace(RULE, condition=None, error_when=None, check="some-check", withdrawn="it accused healthy stacks", probe=None, symptoms=()))
+    page = render(
+        replace(RULE, condition=None, error_when=None, check="some-check", withdrawn="it accused healthy stacks", probe=None, symptoms=())
+    )
     assert "withdrawn: it accused healthy stacks\n" in page
     assert "When\n  decided by the check some-check\n\nCures\n" in page
     assert "Confirm it" not in page
@@ -123,10 +132,16 @@ def test_no_text_of_a_rule_acts_on_the_terminal_or_is_read_as_markup(text: str) 
     hostile = f"[bold]{text}[/bold]"
     page = render(
         replace(
-            RULE, title=hostile, details=f"a {hostile}", symptoms=(hostile,), withdrawn=hostile, probe=hostile,
-            fixes=(Fix("code", hostile, text=hostile), Fix("plan", "", plan={"plan.optimizer": hostile})), evidence=(Evidence("https://x", "issue", hostile),),
+            RULE,
+            title=hostile,
+            details=f"a {hostile}",
+            symptoms=(hostile,),
+            withdrawn=hostile,
+            probe=hostile,
+            fixes=(Fix("code", hostile, text=hostile), Fix("plan", "", plan={"plan.optimizer": hostile})),
+            evidence=(Evidence("https://x", "issue", hostile),),
         )
-    )  # fmt: skip
+    )
     assert not set(page) & {"\x1b", "\x9b", "\x07", "\r", "\u202e", "\x00"}
     assert "[bold]" in page
 

@@ -1,6 +1,5 @@
 """What is read of pasted environment reports and bug reports."""
 
-# ruff: noqa: RUF001 - people write full-width punctuation
 from __future__ import annotations
 
 import time

@@ -140,7 +140,7 @@ def test_a_wrapper_around_an_environment_is_asked_and_nothing_in_it_is_run(
     booby_trap(site, marker)
     booby_trap(tmp_path, marker)
     monkeypatch.chdir(tmp_path)
-    shim = script(tmp_path / "shims" / "python", f"echo a line of the wrapper\nexec {venv}/bin/python \"$@\"")
+    shim = script(tmp_path / "shims" / "python", f'echo a line of the wrapper\nexec {venv}/bin/python "$@"')
     installed = scan(find_patient(str(shim), {}), environ(PYTHONPATH=str(tmp_path), PYTHONSTARTUP=str(tmp_path / "os.py")))
     assert (versions(installed), installed.skips) == ({"peft": "0.17.1"}, ())
     assert site in installed.site_dirs

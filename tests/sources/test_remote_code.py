@@ -435,7 +435,10 @@ class OwnForCausalLM(transformers.PreTrainedModel):
     [
         ("", ("get_max_length", "is_flash_attn_available", "logging")),
         ("from transformers.cache_utils import HybridCache", ("HybridCache", "get_max_length", "is_flash_attn_available", "logging")),
-        ("if transformers.__version__ < '5':\n    from transformers import HybridCache", ("get_max_length", "is_flash_attn_available", "logging")),
+        (
+            "if transformers.__version__ < '5':\n    from transformers import HybridCache",
+            ("get_max_length", "is_flash_attn_available", "logging"),
+        ),
     ],
 )
 def test_code_uses_what_it_needs_on_every_release(tmp_path: Path, version: str, expected: tuple[str, ...]) -> None:

@@ -1,0 +1,102 @@
+"""Write docs/rules/ from the rule files: one page a rule, an index by package and one by error text.
+
+python scripts/make_rule_pages.py            # write
+python scripts/make_rule_pages.py --check    # exit 1 when a page is stale
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+from envdoctor.report.page import fix_line, when
+from envdoctor.rulebook import load_rulebook
+from envdoctor.rules import Rule
+
+DOCS = Path(__file__).resolve().parent.parent / "docs" / "rules"
+MADE = "<!-- written by scripts/make_rule_pages.py from the rule files: do not edit -->"
+
+
+def pages() -> dict[str, str]:
+    """Every page by file name."""
+    rules = [rule for rule in load_rulebook().rules if rule.withdrawn is None]
+    return {f"{rule.id}.md": _page(rule) for rule in rules} | {"README.md": _by_package(rules), "by-error-text.md": _by_text(rules)}
+
+
+def _page(rule: Rule) -> str:
+    return "\n".join(_lines(rule)) + "\n"
+
+
+def _lines(rule: Rule) -> Iterator[str]:
+    yield from (MADE, "", f"# {rule.id}", "", f"**{_text(rule.title)}**", "")
+    yield from (f"{rule.severity} · {rule.effect} · confidence: {rule.confidence}", "", "## What happens", "")
+    for paragraph in rule.details.strip().split("\n\n"):
+        yield from (paragraph.strip(), "")
+    yield from ("## When", "")
+    if rule.condition is None:
+        yield from (f"Decided by the check `{rule.check}`.", "")
+    else:
+        yield from (*(f"- `{line}`" for line in when(rule.condition)), "")
+    if rule.error_when is not None:
+        yield from (f"An error where {' and '.join(f'`{line}`' for line in when(rule.error_when))}.", "")
+    yield from ("## Cures", "", *(f"- {_text(fix_line(fix))}" for fix in rule.fixes), "")
+    if rule.symptoms:
+        yield from ("## Looks like", "", "```text", *rule.symptoms, "```", "")
+    if rule.probe is not None:
+        yield from ("## Confirm it", "", f"`envdoctor probe {rule.probe}`", "")
+    yield from ("## Evidence", "", *(f"- <{source.url}> ({source.kind}): {_text(source.says)}" for source in rule.evidence))
+
+
+def _text(text: str) -> str:
+    return " ".join(text.split()).replace("<", "&lt;")
+
+
+def _by_package(rules: list[Rule]) -> str:
+    by_package: dict[str, list[Rule]] = defaultdict(list)
+    for rule in rules:
+        for package in rule.packages or ("none: snapshot, plan or environment",):
+            by_package[package].append(rule)
+    lines = [MADE, "", "# The rules, by package", "", f"{len(rules)} rules. [By error text](by-error-text.md).", ""]
+    for package in sorted(by_package):
+        lines += [f"## {package}", ""]
+        lines += [f"- [{rule.id}]({rule.id}.md) ({rule.severity}, {rule.confidence}): {_text(rule.title)}" for rule in by_package[package]]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _by_text(rules: list[Rule]) -> str:
+    rows = sorted({(_text(symptom), rule.id) for rule in rules for symptom in rule.symptoms}, key=lambda row: (row[0].lower(), row[1]))
+    lines = [
+        MADE,
+        "",
+        "# The rules, by error text",
+        "",
+        "[By package](README.md).",
+        "",
+        *(f"- `{text.replace('`', chr(39))}`: [{name}]({name}.md)" for text, name in rows),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    made = pages()
+    there = {path.name: path.read_text(encoding="utf-8") for path in DOCS.glob("*.md")} if DOCS.is_dir() else {}
+    if "--check" in sys.argv[1:]:
+        stale = sorted(name for name in made.keys() | there.keys() if made.get(name) != there.get(name))
+        print(
+            f"docs/rules is stale ({', '.join(stale[:5])}): run python scripts/make_rule_pages.py" if stale else "docs/rules is up to date"
+        )
+        return int(bool(stale))
+    DOCS.mkdir(parents=True, exist_ok=True)
+    for name in there.keys() - made.keys():
+        (DOCS / name).unlink()
+    for name, text in made.items():
+        (DOCS / name).write_text(text, encoding="utf-8")
+    print(f"{len(made)} pages")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
