@@ -148,7 +148,7 @@ def holds(leaf: Leaf, facts: Facts, known: Known) -> bool | None:
     if isinstance(leaf, ValueIs):
         if isinstance(value, tuple):
             return any(item in value for item in leaf.values)
-        if value == "auto" and "auto" not in leaf.values:
+        if value == "auto":
             return None  # asks the library to choose, and does not say what it chose
         return value in leaf.values
     return any(_contains(pattern, str(value)) for pattern in leaf.patterns)
@@ -315,7 +315,7 @@ def _parse_leaf(name: str, value: object) -> Condition:
         return TextMatches(name, tuple(text if "*" in text else shown(parse_value(name, text)) for text in texts))
     values = tuple(parse_value(name, item) for item in listed)
     for item, parsed in zip(listed, values, strict=True):
-        if isinstance(parsed, NotUnderstood):
+        if isinstance(parsed, NotUnderstood) or parsed == "auto":
             raise InvalidConditionError(f"{name}: found {item!r}; expected {', '.join(known.choices) or known.kind}")
     if known.kind == "list":
         return ValueIs(name, tuple(str(item) for item in listed))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from envdoctor.checks.hit import Hit
 from envdoctor.conditions import Condition, Known, PackageIs, accused, deciding, evaluate, holds, missing
 from envdoctor.facts import Defect, Facts
 from envdoctor.rules import Rule, Severity
+from envdoctor.suspicion import Weight, weigh
 from envdoctor.values import shown
 
 Status = Literal["matched", "confirmed", "possible", "refuted"]
@@ -20,7 +21,10 @@ _SEVERITY_ORDER = ("error", "warning", "note")
 _CONFIDENCE_ORDER = ("reproduced-gpu", "reproduced", "boundary", "cited")
 # A rule that waits for more than this many statements says nothing about the situation at hand.
 _MOST_MISSING = 2
-_HARDWARE = ("gpu.", "accelerator", "driver", "cuda", "glibc")
+_MOST_GUESSES = 3
+_MOST_WEAK = 2
+_FEW_PACKAGES = 3
+_HARDWARE = ("gpu.", "driver", "cuda", "glibc")
 # How a script spells a call is asked of nobody: a rule that waits for it only counts as waiting.
 _QUIET = frozenset(
     (
@@ -71,12 +75,15 @@ class Finding:
     packages: tuple[str, ...] = ()
     pins: tuple[tuple[str, str], ...] = ()
     plan: tuple[tuple[str, object], ...] = ()
+    weight: Weight = Weight(likely=True, blind=False, breadth=0)
 
     def rank(self) -> tuple[int, ...]:
         """Smaller comes first: decided before possible, harm, then the more specific and better shown."""
         return (
             _STATUS_ORDER.index(self.status),
             _SEVERITY_ORDER.index(self.severity),
+            int(not self.weight.likely),
+            self.weight.breadth,
             _waits(self.missing),
             -len(self.because),
             len(self.missing),
@@ -95,6 +102,7 @@ class Diagnosis:
 def diagnose(facts: Facts, rules: Iterable[Rule], known: Known, *, hits: Iterable[Hit] = (), defects: Iterable[Defect] = ()) -> Diagnosis:
     """Match every rule against the facts, and join what checks and sources found."""
     findings: list[Finding] = []
+    suspects: list[Finding] = []
     waiting: Counter[str] = Counter()
     pages: dict[str, Rule] = {}
     for rule in rules:
@@ -107,15 +115,29 @@ def diagnose(facts: Facts, rules: Iterable[Rule], known: Known, *, hits: Iterabl
         if outcome is None:
             lacking = missing(rule.condition, facts, known)
             waiting.update(lacking)
-            if not speaks(rule.condition, facts, known, lacking):
-                continue
-            findings.append(_finding(rule, rule.condition, facts, known, "possible", lacking))
+            weight = weigh(rule.condition, facts, known, lacking)
+            if weight.breadth == 0 or speaks(rule.condition, facts, known, lacking):
+                suspects.append(replace(_finding(rule, rule.condition, facts, known, "possible", lacking), weight=weight))
         else:
             findings.append(_finding(rule, rule.condition, facts, known, "matched", ()))
     findings += [_from_hit(hit, pages[hit.rule], facts) for hit in hits if hit.outcome is not False]
     findings += [_from_defect(defect, pages[defect.rule]) for defect in defects]
+    findings += _worth_telling(suspects, stated=sum(name.startswith("packages.") for name in facts))
     findings.sort(key=lambda finding: (*finding.rank(), finding.rule.id))
     return Diagnosis(tuple(findings), tuple(waiting.most_common()))
+
+
+def _worth_telling(suspects: Iterable[Finding], *, stated: int) -> list[Finding]:
+    """The possible findings to tell: those that wait for plan and model alone, and the best few guesses.
+
+    Weak suspicions are told only where there is nothing else and hardly a package is stated: somebody asks about just these.
+    """
+    seeing = sorted((one for one in suspects if not one.weight.blind), key=lambda finding: (*finding.rank(), finding.rule.id))
+    likely = [one for one in seeing if one.weight.likely]
+    certain = [one for one in likely if all(name.startswith(("plan.", "model.")) for name in one.missing)]
+    guesses = [one for one in likely if one not in certain]
+    weak = [one for one in seeing if not one.weight.likely]
+    return certain + guesses[:_MOST_GUESSES] + ([] if likely or stated > _FEW_PACKAGES else weak[:_MOST_WEAK])
 
 
 def speaks(condition: Condition, facts: Facts, known: Known, lacking: Sequence[str]) -> bool:

@@ -55,7 +55,7 @@ COMPARISONS: tuple[Mapping[str, object], ...] = (
     {"plan": {"batch_size": [1, 8]}},
     {"plan": {"fp16": False}},
     {"plan": {"load_dtype": "float16"}},
-    {"plan": {"load_dtype": ["auto", "bfloat16"]}},
+    {"plan": {"load_dtype": ["float32", "bfloat16"]}},
     {"plan": {"lora_targets": ["v_proj"]}},
     {"plan": {"method": ["lora", "dora"]}},
 )

@@ -18,7 +18,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("values",),
     ("sources",),
     ("checks", "conditions", "defaults"),
-    ("rules",),
+    ("rules", "suspicion"),
     ("diagnosis", "ledger", "recognition", "signatures"),
     ("probes", "rulebook"),
     ("explanation", "remedies", "reproduction"),

@@ -102,18 +102,6 @@ def test_a_rule_about_no_version_says_nothing_while_it_waits_for_the_plan() -> N
     assert told({"packages.torch": "2.5.0"}, plan) == []
 
 
-def test_a_rule_that_waits_for_plan_and_hardware_both_says_nothing() -> None:
-    waits = rule("waits", {"packages": ["torch ==2.5.0"], "plan": {"fp16": True}, "gpu": {"compute_capability": ">=9.0"}})
-    assert told({"packages.torch": "2.5.0"}, waits) == []
-    assert told({"packages.torch": "2.5.0", "plan.fp16": True}, waits) == [("waits", "possible", ("gpu.compute_capability",))]
-
-
-def test_a_rule_that_waits_for_the_wording_of_a_call_only_counts_as_waiting() -> None:
-    worded = rule("worded", {"packages": ["torch ==2.5.0"], "plan": {"passes_config": True}})
-    found = diagnose(stated({"packages.torch": "2.5.0"}), [worded], release_texts)
-    assert found == Diagnosis((), (("plan.passes_config", 1),))
-
-
 def test_a_withdrawn_rule_and_a_rule_of_code_are_not_matched() -> None:
     assert told({"packages.torch": "2.5.0"}, rule("gone", {"packages": ["torch"]}, withdrawn="was wrong"), rule("code", None)) == []
 

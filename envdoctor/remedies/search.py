@@ -14,17 +14,17 @@ from itertools import combinations
 from typing import TypeAlias
 
 from envdoctor.checks.hit import Hit
-from envdoctor.conditions import Known, PackageIs, evaluate, leaves
+from envdoctor.conditions import Known, PackageIs, evaluate, leaves, missing
 from envdoctor.defaults import SWAYED, bounds, derive
-from envdoctor.diagnosis import Finding
+from envdoctor.diagnosis import Finding, speaks
 from envdoctor.facts import Facts
 from envdoctor.remedies.candidates import distances, installable, moved, pinned
 from envdoctor.rules import Rule
 from envdoctor.versions import Exact, Ranged, VersionCondition, version_condition
 
 MOST_CHANGES = 3
-# Sets judged for one situation, about 0.5 ms each. What is found by then counts.
-_MOST_JUDGED = 1000
+# New sets judged for one goal, some tenths of a millisecond each: what is not found by then counts as not to be had.
+_MOST_JUDGED = 300
 # Above this, findings are added one by one and not every subset of them is tried.
 _MOST_SUBSETS = 5
 
@@ -79,7 +79,7 @@ def find_remedy(problem: Problem, findings: Iterable[Finding]) -> Remedy:
     plan = search.best(sorted(name for name in wanted if name in search.before))
     if plan is None:
         return Remedy({}, (), tuple(sorted(wanted)))
-    after = search.judge(plan.pins)
+    after = {**search.judge(plan.pins), **search.hits(plan.pins)}
     cleared = {name for name in wanted if name in search.before and name not in after}
     pins = {name: pinned(name, release, problem.stated) for name, release in sorted(plan.pins.items())}
     return Remedy(pins, tuple(sorted(cleared)), tuple(sorted(set(wanted) - cleared)))
@@ -99,7 +99,7 @@ def _same(release: Exact, current: Exact) -> bool:
 class Search:
     """The verdicts of one problem under any set of pins, and the cheapest set that reaches a goal.
 
-    ``before`` has every rule and check that holds (True) or may hold (None) as things are.
+    ``before`` has every rule and check that holds (True), or may hold and would be told (None), as things are.
     """
 
     def __init__(self, problem: Problem, findings: Iterable[Finding] = ()) -> None:
@@ -115,8 +115,11 @@ class Search:
         self._bounds = bounds(self._base)
         self._choices: dict[str, list[Choice]] = {}
         self._verdicts: dict[Key, dict[str, bool | None]] = {}
+        self._found: dict[Key, dict[str, bool | None]] = {}
+        self._budget = 0
+        self._held: dict[str, bool | None] = {}
         self._held = self._evaluate(self._rules.values(), self._base)
-        self.before: Mapping[str, bool | None] = {**self._held, **self._hits(self._base)}
+        self.before: Mapping[str, bool | None] = {**self._held, **self.hits({})}
 
     def _index(self, rule: Rule) -> None:
         assert rule.condition is not None
@@ -129,17 +132,32 @@ class Search:
                 self._conditions.setdefault(leaf.package, {}).setdefault(rule.id, []).append(leaf.version)
 
     def _evaluate(self, rules: Iterable[Rule], facts: Facts) -> dict[str, bool | None]:
-        outcomes = ((rule.id, evaluate(rule.condition, facts, self._problem.known)) for rule in rules if rule.condition is not None)
-        return {name: outcome for name, outcome in outcomes if outcome is not False}
+        found: dict[str, bool | None] = {}
+        known = self._problem.known
+        for rule in rules:
+            if rule.condition is None:
+                continue
+            outcome = evaluate(rule.condition, facts, known)
+            # What may hold counts where a report would say so, and where it is a finding to be cleared.
+            if outcome or (
+                outcome is None and (self._held.get(rule.id) or speaks(rule.condition, facts, known, missing(rule.condition, facts, known)))
+            ):
+                found[rule.id] = outcome
+        return found
 
-    def _hits(self, facts: Facts) -> dict[str, bool | None]:
-        hits = [hit for check in self._problem.checks for hit in check(facts) if hit.outcome is not False]
-        for hit in hits:
-            self._accused.setdefault(hit.rule, (*hit.packages, *(name for name, _ in hit.pins)))
-        return {hit.rule: hit.outcome for hit in hits}
+    def hits(self, pins: Mapping[str, Exact]) -> dict[str, bool | None]:
+        """Every check that holds or may hold under the pins."""
+        key = _key(pins)
+        if key not in self._found:
+            facts = derive(moved(self._problem.stated, pins))
+            hits = [hit for check in self._problem.checks for hit in check(facts) if hit.outcome is not False]
+            for hit in hits:
+                self._accused.setdefault(hit.rule, (*hit.packages, *(name for name, _ in hit.pins)))
+            self._found[key] = {hit.rule: hit.outcome for hit in hits}
+        return self._found[key]
 
     def judge(self, pins: Mapping[str, Exact]) -> dict[str, bool | None]:
-        """Every rule and check that holds or may hold under the pins."""
+        """Every rule that holds or may hold under the pins."""
         key = _key(pins)
         if key not in self._verdicts:
             self._verdicts[key] = self._judged(pins)
@@ -150,13 +168,10 @@ class Search:
         changed = [name for name in {*facts, *self._base} if facts.value(name) != self._base.value(name)]
         touched = {rule.id: rule for name in changed for rule in self._rules_of.get(name, ())}
         kept = {name: outcome for name, outcome in self._held.items() if name not in touched}
-        return {**kept, **self._evaluate(touched.values(), facts), **self._hits(facts)}
+        return {**kept, **self._evaluate(touched.values(), facts)}
 
     def best(self, goals: Sequence[str]) -> Plan | None:
         """The cheapest plan that clears all goals, else the most of them; None when none can be cleared."""
-        plan = self.least(goals) if goals else None
-        if plan is not None or len(goals) < 2:
-            return plan
         alone = [goal for goal in goals if self.least([goal]) is not None]
         if len(alone) > _MOST_SUBSETS:
             return self._one_by_one(alone)
@@ -177,6 +192,7 @@ class Search:
 
     def least(self, goals: Sequence[str]) -> Plan | None:
         """The fewest changes, then the nearest releases, under which no goal is left and nothing is brought."""
+        self._budget = len(self._verdicts) + _MOST_JUDGED
         for size in range(1, MOST_CHANGES + 1):
             plan = self._descend(goals, {}, 0, size, None, set())
             if plan is not None:
@@ -186,11 +202,10 @@ class Search:
     def _descend(
         self, goals: Sequence[str], pins: dict[str, Exact], steps: int, size: int, best: Plan | None, seen: set[Key]
     ) -> Plan | None:
-        if _key(pins) in seen or len(self._verdicts) >= _MOST_JUDGED:
+        if _key(pins) in seen or len(self._verdicts) >= self._budget:
             return best
         seen.add(_key(pins))
-        after = self.judge(pins) if pins else dict(self.before)
-        obstacle = self._obstacle(goals, after)
+        obstacle = self._obstacle(goals, pins)
         if obstacle is None:
             return Plan(dict(pins), steps)
         if len(pins) == size:
@@ -202,11 +217,17 @@ class Search:
                 best = self._descend(goals, {**pins, package: choice.release}, steps + choice.step, size, best, seen)
         return best
 
-    def _obstacle(self, goals: Sequence[str], after: Mapping[str, bool | None]) -> str | None:
-        """A rule that is still to be cleared, or that was not there before."""
-        for name in goals:
-            if name in after:
-                return name
+    def _obstacle(self, goals: Sequence[str], pins: Mapping[str, Exact]) -> str | None:
+        """What is still to be cleared, else what was not there before; checks, which cost most, are asked last."""
+        held = self.judge(pins)
+        rules = [goal for goal in goals if goal in held]
+        checks = [goal for goal in goals if goal not in self._rules]
+        if rules or not checks:
+            return next(iter(rules), None) or self._brought(held) or self._brought(self.hits(pins))
+        hits = self.hits(pins)
+        return next((goal for goal in checks if goal in hits), None) or self._brought(held) or self._brought(hits)
+
+    def _brought(self, after: Mapping[str, bool | None]) -> str | None:
         before = self.before
         return min((name for name, outcome in after.items() if name not in before or (outcome is True and not before[name])), default=None)
 

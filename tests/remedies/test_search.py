@@ -12,9 +12,9 @@ from packaging.version import Version
 
 from envdoctor.checks import FACT_CHECKS
 from envdoctor.checks.hit import Hit
-from envdoctor.conditions import Known, evaluate, parse_condition
+from envdoctor.conditions import Known, evaluate, missing, parse_condition
 from envdoctor.defaults import derive
-from envdoctor.diagnosis import Finding, diagnose
+from envdoctor.diagnosis import Finding, diagnose, speaks
 from envdoctor.facts import Fact, Facts, Origin
 from envdoctor.releases import release_texts
 from envdoctor.remedies.candidates import installable, moved
@@ -58,6 +58,7 @@ ATOMS: tuple[Mapping[str, object], ...] = (
     {"packages": ["gamma <4"]},
     {"packages": ["gamma >=3.1"]},
     {"plan": {"fp16": True}},
+    {"gpu": {"vendor": "nvidia"}},
     {"plan": {"method": "lora"}},
     {"not": {"packages": ["alpha >=1.2"]}},
     {"not": {"packages": ["gamma ==3.1"]}},
@@ -94,8 +95,8 @@ Cost = tuple[int, int, int]
 
 def everything(situation: Facts, rules: Sequence[Rule]) -> dict[frozenset[tuple[str, str]], tuple[Cost, frozenset[str]]]:
     """Every set of up to three pins that brings nothing, with its cost (findings left, packages moved, steps) and what it clears."""
-    before = {one.id: evaluate(one.condition, situation, known) for one in rules if one.condition}
-    matched = {name for name, outcome in before.items() if outcome}
+    before = _told(situation, rules)
+    matched = {name for name, status in before.items() if status == "matched"}
     found: dict[frozenset[tuple[str, str]], tuple[Cost, frozenset[str]]] = {}
     for size in range(MOST_CHANGES + 1):
         for group in combinations(UNIVERSE, size):
@@ -106,15 +107,28 @@ def everything(situation: Facts, rules: Sequence[Rule]) -> dict[frozenset[tuple[
                 ):
                     continue
                 after = situation.with_facts(Fact(f"packages.{name}", one, Origin("pin")) for name, one in chosen.items())
-                outcomes = {one.id: evaluate(one.condition, after, known) for one in rules if one.condition}
-                if any(
-                    (outcome is not False and before[name] is False) or (outcome and not before[name]) for name, outcome in outcomes.items()
-                ):
+                told = _told(after, rules)
+                if any(name not in before or (status == "matched" and before[name] != "matched") for name, status in told.items()):
                     continue
-                cleared = frozenset(name for name in matched if outcomes[name] is False)
+                cleared = frozenset(
+                    one.id for one in rules if one.id in matched and one.condition and evaluate(one.condition, after, known) is False
+                )
                 steps = sum(_steps(situation, name, one) for name, one in chosen.items())
                 pins = frozenset((name, f"=={one.text}") for name, one in chosen.items())
                 found[pins] = (len(matched) - len(cleared), size, steps), cleared
+    return found
+
+
+def _told(situation: Facts, rules: Sequence[Rule]) -> dict[str, str]:
+    """Every rule that holds, and every one that may hold and has something to say."""
+    found = {}
+    for one in rules:
+        assert one.condition is not None
+        outcome = evaluate(one.condition, situation, known)
+        if outcome:
+            found[one.id] = "matched"
+        elif outcome is None and speaks(one.condition, situation, known, missing(one.condition, situation, known)):
+            found[one.id] = "possible"
     return found
 
 
@@ -171,6 +185,13 @@ def test_a_release_under_which_another_rule_becomes_possible_is_passed_over() ->
     maybe = rule("maybe", {"packages": ["alpha >=1.2"], "plan": {"fp16": True}})
     assert remedy({"packages.alpha": "1.1"}, bad, maybe).pins == {"alpha": "==1.0"}
     assert remedy({"packages.alpha": "1.1", "plan.fp16": False}, bad, maybe).pins == {"alpha": "==1.2"}
+
+
+def test_a_rule_that_would_not_be_told_stands_in_nobodys_way() -> None:
+    bad = rule("bad", {"packages": ["alpha ==1.1"]})
+    silent = rule("silent", {"packages": ["alpha ==1.2"], "plan": {"fp16": True}, "gpu": {"compute_capability": ">=9.0"}})
+    assert remedy({"packages.alpha": "1.1"}, bad, silent).pins == {"alpha": "==1.2"}
+    assert remedy({"packages.alpha": "1.1", "plan.fp16": True}, bad, silent).pins == {"alpha": "==1.0"}
 
 
 def test_a_release_under_which_a_possible_rule_holds_is_passed_over() -> None:
