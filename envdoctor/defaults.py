@@ -137,7 +137,9 @@ def _quantization(facts: Facts) -> Iterator[Fact]:
     stored = facts.text("model.quant_method")
     if stored in ("gptq", "awq", "fp8", "hqq", "aqlm", "mxfp4", "torchao"):
         yield _fact("plan.quant", stored, "quantization_config of the snapshot")
-    if facts.value("plan.arguments") is not None and stored is None and facts.value("plan.quantization_config") is not True:
+    if facts.value("model.type") is None or stored is not None:
+        return
+    if facts.value("plan.arguments") is not None and facts.value("plan.quantization_config") is not True:
         yield _fact("plan.quant", "none", "default of from_pretrained")
 
 

@@ -11,7 +11,7 @@ from envdoctor.checks.hit import Hit
 from envdoctor.conditions import Condition, Known, PackageIs, accused, deciding, evaluate, holds, missing
 from envdoctor.facts import Defect, Facts
 from envdoctor.rules import Rule, Severity
-from envdoctor.suspicion import Weight, weigh
+from envdoctor.suspicion import DECIDED, Weight, is_narrow, weigh
 from envdoctor.values import shown
 
 Status = Literal["matched", "confirmed", "possible", "refuted"]
@@ -75,7 +75,7 @@ class Finding:
     packages: tuple[str, ...] = ()
     pins: tuple[tuple[str, str], ...] = ()
     plan: tuple[tuple[str, object], ...] = ()
-    weight: Weight = Weight(likely=True, blind=False, breadth=0)
+    weight: Weight = DECIDED
 
     def rank(self) -> tuple[int, ...]:
         """Smaller comes first: decided before possible, harm, then the more specific and better shown."""
@@ -115,8 +115,8 @@ def diagnose(facts: Facts, rules: Iterable[Rule], known: Known, *, hits: Iterabl
         if outcome is None:
             lacking = missing(rule.condition, facts, known)
             waiting.update(lacking)
-            weight = weigh(rule.condition, facts, known, lacking)
-            if weight.breadth == 0 or speaks(rule.condition, facts, known, lacking):
+            if speaks(rule.condition, facts, known, lacking) or is_narrow(rule.condition, facts, known):
+                weight = weigh(rule.condition, facts, known, lacking)
                 suspects.append(replace(_finding(rule, rule.condition, facts, known, "possible", lacking), weight=weight))
         else:
             findings.append(_finding(rule, rule.condition, facts, known, "matched", ()))

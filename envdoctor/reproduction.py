@@ -235,6 +235,7 @@ def _read(output: str, status: object, shows: str) -> Seen:
 
 
 def without_places(text: str) -> str:
-    """One line of at most 300 characters that names no directory of this machine: of a path only the last part stays."""
+    """One line of at most 300 characters without colours that names no directory of this machine: of a path the last part stays."""
+    text = re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", text)
     text = re.sub(r"(?<![\w.:/~-])/(?:[^\s/'\"()<>:,]+/)+", "", text)
     return plain(re.sub(r"\b[A-Za-z]:\\(?:[^\s\\'\"()<>:,]+\\)+", "", text), _MOST_SEEN)

@@ -9,15 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from envdoctor.conditions import Condition, Known, PackageIs, accused, evaluate, holds
 from envdoctor.facts import Fact, Facts, FactValue, Origin
-from envdoctor.releases import releases
+from envdoctor.releases import release_texts, releases
 from envdoctor.versions import Exact, Ranged, exact, version_condition
 
 # What a run of transformers practically always has.
 _CORE = frozenset(
-    ("accelerate", "datasets", "fsspec", "huggingface-hub", "numpy", "packaging", "peft", "pyarrow", "safetensors", "tokenizers", "torch", "transformers")
+    (
+        "accelerate", "datasets", "fsspec", "huggingface-hub", "numpy", "packaging", "peft", "pyarrow", "safetensors", "tokenizers",
+        "torch", "transformers",
+    )
 )  # fmt: skip
 # A fact of the plan that speaks of a package.
 _HINTS = {
@@ -52,13 +56,22 @@ class Weight:
     breadth: int
 
 
+DECIDED = Weight(likely=True, blind=False, breadth=0)
+
+
+def is_narrow(condition: Condition, facts: Facts, known: Known) -> bool:
+    """Whether a range that holds is so narrow that being in it says something by itself."""
+    return _breadth(condition, facts, known) == 0
+
+
 def weigh(condition: Condition, facts: Facts, known: Known, lacking: Sequence[str]) -> Weight:
     """How likely an undecided rule holds, and how much of a package's history it accuses."""
     packages = [name.removeprefix("packages.") for name in lacking if name.startswith("packages.")]
+    breadth = _breadth(condition, facts, known)
     unusual = [name for name in lacking if name not in _USUAL and not name.startswith(_ASKED)]
     expected = not unusual and all(_expected(name, facts) for name in packages)
     likely = expected and _holds_by_default(condition, facts, known, packages)
-    return Weight(likely, bool(unusual), _breadth(condition, facts, known))
+    return Weight(likely, bool(unusual), breadth)
 
 
 def _expected(package: str, facts: Facts) -> bool:
@@ -109,7 +122,16 @@ def _breadth(condition: Condition, facts: Facts, known: Known) -> int:
     shares = [1.0]
     for leaf in accused(condition):
         if isinstance(leaf, PackageIs) and leaf.version.text and holds(leaf, facts, known):
-            listed = known(leaf.package)
-            if listed:
-                shares.append(sum(leaf.version.admits(exact(text)) for text in listed) / len(listed))
+            shares.append(_share(leaf.package, leaf.version.text))
     return sum(min(shares) > bound for bound in _SHARES)
+
+
+@lru_cache(maxsize=4096)
+def _share(package: str, text: str) -> float:
+    wanted, listed = version_condition(text), _listed(package)
+    return sum(map(wanted.admits, listed)) / len(listed) if listed else 1.0
+
+
+@lru_cache(maxsize=256)
+def _listed(package: str) -> tuple[Exact, ...]:
+    return tuple(map(exact, release_texts(package)))

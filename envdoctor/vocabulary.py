@@ -174,7 +174,7 @@ TERMS: tuple[Term, ...] = (
         "plan.attn",
         "choice",
         "attn_implementation",
-        choices=("eager", "sdpa", "flash_attention_2", "flash_attention_3", "flex_attention", "xformers"),
+        choices=("auto", "eager", "sdpa", "flash_attention_2", "flash_attention_3", "flex_attention", "xformers"),
     ),
     Term(
         "plan.distributed",

@@ -45,7 +45,7 @@ PLAN = (
 def facts_file(case: Mapping[str, Any]) -> str:
     """What the reporter stated, as a facts file."""
     lines = [f"{key} = {json.dumps(str(case[key]))}" for key in ("python", "driver", "cuda", "os") if case.get(key)]
-    tables = {
+    tables: dict[str, dict[str, object]] = {
         "packages": {name: str(version) for name, version in (case.get("packages") or {}).items() if version},
         "gpu": {"name": case.get("gpu")},
         "model": {"id": case.get("model"), "type": case.get("model_type"), "dtype": case.get("model_dtype")},
@@ -84,7 +84,7 @@ def inside(specifier: str, version: str) -> bool:
 
 def repairs(finding: Mapping[str, Any], report: Mapping[str, Any], case: Mapping[str, Any]) -> bool:
     good = {canonicalize_name(name): spec for name, spec in (case.get("good_pins") or {}).items()}
-    first = next((fix["pins"] for fix in finding["fixes"] if fix.get("pins")), {})
+    first: dict[str, str] = next((fix["pins"] for fix in finding["fixes"] if fix.get("pins")), {})
     offered = [(report["remedy"]["pins"] or {}), first]
     return any(name in good and inside(good[name], pin.removeprefix("==")) for pins in offered for name, pin in pins.items())
 

@@ -166,6 +166,11 @@ def test_auto_asks_and_does_not_answer() -> None:
         parse_condition({"plan": {"load_dtype": ["auto", "float16"]}})
 
 
+@pytest.mark.parametrize(("asked", "outcome"), [(">=3.9", True), ("<3.10", False), (">=3.12", None), ("3.11.7", None)])
+def test_a_version_stated_as_a_range_decides_what_all_of_it_decides(asked: str, outcome: bool | None) -> None:
+    assert evaluate(parse_condition({"python": asked}), facts_of({"python": ">=3.10"}), known) is outcome
+
+
 def test_lists_of_values_are_alternatives_and_keys_hold_together() -> None:
     condition = parse_condition({"packages": ["alpha >=1.0", "beta"], "plan": {"method": ["lora", "dora"], "batch_size": ">1, <=8"}})
     stated = {"packages.alpha": "1.1", "packages.beta": "0.2", "plan.method": "dora", "plan.batch_size": 8}

@@ -65,6 +65,13 @@ def test_a_rule_that_holds_is_matched_with_its_reasons_and_its_line() -> None:
     assert finding.location == Location("req.txt", 2)
 
 
+def test_the_line_of_a_package_goes_before_that_of_a_plan() -> None:
+    found = rule("x", {"plan": {"fp16": True}, "packages": ["torch ==2.5.0"]})
+    (finding,) = diagnose(stated({"plan.fp16": True, "packages.torch": "2.5.0"}), [found], release_texts).findings
+    assert finding.location == Location("req.txt", 2)
+    assert finding.because[0].fact == "plan.fp16"
+
+
 def test_a_rule_that_waits_for_a_fact_is_possible_and_says_for_which() -> None:
     assert told({"packages.torch": "2.5.0", "plan.attn": "sdpa"}, SDPA) == [("sdpa", "possible", ("plan.padding",))]
     assert told({"packages.torch": ">=2.4", "plan.attn": "sdpa", "plan.padding": True}, SDPA) == []

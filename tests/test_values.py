@@ -109,7 +109,6 @@ def test_what_a_person_would_write_is_understood(name: str, written: object, mea
         ("plan.distributed", "zero"),
         ("plan.distributed", "zero2 or zero3"),
         ("plan.distributed", "not zero3"),
-        ("plan.attn", "auto"),
         ("plan.method", "sft"),
         ("plan.method", "finetuning"),
         ("plan.method", "adalora"),

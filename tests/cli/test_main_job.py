@@ -58,7 +58,11 @@ def test_the_whole_screen_at_80_columns(capsys: pytest.CaptureFixture[str], name
         ("chatglm3-bad", ["peft-fp16-adapter-nan"], {"peft": "==0.12.0"}),
         ("chatglm3-good", [], {}),
         ("glm4-torch250", ["torch-2-5-0-sdpa-mask-nan"], {"torch": "==2.5.1+cu118"}),
-        ("llama2-qlora", ["torch-bf16-triu-cuda", "quantization-config-beside-load-in-bits"], {"transformers": "==4.37.2"}),
+        (
+            "llama2-qlora",
+            ["torch-bf16-triu-cuda", "quantization-config-beside-load-in-bits"],
+            {"bitsandbytes": "==0.43.2", "transformers": "==4.37.2"},
+        ),
         ("healthy", [], {}),
     ],
 )
