@@ -115,7 +115,7 @@ def diagnose(facts: Facts, rules: Iterable[Rule], known: Known, *, hits: Iterabl
         if outcome is None:
             lacking = missing(rule.condition, facts, known)
             waiting.update(lacking)
-            if speaks(rule.condition, facts, known, lacking) or is_narrow(rule.condition, facts, known):
+            if speaks(rule.condition, facts, known, lacking):
                 weight = weigh(rule.condition, facts, known, lacking)
                 suspects.append(replace(_finding(rule, rule.condition, facts, known, "possible", lacking), weight=weight))
         else:
@@ -146,21 +146,27 @@ def speaks(condition: Condition, facts: Facts, known: Known, lacking: Sequence[s
     It does when a version that it accuses is really there and it waits for few facts, but not for plan and hardware both; a
     rule about no version says nothing until a plan is known; a rule about a
     model says nothing while nothing is known of the model that it is about, and one about the wording of
-    a call says nothing until a plan or a script tells it.
+    a call says nothing until a plan or a script tells it. To be in a narrow range of releases says enough by itself.
     """
-    if _waits(lacking) > _MOST_MISSING or any(name in _QUIET for name in lacking):
-        return False
-    plan_waits = any(name.startswith("plan.") for name in lacking)
-    if plan_waits and any(name.startswith(_HARDWARE) for name in lacking):
-        return False
-    if "plan.attn" in lacking and not any(name.startswith("plan.") for name in facts):
+    if not is_narrow(condition, facts, known) and _asks_too_much(facts, lacking):
         return False
     every = accused(condition)
     held = [leaf for leaf in every if holds(leaf, facts, known)]
     if any(name.startswith("model.") for name in lacking) and not any(leaf.fact.startswith("model.") for leaf in held):
         return False
     versions = [leaf for leaf in every if isinstance(leaf, PackageIs) and leaf.version.text]
-    return any(leaf in versions for leaf in held) if versions else bool(held) and not plan_waits
+    if versions:
+        return any(leaf in versions for leaf in held)
+    return bool(held) and not any(name.startswith("plan.") for name in lacking)
+
+
+def _asks_too_much(facts: Facts, lacking: Sequence[str]) -> bool:
+    """Whether a rule waits for more than somebody would state who was asked once."""
+    if _waits(lacking) > _MOST_MISSING or any(name in _QUIET for name in lacking):
+        return True
+    if any(name.startswith("plan.") for name in lacking) and any(name.startswith(_HARDWARE) for name in lacking):
+        return True
+    return "plan.attn" in lacking and not any(name.startswith("plan.") for name in facts)
 
 
 def _waits(lacking: Sequence[str]) -> int:

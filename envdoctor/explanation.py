@@ -14,10 +14,13 @@ from envdoctor.diagnosis import Because, Diagnosis, Finding, Location, Status
 from envdoctor.facts import Facts
 from envdoctor.rules import Rule
 from envdoctor.signatures import Shown
+from envdoctor.suspicion import breadth
 
 _MOST_FINDINGS = 4
 # A fragment shorter than this is shared by too many errors to decide on its own.
 _SPECIFIC = 24
+# Fragments of about the same length tell as much.
+_SAME_LENGTH = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +46,18 @@ def explain(
             elsewhere.append(name)
             continue
         candidates.append((outcome, _finding(rule, already.get(name), seen, derived, known, log), len(seen.symptom)))
-    candidates.sort(key=lambda entry: (entry[0] is not True, -entry[2], entry[1].rank(), entry[1].rule.id))
+    candidates.sort(key=lambda entry: _order(entry[0], entry[1], entry[2], stated, known))
     findings = [replace(finding, status=_status(outcome, length, candidates)) for outcome, finding, length in candidates[:_MOST_FINDINGS]]
     if not findings:
         findings = [finding for finding in diagnosis.findings if finding.status == "matched"]
     return Explanation(tuple(sorted(findings, key=lambda finding: finding.status != "matched")), tuple(sorted(elsewhere)))
+
+
+def _order(outcome: bool | None, finding: Finding, length: int, stated: Facts, known: Known) -> tuple[object, ...]:
+    """Versions that fit come first, then the longer text, the narrower range, and what takes the fewest assumptions."""
+    condition = finding.rule.condition
+    width = 0 if condition is None else breadth(condition, stated, known)
+    return outcome is not True, -(length // _SAME_LENGTH), width, len(finding.missing), -length, finding.rank(), finding.rule.id
 
 
 def _outcome(rule: Rule, finding: Finding | None, stated: Facts, known: Known) -> bool | None:

@@ -61,17 +61,16 @@ DECIDED = Weight(likely=True, blind=False, breadth=0)
 
 def is_narrow(condition: Condition, facts: Facts, known: Known) -> bool:
     """Whether a range that holds is so narrow that being in it says something by itself."""
-    return _breadth(condition, facts, known) == 0
+    return breadth(condition, facts, known) == 0
 
 
 def weigh(condition: Condition, facts: Facts, known: Known, lacking: Sequence[str]) -> Weight:
     """How likely an undecided rule holds, and how much of a package's history it accuses."""
     packages = [name.removeprefix("packages.") for name in lacking if name.startswith("packages.")]
-    breadth = _breadth(condition, facts, known)
     unusual = [name for name in lacking if name not in _USUAL and not name.startswith(_ASKED)]
     expected = not unusual and all(_expected(name, facts) for name in packages)
     likely = expected and _holds_by_default(condition, facts, known, packages)
-    return Weight(likely, bool(unusual), breadth)
+    return Weight(likely, bool(unusual), breadth(condition, facts, known))
 
 
 def _expected(package: str, facts: Facts) -> bool:
@@ -117,7 +116,7 @@ def _newest(package: str, facts: Facts, day: str | None) -> Exact | None:
     return None
 
 
-def _breadth(condition: Condition, facts: Facts, known: Known) -> int:
+def breadth(condition: Condition, facts: Facts, known: Known) -> int:
     """In which of four classes of share the narrowest held range lies, of all releases of its package."""
     shares = [1.0]
     for leaf in accused(condition):

@@ -70,4 +70,6 @@ class Report:
 
 
 def worst_first(findings: Sequence[Diagnosed]) -> tuple[Diagnosed, ...]:
-    return tuple(sorted(findings, key=lambda d: (*d.finding.rank(), d.finding.rule.id)))
+    """Findings in the order of their diagnosis, but what a probe confirmed first and what it refuted last."""
+    order = ("confirmed", "matched", "possible", "refuted")
+    return tuple(sorted(findings, key=lambda d: order.index(d.finding.status)))

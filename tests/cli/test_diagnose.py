@@ -1,0 +1,116 @@
+"""diagnose: from what people paste to the rule that explains it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.run import Ran, run
+
+PEFT_LOG = """\
+[2026-01-01 10:00:00] INFO start
+{'loss': 3.9112, 'grad_norm': 1.93, 'learning_rate': 5e-05, 'epoch': 0.01}
+{'loss': 0.0, 'grad_norm': nan, 'learning_rate': 4.9e-05, 'epoch': 0.02}
+{'loss': 0.0, 'grad_norm': nan, 'learning_rate': 4.8e-05, 'epoch': 0.03}
+"""
+REPORT = """\
+### System Info
+
+- `transformers` version: 4.42.0
+- Platform: Linux-5.15.0-105-generic-x86_64-with-glibc2.35
+- Python version: 3.10.14
+- PyTorch version (GPU?): 2.3.1+cu121 (True)
+- PEFT version: 0.14.0
+
+### Reproduction
+
+```
+Traceback (most recent call last):
+  File "/opt/venv/lib/python3.10/site-packages/peft/auto.py", line 32, in <module>
+ImportError: cannot import name 'EncoderDecoderCache' from 'transformers' (/opt/venv/lib/python3.10/site-packages/transformers/__init__.py)
+```
+"""
+
+
+@pytest.fixture
+def diagnose(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def]
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    def ask(log: str, *words: str) -> Ran:
+        file = tmp_path / "train.log"
+        file.write_text(log, encoding="utf-8")
+        return run(capsys, "diagnose", str(file), *words, "--format", "json")
+
+    return ask
+
+
+def test_a_pasted_report_states_its_own_versions(diagnose) -> None:  # type: ignore[no-untyped-def]
+    ran = diagnose(REPORT)
+    assert ran.status == 1
+    first = ran.json["findings"][0]
+    assert (first["rule"], first["status"]) == ("peft-encoder-decoder-cache-import", "matched")
+    assert first["because"][0]["fact"] == "log"
+    assert first["location"]["line"] == 14
+    assert ran.json["facts"]["packages.peft"]["value"] == "0.14.0"
+    assert ran.json["remedy"]["pins"] in ({"peft": "==0.13.2"}, {"transformers": "==4.43.0"})
+
+
+def test_a_loss_curve_with_the_stack_beside_it(diagnose, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    facts = tmp_path / "facts.toml"
+    facts.write_text('[packages]\npeft = "0.10.0"\ntransformers = "4.38.2"\ntorch = "2.2.2"\n', encoding="utf-8")
+    ran = diagnose(PEFT_LOG, "--facts", str(facts))
+    assert ran.json["findings"][0]["rule"] == "peft-fp16-adapter-nan"
+    assert ran.json["findings"][0]["status"] == "matched"
+
+
+def test_versions_outside_the_range_are_told_and_do_not_match(diagnose, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    ran = diagnose(REPORT.replace("0.14.0", "0.13.2"))
+    assert all(finding["rule"] != "peft-encoder-decoder-cache-import" for finding in ran.json["findings"])
+    text = run_text(REPORT.replace("0.14.0", "0.13.2"), tmp_path)
+    assert "the text is that of peft-encoder-decoder-cache-import, but the versions stated lie outside its range" in " ".join(text.split())
+
+
+def run_text(log: str, folder: Path) -> str:
+    import contextlib
+    import io
+
+    from envdoctor.cli import main
+
+    file = folder / "text.log"
+    file.write_text(log, encoding="utf-8")
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        main(["diagnose", str(file)])
+    return printed.getvalue()
+
+
+def test_an_error_that_no_rule_knows_says_so_and_what_was_recognised(diagnose, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    log = (
+        '  File "/x/site-packages/newpackage/core.py", line 3, in run\n'
+        "TypeError: Thing.make() got an unexpected keyword argument 'frobnicate'\n"
+    )
+    ran = diagnose(log)
+    assert (ran.status, ran.json["findings"]) == (0, [])
+    text = " ".join(run_text(log, tmp_path).split())
+    assert "no rule knows this error" in text
+    assert "thing.make() does not take frobnicate" in text
+    assert "newpackage" in text
+
+
+def test_a_log_that_is_not_there_and_one_that_is_utf_16(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert run(capsys, "diagnose", str(tmp_path / "none.log")).status == 2
+    assert run(capsys, "diagnose", str(tmp_path)).status == 2
+    wide = tmp_path / "wide.log"
+    wide.write_text("ImportError", encoding="utf-16")
+    ran = run(capsys, "diagnose", str(wide))
+    assert ran.status == 2
+    assert "iconv" in ran.err
+
+
+def test_what_a_log_prints_never_reaches_the_terminal(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = tmp_path / "hostile.log"
+    log.write_bytes(b"\x1b]0;pwned\x07\x9b2J cannot import name 'EncoderDecoderCache' from 'transformers' \xff\xfe\x00\x1b[31m\n")
+    ran = run(capsys, "diagnose", str(log))
+    assert "peft-encoder-decoder-cache-import" in ran.out
+    assert not [character for character in ran.out + ran.err if character != "\n" and not character.isprintable()]
