@@ -1,0 +1,71 @@
+"""Sources merged: the most specific wins, and a contradiction is told."""
+
+from __future__ import annotations
+
+import pytest
+
+from envdoctor.errors import EnvdoctorError
+from envdoctor.facts import Collected, Fact, Origin, Skip
+from envdoctor.sources.situation import merge
+from envdoctor.values import parse_value
+
+
+def said(source: str, **values: object) -> Collected:
+    names = {name.replace("__", "."): value for name, value in values.items()}
+    return Collected(tuple(Fact(name, parse_value(name, value), Origin(source, source, 1)) for name, value in names.items()))
+
+
+def test_the_most_specific_source_wins_whatever_the_order() -> None:
+    parts = [
+        ("--set", said("--set", packages__peft="0.12.0")),
+        ("requirements", said("requirements.txt", packages__peft="==0.10.0")),
+        ("installed", said(".venv", packages__peft="0.11.1")),
+    ]
+    for order in (parts, parts[::-1]):
+        merged = merge(order, closed=True)
+        assert str(merged.facts.value("packages.peft")) == "0.12.0"
+        assert merged.facts["packages.peft"].origin.source == "--set"
+
+
+@pytest.mark.parametrize(
+    ("weak", "strong", "told"),
+    [
+        ("==0.10.0", "0.11.1", True),
+        (">=0.10,<0.11", "0.11.1", True),
+        (">=0.10", "0.11.1", False),
+        ("==0.11.1", "0.11.1+local", False),
+        ("==0.11.1.dev0", "0.11.1", True),
+    ],
+)
+def test_a_contradiction_between_two_sources_is_told(weak: str, strong: str, told: bool) -> None:
+    merged = merge(
+        [("requirements", said("requirements.txt", packages__peft=weak)), ("installed", said(".venv", packages__peft=strong))], closed=True
+    )
+    assert [defect.rule for defect in merged.defects] == (["sources-disagree"] if told else [])
+    if told:
+        assert "requirements.txt" in merged.defects[0].detail
+        assert ".venv" in merged.defects[0].detail
+
+
+def test_a_default_a_log_and_what_is_set_contradict_nobody() -> None:
+    default = Collected((Fact("plan.fp16", False, Origin("default of TrainingArguments")), Fact("model.type", "glm", Origin("x"))))
+    assert merge([("plan", default), ("facts file", said("facts.toml", plan__fp16=True))], closed=False).defects == ()
+    log = said("train.log", packages__peft="0.10.0")
+    assert merge([("log", log), ("facts file", said("facts.toml", packages__peft="0.11.0"))], closed=False).defects == ()
+    assert merge([("facts file", log), ("--set", said("--set", packages__peft="0.11.0"))], closed=False).defects == ()
+
+
+def test_plan_and_facts_file_may_contradict() -> None:
+    merged = merge(
+        [("plan", said("plan.yaml", plan__batch_size=4)), ("facts file", said("facts.toml", plan__batch_size=2, packages__peft="1"))],
+        closed=False,
+    )
+    assert merged.facts.value("plan.batch_size") == 2
+    assert [defect.rule for defect in merged.defects] == ["sources-disagree"]
+
+
+def test_a_situation_without_a_package_or_a_model_is_refused_with_what_was_skipped() -> None:
+    part = ("plan", Collected(said("plan.yaml", plan__fp16=True).facts, skips=(Skip("the installed stack", "no python"),)))
+    with pytest.raises(EnvdoctorError, match="no python"):
+        merge([part], closed=False)
+    assert merge([part], closed=False, may_be_empty=True).facts.value("plan.fp16") is True
