@@ -42,10 +42,12 @@ def main() -> int:
     python = options.stack / "bin" / "python"
     compileall.compile_dir(str(ROOT / "envdoctor"), quiet=2)
     check = [sys.executable, "-m", "envdoctor", "check", str(MODEL), str(PLAN), "--python", str(options.stack)]
+    on_model = [sys.executable, "-m", "envdoctor", "check", str(MODEL), "--python", str(options.stack)]
     commands = {
         "pip check": [str(python), "-m", "pip", "check"],
-        "envdoctor check": check,
-        "envdoctor check --format json": [*check, "--format", "json"],
+        "envdoctor check MODEL": on_model,
+        "envdoctor check MODEL PLAN.yaml": check,
+        "envdoctor check MODEL --format json": [*on_model, "--format", "json"],
         "python -c pass": [sys.executable, "-c", "pass"],
     }
     with tempfile.TemporaryDirectory() as cache:
