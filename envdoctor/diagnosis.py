@@ -148,7 +148,7 @@ def speaks(condition: Condition, facts: Facts, known: Known, lacking: Sequence[s
     model says nothing while nothing is known of the model that it is about, and one about the wording of
     a call says nothing until a plan or a script tells it. To be in a narrow range of releases says enough by itself.
     """
-    if not is_narrow(condition, facts, known) and _asks_too_much(facts, lacking):
+    if "plan.code_uses" in lacking or (_asks_too_much(facts, lacking) and not is_narrow(condition, facts, known)):
         return False
     every = accused(condition)
     held = [leaf for leaf in every if holds(leaf, facts, known)]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from envdoctor.conditions import InvalidConditionError
 from envdoctor.errors import EnvdoctorError, SeveralErrors
-from envdoctor.rules import Rule, parse_rule
+from envdoctor.rules import Rule, outline, parse_rule
 from envdoctor.toml import read_toml
 
 # What a run does not need: the proof of a rule is read by `rules lint` alone.
@@ -21,15 +22,25 @@ _FORMAT = 2
 
 @dataclass(frozen=True, slots=True)
 class Rulebook:
-    """All rules, ordered by id, with a digest of the files that they were read from."""
+    """All rules, ordered by id, with a digest of the files that they were read from.
+
+    ``rules`` are outlines: what matching needs. A run tells of few rules, and only these are read in full.
+    """
 
     rules: tuple[Rule, ...]
     digest: str
+    tables: Mapping[str, tuple[str, Mapping[str, Any]]]
 
     def find(self, name: str) -> Rule | None:
-        """The rule of that id; an alias keeps working."""
-        by_id = next((rule for rule in self.rules if rule.id == name), None)
-        return by_id or next((rule for rule in self.rules if name in rule.aliases), None)
+        """The rule of that id, in full; an alias keeps working."""
+        by_alias = next((rule.id for rule in self.rules if name in rule.aliases), None)
+        known = name if name in self.tables else by_alias
+        return None if known is None else self.whole(known)
+
+    def whole(self, name: str) -> Rule:
+        """The rule of that id with its cures and its evidence."""
+        place, table = self.tables[name]
+        return parse_rule(table, place)
 
 
 def shipped_rules() -> Path:
@@ -46,34 +57,53 @@ def load_rulebook(extra: Iterable[Path] = ()) -> Rulebook:
         EnvdoctorError: a rule file that cannot be read, with every error found in any of them;
             an id that two files claim.
     """
-    tables, digests = [], []
+    rules: dict[str, Rule] = {}
+    by_id: dict[str, tuple[str, Mapping[str, Any]]] = {}
+    digests = []
     errors: list[EnvdoctorError] = []
     for directory in (shipped_rules(), *extra):
         try:
-            found = _compiled(directory)
+            found, cache = _compiled(directory)
         except SeveralErrors as several:
             errors.append(several)
             continue
-        tables += found["rules"]
         digests.append(found["digest"])
-    rules: dict[str, Rule] = {}
-    for place, table in tables:
-        try:
-            rule = parse_rule(table, place)
-        except EnvdoctorError as error:
-            errors.append(error)
-            continue
-        if rule.id in rules:
-            errors.append(
-                EnvdoctorError(
-                    f"{place}: id", found=f"{rule.id!r}, which another rule has", expected="an id of its own", next_step="rename it"
-                )
-            )
-        rules[rule.id] = rule
+        before = len(errors)
+        for place, table in found["rules"]:
+            try:
+                if cache is not None:
+                    # Read in full once; what is kept of it is taken on trust.
+                    parse_rule(table, place)
+                rule = _outlined(table, place)
+            except EnvdoctorError as error:
+                errors.append(error)
+                continue
+            if rule.id in rules:
+                errors.append(_twice(place, rule.id))
+            rules[rule.id] = rule
+            by_id[rule.id] = (place, table)
+        if cache is not None and len(errors) == before:
+            _keep(cache, found)
     if errors:
         raise SeveralErrors([one for error in errors for one in getattr(error, "errors", (error,))])
     digest = hashlib.sha256("".join(digests).encode()).hexdigest() if len(digests) > 1 else digests[0]
-    return Rulebook(tuple(rules[name] for name in sorted(rules)), f"sha256:{digest}")
+    return Rulebook(tuple(rules[name] for name in sorted(rules)), f"sha256:{digest}", by_id)
+
+
+def _twice(place: str, name: str) -> EnvdoctorError:
+    return EnvdoctorError(f"{place}: id", found=f"{name!r}, which another rule has", expected="an id of its own", next_step="rename it")
+
+
+def _outlined(table: Mapping[str, Any], place: str) -> Rule:
+    """The outline of a rule; where the table is not what was compiled, the full reading says what is wrong with it.
+
+    Raises:
+        EnvdoctorError: with every error of the rule.
+    """
+    try:
+        return outline(table)
+    except (InvalidConditionError, KeyError, TypeError, ValueError, AttributeError):
+        return parse_rule(table, place)
 
 
 def rule_files(directory: Path) -> list[Path]:
@@ -118,16 +148,15 @@ def compile_rules(directory: Path) -> dict[str, Any]:
     return {"format": _FORMAT, "digest": digest.hexdigest(), "rules": tables}
 
 
-def _compiled(directory: Path) -> dict[str, Any]:
+def _compiled(directory: Path) -> tuple[dict[str, Any], Path | None]:
+    """The compiled rules of a directory; and where to keep them, when they were compiled just now."""
     built = directory / "compiled.json"
-    if built.is_file():
-        return _read_compiled(built) or compile_rules(directory)
+    found = _read_compiled(built) if built.is_file() else None
+    if found is not None:
+        return found, None
     cache = cache_directory() / f"rules-{_stamp(directory)}.json"
     found = _read_compiled(cache)
-    if found is None:
-        found = compile_rules(directory)
-        _keep(cache, found)
-    return found
+    return (compile_rules(directory), cache) if found is None else (found, None)
 
 
 def _read_compiled(path: Path) -> dict[str, Any] | None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Literal, cast, get_args
+from typing import Any, Literal, cast, get_args
 
 from packaging.utils import canonicalize_name
 
@@ -84,7 +84,7 @@ def parse_rule(table: Mapping[str, object], place: str) -> Rule:
         effect=cast("Effect", reader.choice("effect", get_args(Effect))),
         confidence=cast("Confidence", reader.choice("confidence", get_args(Confidence))),
         details=reader.text("details"),
-        condition=reader.condition("affected"),
+        condition=(condition := reader.condition("affected")),
         error_when=reader.condition("error_when"),
         check=reader.optional_text("check"),
         probe=reader.optional_text("probe"),
@@ -93,17 +93,46 @@ def parse_rule(table: Mapping[str, object], place: str) -> Rule:
         evidence=reader.evidence(),
         aliases=reader.texts("aliases"),
         withdrawn=reader.optional_text("withdrawn"),
-        packages=tuple(canonicalize_name(name) for name in reader.texts("packages")),
+        packages=_packages(reader.texts("packages"), condition),
     )
     reader.unknown_keys()
     if "affected" not in table and "check" not in table:
         reader.error("affected", "neither [affected] nor check", "a condition, or the name of the code that decides")
     reader.finish()
-    return rule if rule.packages or rule.condition is None else _with_packages(rule, rule.condition)
+    return rule
 
 
-def _with_packages(rule: Rule, condition: Condition) -> Rule:
-    return replace(rule, packages=tuple(dict.fromkeys(named_packages(condition)))[:_MOST_PACKAGES])
+def outline(table: Mapping[str, Any]) -> Rule:
+    """A rule as far as matching needs it, without its cures and evidence, from a table that `parse_rule` has accepted.
+
+    Raises:
+        InvalidConditionError, KeyError, TypeError, ValueError: the table is none that it has accepted.
+    """
+    affected, severe = table.get("affected"), table.get("error_when")
+    condition = None if affected is None else parse_condition(affected)
+    return Rule(
+        id=table["id"],
+        title=table["title"],
+        severity=table["severity"],
+        effect=table["effect"],
+        confidence=table["confidence"],
+        details=table["details"],
+        condition=condition,
+        error_when=None if severe is None else parse_condition(severe),
+        check=table.get("check"),
+        probe=table.get("probe"),
+        symptoms=tuple(table.get("symptoms", ())),
+        aliases=tuple(table.get("aliases", ())),
+        withdrawn=table.get("withdrawn"),
+        packages=_packages(table.get("packages", ()), condition),
+    )
+
+
+def _packages(named: Sequence[str], condition: Condition | None) -> tuple[str, ...]:
+    """The packages that a rule is about: those it names, else those that its condition accuses; four at most of these."""
+    if named or condition is None:
+        return tuple(canonicalize_name(name) for name in named)
+    return tuple(dict.fromkeys(named_packages(condition)))[:_MOST_PACKAGES]
 
 
 def named_packages(condition: Condition) -> tuple[str, ...]:

@@ -21,7 +21,8 @@ MADE = "<!-- written by scripts/make_rule_pages.py from the rule files: do not e
 
 def pages() -> dict[str, str]:
     """Every page by file name."""
-    rules = [rule for rule in load_rulebook().rules if rule.withdrawn is None]
+    book = load_rulebook()
+    rules = [book.whole(rule.id) for rule in book.rules if rule.withdrawn is None]
     return {f"{rule.id}.md": _page(rule) for rule in rules} | {"README.md": _by_package(rules), "by-error-text.md": _by_text(rules)}
 
 

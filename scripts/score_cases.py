@@ -83,7 +83,7 @@ def inside(specifier: str, version: str) -> bool:
 
 
 def repairs(finding: Mapping[str, Any], report: Mapping[str, Any], case: Mapping[str, Any]) -> bool:
-    good = {canonicalize_name(name): spec for name, spec in (case.get("good_pins") or {}).items()}
+    good: dict[str, str] = {canonicalize_name(name): spec for name, spec in (case.get("good_pins") or {}).items()}
     first: dict[str, str] = next((fix["pins"] for fix in finding["fixes"] if fix.get("pins")), {})
     offered = [(report["remedy"]["pins"] or {}), first]
     return any(name in good and inside(good[name], pin.removeprefix("==")) for pins in offered for name, pin in pins.items())

@@ -196,7 +196,7 @@ def test_other_directories_add_rules(shipped: Path, tmp_path: Path) -> None:
     assert book.digest != alone.digest
     rule = book.find("own-rule")
     assert rule is not None
-    assert book.find("older-name") is rule
+    assert book.find("older-name") == rule
     assert book.find("no-such-rule") is None
 
 

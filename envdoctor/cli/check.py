@@ -52,6 +52,7 @@ def compose(
     gathered: Gathered, book: Rulebook, diagnosis: Diagnosis, *, probe: str, fail_on: str, strict: bool, hints: Sequence[str] = ()
 ) -> Report:
     """The report of a diagnosis: its findings confirmed where asked, with their cures, and one remedy for all."""
+    diagnosis = replace(diagnosis, findings=tuple(replace(finding, rule=book.whole(finding.rule.id)) for finding in diagnosis.findings))
     verdicts = _probe(gathered, diagnosis, probe)
     findings = [_joined(finding, verdicts) for finding in diagnosis.findings]
     problem = Problem(gathered.facts, book.rules, FACT_CHECKS, release_texts)

@@ -14,12 +14,13 @@ from itertools import combinations
 from typing import TypeAlias
 
 from envdoctor.checks.hit import Hit
-from envdoctor.conditions import Known, PackageIs, evaluate, leaves, missing
+from envdoctor.conditions import Condition, Known, PackageIs, evaluate, leaves, missing
 from envdoctor.defaults import SWAYED, bounds, derive
 from envdoctor.diagnosis import Finding, speaks
 from envdoctor.facts import Facts
 from envdoctor.remedies.candidates import distances, installable, moved, pinned
 from envdoctor.rules import Rule
+from envdoctor.suspicion import weigh
 from envdoctor.versions import Exact, Ranged, VersionCondition, version_condition
 
 MOST_CHANGES = 3
@@ -71,12 +72,16 @@ class Plan:
 def find_remedy(problem: Problem, findings: Iterable[Finding]) -> Remedy:
     """The fewest changed packages, then the nearest releases, that clear the most findings.
 
-    Only decided errors and warnings are to be cleared. A set under which another rule matches, or
-    becomes possible that was not, is refused.
+    Only decided errors and warnings are to be cleared. A set under which another rule matches is refused,
+    and, where there is another way, one under which a rule becomes possible that was not.
     """
     wanted = {f.rule.id: f for f in findings if f.status in ("matched", "confirmed") and f.severity != "note"}
     search = Search(problem, wanted.values())
     plan = search.best(sorted(name for name in wanted if name in search.before))
+    if plan is None:
+        # Better a cure with a possible other fault, which the next check tells of, than none.
+        search = Search(problem, wanted.values(), strict=False)
+        plan = search.best(sorted(name for name in wanted if name in search.before))
     if plan is None:
         return Remedy({}, (), tuple(sorted(wanted)))
     after = {**search.judge(plan.pins), **search.hits(plan.pins)}
@@ -99,11 +104,14 @@ def _same(release: Exact, current: Exact) -> bool:
 class Search:
     """The verdicts of one problem under any set of pins, and the cheapest set that reaches a goal.
 
+    Without ``strict`` a set may bring what is merely possible.
+
     ``before`` has every rule and check that holds (True), or may hold and would be told (None), as things are.
     """
 
-    def __init__(self, problem: Problem, findings: Iterable[Finding] = ()) -> None:
+    def __init__(self, problem: Problem, findings: Iterable[Finding] = (), *, strict: bool = True) -> None:
         self._problem = problem
+        self._strict = strict
         self._base = derive(problem.stated)
         self._rules = {rule.id: rule for rule in problem.rules if rule.condition is not None and rule.withdrawn is None}
         self._facts_of: dict[str, frozenset[str]] = {}
@@ -139,11 +147,17 @@ class Search:
                 continue
             outcome = evaluate(rule.condition, facts, known)
             # What may hold counts where a report would say so, and where it is a finding to be cleared.
-            if outcome or (
-                outcome is None and (self._held.get(rule.id) or speaks(rule.condition, facts, known, missing(rule.condition, facts, known)))
-            ):
+            if outcome or (outcome is None and (self._held.get(rule.id) or self._would_be_told(rule.condition, facts))):
                 found[rule.id] = outcome
         return found
+
+    def _would_be_told(self, condition: Condition, facts: Facts) -> bool:
+        """Whether an undecided rule would be told of the pins: a likely one that waits for no other package."""
+        known = self._problem.known
+        lacking = missing(condition, facts, known)
+        if not self._strict or any(name.startswith("packages.") for name in lacking):
+            return False
+        return speaks(condition, facts, known, lacking) and weigh(condition, facts, known, lacking).likely
 
     def hits(self, pins: Mapping[str, Exact]) -> dict[str, bool | None]:
         """Every check that holds or may hold under the pins."""
