@@ -104,3 +104,16 @@ def test_documentation_is_made_from_the_program() -> None:
     root = Path(__file__).parents[2]
     done = subprocess.run([sys.executable, "scripts/make_docs.py", "--check"], cwd=root, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "docs/interface.md is up to date\n")
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [("make_rule_pages.py", "docs/rules is up to date\n"), ("score_cases.py", "docs/score.md is of these rules\n")],
+)
+def test_what_is_made_from_the_rules_is_of_these_rules(script: str, said: str) -> None:
+    import subprocess
+    import sys
+
+    root = Path(__file__).parents[2]
+    done = subprocess.run([sys.executable, f"scripts/{script}", "--check"], cwd=root, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, said)
