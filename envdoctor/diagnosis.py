@@ -78,11 +78,12 @@ class Finding:
     weight: Weight = DECIDED
 
     def rank(self) -> tuple[int, ...]:
-        """Smaller comes first: decided before possible, harm, then the more specific and better shown."""
+        """Smaller comes first: decided before possible, harm, what is about this model, then the more specific and better shown."""
         return (
             _STATUS_ORDER.index(self.status),
             _SEVERITY_ORDER.index(self.severity),
             int(not self.weight.likely),
+            -int(any(reason.fact.startswith("model.") for reason in self.because)),
             self.weight.breadth,
             _waits(self.missing),
             -len(self.because),
@@ -170,8 +171,9 @@ def _asks_too_much(facts: Facts, lacking: Sequence[str]) -> bool:
 
 
 def _waits(lacking: Sequence[str]) -> int:
-    """How many statements are missing; all facts of the plan are one: a plan file states them together."""
-    return sum(not name.startswith("plan.") for name in lacking) + any(name.startswith("plan.") for name in lacking)
+    """How many statements are missing: a plan file states all facts of the plan together, a snapshot all of the model."""
+    together = ("plan.", "model.")
+    return sum(not name.startswith(together) for name in lacking) + sum(any(n.startswith(group) for n in lacking) for group in together)
 
 
 def _finding(rule: Rule, condition: Condition, facts: Facts, known: Known, status: Status, lacking: tuple[str, ...]) -> Finding:

@@ -6,10 +6,10 @@ conditions over facts of the plan, the model and the hardware that nobody stated
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from envdoctor.conditions import All, AnyOf, Condition, Known, Not, PackageIs, holds, missing
+from envdoctor.conditions import All, AnyOf, Condition, Known, Not, PackageIs, accused, holds, missing
 from envdoctor.diagnosis import Because, Diagnosis, Finding, Location, Status
 from envdoctor.facts import Facts
 from envdoctor.rules import Rule
@@ -21,6 +21,16 @@ _MOST_FINDINGS = 4
 _SPECIFIC = 24
 # Fragments of about the same length tell as much.
 _SAME_LENGTH = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A rule whose symptom the text shows: whether it holds, how long the fragment is, how many of its versions are stated."""
+
+    outcome: bool | None
+    finding: Finding
+    length: int
+    stands: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +47,7 @@ def explain(
     """Join what the text shows with what the facts decide: text and versions that both fit come first."""
     already = {finding.rule.id: finding for finding in diagnosis.findings}
     pages = {rule.id: rule for rule in rules}
-    candidates: list[tuple[bool | None, Finding, int]] = []
+    candidates: list[Candidate] = []
     elsewhere = []
     for name, seen in shown.items():
         rule = pages[name]
@@ -45,19 +55,23 @@ def explain(
         if outcome is False:
             elsewhere.append(name)
             continue
-        candidates.append((outcome, _finding(rule, already.get(name), seen, derived, known, log), len(seen.symptom)))
-    candidates.sort(key=lambda entry: _order(entry[0], entry[1], entry[2], stated, known))
-    findings = [replace(finding, status=_status(outcome, length, candidates)) for outcome, finding, length in candidates[:_MOST_FINDINGS]]
+        finding = _finding(rule, already.get(name), seen, derived, known, log)
+        candidates.append(Candidate(outcome, finding, len(seen.symptom), _stands(rule, stated, known)))
+    candidates.sort(key=lambda one: _order(one, stated, known))
+    findings = [
+        replace(one.finding, status=_status(one.outcome, one.length, one.stands, candidates)) for one in candidates[:_MOST_FINDINGS]
+    ]
     if not findings:
         findings = [finding for finding in diagnosis.findings if finding.status == "matched"]
     return Explanation(tuple(sorted(findings, key=lambda finding: finding.status != "matched")), tuple(sorted(elsewhere)))
 
 
-def _order(outcome: bool | None, finding: Finding, length: int, stated: Facts, known: Known) -> tuple[object, ...]:
+def _order(one: Candidate, stated: Facts, known: Known) -> tuple[object, ...]:
     """Versions that fit come first, then the longer text, the narrower range, and what takes the fewest assumptions."""
-    condition = finding.rule.condition
+    finding, condition = one.finding, one.finding.rule.condition
     width = 0 if condition is None else breadth(condition, stated, known)
-    return outcome is not True, -(length // _SAME_LENGTH), width, len(finding.missing), -length, finding.rank(), finding.rule.id
+    text = (-(one.length // _SAME_LENGTH), -one.stands, width, len(finding.missing), -one.length)
+    return one.outcome is not True, *text, finding.rank(), finding.rule.id
 
 
 def _outcome(rule: Rule, finding: Finding | None, stated: Facts, known: Known) -> bool | None:
@@ -91,9 +105,18 @@ def _finding(rule: Rule, already: Finding | None, seen: Shown, facts: Facts, kno
     )
 
 
-def _status(outcome: bool | None, length: int, candidates: list[tuple[bool | None, Finding, int]]) -> Status:
-    """Matched when versions and text fit, or when the text fits one rule alone and nothing contradicts it."""
+def _status(outcome: bool | None, length: int, stands: int, candidates: Sequence[Candidate]) -> Status:
+    """Matched when versions and text fit, or when the text fits one rule best and nothing contradicts it.
+
+    Of rules that the text fits alike, that one is best of whose packages the most are stated in its range.
+    """
     if outcome is True:
         return "matched"
-    rivals = [one for one in candidates if one[0] is True or one[2] >= length]
+    rivals = [one for one in candidates if one.outcome is True or (one.length >= length and one.stands >= stands)]
     return "matched" if len(rivals) == 1 and length >= _SPECIFIC else "possible"
+
+
+def _stands(rule: Rule, stated: Facts, known: Known) -> int:
+    """How many of the versions that a rule accuses are stated."""
+    found = () if rule.condition is None else accused(rule.condition)
+    return sum(isinstance(leaf, PackageIs) and bool(holds(leaf, stated, known)) for leaf in found)

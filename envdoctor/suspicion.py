@@ -70,7 +70,8 @@ def weigh(condition: Condition, facts: Facts, known: Known, lacking: Sequence[st
     unusual = [name for name in lacking if name not in _USUAL and not name.startswith(_ASKED)]
     expected = not unusual and all(_expected(name, facts) for name in packages)
     likely = expected and _holds_by_default(condition, facts, known, packages)
-    return Weight(likely, bool(unusual), breadth(condition, facts, known))
+    another_machine = not likely and any(name in _USUAL and not name.startswith(_ASKED) for name in lacking)
+    return Weight(likely, bool(unusual) or another_machine, breadth(condition, facts, known))
 
 
 def _expected(package: str, facts: Facts) -> bool:

@@ -68,7 +68,7 @@ def _by_package(rules: list[Rule]) -> str:
 
 
 def _by_text(rules: list[Rule]) -> str:
-    rows = sorted({(_text(symptom), rule.id) for rule in rules for symptom in rule.symptoms}, key=lambda row: (row[0].lower(), row[1]))
+    rows = sorted({(_text(symptom), rule.id) for rule in rules for symptom in rule.symptoms}, key=lambda row: (row[0].lower(), *row))
     lines = [
         MADE,
         "",

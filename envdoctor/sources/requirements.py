@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 from packaging.markers import default_environment
@@ -23,6 +24,7 @@ from envdoctor.versions import ABSENT, Ranged, satisfiable
 
 _MOST_BYTES = 4 * 2**20
 _MOST_INCLUDES = 50
+_MOST_SNIFFED = 40
 _INCLUDE = re.compile(r"(?:-r|-c|--requirement|--constraint)[\s=]+(\S+)")
 
 
@@ -36,8 +38,24 @@ class _Reading:
 
 
 def is_requirements(path: Path) -> bool:
-    """Whether the name is one that people give to requirements files."""
-    return path.suffix in (".txt", ".in", ".pip") and bool(re.search(r"req|constraint|depend", path.stem, re.IGNORECASE))
+    """Whether a file is one of requirements: by the name that people give to it or its folder, else by what stands in it."""
+    if path.suffix not in (".txt", ".in", ".pip"):
+        return False
+    named = any(re.search(r"req|constraint|depend", name, re.IGNORECASE) for name in (path.stem, path.parent.name))
+    return named or (path.is_file() and _reads_as_requirements(path))
+
+
+def _reads_as_requirements(path: Path) -> bool:
+    lines = [line for _, line in islice(_logical_lines(_text(path)), _MOST_SNIFFED)]
+    return bool(lines) and all(line.startswith(("-", "git+", "http")) or _is_requirement(line) for line in lines)
+
+
+def _is_requirement(line: str) -> bool:
+    try:
+        Requirement(re.split(r"\s+--", line, maxsplit=1)[0])
+    except InvalidRequirement:
+        return False
+    return True
 
 
 def collect_requirements(path: Path, python: str | None = None) -> Collected:

@@ -20,6 +20,7 @@ from envdoctor.releases import release_texts
 from envdoctor.remedies.candidates import installable, moved
 from envdoctor.remedies.search import MOST_CHANGES, Problem, Remedy, find_remedy
 from envdoctor.rules import Rule, named_packages
+from envdoctor.suspicion import weigh
 from envdoctor.versions import Exact
 from tests.remedies.universe import UNIVERSE, invented, known, rule, stated
 
@@ -93,9 +94,14 @@ def made(tables: Sequence[Mapping[str, object]]) -> list[Rule]:
 Cost = tuple[int, int, int]
 
 
-def everything(situation: Facts, rules: Sequence[Rule]) -> dict[frozenset[tuple[str, str]], tuple[Cost, frozenset[str]]]:
-    """Every set of up to three pins that brings nothing, with its cost (findings left, packages moved, steps) and what it clears."""
-    before = _told(situation, rules)
+def everything(
+    situation: Facts, rules: Sequence[Rule], *, strict: bool = True
+) -> dict[frozenset[tuple[str, str]], tuple[Cost, frozenset[str]]]:
+    """Every set of up to three pins that brings nothing, with its cost (findings left, packages moved, steps) and what it clears.
+
+    Where none clears anything, sets that bring what is merely possible count too.
+    """
+    before = _told(situation, rules, strict=strict)
     matched = {name for name, status in before.items() if status == "matched"}
     found: dict[frozenset[tuple[str, str]], tuple[Cost, frozenset[str]]] = {}
     for size in range(MOST_CHANGES + 1):
@@ -107,7 +113,7 @@ def everything(situation: Facts, rules: Sequence[Rule]) -> dict[frozenset[tuple[
                 ):
                     continue
                 after = situation.with_facts(Fact(f"packages.{name}", one, Origin("pin")) for name, one in chosen.items())
-                told = _told(after, rules)
+                told = _told(after, rules, strict=strict)
                 if any(name not in before or (status == "matched" and before[name] != "matched") for name, status in told.items()):
                     continue
                 cleared = frozenset(
@@ -116,10 +122,12 @@ def everything(situation: Facts, rules: Sequence[Rule]) -> dict[frozenset[tuple[
                 steps = sum(_steps(situation, name, one) for name, one in chosen.items())
                 pins = frozenset((name, f"=={one.text}") for name, one in chosen.items())
                 found[pins] = (len(matched) - len(cleared), size, steps), cleared
+    if strict and matched and not any(cleared for _, cleared in found.values()):
+        return everything(situation, rules, strict=False)
     return found
 
 
-def _told(situation: Facts, rules: Sequence[Rule]) -> dict[str, str]:
+def _told(situation: Facts, rules: Sequence[Rule], *, strict: bool) -> dict[str, str]:
     """Every rule that holds, and every one that may hold and has something to say."""
     found = {}
     for one in rules:
@@ -127,8 +135,11 @@ def _told(situation: Facts, rules: Sequence[Rule]) -> dict[str, str]:
         outcome = evaluate(one.condition, situation, known)
         if outcome:
             found[one.id] = "matched"
-        elif outcome is None and speaks(one.condition, situation, known, missing(one.condition, situation, known)):
-            found[one.id] = "possible"
+        elif outcome is None and strict:
+            lacking = missing(one.condition, situation, known)
+            waits = any(name.startswith("packages.") for name in lacking)
+            if not waits and speaks(one.condition, situation, known, lacking) and weigh(one.condition, situation, known, lacking).likely:
+                found[one.id] = "possible"
     return found
 
 

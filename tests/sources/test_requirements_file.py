@@ -99,6 +99,15 @@ def test_names_of_requirements_files() -> None:
         assert not is_requirements(Path(name)), name
 
 
+def test_other_names_are_told_by_folder_or_content(tmp_path: Path) -> None:
+    folder = tmp_path / "requirements"
+    folder.mkdir()
+    assert is_requirements(write(folder / "cuda.txt", "torch == 2.5.1 !"))
+    assert is_requirements(write(tmp_path / "studio.txt", "-r base.txt\ntorch==2.5.1 --hash=sha256:aa\ngit+https://x.org/y.git\n"))
+    assert not is_requirements(write(tmp_path / "notes.txt", "torch is a library\n"))
+    assert not is_requirements(write(tmp_path / "empty.txt", "# nothing\n"))
+
+
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(EnvdoctorError, match=r"requirements\.txt"):
         collect_requirements(tmp_path / "requirements.txt")
