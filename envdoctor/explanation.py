@@ -1,11 +1,13 @@
 """A diagnosis from error text: which rules the text shows, and whether their conditions hold here.
 
 The text is evidence of its own. That the run met the fault says that the plan and the model were such as to meet it, so
-conditions over facts of the plan, the model and the hardware that nobody stated count as met; conditions over packages do not.
+conditions over facts of the plan, the model and the hardware that nobody stated count as met; conditions over packages do not,
+nor, where the text is such as any program may print, conditions over the model.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -21,6 +23,8 @@ _MOST_FINDINGS = 4
 _SPECIFIC = 24
 # Fragments of about the same length tell as much.
 _SAME_LENGTH = 24
+_NAME = re.compile(r"_|[a-z][A-Z]|[A-Za-z][./:][A-Za-z]|[A-Za-z]\d|\d[A-Za-z]|[A-Z]{2}")
+_EXCEPTION = re.compile(r"[A-Z][A-Za-z]*(?:Error|Exception|Warning)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +55,7 @@ def explain(
     elsewhere = []
     for name, seen in shown.items():
         rule = pages[name]
-        outcome = _outcome(rule, already.get(name), stated, known)
+        outcome = _outcome(rule, already.get(name), seen, stated, known)
         if outcome is False:
             elsewhere.append(name)
             continue
@@ -74,25 +78,33 @@ def _order(one: Candidate, stated: Facts, known: Known) -> tuple[object, ...]:
     return one.outcome is not True, *text, finding.rank(), finding.rule.id
 
 
-def _outcome(rule: Rule, finding: Finding | None, stated: Facts, known: Known) -> bool | None:
+def _outcome(rule: Rule, finding: Finding | None, seen: Shown, stated: Facts, known: Known) -> bool | None:
     if rule.condition is None:
         return True if finding is not None and finding.status == "matched" else None
-    return met(rule.condition, stated, known)
+    # Words that any program may print say nothing of the model: a name of the library at fault does.
+    asked = ("packages.",) if names_something(seen.symptom) else ("packages.", "model.")
+    return met(rule.condition, stated, known, asked=asked)
 
 
-def met(condition: Condition, facts: Facts, known: Known, *, wanted: bool = True) -> bool | None:
-    """Whether the condition holds for a run that met the fault: what is unknown besides packages counts as ``wanted``."""
+def names_something(symptom: str) -> bool:
+    """Whether a fragment has a word that is a name in some code: with an underscore, an inner capital, a dot, a slash or a digit in it."""
+    words = [word.strip("'\"`():,;") for word in symptom.split()]
+    return any(_NAME.search(word) and not _EXCEPTION.fullmatch(word) for word in words)
+
+
+def met(condition: Condition, facts: Facts, known: Known, *, wanted: bool = True, asked: tuple[str, ...] = ("packages.",)) -> bool | None:
+    """Whether the condition holds for a run that met the fault: what is unknown besides the facts ``asked`` counts as ``wanted``."""
     if isinstance(condition, (All, AnyOf)):
-        outcomes = [met(part, facts, known, wanted=wanted) for part in condition.parts]
+        outcomes = [met(part, facts, known, wanted=wanted, asked=asked) for part in condition.parts]
         decisive = not isinstance(condition, All)
         if decisive in outcomes:
             return decisive
         return None if None in outcomes else not decisive
     if isinstance(condition, Not):
-        held = met(condition.part, facts, known, wanted=not wanted)
+        held = met(condition.part, facts, known, wanted=not wanted, asked=asked)
         return None if held is None else not held
     held = holds(condition, facts, known)
-    return wanted if held is None and not isinstance(condition, PackageIs) else held
+    return wanted if held is None and not condition.fact.startswith(asked) else held
 
 
 def _finding(rule: Rule, already: Finding | None, seen: Shown, facts: Facts, known: Known, log: str) -> Finding:

@@ -114,3 +114,12 @@ def test_what_a_log_prints_never_reaches_the_terminal(capsys: pytest.CaptureFixt
     ran = run(capsys, "diagnose", str(log))
     assert "peft-encoder-decoder-cache-import" in ran.out
     assert not [character for character in ran.out + ran.err if character != "\n" and not character.isprintable()]
+
+
+def test_words_that_any_program_prints_accuse_no_model(diagnose, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    log = "ValueError: too many values to unpack (expected 2)\n"
+    facts = tmp_path / "facts.toml"
+    facts.write_text('[packages]\ntransformers = "4.42.3"\n', encoding="utf-8")
+    assert all(finding["status"] != "matched" for finding in diagnose(log, "--facts", str(facts)).json["findings"])
+    facts.write_text('[packages]\ntransformers = "4.42.3"\n[model]\ntype = "chatglm"\n', encoding="utf-8")
+    assert diagnose(log, "--facts", str(facts)).json["findings"][0]["rule"] == "chatglm-generate-cache-pair"
