@@ -29,11 +29,13 @@ _EXCEPTION = re.compile(r"[A-Z][A-Za-z]*(?:Error|Exception|Warning)")
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A rule whose symptom the text shows: whether it holds, how long the fragment is, how many of its versions are stated."""
+    """A rule whose symptom the text shows: whether it holds, how long the fragment is and whether it may decide on its own,
+    how many of the rule's versions are stated."""
 
     outcome: bool | None
     finding: Finding
     length: int
+    specific: bool
     stands: int
 
 
@@ -60,11 +62,10 @@ def explain(
             elsewhere.append(name)
             continue
         finding = _finding(rule, already.get(name), seen, derived, known, log)
-        candidates.append(Candidate(outcome, finding, len(seen.symptom), _stands(rule, stated, known)))
+        specific = len(seen.symptom) >= _SPECIFIC and (names_something(seen.symptom) or not _about_a_model(rule))
+        candidates.append(Candidate(outcome, finding, len(seen.symptom), specific, _stands(rule, stated, known)))
     candidates.sort(key=lambda one: _order(one, stated, known))
-    findings = [
-        replace(one.finding, status=_status(one.outcome, one.length, one.stands, candidates)) for one in candidates[:_MOST_FINDINGS]
-    ]
+    findings = [replace(one.finding, status=_status(one, candidates)) for one in candidates[:_MOST_FINDINGS]]
     if not findings:
         findings = [finding for finding in diagnosis.findings if finding.status == "matched"]
     return Explanation(tuple(sorted(findings, key=lambda finding: finding.status != "matched")), tuple(sorted(elsewhere)))
@@ -81,8 +82,9 @@ def _order(one: Candidate, stated: Facts, known: Known) -> tuple[object, ...]:
 def _outcome(rule: Rule, finding: Finding | None, seen: Shown, stated: Facts, known: Known) -> bool | None:
     if rule.condition is None:
         return True if finding is not None and finding.status == "matched" else None
-    # Words that any program may print say nothing of the model: a name of the library at fault does.
-    asked = ("packages.",) if names_something(seen.symptom) else ("packages.", "model.")
+    # Words that any program may print say nothing of the model: a name of the library at fault does, and so does a model that is stated.
+    about = any(leaf.fact.startswith("model.") and holds(leaf, stated, known) for leaf in accused(rule.condition))
+    asked = ("packages.",) if about or names_something(seen.symptom) else ("packages.", "model.")
     return met(rule.condition, stated, known, asked=asked)
 
 
@@ -117,15 +119,19 @@ def _finding(rule: Rule, already: Finding | None, seen: Shown, facts: Facts, kno
     )
 
 
-def _status(outcome: bool | None, length: int, stands: int, candidates: Sequence[Candidate]) -> Status:
+def _status(one: Candidate, candidates: Sequence[Candidate]) -> Status:
     """Matched when versions and text fit, or when the text fits one rule best and nothing contradicts it.
 
     Of rules that the text fits alike, that one is best of whose packages the most are stated in its range.
     """
-    if outcome is True:
+    if one.outcome is True:
         return "matched"
-    rivals = [one for one in candidates if one.outcome is True or (one.length >= length and one.stands >= stands)]
-    return "matched" if len(rivals) == 1 and length >= _SPECIFIC else "possible"
+    rivals = [other for other in candidates if other.outcome is True or (other.length >= one.length and other.stands >= one.stands)]
+    return "matched" if len(rivals) == 1 and one.specific else "possible"
+
+
+def _about_a_model(rule: Rule) -> bool:
+    return rule.condition is not None and any(leaf.fact.startswith("model.") for leaf in accused(rule.condition))
 
 
 def _stands(rule: Rule, stated: Facts, known: Known) -> int:
