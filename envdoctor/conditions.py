@@ -312,14 +312,16 @@ def _parse_leaf(name: str, value: object) -> Condition:
         texts = [item for item in listed if isinstance(item, str) and item.strip()]
         if len(texts) < len(listed):
             raise InvalidConditionError(f"{name}: found {value!r}; expected a text, or a list of them")
-        return TextMatches(name, tuple(text if "*" in text else shown(parse_value(name, text)) for text in texts))
+        patterns = (text if "*" in text else shown(parse_value(name, text)) for text in texts)
+        # Two spellings of one value are one value.
+        return TextMatches(name, tuple(dict.fromkeys(patterns)))
     values = tuple(parse_value(name, item) for item in listed)
     for item, parsed in zip(listed, values, strict=True):
         if isinstance(parsed, NotUnderstood) or parsed == "auto":
             raise InvalidConditionError(f"{name}: found {item!r}; expected {', '.join(known.choices) or known.kind}")
     if known.kind == "list":
         return ValueIs(name, tuple(str(item) for item in listed))
-    return ValueIs(name, values)
+    return ValueIs(name, tuple(dict.fromkeys(values)))
 
 
 def _number(name: str, item: object) -> int | float:

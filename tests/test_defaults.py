@@ -245,7 +245,9 @@ def test_what_the_name_of_a_model_says(identity: str, family: str | None) -> Non
     ("facts", "told"),
     [
         ({"plan__method": "inference"}, {"plan.tokenize": "true", "plan.generate": "true", "plan.autocast_adapter_dtype": None}),
-        ({"plan__method": "lora"}, {"plan.tokenize": "true", "plan.generate": None, "plan.autocast_adapter_dtype": "true"}),
+        ({"plan__method": "lora"}, {"plan.tokenize": "true", "plan.generate": None, "plan.autocast_adapter_dtype": None}),
+        ({"plan__method": "lora", "packages__peft": "0.11.1"}, {"plan.autocast_adapter_dtype": None}),
+        ({"plan__method": "lora", "packages__peft": "0.12.0"}, {"plan.autocast_adapter_dtype": "true"}),
         ({"plan__method": "full", "plan__predict_with_generate": True}, {"plan.generate": "true", "plan.autocast_adapter_dtype": None}),
         ({"plan__method": "full", "plan__predict_with_generate": False}, {"plan.generate": "false"}),
         ({"plan__method": "full", "plan__predict_with_generate": "maybe"}, {"plan.generate": None}),

@@ -74,7 +74,8 @@ def parameters(facts: Facts) -> Mapping[str, object] | str:
     return {
         "dtype": dtype,
         "method": method,
-        "autocast_adapter_dtype": cast if isinstance(cast, bool) else None,
+        # Its default is not passed: releases before 0.12.0 do not know the argument.
+        "autocast_adapter_dtype": False if cast is False else None,
         "modules_to_save": saved,
         "optimizer": None if stated is None else _OPTIMIZERS[str(stated)],
         "eps": float(eps) if isinstance(eps, (int, float)) and not isinstance(eps, bool) else DEFAULT_EPS,

@@ -169,3 +169,22 @@ def test_a_dtype_without_kernels_on_the_cpu_is_inconclusive(patient: Callable[[s
 _parameters = lora_step.parameters(Facts())
 assert not isinstance(_parameters, str)
 PARAMETERS = _parameters
+
+
+@pytest.mark.parametrize(("peft", "status", "verdict"), [(BAD, "confirmed", "confirmed"), (GOOD, None, "refuted")])
+def test_check_joins_the_verdict_to_the_finding(
+    patient: Callable[[str], Path], fixtures: Path, capsys: pytest.CaptureFixture[str], peft: str, status: str | None, verdict: str
+) -> None:
+    """The main job in a real environment: the installed stack, a snapshot, a plan, and the probe."""
+    from tests.cli.run import run
+
+    model, plan = str(fixtures / "chatglm3-6b"), str(fixtures / "plans" / "chatglm3-lora.yaml")
+    prefix = patient(peft).parent.parent
+    report = run(capsys, "check", model, plan, "--python", str(prefix), "--probe", "all", "--format", "json").json
+    found = {finding["rule"]: finding for finding in report["findings"]}
+    assert report["probes"][0]["verdict"] == verdict
+    if status is None:
+        assert "peft-fp16-adapter-nan" not in found
+    else:
+        assert found["peft-fp16-adapter-nan"]["status"] == status
+        assert found["peft-fp16-adapter-nan"]["probe"]["measured"]["trainable_dtypes"] == {"float16": 8}
