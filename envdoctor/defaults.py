@@ -235,10 +235,9 @@ def _work(facts: Facts) -> Iterator[Fact]:
         yield _fact("plan.generate", True, "inference generates")
     elif isinstance(generates := facts.value("plan.predict_with_generate"), bool):
         yield _fact("plan.generate", generates, "predict_with_generate")
-    if method in _ADAPTERS:
-        # peft has the argument from 0.12.0 on.
-        if _within(facts, "peft", ">=0.12"):
-            yield _fact("plan.autocast_adapter_dtype", True, _default_of(facts, "peft"))
+    # peft has the argument from 0.12.0 on.
+    if method in _ADAPTERS and _within(facts, "peft", ">=0.12"):
+        yield _fact("plan.autocast_adapter_dtype", True, _default_of(facts, "peft"))
 
 
 _STEPS: tuple[Callable[[Facts], Iterator[Fact]], ...] = (

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from envdoctor.versions import PackageValue
+from envdoctor.versions import ABSENT, PackageValue
 
 FactValue: TypeAlias = "bool | int | float | str | tuple[str, ...] | NotUnderstood | PackageValue"
 
@@ -108,3 +108,8 @@ class Facts(Mapping[str, Fact]):
     def without(self, *names: str) -> Facts:
         """These facts but the named ones, which become unknown."""
         return Facts({name: fact for name, fact in self.by_name.items() if name not in names}, self.closed)
+
+    def lacks(self, package: str) -> bool:
+        """Whether a package, by its normalised name, is known not to be installed."""
+        fact = self.by_name.get(f"packages.{package}")
+        return self.closed if fact is None else fact.value is ABSENT

@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from packaging.utils import canonicalize_name
 
 from envdoctor.conditions import InvalidConditionError
 from envdoctor.errors import EnvdoctorError, SeveralErrors
@@ -25,6 +27,7 @@ class Rulebook:
     """All rules, ordered by id, with a digest of the files that they were read from.
 
     ``rules`` are outlines: what matching needs. A run tells of few rules, and only these are read in full.
+    ``tables`` has every rule by its id.
     """
 
     rules: tuple[Rule, ...]
@@ -50,8 +53,11 @@ def shipped_rules() -> Path:
     return inside if inside.is_dir() else package.parent / "rules"
 
 
-def load_rulebook(extra: Iterable[Path] = ()) -> Rulebook:
+def load_rulebook(extra: Iterable[Path] = (), *, absent: Callable[[str], bool] | None = None) -> Rulebook:
     """The shipped rules and those of other directories.
+
+    ``absent`` tells packages (by their normalised names) that are known not to be there: rules that need one of them
+    cannot hold, and are no part of ``rules``.
 
     Raises:
         EnvdoctorError: a rule file that cannot be read, with every error found in any of them;
@@ -74,11 +80,14 @@ def load_rulebook(extra: Iterable[Path] = ()) -> Rulebook:
                 if cache is not None:
                     # Read in full once; what is kept of it is taken on trust.
                     parse_rule(table, place)
+                elif absent is not None and _needs(table, absent) and table.get("id") not in by_id:
+                    by_id[table["id"]] = (place, table)
+                    continue
                 rule = _outlined(table, place)
             except EnvdoctorError as error:
                 errors.append(error)
                 continue
-            if rule.id in rules:
+            if rule.id in by_id:
                 errors.append(_twice(place, rule.id))
             rules[rule.id] = rule
             by_id[rule.id] = (place, table)
@@ -88,6 +97,14 @@ def load_rulebook(extra: Iterable[Path] = ()) -> Rulebook:
         raise SeveralErrors([one for error in errors for one in getattr(error, "errors", (error,))])
     digest = hashlib.sha256("".join(digests).encode()).hexdigest() if len(digests) > 1 else digests[0]
     return Rulebook(tuple(rules[name] for name in sorted(rules)), f"sha256:{digest}", by_id)
+
+
+def _needs(table: Mapping[str, Any], absent: Callable[[str], bool]) -> bool:
+    """Whether a rule needs a package that is absent; a table of another form is left to its reader."""
+    affected = table.get("affected")
+    packages = affected.get("packages") if isinstance(affected, dict) and isinstance(table.get("id"), str) else None
+    listed = packages if isinstance(packages, list) else []
+    return any(isinstance(text, str) and absent(canonicalize_name(text.split(" ", 1)[0])) for text in listed)
 
 
 def _twice(place: str, name: str) -> EnvdoctorError:

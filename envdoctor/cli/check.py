@@ -29,7 +29,7 @@ PLAN_HINT = "depends on your plan: add a plan file, or --set plan.method=lora"
 
 def run(options: argparse.Namespace) -> int:
     gathered = gather(options)
-    book = load_rulebook(Path(directory) for directory in options.rule_directories)
+    book = load_rulebook((Path(directory) for directory in options.rule_directories), absent=gathered.derived.lacks)
     report = examine(gathered, book, probe=options.probe, fail_on=options.fail_on, strict=options.strict)
     write(options, report)
     return report.exit_code()
@@ -58,7 +58,7 @@ def compose(
     problem = Problem(gathered.facts, book.rules, FACT_CHECKS, release_texts)
     return Report(
         version=__version__,
-        rules=len(book.rules),
+        rules=len(book.tables),
         rules_digest=book.digest,
         releases_as_of=as_of(),
         patient=gathered.patient,
@@ -76,8 +76,7 @@ def compose(
 
 
 def _known_pages(hits: Iterable[Hit], book: Rulebook) -> list[Hit]:
-    ids = {rule.id for rule in book.rules}
-    return [hit for hit in hits if hit.rule in ids]
+    return [hit for hit in hits if hit.rule in book.tables]
 
 
 def _probe(gathered: Gathered, diagnosis: Diagnosis, choice: str) -> dict[str, Verdict]:

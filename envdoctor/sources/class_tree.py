@@ -104,11 +104,12 @@ class Code:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 # As text, so that a coding cookie of the file chooses no codec.
-                tree = ast.parse(data.decode("utf-8-sig"))
+                text = data.decode("utf-8-sig")
+                tree = ast.parse(text)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             self.directory.skip(file, f"no Python that can be parsed: {_reason(error)}")
             return None
-        return _outline(file, tree)
+        return _outline(file, tree, text)
 
 
 def _reason(error: SyntaxError | ValueError | RecursionError | MemoryError) -> str:
@@ -131,7 +132,7 @@ def flat(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
             stack += reversed([*item.body, *(part for handler in item.handlers for part in handler.body), *item.orelse, *item.finalbody])
 
 
-def _outline(file: str, tree: ast.Module) -> Module:
+def _outline(file: str, tree: ast.Module, text: str) -> Module:
     module = Module(file)
     for item in flat(tree.body):
         if isinstance(item, ast.ClassDef):
@@ -145,13 +146,15 @@ def _outline(file: str, tree: ast.Module) -> Module:
                     module.version_names.add(known)
         elif isinstance(item, ast.Assign) and mentions_version(item.value, module.version_names):
             module.version_names.update(target.id for target in item.targets if isinstance(target, ast.Name))
-    module.uses = _uses(tree, module)
+    # Most files name none of these, and need not be walked to their last expression.
+    members = frozenset(member for member in _CACHE_MEMBERS if member in text)
+    module.uses = _uses(tree, module, members)
     return module
 
 
-def _uses(tree: ast.Module, module: Module) -> dict[str, int]:
+def _uses(tree: ast.Module, module: Module, members: frozenset[str]) -> dict[str, int]:
     """What the file needs unconditionally: nothing under ``try``, nor under a test of the release or of ``hasattr``."""
-    own = {item.name for item in ast.walk(tree) if isinstance(item, Function)}
+    own = {item.name for item in ast.walk(tree) if isinstance(item, Function)} if members else set()
     found: dict[str, int] = {}
     stack: list[ast.AST] = list(reversed(tree.body))
     while stack:
@@ -160,9 +163,10 @@ def _uses(tree: ast.Module, module: Module) -> dict[str, int]:
             continue
         if isinstance(node, ast.ImportFrom) and node.level == 0 and (node.module or "").partition(".")[0] == "transformers":
             found.update((alias.name, node.lineno) for alias in node.names if alias.name not in found)
-        elif isinstance(node, ast.Attribute) and node.attr in _CACHE_MEMBERS and node.attr not in own:
+        elif isinstance(node, ast.Attribute) and node.attr in members and node.attr not in own:
             found.setdefault(node.attr, node.lineno)
-        stack.extend(reversed(list(ast.iter_child_nodes(node))))
+        below = ast.iter_child_nodes(node) if members else [*getattr(node, "body", ()), *getattr(node, "orelse", ())]
+        stack.extend(reversed([child for child in below if isinstance(child, ast.AST)]))
     return found
 
 
