@@ -262,7 +262,7 @@ class _Reader:
         found = []
         for table in self.tables("evidence"):
             url, kind, says = (str(table.get(key, "")) for key in ("url", "kind", "says"))
-            if not url.startswith("https://"):
+            if not url.startswith("https://") or "..." in url:
                 self.error("evidence.url", repr(url), "a public https:// address that was read")
             if kind not in EVIDENCE_KINDS:
                 self.error("evidence.kind", repr(kind), " | ".join(EVIDENCE_KINDS))

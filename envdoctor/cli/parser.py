@@ -117,14 +117,15 @@ def _explain(commands: argparse._SubParsersAction[_Parser]) -> None:
 
 def _rules(commands: argparse._SubParsersAction[_Parser]) -> None:
     command = commands.add_parser(
-        "rules", help="the list of rules; `rules lint PATH` for rule authors", description="List, lint, verify or reproduce rules."
+        "rules", help="the list of rules; `rules lint PATH` for rule authors", description="List, start, lint, verify or reproduce rules."
     )
     command.add_argument(
         "action",
         nargs="?",
-        choices=("list", "lint", "verify", "reproduce"),
+        choices=("list", "new", "lint", "verify", "reproduce"),
         default="list",
-        help="list (default); lint: what is wrong with rule files; verify: check their claims on the released wheels (downloads them); "
+        help="list (default); new ID: the skeleton of a rule; lint: what is wrong with rule files; "
+        "verify: check their claims on the released wheels (downloads them); "
         "reproduce: see their harm in a bad and in a good environment (builds both)",
     )
     command.add_argument(

@@ -20,6 +20,10 @@ from envdoctor.rulebook import Rulebook, load_rulebook, rule_files, shipped_rule
 def run(options: argparse.Namespace) -> int:
     if options.action == "lint":
         return _lint(options)
+    if options.action == "new":
+        from envdoctor.cli.new_rule import run as new
+
+        return new(options)
     if options.action == "verify":
         from envdoctor.cli.verify_rules import run as verify
 
