@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-settings.register_profile("unhurried", deadline=None)
+# How fast or how often an example is found says nothing about the law, only about the machine and the draw.
+_UNHURRIED = (HealthCheck.filter_too_much, HealthCheck.too_slow, HealthCheck.data_too_large)
+settings.register_profile("unhurried", deadline=None, suppress_health_check=_UNHURRIED)
 settings.load_profile("unhurried")
 
 
