@@ -94,7 +94,7 @@ def _gpu(facts: Facts) -> Iterator[Fact]:
 
 
 def _cuda_build(facts: Facts) -> Iterator[Fact]:
-    """A CUDA or CPU label of the torch build says what computes when no GPU was stated."""
+    """A CUDA or CPU build of torch says what computes when no GPU was stated: a CUDA build is meant for one."""
     torch = _release(facts, "torch")
     if torch is None:
         return
@@ -104,6 +104,8 @@ def _cuda_build(facts: Facts) -> Iterator[Fact]:
         yield _fact("cuda", exact(cuda), f"label of torch {torch}")
     if label == "cpu":
         yield _fact("accelerator", "cpu", f"label of torch {torch}")
+    elif cuda is not None or (not label and facts.value("cuda") is not None):
+        yield _fact("accelerator", "cuda", f"CUDA build of torch {torch}")
 
 
 def _model(facts: Facts) -> Iterator[Fact]:

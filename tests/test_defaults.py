@@ -196,8 +196,8 @@ def test_more_than_one_row_means_a_padding_mask(facts: Mapping[str, object], pad
 @pytest.mark.parametrize(
     ("torch", "cuda", "accelerator"),
     [
-        ("2.5.0+cu118", "11.8", None),
-        ("2.5.0+CU121", "12.1", None),
+        ("2.5.0+cu118", "11.8", "cuda"),
+        ("2.5.0+CU121", "12.1", "cuda"),
         ("2.13.0+cpu", None, "cpu"),
         ("2.5.0", None, None),
         ("2.5.0+cu1", None, None),

@@ -170,3 +170,21 @@ def test_the_readme_shows_what_is_printed(fixtures: Path, block: str, name: str)
     readme = (fixtures.parent / "README.md").read_text(encoding="utf-8")
     shown = readme.split(f"<!-- output: {block} -->\n```text\n")[1].split("\n```\n<!-- end -->")[0]
     assert normal(shown) == (EXPECTED / f"{name}.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("settings", "severity"),
+    [(["gpu.name=H100"], "error"), (["gpu.name=A100"], "warning"), ([], "warning")],
+)
+def test_torch_2_5_0_is_an_error_on_hopper_and_a_warning_elsewhere_or_unknown(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, settings: list[str], severity: str
+) -> None:
+    facts = tmp_path / "facts.toml"
+    facts.write_text(
+        '[packages]\ntorch = "2.5.0+cu118"\ntransformers = "4.48.0"\n[plan]\nmethod = "lora"\nbatch_size = 2\n', encoding="utf-8"
+    )
+    words = [word for setting in settings for word in ("--set", setting)]
+    report = run(capsys, "check", "fixtures/glm-4-9b-chat-hf", "--facts", str(facts), *words, "--format", "json").json
+    found = next(finding for finding in report["findings"] if finding["rule"] == "torch-2-5-0-sdpa-mask-nan")
+    assert (found["status"], found["severity"]) == ("matched", severity)
+    assert {fix["pins"]["torch"] for fix in found["fixes"] if fix.get("pins")} == {"==2.5.1+cu118", "==2.4.1+cu118"}
