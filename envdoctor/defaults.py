@@ -15,26 +15,10 @@ from envdoctor.facts import Fact, Facts, FactValue, NotUnderstood, Origin
 from envdoctor.hardware.torch_builds import variant_cuda
 from envdoctor.sources.hardware import derive_gpu
 from envdoctor.versions import Exact, exact, version_condition
+from envdoctor.vocabulary import term
 
-TRAINING = frozenset(
-    (
-        "lora",
-        "qlora",
-        "dora",
-        "rslora",
-        "full",
-        "freeze",
-        "prompt-tuning",
-        "prefix-tuning",
-        "p-tuning",
-        "pretrain",
-        "dpo",
-        "ppo",
-        "grpo",
-        "kto",
-        "orpo",
-    )
-)
+_METHODS = term("plan.method")
+TRAINING = frozenset(_METHODS.choices if _METHODS else ()) - {"inference"}
 _ADAPTERS = frozenset(("lora", "qlora", "dora", "rslora"))
 
 
@@ -139,7 +123,10 @@ def _quantization(facts: Facts) -> Iterator[Fact]:
     stored = facts.text("model.quant_method")
     if stored in ("gptq", "awq", "fp8", "hqq", "aqlm", "mxfp4", "torchao"):
         yield _fact("plan.quant", stored, "quantization_config of the snapshot")
-    if facts.value("model.type") is None or stored is not None:
+    elif stored is None and facts.value("model.path") is not None and facts.value("model.type") is not None:
+        stored = "none"
+        yield _fact("model.quant_method", stored, "no quantization_config in the snapshot")
+    if facts.value("model.type") is None or stored not in (None, "none"):
         return
     if facts.value("plan.arguments") is not None and facts.value("plan.quantization_config") is not True:
         yield _fact("plan.quant", "none", "default of from_pretrained")

@@ -40,6 +40,20 @@ _QUIET = frozenset(
         "plan.quantization_config",
     )
 )
+# No source reads these yet: they are known where somebody states them, and a rule that waits for one has nothing to ask for.
+_UNREAD = frozenset(
+    (
+        "model.adapter_fields",
+        "model.adapter_vlm_layout",
+        "model.generation_flags_unused",
+        "model.image_processor_type",
+        "model.processor_patch_size",
+        "model.tokenizer_class_misspelled",
+        "plan.code_uses",
+        "plan.input_require_grads",
+        "plan.offline",
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +163,7 @@ def speaks(condition: Condition, facts: Facts, known: Known, lacking: Sequence[s
     model says nothing while nothing is known of the model that it is about, and one about the wording of
     a call says nothing until a plan or a script tells it. To be in a narrow range of releases says enough by itself.
     """
-    if "plan.code_uses" in lacking or (_asks_too_much(facts, lacking) and not is_narrow(condition, facts, known)):
+    if not _UNREAD.isdisjoint(lacking) or (_asks_too_much(facts, lacking) and not is_narrow(condition, facts, known)):
         return False
     every = accused(condition)
     held = [leaf for leaf in every if holds(leaf, facts, known)]

@@ -1,7 +1,7 @@
 """Set up and pass the tests, in an environment of its own.
 
     python3 scripts/test.py             lint, types, the quick suite: no torch, about 100 MB of tools
-    python3 scripts/test.py --probes    the probe tests: real environments with torch, about 2 GB (6 GB where only a CUDA build is found)
+    python3 scripts/test.py --probes    the probe tests: real environments with torch, about 1 GB (5 GB where only a CUDA build is found)
     python3 scripts/test.py --network   the tests that ask the package index
 
 Everything is installed into .venv-test beside this project; nothing else is touched.

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from envdoctor import __version__
 from envdoctor.checks import FACT_CHECKS, installed_hits
-from envdoctor.checks.hit import Hit
 from envdoctor.cli.gather import Gathered, gather
 from envdoctor.cli.output import write
 from envdoctor.diagnosis import Diagnosis, Finding, diagnose
@@ -45,7 +44,7 @@ def judge(gathered: Gathered, book: Rulebook) -> Diagnosis:
     hits = [hit for check in FACT_CHECKS for hit in check(gathered.derived)]
     if gathered.installed is not None:
         hits += installed_hits(gathered.installed)
-    return diagnose(gathered.derived, book.rules, release_texts, hits=_known_pages(hits, book), defects=gathered.situation.defects)
+    return diagnose(gathered.derived, book.rules, release_texts, hits=hits, defects=gathered.situation.defects)
 
 
 def compose(
@@ -73,10 +72,6 @@ def compose(
         fail_on=fail_on,
         strict=strict,
     )
-
-
-def _known_pages(hits: Iterable[Hit], book: Rulebook) -> list[Hit]:
-    return [hit for hit in hits if hit.rule in book.tables]
 
 
 def _probe(gathered: Gathered, diagnosis: Diagnosis, choice: str) -> dict[str, Verdict]:

@@ -21,7 +21,8 @@ class _Parser(argparse.ArgumentParser):
     """Errors as every other bad input: place, found, expected, next step."""
 
     def error(self, message: str) -> NoReturn:
-        raise EnvdoctorError("the command line", found=message, expected=self.format_usage().strip(), next_step=f"{self.prog} --help")
+        expected = f"the options that {self.prog} --help lists"
+        raise EnvdoctorError("the command line", found=message, expected=expected, next_step=f"{self.prog} --help")
 
 
 def parse(words: Sequence[str]) -> argparse.Namespace:

@@ -165,7 +165,10 @@ def _refuted(console: Console, refuted: Sequence[Diagnosed]) -> None:
 
 def _remedy(console: Console, report: Report, decided: Sequence[Diagnosed]) -> None:
     remedy = report.remedy
-    if not remedy.pins and not remedy.unfixable:
+    # A finding about no package has no pin to miss: its own cures say what to do.
+    about_packages = {d.finding.rule.id for d in decided if d.finding.packages}
+    uncleared = [name for name in remedy.unfixable if name in about_packages]
+    if not remedy.pins and not uncleared:
         return
     console.print()
     if remedy.pins:
@@ -173,8 +176,8 @@ def _remedy(console: Console, report: Report, decided: Sequence[Diagnosed]) -> N
         _paste(console, "pins", install_command(remedy.pins))
         proof = "no resolver was asked" if remedy.verified == "none" else f"verified by {remedy.verified}"
         _item(console, "", f"clears {cleared}; releases known on {report.releases_as_of}; {proof}")
-    if remedy.unfixable:
-        _item(console, "no pin", f"cures {', '.join(remedy.unfixable)}: see the other cures above")
+    if uncleared:
+        _item(console, "" if remedy.pins else "pins", f"none clears {', '.join(uncleared)}: its other cures are above")
 
 
 def _unread(console: Console, report: Report) -> None:

@@ -129,3 +129,9 @@ def test_a_new_rule_is_a_skeleton_that_lacks_its_evidence(capsys: pytest.Capture
     assert run(capsys, "rules", "new", "einops-old-rearrange", "--rules", str(tmp_path)).status == 2
     for words in ([], ["One"], ["a", "b"], ["../etc-passwd"]):
         assert run(capsys, "rules", "new", *words, "--rules", str(tmp_path)).status == 2
+
+
+def test_every_rule_that_code_decides_has_its_page() -> None:
+    from envdoctor.checks import CHECK_IDS
+
+    assert {rule.id for rule in load_rulebook().rules if rule.check is not None} == CHECK_IDS
