@@ -62,11 +62,12 @@ class Skip:
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """What one source yields: never a traceback."""
+    """What one source yields: never a traceback. ``closed`` says that its packages are all there are."""
 
     facts: tuple[Fact, ...] = ()
     defects: tuple[Defect, ...] = ()
     skips: tuple[Skip, ...] = ()
+    closed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,22 +5,15 @@ A check of facts alone is judged again for every set of pins that a remedy propo
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from envdoctor.checks import hardware
 from envdoctor.checks.hit import Hit
-from envdoctor.facts import Facts
 
 if TYPE_CHECKING:
     from envdoctor.sources.interpreter import Installed
 
-FACT_CHECKS: tuple[Callable[[Facts], tuple[Hit, ...]], ...] = (
-    hardware.torch_wheel_lacks_gpu_kernels,
-    hardware.nvidia_driver_older_than_torch_cuda,
-    hardware.cpu_torch_beside_a_gpu,
-    hardware.bf16_on_a_gpu_without_it,
-)
+FACT_CHECKS = hardware.CHECKS
 
 # The rules that code decides: those of the checks here, and those that sources report while they read.
 CHECK_IDS = frozenset(

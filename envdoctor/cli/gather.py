@@ -13,7 +13,7 @@ from envdoctor.defaults import derive
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts import Collected, Facts, Skip
 from envdoctor.sources.situation import Situation, merge, model_path, states_packages
-from envdoctor.sources.statements import collect_facts_file, collect_facts_text, collect_settings, lists_all_packages
+from envdoctor.sources.statements import collect_facts_file, collect_facts_text, collect_settings
 
 if TYPE_CHECKING:
     from envdoctor.sources.interpreter import Installed
@@ -29,7 +29,6 @@ class Gathered:
     situation: Situation
     derived: Facts
     installed: Installed | None
-    has_model: bool
     has_plan: bool
 
     @property
@@ -73,7 +72,7 @@ def gather(options: argparse.Namespace, log: Collected | None = None) -> Gathere
     elif installed is None:
         label = "no environment"
     parts += [("log", log or Collected()), ("facts file", stated), ("--set", settings)]
-    situation = merge(parts, closed=installed is not None or lists_all_packages(stated), may_be_empty=log is not None)
+    situation = merge(parts, closed=installed is not None or stated.closed, may_be_empty=log is not None)
     others = [target.text for target in targets if target.kind != "requirements"]
     return Gathered(
         patient=", ".join([label, *others]),
@@ -81,7 +80,6 @@ def gather(options: argparse.Namespace, log: Collected | None = None) -> Gathere
         situation=situation,
         derived=derive(situation.facts),
         installed=installed,
-        has_model=any(name.startswith("model.") for name in situation.facts),
         has_plan=any(name.startswith("plan.") for name in situation.facts),
     )
 

@@ -40,10 +40,9 @@ _SYSTEMS = {"linux": "linux", "linux2": "linux", "win32": "windows", "darwin": "
 
 @dataclass(frozen=True, slots=True)
 class Listing(Collected):
-    """What a listing states. ``kind`` is what printed it; ``closed`` says that it lists all packages."""
+    """What a listing states. ``kind`` is what printed it."""
 
     kind: str = ""
-    closed: bool = False
 
 
 @dataclass(slots=True)
@@ -81,7 +80,7 @@ class _Reading:
             self.skips.append(Skip(self.place, "more lines that could not be read"))
 
     def listing(self, *, closed: bool) -> Listing:
-        return Listing(tuple(self.facts.values()), (), tuple(self.skips), self.kind, closed)
+        return Listing(tuple(self.facts.values()), (), tuple(self.skips), closed, self.kind)
 
 
 def parse_listing(text: str, place: str) -> Listing | None:
@@ -105,7 +104,7 @@ def parse_listing(text: str, place: str) -> Listing | None:
     rows = _rows_alone(lines, place)
     report = None if rows else parse_printed_report(text, place)
     if report is not None:
-        return Listing(report.facts, report.defects, report.skips, "environment report", closed=False)
+        return Listing(report.facts, report.defects, report.skips, kind="environment report")
     return rows
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +13,6 @@ from envdoctor.sources.plan_file import PlanFile, read_plan
 from envdoctor.sources.stated import stated_value
 from envdoctor.sources.training_arguments import DEFAULTS, FIELDS
 
-_SUFFIXES = (".json", ".yaml", ".yml")
 _DEFAULT = Origin("default of TrainingArguments")
 _LLAMA_FACTORY = Origin("default of LLaMA-Factory")
 
@@ -38,16 +36,6 @@ _OTHERS: tuple[tuple[str, frozenset[str]], ...] = (
     ("ms-swift", frozenset(("train_type", "tuner_type", "sft_type", "model_id_or_path", "split_dataset_ratio", "swift_version"))),
     ("accelerate", frozenset(("compute_environment", "distributed_type", "num_machines", "machine_rank"))),
 )
-
-
-def is_plan(path: Path, data: bytes) -> bool:
-    """Whether a file may be a training plan: JSON or YAML by its suffix, and no conda environment or package list."""
-    if path.suffix.lower() not in _SUFFIXES:
-        return False
-    head = data[:4096]
-    if path.suffix.lower() == ".json":
-        return head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{"
-    return re.search(rb"^(dependencies|channels)\s*:", data[: 2**16], re.MULTILINE) is None
 
 
 def collect_plan(path: Path) -> Collected:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,14 +20,8 @@ _STORED = {
     "F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "I8": "int8", "U8": "uint8",
     "F8_E4M3": "float8", "F8_E5M2": "float8", "F8_E8M0": "float8", "F8_E4M3FNUZ": "float8", "F8_E5M2FNUZ": "float8",
 }  # fmt: skip
-_MARKS = ("config.json", "model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
 _TEMPLATES = ("chat_template.jinja", "chat_template.json")
 _MOST_EOS = 1024
-
-
-def is_model_directory(path: Path) -> bool:
-    """Whether a path is a directory with a configuration or weights as ``save_pretrained`` names them."""
-    return path.is_dir() and any(os.path.lexists(path / name) for name in _MARKS)
 
 
 def collect_snapshot(path: Path) -> Collected:

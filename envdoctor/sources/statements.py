@@ -51,13 +51,6 @@ def collect_facts_text(data: bytes, place: str) -> Collected:
     return _collect(table, place, _lines(text))
 
 
-def lists_all_packages(collected: Collected) -> bool:
-    """Whether a package that these facts do not name is absent, and not unknown: they come from a listing of everything."""
-    from envdoctor.sources.listings import Listing
-
-    return isinstance(collected, Listing) and collected.closed
-
-
 def _meant_as_toml(text: str) -> bool:
     """Whether most lines of a text are a table's header or ``key = value``: then the TOML error helps, and nothing is guessed."""
     header = r"\[\[?[A-Za-z_][\w.-]{0,60}\]{0,2}\s*(?:#|$)"

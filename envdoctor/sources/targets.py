@@ -60,7 +60,7 @@ def _read_file(path: Path, text: str, python: str | None) -> Target:
 
     if is_requirements(path):
         return Target(text, "requirements", collect_requirements(path, python))
-    if path.suffix in _PLAN_SUFFIXES:
+    if path.suffix.lower() in _PLAN_SUFFIXES:
         from envdoctor.sources.plan import collect_plan
 
         return Target(text, "plan", collect_plan(path))

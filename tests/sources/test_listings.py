@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts import Facts, NotUnderstood
 from envdoctor.sources.listings import Listing, parse_listing
-from envdoctor.sources.statements import collect_facts_file, collect_facts_text, lists_all_packages
+from envdoctor.sources.statements import collect_facts_file, collect_facts_text
 from envdoctor.values import shown
 from envdoctor.versions import Ranged
 
@@ -226,7 +226,7 @@ def test_broken_json_is_told_with_its_place(text: str, place: str, found: str) -
 def test_a_facts_file_in_toml_stays_one() -> None:
     collected = collect_facts_text(b'python = "3.10"\n[packages]\ntorch = "2.4.0"\n', "facts.toml")
     assert {fact.name: shown(fact.value) for fact in collected.facts} == {"python": "3.10", "packages.torch": "2.4.0"}
-    assert not lists_all_packages(collected)
+    assert not collected.closed
 
 
 def test_a_broken_facts_file_is_never_taken_for_a_report() -> None:
@@ -260,7 +260,7 @@ def test_utf_16_as_powershell_writes_it_and_a_byte_order_mark_are_read() -> None
     for data in (FREEZE.encode("utf-16"), b"\xef\xbb\xbf" + FREEZE.encode(), FREEZE.replace("\n", "\r\n").encode()):
         collected = collect_facts_text(data, "env.txt")
         assert "packages.torch" in {fact.name for fact in collected.facts}
-        assert lists_all_packages(collected)
+        assert collected.closed
 
 
 def test_bytes_that_are_no_utf_8_do_not_hide_the_rest() -> None:
@@ -279,7 +279,7 @@ def test_a_pipe_is_read_as_a_file(tmp_path: Path) -> None:
         collected = collect_facts_file(pipe)
     finally:
         writer.join()
-    assert lists_all_packages(collected)
+    assert collected.closed
 
 
 def test_a_file_that_cannot_be_read_or_is_too_large_is_an_error(tmp_path: Path) -> None:
@@ -302,7 +302,7 @@ def test_a_listing_closes_the_facts_and_a_report_does_not() -> None:
     outcomes = []
     for text in (b"torch==2.4.0\n", b"- PyTorch version: 2.4.0\n- Platform: Linux-5.4\n"):
         collected = collect_facts_text(text, "env.txt")
-        known = Facts({fact.name: fact for fact in collected.facts}, closed=lists_all_packages(collected))
+        known = Facts({fact.name: fact for fact in collected.facts}, closed=collected.closed)
         outcomes.append(evaluate(condition, known, lambda _: ()))
     assert outcomes == [False, None]
 
@@ -331,7 +331,7 @@ def test_every_form_of_one_listing_says_the_same(packages: dict[str, str]) -> No
             continue
         collected = collect_facts_text(text.encode(), "env")
         assert {fact.name: shown(fact.value) for fact in collected.facts} == expected
-        assert lists_all_packages(collected)
+        assert collected.closed
 
 
 @settings(max_examples=200, deadline=None)

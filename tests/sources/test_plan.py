@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts import Collected, Fact, FactValue, NotUnderstood
-from envdoctor.sources.plan import collect_plan, is_plan
+from envdoctor.sources.plan import collect_plan
 from envdoctor.sources.training_arguments import DEFAULTS, FIELDS
 from envdoctor.vocabulary import term
 
@@ -504,23 +504,3 @@ def test_any_bytes_are_a_plan_a_skip_or_an_error(tmp_path: Path, content: bytes)
         except EnvdoctorError as error:
             said = str(tmp_path / name) in error.place
         assert said
-
-
-# --- which file
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "expected"),
-    [
-        ("plan.yaml", b"output_dir: x\n", True),
-        ("plan.yml", b"a: 1\n", True),
-        ("PLAN.YAML", b"a: 1\n", True),
-        ("plan.json", b' \n{"fp16": true}', True),
-        ("plan.json", b'\xef\xbb\xbf{"fp16": true}', True),
-        ("packages.json", b'[{"name": "torch"}]', False),
-        ("environment.yml", b"name: x\nchannels:\n  - conda-forge\ndependencies:\n  - python\n", False),
-        ("train.py", b"output_dir = 1\n", False),
-    ],
-)
-def test_what_may_be_a_plan(name: str, content: bytes, expected: bool) -> None:
-    assert is_plan(Path(name), content) is expected

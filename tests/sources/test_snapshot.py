@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts import Collected, Defect, Fact, FactValue, NotUnderstood
 from envdoctor.rules import parse_rule
-from envdoctor.sources.snapshot import collect_snapshot, is_model_directory
+from envdoctor.sources.snapshot import collect_snapshot
 from envdoctor.toml import read_toml
 from envdoctor.vocabulary import term
 
@@ -201,16 +201,6 @@ def test_a_hundred_thousand_tensors_in_sixty_shards(tmp_path: Path) -> None:
 
 
 # --- which directory
-
-
-def test_what_a_model_directory_is(tmp_path: Path) -> None:
-    assert not is_model_directory(tmp_path)
-    assert not is_model_directory(tmp_path / "absent")
-    (tmp_path / "README.md").write_text("{}")
-    assert not is_model_directory(tmp_path)
-    (tmp_path / "config.json").write_text("{}")
-    assert is_model_directory(tmp_path)
-    assert not is_model_directory(tmp_path / "config.json")
 
 
 def test_a_directory_without_a_config_is_no_model(tmp_path: Path) -> None:
