@@ -215,11 +215,13 @@ def _batches(facts: Facts) -> Iterator[Fact]:
 
 
 def _work(facts: Facts) -> Iterator[Fact]:
-    """What a run does: it tokenizes text, and it generates when it infers or evaluates by generating."""
+    """What a run does: it tokenizes text, saves what it trained, and generates when it infers or evaluates by generating."""
     method = facts.text("plan.method")
     if method is None:
         return
     yield _fact("plan.tokenize", True, f"a run of {method} tokenizes text")
+    if method in TRAINING:
+        yield _fact("plan.save", True, f"a run of {method} saves what it trained")
     if method == "inference":
         yield _fact("plan.generate", True, "inference generates")
     elif isinstance(generates := facts.value("plan.predict_with_generate"), bool):

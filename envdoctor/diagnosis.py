@@ -135,7 +135,7 @@ def diagnose(facts: Facts, rules: Iterable[Rule], known: Known, *, hits: Iterabl
                 suspects.append(replace(_finding(rule, rule.condition, facts, known, "possible", lacking), weight=weight))
         else:
             findings.append(_finding(rule, rule.condition, facts, known, "matched", ()))
-    findings += [_from_hit(hit, pages[hit.rule], facts) for hit in hits if hit.outcome is not False]
+    findings += [_from_hit(hit, pages[hit.rule], facts) for hit in hits if hit.outcome is not False and not _told(hit, findings)]
     findings += [_from_defect(defect, pages[defect.rule]) for defect in defects]
     findings += _worth_telling(suspects, stated=sum(name.startswith("packages.") for name in facts))
     findings.sort(key=lambda finding: (*finding.rank(), finding.rule.id))
@@ -217,6 +217,11 @@ def _location(facts: Facts, names: Sequence[str]) -> Location | None:
     return None
 
 
+def _told(hit: Hit, findings: Sequence[Finding]) -> bool:
+    """Whether a rule that matches says what a check found, with more to go by."""
+    return any(finding.rule.id in hit.unless or (hit.yields and set(hit.packages) <= set(finding.packages)) for finding in findings)
+
+
 def _from_hit(hit: Hit, rule: Rule, facts: Facts) -> Finding:
     reasons = tuple(Because(name, shown(facts[name].value), text, facts[name].origin.source) for name, text in hit.because if name in facts)
     return Finding(
@@ -225,7 +230,7 @@ def _from_hit(hit: Hit, rule: Rule, facts: Facts) -> Finding:
         rule.severity,
         because=reasons,
         missing=hit.missing,
-        location=_location(facts, [reason.fact for reason in reasons]),
+        location=_location(facts, [reason.fact for reason in reasons]) if hit.file is None else Location(hit.file, hit.line),
         detail=hit.detail,
         packages=hit.packages or rule.packages,
         pins=hit.pins,

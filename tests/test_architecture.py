@@ -14,10 +14,11 @@ MODULES = sorted(PACKAGE.rglob("*.py"), key=lambda path: path.relative_to(PACKAG
 # From facts to words. A module imports from earlier rows only, and from its own package.
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("__init__", "errors", "versions"),
-    ("boundaries", "environments", "facts", "hardware", "releases", "toml", "vocabulary", "wheels"),
+    ("architectures", "boundaries", "environments", "facts", "hardware", "hashing", "releases", "toml", "vocabulary", "wheels"),
     ("values",),
     ("sources",),
-    ("checks", "conditions", "defaults"),
+    ("checks", "conditions", "defaults", "snapshot"),
+    ("code", "coherence"),
     ("rules", "suspicion"),
     ("diagnosis", "ledger", "recognition", "signatures"),
     ("probes", "rulebook"),

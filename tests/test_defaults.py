@@ -244,8 +244,11 @@ def test_what_the_name_of_a_model_says(identity: str, family: str | None) -> Non
 @pytest.mark.parametrize(
     ("facts", "told"),
     [
-        ({"plan__method": "inference"}, {"plan.tokenize": "true", "plan.generate": "true", "plan.autocast_adapter_dtype": None}),
-        ({"plan__method": "lora"}, {"plan.tokenize": "true", "plan.generate": None, "plan.autocast_adapter_dtype": None}),
+        ({"plan__method": "inference"}, {"plan.tokenize": "true", "plan.generate": "true", "plan.save": None}),
+        (
+            {"plan__method": "lora"},
+            {"plan.tokenize": "true", "plan.save": "true", "plan.generate": None, "plan.autocast_adapter_dtype": None},
+        ),
         ({"plan__method": "lora", "packages__peft": "0.11.1"}, {"plan.autocast_adapter_dtype": None}),
         ({"plan__method": "lora", "packages__peft": "0.12.0"}, {"plan.autocast_adapter_dtype": "true"}),
         ({"plan__method": "full", "plan__predict_with_generate": True}, {"plan.generate": "true", "plan.autocast_adapter_dtype": None}),
@@ -289,6 +292,7 @@ SITUATIONS: Mapping[str, tuple[object, ...]] = {
     "plan.padding": (True, False),
     "plan.packing": (True,),
     "plan.tokenize": (False,),
+    "plan.save": (False,),
     "plan.generate": (False,),
     "plan.predict_with_generate": (True,),
     "plan.autocast_adapter_dtype": (False,),

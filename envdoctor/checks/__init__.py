@@ -24,6 +24,8 @@ CHECK_IDS = frozenset(
         "bf16-on-a-gpu-without-it",
         "declared-requirement-unmet",
         "declared-requirement-missing",
+        "soft-minimum-unmet",
+        "extra-requirement-unmet",
         "installed-metadata-broken",
         "installed-duplicate-distribution",
         "installed-leftover-distribution",
@@ -44,6 +46,7 @@ CHECK_IDS = frozenset(
 def installed_hits(installed: Installed) -> tuple[Hit, ...]:
     """What the metadata of an installed stack shows."""
     from envdoctor.checks.requirements import declared
+    from envdoctor.checks.soft_minimums import soft_minimums
     from envdoctor.sources.interpreter import marker_environment
 
-    return declared(installed, marker_environment(installed))
+    return (*declared(installed, marker_environment(installed)), *soft_minimums(installed))

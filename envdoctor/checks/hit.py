@@ -11,7 +11,9 @@ class Hit:
 
     ``because`` pairs a fact's name with the condition it satisfies, in words. ``pins`` are alternatives,
     nearest first: a package and the specifier under which the rule no longer holds. ``plan`` are plan
-    facts to set together instead.
+    facts to set together instead. ``file`` and ``line`` are the place to show, where it is not that of a fact.
+    A hit that ``yields`` is not told beside a rule that matches the same packages, and none beside a finding of a rule in ``unless``:
+    those say the same, and more of it.
     """
 
     rule: str
@@ -22,3 +24,7 @@ class Hit:
     packages: tuple[str, ...] = ()
     pins: tuple[tuple[str, str], ...] = ()
     plan: tuple[tuple[str, object], ...] = ()
+    file: str | None = None
+    line: int | None = None
+    yields: bool = False
+    unless: tuple[str, ...] = ()

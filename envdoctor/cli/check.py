@@ -42,6 +42,7 @@ def examine(gathered: Gathered, book: Rulebook, *, probe: str, fail_on: str, str
 def judge(gathered: Gathered, book: Rulebook) -> Diagnosis:
     """The rules and checks that hold, or may hold, of a situation."""
     hits = [hit for check in FACT_CHECKS for hit in check(gathered.derived)]
+    hits += gathered.hits
     if gathered.installed is not None:
         hits += installed_hits(gathered.installed)
     return diagnose(gathered.derived, book.rules, release_texts, hits=hits, defects=gathered.situation.defects)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,13 +16,19 @@ from envdoctor.sources.situation import Situation, merge, model_path, states_pac
 from envdoctor.sources.statements import collect_facts_file, collect_facts_text, collect_settings
 
 if TYPE_CHECKING:
+    from envdoctor.checks.hit import Hit
+    from envdoctor.coherence import Examined
     from envdoctor.sources.interpreter import Installed
+    from envdoctor.sources.snapshot import Snapshot
     from envdoctor.sources.targets import Target
 
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """One situation as read. ``facts`` has the stated and read ones, ``derived`` also what follows from them."""
+    """One situation as read. ``facts`` has the stated and read ones, ``derived`` also what follows from them.
+
+    ``hits`` are what the snapshots show beside it.
+    """
 
     patient: str
     interpreter: Path | None
@@ -30,6 +36,7 @@ class Gathered:
     derived: Facts
     installed: Installed | None
     has_plan: bool
+    hits: tuple[Hit, ...] = ()
 
     @property
     def facts(self) -> Facts:
@@ -73,14 +80,22 @@ def gather(options: argparse.Namespace, log: Collected | None = None) -> Gathere
         label = "no environment"
     parts += [("log", log or Collected()), ("facts file", stated), ("--set", settings)]
     situation = merge(parts, closed=installed is not None or stated.closed, may_be_empty=log is not None)
+    derived = derive(situation.facts)
+    hits: list[Hit] = []
+    for target in targets:
+        if target.snapshot is not None:
+            examined = _examine(target.snapshot, derived)
+            hits += examined.hits
+            situation = replace(situation, defects=(*situation.defects, *examined.defects), skips=(*situation.skips, *examined.skips))
     others = [target.text for target in targets if target.kind != "requirements"]
     return Gathered(
         patient=", ".join([label, *others]),
         interpreter=interpreter,
         situation=situation,
-        derived=derive(situation.facts),
+        derived=derived,
         installed=installed,
         has_plan=any(name.startswith("plan.") for name in situation.facts),
+        hits=tuple(hits),
     )
 
 
@@ -96,6 +111,12 @@ def _target(text: str) -> Target:
     from envdoctor.sources.targets import read_target
 
     return read_target(text)
+
+
+def _examine(snapshot: Snapshot, facts: Facts) -> Examined:
+    from envdoctor.coherence import examine
+
+    return examine(snapshot, facts)
 
 
 def _interpreter(python: str) -> Path | None:

@@ -15,7 +15,7 @@ import struct
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from envdoctor.sources.jsonfile import plain
 
@@ -38,11 +38,18 @@ class InvalidHeaderError(Exception):
     """The header cannot be read, or contradicts itself or the file's size."""
 
 
+class Tensor(NamedTuple):
+    """One tensor as its header describes it: the dtype in safetensors' own spelling, the length of each dimension."""
+
+    dtype: str
+    shape: tuple[int, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What one file holds. ``elements`` counts the elements of all its tensors by dtype."""
+    """What one file holds. ``elements`` counts the elements of all its tensors by dtype; ``length`` is the header's, in bytes."""
 
-    names: frozenset[str]
+    tensors: Mapping[str, Tensor]
     elements: Mapping[str, int]
     length: int
 
@@ -74,7 +81,7 @@ def read_header(stream: BinaryIO, size: int) -> Header:
         raise TruncatedError(f"its tensors need {end} bytes and {held} are there: {end - held} are missing")
     if end < held:
         raise InvalidHeaderError(f"{held - end} bytes after the last tensor belong to none")
-    return Header(frozenset(tensors), elements, length)
+    return Header({name: Tensor(info["dtype"], tuple(info["shape"])) for name, info in tensors.items()}, elements, length)
 
 
 def header_of(path: str | os.PathLike[str]) -> Header:

@@ -6,12 +6,15 @@ The readers are loaded when a target of their kind is there: a run pays for what
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts import Collected, Fact, Origin, Skip
+
+if TYPE_CHECKING:
+    from envdoctor.sources.snapshot import Snapshot
 
 Kind = Literal["model", "requirements", "plan"]
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
@@ -25,6 +28,7 @@ class Target:
     text: str
     kind: Kind
     collected: Collected
+    snapshot: Snapshot | None = None
 
 
 def read_target(text: str, python: str | None = None) -> Target:
@@ -36,9 +40,7 @@ def read_target(text: str, python: str | None = None) -> Target:
     """
     path = Path(text)
     if path.is_dir():
-        from envdoctor.sources.snapshot import collect_snapshot
-
-        return Target(text, "model", collect_snapshot(path))
+        return _model(text, path)
     if path.is_file():
         return _read_file(path, text, python)
     if path.exists() or path.is_symlink():
@@ -46,7 +48,7 @@ def read_target(text: str, python: str | None = None) -> Target:
             text, found="neither a file nor a directory", expected="a target that can be read", next_step="check what it links to"
         )
     if _HUB_ID.fullmatch(text):
-        return Target(text, "model", _from_hub_cache(text))
+        return _from_hub_cache(text)
     raise EnvdoctorError(
         text,
         found="no such file or directory",
@@ -72,15 +74,22 @@ def _read_file(path: Path, text: str, python: str | None) -> Target:
     )
 
 
-def _from_hub_cache(identity: str) -> Collected:
+def _model(text: str, path: Path, *facts: Fact) -> Target:
+    from envdoctor.sources.snapshot import read_snapshot
+    from envdoctor.sources.snapshot_facts import snapshot_facts
+
+    snapshot = read_snapshot(path)
+    found = snapshot_facts(snapshot)
+    return Target(text, "model", replace(found, facts=(*facts, *found.facts)), snapshot)
+
+
+def _from_hub_cache(identity: str) -> Target:
     """A hub id: what the local hub cache holds of it; the network is never asked."""
     from huggingface_hub import try_to_load_from_cache
-
-    from envdoctor.sources.snapshot import collect_snapshot
 
     named = Fact("model.id", identity, Origin(identity))
     config = try_to_load_from_cache(identity, "config.json")
     if not isinstance(config, str):
-        return Collected((named,), skips=(Skip(identity, "not in the local hub cache; the network was not asked"),))
-    found = collect_snapshot(Path(config).parent)
-    return Collected((named, *found.facts), found.defects, found.skips)
+        skip = Skip(identity, "not in the local hub cache; the network was not asked")
+        return Target(identity, "model", Collected((named,), skips=(skip,)))
+    return _model(identity, Path(config).parent, named)

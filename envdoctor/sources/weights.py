@@ -27,12 +27,19 @@ _SHARD = re.compile(r"model-\d{5}-of-\d{5}\.safetensors")
 
 @dataclass(slots=True)
 class Weights:
-    """What the weight files are. ``elements`` by dtype is complete only where ``whole``."""
+    """What the weight files are. ``elements`` by dtype is complete only where ``whole``.
+
+    ``file`` is the first of them or their index, ``headers`` are those of the safetensors files that could be read, ``index`` and
+    ``weight_map`` (tensor to file) are there where an index names the files.
+    """
 
     format: Format
     file: str = ""
     elements: dict[str, int] = field(default_factory=dict)
     whole: bool = True
+    headers: dict[str, Header] = field(default_factory=dict)
+    index: Document | None = None
+    weight_map: Mapping[str, str] = field(default_factory=dict)
     defects: list[Defect] = field(default_factory=list)
 
     def add(self, header: Header) -> None:
@@ -105,10 +112,10 @@ def _read_files(
     weight_map: Mapping[str, str] | None = None,
 ) -> Weights:
     """Read each file's header; ``index`` and ``weight_map`` are given where an index names the files."""
-    weights = Weights(form, first)
+    weights = Weights(form, first, index=index, weight_map=weight_map or {})
     missing: list[str] = []
     pointers: list[str] = []
-    headers: dict[str, Header] = {}
+    headers = weights.headers
     files = list(files)
     held = 0
     for name in files:
@@ -181,7 +188,7 @@ def _misplaced(
     lacking: dict[str, list[str]] = {}
     for tensor, shard in weight_map.items():
         header = headers.get(shard)
-        if header is not None and tensor not in header.names:
+        if header is not None and tensor not in header.tensors:
             lacking.setdefault(shard, []).append(tensor)
     for shard, tensors in lacking.items():
         detail = f"{plain(shard)} does not hold {_listed(tensors)}, which the index places there"

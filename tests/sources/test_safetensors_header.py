@@ -62,7 +62,7 @@ def test_names_and_elements_by_dtype_of_a_file() -> None:
     )
     found = read(file)
     assert isinstance(found, Header)
-    assert found.names == {"embed", "norm", "scalar"}
+    assert found.tensors.keys() == {"embed", "norm", "scalar"}
     assert found.elements == {"F16": 25, "F32": 4}
 
 
@@ -165,7 +165,7 @@ def test_what_the_library_reads_is_read(made: tuple[dict[str, dict[str, Any]], b
     file = packed(header, data)
     found = read(file)
     assert isinstance(found, Header)
-    assert {name: info["dtype"] for name, info in deserialize(file)} == {name: header[name]["dtype"] for name in found.names}
+    assert {name: info["dtype"] for name, info in deserialize(file)} == {name: header[name]["dtype"] for name in found.tensors}
 
 
 @given(consistent(), st.data())

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts import Collected, Defect, Fact, FactValue, NotUnderstood
 from envdoctor.rules import parse_rule
-from envdoctor.sources.snapshot import collect_snapshot
+from envdoctor.sources.snapshot_facts import collect_snapshot
 from envdoctor.toml import read_toml
 from envdoctor.vocabulary import term
 

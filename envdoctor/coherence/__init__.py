@@ -1,0 +1,39 @@
+"""Whether the files of a snapshot agree with each other, and with the libraries that will read them.
+
+Nothing is loaded: configuration files, headers and the syntax of code are compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from envdoctor.checks.hit import Hit
+from envdoctor.facts import Defect, Facts, Skip
+from envdoctor.sources.snapshot import Snapshot
+
+Check = Callable[[Snapshot, Facts], Iterable[Defect | Hit]]
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """What the checks found, and what they could not read."""
+
+    hits: tuple[Hit, ...] = ()
+    defects: tuple[Defect, ...] = ()
+    skips: tuple[Skip, ...] = ()
+
+
+def examine(snapshot: Snapshot, facts: Facts) -> Examined:
+    """Run every check of this room on a snapshot, beside all that is known of the situation."""
+    before, files = len(snapshot.directory.skips), len(snapshot.defects)
+    found = [one for check in _checks() for one in check(snapshot, facts)]
+    return Examined(
+        tuple(one for one in found if isinstance(one, Hit)),
+        (*snapshot.defects[files:], *(one for one in found if isinstance(one, Defect))),
+        tuple(snapshot.directory.skips[before:]),
+    )
+
+
+def _checks() -> tuple[Check, ...]:
+    return ()
