@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from importlib import resources
 
+from envdoctor.architectures import bounds as architecture_bounds
+from envdoctor.architectures import is_never_native
 from envdoctor.facts import Fact, Facts, FactValue, NotUnderstood, Origin
 from envdoctor.hardware.torch_builds import variant_cuda
 from envdoctor.sources.hardware import derive_gpu
@@ -44,8 +46,9 @@ def bounds(facts: Facts) -> dict[str, tuple[str, ...]]:
     Two releases that none of them tells apart lead to the same derived facts.
     """
     sdpa = _sdpa_since().get(facts.text("model.type") or "")
+    known = architecture_bounds(facts.text("model.type"), facts.text("model.tokenizer_class"))
     return {
-        "transformers": ("<4.32", "<=4.48.3", "<4.50", "<4.54", "<5", *([f"<{sdpa}"] if sdpa else [])),
+        "transformers": ("<4.32", "<=4.48.3", "<4.50", "<4.54", "<5", *([f"<{sdpa}"] if sdpa else []), *known),
         "torch": ("<2.1.1", "<2.8"),
     }
 
@@ -108,9 +111,10 @@ def _model(facts: Facts) -> Iterator[Fact]:
 
 
 def _remote(facts: Facts) -> Iterator[Fact]:
-    """transformers has no class for model_type chatglm: such a model runs the snapshot's own code."""
-    if facts.text("model.type") == "chatglm":
-        yield _fact("model.remote_code", True, "no release of transformers knows model_type chatglm")
+    """A model of a type for which no transformers has a class runs the snapshot's own code."""
+    kind = facts.text("model.type")
+    if kind is not None and is_never_native(kind):
+        yield _fact("model.remote_code", True, f"no release of transformers knows model_type {kind}")
 
 
 def _quantization(facts: Facts) -> Iterator[Fact]:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from envdoctor.checks import hardware
+from envdoctor.checks import architectures, hardware
 from envdoctor.checks.hit import Hit
 
 if TYPE_CHECKING:
     from envdoctor.sources.interpreter import Installed
 
-FACT_CHECKS = hardware.CHECKS
+FACT_CHECKS = (*hardware.CHECKS, *architectures.CHECKS)
 
 # The rules that code decides: those of the checks here, and those that sources report while they read.
 CHECK_IDS = frozenset(
@@ -24,6 +24,8 @@ CHECK_IDS = frozenset(
         "bf16-on-a-gpu-without-it",
         "declared-requirement-unmet",
         "declared-requirement-missing",
+        "model-type-unknown-to-transformers",
+        "tokenizer-class-unknown-to-transformers",
         "soft-minimum-unmet",
         "extra-requirement-unmet",
         "installed-metadata-broken",
@@ -39,6 +41,26 @@ CHECK_IDS = frozenset(
         "snapshot-index-invalid",
         "snapshot-json-invalid",
         "snapshot-tensor-not-in-shard",
+        "snapshot-weights-changed",
+        "snapshot-code-changed",
+        "snapshot-tokenizer-changed",
+        "snapshot-generation-defaults-changed",
+        "snapshot-config-changed",
+        "snapshot-documentation-changed",
+        "snapshot-file-changed",
+        "snapshot-file-reformatted",
+        "snapshot-file-missing",
+        "snapshot-file-renamed",
+        "snapshot-file-extra",
+        "snapshot-file-unreadable",
+        "snapshot-file-not-downloaded",
+        "snapshot-lock-invalid",
+        "snapshot-blob-corrupt",
+        "snapshot-download-incomplete",
+        "snapshot-download-interrupted",
+        "snapshot-edited-since-download",
+        "snapshot-mixed-revisions",
+        "snapshot-code-needs-other-transformers",
     )
 )
 

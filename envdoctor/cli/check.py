@@ -12,6 +12,7 @@ from envdoctor import __version__
 from envdoctor.checks import FACT_CHECKS, installed_hits
 from envdoctor.cli.gather import Gathered, gather
 from envdoctor.cli.output import write
+from envdoctor.cli.snapshots import examined
 from envdoctor.diagnosis import Diagnosis, Finding, diagnose
 from envdoctor.facts import Facts, Skip
 from envdoctor.probes.registry import PROBES, run_probe
@@ -27,7 +28,7 @@ PLAN_HINT = "depends on your plan: add a plan file, or --set plan.method=lora"
 
 
 def run(options: argparse.Namespace) -> int:
-    gathered = gather(options)
+    gathered = examined(gather(options), full=options.full)
     book = load_rulebook((Path(directory) for directory in options.rule_directories), absent=gathered.derived.lacks)
     report = examine(gathered, book, probe=options.probe, fail_on=options.fail_on, strict=options.strict)
     write(options, report)
@@ -72,6 +73,7 @@ def compose(
         hints=(*hints, *_hints(gathered, diagnosis)),
         fail_on=fail_on,
         strict=strict,
+        recognised=gathered.notes,
     )
 
 

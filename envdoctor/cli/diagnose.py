@@ -13,6 +13,7 @@ from pathlib import Path
 from envdoctor.cli.check import compose, judge
 from envdoctor.cli.gather import gather
 from envdoctor.cli.output import write
+from envdoctor.cli.snapshots import examined
 from envdoctor.errors import EnvdoctorError
 from envdoctor.explanation import explain
 from envdoctor.facts import Collected
@@ -37,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
     ends = [*head, *kept]
     stated = parse_env_report("\n".join(ends), place) or Collected()
     options.targets = []
-    gathered = gather(options, stated)
+    gathered = examined(gather(options, stated))
     diagnosis = judge(gathered, book)
     explanation = explain(diagnosis, looking.found, book.rules, gathered.facts, gathered.derived, release_texts, place)
     hints = list(_elsewhere(explanation.elsewhere))

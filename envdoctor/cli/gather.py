@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,6 @@ from envdoctor.sources.statements import collect_facts_file, collect_facts_text,
 
 if TYPE_CHECKING:
     from envdoctor.checks.hit import Hit
-    from envdoctor.coherence import Examined
     from envdoctor.sources.interpreter import Installed
     from envdoctor.sources.snapshot import Snapshot
     from envdoctor.sources.targets import Target
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 class Gathered:
     """One situation as read. ``facts`` has the stated and read ones, ``derived`` also what follows from them.
 
-    ``hits`` are what the snapshots show beside it.
+    ``hits`` and ``notes`` are what the files of its ``snapshots`` show, once they were examined.
     """
 
     patient: str
@@ -36,7 +35,9 @@ class Gathered:
     derived: Facts
     installed: Installed | None
     has_plan: bool
+    snapshots: tuple[Snapshot, ...] = ()
     hits: tuple[Hit, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def facts(self) -> Facts:
@@ -80,22 +81,15 @@ def gather(options: argparse.Namespace, log: Collected | None = None) -> Gathere
         label = "no environment"
     parts += [("log", log or Collected()), ("facts file", stated), ("--set", settings)]
     situation = merge(parts, closed=installed is not None or stated.closed, may_be_empty=log is not None)
-    derived = derive(situation.facts)
-    hits: list[Hit] = []
-    for target in targets:
-        if target.snapshot is not None:
-            examined = _examine(target.snapshot, derived)
-            hits += examined.hits
-            situation = replace(situation, defects=(*situation.defects, *examined.defects), skips=(*situation.skips, *examined.skips))
     others = [target.text for target in targets if target.kind != "requirements"]
     return Gathered(
         patient=", ".join([label, *others]),
         interpreter=interpreter,
         situation=situation,
-        derived=derived,
+        derived=derive(situation.facts),
         installed=installed,
         has_plan=any(name.startswith("plan.") for name in situation.facts),
-        hits=tuple(hits),
+        snapshots=tuple(target.snapshot for target in targets if target.snapshot is not None),
     )
 
 
@@ -111,12 +105,6 @@ def _target(text: str) -> Target:
     from envdoctor.sources.targets import read_target
 
     return read_target(text)
-
-
-def _examine(snapshot: Snapshot, facts: Facts) -> Examined:
-    from envdoctor.coherence import examine
-
-    return examine(snapshot, facts)
 
 
 def _interpreter(python: str) -> Path | None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from envdoctor import __version__
+from envdoctor.cli.snapshot_options import add_lock, add_verify
 from envdoctor.errors import EnvdoctorError
 
 
@@ -48,7 +49,11 @@ def _built() -> tuple[_Parser, argparse._SubParsersAction[_Parser]]:
     )
     parser.add_argument("--version", action="version", version=f"envdoctor {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
-    for add in (_check, _diagnose, _probe, _explain, _rules, _facts):
+    for add in (_check, _diagnose):
+        add(commands)
+    add_lock(commands, situation=_situation, output=_output)
+    add_verify(commands, verdict=_verdict, output=_output, extra_rules=_extra_rules)
+    for add in (_probe, _explain, _rules, _facts):
         add(commands)
     for command in commands.choices.values():
         command.formatter_class = _Help
@@ -73,6 +78,7 @@ def _check(commands: argparse._SubParsersAction[_Parser]) -> None:
     command.add_argument(
         "--probe", choices=("auto", "off", "all"), default="off", help="confirm findings by a tiny training step (default: off)"
     )
+    command.add_argument("--full", action="store_true", help="hash the weights of a model as well, whatever is known of them from before")
     _verdict(command)
     _output(command)
 

@@ -45,6 +45,7 @@ def as_object(report: Report) -> dict[str, object]:
             "verified": report.remedy.verified,
         },
         "unknown": [{"fact": name, "rules_waiting": count} for name, count in report.unknown],
+        "recognised": list(report.recognised),
         "skipped": [{"what": skip.what, "why": skip.why} for skip in report.skipped],
         "coverage": {
             "packages_known": report.coverage.packages_known,

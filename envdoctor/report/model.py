@@ -54,6 +54,7 @@ class Report:
     hints: tuple[str, ...]
     fail_on: str
     strict: bool
+    recognised: tuple[str, ...] = ()
 
     def count(self, severity: Severity) -> int:
         """Decided findings of a severity; refuted and possible ones do not count."""

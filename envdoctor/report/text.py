@@ -58,6 +58,7 @@ def _print(console: Console, report: Report) -> None:
     _possible(console, possible)
     _refuted(console, refuted)
     _remedy(console, report, decided)
+    _listed(console, "files", report.recognised)
     _unread(console, report)
     _summary(console, report)
 
@@ -181,11 +182,14 @@ def _remedy(console: Console, report: Report, decided: Sequence[Diagnosed]) -> N
 
 
 def _unread(console: Console, report: Report) -> None:
-    entries = list(_skips(report))
+    _listed(console, "not read", list(_skips(report)))
+
+
+def _listed(console: Console, label: str, entries: Sequence[str]) -> None:
     if entries:
         console.print()
         for number, entry in enumerate(entries):
-            _item(console, "not read" if number == 0 else "", entry)
+            _item(console, label if number == 0 else "", entry)
 
 
 def _skips(report: Report) -> Iterator[str]:

@@ -15,8 +15,7 @@ from envdoctor.sources.jsonfile import CONFIG_LIMIT, UnreadableError, plain, rea
 class ModelDirectory:
     """A directory as given, and everything in it that was left unread.
 
-    Files are followed through links inside the directory and, in a hub cache, into the ``blobs`` beside
-    ``snapshots`` (https://huggingface.co/docs/huggingface_hub/guides/manage-cache); no other link is.
+    Files are followed through links inside the directory and, in a hub cache, into its blobs; no other link is.
     """
 
     path: Path
@@ -68,8 +67,7 @@ class ModelDirectory:
     def _allowed(self, target: str) -> bool:
         if target.startswith(self._real + os.sep):
             return True
-        head, found, _ = self._real.rpartition(f"{os.sep}snapshots{os.sep}")
-        return bool(found) and target.startswith(f"{head}{os.sep}blobs{os.sep}")
+        return target.startswith(blob_places(self._real))
 
     def hub_identity(self) -> tuple[str, str] | None:
         """Repository and commit, where the directory is a snapshot in a hub cache."""
@@ -89,6 +87,14 @@ class ModelDirectory:
         except UnreadableError as error:
             self.skip(name, str(error))
             return None
+
+
+def blob_places(root: str) -> tuple[str, ...]:
+    """Where the links of a hub cache may lead: the blobs of the repository, and those that repositories of one cache share."""
+    head, found, _ = root.rpartition(f"{os.sep}snapshots{os.sep}")
+    if not found:
+        return ()
+    return (os.path.join(head, "blobs") + os.sep, os.path.join(os.path.dirname(head), "blobs") + os.sep)
 
 
 def is_lfs_pointer(data: bytes) -> bool:

@@ -11,15 +11,19 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import struct
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO, NamedTuple
 
 from envdoctor.sources.jsonfile import plain
 
 MAX_HEADER = 100_000_000
+MEMORY = 208 * 2**20
+"""Bytes of memory that the headers of one snapshot, parsed, may take at any time, by the bound of ``parsed_bytes``."""
+
 _MOST = 2**64 - 1
 
 BITS = {
@@ -38,6 +42,10 @@ class InvalidHeaderError(Exception):
     """The header cannot be read, or contradicts itself or the file's size."""
 
 
+class TooLargeError(Exception):
+    """A header that would take more memory than it is given; whether it is sound is not known."""
+
+
 class Tensor(NamedTuple):
     """One tensor as its header describes it: the dtype in safetensors' own spelling, the length of each dimension."""
 
@@ -47,18 +55,38 @@ class Tensor(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What one file holds. ``elements`` counts the elements of all its tensors by dtype; ``length`` is the header's, in bytes."""
+    """What one file holds.
+
+    ``elements`` counts the elements of all its tensors by dtype; ``length`` is the header's, in bytes. ``repeated`` are names that
+    stand in it more than once: the last one counts, for safetensors too.
+    """
 
     tensors: Mapping[str, Tensor]
     elements: Mapping[str, int]
     length: int
+    repeated: tuple[str, ...] = ()
 
 
-def read_header(stream: BinaryIO, size: int) -> Header:
-    """The header of a file of ``size`` bytes.
+def parsed_bytes(raw: bytes) -> int:
+    """A bound on the bytes of memory that a JSON text and what Python's json makes of it take together.
+
+    What CPython 3.10 to 3.13 (64 bits) takes for empty and filled containers, strings and numbers, never less; about twice
+    the truth for the header of a model.
+    """
+    if len(raw) < 2**20:
+        return 40 * len(raw) + 4096
+    wide = 1 if raw.isascii() else 4
+    strings = 4 if wide == 4 or b"\\u" in raw else 1
+    pairs, objects = raw.count(b":"), raw.count(b"{")
+    containers = 64 * (objects + raw.count(b"[")) + 190 * min(objects, pairs) + 110 * pairs
+    return 4096 + (1 + wide + strings) * len(raw) + containers + 25 * raw.count(b'"') + 33 * raw.count(b",")
+
+
+def read_header(stream: BinaryIO, size: int, memory: int = MEMORY) -> Header:
+    """The header of a file of ``size`` bytes, in at most ``memory`` bytes.
 
     Raises:
-        TruncatedError, InvalidHeaderError, OSError
+        TruncatedError, InvalidHeaderError, TooLargeError, OSError
     """
     start = stream.read(8)
     if len(start) < 8:
@@ -71,35 +99,57 @@ def read_header(stream: BinaryIO, size: int) -> Header:
         raise InvalidHeaderError("it states a header of 0 bytes: it begins with zeros, like a file that was reserved and never written")
     if length + 8 > size:
         raise InvalidHeaderError(f"it states a header of {length} bytes, more than the file has ({size})")
+    if length > memory // 3:
+        raise TooLargeError(f"its header of {length} bytes is more than is read")
     raw = stream.read(length)
     if len(raw) < length:
         raise TruncatedError(f"it ends inside its header of {length} bytes")
-    tensors = _parse(raw)
-    end, elements = _check(tensors)
+    if parsed_bytes(raw) > memory:
+        raise TooLargeError(f"its header of {length} bytes would take too much memory")
+    tree, repeated = _parse(raw)
+    del raw
+    tensors, elements, end = _tensors(tree)
     held = size - 8 - length
     if end > held:
         raise TruncatedError(f"its tensors need {end} bytes and {held} are there: {end - held} are missing")
     if end < held:
         raise InvalidHeaderError(f"{held - end} bytes after the last tensor belong to none")
-    return Header({name: Tensor(info["dtype"], tuple(info["shape"])) for name, info in tensors.items()}, elements, length)
+    return Header(tensors, elements, length, repeated)
 
 
-def header_of(path: str | os.PathLike[str]) -> Header:
+def header_of(path: str | os.PathLike[str], memory: int = MEMORY) -> Header:
     """As ``read_header``, of a file on disk."""
     with open(path, "rb") as stream:
-        return read_header(stream, os.fstat(stream.fileno()).st_size)
+        return read_header(stream, os.fstat(stream.fileno()).st_size, memory)
 
 
-def _parse(raw: bytes) -> dict[str, Any]:
-    """The tensors by name, as the JSON has them."""
+def spans_of(path: str | os.PathLike[str], names: Iterable[str]) -> dict[str, tuple[int, int]]:
+    """Where the data of tensors lie in a file, in bytes from its start; of those names that it holds, as long as its header is sound.
+
+    Raises:
+        TruncatedError, InvalidHeaderError, TooLargeError, OSError
+    """
+    with open(path, "rb") as stream:
+        start = 8 + read_header(stream, os.fstat(stream.fileno()).st_size).length
+        stream.seek(8)
+        tree, _ = _parse(stream.read(start - 8))
+    spans = {name: tree[name]["data_offsets"] for name in names if name in tree}
+    return {name: (start + begin, start + end) for name, (begin, end) in spans.items()}
+
+
+def _parse(raw: bytes) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The tensors by name, as the JSON has them, and the names that it has more than once."""
+    repeated: tuple[str, ...] = ()
     try:
         text = raw.decode("utf-8")
         tree = json.loads(text, parse_constant=_refuse)
-        if b"\\u" in raw:
-            # Python lets half of a surrogate pair pass; no UTF-8 text has one.
-            json.dumps(tree, ensure_ascii=False).encode("utf-8")
+        if _has_half_a_pair(raw):
+            raise InvalidHeaderError("its header is no JSON: half of a surrogate pair, which no UTF-8 text has")
         if text.count('"dtype"') != len(tree) - ("__metadata__" in tree) or text.count('"__metadata__"') > 1 or "-0" in text:
-            json.loads(text, object_pairs_hook=_no_field_twice, parse_int=_no_negative_zero)
+            strict = _NoFieldTwice()
+            tree = None
+            tree = json.loads(text, object_pairs_hook=strict, parse_int=_no_negative_zero, parse_constant=_refuse)
+            repeated = strict.repeated
     except RecursionError:
         raise InvalidHeaderError("its header is nested too deeply") from None
     except ValueError as error:
@@ -111,7 +161,23 @@ def _parse(raw: bytes) -> dict[str, Any]:
     metadata = tree.pop("__metadata__", None)
     if metadata is not None and not (isinstance(metadata, dict) and all(type(value) is str for value in metadata.values())):
         raise InvalidHeaderError("__metadata__ is no table of texts")
-    return tree
+    return tree, repeated
+
+
+def _has_half_a_pair(raw: bytes) -> bool:
+    """Whether an escape of a JSON text stands for half of a surrogate pair: Python lets it pass, safetensors does not."""
+    if b"\\" not in raw or (b"\\ud" not in raw and b"\\uD" not in raw):
+        return False
+    awaited = -1
+    for escape in re.finditer(rb"\\(?:u([0-9a-fA-F]{4})|.)", raw, re.DOTALL):
+        code = int(escape[1], 16) if escape[1] else 0
+        if awaited >= 0 or 0xDC00 <= code < 0xE000:
+            if awaited != escape.start() or not 0xDC00 <= code < 0xE000:
+                return True
+            awaited = -1
+        elif 0xD800 <= code < 0xDC00:
+            awaited = escape.end()
+    return awaited >= 0
 
 
 def _refuse(constant: str) -> None:
@@ -127,12 +193,68 @@ def _no_negative_zero(digits: str) -> int:
 _FIELDS = frozenset(("dtype", "shape", "data_offsets"))
 
 
-def _no_field_twice(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    names = Counter(name for name, _ in pairs)
-    twice = next((name for name, count in names.items() if count > 1 and (name in _FIELDS or name == "__metadata__")), None)
-    if twice is not None:
-        raise ValueError(f"{twice} stands twice")
-    return dict(pairs)
+class _NoFieldTwice:
+    """Builds objects and refuses a field that stands twice; ``repeated`` are the names that stood twice in the last, outermost one."""
+
+    def __init__(self) -> None:
+        self.repeated: tuple[str, ...] = ()
+
+    def __call__(self, pairs: list[tuple[str, object]]) -> dict[str, object]:
+        table = dict(pairs)
+        if len(table) == len(pairs):
+            self.repeated = ()
+            return table
+        self.repeated = tuple(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
+        twice = next((name for name in self.repeated if name in _FIELDS or name == "__metadata__"), None)
+        if twice is not None:
+            raise ValueError(f"{twice} stands twice")
+        return table
+
+
+_WHOLE = frozenset((int,))
+
+
+class _IrregularError(Exception):
+    """A header that is not as writers make it: each tensor at the end of the one before."""
+
+
+def _tensors(tree: Mapping[str, Any]) -> tuple[dict[str, Tensor], dict[str, int], int]:
+    """The tensors, their elements by dtype, and the end of the last in bytes from the first.
+
+    Raises:
+        InvalidHeaderError
+    """
+    try:
+        return _in_order(tree)
+    except (_IrregularError, KeyError, TypeError, ValueError):
+        end, elements = _check(tree)
+        return {name: Tensor(info["dtype"], tuple(info["shape"])) for name, info in tree.items()}, elements, end
+
+
+def _in_order(tree: Mapping[str, Any]) -> tuple[dict[str, Tensor], dict[str, int], int]:
+    """As ``_check`` and in a fifth of its time: each shape is examined once, and the tensors must lie in the order of the header."""
+    tensors: dict[str, Tensor] = {}
+    elements: dict[str, int] = {}
+    known: dict[tuple[object, ...], tuple[Tensor, int, int]] = {}
+    position = 0
+    for name, info in tree.items():
+        dtype, shape = info["dtype"], info["shape"]
+        begin, end = info["data_offsets"]
+        # 1.0 and true are equal to 1, and no lengths.
+        if type(shape) is not list or type(begin) is not int or type(end) is not int or not {*map(type, shape)} <= _WHOLE:
+            raise _IrregularError
+        key = (dtype, *shape)
+        found = known.get(key)
+        if found is None:
+            count = _elements(name, shape)
+            found = known[key] = (Tensor(dtype, tuple(shape)), count, count * BITS[dtype])
+        tensor, count, bits = found
+        if begin != position or (end - begin) * 8 != bits or end > _MOST:
+            raise _IrregularError
+        tensors[name] = tensor
+        elements[dtype] = elements.get(dtype, 0) + count
+        position = end
+    return tensors, elements, position
 
 
 def _check(tensors: Mapping[str, Any]) -> tuple[int, dict[str, int]]:

@@ -20,6 +20,7 @@ _STORED = {
     "F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "I8": "int8", "U8": "uint8",
     "F8_E4M3": "float8", "F8_E5M2": "float8", "F8_E8M0": "float8", "F8_E4M3FNUZ": "float8", "F8_E5M2FNUZ": "float8",
 }  # fmt: skip
+NOT_HASHED = Skip("weights", "weights not hashed; judged by size and headers")
 _TEMPLATES = ("chat_template.jinja", "chat_template.json")
 _MOST_EOS = 1024
 
@@ -62,7 +63,7 @@ class _Facts:
         defects: list[Defect] = [*snapshot.defects, *weights.defects, *read_pointers(directory)]
         skips = directory.skips
         if weights.format != "none":
-            skips = [*skips, Skip("weights", "weights not hashed; judged by size and headers")]
+            skips = [*skips, NOT_HASHED]
         return Collected(tuple(self.facts), tuple(defects), tuple(skips))
 
     def _say(self, fact: str, raw: object, file: str, document: Document | None, key: str) -> None:
@@ -134,11 +135,21 @@ class _Facts:
             self._say("model.remote_code", bool(config_map), "config.json", config, "auto_map")
         else:
             self._say("model.remote_code", True, "tokenizer_config.json", tokenizer, "auto_map")
+        self._say(
+            "model.tokenizer_remote_code", self._own_tokenizer(config_map, tokenizer_map), "tokenizer_config.json", tokenizer, "auto_map"
+        )
         facts = read_remote_code(self.directory, config_map, tokenizer_map)
         if "num_hidden_layers" in table_of(config):
             facts = [fact for fact in facts if fact.name != "model.has_num_hidden_layers"]
             self._say("model.has_num_hidden_layers", True, "config.json", config, "num_hidden_layers")
         self.facts += facts
+
+    def _own_tokenizer(self, config_map: object, tokenizer_map: object) -> bool:
+        """Whether AutoTokenizer takes a class of the snapshot's own: tokenizer_config.json says so, or config.json where it names none."""
+        if tokenizer_map:
+            return not isinstance(tokenizer_map, dict) or "AutoTokenizer" in tokenizer_map
+        named = self.snapshot.table("tokenizer_config.json").get("tokenizer_class")
+        return named is None and isinstance(config_map, dict) and "AutoTokenizer" in config_map
 
     def _of_family(self, config: Document, generation: Document | None, tokenizer: Document | None) -> None:
         identity = self._identity(config, tokenizer)

@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal
 
 from envdoctor.facts import Defect
 from envdoctor.sources.jsonfile import Document, JsonError, parse_json, plain
 from envdoctor.sources.model_directory import ModelDirectory, is_lfs_pointer, pointer_size
-from envdoctor.sources.safetensors_header import Header, InvalidHeaderError, TruncatedError, header_of
+from envdoctor.sources.safetensors_header import (
+    MEMORY,
+    Header,
+    InvalidHeaderError,
+    Tensor,
+    TooLargeError,
+    TruncatedError,
+    header_of,
+    parsed_bytes,
+)
 
 Format = Literal["safetensors", "pickle", "gguf", "none"]
 
 # A pointer of git-lfs is a text of less than 1024 bytes (its specification).
 _POINTER_LIMIT = 1024
-# 100,000 tensors have headers of 15 MB together; more than this is no model.
-_HEADERS_LIMIT = 256 * 2**20
-_INDEX_LIMIT = 64 * 2**20
+_INDEX_LIMIT = 48 * 2**20
+# What CPython takes for a name in a dictionary, and for the dtype and shape of a tensor that no other tensor has.
+_NAME_BYTES, _SHAPE_BYTES = 160, 250
 
 _INDEXES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
 _SHARD = re.compile(r"model-\d{5}-of-\d{5}\.safetensors")
@@ -30,7 +41,8 @@ class Weights:
     """What the weight files are. ``elements`` by dtype is complete only where ``whole``.
 
     ``file`` is the first of them or their index, ``headers`` are those of the safetensors files that could be read, ``index`` and
-    ``weight_map`` (tensor to file) are there where an index names the files.
+    ``weight_map`` (tensor to file) are there where an index names the files. ``files`` are all that would be loaded, read or not.
+    ``memory`` is what headers and index may still take, in bytes.
     """
 
     format: Format
@@ -40,15 +52,73 @@ class Weights:
     headers: dict[str, Header] = field(default_factory=dict)
     index: Document | None = None
     weight_map: Mapping[str, str] = field(default_factory=dict)
+    files: tuple[str, ...] = ()
     defects: list[Defect] = field(default_factory=list)
+    memory: int = MEMORY
+    _tensors: dict[str, Tensor] | None = None
 
-    def add(self, header: Header) -> None:
+    def add(self, name: str, header: Header) -> None:
+        self.headers[name] = header
+        self.memory -= _held_by(header)
         for dtype, count in header.elements.items():
             self.elements[dtype] = self.elements.get(dtype, 0) + count
+
+    @property
+    def tensors(self) -> Mapping[str, Tensor]:
+        """All tensors of the headers that could be read; of one that is in several files the one that the index means."""
+        if len(self.headers) == 1:
+            return next(iter(self.headers.values())).tensors
+        if self._tensors is None:
+            merged: dict[str, Tensor] = {}
+            for header in self.headers.values():
+                merged.update(header.tensors)
+            self._tensors = merged
+            for name in self.repeated:
+                meant = self.headers.get(self.weight_map.get(name, ""))
+                if meant is not None and name in meant.tensors:
+                    merged[name] = meant.tensors[name]
+        return self._tensors
+
+    @property
+    def repeated(self) -> Mapping[str, list[str]]:
+        """The files of each tensor that is in more than one."""
+        found: dict[str, list[str]] = {}
+        if len(self.tensors) == sum(len(header.tensors) for header in self.headers.values()):
+            return found
+        first: dict[str, str] = {}
+        for file, header in self.headers.items():
+            for name in header.tensors:
+                if first.setdefault(name, file) != file:
+                    found.setdefault(name, [first[name]]).append(file)
+        return found
+
+
+def _held_by(header: Header) -> int:
+    """A bound on the bytes of memory that a header takes once it is read: names of four bytes a character, each shape its own."""
+    shapes = len(set(map(id, header.tensors.values())))
+    letters = sum(map(len, header.tensors))
+    return _NAME_BYTES * len(header.tensors) + min(4 * letters, 4 * header.length) + _SHAPE_BYTES * shapes
 
 
 def read_weights(directory: ModelDirectory) -> Weights:
     """The weights that transformers would load, in its order: one safetensors file, its index, then pickles."""
+    with _uncollected():
+        return _read_weights(directory)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without searching for cycles meanwhile: parsed JSON has none, and a search through all of it costs as much as parsing."""
+    before = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if before:
+            gc.enable()
+
+
+def _read_weights(directory: ModelDirectory) -> Weights:
     names = directory.names
     if "model.safetensors" in names:
         return _read_files(directory, "safetensors", "model.safetensors", ["model.safetensors"])
@@ -78,6 +148,10 @@ def _read_index(directory: ModelDirectory, form: Format, index: str) -> Weights:
         return Weights(form, index, whole=False)
     if is_lfs_pointer(data):
         return Weights(form, index, whole=False, defects=[_pointers(directory, [index])])
+    memory = parsed_bytes(data)
+    if memory > MEMORY:
+        directory.skip(index, f"{len(data)} bytes that would take too much memory")
+        return Weights(form, index, whole=False)
     try:
         document = parse_json(data)
     except JsonError as error:
@@ -90,7 +164,7 @@ def _read_index(directory: ModelDirectory, form: Format, index: str) -> Weights:
         return Weights(form, index, whole=False, defects=[defect])
     outside = sorted(shard for shard in set(weight_map.values()) if not _inside(shard))
     inside = sorted(set(weight_map.values()) - set(outside))
-    weights = _read_files(directory, form, index, inside, document, weight_map)
+    weights = _read_files(directory, form, index, inside, document, weight_map, MEMORY - memory)
     if outside:
         weights.whole = False
         detail = f"the index names a file outside the directory: {plain(outside[0])}"
@@ -110,15 +184,13 @@ def _read_files(
     files: Iterable[str],
     index: Document | None = None,
     weight_map: Mapping[str, str] | None = None,
+    memory: int = MEMORY,
 ) -> Weights:
     """Read each file's header; ``index`` and ``weight_map`` are given where an index names the files."""
-    weights = Weights(form, first, index=index, weight_map=weight_map or {})
+    weights = Weights(form, first, index=index, weight_map=weight_map or {}, files=tuple(files), memory=memory)
     missing: list[str] = []
     pointers: list[str] = []
-    headers = weights.headers
-    files = list(files)
-    held = 0
-    for name in files:
+    for name in weights.files:
         skipped = len(directory.skips)
         path = directory.locate(name)
         if path is None:
@@ -130,13 +202,10 @@ def _read_files(
             if _is_pointer(path):
                 pointers.append(name)
             elif form == "safetensors":
-                if held > _HEADERS_LIMIT:
-                    directory.skip(name, f"the headers before it fill {held} bytes already")
-                    weights.whole = False
-                    continue
-                headers[name] = header_of(path)
-                held += headers[name].length
-                weights.add(headers[name])
+                weights.add(name, header_of(path, weights.memory))
+        except TooLargeError as error:
+            directory.skip(name, f"{error}, beside the files before it")
+            weights.whole = False
         except TruncatedError as error:
             weights.defects.append(Defect("snapshot-safetensors-truncated", str(error), directory.place(name)))
         except InvalidHeaderError as error:
@@ -147,9 +216,9 @@ def _read_files(
     if pointers:
         weights.defects.append(_pointers(directory, pointers))
     if missing:
-        weights.defects.append(_missing(directory, first, files, missing, index))
+        weights.defects.append(_missing(directory, first, weights.files, missing, index))
     if index is not None and weight_map is not None:
-        weights.defects.extend(_misplaced(directory, first, index, weight_map, headers))
+        weights.defects.extend(_misplaced(directory, first, index, weight_map, weights.headers))
     weights.whole = weights.whole and not weights.defects and form == "safetensors"
     return weights
 
@@ -173,7 +242,7 @@ def _pointers(directory: ModelDirectory, names: list[str]) -> Defect:
     return Defect("snapshot-lfs-pointer", detail, directory.place(names[0]))
 
 
-def _missing(directory: ModelDirectory, first: str, files: list[str], missing: list[str], index: Document | None) -> Defect:
+def _missing(directory: ModelDirectory, first: str, files: Sequence[str], missing: list[str], index: Document | None) -> Defect:
     if index is None:
         detail = f"{plain(missing[0])} is a link to nothing: it was not downloaded"
         return Defect("snapshot-shard-missing", detail, directory.place(missing[0]))

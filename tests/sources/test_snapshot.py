@@ -91,6 +91,7 @@ def test_all_that_chatglm3_says(fixtures: Path) -> None:
         "role_stop_ids": "missing",
         "remote_code": "True",
         "tokenizer_class": "ChatGLMTokenizer",
+        "tokenizer_remote_code": "True",
         "has_chat_template": "True",
         "weights_format": "safetensors",
         "tokenizer_init": "before-super",

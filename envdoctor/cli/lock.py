@@ -1,0 +1,172 @@
+"""``envdoctor lock``: write down what a snapshot is."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterable, Mapping
+from copy import copy
+from datetime import datetime, timezone
+from pathlib import Path
+
+from envdoctor import __version__
+from envdoctor.cli.gather import Gathered, gather
+from envdoctor.cli.output import emit
+from envdoctor.cli.progress import hashing
+from envdoctor.errors import EnvdoctorError, SeveralErrors
+from envdoctor.facts import Fact, Facts, NotUnderstood, Skip
+from envdoctor.hashing.cache import DigestCache
+from envdoctor.releases import tracked
+from envdoctor.report.plain import printable
+from envdoctor.snapshot.claims import read_claims
+from envdoctor.snapshot.digests import digest, size_to_hash
+from envdoctor.snapshot.hub import cached_snapshot
+from envdoctor.snapshot.inventory import MOST_FILES, Inventory, inventory
+from envdoctor.snapshot.lock import Lock, Stated
+from envdoctor.snapshot.lock_file import lock_path, refuse_place, write_lock
+from envdoctor.snapshot.manifest import outlined, summed
+from envdoctor.sources.jsonfile import plain
+from envdoctor.values import shown
+from envdoctor.versions import Absent
+
+# They say where the snapshot lies, not what it is.
+_PLACES = ("model.path", "model.id", "model.revision")
+
+
+def run(options: argparse.Namespace) -> int:
+    model = find_model(options.model, options.revision)
+    place = lock_path(model, None if options.lock is None else Path(options.lock))
+    refuse_place(place)
+    asked = copy(options)
+    asked.targets = [str(model), *options.targets]
+    gathered = gather(asked)
+    files = inventory(model, without=place)
+    if not files.whole:
+        raise EnvdoctorError(
+            options.model, found=f"more than {MOST_FILES} files", expected="a model", next_step="give the directory of the model itself"
+        )
+    lock, skips = _read(files, gathered, full=options.full)
+    write_lock(lock, place)
+    told = [*skips, *gathered.situation.skips]
+    emit(options, _json(lock, place, told) if options.format == "json" else _text(lock, place, told, gathered))
+    return 0
+
+
+def find_model(text: str, revision: str | None) -> Path:
+    """The directory of a model: as given, or that of a hub id in the local hub cache; the network is not asked.
+
+    Raises:
+        EnvdoctorError: neither.
+    """
+    path = Path(text)
+    if path.is_dir():
+        return path
+    if not path.exists() and text.count("/") <= 1:
+        found = cached_snapshot(text, revision)
+        if found is not None:
+            return found
+    raise EnvdoctorError(
+        plain(text, 4096),
+        found="no model directory, and no such snapshot in the local hub cache" if not path.exists() else "a file",
+        expected="a model directory, or a hub id that was downloaded",
+        next_step="check the path; --revision names one of several revisions",
+    )
+
+
+def _read(files: Inventory, gathered: Gathered, *, full: bool) -> tuple[Lock, list[Skip]]:
+    """The lock of the files as they are.
+
+    Raises:
+        EnvdoctorError: a file that cannot be read, or that changed while it was read.
+    """
+    with hashing(size_to_hash(files.entries)) as progress:
+        digested = digest(files.entries, cache=DigestCache.open(full=full), progress=progress)
+    if digested.unread:
+        raise SeveralErrors(
+            [
+                EnvdoctorError(
+                    files.place(name), found=why, expected="a file at rest that can be read", next_step="nothing was written; lock again"
+                )
+                for name, why in sorted(digested.unread.items())[:20]
+            ]
+        )
+    records, outliner = outlined(files, digested.records)
+    identity = {key: text for key in ("id", "revision") if (text := gathered.facts.text(f"model.{key}")) is not None}
+    claims = read_claims(files)
+    if claims is not None and claims.commit:
+        identity.setdefault("revision", claims.commit)
+    read = {name for name, fact in gathered.facts.items() if _from_files(fact, files)}
+    lock = Lock(
+        tool=f"envdoctor {__version__}",
+        at=datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        files=records,
+        tensors=summed(records, outliner.tensors),
+        identity=identity,
+        facts={name.removeprefix("model."): value for name, value in stated(gathered.facts, read).items()},
+        stack=stated(gathered.facts, (name for name in gathered.facts if name not in read and _matters(name))),
+        plan={
+            name.removeprefix("plan."): value
+            for name, value in stated(gathered.facts, (name for name in gathered.facts if name.startswith("plan."))).items()
+        },
+        left_out={**files.left_out, **dict.fromkeys(files.dangling, "a link to nothing")},
+    )
+    return lock, [*files.skips, *(Skip(files.place(name), "a link to nothing") for name in files.dangling), *outliner.skips]
+
+
+def _from_files(fact: Fact, files: Inventory) -> bool:
+    """Whether a fact was read from the snapshot, not stated about it."""
+    directory = plain(str(files.path), 4096)
+    file = fact.origin.file
+    return fact.name.startswith("model.") and fact.name not in _PLACES and file is not None and file.startswith(directory)
+
+
+def _matters(name: str) -> bool:
+    """Whether the rules can speak of it: a package that they know, the machine, a stated fact of the model."""
+    if name.startswith("packages."):
+        return name.removeprefix("packages.") in tracked()
+    return not name.startswith("plan.") and name not in _PLACES
+
+
+def stated(facts: Facts, names: Iterable[str]) -> dict[str, Stated]:
+    """Facts as a facts file states them; what was not understood is left out."""
+    return {name: _stated(facts[name]) for name in names if not isinstance(facts[name].value, NotUnderstood)}
+
+
+def _stated(fact: Fact) -> Stated:
+    value = fact.value
+    if isinstance(value, Absent):
+        return False
+    return value if isinstance(value, (bool, int, float, str, tuple)) else shown(value)
+
+
+def _text(lock: Lock, place: Path, skips: Iterable[Skip], gathered: Gathered) -> str:
+    tensors = lock.tensors
+    lines = [f"locked {len(lock.files)} files, {_bytes(lock.size)}: {place}"]
+    if tensors.count:
+        dtypes = ", ".join(f"{count:,} {dtype}" for dtype, count in tensors.elements.items())
+        lines.append(f"{tensors.count} tensors, {dtypes} parameters")
+    defects = sum(defect.rule.startswith("snapshot-") for defect in gathered.situation.defects)
+    if defects:
+        lines.append(f"{defects} defect{'s' if defects > 1 else ''} locked with it: envdoctor check {gathered.facts.text('model.path')}")
+    lines += [f"not read: {skip.what}: {skip.why}" for skip in skips if skip.what != "weights"]
+    return "".join(f"{printable(line)}\n" for line in lines)
+
+
+def _bytes(size: int) -> str:
+    for unit, scale in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if size >= scale:
+            return f"{size / scale:.1f} {unit}"
+    return f"{size} bytes"
+
+
+def _json(lock: Lock, place: Path, skips: Iterable[Skip]) -> str:
+    body: Mapping[str, object] = {
+        "schema_version": 1,
+        "lock": str(place),
+        "files": len(lock.files),
+        "bytes": lock.size,
+        "tensors": lock.tensors.count,
+        "elements": dict(lock.tensors.elements),
+        "skipped": [{"what": skip.what, "why": skip.why} for skip in skips if skip.what != "weights"],
+    }
+    return json.dumps(body, indent=2) + "\n"

@@ -1,0 +1,57 @@
+"""Which public revision the files are, and whether the stack suits its code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from envdoctor.checks.hit import Hit
+from envdoctor.coherence import Examined
+from envdoctor.facts import Defect, Facts
+from envdoctor.releases import release_texts
+from envdoctor.snapshot.record import Record
+from envdoctor.snapshot.revisions import FileDigest, Recognition, Supported, describe, recognise, supported_transformers
+from envdoctor.sources.jsonfile import plain
+from envdoctor.versions import Absent, Exact, Ranged, version_condition
+
+MIXED = "snapshot-mixed-revisions"
+OUTSIDE = "snapshot-code-needs-other-transformers"
+
+
+def recognised(directory: Path, records: Mapping[str, Record], facts: Facts) -> tuple[Examined, tuple[str, ...]]:
+    """What follows from the content of the files, and what they are in words; ``records`` are their digests by name."""
+    recognition = recognise({name: FileDigest(record.size, record.sha256, record.git_blob) for name, record in records.items()})
+    sentences = describe(recognition)
+    return Examined(tuple(_outside(directory, recognition, facts)), tuple(_mixed(directory, recognition, sentences))), sentences
+
+
+def _mixed(directory: Path, recognition: Recognition, sentences: tuple[str, ...]) -> Iterator[Defect]:
+    if recognition.mixed:
+        told = next((sentence for sentence in sentences if sentence.startswith("a mixed snapshot")), "a mixed snapshot")
+        yield Defect(MIXED, told, plain(str(directory), 4096))
+
+
+def _outside(directory: Path, recognition: Recognition, facts: Facts) -> Iterator[Hit]:
+    """The transformers at hand is none that the recognised code was written for."""
+    supported, value = supported_transformers(recognition), facts.value("packages.transformers")
+    if supported is None or not isinstance(value, (Exact, Ranged)) or isinstance(value, Absent):
+        return
+    wanted = version_condition(supported.specifier)
+    if wanted.relation(value, release_texts("transformers")) is not False:
+        return
+    limit = next((one for one in supported.limits if version_condition(one.specifier).relation(value) is False), supported.limits[0])
+    breaks = {rule for knowns in recognition.files.values() for known in knowns for rule in known.breaks}
+    yield Hit(
+        OUTSIDE,
+        True,
+        because=(("packages.transformers", f"not {supported.specifier}"),),
+        detail=_detail(limit.file, supported, value),
+        packages=("transformers",),
+        pins=(("transformers", supported.specifier),),
+        unless=tuple(sorted(breaks)),
+        file=plain(str(directory / limit.file), 4096),
+    )
+
+
+def _detail(file: str, supported: Supported, value: Exact | Ranged) -> str:
+    return f"{plain(file)} is of a public revision that works with transformers {supported.specifier}; here it is {value}"

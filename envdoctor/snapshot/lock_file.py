@@ -1,0 +1,96 @@
+"""Where a lock lies, read and written whole."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from envdoctor.errors import EnvdoctorError
+from envdoctor.snapshot.inventory import LOCK_NAME
+from envdoctor.snapshot.lock import MOST_BYTES, Lock, dump_lock, parse_lock
+from envdoctor.sources.jsonfile import UnreadableError, plain, read_bounded
+
+
+def lock_path(model: Path, named: Path | None) -> Path:
+    """The lock of a model: the one that is named, else ``envdoctor.lock`` in its directory."""
+    return model / LOCK_NAME if named is None else named
+
+
+def read_lock(path: Path) -> Lock:
+    """The lock in a file.
+
+    Raises:
+        EnvdoctorError: no such file, one that cannot be read, or no lock.
+    """
+    place = plain(str(path), 4096)
+    try:
+        data = read_bounded(path, MOST_BYTES)
+    except UnreadableError as error:
+        raise EnvdoctorError(
+            place, found=str(error), expected="a lock that envdoctor lock wrote", next_step="envdoctor lock MODEL, or --lock FILE names it"
+        ) from None
+    return parse_lock(data, place)
+
+
+def refuse_place(path: Path) -> None:
+    """Whether a lock may be written there: asked before hours of hashing.
+
+    Raises:
+        EnvdoctorError: the file would lie in a hub cache, or a directory is in its place.
+    """
+    place = plain(str(path), 4096)
+    if in_hub_cache(os.path.realpath(path.parent)):
+        raise EnvdoctorError(
+            place,
+            found="a directory of the hub cache, in which nothing is ever written",
+            expected="a lock outside it",
+            next_step="--lock FILE names where the lock goes, and verify finds it with the same option",
+        )
+    if path.is_dir() and not path.is_symlink():
+        raise EnvdoctorError(place, found="a directory", expected="a file to write the lock to", next_step="check --lock")
+    if not path.parent.is_dir():
+        raise EnvdoctorError(place, found="no such directory", expected="a place that can be written to", next_step="check --lock")
+
+
+def write_lock(lock: Lock, path: Path) -> None:
+    """Write a lock so that there is the old one or the new one, and never half of either; a link in its place is replaced.
+
+    Raises:
+        EnvdoctorError: the file would lie in a hub cache, or cannot be written.
+    """
+    refuse_place(path)
+    place = plain(str(path), 4096)
+    folder = os.path.realpath(path.parent)
+    temporary = None
+    try:
+        descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=folder)
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
+            file.write(dump_lock(lock))
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, os.path.join(folder, path.name))
+    except OSError as error:
+        raise EnvdoctorError(
+            place,
+            found=error.strerror or type(error).__name__,
+            expected="a place that can be written to",
+            next_step="--lock FILE names another place",
+        ) from None
+    finally:
+        if temporary is not None and os.path.lexists(temporary):
+            os.unlink(temporary)
+
+
+def in_hub_cache(folder: str) -> bool:
+    """Whether a real path lies inside a repository of a hub cache."""
+    parts = folder.split(os.sep)
+    return any(part.startswith("models--") and parts[i + 1 : i + 2] in (["snapshots"], ["blobs"], ["refs"]) for i, part in enumerate(parts))
+
+
+def _umask() -> int:
+    """A temporary file is private; the lock is for everybody who may read the model. There is no call that only asks."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask

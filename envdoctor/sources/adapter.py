@@ -1,0 +1,169 @@
+"""An adapter directory as peft saves it: its configuration and the header of its weights."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from envdoctor.errors import EnvdoctorError
+from envdoctor.facts import Collected, Defect, Fact
+from envdoctor.sources.jsonfile import Document, JsonError, parse_json, plain
+from envdoctor.sources.model_directory import ModelDirectory, is_lfs_pointer
+from envdoctor.sources.safetensors_header import Header, InvalidHeaderError, TruncatedError, header_of
+
+CONFIG = "adapter_config.json"
+WEIGHTS = ("adapter_model.safetensors", "adapter_model.bin")
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+_MOST_FIELDS = 256
+_SINCE_4_52 = "base_model.model.model.language_model."
+_BEFORE_4_52 = "base_model.model.language_model.model."
+
+
+@dataclass(slots=True)
+class Adapter:
+    """``weights`` is the file that peft would load, empty for none; ``header`` is there for a readable safetensors file."""
+
+    directory: ModelDirectory
+    config: Document
+    weights: str = ""
+    header: Header | None = None
+    defects: list[Defect] = field(default_factory=list)
+
+    @property
+    def table(self) -> Mapping[str, object]:
+        return self.config.value if isinstance(self.config.value, dict) else {}
+
+    @property
+    def kind(self) -> str:
+        """peft_type, in capitals as peft writes it; empty where the file names none."""
+        raw = self.table.get("peft_type")
+        return raw if isinstance(raw, str) else ""
+
+    @property
+    def base(self) -> str | None:
+        """base_model_name_or_path: a hub id or a path, as it was called where the adapter was trained."""
+        raw = self.table.get("base_model_name_or_path")
+        return raw if isinstance(raw, str) and raw else None
+
+    @property
+    def base_is_hub_id(self) -> bool:
+        return self.base is not None and _HUB_ID.fullmatch(self.base) is not None and not os.path.isdir(self.base)
+
+    def defect(self, rule: str, detail: str, key: str = "") -> Defect:
+        return Defect(rule, detail, self.directory.place(CONFIG), self.config.line_of(key) if key else None)
+
+
+def is_adapter(path: Path) -> bool:
+    """Whether a directory is an adapter alone: adapter_config.json and no config.json."""
+    return (path / CONFIG).is_file() and not (path / "config.json").exists()
+
+
+def read_adapter(path: Path) -> Adapter:
+    """Read an adapter directory.
+
+    Raises:
+        EnvdoctorError: no directory, or no adapter_config.json in it that is a JSON object.
+    """
+    try:
+        directory = ModelDirectory(path)
+    except OSError as error:
+        raise EnvdoctorError(
+            plain(str(path)), found=error.strerror or type(error).__name__, expected="an adapter directory", next_step="check the path"
+        ) from None
+    return adapter_of(directory, _config(directory))
+
+
+def adapter_of(directory: ModelDirectory, config: Document) -> Adapter:
+    """The adapter of a directory whose adapter_config.json is read already."""
+    adapter = Adapter(directory, config)
+    for name in WEIGHTS:
+        path = directory.locate(name) if name in directory.names else None
+        if path is not None:
+            adapter.weights = name
+            _read_weights(adapter, name, path)
+            break
+    return adapter
+
+
+def collect_adapter(path: Path) -> Collected:
+    """As ``adapter_facts``, of a directory that is read for this alone."""
+    return adapter_facts(read_adapter(path))
+
+
+def adapter_facts(adapter: Adapter) -> Collected:
+    """What an adapter says of the model that it is put on, and of itself."""
+    facts = list(own_facts(adapter))
+    if adapter.base_is_hub_id:
+        line = adapter.config.line_of("base_model_name_or_path")
+        facts.append(adapter.directory.fact("model.id", plain(adapter.base or ""), CONFIG, line))
+    return Collected(tuple(facts), tuple(adapter.defects), tuple(adapter.directory.skips))
+
+
+def own_facts(adapter: Adapter) -> Iterator[Fact]:
+    """The facts about the adapter alone."""
+    fields = tuple(plain(key, 60) for key in list(adapter.table)[:_MOST_FIELDS])
+    if fields:
+        yield adapter.directory.fact("model.adapter_fields", fields, CONFIG, 1)
+    layout = vlm_layout(adapter)
+    if layout is not None:
+        yield adapter.directory.fact("model.adapter_vlm_layout", layout, adapter.weights)
+
+
+def vlm_layout(adapter: Adapter) -> str | None:
+    """Before or since transformers 4.52, by where the tensors' names have the language model; None where they do not tell.
+
+    Qwen2-VL had its language model directly below ``model`` before, as a model of text alone has it: its vision tower tells.
+    """
+    names = () if adapter.header is None else adapter.header.tensors
+    if any(name.startswith(_SINCE_4_52) for name in names):
+        return "since-4.52"
+    if any(name.startswith(_BEFORE_4_52) for name in names):
+        return "before-4.52"
+    seen = any(name.startswith("base_model.model.visual.") for name in names)
+    return "before-4.52" if seen and any(name.startswith("base_model.model.model.layers.") for name in names) else None
+
+
+def _read_weights(adapter: Adapter, name: str, path: str) -> None:
+    directory = adapter.directory
+    place = directory.place(name)
+    try:
+        with open(path, "rb") as stream:
+            if is_lfs_pointer(stream.read(64)):
+                adapter.defects.append(Defect("snapshot-lfs-pointer", f"{name} is the pointer that git-lfs leaves", place))
+                return
+        if name.endswith(".safetensors"):
+            adapter.header = header_of(path)
+        elif os.stat(path).st_size == 0:
+            adapter.defects.append(Defect("snapshot-adapter-empty", f"{name} has 0 bytes", place))
+    except TruncatedError as error:
+        adapter.defects.append(Defect("snapshot-safetensors-truncated", str(error), place))
+    except InvalidHeaderError as error:
+        adapter.defects.append(Defect("snapshot-safetensors-header-invalid", str(error), place))
+    except OSError as error:
+        directory.skip(name, error.strerror or type(error).__name__)
+
+
+def _config(directory: ModelDirectory) -> Document:
+    place = directory.place(CONFIG)
+    data = directory.read(CONFIG)
+    if data is None:
+        why = next((skip.why for skip in directory.skips if skip.what == place), "no adapter_config.json in the directory")
+        raise EnvdoctorError(
+            place, found=why, expected="the file that peft saves beside the weights", next_step="give the adapter's directory"
+        )
+    try:
+        document = parse_json(data)
+    except JsonError as error:
+        pointer = is_lfs_pointer(data)
+        raise EnvdoctorError(
+            f"{place}, line {error.line}, column {error.column}",
+            found="a git-lfs pointer, not the file" if pointer else error.found,
+            expected=error.expected,
+            next_step="git lfs pull" if pointer else "correct the file, or save the adapter again",
+        ) from None
+    if not isinstance(document.value, dict):
+        raise EnvdoctorError(place, found="no JSON object", expected="a JSON object", next_step="save the adapter again")
+    return document
