@@ -18,6 +18,7 @@ from envdoctor.sources.statements import collect_facts_file, collect_facts_text,
 if TYPE_CHECKING:
     from envdoctor.checks.hit import Hit
     from envdoctor.sources.interpreter import Installed
+    from envdoctor.sources.adapter import Adapter
     from envdoctor.sources.snapshot import Snapshot
     from envdoctor.sources.targets import Target
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 class Gathered:
     """One situation as read. ``facts`` has the stated and read ones, ``derived`` also what follows from them.
 
-    ``hits`` and ``notes`` are what the files of its ``snapshots`` show, once they were examined.
+    ``hits`` and ``notes`` are what the files of its ``snapshots`` and ``adapters`` show, once they were examined.
     """
 
     patient: str
@@ -36,6 +37,7 @@ class Gathered:
     installed: Installed | None
     has_plan: bool
     snapshots: tuple[Snapshot, ...] = ()
+    adapters: tuple[Adapter, ...] = ()
     hits: tuple[Hit, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -90,6 +92,7 @@ def gather(options: argparse.Namespace, log: Collected | None = None) -> Gathere
         installed=installed,
         has_plan=any(name.startswith("plan.") for name in situation.facts),
         snapshots=tuple(target.snapshot for target in targets if target.snapshot is not None),
+        adapters=tuple(target.adapter for target in targets if target.adapter is not None),
     )
 
 

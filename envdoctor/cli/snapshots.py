@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from envdoctor.checks.hit import Hit
 from envdoctor.cli.gather import Gathered
+from envdoctor.facts import Defect
 
 
 def examined(gathered: Gathered, *, full: bool = False) -> Gathered:
@@ -12,7 +14,7 @@ def examined(gathered: Gathered, *, full: bool = False) -> Gathered:
 
     ``full`` hashes the weights as well.
     """
-    if not gathered.snapshots:
+    if not gathered.snapshots and not gathered.adapters:
         return gathered
     from envdoctor.cli.progress import hashing
     from envdoctor.coherence import examine
@@ -32,5 +34,11 @@ def examined(gathered: Gathered, *, full: bool = False) -> Gathered:
         defects += [*coherent.defects, *whole.collected.defects, *known.defects]
         skips += [*coherent.skips, *whole.collected.skips]
         notes += told
+    for adapter in gathered.adapters:
+        from envdoctor.coherence.adapter import examine_adapter
+
+        found = list(examine_adapter(adapter, next(iter(gathered.snapshots), None), gathered.derived))
+        hits += [one for one in found if isinstance(one, Hit)]
+        defects += [one for one in found if isinstance(one, Defect)]
     situation = replace(gathered.situation, defects=tuple(dict.fromkeys(defects)), skips=tuple(dict.fromkeys(skips)))
     return replace(gathered, situation=situation, hits=tuple(hits), notes=tuple(notes))

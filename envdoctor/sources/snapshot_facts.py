@@ -13,6 +13,7 @@ from envdoctor.sources.model_directory import ModelDirectory
 from envdoctor.sources.model_family import ROLE_STOP_IDS, Identity, family_of, is_chat
 from envdoctor.sources.remote_code import read_remote_code
 from envdoctor.sources.snapshot import Snapshot, read_snapshot, table_of, text_config
+from envdoctor.sources.snapshot_more import more_facts
 from envdoctor.sources.stated import stated_value
 from envdoctor.sources.weights import Weights, read_pointers
 
@@ -60,6 +61,7 @@ class _Facts:
         self._of_code(config, tokenizer)
         self._of_family(config, generation, tokenizer)
         self._of_weights(config, weights)
+        self.facts += more_facts(snapshot)
         defects: list[Defect] = [*snapshot.defects, *weights.defects, *read_pointers(directory)]
         skips = directory.skips
         if weights.format != "none":

@@ -14,6 +14,7 @@ from envdoctor.errors import EnvdoctorError
 from envdoctor.facts import Collected, Fact, Origin, Skip
 
 if TYPE_CHECKING:
+    from envdoctor.sources.adapter import Adapter
     from envdoctor.sources.snapshot import Snapshot
 
 Kind = Literal["model", "requirements", "plan"]
@@ -29,6 +30,7 @@ class Target:
     kind: Kind
     collected: Collected
     snapshot: Snapshot | None = None
+    adapter: Adapter | None = None
 
 
 def read_target(text: str, python: str | None = None) -> Target:
@@ -75,6 +77,11 @@ def _read_file(path: Path, text: str, python: str | None) -> Target:
 
 
 def _model(text: str, path: Path, *facts: Fact) -> Target:
+    if (path / "adapter_config.json").is_file() and not (path / "config.json").exists():
+        from envdoctor.sources.adapter import adapter_facts, read_adapter
+
+        adapter = read_adapter(path)
+        return Target(text, "model", adapter_facts(adapter), adapter=adapter)
     from envdoctor.sources.snapshot import read_snapshot
     from envdoctor.sources.snapshot_facts import snapshot_facts
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import struct
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,17 @@ from hypothesis import strategies as st
 from safetensors import SafetensorError
 from safetensors import deserialize as _deserialize
 
-from envdoctor.sources.safetensors_header import BITS, Header, InvalidHeaderError, TruncatedError, header_of, read_header
+from envdoctor.sources.safetensors_header import (
+    BITS,
+    Header,
+    InvalidHeaderError,
+    TooLargeError,
+    TruncatedError,
+    header_of,
+    parsed_bytes,
+    read_header,
+    spans_of,
+)
 
 
 def deserialize(file: bytes) -> list[tuple[str, dict[str, Any]]]:
@@ -201,3 +212,81 @@ def test_a_sparse_file_is_read_by_its_header_alone(tmp_path: Path) -> None:
         stream.write(packed({"a": tensor("BF16", [2**20, 2**19], [0, size])}))
         stream.truncate(stream.tell() + size)
     assert header_of(path).elements == {"BF16": 2**39}
+
+
+def test_shapes_are_those_of_the_library() -> None:
+    file = packed({"a": tensor("F32", [2, 3], [0, 24]), "b": tensor("BF16", [], [24, 26])}, bytes(26))
+    found = read(file)
+    assert isinstance(found, Header)
+    assert {name: (told.dtype, list(told.shape)) for name, told in found.tensors.items()} == {
+        name: (info["dtype"], info["shape"]) for name, info in deserialize(file)
+    }
+
+
+@given(consistent())
+def test_the_order_of_the_header_does_not_matter(made: tuple[dict[str, dict[str, Any]], bytes]) -> None:
+    header, data = made
+    ordered = dict(sorted(header.items(), key=lambda item: item[1]["data_offsets"]))
+    assert read(packed(ordered, data)) == read(packed(dict(reversed(ordered.items())), data))
+
+
+def test_names_that_stand_twice_are_kept() -> None:
+    entry = b'{"dtype":"U8","shape":[1],"data_offsets":[0,1]}'
+    found = read(packed(b'{"a":' + entry + b',"b":{"dtype":"U8","shape":[0],"data_offsets":[1,1]},"a":' + entry + b"}", b"x"))
+    assert isinstance(found, Header)
+    assert found.repeated == ("a",)
+    assert sorted(found.tensors) == ["a", "b"]
+    healthy = read(packed({"a": tensor(), "b": tensor(offsets=(1, 2))}, b"xx"))
+    assert isinstance(healthy, Header)
+    assert healthy.repeated == ()
+
+
+def test_where_tensors_lie(tmp_path: Path) -> None:
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(packed({"b": tensor(offsets=(1, 3), shape=(2,)), "a": tensor()}, b"xyz"))
+    spans = spans_of(path, ["a", "b", "c"])
+    assert {name: path.read_bytes()[begin:end] for name, (begin, end) in spans.items()} == {"a": b"x", "b": b"yz"}
+
+
+def test_a_header_is_read_in_the_memory_that_it_is_given() -> None:
+    file = packed({f"model.layers.{number}.weight": tensor(offsets=(number, number + 1)) for number in range(2000)}, bytes(2000))
+    needed = next(memory for memory in range(0, 2**26, 2**14) if not too_large(file, memory))
+    assert too_large(file, needed - 2**14)
+    assert len(file) < needed < 60 * len(file)
+    with pytest.raises(TooLargeError, match="is more than is read"):
+        read_header(io.BytesIO(file), len(file), 1000)
+
+
+def too_large(file: bytes, memory: int) -> bool:
+    try:
+        read_header(io.BytesIO(file), len(file), memory)
+    except TooLargeError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        b"[],", b"{},", b"0,", b"12345,", b"1e9,", b'"",', b'"ab",', '"\N{LATIN SMALL LETTER E WITH ACUTE}",'.encode(),
+        '"\N{GRINNING FACE}a",'.encode(), b'"\\ud83d\\ude00aaaaaaaaaaaaaa",', b'{"a":0},', b'{"a":0,"b":0,"c":0,"d":0,"e":0,"f":0},',
+        b"[0],", b"[[]],", b'[{"a":[]}],', b"123456789012345678901234567890,", b"true,", b" ",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("size", [2**16, 2**20 + 2**18])
+def test_no_json_takes_more_memory_than_is_reckoned(piece: bytes, size: int) -> None:
+    raw = b"[" + piece * (size // len(piece)) + b"0]"
+    tracemalloc.start()
+    try:
+        text = bytes(bytearray(raw)).decode()
+        tree = json.loads(text)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert isinstance(tree, list)
+    assert peak < parsed_bytes(raw)
+
+
+@given(st.lists(st.sampled_from(["\\ud83d", "\\ude00", "\\uD83D", "\\\\", "a", "\\u0061", "\\n", "\\udfff"]), max_size=6))
+def test_halves_of_pairs_are_refused_as_the_library_does(parts: list[str]) -> None:
+    agrees(packed(f'{{"{"".join(parts)}":{{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}}}'.encode(), b"x"))

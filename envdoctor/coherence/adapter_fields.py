@@ -1,0 +1,70 @@
+"""Which release of peft knows which adapter, and which field of its configuration (data/adapter_fields.json)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from importlib import resources
+from typing import Any
+
+from envdoctor.versions import Exact, version_condition
+
+# From this release on peft leaves unknown fields out with a warning; before it passes them on, which is a TypeError (peft/config.py).
+IGNORES_SINCE = "0.14.0"
+# Fields that decide how an adapter is begun, trained or described, and change nothing in one that is trained.
+_WITHOUT_EFFECT = frozenset(
+    (
+        "auto_mapping", "corda_config", "ensure_weight_tying", "eva_config", "exclude_modules", "inference_mode", "init_lora_weights",
+        "init_weights", "loftq_config", "lora_ga_config", "megatron_config", "megatron_core", "peft_version", "qalora_group_size",
+        "revision", "runtime_config", "velora_config",
+    )
+)  # fmt: skip
+
+
+@lru_cache(maxsize=1)
+def _types() -> Mapping[str, Mapping[str, Any]]:
+    found = json.loads(resources.files("envdoctor").joinpath("data/adapter_fields.json").read_bytes())
+    types: Mapping[str, Mapping[str, Any]] = found["types"]
+    return types
+
+
+def is_kind(kind: str) -> bool:
+    """Whether any release of peft has an adapter of this type."""
+    return kind in _types()
+
+
+def releases_of(kind: str) -> tuple[str, str | None]:
+    """The first release of peft that has the type, and the last one where it is gone again.
+
+    Raises:
+        KeyError: no release has it.
+    """
+    entry = _types()[kind]
+    return entry["first"], entry.get("last")
+
+
+def ignored(kind: str, table: Mapping[str, object], peft: Exact) -> Iterator[tuple[str, str]]:
+    """Fields that this release leaves out although the adapter uses them, each with the first release that has it."""
+    for key, entry in _types().get(kind, {}).get("fields", {}).items():
+        if key in table and key not in _WITHOUT_EFFECT and _before(peft, entry["first"]) and _used(table[key], entry.get("default")):
+            yield key, entry["first"]
+
+
+def refused(kind: str, table: Mapping[str, object], peft: Exact) -> Iterator[tuple[str, str | None]]:
+    """Fields that this release refuses because peft dropped them (with the last release that has them), or never had them."""
+    if not _before(peft, IGNORES_SINCE) or kind not in _types():
+        return
+    fields = _types()[kind]["fields"]
+    for key in table:
+        last = fields[key].get("last") if key in fields else None
+        if key not in fields or (last is not None and version_condition(f">{last}").admits(peft)):
+            yield key, last
+
+
+def _before(peft: Exact, release: str) -> bool:
+    return version_condition(f"<{release}").admits(peft)
+
+
+def _used(value: object, default: object) -> bool:
+    return value != default and value not in (None, False, "", 0) and value != [] and value != {}
