@@ -9,7 +9,7 @@ from typing import Literal
 
 from envdoctor.checks.hit import Hit
 from envdoctor.conditions import Condition, Known, PackageIs, accused, deciding, evaluate, holds, missing
-from envdoctor.facts import Defect, Facts
+from envdoctor.facts import Defect, Fact, Facts, FactValue, Origin
 from envdoctor.rules import Rule, Severity
 from envdoctor.suspicion import DECIDED, Weight, is_narrow, weigh
 from envdoctor.values import shown
@@ -40,14 +40,9 @@ _QUIET = frozenset(
         "plan.quantization_config",
     )
 )
-# No source reads these yet: they are known where somebody states them, and a rule that waits for one has nothing to ask for.
-_UNREAD = frozenset(
-    (
-        "plan.code_uses",
-        "plan.input_require_grads",
-        "plan.offline",
-    )
-)
+# No source reads these yet: they are known where somebody states them. What waits for one has nothing to ask for, and speaks only
+# where it may hold without it.
+_UNREAD: dict[str, FactValue] = {"plan.code_uses": (), "plan.input_require_grads": False, "plan.offline": False}
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +119,14 @@ def diagnose(facts: Facts, rules: Iterable[Rule], known: Known, *, hits: Iterabl
         if outcome is None:
             lacking = missing(rule.condition, facts, known)
             waiting.update(lacking)
-            if speaks(rule.condition, facts, known, lacking):
-                weight = weigh(rule.condition, facts, known, lacking)
+            seen = facts
+            if not _UNREAD.keys().isdisjoint(lacking):
+                seen = facts.with_facts(Fact(name, _UNREAD[name], Origin("nothing read")) for name in lacking if name in _UNREAD)
+                if evaluate(rule.condition, seen, known) is not None:
+                    continue
+                lacking = missing(rule.condition, seen, known)
+            if speaks(rule.condition, seen, known, lacking):
+                weight = weigh(rule.condition, seen, known, lacking)
                 suspects.append(replace(_finding(rule, rule.condition, facts, known, "possible", lacking), weight=weight))
         else:
             findings.append(_finding(rule, rule.condition, facts, known, "matched", ()))
@@ -157,7 +158,7 @@ def speaks(condition: Condition, facts: Facts, known: Known, lacking: Sequence[s
     model says nothing while nothing is known of the model that it is about, and one about the wording of
     a call says nothing until a plan or a script tells it. To be in a narrow range of releases says enough by itself.
     """
-    if not _UNREAD.isdisjoint(lacking) or (_asks_too_much(facts, lacking) and not is_narrow(condition, facts, known)):
+    if _asks_too_much(facts, lacking) and not is_narrow(condition, facts, known):
         return False
     every = accused(condition)
     held = [leaf for leaf in every if holds(leaf, facts, known)]

@@ -126,6 +126,9 @@ def _status(one: Candidate, candidates: Sequence[Candidate]) -> Status:
     """
     if one.outcome is True:
         return "matched"
+    if one.finding.rule.condition is None and not one.finding.rule.packages:
+        # What only a look at the files decides, text by itself does not.
+        return "possible"
     rivals = [other for other in candidates if other.outcome is True or (other.length >= one.length and other.stands >= one.stands)]
     return "matched" if len(rivals) == 1 and one.specific else "possible"
 

@@ -17,8 +17,8 @@ from envdoctor.sources.statements import collect_facts_file, collect_facts_text,
 
 if TYPE_CHECKING:
     from envdoctor.checks.hit import Hit
-    from envdoctor.sources.interpreter import Installed
     from envdoctor.sources.adapter import Adapter
+    from envdoctor.sources.interpreter import Installed
     from envdoctor.sources.snapshot import Snapshot
     from envdoctor.sources.targets import Target
 

@@ -36,8 +36,18 @@ def examine(snapshot: Snapshot, facts: Facts) -> Examined:
 
 
 def _checks() -> tuple[Check, ...]:
-    from envdoctor.coherence import adapter, arithmetic, auto_map, chat_template, embeddings, generation, pickles, quantization
-    from envdoctor.coherence import special_tokens, weights
+    from envdoctor.coherence import (
+        adapter,
+        arithmetic,
+        auto_map,
+        chat_template,
+        embeddings,
+        generation,
+        pickles,
+        quantization,
+        special_tokens,
+        weights,
+    )
 
     rooms = (weights, arithmetic, embeddings, pickles, special_tokens, chat_template, generation, auto_map, quantization, adapter)
     return tuple(check for room in rooms for check in room.CHECKS)

@@ -233,7 +233,9 @@ def recognise(snapshot: Snapshot) -> Known | None:
     config = inner or outer
     kind = config.get("model_type")
     family = FAMILIES.get(kind) if isinstance(kind, str) else None
-    if family is None or not isinstance(kind, str) or not tensors:
+    if family is None or not isinstance(kind, str) or not tensors or (outer.get("auto_map") and kind not in _OWN_CODE):
+        return None
+    if not _is_of_transformers(outer.get("architectures")):
         return None
     first = [f"{family.layers}0.{name}" for name, _, always in kinds(family.layer) if always]
     for root in family.roots:
@@ -241,8 +243,28 @@ def recognise(snapshot: Snapshot) -> Known | None:
             break
     else:
         return None
-    packed = any(table.get(key) for table in (config, outer) for key in ("quantization_config", "quantization_bit", "compression_config"))
+    packed = any(table.get(key) for table in (config, outer) for key in _QUANTIZED) or not _QUANTIZED_BY.isdisjoint(
+        snapshot.directory.names
+    )
+    stems = [f"{root}{name.removesuffix('.weight')}" for name in first]
+    packed = packed or any(stem + suffix in tensors for stem in stems for suffix in _PACKED)
     return Known(family, kind, config, bool(inner), root, packed)
+
+
+# Published with code of their own, whose modules are those of the table.
+_OWN_CODE = frozenset(("baichuan", "chatglm", "internlm2", "phi3", "deepseek_v2", "deepseek_v3"))
+_QUANTIZED = ("quantization_config", "quantization_bit", "quantization", "compression_config")
+_QUANTIZED_BY = frozenset(("quantize_config.json", "quant_config.json", "hf_quant_config.json"))
+_PACKED = (".qweight", ".weight_packed", ".weight_scale", ".weight_scale_inv", ".scales", ".SCB", ".weight.absmax", ".W_q")
+
+
+def _is_of_transformers(architectures: object) -> bool:
+    """Whether a model is of a class that transformers has: draft models of EAGLE call themselves llama and are none."""
+    first = architectures[0] if isinstance(architectures, list) and architectures else ""
+    return not first or (isinstance(first, str) and first.endswith(_CLASSES))
+
+
+_CLASSES = ("Model", "ForCausalLM", "ForConditionalGeneration", "Classification", "ForQuestionAnswering", "RewardModel")
 
 
 @lru_cache(maxsize=64)

@@ -11,11 +11,13 @@ from envdoctor.conditions import Known, evaluate
 from envdoctor.defaults import derive
 from envdoctor.diagnosis import Finding
 from envdoctor.facts import Facts
+from envdoctor.releases import releases
 from envdoctor.remedies.candidates import moved, nearest_first, pinned
 from envdoctor.rules import Fix
-from envdoctor.versions import Exact, version_condition
+from envdoctor.versions import Exact, exact, version_condition
 
 _MOST_TRIED = 40
+_EXACT = re.compile(r"==\s*[0-9][0-9a-z.]*")
 # One build of a release, which no list of releases tells apart from its others.
 _BUILD = re.compile(r"==[0-9.]+\+\w+")
 
@@ -71,15 +73,20 @@ def _from_ranges(fix: Fix, finding: Finding, stated: Facts, known: Known, *, not
     for package, spec in fix.pins.items():
         value, wanted = stated.value(f"packages.{package}"), version_condition(spec)
         if not (isinstance(value, Exact) and wanted.admits(value)):
-            candidates[package] = nearest_first(package, wanted, stated)[:_MOST_TRIED]
+            candidates[package] = nearest_first(package, wanted, stated)[:_MOST_TRIED] or _named(package, spec)
     if not all(candidates.values()):
         yield Cure("code", note, {}, {}, f"install {ranges}")
         return
-    pins = {package: releases[0] for package, releases in candidates.items()}
-    for package, releases in candidates.items():
-        pins[package] = next((one for one in releases if _clears({**pins, package: one}, finding, stated, known)), releases[0])
+    pins = {package: choices[0] for package, choices in candidates.items()}
+    for package, choices in candidates.items():
+        pins[package] = next((one for one in choices if _clears({**pins, package: one}, finding, stated, known)), choices[0])
     if pins and _clears(pins, finding, stated, known):
         yield Cure("pin", note or f"any of {ranges}", {package: pinned(package, release, stated) for package, release in pins.items()}, {})
+
+
+def _named(package: str, spec: str) -> tuple[Exact, ...]:
+    """The one release that a rule names of a package whose releases are not bundled: its author has seen it."""
+    return (exact(spec.replace(" ", "").removeprefix("==")),) if not releases(package) and _EXACT.fullmatch(spec.strip()) else ()
 
 
 def _clears(pins: Mapping[str, Exact], finding: Finding, stated: Facts, known: Known) -> bool:

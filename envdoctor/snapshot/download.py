@@ -20,7 +20,8 @@ def download_defects(inventory: Inventory, claims: Claims | None, *, weights: bo
     """
     gone = [name for name in inventory.dangling if weights or role_of(name) != "weights"]
     names = inventory.names | frozenset(inventory.left_out)
-    begun = frozenset(() if claims is None else claims.interrupted)
+    # Of a directory that was downloaded into, the files of the directory itself tell more: see coherence.
+    begun = frozenset(claims.interrupted if claims is not None and claims.kind == "cache" else ())
     listed = {} if claims is None else claims.listed
     cut = [name for name in sorted(listed.keys() - names - set(gone)) if (listed[name].sha256 or listed[name].git_blob) in begun]
     if gone:

@@ -172,6 +172,23 @@ def test_packed_weights_are_judged_by_their_norms_and_layers_alone(tmp_path: Pat
     assert rules(found(hidden)) == ["snapshot-shape-not-of-config"]
 
 
+def test_weights_that_were_packed_before_config_said_so(tmp_path: Path) -> None:
+    """GPTQ of 2023: the method stands in quantize_config.json or only in the names."""
+    shapes: dict[str, tuple[str, tuple[int, ...]]] = {}
+    for name, (dtype, shape) in llama().items():
+        stem = name.removesuffix("weight")
+        shapes |= {f"{stem}qweight": ("I32", (1, 16)), f"{stem}scales": ("F16", (1, 16))} if "_proj" in name else {name: (dtype, shape)}
+    assert found(model(tmp_path / "names", {"model.safetensors": packed(shapes)})) == HEALTHY
+    renamed = {name.replace("qweight", "packed"): told for name, told in shapes.items() if not name.endswith("scales")}
+    files = {"model.safetensors": packed(renamed), "quantize_config.json": {"bits": 4}}
+    assert found(model(tmp_path / "file", files)) == HEALTHY
+
+
+@pytest.mark.parametrize("changed", [{"architectures": ["LlamaForCausalLMEagle3"]}, {"auto_map": {"AutoModel": "modeling_x.X"}}])
+def test_a_model_of_other_code_is_not_judged(tmp_path: Path, changed: dict[str, object]) -> None:
+    assert found(model(tmp_path, None, hidden_size=16, **changed)) == HEALTHY
+
+
 def test_bitsandbytes_matrices_stored_in_a_float_dtype_are_not_judged(tmp_path: Path) -> None:
     shapes = {name: (dtype, (1, 16) if "_proj" in name else shape) for name, (dtype, shape) in llama().items()}
     files = {"model.safetensors": packed(shapes)}

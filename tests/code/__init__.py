@@ -1,0 +1,1 @@
+"""A snapshot's code against a library."""
