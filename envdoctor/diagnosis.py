@@ -25,10 +25,16 @@ _MOST_GUESSES = 3
 _MOST_WEAK = 2
 _FEW_PACKAGES = 3
 _HARDWARE = ("gpu.", "driver", "cuda", "glibc")
-# How a script spells a call is asked of nobody: a rule that waits for it only counts as waiting.
+# How a script spells a call, and details of a snapshot's files, are asked of nobody: a rule that waits for them only counts as waiting.
 _QUIET = frozenset(
     (
+        "model.adapter_fields",
+        "model.adapter_vlm_layout",
         "model.code_uses",
+        "model.generation_flags_unused",
+        "model.image_processor_type",
+        "model.processor_patch_size",
+        "model.tokenizer_class_misspelled",
         "plan.arguments",
         "plan.autocast_adapter_dtype",
         "plan.framework_tokenizer_argument",
@@ -130,7 +136,8 @@ def diagnose(facts: Facts, rules: Iterable[Rule], known: Known, *, hits: Iterabl
                 suspects.append(replace(_finding(rule, rule.condition, facts, known, "possible", lacking), weight=weight))
         else:
             findings.append(_finding(rule, rule.condition, facts, known, "matched", ()))
-    findings += [_from_hit(hit, pages[hit.rule], facts) for hit in hits if hit.outcome is not False and not _told(hit, findings)]
+    hits = [hit for hit in hits if hit.outcome is not False and not _told(hit, findings if hit.outcome else [*findings, *suspects])]
+    findings += [_from_hit(hit, pages[hit.rule], facts) for hit in hits]
     findings += [_from_defect(defect, pages[defect.rule]) for defect in defects]
     findings += _worth_telling(suspects, stated=sum(name.startswith("packages.") for name in facts))
     findings.sort(key=lambda finding: (*finding.rank(), finding.rule.id))
@@ -204,8 +211,8 @@ def _finding(rule: Rule, condition: Condition, facts: Facts, known: Known, statu
 
 
 def _location(facts: Facts, names: Sequence[str]) -> Location | None:
-    """The line to annotate: that of the first deciding fact read from a line of a file, packages first."""
-    for name in sorted(names, key=lambda name: not name.startswith("packages.")):
+    """The line to annotate: that of the first deciding fact read from a line of a file; packages first, then code."""
+    for name in sorted(names, key=lambda name: (not name.startswith("packages."), not (facts[name].origin.file or "").endswith(".py"))):
         origin = facts[name].origin
         if origin.file is not None and origin.line is not None:
             return Location(origin.file, origin.line)
@@ -213,7 +220,7 @@ def _location(facts: Facts, names: Sequence[str]) -> Location | None:
 
 
 def _told(hit: Hit, findings: Sequence[Finding]) -> bool:
-    """Whether a rule that matches says what a check found, with more to go by."""
+    """Whether a rule says what a check found, with more to go by."""
     return any(finding.rule.id in hit.unless or (hit.yields and set(hit.packages) <= set(finding.packages)) for finding in findings)
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from envdoctor.checks.hit import Hit
 from envdoctor.cli.gather import Gathered
 from envdoctor.facts import Defect
+from envdoctor.sources.snapshot import Snapshot, table_of
+from envdoctor.versions import Exact
 
 
 def examined(gathered: Gathered, *, full: bool = False) -> Gathered:
@@ -30,7 +33,9 @@ def examined(gathered: Gathered, *, full: bool = False) -> Gathered:
             skips = [skip for skip in skips if skip != NOT_HASHED]
         known, told = recognised(path, whole.records, gathered.derived)
         coherent = examine(snapshot, gathered.derived)
-        hits += [*coherent.hits, *known.hits]
+        before = len(snapshot.directory.skips)
+        hits += [*coherent.hits, *known.hits, *_remote_code(snapshot, gathered)]
+        skips += snapshot.directory.skips[before:]
         defects += [*coherent.defects, *whole.collected.defects, *known.defects]
         skips += [*coherent.skips, *whole.collected.skips]
         notes += told
@@ -42,3 +47,29 @@ def examined(gathered: Gathered, *, full: bool = False) -> Gathered:
         defects += [one for one in found if isinstance(one, Defect)]
     situation = replace(gathered.situation, defects=tuple(dict.fromkeys(defects)), skips=tuple(dict.fromkeys(skips)))
     return replace(gathered, situation=situation, hits=tuple(hits), notes=tuple(notes))
+
+
+_WITH_AUTO_MAP = ("config.json", "tokenizer_config.json", "processor_config.json", "preprocessor_config.json")
+
+
+def _remote_code(snapshot: Snapshot, gathered: Gathered) -> Iterator[Hit]:
+    """The snapshot's own code against the transformers that is installed, or that is known of the release stated."""
+    maps = [snapshot.table(name).get("auto_map") for name in _WITH_AUTO_MAP]
+    value = gathered.derived.value("packages.transformers")
+    if not any(maps) or not isinstance(value, Exact):
+        return
+    from envdoctor.code.examine import entries_of, examine, library_for
+    from envdoctor.code.known import rules_for
+    from envdoctor.code.library import InstalledLibrary
+    from envdoctor.rulebook import cache_directory
+
+    installed = gathered.installed
+    releases = {} if installed is None else {one.name: one.version for one in installed.distributions if one.version is not None}
+    library = library_for(value.text, () if installed is None else installed.site_dirs, releases, cache_directory())
+    if library is None:
+        return
+    settings = table_of(snapshot.config)
+    for hit in examine(snapshot.directory, entries_of(*maps), library, settings=settings, facts=gathered.derived):
+        yield replace(hit, unless=rules_for(hit))
+    if isinstance(library, InstalledLibrary):
+        library.save()
