@@ -11,11 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from packaging.utils import canonicalize_name
-
 from envdoctor.facts import Facts, FactValue, NotUnderstood
+from envdoctor.names import canonical
 from envdoctor.values import parse_value, shown
-from envdoctor.versions import Absent, Exact, InvalidSpecifier, Ranged, VersionCondition, version_condition
+from envdoctor.versions import Absent, Exact, Ranged, VersionCondition, version_condition
 from envdoctor.vocabulary import suggestion, term
 
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
@@ -281,9 +280,9 @@ def _parse_requirement(text: str) -> Condition:
         raise InvalidConditionError(wanted)
     try:
         condition = version_condition(ranges)
-    except InvalidSpecifier as error:
+    except ValueError as error:
         raise InvalidConditionError(f"{wanted}: {error}") from None
-    package = canonicalize_name(name)
+    package = canonical(name)
     return PackageIs(package, f"packages.{package}", condition)
 
 
@@ -302,7 +301,7 @@ def _parse_leaf(name: str, value: object) -> Condition:
             raise InvalidConditionError(f"{name}: found {value!r}; expected a version or a range in quotes: 3.10 without them is 3.1")
         try:
             return VersionIs(name, version_condition(" || ".join(_specifier(str(item)) for item in listed)))
-        except InvalidSpecifier as error:
+        except ValueError as error:
             raise InvalidConditionError(f"{name}: found {value!r}; expected a version or a range: {error}") from None
     if known.kind in ("int", "float") and isinstance(value, str):
         return NumberIs(name, _clauses(name, value))

@@ -7,9 +7,10 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
-from packaging.version import Version
+if TYPE_CHECKING:
+    from packaging.version import Version
 
 _BUNDLE = Path(__file__).with_name("data") / "releases.json"
 
@@ -71,6 +72,8 @@ def exists(name: str, version: str) -> bool | None:
     package = _normalised(name)
     if version in _texts(package):
         return True
+    from packaging.version import Version
+
     wanted = Version(version)
     if wanted.is_prerelease or not _texts(package):
         return None
@@ -101,6 +104,8 @@ def _texts(package: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=256)
 def _versions(package: str) -> frozenset[Version]:
+    from packaging.version import Version
+
     return frozenset(map(Version, _texts(package)))
 
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from packaging.utils import canonicalize_name
-
 from envdoctor.conditions import InvalidConditionError
 from envdoctor.errors import EnvdoctorError, SeveralErrors
+from envdoctor.names import canonical
 from envdoctor.rules import Rule, outline, parse_rule
 from envdoctor.toml import read_toml
+from envdoctor.user_cache import cache_directory
 
 # What a run does not need: the proof of a rule is read by `rules lint` alone.
 _PROOF = ("case", "boundary", "reproduction")
@@ -104,7 +104,7 @@ def _needs(table: Mapping[str, Any], absent: Callable[[str], bool]) -> bool:
     affected = table.get("affected")
     packages = affected.get("packages") if isinstance(affected, dict) and isinstance(table.get("id"), str) else None
     listed = packages if isinstance(packages, list) else []
-    return any(isinstance(text, str) and absent(canonicalize_name(text.split(" ", 1)[0])) for text in listed)
+    return any(isinstance(text, str) and absent(canonical(text.split(" ", 1)[0])) for text in listed)
 
 
 def _twice(place: str, name: str) -> EnvdoctorError:
@@ -233,12 +233,3 @@ def _state(entry: os.DirEntry[str]) -> str:
     except OSError as error:  # a dangling link: reading it tells the user
         return str(error.strerror)
     return f"{stat.st_size}\0{stat.st_mtime_ns}"
-
-
-def cache_directory() -> Path:
-    """Where envdoctor keeps what it can always make again; a place that cannot be made where the user has no home."""
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    if not os.path.isabs(base):  # the XDG specification ignores a relative one
-        home = os.path.expanduser("~")
-        base = os.path.join(home, ".cache") if os.path.isabs(home) else os.devnull
-    return Path(base, "envdoctor")

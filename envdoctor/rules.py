@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, Literal, cast, get_args
 
-from packaging.utils import canonicalize_name
-
 from envdoctor.conditions import Condition, InvalidConditionError, PackageIs, accused, parse_condition
 from envdoctor.errors import EnvdoctorError, SeveralErrors
-from envdoctor.versions import InvalidSpecifier, version_condition
+from envdoctor.names import canonical
+from envdoctor.versions import version_condition
 
 Severity = Literal["error", "warning", "note"]
 Effect = Literal["silent", "crash", "oom", "slow", "blocked"]
@@ -131,7 +130,7 @@ def outline(table: Mapping[str, Any]) -> Rule:
 def _packages(named: Sequence[str], condition: Condition | None) -> tuple[str, ...]:
     """The packages that a rule is about: those it names, else those that its condition accuses; four at most of these."""
     if named or condition is None:
-        return tuple(canonicalize_name(name) for name in named)
+        return tuple(canonical(name) for name in named)
     return tuple(dict.fromkeys(named_packages(condition)))[:_MOST_PACKAGES]
 
 
@@ -250,12 +249,12 @@ class _Reader:
             spec = "".join(spec.split())
             try:
                 version_condition(spec)
-            except InvalidSpecifier:
+            except ValueError:
                 spec = ""
             if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name) or not spec:
                 self.error("fix.pin", repr(item), "a name, a space and a version range, such as 'peft >=0.12'")
                 return None
-            pins[canonicalize_name(name)] = spec
+            pins[canonical(name)] = spec
         return pins
 
     def evidence(self) -> tuple[Evidence, ...]:

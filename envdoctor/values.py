@@ -7,11 +7,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
-from packaging.specifiers import InvalidSpecifier
-from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion
-
 from envdoctor.facts import FactValue, NotUnderstood
+from envdoctor.names import canonical
 from envdoctor.versions import ABSENT, Exact, exact, parse_package
 from envdoctor.vocabulary import Term, term
 
@@ -123,7 +120,7 @@ def flatten(table: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str
         if isinstance(value, Mapping):
             yield from flatten(value, f"{name}.")
         elif prefix == "packages.":
-            yield f"packages.{canonicalize_name(key)}", value
+            yield f"packages.{canonical(key)}", value
         else:
             yield name, value
 
@@ -138,7 +135,7 @@ def _package(raw: object) -> FactValue:
         return ABSENT
     try:
         return parse_package(text)
-    except (InvalidVersion, InvalidSpecifier):
+    except ValueError:
         return NotUnderstood(text)
 
 
@@ -185,14 +182,14 @@ def _version(known: Term, raw: object) -> FactValue:
     if text[:1] in ("=", "<", ">", "!", "~"):
         try:
             return parse_package(text)
-        except (InvalidVersion, InvalidSpecifier):
+        except ValueError:
             return NotUnderstood(text)
     label = re.fullmatch(r"cu([0-9]{2})([0-9])" if known.name == "cuda" else r"sm_?([0-9]{1,2})([0-9])", text, flags=re.IGNORECASE)
     if label and known.name in ("cuda", "gpu.compute_capability"):
         return exact(f"{label[1]}.{label[2]}")
     try:
         return exact(text)
-    except InvalidVersion:
+    except ValueError:
         return _told(str(raw).strip())
 
 

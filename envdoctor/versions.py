@@ -11,15 +11,23 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from packaging.specifiers import InvalidSpecifier, Specifier, SpecifierSet
-from packaging.version import InvalidVersion, Version
+# packaging is imported where it is needed: most runs meet final releases alone, and it costs as much as all rules do.
+if TYPE_CHECKING:
+    from packaging.specifiers import SpecifierSet
+    from packaging.version import Version
 
 Key: TypeAlias = "tuple[int, ...]"
 
-_FINAL = re.compile(r"v?([0-9]+(?:\.[0-9]+)*)(?:\+[a-z0-9.\-_]+)?", re.IGNORECASE)
+_FINAL = re.compile(r"v?([0-9]+(?:\.[0-9]+)*)(?:\+[a-z0-9]+(?:[.\-_][a-z0-9]+)*)?", re.IGNORECASE | re.ASCII)
+_POST = re.compile(r"([0-9]+(?:\.[0-9]+)*)\.post[0-9]+", re.ASCII)
 _CLAUSE = re.compile(r"\s*(===|~=|==|!=|<=|>=|<|>)\s*(.*?)\s*")
+# Clauses that PEP 440 surely allows, without packaging being asked.
+_SURE = re.compile(
+    r"===\s*[a-z0-9.+]+|[=!]=\s*[0-9]+(?:\.[0-9]+)*(?:\.\*|\+[a-z0-9]+(?:\.[a-z0-9]+)*)?|[<>]=?\s*[0-9]+(?:\.[0-9]+)*(?:\.post[0-9]+)?",
+    re.ASCII,
+)
 # Python refuses to read an integer of more than 4300 digits, with an error of its own.
 _MAX_LENGTH = 4096
 
@@ -61,12 +69,16 @@ def exact(text: str) -> Exact:
     """One version.
 
     Raises:
-        InvalidVersion: the text is no PEP 440 version.
+        ValueError: the text is no PEP 440 version (InvalidVersion of packaging).
     """
-    if len(text) > _MAX_LENGTH:
-        raise InvalidVersion(f"a version of {len(text)} characters: {text[:40]}...")
-    Version(text)
-    return Exact(text, final_key(text))
+    key = final_key(text) if len(text) <= _MAX_LENGTH else None
+    if key is None:
+        from packaging.version import InvalidVersion, Version
+
+        if len(text) > _MAX_LENGTH:
+            raise InvalidVersion(f"a version of {len(text)} characters: {text[:40]}...")
+        Version(text)
+    return Exact(text, key)
 
 
 def parse_package(text: str) -> Exact | Ranged:
@@ -75,7 +87,7 @@ def parse_package(text: str) -> Exact | Ranged:
     ``==2.5.0`` is the one version 2.5.0; an empty text and ``*`` admit every version.
 
     Raises:
-        InvalidVersion, InvalidSpecifier: the text is neither.
+        ValueError: the text is neither (InvalidVersion or InvalidSpecifier of packaging).
     """
     text = text.strip()
     if text in ("", "*"):
@@ -120,15 +132,22 @@ class VersionCondition:
 
     def admits(self, version: Exact) -> bool:
         """Whether the version satisfies the condition; pre-releases count as what they are."""
-        if version.key is not None:
+        key = version.key if version.key is not None else self._post_key(version.text)
+        if key is not None:
             for clauses in self.fast:
                 if clauses is None:
                     break
-                if _fast_admits(clauses, version.key):
+                if _fast_admits(clauses, key):
                     return True
             else:
                 return False
         return any(_slow_admits(part, version.text) for part in self.text.split("||"))
+
+    def _post_key(self, text: str) -> Key | None:
+        """The final release before a post-release, where no clause names it: then both lie on the same side of all of them."""
+        match = _POST.fullmatch(text)
+        key = None if match is None else final_key(match[1])
+        return None if key is None or any(bound == key for clauses in self.fast for _, bound in clauses or ()) else key
 
     def relation(self, value: PackageValue, known: Sequence[str] = ()) -> bool | None:
         """True when all versions of the value satisfy this, False when none does, else None.
@@ -161,7 +180,7 @@ def satisfiable(admitted: str, known: Sequence[str]) -> bool:
 
 @lru_cache(maxsize=1024)
 def _finals(known: tuple[str, ...]) -> tuple[Exact, ...]:
-    return tuple(exact(text) for text in known if not Version(text).is_prerelease)
+    return tuple(version for version in map(exact, known) if version.key is not None or not _version(version.text).is_prerelease)
 
 
 @lru_cache(maxsize=1024)
@@ -174,13 +193,13 @@ def _admitted_points(parts: Sequence[str], admitted: str, known: tuple[str, ...]
     """Versions that no list need hold: those named, and one final release within every gap where any may exist."""
     allowed = version_condition(admitted)
     finals = _finals(known)
-    newest = Version(finals[-1].text) if finals else None
-    points = {Version("0")} if newest is None else set()
+    newest = _version(finals[-1].text) if finals else None
+    points = {_version("0")} if newest is None else set()
     named: set[Version] = set()
     for specifier in (specifier for part in parts for specifier in _specifiers(part)):
         try:
-            version = Version(specifier.version.removesuffix(".*"))
-        except InvalidVersion:  # the text of === may be anything; no version is equal to it
+            version = _version(specifier.version.removesuffix(".*"))
+        except ValueError:  # the text of === may be anything; no version is equal to it
             continue
         named.add(version)
         points.update(_next_finals(version))
@@ -197,10 +216,18 @@ def _next_finals(version: Version) -> list[Version]:
     numbers = version.release
     just_above = (*numbers, *(0,) * 8, 1)
     ends = [(*numbers[: i - 1], numbers[i - 1] + 1) for i in range(1, len(numbers) + 1)]
-    return [Version(f"{version.epoch}!" + ".".join(map(str, release))) for release in (numbers, just_above, *ends)]
+    return [_version(f"{version.epoch}!" + ".".join(map(str, release))) for release in (numbers, just_above, *ends)]
+
+
+def _version(text: str) -> Version:
+    from packaging.version import Version
+
+    return Version(text)
 
 
 def _specifiers(text: str) -> SpecifierSet:
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
     if len(text) > _MAX_LENGTH:
         raise InvalidSpecifier(f"a specifier of {len(text)} characters: {text[:40]}...")
     return SpecifierSet(text.strip())
@@ -211,9 +238,11 @@ def version_condition(text: str) -> VersionCondition:
     """Compile a condition on a version.
 
     Raises:
-        InvalidSpecifier: a part of it is no PEP 440 specifier set.
+        ValueError: a part of it is no PEP 440 specifier set (InvalidSpecifier of packaging).
     """
     if len(text) > _MAX_LENGTH:
+        from packaging.specifiers import InvalidSpecifier
+
         raise InvalidSpecifier(f"a version condition of {len(text)} characters: {text[:40]}...")
     return VersionCondition(text, tuple(_compile(part) for part in text.split("||")))
 
@@ -225,7 +254,10 @@ def _compile(part: str) -> tuple[tuple[str, Key], ...] | None:
         match = _CLAUSE.fullmatch(piece)
         number = None if match is None else _plain_key(match[2])
         if match is None or number is None or match[1] in ("===", "~="):
-            Specifier(piece)
+            if _SURE.fullmatch(piece) is None:
+                from packaging.specifiers import Specifier
+
+                Specifier(piece)
             fast = False
         else:
             clauses.append((match[1], number))
@@ -260,15 +292,15 @@ def _fast_admits(clauses: tuple[tuple[str, Key], ...], key: Key) -> bool:
 
 @lru_cache(maxsize=16384)
 def _slow_admits(part: str, version: str) -> bool:
-    return SpecifierSet(part.strip()).contains(Version(version), prereleases=True)
+    from packaging.specifiers import SpecifierSet
+
+    return SpecifierSet(part.strip()).contains(_version(version), prereleases=True)
 
 
 __all__ = [
     "ABSENT",
     "Absent",
     "Exact",
-    "InvalidSpecifier",
-    "InvalidVersion",
     "PackageValue",
     "Ranged",
     "VersionCondition",

@@ -13,7 +13,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"), key=lambda path: path.relative_to(PACKAG
 
 # From facts to words. A module imports from earlier rows only, and from its own package.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("__init__", "errors", "versions"),
+    ("__init__", "errors", "names", "user_cache", "versions"),
     ("architectures", "boundaries", "environments", "facts", "hardware", "hashing", "releases", "toml", "vocabulary", "wheels"),
     ("values",),
     ("sources",),

@@ -5,15 +5,13 @@ from __future__ import annotations
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from packaging.specifiers import SpecifierSet
-from packaging.version import Version
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import InvalidVersion, Version
 
 from envdoctor.releases import release_texts
 from envdoctor.versions import (
     ABSENT,
     Exact,
-    InvalidSpecifier,
-    InvalidVersion,
     Ranged,
     exact,
     final_key,

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from envdoctor.checks.hit import Hit
+from envdoctor.names import canonical
 from envdoctor.sources.interpreter import Installed
-from envdoctor.sources.site_packages import BROKEN, Distribution, normalised
+from envdoctor.sources.site_packages import BROKEN, Distribution
 from envdoctor.versions import Exact, exact, version_condition
 
 UNMET = "declared-requirement-unmet"
@@ -116,7 +117,7 @@ def _requirement(line: str, environment: Mapping[str, str]) -> tuple[_Requiremen
         return None, False
     specifier = re.sub(r"\s+", "", simple[2] or simple[3] or "").strip(",")
     _check_specifier(specifier)
-    return _Requirement(normalised(simple[1]), specifier), holds
+    return _Requirement(canonical(simple[1]), specifier), holds
 
 
 def _only_for_an_extra(marker: str) -> bool:
@@ -193,7 +194,7 @@ def _parsed(line: str, environment: Mapping[str, str]) -> tuple[_Requirement | N
     # Of a direct reference only the presence can be judged.
     specifier = str(requirement.specifier)
     _check_specifier(specifier)
-    return _Requirement(normalised(requirement.name), specifier), applies
+    return _Requirement(canonical(requirement.name), specifier), applies
 
 
 def _check_specifier(specifier: str) -> None:

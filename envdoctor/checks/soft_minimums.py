@@ -10,9 +10,10 @@ import re
 from collections.abc import Iterator, Mapping
 
 from envdoctor.checks.hit import Hit
+from envdoctor.names import canonical
 from envdoctor.sources.interpreter import Installed
 from envdoctor.sources.jsonfile import UnreadableError, plain, read_bounded
-from envdoctor.sources.site_packages import Distribution, normalised
+from envdoctor.sources.site_packages import Distribution
 from envdoctor.versions import exact, version_condition
 
 MINIMUM = "soft-minimum-unmet"
@@ -83,7 +84,7 @@ def _of_extras(library: Distribution, present: Mapping[str, Distribution]) -> It
         match = _REQUIREMENT.fullmatch(line.strip())
         if match is None:
             continue
-        package, specifier, extra = normalised(match[1]), match[2].strip(), normalised(match[3])
+        package, specifier, extra = canonical(match[1]), match[2].strip(), canonical(match[3])
         if _OF_EXTRA.get(extra, extra) == package and specifier and _below(present.get(package), specifier):
             found = _shown(present[package])
             yield Hit(

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from envdoctor import __version__
 from envdoctor.checks import FACT_CHECKS, installed_hits
@@ -15,14 +16,15 @@ from envdoctor.cli.output import write
 from envdoctor.cli.snapshots import examined
 from envdoctor.diagnosis import Diagnosis, Finding, diagnose
 from envdoctor.facts import Facts, Skip
-from envdoctor.probes.registry import PROBES, run_probe
-from envdoctor.probes.verdict import Verdict
 from envdoctor.releases import as_of, newest, release_texts, tracked
 from envdoctor.remedies.cures import cures
-from envdoctor.remedies.search import Problem, Remedy, find_remedy
+from envdoctor.remedies.remedy import Remedy
 from envdoctor.report.model import Coverage, Diagnosed, Report, worst_first
 from envdoctor.rulebook import Rulebook, load_rulebook
 from envdoctor.versions import Exact, version_condition
+
+if TYPE_CHECKING:
+    from envdoctor.probes.verdict import Verdict
 
 PLAN_HINT = "depends on your plan: add a plan file, or --set plan.method=lora"
 
@@ -56,7 +58,6 @@ def compose(
     diagnosis = replace(diagnosis, findings=tuple(replace(finding, rule=book.whole(finding.rule.id)) for finding in diagnosis.findings))
     verdicts = _probe(gathered, diagnosis, probe)
     findings = [_joined(finding, verdicts) for finding in diagnosis.findings]
-    problem = Problem(gathered.facts, book.rules, FACT_CHECKS, release_texts)
     return Report(
         version=__version__,
         rules=len(book.tables),
@@ -65,7 +66,7 @@ def compose(
         patient=gathered.patient,
         facts=gathered.derived,
         findings=worst_first([Diagnosed(finding, cures(finding, gathered.facts, release_texts), verdict) for finding, verdict in findings]),
-        remedy=_remedy(problem, [finding for finding, _ in findings]),
+        remedy=_remedy(gathered.facts, book, [finding for finding, _ in findings]),
         unknown=diagnosis.waiting,
         skipped=(*gathered.situation.skips, *_unprobed(verdicts)),
         coverage=coverage(gathered.facts),
@@ -81,6 +82,8 @@ def _probe(gathered: Gathered, diagnosis: Diagnosis, choice: str) -> dict[str, V
     """``auto`` runs the probes that a finding names, ``all`` every probe that fits the plan."""
     if choice == "off":
         return {}
+    from envdoctor.probes.registry import PROBES, run_probe
+
     named = {finding.rule.probe for finding in diagnosis.findings if finding.rule.probe is not None}
     chosen = [name for name in PROBES if choice == "all" or name in named]
     verdicts = {}
@@ -103,10 +106,12 @@ def _unprobed(verdicts: dict[str, Verdict]) -> list[Skip]:
     return [Skip(f"probe {verdict.probe}", verdict.reason) for verdict in verdicts.values() if verdict.verdict == "inconclusive"]
 
 
-def _remedy(problem: Problem, findings: Sequence[Finding]) -> Remedy:
+def _remedy(facts: Facts, book: Rulebook, findings: Sequence[Finding]) -> Remedy:
     if not any(finding.status in ("matched", "confirmed") and finding.severity != "note" for finding in findings):
         return Remedy({}, (), ())
-    return find_remedy(problem, findings)
+    from envdoctor.remedies.search import Problem, find_remedy
+
+    return find_remedy(Problem(facts, book.rules, FACT_CHECKS, release_texts), findings)
 
 
 def coverage(facts: Facts) -> Coverage:

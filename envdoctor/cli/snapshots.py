@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias
 
 from envdoctor.checks.hit import Hit
 from envdoctor.cli.gather import Gathered
-from envdoctor.facts import Defect
+from envdoctor.facts import Defect, Skip
 from envdoctor.sources.snapshot import Snapshot, table_of
 from envdoctor.versions import Exact
+
+if TYPE_CHECKING:
+    from envdoctor.snapshot.record import Record
+
+Found: TypeAlias = "tuple[tuple[Hit, ...], tuple[Skip, ...]]"
 
 
 def examined(gathered: Gathered, *, full: bool = False) -> Gathered:
@@ -33,9 +39,9 @@ def examined(gathered: Gathered, *, full: bool = False) -> Gathered:
             skips = [skip for skip in skips if skip != NOT_HASHED]
         known, told = recognised(path, whole.records, gathered.derived)
         coherent = examine(snapshot, gathered.derived)
-        before = len(snapshot.directory.skips)
-        hits += [*coherent.hits, *known.hits, *_remote_code(snapshot, gathered)]
-        skips += snapshot.directory.skips[before:]
+        code, unread = _remote_code(snapshot, gathered, whole.records)
+        hits += [*coherent.hits, *known.hits, *code]
+        skips += unread
         defects += [*coherent.defects, *whole.collected.defects, *known.defects]
         skips += [*coherent.skips, *whole.collected.skips]
         notes += told
@@ -50,26 +56,41 @@ def examined(gathered: Gathered, *, full: bool = False) -> Gathered:
 
 
 _WITH_AUTO_MAP = ("config.json", "tokenizer_config.json", "processor_config.json", "preprocessor_config.json")
+_OF_THE_PLAN = ("plan.generate", "plan.gradient_checkpointing", "plan.tokenize")
 
 
-def _remote_code(snapshot: Snapshot, gathered: Gathered) -> Iterator[Hit]:
+def _remote_code(snapshot: Snapshot, gathered: Gathered, records: Mapping[str, Record]) -> Found:
     """The snapshot's own code against the transformers that is installed, or that is known of the release stated."""
     maps = [snapshot.table(name).get("auto_map") for name in _WITH_AUTO_MAP]
     value = gathered.derived.value("packages.transformers")
     if not any(maps) or not isinstance(value, Exact):
-        return
-    from envdoctor.code.examine import entries_of, examine, library_for
-    from envdoctor.code.known import rules_for
-    from envdoctor.code.library import InstalledLibrary
-    from envdoctor.rulebook import cache_directory
+        return (), ()
+    from envdoctor.code.remembered import keep, key, recall
+    from envdoctor.user_cache import cache_directory
 
     installed = gathered.installed
     releases = {} if installed is None else {one.name: one.version for one in installed.distributions if one.version is not None}
-    library = library_for(value.text, () if installed is None else installed.site_dirs, releases, cache_directory())
+    sites = () if installed is None else installed.site_dirs
+    read = sorted(f"{name} {record.sha256}" for name, record in records.items() if name.endswith((".py", ".json")))
+    plan = [str(gathered.derived.value(name)) for name in _OF_THE_PLAN]
+    name = key([str(snapshot.directory.path), value.text, repr(sites), repr(sorted(releases.items())), *read, *plan])
+    before = recall(cache_directory(), name)
+    if before is not None:
+        return before
+    from envdoctor.code.examine import entries_of, examine, library_for
+    from envdoctor.code.known import rules_for
+    from envdoctor.code.library import InstalledLibrary
+
+    library = library_for(value.text, sites, releases, cache_directory())
     if library is None:
-        return
-    settings = table_of(snapshot.config)
-    for hit in examine(snapshot.directory, entries_of(*maps), library, settings=settings, facts=gathered.derived):
-        yield replace(hit, unless=rules_for(hit))
+        return (), ()
+    known = len(snapshot.directory.skips)
+    found = examine(snapshot.directory, entries_of(*maps), library, settings=table_of(snapshot.config), facts=gathered.derived)
+    hits = tuple(replace(hit, unless=rules_for(hit)) for hit in found)
+    skips = tuple(snapshot.directory.skips[known:])
+    files = {}
     if isinstance(library, InstalledLibrary):
         library.save()
+        files = library.files
+    keep(cache_directory(), name, hits, skips, files)
+    return hits, skips

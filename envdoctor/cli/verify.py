@@ -21,7 +21,7 @@ from envdoctor.facts import Collected, Defect, Fact, Facts, Skip
 from envdoctor.hashing.cache import DigestCache
 from envdoctor.releases import as_of, release_texts
 from envdoctor.remedies.cures import cures
-from envdoctor.remedies.search import Remedy
+from envdoctor.remedies.remedy import Remedy
 from envdoctor.report.model import Diagnosed, Report
 from envdoctor.report.plain import printable
 from envdoctor.rulebook import Rulebook, load_rulebook

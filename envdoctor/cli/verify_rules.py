@@ -15,8 +15,8 @@ from envdoctor.cli.rules import Progress, rule_paths
 from envdoctor.errors import EnvdoctorError
 from envdoctor.ledger import earned, read_ledger, record_confidence, verified_entry, write_ledger
 from envdoctor.releases import releases
-from envdoctor.rulebook import cache_directory
 from envdoctor.toml import read_toml
+from envdoctor.user_cache import cache_directory
 from envdoctor.wheels import NoWheelError, Wheels
 
 Result = Literal["ok", "wrong", "not checked"]

@@ -7,8 +7,6 @@ import operator
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from packaging.version import InvalidVersion, Version
-
 _PARSERS = frozenset(("parse", "Version", "LooseVersion", "StrictVersion", "parse_version"))
 _COMPARE: Mapping[type[ast.cmpop], Callable[[Any, Any], object]] = {
     ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Eq: operator.eq, ast.NotEq: operator.ne,
@@ -48,7 +46,7 @@ class Gates:
             return False
         try:
             value = self._value(test, _DEEPEST)
-        except (_UnknownError, InvalidVersion, TypeError, ValueError, IndexError, AttributeError):
+        except (_UnknownError, TypeError, ValueError, IndexError, AttributeError):
             return None
         return value if isinstance(value, bool) else None
 
@@ -87,7 +85,7 @@ class Gates:
                 raise _UnknownError
             return release
         value = self._value(node.value, depth - 1)
-        if isinstance(value, Version) and node.attr in ("major", "minor", "micro", "base_version", "release"):
+        if node.attr in ("major", "minor", "micro", "base_version", "release") and type(value).__name__ == "Version":
             return getattr(value, node.attr)
         raise _UnknownError
 
@@ -106,6 +104,9 @@ class Gates:
         if len(node.args) == 1 and not node.keywords:
             value = self._value(node.args[0], depth - 1)
             if name in _PARSERS and isinstance(value, str):
+                # Most code has no gate, and packaging takes long to import.
+                from packaging.version import Version
+
                 return Version(value)
             if name == "int" and isinstance(value, str | int) and len(str(value)) < 10:
                 return int(value)
@@ -156,11 +157,9 @@ class Gates:
         at most 5 minor releases of a major before 4, so that a number above that means 4.
         """
         installed = self.releases.get("transformers", "")
-        try:
-            release = Version(installed)
-        except InvalidVersion:
-            return
-        if release.major < 5:
+        major, _, rest = installed.partition(".")
+        minor = rest.partition(".")[0]
+        if not (major.isdigit() and minor.isdigit() and len(installed) < 40) or int(major) < 5:
             return
         stack: list[tuple[ast.AST, bool]] = [(tree, False)]
         while stack:
@@ -173,7 +172,7 @@ class Gates:
                 sign = node.ops[0]
                 orders = isinstance(sign, ast.Gt | ast.GtE | ast.Lt | ast.LtE)
                 if orders and number is not None and number > 5 and self._part(node.left) == 1:
-                    reached = release.minor > number if isinstance(sign, ast.Gt | ast.LtE) else release.minor >= number
+                    reached = int(minor) > number if isinstance(sign, ast.Gt | ast.LtE) else int(minor) >= number
                     if not reached:
                         yield node.lineno, "transformers", number
             stack += ((child, first_asked) for child in ast.iter_child_nodes(node))

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from packaging.version import InvalidVersion, Version
-
 _FILE = Path(__file__).parent.parent / "data" / "library_surface.json"
 
 
@@ -63,6 +61,9 @@ class History:
 
     def pins(self, surface: str, name: str, installed: str) -> tuple[tuple[str, str], ...]:
         """Requirements of transformers under which the name is there, the nearest to the installed release first."""
+        # Only a finding asks; packaging takes long to import.
+        from packaging.version import InvalidVersion, Version
+
         try:
             now = Version(installed)
         except InvalidVersion:

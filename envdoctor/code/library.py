@@ -66,6 +66,7 @@ class InstalledLibrary:
         self._roots = [os.fspath(root) for root in site_dirs]
         self._modules: dict[str, ModuleShape | None] = {}
         self._lazy: dict[str, frozenset[str]] = {}
+        self.files: dict[str, tuple[int, int]] = {}
         self._shelf = Shelf(cache, "\0".join([*self._roots, releases.get("transformers", "")]))
 
     def save(self) -> None:
@@ -202,6 +203,7 @@ class InstalledLibrary:
             return None if outer is None or last not in outer.aliases else self.shape(f"{parent}.{outer.aliases[last]}")
         try:
             status = os.stat(file)
+            self.files[file] = status.st_size, status.st_mtime_ns
             kept = self._shelf.get(file, status)
             if kept is not None:
                 return kept

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -11,7 +10,7 @@ from envdoctor.code.gates import Gates
 from envdoctor.code.outline import bind, class_shape, flat, method_of
 from envdoctor.code.scan import Found, Scan
 from envdoctor.code.shape import Method, ModuleShape, Use
-from envdoctor.sources.class_tree import SOURCE_LIMIT
+from envdoctor.sources.class_tree import parsed
 from envdoctor.sources.model_directory import ModelDirectory
 
 MODULES_LIMIT = 32
@@ -74,20 +73,13 @@ class RemoteCode:
 
     def _read(self, name: str) -> RemoteModule | None:
         file = f"{name}.py"
-        known = len(self.directory.skips)
-        data = self.directory.read(file, SOURCE_LIMIT)
-        if data is None:
+        source = parsed(self.directory, file)
+        if source is None:
             return None
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                text = data.decode("utf-8-sig")
-                tree = ast.parse(text)
-            return outline(file, tree, self.releases)
-        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-            del self.directory.skips[known:]
-            reason = f"{error.msg}, line {error.lineno}" if isinstance(error, SyntaxError) else "nested too deeply, or no UTF-8 text"
-            self.directory.skip(file, f"not compared with the library: {reason}")
+            return outline(file, source[0], self.releases)
+        except RecursionError:
+            self.directory.skip(file, "not compared with the library: nested too deeply")
             return None
 
 

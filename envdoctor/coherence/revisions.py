@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from importlib import resources
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from envdoctor.checks.hit import Hit
 from envdoctor.coherence import Examined
 from envdoctor.facts import Defect, Facts
 from envdoctor.releases import release_texts
 from envdoctor.snapshot.record import Record
-from envdoctor.snapshot.revisions import FileDigest, Recognition, Supported, describe, recognise, supported_transformers
 from envdoctor.sources.jsonfile import plain
 from envdoctor.versions import Absent, Exact, Ranged, version_condition
+
+if TYPE_CHECKING:
+    from envdoctor.snapshot.revisions import Recognition, Supported
 
 MIXED = "snapshot-mixed-revisions"
 OUTSIDE = "snapshot-code-needs-other-transformers"
@@ -20,9 +25,23 @@ OUTSIDE = "snapshot-code-needs-other-transformers"
 
 def recognised(directory: Path, records: Mapping[str, Record], facts: Facts) -> tuple[Examined, tuple[str, ...]]:
     """What follows from the content of the files, and what they are in words; ``records`` are their digests by name."""
+    if not any(digest in _table() for record in records.values() for digest in _digests(record)):
+        return Examined(), ()
+    from envdoctor.snapshot.revisions import FileDigest, describe, recognise
+
     recognition = recognise({name: FileDigest(record.size, record.sha256, record.git_blob) for name, record in records.items()})
     sentences = describe(recognition)
     return Examined(tuple(_outside(directory, recognition, facts)), tuple(_mixed(directory, recognition, sentences))), sentences
+
+
+@lru_cache(maxsize=1)
+def _table() -> bytes:
+    """The table as it lies there: most files are in none, and to know that it need not be parsed."""
+    return resources.files("envdoctor").joinpath("data/revisions.json").read_bytes()
+
+
+def _digests(record: Record) -> Iterator[bytes]:
+    yield from (digest.encode("ascii") for digest in (record.sha256, record.git_blob) if digest is not None)
 
 
 def _mixed(directory: Path, recognition: Recognition, sentences: tuple[str, ...]) -> Iterator[Defect]:
@@ -33,6 +52,8 @@ def _mixed(directory: Path, recognition: Recognition, sentences: tuple[str, ...]
 
 def _outside(directory: Path, recognition: Recognition, facts: Facts) -> Iterator[Hit]:
     """The transformers at hand is none that the recognised code was written for."""
+    from envdoctor.snapshot.revisions import supported_transformers
+
     supported, value = supported_transformers(recognition), facts.value("packages.transformers")
     if supported is None or not isinstance(value, (Exact, Ranged)) or isinstance(value, Absent):
         return

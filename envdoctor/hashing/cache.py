@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from envdoctor.hashing.digest import Digest, identity
+from envdoctor.user_cache import cache_directory
 
 # The file: this line, a checksum, and records in the order of their device and inode.
 _MAGIC = b"envdoctor digests 1\n"
@@ -49,7 +50,7 @@ class DigestCache:
 
         ``full`` believes nothing that was kept, but keeps what is found. ``clock`` tells the time in ns since the epoch.
         """
-        return cls(_user_directory() if directory is None else directory, full=full, clock=clock)
+        return cls(cache_directory() if directory is None else directory, full=full, clock=clock)
 
     def now(self) -> int:
         """The time that it goes by, in ns since the epoch."""
@@ -185,12 +186,3 @@ def _host() -> bytes:
         machine = b""
     name = os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "")
     return hashlib.sha256(machine + b"\0" + name.encode("utf-8", "surrogateescape")).digest()
-
-
-def _user_directory() -> Path:
-    """Where envdoctor keeps what it can always make again; a place that cannot be made where the user has no home."""
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    if not os.path.isabs(base):  # the XDG specification ignores a relative one
-        home = os.path.expanduser("~")
-        base = os.path.join(home, ".cache") if os.path.isabs(home) else os.devnull
-    return Path(base, "envdoctor")

@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from packaging.version import InvalidVersion, Version
-
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts import Facts
 from envdoctor.probes import lora_step
@@ -112,9 +110,11 @@ def _other_stack(versions: object, facts: Facts) -> str | None:
 
 
 def _same(text: str, stated: Exact | Ranged | Absent) -> bool:
+    from packaging.version import Version
+
     try:
         ran = exact(text.partition("+")[0])
-    except InvalidVersion:
+    except ValueError:
         return False
     if isinstance(stated, Absent):
         return False

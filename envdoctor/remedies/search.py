@@ -19,6 +19,7 @@ from envdoctor.defaults import SWAYED, bounds, derive
 from envdoctor.diagnosis import Finding, speaks
 from envdoctor.facts import Facts
 from envdoctor.remedies.candidates import distances, installable, moved, pinned
+from envdoctor.remedies.remedy import Remedy
 from envdoctor.rules import Rule
 from envdoctor.suspicion import weigh
 from envdoctor.versions import Exact, Ranged, VersionCondition, version_condition
@@ -28,16 +29,6 @@ MOST_CHANGES = 3
 _MOST_JUDGED = 300
 # Above this, findings are added one by one and not every subset of them is tried.
 _MOST_SUBSETS = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Remedy:
-    """The pins that clear the findings named in ``clears``; what no pin clears is ``unfixable``."""
-
-    pins: Mapping[str, str]
-    clears: tuple[str, ...]
-    unfixable: tuple[str, ...]
-    verified: str = "none"
 
 
 @dataclass(frozen=True, slots=True)

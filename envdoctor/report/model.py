@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from envdoctor.diagnosis import Finding
 from envdoctor.facts import Facts, Skip
-from envdoctor.probes.verdict import Verdict
-from envdoctor.remedies.cures import Cure
-from envdoctor.remedies.search import Remedy
 from envdoctor.rules import Severity
+
+if TYPE_CHECKING:
+    from envdoctor.probes.verdict import Verdict
+    from envdoctor.remedies.cures import Cure
+    from envdoctor.remedies.remedy import Remedy
 
 FAIL_ON: Mapping[str, tuple[Severity, ...]] = {
     "error": ("error",),

@@ -7,7 +7,7 @@ import hashlib
 import warnings
 from collections.abc import Iterable, Mapping
 
-from envdoctor.sources.class_tree import SOURCE_LIMIT
+from envdoctor.sources.class_tree import SOURCE_LIMIT, too_dense
 
 WHOLE = "*"
 """The key of the whole file: equal digests mean the same program."""
@@ -15,9 +15,6 @@ TOP = "(module)"
 """The key of what stands outside functions and classes."""
 
 MOST_DEFINITIONS = 1000
-# A node of a syntax tree takes some 600 bytes, and most begin or end with one of these; real files of 300 kB have 50,000.
-_MOST_MARKS = 150_000
-_MARKS = b",;:()[]{}<>=+-*/%&|^~.@\n"
 
 
 def definitions_of(data: bytes) -> dict[str, str] | None:
@@ -26,7 +23,7 @@ def definitions_of(data: bytes) -> dict[str, str] | None:
     A class's own digest leaves out its methods, which have theirs. The digests leave out what releases of Python spell
     differently (absent fields, contexts, kinds of literals).
     """
-    if len(data) > SOURCE_LIMIT or len(data) - len(data.translate(None, _MARKS)) > _MOST_MARKS:
+    if len(data) > SOURCE_LIMIT or too_dense(data):
         return None
     try:
         with warnings.catch_warnings():

@@ -12,6 +12,9 @@ from envdoctor.sources.model_directory import ModelDirectory
 
 # CPython 3.10 overflows its stack, and dies, on a chain of operators deeper than about 100,000.
 SOURCE_LIMIT = 2**20 if sys.version_info >= (3, 11) else 200_000
+# A node of a syntax tree takes some 600 bytes, and most begin or end with one of these; real files of 300 kB have 50,000.
+_MOST_MARKS = 150_000
+_MARKS = b",;:()[]{}<>=+-*/%&|^~.@\n"
 _MODULES_LIMIT = 32
 _BASES_LIMIT = 100
 # Methods and attributes of cache objects that releases of transformers added and removed.
@@ -97,19 +100,44 @@ class Code:
         return self.modules[name]
 
     def _parse(self, file: str) -> Module | None:
-        data = self.directory.read(file, SOURCE_LIMIT)
-        if data is None:
-            return None
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                # As text, so that a coding cookie of the file chooses no codec.
-                text = data.decode("utf-8-sig")
-                tree = ast.parse(text)
-        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-            self.directory.skip(file, f"no Python that can be parsed: {_reason(error)}")
-            return None
-        return _outline(file, tree, text)
+        source = parsed(self.directory, file)
+        return None if source is None else _outline(file, *source)
+
+
+def parsed(directory: ModelDirectory, file: str) -> tuple[ast.Module, str] | None:
+    """The syntax tree and the text of a file, parsed once a directory; None where it is absent or was skipped."""
+    if file not in directory.parsed:
+        directory.parsed[file] = _parsed(directory, file)
+    return directory.parsed[file]
+
+
+def marks(data: bytes) -> int:
+    """A measure of the syntax tree that a source makes, whatever its size."""
+    return len(data) - len(data.translate(None, _MARKS))
+
+
+def too_dense(data: bytes, before: int = 0) -> bool:
+    """Whether the syntax trees of a source, and of those parsed ``before`` (their marks together), would fill the memory."""
+    return marks(data) + before > _MOST_MARKS
+
+
+def _parsed(directory: ModelDirectory, file: str) -> tuple[ast.Module, str] | None:
+    data = directory.read(file, SOURCE_LIMIT)
+    if data is None:
+        return None
+    if too_dense(data, directory.marks):
+        directory.skip(file, "not parsed: the syntax trees of the snapshot's code would fill the memory")
+        return None
+    directory.marks += marks(data)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            # As text, so that a coding cookie of the file chooses no codec.
+            text = data.decode("utf-8-sig")
+            return ast.parse(text), text
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        directory.skip(file, f"no Python that can be parsed: {_reason(error)}")
+        return None
 
 
 def _reason(error: SyntaxError | ValueError | RecursionError | MemoryError) -> str:

@@ -73,6 +73,21 @@ def _reason(error: OSError | ValueError) -> str:
     return (error.strerror or type(error).__name__) if isinstance(error, OSError) else "a name that no file can have"
 
 
+def parsed_bytes(raw: bytes) -> int:
+    """A bound on the bytes of memory that a JSON text and what Python's json makes of it take together.
+
+    What CPython 3.10 to 3.13 (64 bits) takes for empty and filled containers, strings and numbers, never less; about twice
+    the truth for the header of a model.
+    """
+    if len(raw) < 2**20:
+        return 40 * len(raw) + 4096
+    wide = 1 if raw.isascii() else 4
+    strings = 4 if wide == 4 or b"\\u" in raw else 1
+    pairs, objects = raw.count(b":"), raw.count(b"{")
+    containers = 64 * (objects + raw.count(b"[")) + 190 * min(objects, pairs) + 110 * pairs
+    return 4096 + (1 + wide + strings) * len(raw) + containers + 25 * raw.count(b'"') + 33 * raw.count(b",")
+
+
 def parse_json(data: bytes) -> Document:
     """Parse UTF-8 JSON as Python's json does: NaN is a number, the last of equal keys wins.
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts import Collected, Fact, FactValue, NotUnderstood, Origin, Skip
 from envdoctor.values import parse_value
-from envdoctor.versions import InvalidVersion, Ranged, exact
+from envdoctor.versions import Ranged, exact
 
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,100})"
 _COLUMNS = re.compile(r"Package\s+Version(\s.*)?")
@@ -57,7 +57,7 @@ class _Reading:
         normal = re.sub(r"[-_.]+", "-", name).lower()
         try:
             value: FactValue = exact(version)
-        except InvalidVersion:
+        except ValueError:
             value = NotUnderstood(version)
             self.skip(line, f"{normal}: {version!r} is no version; kept as free text")
         self.state(f"packages.{normal}", value, line)

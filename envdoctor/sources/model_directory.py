@@ -6,14 +6,20 @@ import os
 import stat
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from envdoctor.facts import Fact, FactValue, Origin, Skip
 from envdoctor.sources.jsonfile import CONFIG_LIMIT, UnreadableError, plain, read_bounded
+
+if TYPE_CHECKING:
+    import ast
 
 
 @dataclass(slots=True)
 class ModelDirectory:
     """A directory as given, and everything in it that was left unread.
+
+    ``parsed`` are syntax trees of its code that were made before, ``marks`` what they take (see class_tree).
 
     Files are followed through links inside the directory and, in a hub cache, into its blobs; no other link is.
     """
@@ -21,6 +27,8 @@ class ModelDirectory:
     path: Path
     names: frozenset[str] = field(init=False)
     skips: list[Skip] = field(init=False, default_factory=list)
+    parsed: dict[str, tuple[ast.Module, str] | None] = field(init=False, default_factory=dict)
+    marks: int = field(init=False, default=0)
     _real: str = field(init=False)
 
     def __post_init__(self) -> None:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from envdoctor.facts import Fact, FactValue, NotUnderstood, Origin, Skip
 from envdoctor.releases import release_texts
 from envdoctor.values import parse_value
-from envdoctor.versions import ABSENT, InvalidVersion, Ranged, exact, final_key
+from envdoctor.versions import ABSENT, Ranged, exact, final_key
 
 HINT, PROSE, REPORT = 1, 2, 3
 _MOST_SAID = 50  # distinct statements kept of one fact
@@ -70,7 +70,7 @@ def plausible(name: str, version: str) -> bool:
 def is_version(text: str) -> bool:
     try:
         exact(text)
-    except InvalidVersion:
+    except ValueError:
         return False
     return True
 

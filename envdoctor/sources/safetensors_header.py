@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO, NamedTuple
 
-from envdoctor.sources.jsonfile import plain
+from envdoctor.sources.jsonfile import parsed_bytes, plain
 
 MAX_HEADER = 100_000_000
 MEMORY = 208 * 2**20
@@ -65,21 +65,6 @@ class Header:
     elements: Mapping[str, int]
     length: int
     repeated: tuple[str, ...] = ()
-
-
-def parsed_bytes(raw: bytes) -> int:
-    """A bound on the bytes of memory that a JSON text and what Python's json makes of it take together.
-
-    What CPython 3.10 to 3.13 (64 bits) takes for empty and filled containers, strings and numbers, never less; about twice
-    the truth for the header of a model.
-    """
-    if len(raw) < 2**20:
-        return 40 * len(raw) + 4096
-    wide = 1 if raw.isascii() else 4
-    strings = 4 if wide == 4 or b"\\u" in raw else 1
-    pairs, objects = raw.count(b":"), raw.count(b"{")
-    containers = 64 * (objects + raw.count(b"[")) + 190 * min(objects, pairs) + 110 * pairs
-    return 4096 + (1 + wide + strings) * len(raw) + containers + 25 * raw.count(b'"') + 33 * raw.count(b",")
 
 
 def read_header(stream: BinaryIO, size: int, memory: int = MEMORY) -> Header:

@@ -7,21 +7,20 @@ and, for older installs, setuptools' and distutils' ``.egg-info``, ``.egg`` and 
 from __future__ import annotations
 
 import os
-import re
 import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from envdoctor.facts import Defect, Skip
+from envdoctor.names import canonical
 from envdoctor.sources.metadata import HEADER_LIMIT, Metadata, parse_headers, parse_requires_txt, read_bounded
-from envdoctor.versions import InvalidVersion, exact, final_key
+from envdoctor.versions import exact, final_key
 
 BROKEN = "installed-metadata-broken"
 DUPLICATE = "installed-duplicate-distribution"
 LEFTOVER = "installed-leftover-distribution"
 
-_SEPARATORS = re.compile(r"[-_.]+")
 _SMALL_FILE = 1 << 16
 _LONGEST_VERSION = 200
 
@@ -77,11 +76,6 @@ class _Reading:
     skips: list[Skip] = field(default_factory=list)
     listed: set[tuple[int, int]] = field(default_factory=set)
     followed: set[tuple[int, int]] = field(default_factory=set)
-
-
-def normalised(name: str) -> str:
-    """A package's name as PEP 503 compares it."""
-    return _SEPARATORS.sub("-", name).lower()
 
 
 def read_site_dirs(dirs: Sequence[SiteDir]) -> SiteContents:
@@ -218,7 +212,7 @@ def _read_metadata(file: str, path: str, reading: _Reading) -> Metadata | None:
             reading.skips.append(Skip(path, f"{os.path.basename(file)} cannot be read ({error.strerror}), and the name tells no package"))
             return None
         detail = f"{os.path.basename(path)} has no readable {os.path.basename(file)} ({error.strerror}): the installed release is unknown"
-        reading.defects.append(Defect(BROKEN, detail, path, packages=(normalised(name),)))
+        reading.defects.append(Defect(BROKEN, detail, path, packages=(canonical(name),)))
         return Metadata(name)
     metadata = parse_headers(data)
     if not complete:
@@ -234,7 +228,7 @@ def _read_metadata(file: str, path: str, reading: _Reading) -> Metadata | None:
     if problem:
         hint = f"; its directory says {version}" if version and version != metadata.version else ""
         detail = f"{metadata.name}: {problem}{hint}: the installed release is unknown"
-        reading.defects.append(Defect(BROKEN, detail, file, packages=(normalised(metadata.name),)))
+        reading.defects.append(Defect(BROKEN, detail, file, packages=(canonical(metadata.name),)))
         metadata = replace(metadata, version=None)
     return metadata
 
@@ -247,7 +241,7 @@ def _version_problem(metadata: Metadata) -> str:
             return ""
         try:
             exact(metadata.version)
-        except InvalidVersion:
+        except ValueError:
             pass
         else:
             return ""
@@ -263,7 +257,7 @@ def _named_by(path: str) -> tuple[str | None, str | None]:
 
 
 def _distribution(metadata: Metadata, path: str, site: SiteDir, editable: bool, reading: _Reading) -> Distribution:
-    name = normalised(metadata.name or "")
+    name = canonical(metadata.name or "")
     return Distribution(name, metadata.version, metadata.requires, Path(path), editable, metadata.requires_python, site.via)
 
 

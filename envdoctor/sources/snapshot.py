@@ -8,9 +8,12 @@ from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts import Defect
-from envdoctor.sources.jsonfile import CONFIG_LIMIT, Document, JsonError, parse_json, plain
+from envdoctor.sources.jsonfile import CONFIG_LIMIT, Document, JsonError, parse_json, parsed_bytes, plain
 from envdoctor.sources.model_directory import ModelDirectory, is_lfs_pointer
 from envdoctor.sources.weights import Weights, read_weights
+
+DOCUMENTS = 32 * 2**20
+"""Bytes that the JSON files may take once parsed, by the bound of ``parsed_bytes``, beside what the headers of the weights leave over."""
 
 
 @dataclass(slots=True)
@@ -22,6 +25,7 @@ class Snapshot:
     weights: Weights = field(default_factory=lambda: Weights("none"))
     defects: list[Defect] = field(default_factory=list)
     _documents: dict[str, Document | None] = field(default_factory=dict)
+    _held: int = 0
 
     @property
     def generation(self) -> Document | None:
@@ -45,6 +49,11 @@ class Snapshot:
         data = self.directory.read(name, limit) if name in self.directory.names else None
         if data is None or is_lfs_pointer(data):
             return None
+        needed = parsed_bytes(data)
+        if needed + self._held > DOCUMENTS + self.weights.memory:
+            self.directory.skip(name, f"{len(data)} bytes of JSON that would fill the memory once parsed")
+            return None
+        self._held += needed
         try:
             document = parse_json(data)
         except JsonError as error:
@@ -105,6 +114,13 @@ def _config(directory: ModelDirectory) -> Document:
             found="a directory that is no model: it has no config.json" if why is None else why,
             expected="a directory with config.json, as save_pretrained writes it",
             next_step="give the directory of the snapshot itself" if why is None else "put a readable config.json there",
+        )
+    if parsed_bytes(data) > 2 * DOCUMENTS:
+        raise EnvdoctorError(
+            place,
+            found=f"{len(data)} bytes of JSON that would fill the memory once parsed",
+            expected="the configuration of one model",
+            next_step="download the file again",
         )
     try:
         document = parse_json(data)

@@ -8,7 +8,7 @@ from pathlib import Path
 from envdoctor.facts import Defect
 from envdoctor.sources.metadata import read_bounded
 from envdoctor.sources.site_packages import BROKEN, Distribution
-from envdoctor.versions import InvalidVersion, exact, final_key
+from envdoctor.versions import exact, final_key
 
 _LONGEST_VALUE = 100
 
@@ -71,7 +71,7 @@ def _torch_build(file: Path) -> TorchBuild | None:
     try:
         version, line_number = assigned["__version__"]
         exact(version)
-    except (KeyError, InvalidVersion):
+    except (KeyError, ValueError):
         return None
     cuda, cuda_line = assigned.get("cuda", (None, None))
     if cuda is not None and final_key(cuda) is None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from envdoctor.facts import Defect
-from envdoctor.sources.jsonfile import Document, JsonError, parse_json, plain
+from envdoctor.sources.jsonfile import Document, JsonError, parse_json, parsed_bytes, plain
 from envdoctor.sources.model_directory import ModelDirectory, is_lfs_pointer, pointer_size
 from envdoctor.sources.safetensors_header import (
     MEMORY,
@@ -21,7 +21,6 @@ from envdoctor.sources.safetensors_header import (
     TooLargeError,
     TruncatedError,
     header_of,
-    parsed_bytes,
 )
 
 Format = Literal["safetensors", "pickle", "gguf", "none"]

@@ -18,7 +18,8 @@ from envdoctor.diagnosis import Finding, diagnose, speaks
 from envdoctor.facts import Fact, Facts, Origin
 from envdoctor.releases import release_texts
 from envdoctor.remedies.candidates import installable, moved
-from envdoctor.remedies.search import MOST_CHANGES, Problem, Remedy, find_remedy
+from envdoctor.remedies.remedy import Remedy
+from envdoctor.remedies.search import MOST_CHANGES, Problem, find_remedy
 from envdoctor.rules import Rule, named_packages
 from envdoctor.suspicion import weigh
 from envdoctor.versions import Exact

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from safetensors import SafetensorError
 from safetensors import deserialize as _deserialize
 
+from envdoctor.sources.jsonfile import parsed_bytes
 from envdoctor.sources.safetensors_header import (
     BITS,
     Header,
@@ -22,7 +23,6 @@ from envdoctor.sources.safetensors_header import (
     TooLargeError,
     TruncatedError,
     header_of,
-    parsed_bytes,
     read_header,
     spans_of,
 )
