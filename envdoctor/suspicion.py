@@ -102,9 +102,13 @@ def _youngest(facts: Facts) -> str:
     days = [""]
     for name, fact in facts.items():
         if name.startswith("packages.") and isinstance(fact.value, Exact):
-            public = fact.value.text.partition("+")[0]
-            days += [release.date for release in releases(name.removeprefix("packages.")) if release.version == public and release.date]
+            days.append(_day(name.removeprefix("packages."), fact.value.text.partition("+")[0]))
     return max(days)
+
+
+@lru_cache(maxsize=4096)
+def _day(package: str, version: str) -> str:
+    return max((release.date or "" for release in releases(package) if release.version == version), default="")
 
 
 def _newest(package: str, facts: Facts, day: str | None) -> Exact | None:
