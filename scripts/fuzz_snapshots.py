@@ -151,7 +151,7 @@ def json_bomb(draw: random.Random, folder: Path) -> None:
 def sparse_giant(draw: random.Random, folder: Path) -> None:
     path = some_file(draw, folder)
     if path is not None:
-        os.truncate(path, draw.choice((10**7, 10**10)))
+        os.truncate(path, draw.choice((10**7, 10**7, 10**8, 10**10)))
 
 
 def python_bomb(draw: random.Random, folder: Path) -> None:
@@ -263,9 +263,20 @@ def bad_lock(draw: random.Random, folder: Path) -> None:
     )
 
 
+def adapter(draw: random.Random, folder: Path) -> None:
+    """An adapter in the place of the model, or beside it."""
+    if draw.random() < 0.7 and not (folder / "config.json").is_dir():
+        (folder / "config.json").unlink(missing_ok=True)
+    text = json.dumps({"peft_type": "LORA", "r": 8, "base_model_name_or_path": "..", "target_modules": ["q_proj"], "corda_config": None})
+    (folder / "adapter_config.json").write_text(text[: draw.choice((len(text), len(text), 20))])
+    if draw.random() < 0.7:
+        header = json.dumps({"base_model.model.q_proj.lora_A.weight": {"dtype": "F16", "shape": [8, 2], "data_offsets": [0, 32]}}).encode()
+        (folder / "adapter_model.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + bytes(draw.choice((32, 31, 0))))
+
+
 MUTATIONS: tuple[Mutation, ...] = (
     flip, flip, cut, cut, header_length, dense_header, offsets, offsets, json_value, json_value, json_value, json_bomb, sparse_giant,
-    python_bomb, links, names, odd_kinds, deep, crowd, index_names, bad_lock,
+    python_bomb, links, names, odd_kinds, deep, crowd, index_names, bad_lock, adapter,
 )  # fmt: skip
 
 

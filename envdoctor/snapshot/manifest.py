@@ -14,7 +14,7 @@ from envdoctor.snapshot.record import SMALL, Record
 from envdoctor.snapshot.roles import role_of
 from envdoctor.snapshot.tensors import Shard, header_digest, kinds_of, tensors_digest
 from envdoctor.sources.jsonfile import UnreadableError, plain, read_bounded
-from envdoctor.sources.safetensors_header import Header, InvalidHeaderError, Tensor, TruncatedError, header_of
+from envdoctor.sources.safetensors_header import Header, HeaderError, Tensor, TooLargeError, header_of
 
 # Headers beyond these would fill the memory: such a file is known by its digests alone.
 _LONGEST_HEADER = 16 * 2**20
@@ -83,7 +83,10 @@ class Outliner:
             return Shard(raw, "", 0, {})
         try:
             header = header_of(entry.real)
-        except (TruncatedError, InvalidHeaderError):
+        except TooLargeError as error:
+            self._skip(entry, f"{error}: a change is seen, not told")
+            return Shard(raw, "", 0, {})
+        except HeaderError:
             return Shard(raw, "", 0, {})  # `check` says what is wrong with it
         self._headers += length
         self.tensors.update(header.tensors)

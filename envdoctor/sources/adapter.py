@@ -12,7 +12,7 @@ from envdoctor.errors import EnvdoctorError
 from envdoctor.facts import Collected, Defect, Fact
 from envdoctor.sources.jsonfile import Document, JsonError, parse_json, plain
 from envdoctor.sources.model_directory import ModelDirectory, is_lfs_pointer
-from envdoctor.sources.safetensors_header import Header, InvalidHeaderError, TruncatedError, header_of
+from envdoctor.sources.safetensors_header import Header, InvalidHeaderError, TooLargeError, TruncatedError, header_of
 
 CONFIG = "adapter_config.json"
 WEIGHTS = ("adapter_model.safetensors", "adapter_model.bin")
@@ -138,6 +138,8 @@ def _read_weights(adapter: Adapter, name: str, path: str) -> None:
             adapter.header = header_of(path)
         elif os.stat(path).st_size == 0:
             adapter.defects.append(Defect("snapshot-adapter-empty", f"{name} has 0 bytes", place))
+    except TooLargeError as error:
+        directory.skip(name, str(error))
     except TruncatedError as error:
         adapter.defects.append(Defect("snapshot-safetensors-truncated", str(error), place))
     except InvalidHeaderError as error:

@@ -34,15 +34,19 @@ BITS = {
 }  # fmt: skip
 
 
-class TruncatedError(Exception):
+class HeaderError(Exception):
+    """A header that is not read; the message says why."""
+
+
+class TruncatedError(HeaderError):
     """The file ends before its tensors do."""
 
 
-class InvalidHeaderError(Exception):
+class InvalidHeaderError(HeaderError):
     """The header cannot be read, or contradicts itself or the file's size."""
 
 
-class TooLargeError(Exception):
+class TooLargeError(HeaderError):
     """A header that would take more memory than it is given; whether it is sound is not known."""
 
 
