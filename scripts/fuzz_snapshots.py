@@ -92,7 +92,7 @@ def offsets(draw: random.Random, folder: Path) -> None:
             header[name][draw.choice(("shape", "data_offsets", "dtype"))] = draw.choice(
                 ([0, 2**63], [-1, 4], [], "F16", None, [2**40, 2**40], {"a": 1}, [[1]], [1.5, 2], "\x1b[31m")
             )
-        except (ValueError, KeyError, IndexError, TypeError):
+        except (ValueError, KeyError, IndexError, TypeError, RecursionError):
             return
         raw = json.dumps(header).encode()
         path.write_bytes(struct.pack("<Q", len(raw)) + raw + data[8 + length :])
@@ -106,7 +106,7 @@ def json_value(draw: random.Random, folder: Path) -> None:
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
         key = draw.choice(sorted(value))
-    except (ValueError, IndexError, TypeError, AttributeError):
+    except (ValueError, IndexError, TypeError, AttributeError, RecursionError):
         return
     value[key] = draw.choice(
         (

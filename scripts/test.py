@@ -3,6 +3,7 @@
     python3 scripts/test.py             lint, types, the quick suite: no torch, about 100 MB of tools
     python3 scripts/test.py --probes    the probe tests: real environments with torch, about 1 GB (5 GB where only a CUDA build is found)
     python3 scripts/test.py --network   the tests that ask the package index
+    python3 scripts/test.py --fuzz      hostile snapshots for half a minute (scripts/fuzz_snapshots.py)
 
 Everything is installed into .venv-test beside this project; nothing else is touched.
 """
@@ -33,7 +34,7 @@ def prepare() -> None:
 
 
 def main(words: list[str]) -> int:
-    unknown = set(words) - {"--probes", "--network"}
+    unknown = set(words) - {"--probes", "--network", "--fuzz"}
     if unknown:
         print(__doc__)
         return 2
@@ -47,6 +48,9 @@ def main(words: list[str]) -> int:
         return 0
     if "--network" in words:
         call(python, "-m", "pytest", "-q", "-m", "network", "tests")
+        return 0
+    if "--fuzz" in words:
+        call(python, "scripts/fuzz_snapshots.py", "--seconds", "30")
         return 0
     call(python, "-m", "ruff", "check", ".")
     call(python, "-m", "ruff", "format", "--check", ".")

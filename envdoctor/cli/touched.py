@@ -18,7 +18,7 @@ _MOST = 6
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """One fact of the model that differs, in words; and rules, by what became of them."""
+    """One fact of the model that differs, in words; and rules, by what became of them, those that hold now with their titles."""
 
     name: str
     before: str
@@ -74,7 +74,7 @@ def touched(before: Iterable[Fact], after: Iterable[Fact], situation: Iterable[F
         first = named[0].fact
         outcomes = evaluate(rule.condition, was, release_texts), evaluate(rule.condition, now, release_texts)
         if outcomes[1] is True and outcomes[0] is not True:
-            told[first][0].append(rule.id)
+            told[first][0].append(f"{rule.id} ({rule.title})")
         elif outcomes[0] is True and outcomes[1] is not True:
             told[first][1].append(rule.id)
         elif any(leaf.fact in told and holds(leaf, was, release_texts) is not holds(leaf, now, release_texts) for leaf in named):
