@@ -35,7 +35,7 @@ def snapshot_facts(snapshot: Snapshot) -> Collected:
     """All that a model directory tells without reading the weights' data.
 
     ``model.dtype`` is the dtype of at least nine tenths of the stored parameters, ``mixed`` where no dtype
-    has as many. ``model.eos_ids`` is the union of what config.json and generation_config.json say.
+    has as many. ``model.eos_ids`` are those of generation_config.json, else of config.json.
     ``model.role_stop_ids`` is only said of chat models whose role tokens are known.
     """
     return _Facts(snapshot).collect()
@@ -113,7 +113,7 @@ class _Facts:
     def _of_generation(self, config: Document, generation: Document | None) -> None:
         ids = _eos_ids(config, generation)
         if ids:
-            document, file = (config, "config.json") if _eos_of(config) or generation is None else (generation, "generation_config.json")
+            document, file = (generation, "generation_config.json") if generation and _eos_of(generation) else (config, "config.json")
             self.facts.append(self.directory.fact("model.eos_ids", ids, file, document.line_of("eos_token_id")))
 
     def _of_tokenizer(self, config: Document, tokenizer: Document | None) -> None:
@@ -162,7 +162,9 @@ class _Facts:
         stops = ROLE_STOP_IDS.get(family)
         ids = _eos_ids(config, generation)
         if stops is not None and ids and is_chat(identity):
-            self._say("model.role_stop_ids", "present" if stops <= set(ids) else "missing", "config.json", config, "eos_token_id")
+            told = "present" if stops <= set(ids) else "missing"
+            document, file = (generation, "generation_config.json") if generation and _eos_of(generation) else (config, "config.json")
+            self._say("model.role_stop_ids", told, file, document, "eos_token_id")
 
     def _identity(self, config: Document, tokenizer: Document | None) -> Identity:
         table = table_of(tokenizer)
@@ -223,4 +225,5 @@ def _eos_of(document: Document | None) -> tuple[str, ...]:
 
 
 def _eos_ids(config: Document, generation: Document | None) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((*_eos_of(config), *_eos_of(generation))))
+    """The ids of generation_config.json, which ``generate`` goes by; those of config.json where it names none."""
+    return tuple(dict.fromkeys(_eos_of(generation) or _eos_of(config)))

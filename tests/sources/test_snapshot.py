@@ -110,7 +110,7 @@ def test_all_that_chatglm3_says(fixtures: Path) -> None:
 
 def test_lines_are_those_of_the_keys(fixtures: Path) -> None:
     path = fixtures / "glm-4-9b-chat-hf"
-    keys = {"type": "model_type", "config_dtype": "torch_dtype", "eos_ids": "eos_token_id", "vocab_size": "vocab_size"}
+    keys = {"type": "model_type", "config_dtype": "torch_dtype", "vocab_size": "vocab_size"}
     found = collect_snapshot(path)
     lines = (path / "config.json").read_text().splitlines()
     for name, key in keys.items():
@@ -342,11 +342,21 @@ def test_facts_of_the_configuration(tmp_path: Path, config: dict[str, object], n
     assert value(collect(tmp_path, config=config), name) == expected
 
 
-def test_stop_ids_are_those_of_both_files(tmp_path: Path) -> None:
-    found = collect(tmp_path, {"generation_config.json": {"eos_token_id": [5, 2]}}, {"eos_token_id": 2})
-    assert fact(found, "eos_ids").value == ("2", "5")
-    found = collect(tmp_path, {"generation_config.json": {"eos_token_id": 5}}, {})
-    assert fact(found, "eos_ids").origin.file == str(tmp_path / "generation_config.json")
+@pytest.mark.parametrize(
+    ("generation", "config", "ids", "file"),
+    [
+        ({"eos_token_id": [5, 2]}, {"eos_token_id": 2}, ("5", "2"), "generation_config.json"),
+        ({"eos_token_id": 5}, {"eos_token_id": [2, 5, 7]}, ("5",), "generation_config.json"),
+        ({"eos_token_id": 5}, {}, ("5",), "generation_config.json"),
+        ({"top_p": 0.9}, {"eos_token_id": 2}, ("2",), "config.json"),
+    ],
+)
+def test_generation_stops_at_the_ids_of_its_own_file(
+    tmp_path: Path, generation: dict[str, object], config: dict[str, object], ids: tuple[str, ...], file: str
+) -> None:
+    """``generate`` goes by generation_config.json, whatever config.json says beside it."""
+    told = fact(collect(tmp_path, {"generation_config.json": generation}, config), "eos_ids")
+    assert (told.value, told.origin.file) == (ids, str(tmp_path / file))
 
 
 @pytest.mark.parametrize(
