@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from envdoctor.facts import Facts
+from envdoctor.probes.probe import CHILDREN, Probe
 from envdoctor.probes.verdict import Ruling
 
 Judgement: TypeAlias = "tuple[Ruling, str]"
@@ -188,3 +189,16 @@ def _finite(value: object) -> bool:
 
 def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+PROBE = Probe(
+    name=NAME,
+    shows="whether LoRA's trainable parameters are float16 and turn NaN at the first optimizer step",
+    needs=("torch", "transformers", "peft"),
+    cost="3 to 20 s on one CPU core, nearly all of it imports",
+    script=CHILDREN / "lora_step.py",
+    parameters=parameters,
+    judge=judge,
+    timeout=120.0,
+    memory_bytes=8 << 30,
+)

@@ -2,54 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts import Facts
 from envdoctor.probes import lora_step
-from envdoctor.probes.verdict import Ruling, Verdict
+from envdoctor.probes.probe import Probe
+from envdoctor.probes.verdict import Verdict
 from envdoctor.versions import Absent, Exact, Ranged, exact, version_condition
 
-_CHILDREN = Path(__file__).parent / "children"
-
-
-@dataclass(frozen=True, slots=True)
-class Probe:
-    """One experiment.
-
-    ``parameters`` gives what the child runs for the facts, or why it cannot be run for them;
-    ``judge`` turns what was measured into a ruling and its reason. ``timeout`` is in seconds.
-    """
-
-    name: str
-    shows: str
-    needs: tuple[str, ...]
-    cost: str
-    script: Path
-    parameters: Callable[[Facts], Mapping[str, object] | str]
-    judge: Callable[[Mapping[str, object], Mapping[str, object]], tuple[Ruling, str]]
-    timeout: float
-    memory_bytes: int
-
-
-PROBES: dict[str, Probe] = {
-    probe.name: probe
-    for probe in (
-        Probe(
-            name=lora_step.NAME,
-            shows="whether LoRA's trainable parameters are float16 and turn NaN at the first optimizer step",
-            needs=("torch", "transformers", "peft"),
-            cost="3 to 20 s on one CPU core, nearly all of it imports",
-            script=_CHILDREN / "lora_step.py",
-            parameters=lora_step.parameters,
-            judge=lora_step.judge,
-            timeout=120.0,
-            memory_bytes=8 << 30,
-        ),
-    )
-}
+PROBES: dict[str, Probe] = {probe.name: probe for probe in (lora_step.PROBE,)}
 
 
 def probe_named(name: str) -> Probe:

@@ -12,7 +12,8 @@ import pytest
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts import Fact, Facts, Origin
-from envdoctor.probes.registry import PROBES, Probe, probe_named, run_probe
+from envdoctor.probes.probe import Probe
+from envdoctor.probes.registry import PROBES, probe_named, run_probe
 from envdoctor.probes.verdict import Verdict
 from envdoctor.versions import ABSENT, PackageValue, parse_package
 

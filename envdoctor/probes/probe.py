@@ -1,0 +1,51 @@
+"""What a probe is: one experiment, told by its module as ``PROBE``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from envdoctor.facts import Facts
+from envdoctor.probes.verdict import Ruling
+
+CHILDREN = Path(__file__).parent / "children"
+
+
+@dataclass(frozen=True, slots=True)
+class Variation:
+    """One thing changed: what the child runs then, and the plan facts under which a user would have it."""
+
+    words: str
+    params: Mapping[str, object]
+    plan: Mapping[str, object] = field(default_factory=dict)
+
+
+def _none(params: Mapping[str, object]) -> Iterable[Variation]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """One experiment.
+
+    ``parameters`` gives what the child runs for the facts, or why it cannot be run for them;
+    ``judge`` turns what was measured into a ruling and its reason. ``timeout`` is in seconds. ``variations`` are tried one by one
+    where the fault was found: one under which it is gone is a cure that was measured. ``gpu`` says that the experiment means nothing
+    without one, ``remote_code`` that it executes files of the snapshot, which only ``--trust-remote-code`` allows; ``proven`` that it was
+    seen to tell a bad stack from a good one on the hardware that it needs.
+    """
+
+    name: str
+    shows: str
+    needs: tuple[str, ...]
+    cost: str
+    script: Path
+    parameters: Callable[[Facts], Mapping[str, object] | str]
+    judge: Callable[[Mapping[str, object], Mapping[str, object]], tuple[Ruling, str]]
+    timeout: float
+    memory_bytes: int
+    variations: Callable[[Mapping[str, object]], Iterable[Variation]] = _none
+    gpu: bool = False
+    remote_code: bool = False
+    proven: bool = True
