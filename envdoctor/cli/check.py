@@ -17,7 +17,7 @@ from envdoctor.cli.snapshots import examined
 from envdoctor.diagnosis import Diagnosis, Finding, diagnose
 from envdoctor.facts import Facts, Skip
 from envdoctor.releases import as_of, newest, release_texts, tracked
-from envdoctor.remedies.cures import cures
+from envdoctor.remedies.cures import Cure, cures
 from envdoctor.remedies.remedy import Remedy
 from envdoctor.report.model import Coverage, Diagnosed, Report, worst_first
 from envdoctor.rulebook import Rulebook, load_rulebook
@@ -26,6 +26,8 @@ from envdoctor.versions import Exact, version_condition
 if TYPE_CHECKING:
     from envdoctor.probes.verdict import Verdict
 
+VARY_SECONDS = 60.0
+"""What finding a cure of a confirmed fault may cost, in seconds a probe."""
 PLAN_HINT = "depends on your plan: add a plan file, or --set plan.method=lora"
 
 
@@ -65,7 +67,7 @@ def compose(
         releases_as_of=as_of(),
         patient=gathered.patient,
         facts=gathered.derived,
-        findings=worst_first([Diagnosed(finding, cures(finding, gathered.facts, release_texts), verdict) for finding, verdict in findings]),
+        findings=worst_first([Diagnosed(finding, _cures(finding, verdict, gathered.facts), verdict) for finding, verdict in findings]),
         remedy=_remedy(gathered.facts, book, [finding for finding, _ in findings]),
         unknown=diagnosis.waiting,
         skipped=(*gathered.situation.skips, *_unprobed(verdicts)),
@@ -90,7 +92,7 @@ def _probe(gathered: Gathered, diagnosis: Diagnosis, choice: str) -> dict[str, V
     for number, name in enumerate(chosen, start=1):
         if sys.stderr.isatty():
             print(f"probe {number}/{len(chosen)}: {name} ({PROBES[name].cost})", file=sys.stderr)
-        verdicts[name] = run_probe(name, gathered.interpreter, gathered.derived)
+        verdicts[name] = run_probe(name, gathered.interpreter, gathered.derived, vary_seconds=VARY_SECONDS)
     return verdicts
 
 
@@ -100,6 +102,15 @@ def _joined(finding: Finding, verdicts: dict[str, Verdict]) -> tuple[Finding, Ve
     if verdict is None or finding.status != "matched" or verdict.verdict == "inconclusive":
         return finding, verdict
     return replace(finding, status="confirmed" if verdict.verdict == "confirmed" else "refuted"), verdict
+
+
+def _cures(finding: Finding, verdict: Verdict | None, facts: Facts) -> tuple[Cure, ...]:
+    """The fixes of the rule, after those plan changes under which the probe saw the fault go."""
+    told = cures(finding, facts, release_texts)
+    if verdict is None or finding.status != "confirmed":
+        return told
+    measured = [Cure("plan", f"measured: with {one.words} the fault is gone", {}, one.plan) for one in verdict.cured_by if one.plan]
+    return (*measured, *(cure for cure in told if not any(cure.plan and dict(cure.plan) == dict(one.plan) for one in measured)))
 
 
 def _unprobed(verdicts: dict[str, Verdict]) -> list[Skip]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
+from envdoctor.cli.check import VARY_SECONDS
 from envdoctor.cli.gather import gather
 from envdoctor.cli.output import emit
 from envdoctor.probes.registry import PROBES, probe_named, run_probe
@@ -20,7 +21,7 @@ def run(options: argparse.Namespace) -> int:
     for name in options.names:
         probe_named(name)
     gathered = gather(options)
-    verdicts = [run_probe(name, gathered.interpreter, gathered.derived) for name in options.names or PROBES]
+    verdicts = [run_probe(name, gathered.interpreter, gathered.derived, vary_seconds=VARY_SECONDS) for name in options.names or PROBES]
     emit(options, _json(verdicts) if options.format == "json" else _text(verdicts, gathered.patient))
     return int(any(verdict.verdict == "confirmed" for verdict in verdicts))
 
@@ -28,12 +29,18 @@ def run(options: argparse.Namespace) -> int:
 def _listing() -> str:
     lines = []
     for probe in PROBES.values():
-        lines += [probe.name, f"  shows {probe.shows}", f"  needs {', '.join(probe.needs)}", f"  costs {probe.cost}"]
+        lines += [probe.name, f"  shows {probe.shows}", f"  needs {', '.join(probe.needs)}{' and a GPU' if probe.gpu else ''}"]
+        lines.append(f"  costs {probe.cost}")
+        if not probe.proven:
+            lines.append("  unproven on hardware")
     return "\n".join(lines) + "\n"
 
 
 def _listing_json() -> str:
-    rows = [{"name": p.name, "shows": p.shows, "needs": list(p.needs), "cost": p.cost} for p in PROBES.values()]
+    rows = [
+        {"name": p.name, "shows": p.shows, "needs": list(p.needs), "gpu": p.gpu, "cost": p.cost, "proven": p.proven}
+        for p in PROBES.values()
+    ]
     return json.dumps({"schema_version": 1, "probes": rows}, indent=2) + "\n"
 
 

@@ -8,11 +8,11 @@ float16. lora_B starts at zero, so lora_A has a gradient of exactly zero and its
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
 from envdoctor.facts import Facts
-from envdoctor.probes.probe import CHILDREN, Probe
+from envdoctor.probes.probe import CHILDREN, Probe, Variation
 from envdoctor.probes.verdict import Ruling
 
 Judgement: TypeAlias = "tuple[Ruling, str]"
@@ -131,6 +131,15 @@ def judge(measured: Mapping[str, object], params: Mapping[str, object]) -> Judge
     return ruling, reason
 
 
+def variations(params: Mapping[str, object]) -> Iterator[Variation]:
+    """What may cure float16 adapters without another release, one thing at a time."""
+    if params.get("dtype") == "float16":
+        yield Variation("a bfloat16 base", {"dtype": "bfloat16"}, {"plan.load_dtype": "bfloat16", "plan.bf16": True})
+        yield Variation("a float32 base", {"dtype": "float32"}, {"plan.load_dtype": "float32"})
+    if params.get("eps") == DEFAULT_EPS:
+        yield Variation("an epsilon of 1e-6", {"eps": 1e-6}, {"plan.optimizer_eps": 1e-6})
+
+
 def _judge(measured: Mapping[str, object], params: Mapping[str, object]) -> Judgement:
     dtypes = _dtypes(measured.get("trainable_dtypes"))
     if dtypes is None:
@@ -199,6 +208,7 @@ PROBE = Probe(
     script=CHILDREN / "lora_step.py",
     parameters=parameters,
     judge=judge,
+    variations=variations,
     timeout=120.0,
     memory_bytes=8 << 30,
 )

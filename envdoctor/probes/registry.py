@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts import Facts
 from envdoctor.probes import lora_step
 from envdoctor.probes.probe import Probe
-from envdoctor.probes.verdict import Verdict
+from envdoctor.probes.verdict import Cured, Verdict
 from envdoctor.versions import Absent, Exact, Ranged, exact, version_condition
 
 PROBES: dict[str, Probe] = {probe.name: probe for probe in (lora_step.PROBE,)}
@@ -31,10 +32,13 @@ def probe_named(name: str) -> Probe:
     return PROBES[name]
 
 
-def run_probe(name: str, interpreter: Path | None, facts: Facts, *, environ: Mapping[str, str] | None = None) -> Verdict:
+def run_probe(
+    name: str, interpreter: Path | None, facts: Facts, *, environ: Mapping[str, str] | None = None, vary_seconds: float = 0.0
+) -> Verdict:
     """Run one probe in the patient's interpreter; whatever happens there is a verdict.
 
-    ``interpreter`` is None where the situation is only stated and nothing is installed to run.
+    ``interpreter`` is None where the situation is only stated and nothing is installed to run. Where the fault is found, one thing
+    after the other is changed for ``vary_seconds`` at most, to find what cures it.
 
     Raises:
         EnvdoctorError: there is no probe of that name.
@@ -55,7 +59,37 @@ def run_probe(name: str, interpreter: Path | None, facts: Facts, *, environ: Map
     if other is not None:
         return Verdict(name, "inconclusive", other, outcome.measured, outcome.seconds)
     ruling, reason = probe.judge(outcome.measured, params)
-    return Verdict(name, ruling, reason, outcome.measured, outcome.seconds)
+    found = Verdict(name, ruling, reason, outcome.measured, outcome.seconds)
+    if ruling != "confirmed" or vary_seconds <= 0:
+        return found
+    return _varied(probe, interpreter, params, found, environ, vary_seconds)
+
+
+def _varied(
+    probe: Probe, interpreter: Path, params: Mapping[str, object], found: Verdict, environ: Mapping[str, str] | None, budget: float
+) -> Verdict:
+    """The verdict with what cures the fault: each variation is another child, begun while there is time."""
+    from envdoctor.probes.runner import run_child
+
+    seconds, tried, cured = found.seconds, [], []
+    for variation in probe.variations(params):
+        left = budget - (seconds - found.seconds)
+        if left <= 0:
+            tried.append({"change": variation.words, "verdict": "not tried: no time was left"})
+            continue
+        changed = {**params, **variation.params}
+        limit = min(probe.timeout, left)
+        outcome = run_child(interpreter, probe.script, changed, timeout=limit, memory_bytes=probe.memory_bytes, environ=environ)
+        seconds += outcome.seconds
+        ruling = "inconclusive" if outcome.measured is None else probe.judge(outcome.measured, changed)[0]
+        tried.append({"change": variation.words, "verdict": ruling})
+        if ruling == "refuted":
+            cured.append(Cured(variation.words, variation.plan))
+    if not tried:
+        return found
+    told = f"; gone with {', or with '.join(one.words for one in cured)} (measured)" if cured else ""
+    measured = {**found.measured, "variations": tried}
+    return replace(found, reason=found.reason + told, measured=measured, seconds=round(seconds, 3), cured_by=tuple(cured))
 
 
 def _other_stack(versions: object, facts: Facts) -> str | None:

@@ -10,11 +10,19 @@ Ruling: TypeAlias = Literal["confirmed", "refuted", "inconclusive"]
 
 
 @dataclass(frozen=True, slots=True)
+class Cured:
+    """One thing changed under which the fault was gone: in words, and as facts of a plan where it is one."""
+
+    words: str
+    plan: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """One probe's answer about one patient.
 
     ``measured`` is what the child saw, empty where it saw nothing; ``seconds`` is the wall time
-    from the start of the child to its end.
+    from the start of the child to its end. ``cured_by`` are changes under which a confirmed fault was gone, each measured.
     """
 
     probe: str
@@ -22,3 +30,4 @@ class Verdict:
     reason: str
     measured: Mapping[str, object] = field(default_factory=dict)
     seconds: float = 0.0
+    cured_by: tuple[Cured, ...] = ()
