@@ -137,6 +137,9 @@ def diagnose(facts: Facts, rules: Iterable[Rule], known: Known, *, hits: Iterabl
         else:
             findings.append(_finding(rule, rule.condition, facts, known, "matched", ()))
     hits = [hit for hit in hits if hit.outcome is not False and not _told(hit, findings if hit.outcome else [*findings, *suspects])]
+    # What a check is certain of, a rule that still waits for a fact need not raise again.
+    settled = {rule for hit in hits if hit.outcome for rule in hit.unless}
+    suspects = [one for one in suspects if one.rule.id not in settled]
     findings += [_from_hit(hit, pages[hit.rule], facts) for hit in hits]
     findings += [_from_defect(defect, pages[defect.rule]) for defect in defects]
     findings += _worth_telling(suspects, stated=sum(name.startswith("packages.") for name in facts))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from collections.abc import Iterable, Mapping
 from copy import copy
 from datetime import datetime, timezone
@@ -21,30 +22,33 @@ from envdoctor.report.plain import printable
 from envdoctor.snapshot.claims import read_claims
 from envdoctor.snapshot.digests import digest, size_to_hash
 from envdoctor.snapshot.hub import cached_snapshot
-from envdoctor.snapshot.inventory import MOST_FILES, Inventory, inventory
+from envdoctor.snapshot.inventory import MOST_FILES, Inventory, inventory, moved
 from envdoctor.snapshot.lock import Lock, Stated
 from envdoctor.snapshot.lock_file import lock_path, refuse_place, write_lock
 from envdoctor.snapshot.manifest import outlined, summed
+from envdoctor.sources.adapter import own_facts
 from envdoctor.sources.jsonfile import plain
+from envdoctor.sources.snapshot_facts import snapshot_facts
 from envdoctor.values import shown
 from envdoctor.versions import Absent
 
 # They say where the snapshot lies, not what it is.
-_PLACES = ("model.path", "model.id", "model.revision")
+PLACES = ("model.path", "model.id", "model.revision")
 
 
 def run(options: argparse.Namespace) -> int:
     model = find_model(options.model, options.revision)
     place = lock_path(model, None if options.lock is None else Path(options.lock))
     refuse_place(place)
-    asked = copy(options)
-    asked.targets = [str(model), *options.targets]
-    gathered = gather(asked)
+    # Before anything is read: what is written from here on shows when all is done.
     files = inventory(model, without=place)
     if not files.whole:
         raise EnvdoctorError(
             options.model, found=f"more than {MOST_FILES} files", expected="a model", next_step="give the directory of the model itself"
         )
+    asked = copy(options)
+    asked.targets = [str(model), *options.targets]
+    gathered = gather(asked)
     lock, skips = _read(files, gathered, full=options.full)
     write_lock(lock, place)
     told = [*skips, *gathered.situation.skips]
@@ -58,16 +62,22 @@ def find_model(text: str, revision: str | None) -> Path:
     Raises:
         EnvdoctorError: neither.
     """
+    if not text:
+        raise EnvdoctorError(
+            "MODEL", found="nothing", expected="a model directory or a hub id", next_step="check the variable it came from"
+        )
     path = Path(text)
-    if path.is_dir():
+    # Of os.path, which takes a name that is too long or may not be looked at for one that is not there.
+    if os.path.isdir(path):
         return path
-    if not path.exists() and text.count("/") <= 1:
+    there = os.path.exists(path)
+    if not there and text.count("/") <= 1:
         found = cached_snapshot(text, revision)
         if found is not None:
             return found
     raise EnvdoctorError(
         plain(text, 4096),
-        found="no model directory, and no such snapshot in the local hub cache" if not path.exists() else "a file",
+        found="a file" if there else "no model directory, and no such snapshot in the local hub cache",
         expected="a model directory, or a hub id that was downloaded",
         next_step="check the path; --revision names one of several revisions",
     )
@@ -81,21 +91,14 @@ def _read(files: Inventory, gathered: Gathered, *, full: bool) -> tuple[Lock, li
     """
     with hashing(size_to_hash(files.entries)) as progress:
         digested = digest(files.entries, cache=DigestCache.open(full=full), progress=progress)
-    if digested.unread:
-        raise SeveralErrors(
-            [
-                EnvdoctorError(
-                    files.place(name), found=why, expected="a file at rest that can be read", next_step="nothing was written; lock again"
-                )
-                for name, why in sorted(digested.unread.items())[:20]
-            ]
-        )
+    _refuse(files, digested.unread)
     records, outliner = outlined(files, digested.records)
+    _refuse(files, moved(files))
     identity = {key: text for key in ("id", "revision") if (text := gathered.facts.text(f"model.{key}")) is not None}
     claims = read_claims(files)
     if claims is not None and claims.commit:
         identity.setdefault("revision", claims.commit)
-    read = {name for name, fact in gathered.facts.items() if _from_files(fact, files)}
+    read = _read_facts(gathered, files)
     lock = Lock(
         tool=f"envdoctor {__version__}",
         at=datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
@@ -113,18 +116,40 @@ def _read(files: Inventory, gathered: Gathered, *, full: bool) -> tuple[Lock, li
     return lock, [*files.skips, *(Skip(files.place(name), "a link to nothing") for name in files.dangling), *outliner.skips]
 
 
-def _from_files(fact: Fact, files: Inventory) -> bool:
-    """Whether a fact was read from the snapshot, not stated about it."""
-    directory = plain(str(files.path), 4096)
-    file = fact.origin.file
-    return fact.name.startswith("model.") and fact.name not in _PLACES and file is not None and file.startswith(directory)
+def _refuse(files: Inventory, unread: Mapping[str, str]) -> None:
+    """Nothing, where every file was read.
+
+    Raises:
+        EnvdoctorError: some were not, for these reasons.
+    """
+    if unread:
+        raise SeveralErrors(
+            [
+                EnvdoctorError(
+                    files.place(name), found=why, expected="a file at rest that can be read", next_step="nothing was written; lock again"
+                )
+                for name, why in sorted(unread.items())[:20]
+            ]
+        )
+
+
+def _read_facts(gathered: Gathered, files: Inventory) -> set[str]:
+    """The names of the facts that were read from the snapshot, not stated about it."""
+    found: list[Fact] = []
+    for snapshot in gathered.snapshots:
+        if snapshot.directory.path == files.path:
+            found += snapshot_facts(snapshot).facts
+    for adapter in gathered.adapters:
+        if adapter.directory.path == files.path:
+            found += own_facts(adapter)
+    return {fact.name for fact in found if fact.name not in PLACES and gathered.facts[fact.name] == fact}
 
 
 def _matters(name: str) -> bool:
     """Whether the rules can speak of it: a package that they know, the machine, a stated fact of the model."""
     if name.startswith("packages."):
         return name.removeprefix("packages.") in tracked()
-    return not name.startswith("plan.") and name not in _PLACES
+    return not name.startswith("plan.") and name not in PLACES
 
 
 def stated(facts: Facts, names: Iterable[str]) -> dict[str, Stated]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from envdoctor import __version__
 from envdoctor.cli.check import coverage
-from envdoctor.cli.lock import find_model
+from envdoctor.cli.lock import PLACES, find_model
 from envdoctor.cli.output import emit, write
 from envdoctor.cli.progress import hashing
 from envdoctor.cli.touched import Touched, facts_of, touched
@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
     place = lock_path(model, None if options.lock is None else Path(options.lock))
     files = inventory(model, without=place)
     claims = read_claims(files)
-    lock = read_lock(place) if options.lock is not None or place.is_symlink() or place.exists() else None
+    lock, lockless = _lock(options, place)
     cache = DigestCache.open(full=options.full)
     expectation = _expectation(options, files, lock, claims, cache)
     with hashing(size_to_hash(files.entries)) as progress:
@@ -59,12 +59,28 @@ def run(options: argparse.Namespace) -> int:
     undiffed: list[Skip] = []
     if options.diff:
         diffs, undiffed = differences(verified.changes, files, expectation)
-    skips = (*verified.skips, *model_now.skips, *undiffed)
-    story = summary(verified.changes, len(expectation.files), expectation.label)
+    skips = (*lockless, *verified.skips, *model_now.skips, *undiffed)
+    story = summary(verified.changes, len(expectation.files) - verified.absent, expectation.label)
     files_told = (story, *_recognised(verified.changes))
     report = _report(options, book, model_now.facts, defects, skips, f"{options.model} against {expectation.label}", files_told)
     _write(options, report, diffs)
     return report.exit_code()
+
+
+def _lock(options: argparse.Namespace, place: Path) -> tuple[Lock | None, list[Skip]]:
+    """The lock, where there is one; compared with something else, a snapshot needs none that can be read.
+
+    Raises:
+        EnvdoctorError: the lock that is asked for cannot be read.
+    """
+    if options.lock is None and not os.path.lexists(place):
+        return None, []
+    try:
+        return read_lock(place), []
+    except EnvdoctorError as error:
+        if options.lock is not None or options.against is None:
+            raise
+        return None, [Skip(error.place, f"no lock: found {error.found}")]
 
 
 def _expectation(
@@ -77,6 +93,8 @@ def _expectation(
     """
     if options.against == "hub":
         return _hub(options, lock, claims)
+    if options.against == "":
+        raise EnvdoctorError("--against", found="nothing", expected="hub or a directory", next_step="check the variable it came from")
     if options.against is not None:
         other = inventory(Path(options.against))
         with hashing(size_to_hash(other.entries)) as progress:
@@ -152,9 +170,8 @@ def _touched(expectation: Expectation, lock: Lock | None, now: Collected, book: 
         before = list(_model_facts(expectation.directory.path).facts)
     else:
         before = []
-    places = ("model.path", "model.id", "model.revision")
-    after = [fact for fact in now.facts if fact.name not in places]
-    return touched([fact for fact in before if fact.name not in places], after, kept, book.rules) if before and after else ()
+    after = [fact for fact in now.facts if fact.name not in PLACES]
+    return touched([fact for fact in before if fact.name not in PLACES], after, kept, book.rules) if before and after else ()
 
 
 def _with_facts(defects: Sequence[Defect], told: Sequence[Touched], facts: Sequence[Fact]) -> tuple[Defect, ...]:

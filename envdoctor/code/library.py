@@ -22,7 +22,7 @@ _REQUIRES = re.compile(r"^@requires\([^)]*\)\n(?:@[^\n]*\n)*(?:class|def) ([A-Za
 _MOST_FILES = 8000
 _DEEPEST = 12
 # Names that a _LazyModule of transformers 5 turns into others when it has none of that name.
-_RENAMED = ("Tokenizer", "TokenizerFast", "ImageProcessorFast")
+RENAMED = ("Tokenizer", "TokenizerFast", "ImageProcessorFast")
 _COMPILED = (".so", ".pyd", ".pyc")
 
 
@@ -102,7 +102,7 @@ class InstalledLibrary:
             return True
         if shape.structure is not None and name in self.exported(module, shape.structure):
             return True
-        if (shape.lazy or shape.structure is not None) and name.endswith(_RENAMED):
+        if (shape.lazy or shape.structure is not None) and name.endswith(RENAMED):
             return None
         outcomes = [self._provides(star, name, depth - 1) for star in shape.stars]
         if True in outcomes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from envdoctor.code.history import History
-from envdoctor.code.library import LibraryClass
+from envdoctor.code.library import RENAMED, LibraryClass
 from envdoctor.code.shape import ClassShape, Method
 
 _MODEL = ("PreTrainedModel", "GenerationMixin")
@@ -37,7 +37,11 @@ class PinnedLibrary:
         return bool(self._history.members(surface, self._release))
 
     def provides(self, module: str, name: str) -> bool | None:
-        return self._history.had(f"module {module}", name, self._release)
+        # The table keeps neither modules inside a package nor what a file imports for itself: a name of no release may be one of those.
+        surface = f"module {module}"
+        if name.endswith(RENAMED) or not self._history.ever(surface, name):
+            return None
+        return self._history.had(surface, name, self._release)
 
     def find_class(self, module: str, name: str) -> LibraryClass | None:
         if not module.startswith("transformers") or not self.known():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 
 from envdoctor.coherence.families import KEYS, Known, dimensions, kinds, recognise
 from envdoctor.facts import Defect, Facts
@@ -50,7 +51,9 @@ def _compare(known: Known, tensors: Mapping[str, Tensor]) -> _Compared:
     lengths = dimensions(known)
     compared = _Compared([number for number in range(min(known.layers or 0, len(tensors))) if _has_layer(known, tensors, number)])
     right: dict[tuple[str, ...], tuple[int | None, ...]] = {}
-    for name, kind, shape, always in _expected(known, tensors, compared.layers, lengths.get("experts", 0)):
+    # config.json may count any number of experts; of a model that is whole, never as many names are expected as this.
+    most = 2 * len(tensors) + _MOST_ABSENT
+    for name, kind, shape, always in islice(_expected(known, tensors, compared.layers, lengths.get("experts", 0)), most):
         tensor = tensors.get(name)
         if tensor is None:
             if always and not known.packed:

@@ -81,8 +81,11 @@ def repeated_and_empty(snapshot: Snapshot, _facts: Facts) -> Iterator[Defect]:
             yield Defect("snapshot-tensor-empty", detail, directory.place(file))
 
 
-def dtypes(snapshot: Snapshot, _facts: Facts) -> Iterator[Defect]:
-    """What the weights are stored as, against what config.json says, and kinds of tensor that are stored in two ways."""
+def dtypes(snapshot: Snapshot, facts: Facts) -> Iterator[Defect]:
+    """What the weights are stored as, against what config.json says, and kinds of tensor that are stored in two ways.
+
+    What config.json says costs nothing where the plan loads another dtype.
+    """
     outer = table_of(snapshot.config)
     inner = text_config(outer)
     if any(table.get(key) for table in (inner, outer) for key in ("quantization_config", "quantization_bit", "compression_config")):
@@ -94,7 +97,8 @@ def dtypes(snapshot: Snapshot, _facts: Facts) -> Iterator[Defect]:
     most, count = max(floats.items(), key=lambda item: item[1])
     told = [table[key] for table in (outer, inner) for key in ("dtype", "torch_dtype") if key in table]
     said = told[0] if told and isinstance(told[0], str) else ""
-    costly = _COSTLY.get((most, said.removeprefix("torch.")))
+    named = said.removeprefix("torch.")
+    costly = _COSTLY.get((most, named)) if facts.text("plan.load_dtype") in (None, named) else None
     if costly is not None and count * 10 >= sum(floats.values()) * 9:
         key = "dtype" if "dtype" in outer else "torch_dtype"
         detail = f"config.json says {plain(said)} and the weights are stored as {_NAMES[most]}: {costly}"
@@ -192,9 +196,11 @@ def _waiting(snapshot: Snapshot) -> list[str]:
         return []
     begun = sorted(name for name in entries if ".incomplete" in name)
     known = {*directory.names, *snapshot.weights.files, *(name.removesuffix(".metadata") for name in entries if name.endswith(".metadata"))}
+    hashed = {_hashed(file): file for file in known} if begun else {}
     waiting = []
     for name in begun:
-        file = next((file for file in sorted(known) if name.startswith((f"{_hashed(file)}.", f"{file}."))), None)
+        stems = (name[:end] for end, letter in enumerate(name) if letter == ".")
+        file = next((file for stem in stems if (file := hashed.get(stem, stem)) in known), None)
         if file is None or file not in directory.names:
             waiting.append(name if file is None else file)
     return list(dict.fromkeys(waiting))

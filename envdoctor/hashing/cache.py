@@ -33,7 +33,7 @@ class DigestCache:
 
     A file that cannot be read, is damaged, or was written by another host, user or release of envdoctor is no cache, and one
     that cannot be written only costs time. Times in the future vouch for nothing. Its words are as good as the change time of a
-    file, which only the owner of the machine can forge.
+    file, which the owner of the machine can forge, and which a process that writes through a mapping made before need not move.
     """
 
     def __init__(self, directory: Path, *, full: bool, clock: Callable[[], int]) -> None:
@@ -115,7 +115,7 @@ class DigestCache:
 
 
 def _certain(stat: os.stat_result, begun: int, now: int) -> bool:
-    """Whether every later change of a file hashed at that time must show in its times."""
+    """Whether every later write to a file hashed at that time must show in its times (a store through a mapping need not)."""
     return max(stat.st_mtime_ns, stat.st_ctime_ns) + GRANULARITY_NS <= begun <= now
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -18,6 +19,8 @@ from envdoctor.sources.jsonfile import UnreadableError, read_bounded
 
 _MOST_BYTES = 2**20
 _MOST_LINES = 10_000
+# Pairs of equal lines times lines, over all files: the worst that difflib can make of them takes some ten seconds.
+_MOST_WORK = 10**8
 _TEXT = (".py", ".json", ".jinja", ".txt", ".md", ".toml", ".yaml", ".yml")
 
 
@@ -36,6 +39,7 @@ def differences(changes: Sequence[Change], inventory: Inventory, expectation: Ex
     """
     found: list[Difference] = []
     skips: list[Skip] = []
+    left = _MOST_WORK
     for change in changes:
         if change.kind != "changed" or role_of(change.name) == "weights" or not change.name.endswith(_TEXT):
             continue
@@ -43,6 +47,7 @@ def differences(changes: Sequence[Change], inventory: Inventory, expectation: Ex
         try:
             before = _old(change, inventory, expectation)
             after = _lines(_now(change.name, inventory))
+            left = _afforded(before, after, left)
         except UnreadableError as error:
             skips.append(Skip(f"the diff of {place}", str(error)))
             continue
@@ -57,10 +62,32 @@ def _ended(lines: Iterator[str]) -> Iterator[str]:
 
 
 def _lines(data: bytes) -> list[str]:
-    lines = data.decode("utf-8", "replace").splitlines(keepends=True)
+    # Not splitlines: a form feed, or what Unicode calls the end of a line, is none for whoever reads or applies a diff.
+    lines = [f"{line}\n" for line in data.decode("utf-8", "replace").split("\n")]
+    lines[-1:] = [lines[-1][:-1]] if lines[-1] != "\n" else []
     if len(lines) > _MOST_LINES:
         raise UnreadableError(f"{len(lines)} lines, more than the {_MOST_LINES} that are compared")
     return lines
+
+
+def _afforded(before: Sequence[str], after: Sequence[str], left: int) -> int:
+    """What is left of the work to spend once these lines are compared.
+
+    Raises:
+        UnreadableError: it is not enough.
+    """
+    same = 0
+    for one, other in zip(before, after, strict=False):
+        if one != other:
+            break
+        same += 1
+    counts = Counter(after[same:])
+    popular = len(after) // 100 + 1 if len(after) >= 200 else len(after)  # difflib looks for no line that is more frequent
+    pairs = sum(counts[line] for line in before[same:] if counts[line] <= popular)
+    left -= pairs * min(len(before) - same, len(after) - same)
+    if left < 0:
+        raise UnreadableError("too many of its lines are alike to be compared line by line")
+    return left
 
 
 def _now(name: str, inventory: Inventory) -> bytes:

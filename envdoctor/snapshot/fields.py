@@ -33,7 +33,7 @@ class FieldChange:
 
 
 def fields_of(data: bytes) -> dict[str, str] | None:
-    """The fields of a JSON object by their dotted names, values as JSON; None for bytes that are no JSON object.
+    """The fields of a JSON object by their dotted names, values as JSON; None for bytes that are no JSON object, or nested too deeply.
 
     A value too long to read is a digest with its length. The more fields there are, the fewer levels are told apart.
     """
@@ -43,8 +43,13 @@ def fields_of(data: bytes) -> dict[str, str] | None:
         value = parse_json(data).value
     except JsonError:
         return None
-    if not isinstance(value, dict):
+    try:
+        return _outline(value) if isinstance(value, dict) else None
+    except RecursionError:  # some releases of Python read deeper than they write
         return None
+
+
+def _outline(value: dict[str, object]) -> dict[str, str]:
     whole = {WHOLE: f"sha256:{short_digest(json.dumps(value, sort_keys=True).encode())}"}
     for depth in range(_DEEPEST if len(value) <= MOST_FIELDS else 0, 0, -1):
         found: dict[str, str] = dict(whole)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
@@ -52,7 +53,7 @@ def integrity(directory: Path, *, full: bool, cache: DigestCache | None = None, 
     defects: list[Defect] = []
     skips: list[Skip] = []
     lock = directory / LOCK_NAME
-    if lock.is_symlink() or lock.exists():
+    if os.path.lexists(lock):
         described = {**records, **{entry.name: _glance(entry) for entry in large if entry.name not in vouched}}
         judged = _of_lock(found, lock, Digested(described, digested.unread))
         defects += judged.defects

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts import Skip
+from envdoctor.hashing.digest import identity
 from envdoctor.sources.jsonfile import plain
 from envdoctor.sources.model_directory import blob_places
 
@@ -86,6 +87,18 @@ def inventory(path: Path, *, without: Path | None = None) -> Inventory:
         ) from None
     entries = tuple(sorted(walk.entries, key=lambda entry: entry.name))
     return Inventory(path, root, entries, walk.left_out, tuple(sorted(walk.dangling)), walk.whole)
+
+
+def moved(inventory: Inventory) -> dict[str, str]:
+    """Why a file is no longer the one that was listed, by name: it was written, replaced or removed since."""
+    found = {}
+    for entry in inventory.entries:
+        try:
+            if identity(os.lstat(entry.real)) != identity(entry.stat):
+                found[entry.name] = "it was written or replaced while the directory was read"
+        except OSError as error:
+            found[entry.name] = error.strerror or type(error).__name__
+    return found
 
 
 def hub_repository(root: str) -> str | None:

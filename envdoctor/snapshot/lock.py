@@ -26,7 +26,7 @@ _HEAD = """\
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _GIT = re.compile(r"[0-9a-f]{40}")
 _SHORT = re.compile(r"[0-9a-f]{32}|")
-_QUOTED = re.compile(rb'"(?:[^"\\]|\\.)*"|\'[^\']*\'')
+_MARK = re.compile(rb'["\'\\]')
 # The writer never makes more than one: in the name of a table, or in a number.
 _MOST_DOTS = 8
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
@@ -144,14 +144,34 @@ def parse_lock(data: bytes, place: str) -> Lock:
     if len(data) > MOST_BYTES:
         raise EnvdoctorError(place, found=f"{len(data)} bytes", expected=f"a lock of at most {MOST_BYTES}", next_step=_AGAIN)
     for number, line in enumerate(data.split(b"\n"), start=1):
-        if _dots(line) > _MOST_DOTS:
-            raise EnvdoctorError(f"{place}, line {number}", found="a key of many parts", expected="a line of a lock", next_step=_AGAIN)
+        found = _foreign(line)
+        if found is not None:
+            raise EnvdoctorError(f"{place}, line {number}", found=found, expected="a line of a lock", next_step=_AGAIN)
     return _Reader(parse_toml(data, place), place).lock()
 
 
-def _dots(line: bytes) -> int:
-    """Dots outside of quotes. TOML parsers take time with the square of the parts of a key, and a lock may come with a download."""
-    return 0 if line.count(b".") <= _MOST_DOTS else _QUOTED.sub(b"", line).count(b".")
+def _foreign(line: bytes) -> str | None:
+    """What in a line the writer never makes. TOML parsers take time with the square of the parts of a key, and a lock may come with
+    a download; behind a text of several lines such a key can pass for quoted.
+    """
+    triple = b'"""' in line or b"'''" in line
+    if not triple and line.count(b".") <= _MOST_DOTS:
+        return None
+    # By hand: a pattern for quoted texts takes a hundred times the memory of the text.
+    quote, bare, escaped, dots = b"", 0, -1, 0
+    for found in _MARK.finditer(line):
+        mark, at = found[0], found.start()
+        if not quote and mark != b"\\":
+            if triple and 0 < at == bare:
+                return "a text of several lines"
+            dots += line.count(b".", bare, at)
+            quote = mark
+        elif mark == b"\\" and quote == b'"' and at != escaped:
+            escaped = at + 1
+        elif mark == quote and at != escaped:
+            quote, bare = b"", at + 1
+    dots += 0 if quote else line.count(b".", bare)
+    return "a key of many parts" if dots > _MOST_DOTS else None
 
 
 _AGAIN = "write it anew with envdoctor lock"
@@ -206,7 +226,7 @@ class _Reader:
             )
         if "size" not in line:
             raise self.wrong(f"{where}.size", None, "a number of bytes")
-        return Record(
+        record = Record(
             size=self.count(line, where, "size"),
             sha256=self.digest(line, where, "sha256", _SHA256),
             git_blob=self.digest(line, where, "git", _GIT),
@@ -214,6 +234,9 @@ class _Reader:
             fields=self.texts(fields, name) if name in fields else None,
             definitions=self.texts(code, name) if name in code else None,
         )
+        if record.sha256 is None:
+            raise self.wrong(f"{where}.sha256", None, "the digest that the content is compared with")
+        return record
 
     def name(self, name: str) -> str:
         parts = name.split("/")

@@ -37,7 +37,7 @@ def refuse_place(path: Path) -> None:
     """Whether a lock may be written there: asked before hours of hashing.
 
     Raises:
-        EnvdoctorError: the file would lie in a hub cache, or a directory is in its place.
+        EnvdoctorError: the file would lie in a hub cache, a directory is in its place, or nothing can be written beside it.
     """
     place = plain(str(path), 4096)
     if in_hub_cache(os.path.realpath(path.parent)):
@@ -47,26 +47,42 @@ def refuse_place(path: Path) -> None:
             expected="a lock outside it",
             next_step="--lock FILE names where the lock goes, and verify finds it with the same option",
         )
-    if path.is_dir() and not path.is_symlink():
+    if os.path.isdir(path) and not os.path.islink(path):
         raise EnvdoctorError(place, found="a directory", expected="a file to write the lock to", next_step="check --lock")
-    if not path.parent.is_dir():
+    if not os.path.isdir(path.parent):
         raise EnvdoctorError(place, found="no such directory", expected="a place that can be written to", next_step="check --lock")
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise EnvdoctorError(
+            place,
+            found="a directory that cannot be written to",
+            expected="a place that can be written to",
+            next_step="--lock FILE names another place",
+        )
 
 
 def write_lock(lock: Lock, path: Path) -> None:
     """Write a lock so that there is the old one or the new one, and never half of either; a link in its place is replaced.
 
     Raises:
-        EnvdoctorError: the file would lie in a hub cache, or cannot be written.
+        EnvdoctorError: the file would lie in a hub cache, cannot be written, or would be too long to be read again.
     """
     refuse_place(path)
     place = plain(str(path), 4096)
+    text = dump_lock(lock)
+    length = len(text.encode("utf-8"))
+    if length > MOST_BYTES:
+        raise EnvdoctorError(
+            place,
+            found=f"names and outlines of {length} bytes",
+            expected=f"a lock of at most {MOST_BYTES}",
+            next_step="give the directory of the model itself",
+        )
     folder = os.path.realpath(path.parent)
     temporary = None
     try:
         descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=folder)
         with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
-            file.write(dump_lock(lock))
+            file.write(text)
             file.flush()
             os.fsync(file.fileno())
         os.chmod(temporary, 0o666 & ~_umask())
@@ -86,7 +102,9 @@ def write_lock(lock: Lock, path: Path) -> None:
 def in_hub_cache(folder: str) -> bool:
     """Whether a real path lies inside a repository of a hub cache."""
     parts = folder.split(os.sep)
-    return any(part.startswith("models--") and parts[i + 1 : i + 2] in (["snapshots"], ["blobs"], ["refs"]) for i, part in enumerate(parts))
+    return any(
+        part.startswith("models--") and os.path.isdir(os.sep.join([*parts[: number + 1], "snapshots"])) for number, part in enumerate(parts)
+    )
 
 
 def _umask() -> int:

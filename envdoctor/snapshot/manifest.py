@@ -20,6 +20,8 @@ from envdoctor.sources.safetensors_header import Header, HeaderError, Tensor, To
 _LONGEST_HEADER = 16 * 2**20
 _ALL_HEADERS = 64 * 2**20
 _MOST_OUTLINED = 256
+# Characters of all outlines, half of what a lock may have: the names of fields and functions are as long as anybody makes them.
+_MOST_TOLD = 4 * 2**20
 
 T = TypeVar("T")
 
@@ -43,6 +45,7 @@ class Outliner:
     tensors: dict[str, Tensor] = field(default_factory=dict)
     _headers: int = 0
     _outlined: int = 0
+    _told: int = 0
 
     def outline(self, entry: Entry, record: Record) -> Record:
         """The record with the outline that fits the file's kind; a file that has none is left as it is."""
@@ -57,9 +60,17 @@ class Outliner:
                 self._skip(entry, f"{_MOST_OUTLINED} files are outlined already: of this one and those after it a change is seen, not told")
             return record
         if role_of(entry.name) == "code":
-            definitions = self._read(entry, lambda one: definitions_of(read_bounded(one.real, SMALL)))
-            return replace(record, definitions=definitions)
-        return replace(record, fields=self._read(entry, lambda one: fields_of(read_bounded(one.real, SMALL))))
+            return replace(record, definitions=self._bounded(entry, definitions_of))
+        return replace(record, fields=self._bounded(entry, fields_of))
+
+    def _bounded(self, entry: Entry, outline_of: Callable[[bytes], dict[str, str] | None]) -> dict[str, str] | None:
+        outline = self._read(entry, lambda one: outline_of(read_bounded(one.real, SMALL)))
+        length = sum(len(ascii(name)) + len(ascii(text)) for name, text in (outline or {}).items())
+        if self._told + length > _MOST_TOLD:
+            self._skip(entry, f"its outline would take {length} characters: a change is seen, not told")
+            return None
+        self._told += length
+        return outline
 
     def _read(self, entry: Entry, read: Callable[[Entry], T]) -> T | None:
         try:

@@ -102,16 +102,20 @@ def defects_of(changes: Sequence[Change], scene: Scene) -> tuple[Defect, ...]:
 def summary(changes: Iterable[Change], files: int, origin: str) -> str:
     """The whole story in a sentence: what changed, and what did not."""
     counted = [change for change in changes if change.kind != "added" or loaded_by_name(change.name)]
-    real = [change for change in counted if not _says_the_same(change)]
+    unread = [change for change in counted if change.kind == "unreadable"]
+    anew = [change for change in counted if _says_the_same(change)]
+    real = [change for change in counted if change not in unread and change not in anew]
+    doubt = f"; {_counted(len(unread), 'file')} could not be read" if unread else ""
     if not real:
-        rest = f"; {len(counted)} of them written anew with the same meaning" if counted else ""
-        return f"{files} files are those of {origin}{rest}"
+        rest = f"; {len(anew)} of them written anew with the same meaning" if anew else ""
+        return f"{files - len(unread)} files are those of {origin}{rest}{doubt}"
     roles = {role_of(change.name) for change in real}
     changed = [IN_WORDS[role] for role in ROLES if role in roles]
-    same = [IN_WORDS[role] for role in ROLES if role not in roles and role not in ("other", "documentation")]
-    only = "only " if len(changed) == 1 else ""
+    others = roles.union(role_of(change.name) for change in unread)
+    same = [IN_WORDS[role] for role in ROLES if role not in others and role not in ("other", "documentation")]
+    only = "only " if len(changed) == 1 and not unread else ""
     kept = f"; {_joined(same)} {'is' if same == ['code'] else 'are'} as they were" if same else ""
-    return f"{only}{_joined(changed)} changed ({len(real)} of {files} files){kept}"
+    return f"{only}{_joined(changed)} changed ({len(real)} of {files} files){kept}{doubt}"
 
 
 def _is_news(change: Change) -> bool:

@@ -55,7 +55,8 @@ def loaded_by_name(name: str) -> bool:
     """Whether transformers looks for a file of this name by itself, so that its mere appearance changes what is loaded.
 
     The names are those of ``transformers.utils`` (WEIGHTS_NAME, SAFE_WEIGHTS_INDEX_NAME, CONFIG_NAME ...) and of the tokenizers'
-    ``vocab_files_names``; an ``adapter_config.json`` makes ``from_pretrained`` load an adapter.
+    ``vocab_files_names``; an ``adapter_config.json`` makes ``from_pretrained`` load an adapter, and with ``trust_remote_code`` a
+    ``custom_generate/generate.py`` takes the place of ``generate`` (``GenerationMixin.load_custom_generate``).
     """
     return name in _BY_NAME or (role_of(name) == "tokenizer" and "/" not in name) or name.startswith("additional_chat_templates/")
 
@@ -71,5 +72,6 @@ _BY_NAME = frozenset(
         "adapter_config.json",
         "preprocessor_config.json",
         "processor_config.json",
+        "custom_generate/generate.py",
     )
 )

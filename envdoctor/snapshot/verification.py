@@ -39,11 +39,12 @@ class Expectation:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """What was found. ``changes`` have the outlines that their meaning was told from."""
+    """What was found. ``changes`` have the outlines that their meaning was told from; ``absent`` files of the hub are not here."""
 
     changes: tuple[Change, ...]
     defects: tuple[Defect, ...]
     skips: tuple[Skip, ...]
+    absent: int = 0
 
 
 def expect_lock(lock: Lock, label: str) -> Expectation:
@@ -96,7 +97,7 @@ def judge(inventory: Inventory, expectation: Expectation, digested: Digested) ->
         defects = defects_of(told, scene)
     if absent:
         defects = (*defects, _absent(absent, expectation, inventory))
-    return Verified(told, defects, (*skips, *further))
+    return Verified(told, defects, (*skips, *further), len(absent))
 
 
 def _described(

@@ -16,6 +16,8 @@ ROLE_STOP_IDS: Mapping[str, frozenset[str]] = {
 _CHATGLM2_ROWS = 65024
 _GLM4_ROWS = 151552
 _LLAMA3_ROWS = 128256
+_LLAMA3_BEGIN = "<|begin_of_text|>"
+_LLAMA2_MOST_ROWS = 33_000  # 32,000, and what people add to them
 _QWEN25_TOOL_CALL = "151657"  # id of <tool_call>, which the Qwen2 tokenizers before 2.5 do not have
 
 
@@ -24,13 +26,14 @@ class Identity:
     """What a snapshot says of itself.
 
     ``names`` are lower-case: ``_name_or_path`` of its configuration files and the repository of a hub cache.
-    ``tokenizer_source`` is the text of the remote tokenizer, None where there is none.
+    ``tokenizer_source`` is the text of the remote tokenizer, None where there is none; ``begin`` the tokenizer's bos_token.
     """
 
     config: Mapping[str, object]
     names: tuple[str, ...]
     added_tokens: Mapping[str, object]
     tokenizer_source: str | None
+    begin: object = None
 
     def named(self, fragment: str) -> bool:
         return any(fragment in name for name in self.names)
@@ -69,8 +72,12 @@ def _glm(identity: Identity) -> str | None:
 
 
 def _llama(identity: Identity) -> str | None:
-    if identity.config.get("vocab_size") == _LLAMA3_ROWS:
+    rows = identity.config.get("vocab_size")
+    if rows == _LLAMA3_ROWS and identity.begin in (None, _LLAMA3_BEGIN):
         return "llama-3"
+    if rows == _LLAMA3_ROWS or (isinstance(rows, int) and rows > _LLAMA2_MOST_ROWS):
+        # Others built on the same architecture, such as DeepSeek-R1-Distill-Llama with Llama 3's rows and tokens of its own.
+        return "llama"
     return "llama-2" if identity.named("llama-2") or identity.named("llama2") else None
 
 

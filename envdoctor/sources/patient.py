@@ -141,7 +141,8 @@ def _on_path(name: str, environ: Mapping[str, str]) -> Iterator[Path]:
 
 
 def _runs(path: Path) -> bool:
-    return path.is_file() and os.access(path, os.X_OK)
+    # Not Path.is_file, which raises where a directory on the PATH may not be entered.
+    return os.path.isfile(path) and os.access(path, os.X_OK)
 
 
 def _is_own(patient: Patient) -> bool:

@@ -137,9 +137,11 @@ class _Facts:
             self._say("model.remote_code", bool(config_map), "config.json", config, "auto_map")
         else:
             self._say("model.remote_code", True, "tokenizer_config.json", tokenizer, "auto_map")
-        self._say(
-            "model.tokenizer_remote_code", self._own_tokenizer(config_map, tokenizer_map), "tokenizer_config.json", tokenizer, "auto_map"
-        )
+        own_tokenizer = self._own_tokenizer(config_map, tokenizer_map)
+        self._say("model.tokenizer_remote_code", own_tokenizer, "tokenizer_config.json", tokenizer, "auto_map")
+        if not own_tokenizer and isinstance(config_map, dict):
+            # AutoTokenizer goes by tokenizer_config.json: what config.json says beside it is not asked.
+            config_map = {kind: entry for kind, entry in config_map.items() if kind != "AutoTokenizer"}
         facts = read_remote_code(self.directory, config_map, tokenizer_map)
         if "num_hidden_layers" in table_of(config):
             facts = [fact for fact in facts if fact.name != "model.has_num_hidden_layers"]
@@ -180,6 +182,7 @@ class _Facts:
             tuple(name.lower() for name in names if isinstance(name, str)),
             added if isinstance(added, dict) else {},
             source,
+            begin.get("content") if isinstance(begin := table.get("bos_token"), dict) else begin,
         )
 
     def _of_weights(self, config: Document, weights: Weights) -> None:

@@ -10,6 +10,7 @@ import struct
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,6 +21,7 @@ from envdoctor.releases import release_texts
 from envdoctor.rulebook import shipped_rules
 from envdoctor.snapshot import download as download_rules
 from envdoctor.snapshot import meaning
+from envdoctor.snapshot.manifest import outlined
 from tests.cli.run import Ran, run
 from tests.snapshot.hub_server import Answer, hub, listing
 from tests.snapshot.places import COMMIT, MODEL, download, hub_cache, write
@@ -100,6 +102,73 @@ def test_what_a_lock_says_as_json(capsys: pytest.CaptureFixture[str], model: Pat
     (skip,) = ran.json["skipped"]
     assert skip["what"] == str(model / "elsewhere.bin")
     assert "elsewhere.bin" in (model / "envdoctor.lock").read_text(encoding="utf-8").partition("[left_out]")[2]
+
+
+@pytest.mark.parametrize("name", [".", "model", "model/", "./model", "../here/model"])
+def test_however_the_model_is_named_its_facts_are_its_own(
+    capsys: pytest.CaptureFixture[str], fixtures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stack: list[str], name: str
+) -> None:
+    """Facts taken for stated ones would stay as they were, and no rule would be touched by a change."""
+    here = tmp_path / "here"
+    model = shutil.copytree(fixtures / "chatglm3-6b", here / "model")
+    monkeypatch.chdir(model if name == "." else here)
+    run(capsys, "lock", name, *stack, "--set", "model.dtype=bfloat16")
+    text = (model / "envdoctor.lock").read_text(encoding="utf-8")
+    facts, _, stated = text.partition("[facts]")[2].partition("[stack]")
+    assert 'gc_support = "set-hook"' in facts
+    assert "dtype = " not in facts.replace("config_dtype", "")
+    assert [line for line in stated.splitlines() if "model." in line] == ['"model.dtype" = "bfloat16"']
+    shutil.copy(fixtures / "chatglm3-6b-2024-02" / "modeling_chatglm.py", model)
+    assert "model.gc_support: set-hook -> no-op" in run(capsys, "verify", name).out
+
+
+@pytest.mark.parametrize("words", [["lock", ""], ["verify", ""], ["verify", "MODEL", "--against", ""]])
+def test_an_empty_name_is_not_the_current_directory(
+    capsys: pytest.CaptureFixture[str], model: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    monkeypatch.chdir(model)
+    ran = run(capsys, *[str(model) if word == "MODEL" else word for word in words])
+    assert (ran.status, ran.out) == (2, "")
+    assert "check the variable it came from" in ran.err
+    assert not (model / "envdoctor.lock").exists()
+
+
+def test_a_file_written_after_it_was_hashed_is_not_locked(
+    capsys: pytest.CaptureFixture[str], model: Path, stack: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The outline would be of another content than the digest."""
+
+    def written_then_outlined(*arguments: Any) -> Any:
+        (model / "config.json").write_text("{}", encoding="utf-8")
+        return outlined(*arguments)
+
+    monkeypatch.setattr("envdoctor.cli.lock.outlined", written_then_outlined)
+    ran = run(capsys, "lock", str(model), *stack)
+    assert ran.status == 2
+    assert "config.json: found it was written or replaced while the directory was read" in ran.err
+    assert not (model / "envdoctor.lock").exists()
+
+
+def test_outlines_that_no_lock_could_hold_are_left_out(capsys: pytest.CaptureFixture[str], model: Path, stack: list[str]) -> None:
+    (model / "long.json").write_text(json.dumps({"k" * 5_000_000: 1}), encoding="utf-8")
+    ran = run(capsys, "lock", str(model), *stack, "--format", "json")
+    assert ran.status == 0
+    (skip,) = ran.json["skipped"]
+    assert skip == {"what": str(model / "long.json"), "why": "its outline would take 5000049 characters: a change is seen, not told"}
+    (model / "long.json").write_text("{}", encoding="utf-8")
+    ran = run(capsys, "verify", str(model), "--format", "json")
+    assert (ran.status, rules(ran)) == (1, ["snapshot-config-changed"])
+
+
+def test_a_lock_that_is_none_is_not_needed_to_compare_with_something_else(
+    capsys: pytest.CaptureFixture[str], fixtures: Path, model: Path
+) -> None:
+    (model / "envdoctor.lock").write_text("format = 0\n", encoding="utf-8")
+    assert run(capsys, "verify", str(model)).status == 2
+    ran = run(capsys, "verify", str(model), "--against", str(fixtures / "chatglm3-6b"), "--format", "json")
+    assert ran.status == 0
+    assert [skip["why"] for skip in ran.json["skipped"]] == ["no lock: found format = 0"]
+    assert run(capsys, "verify", str(model), "--against", str(fixtures), "--lock", str(model / "envdoctor.lock")).status == 2
 
 
 def test_a_lock_is_written_anew(capsys: pytest.CaptureFixture[str], model: Path, stack: list[str]) -> None:

@@ -115,3 +115,25 @@ def test_no_text_is_too_odd(tmp_path_factory: pytest.TempPathFactory, pieces: li
     root = tmp_path_factory.mktemp("odd")
     (root / "m.py").write_text("".join(pieces), encoding="utf-8")
     examine(ModelDirectory(root), ("m.Model",), PinnedLibrary("5.0.0", load_history()))
+
+
+ORDINARY = """
+from typing import Optional
+import torch
+from transformers import GPTNeoXTokenizerFast
+from transformers.modeling_utils import PreTrainedModel, torch
+from transformers.utils import TYPE_CHECKING, logging
+from transformers.generation import logits_process
+class Model(PreTrainedModel): ...
+"""
+
+
+@pytest.mark.parametrize("release", ["4.30.2", "4.41.2", "4.57.1", "5.23.0"])
+def test_modules_inside_a_package_and_imports_of_a_file_are_not_missed_in_the_table(tmp_path: Path, release: str) -> None:
+    pinned = library_for(release)
+    gone = "from transformers.utils import is_torch_fx_available\n"
+    directory = ModelDirectory(write(tmp_path / "snapshot", {"m.py": ORDINARY, "n.py": gone + ORDINARY}))
+    assert pinned is not None
+    assert examine(directory, ("m.Model",), pinned) == ()
+    told = [hit.because for hit in examine(directory, ("n.Model",), pinned)]
+    assert len(told) == (release == "5.23.0")

@@ -299,3 +299,10 @@ def test_a_number_of_experts_beyond_all_bounds_takes_no_time(tmp_path: Path) -> 
     missing = next(defect for defect in found(path) if defect.rule == "snapshot-tensors-missing")
     assert f"config.json counts {2**39} layers and {2**39 - 3} of them have no weights" in missing.detail
     assert "and 9997 more, which no file holds" in missing.detail
+
+
+def test_nor_does_it_in_a_quantized_model_of_which_nothing_is_missed(tmp_path: Path) -> None:
+    told: Any = tiny_models()["qwen3_moe"]
+    path = tiny(tmp_path, "qwen3_moe")
+    (path / "config.json").write_text(json.dumps({**told["config"], "num_experts": 2**39, "quantization_config": {"quant_method": "fp8"}}))
+    assert "snapshot-tensors-missing" not in {defect.rule for defect in found(path)}

@@ -20,7 +20,7 @@ from envdoctor.coherence import weights
 from envdoctor.facts import Defect, Facts
 from envdoctor.sources.snapshot import Snapshot, read_snapshot
 from tests.coherence.models import CONFIG, index, llama, model, packed, shard, sharded
-from tests.coherence.situations import rules, write
+from tests.coherence.situations import rules, situation, write
 
 HEALTHY: list[Defect] = []
 
@@ -195,6 +195,12 @@ def test_stored_and_said(tmp_path: Path, key: str, stored: str, said: object, so
         assert f"config.json says {said}" in defect.detail
 
 
+def test_a_dtype_of_config_that_the_plan_does_not_load_costs_nothing(tmp_path: Path) -> None:
+    read = read_snapshot(model(tmp_path, torch_dtype="float32"))
+    assert rules(weights.dtypes(read, situation(plan_load_dtype="bfloat16"))) == []
+    assert rules(weights.dtypes(read, situation(plan_load_dtype="float32"))) == ["snapshot-dtype-not-of-config"]
+
+
 def test_a_quantized_model_is_stored_as_its_method_wants(tmp_path: Path) -> None:
     path = model(tmp_path, torch_dtype="float32", quantization_config={"quant_method": "bitsandbytes"})
     assert found(path) == HEALTHY
@@ -270,6 +276,13 @@ def test_a_shard_that_is_on_its_way_is_called_by_its_name(tmp_path: Path) -> Non
     files.pop(shard(2, 2))
     path = begun(model(tmp_path, files), f"{hashed(shard(2, 2))}.0123.incomplete")
     assert only(path).detail == f"1 downloads into this directory have not ended: {shard(2, 2)}"
+
+
+def test_thousands_of_begun_downloads_and_of_files_take_no_time(tmp_path: Path) -> None:
+    files = {"model.safetensors.index.json": index({str(number): f"{number}.safetensors" for number in range(20_000)}, 1)}
+    names = [*map(str, range(1000)), hashed("7.safetensors")]
+    detail = only(begun(model(tmp_path, files), *(f"{name}.abc.incomplete" for name in names))).detail
+    assert detail.startswith("1001 downloads into this directory have not ended: 0.abc.incomplete, 1.abc.incomplete, ")
 
 
 def test_the_name_of_huggingface_hub_is_the_one_that_is_looked_for(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.snapshot.lock import MOST_BYTES, Lock, Stated, dump_lock, parse_lock
-from envdoctor.snapshot.lock_file import read_lock, write_lock
+from envdoctor.snapshot.lock_file import read_lock, refuse_place, write_lock
 from envdoctor.snapshot.manifest import Tensors
 from envdoctor.snapshot.record import Record
 from envdoctor.snapshot.tensors import Shard
@@ -31,7 +31,7 @@ OUTLINES = st.none() | st.dictionaries(TEXT, TEXT, max_size=4)
 RECORDS = st.builds(
     Record,
     COUNT,
-    st.none() | st.text(HEX, min_size=64, max_size=64),
+    st.text(HEX, min_size=64, max_size=64),
     st.none() | st.text(HEX, min_size=40, max_size=40),
     st.none() | SHARDS,
     OUTLINES,
@@ -84,6 +84,8 @@ GOOD = f'format = 1\n[files]\n"a" = {{ size = 1, sha256 = "{"0" * 64}" }}\n'
         ("format = 1\nfiles = 3\n", "3"),
         ("format = 1\n[files]\na = 3\n", "3"),
         ("format = 1\n[files]\na = {}\n", "nothing"),
+        ("format = 1\n[files]\na = { size = 1 }\n", "nothing"),
+        (f'format = 1\n[files]\na = {{ size = 1, git = "{"0" * 40}" }}\n', "nothing"),
         ("format = 1\n[files]\na = { size = -1 }\n", "-1"),
         ("format = 1\n[files]\na = { size = true }\n", "True"),
         ("format = 1\n[files]\na = { size = 1.0 }\n", "1.0"),
@@ -115,6 +117,34 @@ def test_a_lock_of_more_than_eight_megabytes_is_not_read(tmp_path: Path) -> None
         file.truncate(MOST_BYTES + 1)
     with pytest.raises(EnvdoctorError, match="more than the"):
         read_lock(tmp_path / "envdoctor.lock")
+
+
+LONG_KEY = ".".join(["b"] * 200_000)
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "found"),
+    [
+        (f"format = 1\n{LONG_KEY} = 1\n", "line 2", "a key of many parts"),
+        (f'format = 1\na = {{ k = """\n""", {LONG_KEY} = 1, z = "" }}\n', "line 2", "a text of several lines"),
+        (f"format = 1\na = {{ k = '''\n''', {LONG_KEY} = 1, z = '' }}\n", "line 2", "a text of several lines"),
+        (f'format = 1\na = {{ k = """\n\'""", {LONG_KEY} = "\'\\"" }}\n', "line 2", "a text of several lines"),
+        ('format = 1\na = "' + '\\"' * 500_000 + "." * 20 + "\n", "line 2", "no TOML"),
+    ],
+    ids=["plain", "behind a text", "behind a literal", "behind a quote", "open quote"],
+)
+def test_a_lock_that_would_take_hours_to_parse_is_refused_at_once(text: str, place: str, found: str) -> None:
+    """Each of these took time with the square of its length."""
+    with pytest.raises(EnvdoctorError) as caught:
+        parse_lock(text.encode(), "envdoctor.lock")
+    assert caught.value.place == f"envdoctor.lock, {place}"
+    assert caught.value.found.startswith(found)
+
+
+def test_quotes_and_dots_in_names_and_texts_are_read_as_written() -> None:
+    name = "a.b.c.d.e.f.g.h.i.j'''k\"\"\".json"
+    lock = Lock("x'''y.1.2.3.4.5.6.7.8.9", '"""1.2.3.4.5.6.7.8.9.0"""', {name: Record(1, "0" * 64, fields={name: "''" + name})})
+    assert parse_lock(dump_lock(lock).encode(), "x") == lock
 
 
 @given(st.binary(max_size=200) | st.text(max_size=200).map(lambda text: GOOD.encode() + text.encode("utf-8", "surrogatepass")))
@@ -151,11 +181,30 @@ def test_a_hub_cache_is_never_written_into(tmp_path: Path) -> None:
     snapshot = hub_cache(tmp_path, MODEL)
     before = sorted(tmp_path.rglob("*"))
     (tmp_path / "link").symlink_to(snapshot)
-    for place in (snapshot / "envdoctor.lock", snapshot.parent.parent / "blobs" / "x", tmp_path / "link" / "envdoctor.lock"):
+    for place in (
+        snapshot / "envdoctor.lock",
+        snapshot.parent.parent / "blobs" / "x",
+        snapshot.parent.parent / "x",
+        tmp_path / "link" / "envdoctor.lock",
+    ):
         with pytest.raises(EnvdoctorError, match="hub cache"):
             write_lock(lock_of(snapshot), place)
     (tmp_path / "link").unlink()
     assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root writes everywhere")
+def test_a_directory_that_cannot_be_written_to_is_refused_before_anything_is_hashed(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    with pytest.raises(EnvdoctorError, match="cannot be written to"):
+        refuse_place(tmp_path / "envdoctor.lock")
+
+
+def test_a_lock_that_could_not_be_read_again_is_not_written(tmp_path: Path) -> None:
+    lock = Lock("", "", {f"{'x' * 250}/{number:05}": Record(1, "0" * 64) for number in range(MOST_BYTES // 300)})
+    with pytest.raises(EnvdoctorError, match=f"expected a lock of at most {MOST_BYTES}"):
+        write_lock(lock, tmp_path / "envdoctor.lock")
+    assert os.listdir(tmp_path) == []
 
 
 @pytest.mark.parametrize("place", ["absent/envdoctor.lock", "", "config.json/x"])

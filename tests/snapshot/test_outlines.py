@@ -57,6 +57,14 @@ def test_the_change_of_a_field_in_words() -> None:
     )
 
 
+@pytest.mark.parametrize(("start", "end"), [("[", "]"), ('{"a":', "}")])
+def test_json_as_deep_as_python_follows_has_fields_or_none(start: str, end: str) -> None:
+    """Some releases read a few levels more than they write."""
+    for depth in range(940, 1010):
+        found = fields_of(f'{{"x":{start * depth}1{end * depth}}}'.encode())
+        assert found is None or WHOLE in found
+
+
 def test_added_tokens_are_told_apart_by_their_ids() -> None:
     one = fields({"added_tokens": [{"id": 5, "content": "<s>"}, {"id": 9, "content": "</s>"}]})
     other = fields({"added_tokens": [{"id": 5, "content": "<s>"}, {"id": 9, "content": "<|user|>"}]})
@@ -223,5 +231,5 @@ def test_roles(name: str, role: str) -> None:
 
 def test_names_that_libraries_look_for() -> None:
     looked_for = ["model.safetensors", "adapter_config.json", "added_tokens.json", "tokenizer.model"]
-    assert all(map(loaded_by_name, [*looked_for, "additional_chat_templates/tool.jinja"]))
+    assert all(map(loaded_by_name, [*looked_for, "additional_chat_templates/tool.jinja", "custom_generate/generate.py"]))
     assert not any(map(loaded_by_name, ["model-00001-of-00002.safetensors", "README.md", "new.py", "sub/model.safetensors", "other.json"]))

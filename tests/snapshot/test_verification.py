@@ -203,6 +203,28 @@ def test_the_story_in_a_sentence(tmp_path: Path) -> None:
     )
 
 
+def test_new_code_that_takes_the_place_of_generate_is_a_change_of_code(tmp_path: Path) -> None:
+    directory = write(tmp_path, MODEL)
+    lock = lock_of(directory)
+    write(directory, {"custom_generate/generate.py": b"def generate(model): ...\n", "helper.py": b"x = 1\n"})
+    assert told(against(lock, directory)) == {
+        "snapshot-code-changed": "custom_generate/generate.py is new, and is read because of its name",
+        "snapshot-file-extra": "helper.py",
+    }
+
+
+def test_a_file_that_cannot_be_read_is_not_told_as_changed(tmp_path: Path) -> None:
+    directory = write(tmp_path / "model", MODEL)
+    lock = lock_of(directory)
+    (directory / "config.json").unlink()
+    (directory / "config.json").symlink_to(tmp_path)
+    assert summary(against(lock, directory).changes, 8, "the lock") == "7 files are those of the lock; 1 file could not be read"
+    write(directory, {"modeling_x.py": b"x = 1\n"})
+    assert summary(against(lock, directory).changes, 8, "the lock") == (
+        "code changed (1 of 8 files); weights, tokenizer and generation defaults are as they were; 1 file could not be read"
+    )
+
+
 def test_names_and_values_that_a_terminal_would_act_on(tmp_path: Path) -> None:
     files = {"evil\x1b[2J\n.py": b"x = 1\n", "config.json": b'{"a\\u001b[2J": "\\u001b[31m"}'}
     lock = lock_of(write(tmp_path, files))
@@ -266,6 +288,27 @@ def test_two_directories(tmp_path: Path) -> None:
     (difference,), skips = differences(verified.changes, inventory(new), expectation)
     assert skips == []
     assert difference.diff.splitlines()[-5:-2] == ["-        return x + 1", "+        return x + 3", " "]
+
+
+def test_only_a_newline_ends_a_line_of_a_diff(tmp_path: Path) -> None:
+    before = "a = 1\n\x0c\nb = '\u2028'\nc = '\x1c'\r\n"
+    old, new = write(tmp_path / "old", {"x.py": before.encode()}), write(tmp_path / "new", {"x.py": f"{before}d = 1\n".encode()})
+    other = inventory(old)
+    expectation = expect_directory(other, digest(other.entries))
+    (difference,), _ = differences(verify(inventory(new), expectation).changes, inventory(new), expectation)
+    assert difference.diff.split("\n")[2:] == ["@@ -2,3 +2,4 @@", " \x0c", " b = '\u2028'", " c = '\x1c'\r", "+d = 1", ""]
+
+
+def test_a_diff_that_would_take_minutes_is_not_made(tmp_path: Path) -> None:
+    """What difflib takes longest for: in both files many lines are alike, and none follows upon the same one."""
+    both = [(f"one {number}\nx {number % 90}\n", f"two {number}\nx {number % 90}\n") for number in range(5000)]
+    files = [{"a.txt": "".join(pair[side] for pair in both).encode(), "b.txt": f"{side}\n".encode()} for side in (0, 1)]
+    old, new = write(tmp_path / "old", files[0]), write(tmp_path / "new", files[1])
+    other = inventory(old)
+    expectation = expect_directory(other, digest(other.entries))
+    (difference,), (skip,) = differences(verify(inventory(new), expectation).changes, inventory(new), expectation)
+    assert difference.diff.endswith("-0\n+1\n")
+    assert (skip.what, skip.why) == (f"the diff of {new / 'a.txt'}", "too many of its lines are alike to be compared line by line")
 
 
 def test_a_lock_has_no_text_to_show_unless_the_cache_still_has_the_blob(tmp_path: Path) -> None:

@@ -656,3 +656,29 @@ def test_a_name_of_undecodable_bytes_can_be_printed(tmp_path: Path) -> None:
     defect.detail.encode()
     assert defect.file is not None
     assert defect.file.endswith("tokenizer\\udcff.model")
+
+
+@pytest.mark.parametrize(
+    ("rows", "begin", "family"),
+    [
+        (128256, None, "llama-3"),
+        (128256, "<|begin_of_text|>", "llama-3"),
+        (128256, {"content": "<|begin_of_text|>"}, "llama-3"),
+        (128256, {"content": "<｜begin▁of▁sentence｜>"}, "llama"),
+        (49152, None, "llama"),
+        (32000, None, None),
+    ],
+)
+def test_rows_of_llama_3_with_tokens_of_its_own_are_another_family(tmp_path: Path, rows: int, begin: object, family: str | None) -> None:
+    """As DeepSeek-R1-Distill-Llama is published: it never writes <|eot_id|>, and need not stop at it."""
+    files = {"tokenizer_config.json": {} if begin is None else {"bos_token": begin}}
+    found = {fact.name: fact.value for fact in collect(tmp_path, files, {"model_type": "llama", "vocab_size": rows}).facts}
+    assert found.get("model.family") == family
+
+
+def test_config_json_is_not_asked_for_a_tokenizer_that_its_own_file_names(tmp_path: Path) -> None:
+    """As in Phi-4-mini, whose config.json names a tokenizer of another repository beside GPT2Tokenizer."""
+    config = {"model_type": "phi3", "auto_map": {"AutoModelForCausalLM": "modeling_x.X", "AutoTokenizer": "Xenova/gpt-4o"}}
+    found = collect(tmp_path, {"tokenizer_config.json": {"tokenizer_class": "GPT2Tokenizer"}, "modeling_x.py": b"class X: pass\n"}, config)
+    told = {fact.name: fact.value for fact in found.facts}
+    assert (told["model.tokenizer_remote_code"], told["model.tokenizer_pad_signature"]) == (False, "inherited")
