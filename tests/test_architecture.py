@@ -26,11 +26,12 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("lint", "report"),
     ("cli",),
     ("__main__",),
+    ("integrations",),
 )
 LAYER_OF = {area: number for number, row in enumerate(LAYERS) for area in row}
 
 # What runs in the interpreter that is examined: it may import the stack, and answers on its own stdout.
-PATIENT = ("probes/children/", "sources/scan_snippet.py")
+PATIENT = ("probes/children/", "sources/scan_snippet.py", "integrations/")
 STACK = {"torch", "transformers", "peft", "accelerate", "bitsandbytes", "deepspeed", "trl", "datasets", "numpy"}
 MOST_LINES = 400
 

@@ -92,13 +92,17 @@ def _probe(gathered: Gathered, diagnosis: Diagnosis, choice: str) -> dict[str, V
     for number, name in enumerate(chosen, start=1):
         if sys.stderr.isatty():
             print(f"probe {number}/{len(chosen)}: {name} ({PROBES[name].cost})", file=sys.stderr)
-        verdicts[name] = run_probe(name, gathered.interpreter, gathered.derived, vary_seconds=VARY_SECONDS)
+        verdicts[name] = run_probe(name, gathered.interpreter, gathered.derived, vary_seconds=VARY_SECONDS, trust=gathered.trust)
     return verdicts
 
 
 def _joined(finding: Finding, verdicts: dict[str, Verdict]) -> tuple[Finding, Verdict | None]:
     """A finding with its probe's verdict. A possible one stays possible: the probe ran with facts that nobody stated."""
     verdict = verdicts.get(finding.rule.probe or "")
+    if verdict is not None:
+        from envdoctor.probes.registry import about
+
+        verdict = about(verdict, finding.packages, finding.rule.symptoms)
     if verdict is None or finding.status != "matched" or verdict.verdict == "inconclusive":
         return finding, verdict
     return replace(finding, status="confirmed" if verdict.verdict == "confirmed" else "refuted"), verdict

@@ -36,6 +36,7 @@ class Gathered:
     derived: Facts
     installed: Installed | None
     has_plan: bool
+    trust: bool = False
     snapshots: tuple[Snapshot, ...] = ()
     adapters: tuple[Adapter, ...] = ()
     hits: tuple[Hit, ...] = ()
@@ -91,6 +92,7 @@ def gather(options: argparse.Namespace, log: Collected | None = None) -> Gathere
         derived=derive(situation.facts),
         installed=installed,
         has_plan=any(name.startswith("plan.") for name in situation.facts),
+        trust=getattr(options, "trust_remote_code", False),
         snapshots=tuple(target.snapshot for target in targets if target.snapshot is not None),
         adapters=tuple(target.adapter for target in targets if target.adapter is not None),
     )

@@ -21,7 +21,10 @@ def run(options: argparse.Namespace) -> int:
     for name in options.names:
         probe_named(name)
     gathered = gather(options)
-    verdicts = [run_probe(name, gathered.interpreter, gathered.derived, vary_seconds=VARY_SECONDS) for name in options.names or PROBES]
+    verdicts = [
+        run_probe(name, gathered.interpreter, gathered.derived, vary_seconds=VARY_SECONDS, trust=gathered.trust)
+        for name in options.names or PROBES
+    ]
     emit(options, _json(verdicts) if options.format == "json" else _text(verdicts, gathered.patient))
     return int(any(verdict.verdict == "confirmed" for verdict in verdicts))
 

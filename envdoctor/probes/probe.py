@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from envdoctor.facts import Facts
 from envdoctor.probes.verdict import Ruling
 
 CHILDREN = Path(__file__).parent / "children"
@@ -29,11 +28,11 @@ def _none(params: Mapping[str, object]) -> Iterable[Variation]:
 class Probe:
     """One experiment.
 
-    ``parameters`` gives what the child runs for the facts, or why it cannot be run for them;
-    ``judge`` turns what was measured into a ruling and its reason. ``timeout`` is in seconds. ``variations`` are tried one by one
-    where the fault was found: one under which it is gone is a cure that was measured. ``gpu`` says that the experiment means nothing
-    without one, ``remote_code`` that it executes files of the snapshot, which only ``--trust-remote-code`` allows; ``proven`` that it was
-    seen to tell a bad stack from a good one on the hardware that it needs.
+    ``parameters`` gives what the child runs for the facts, or why it cannot be run for them; ``judge`` turns what was measured into a
+    ruling and its reason. ``timeout`` is in seconds. ``variations`` are tried one by one where the fault was found: one under which it is
+    gone is a cure that was measured. ``gpu`` says that the experiment means nothing without one, ``remote_code`` that it can execute
+    files of the snapshot, for which ``parameters`` is told by ``trust`` whether the user allows it; ``proven`` that it was seen to tell
+    a bad stack from a good one on the hardware that it needs.
     """
 
     name: str
@@ -41,7 +40,7 @@ class Probe:
     needs: tuple[str, ...]
     cost: str
     script: Path
-    parameters: Callable[[Facts], Mapping[str, object] | str]
+    parameters: Callable[..., Mapping[str, object] | str]
     judge: Callable[[Mapping[str, object], Mapping[str, object]], tuple[Ruling, str]]
     timeout: float
     memory_bytes: int

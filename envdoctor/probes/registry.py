@@ -2,18 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts import Facts
-from envdoctor.probes import lora_step
+from envdoctor.probes import (
+    bf16_support,
+    checkpointing,
+    extension_import,
+    grad_accum,
+    kernel_image,
+    lora_step,
+    nccl,
+    numpy_abi,
+    padded_batch,
+    quantize_4bit,
+    quantize_8bit,
+    resume,
+    same_architecture,
+    save_load,
+    sdpa_backends,
+    tokenizer,
+    triu_bf16,
+)
 from envdoctor.probes.probe import Probe
 from envdoctor.probes.verdict import Cured, Verdict
 from envdoctor.versions import Absent, Exact, Ranged, exact, version_condition
 
-PROBES: dict[str, Probe] = {probe.name: probe for probe in (lora_step.PROBE,)}
+PROBES: dict[str, Probe] = {
+    module.PROBE.name: module.PROBE
+    for module in (
+        lora_step, padded_batch, grad_accum, checkpointing, save_load, same_architecture, tokenizer, resume, numpy_abi, extension_import,
+        bf16_support, kernel_image, triu_bf16, sdpa_backends, quantize_4bit, quantize_8bit, nccl,
+    )
+}  # fmt: skip
 
 
 def probe_named(name: str) -> Probe:
@@ -33,18 +57,24 @@ def probe_named(name: str) -> Probe:
 
 
 def run_probe(
-    name: str, interpreter: Path | None, facts: Facts, *, environ: Mapping[str, str] | None = None, vary_seconds: float = 0.0
+    name: str,
+    interpreter: Path | None,
+    facts: Facts,
+    *,
+    environ: Mapping[str, str] | None = None,
+    vary_seconds: float = 0.0,
+    trust: bool = False,
 ) -> Verdict:
     """Run one probe in the patient's interpreter; whatever happens there is a verdict.
 
     ``interpreter`` is None where the situation is only stated and nothing is installed to run. Where the fault is found, one thing
-    after the other is changed for ``vary_seconds`` at most, to find what cures it.
+    after the other is changed for ``vary_seconds`` at most, to find what cures it. ``trust`` allows it to execute the snapshot's own code.
 
     Raises:
         EnvdoctorError: there is no probe of that name.
     """
     probe = probe_named(name)
-    params = probe.parameters(facts)
+    params = probe.parameters(facts, trust=trust) if probe.remote_code else probe.parameters(facts)
     if isinstance(params, str):
         return Verdict(name, "inconclusive", params)
     if interpreter is None:
@@ -118,3 +148,22 @@ def _same(text: str, stated: Exact | Ranged | Absent) -> bool:
     if isinstance(stated, Ranged):
         return version_condition(stated.text).admits(ran)
     return Version(stated.text.partition("+")[0]) == Version(ran.text)
+
+
+def about(verdict: Verdict, packages: Sequence[str], symptoms: Sequence[str]) -> Verdict:
+    """A probe's verdict as far as it concerns one finding, by its packages and the error texts of its rule.
+
+    Some experiments meet many faults: one that imports every extension says nothing of torchvision where flash-attn is broken, and one
+    that goes through a whole step stops at the first error, whichever that is.
+    """
+    if verdict.verdict == "inconclusive":
+        return verdict
+    if verdict.probe == extension_import.NAME:
+        ruling, reason = extension_import.concerning(verdict.measured, packages)
+        return replace(verdict, verdict=ruling, reason=reason)
+    if verdict.probe == same_architecture.NAME and verdict.verdict == "confirmed":
+        error = verdict.measured.get("error")
+        message = str(error.get("message", "")) if isinstance(error, Mapping) else ""
+        if not any(symptom in message for symptom in symptoms):
+            return replace(verdict, verdict="inconclusive", reason=f"another fault was met first: {verdict.reason}")
+    return verdict

@@ -13,8 +13,8 @@ import pytest
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts import Fact, Facts, Origin
 from envdoctor.probes.probe import Probe
-from envdoctor.probes.registry import PROBES, probe_named, run_probe
-from envdoctor.probes.verdict import Verdict
+from envdoctor.probes.registry import PROBES, about, probe_named, run_probe
+from envdoctor.probes.verdict import Ruling, Verdict
 from envdoctor.versions import ABSENT, PackageValue, parse_package
 
 posix_only = pytest.mark.skipif(os.name == "nt", reason="exit statuses are those of POSIX")
@@ -55,7 +55,7 @@ def test_every_probe_has_its_child_and_a_bound(probe: Probe) -> None:
 
 
 def test_a_name_that_is_none() -> None:
-    with pytest.raises(EnvdoctorError, match=r"probe: found 'lora_step'; expected one of lora-step; next: ") as caught:
+    with pytest.raises(EnvdoctorError, match=r"probe: found 'lora_step'; expected one of bf16-support, .*lora-step, .*; next: ") as caught:
         probe_named("lora_step")
     assert caught.value.place == "probe"
 
@@ -135,3 +135,26 @@ def test_versions_that_are_none_decide_nothing(stand_in: Path) -> None:
 def test_the_list_of_probes_costs_no_machinery() -> None:
     code = "import sys, envdoctor.probes.registry; print([m for m in ('envdoctor.probes.runner', 'tempfile', 'torch') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def verdict(probe: str, ruling: Ruling, **measured: object) -> Verdict:
+    return Verdict(probe, ruling, "as seen", measured)
+
+
+def test_a_step_that_failed_for_another_reason_confirms_no_rule() -> None:
+    """``same-architecture`` stops at the first error, whichever that is."""
+    failed = verdict("same-architecture", "confirmed", error={"message": "'ChatGLMConfig' object has no attribute 'max_length'"})
+    assert about(failed, ("transformers",), ["has no attribute 'max_length'"]) == failed
+    other = about(failed, ("transformers",), ["standardize_cache_format"])
+    assert (other.verdict, other.reason) == ("inconclusive", "another fault was met first: as seen")
+
+
+def test_a_broken_extension_says_nothing_of_another() -> None:
+    broken = {"state": "failed", "version": "2.8.0", "error": "ImportError: undefined symbol: _ZN3c10", "fault": "undefined symbol"}
+    seen = verdict("extension-import", "confirmed", extensions={"flash-attn": broken})
+    assert about(seen, ("torchvision", "torch"), []).verdict == "inconclusive"
+
+
+@pytest.mark.parametrize("ruling", ["confirmed", "refuted", "inconclusive"])
+def test_other_probes_are_about_every_rule_that_names_them(ruling: Ruling) -> None:
+    assert about(verdict("lora-step", ruling), ("peft",), []) == verdict("lora-step", ruling)
