@@ -152,6 +152,15 @@ def ask(probe: str, built: Environment, facts: Facts) -> Verdict:
     return run_probe(probe, built.interpreter, facts, environ=environ)
 
 
+def placeless(value: object) -> Any:
+    """What was measured, with no directory of this machine in any text."""
+    if isinstance(value, str):
+        return without_places(value)
+    if isinstance(value, Mapping):
+        return {without_places(str(name)): placeless(item) for name, item in value.items()}
+    return [placeless(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
 def today() -> str:
     return datetime.now(timezone.utc).date().isoformat()
 
@@ -176,7 +185,7 @@ def prove(pair: Pair, build: Builder, *, gpu: bool) -> dict[str, Any]:
             "verdict": verdict.verdict,
             "reason": without_places(verdict.reason),
             "seconds": round(verdict.seconds, 1),
-            "measured": dict(verdict.measured),
+            "measured": placeless(verdict.measured),
         }
         if verdict.verdict != pair.expected[side]:
             wrong.append(f"{side}: {verdict.verdict}, expected {pair.expected[side]}: {without_places(verdict.reason)}")
@@ -208,7 +217,7 @@ def examine(stack: str, pins: Sequence[str], names: Iterable[str], build: Builde
                 "reason": without_places(verdict.reason),
                 "seconds": round(verdict.seconds, 1),
                 "date": today(),
-                "measured": dict(verdict.measured),
+                "measured": placeless(verdict.measured),
             }
 
 

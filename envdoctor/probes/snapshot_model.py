@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from envdoctor.facts import Facts
 
@@ -31,7 +32,9 @@ def source(facts: Facts, trust: bool) -> Mapping[str, object] | str:
         return "the model's own code decides, and no local snapshot holds it"
     if remote and not trust:
         return NO_CONSENT
-    return {"path": path, "model_type": None if path is not None else facts.text("model.type"), "remote": remote}
+    # The child works in a directory of its own.
+    whole = None if path is None else str(Path(path).absolute())
+    return {"path": whole, "model_type": None if path is not None else facts.text("model.type"), "remote": remote}
 
 
 def not_testable(error: Mapping[str, object]) -> str | None:

@@ -271,6 +271,8 @@ def test_no_page_names_a_directory_of_this_machine() -> None:
     page = pages.healthy_page([verdict("inconclusive", reason="no file /home/someone/envs/lib/x.so")])
     assert "no file x.so" in page
     assert "someone" not in page
+    measured = {"error": {"message": "\x1b[1mno file /home/someone/x.so"}, "files": ["/home/someone/a.bin", 2, None], "loss": 0.5}
+    assert prover.placeless(measured) == {"error": {"message": "no file x.so"}, "files": ["a.bin", 2, None], "loss": 0.5}
 
 
 def test_rows_of_probes_that_were_not_run_stay() -> None:
