@@ -38,6 +38,7 @@ _QUIET = frozenset(
         "plan.arguments",
         "plan.autocast_adapter_dtype",
         "plan.framework_tokenizer_argument",
+        "plan.input_require_grads",
         "plan.load_dtype_argument",
         "plan.load_in_4bit",
         "plan.load_in_8bit",
@@ -48,7 +49,7 @@ _QUIET = frozenset(
 )
 # No source reads these yet: they are known where somebody states them. What waits for one has nothing to ask for, and speaks only
 # where it may hold without it.
-_UNREAD: dict[str, FactValue] = {"plan.code_uses": (), "plan.input_require_grads": False, "plan.offline": False}
+_UNREAD: dict[str, FactValue] = {"plan.code_uses": (), "plan.offline": False}
 
 
 @dataclass(frozen=True, slots=True)

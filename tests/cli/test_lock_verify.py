@@ -430,9 +430,9 @@ def test_the_readme_tells_the_story_as_it_is_printed(
         assert run(capsys, *line.split()[1:]).status == 0
     told = run(capsys, *typed[-1].split()[1:])
     assert told.status == 1
-    assert shown == _undated(told.out)
+    assert _undated(shown) == _undated(told.out)
 
 
 def _undated(text: str) -> str:
     text = re.sub(r"\d{4}-\d\d-\d\d\n", "2026-11-21\n", text.rstrip("\n"))
-    return re.sub(r"known to \d+ rules", "known to 546 rules", text)
+    return re.sub(r"known to \d+ rules", "known to N rules", text)
