@@ -10,9 +10,10 @@ from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts import Collected, Defect, Fact
-from envdoctor.sources.jsonfile import Document, JsonError, parse_json, plain
+from envdoctor.sources.jsonfile import Document, plain
 from envdoctor.sources.model_directory import ModelDirectory, is_lfs_pointer
 from envdoctor.sources.safetensors_header import Header, InvalidHeaderError, TooLargeError, TruncatedError, header_of
+from envdoctor.sources.snapshot import required_object
 
 CONFIG = "adapter_config.json"
 WEIGHTS = ("adapter_model.safetensors", "adapter_model.bin")
@@ -156,16 +157,4 @@ def _config(directory: ModelDirectory) -> Document:
         raise EnvdoctorError(
             place, found=why, expected="the file that peft saves beside the weights", next_step="give the adapter's directory"
         )
-    try:
-        document = parse_json(data)
-    except JsonError as error:
-        pointer = is_lfs_pointer(data)
-        raise EnvdoctorError(
-            f"{place}, line {error.line}, column {error.column}",
-            found="a git-lfs pointer, not the file" if pointer else error.found,
-            expected=error.expected,
-            next_step="git lfs pull" if pointer else "correct the file, or save the adapter again",
-        ) from None
-    if not isinstance(document.value, dict):
-        raise EnvdoctorError(place, found="no JSON object", expected="a JSON object", next_step="save the adapter again")
-    return document
+    return required_object(directory, CONFIG, data, next_step="save the adapter again")

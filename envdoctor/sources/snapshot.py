@@ -115,13 +115,19 @@ def _config(directory: ModelDirectory) -> Document:
             expected="a directory with config.json, as save_pretrained writes it",
             next_step="give the directory of the snapshot itself" if why is None else "put a readable config.json there",
         )
+    return required_object(directory, "config.json", data, next_step="download it again")
+
+
+def required_object(directory: ModelDirectory, name: str, data: bytes, *, next_step: str) -> Document:
+    """The JSON object of a file that its directory is nothing without.
+
+    Raises:
+        EnvdoctorError: no JSON object, or one that would fill the memory.
+    """
+    place = directory.place(name)
     if parsed_bytes(data) > 2 * DOCUMENTS:
-        raise EnvdoctorError(
-            place,
-            found=f"{len(data)} bytes of JSON that would fill the memory once parsed",
-            expected="the configuration of one model",
-            next_step="download the file again",
-        )
+        found = f"{len(data)} bytes of JSON that would fill the memory once parsed"
+        raise EnvdoctorError(place, found=found, expected="a configuration", next_step=next_step)
     try:
         document = parse_json(data)
     except JsonError as error:
@@ -130,10 +136,10 @@ def _config(directory: ModelDirectory) -> Document:
             f"{place}, line {error.line}, column {error.column}",
             found="a git-lfs pointer, not the file" if pointer else error.found,
             expected=error.expected,
-            next_step="git lfs pull" if pointer else "correct the file, or download it again",
+            next_step="git lfs pull" if pointer else f"correct the file, or {next_step}",
         ) from None
     if not isinstance(document.value, dict):
-        raise EnvdoctorError(place, found=f"a JSON {_kind(document.value)}", expected="a JSON object", next_step="download the file again")
+        raise EnvdoctorError(place, found=f"a JSON {_kind(document.value)}", expected="a JSON object", next_step=next_step)
     return document
 
 

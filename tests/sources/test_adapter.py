@@ -89,7 +89,8 @@ def test_damaged_weights(tmp_path: Path, name: str, content: bytes, rule: str) -
     ("content", "expected"),
     [
         (b"{", "adapter_config.json, line 1, column 2: found"),
-        (b"[1]", "found no JSON object"),
+        (b"[1]", "found a JSON list"),
+        (b"[" + b"{}," * 2_000_000 + b"1]", "bytes of JSON that would fill the memory once parsed"),
         (b"version https://git-lfs.github.com/spec/v1\n", "found a git-lfs pointer"),
         (None, "found no adapter_config.json in the directory"),
     ],
