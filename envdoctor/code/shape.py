@@ -34,7 +34,11 @@ class Signature:
             return f"takes {len(self.positional)} arguments by position and is given {arguments.count}"
         if arguments.stars == 0 and not arguments.partial:
             given = set(arguments.keywords)
-            wanted = [name for name in self.positional[arguments.count : self.required] if name not in given]
+            wanted = [
+                name
+                for place, name in enumerate(self.positional[: self.required])
+                if place >= arguments.count and (place < self.only or name not in given)
+            ]
             wanted += [name for name in self.needed if name not in given]
             if wanted:
                 return f"needs {', '.join(wanted)}, which is not given"
