@@ -1,7 +1,7 @@
-"""What the last verification and the last reproduction of a rule showed, kept beside it.
+"""What the last verification, the last reproduction and the last pair of probed stacks showed of a rule, kept beside it.
 
 ``rules/<package>/<id>.ledger.json`` stands beside ``<id>.toml``. A rule's confidence is what this file
-shows of the claims and the reproduction that the rule carries today: an entry about others counts for nothing.
+shows of the claims, the reproduction and the condition that the rule carries today: an entry about others counts for nothing.
 """
 
 from __future__ import annotations
@@ -20,19 +20,24 @@ from envdoctor.toml import parse_toml
 
 LEVELS: tuple[Confidence, ...] = get_args(Confidence)
 SUFFIX = ".ledger.json"
+_ENTRIES = ("verified", "reproduced", "probed")
 _MOST_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """``verified`` and ``reproduced`` are entries as `verified_entry` and the reproduction make them; None before the first run."""
+    """``verified`` and ``reproduced`` are entries as `verified_entry` and the reproduction make them; None before the first run.
+
+    ``probed`` is what a probe said of a bad and of a good stack, as ``scripts/prove_probes.py`` makes it.
+    """
 
     verified: Mapping[str, object] | None = None
     reproduced: Mapping[str, object] | None = None
+    probed: Mapping[str, object] | None = None
 
     def text(self) -> str:
         """The file's text: sorted keys and one value a line, so that a change is read as one."""
-        entries = {"reproduced": self.reproduced, "verified": self.verified}
+        entries = {name: getattr(self, name) for name in _ENTRIES}
         return (
             json.dumps({name: entry for name, entry in entries.items() if entry is not None}, indent=1, sort_keys=True, ensure_ascii=False)
             + "\n"
@@ -62,14 +67,17 @@ def read_ledger(rule: Path) -> Ledger:
         found = json.loads(data) if len(data) <= _MOST_BYTES else None
     except (ValueError, RecursionError) as error:
         raise _unreadable(path, f"no JSON: {error}") from error
-    if not isinstance(found, dict) or not all(isinstance(found.get(name, {}), dict) for name in ("verified", "reproduced")):
+    if not isinstance(found, dict) or not all(isinstance(found.get(name, {}), dict) for name in _ENTRIES):
         raise _unreadable(path, "something else")
-    return Ledger(found.get("verified"), found.get("reproduced"))
+    return Ledger(**{name: found.get(name) for name in _ENTRIES})
 
 
 def _unreadable(path: Path, found: str) -> EnvdoctorError:
     return EnvdoctorError(
-        str(path), found=found, expected="a ledger", next_step="remove it; rules verify --record or rules reproduce --record makes it anew"
+        str(path),
+        found=found,
+        expected="a ledger",
+        next_step="remove it; rules verify --record, rules reproduce --record or scripts/prove_probes.py --record makes it anew",
     )
 
 
@@ -104,21 +112,28 @@ def subject(reproduction: object) -> str:
     return hashlib.sha256(json.dumps(reproduction, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
+def accusation(table: Mapping[str, object]) -> str:
+    """A digest of what a rule accuses and of the probe it names: with another condition, a pair of stacks was of another rule."""
+    return subject({key: table.get(key) for key in ("affected", "check", "probe")})
+
+
 def earned(table: Mapping[str, object], ledger: Ledger) -> Confidence:
-    """The confidence that the ledger shows for this rule."""
-    seen = ledger.reproduced
-    if (
-        seen is not None
-        and "reproduction" in table
-        and seen.get("result") == "reproduced"
-        and seen.get("subject") == subject(table["reproduction"])
-    ):
-        return "reproduced-gpu" if seen.get("gpu") else "reproduced"
-    checked = ledger.verified
-    stated = claims(table)
+    """The confidence that the ledger shows for this rule: the most that any entry does."""
+    reached: list[Confidence] = ["cited"]
+    checked, stated = ledger.verified, claims(table)
     if checked is not None and stated and checked.get("result") == "ok" and checked.get("claims") == stated:
-        return "boundary"
-    return "cited"
+        reached.append("boundary")
+    if "reproduction" in table:
+        reached += _seen(ledger.reproduced, "reproduced", subject(table["reproduction"]))
+    reached += _seen(ledger.probed, "shown", accusation(table))
+    return max(reached, key=LEVELS.index)
+
+
+def _seen(entry: Mapping[str, object] | None, result: str, of: str) -> list[Confidence]:
+    """What an entry of real environments shows, if it has this result and is of this subject."""
+    if entry is None or entry.get("result") != result or entry.get("subject") != of:
+        return []
+    return ["reproduced-gpu" if entry.get("gpu") else "reproduced"]
 
 
 def proven(table: Mapping[str, object], rule: Path) -> object:

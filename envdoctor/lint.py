@@ -11,7 +11,7 @@ from envdoctor.boundaries import CLAIMS, is_boundary
 from envdoctor.conditions import All, AnyOf, Condition, Known, Not, evaluate
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts import Fact, Facts, NotUnderstood, Origin
-from envdoctor.ledger import proven
+from envdoctor.ledger import proven, read_ledger
 from envdoctor.reproduction import misplaced, problems, reproduction_of
 from envdoctor.rules import Fix, Rule, parse_rule
 from envdoctor.toml import read_toml
@@ -58,8 +58,16 @@ def lint_confidence(path: Path) -> list[EnvdoctorError]:
     if table.get("confidence") == shown:
         return []
     expected = f"{shown}: its ledger shows no more of the claims and the reproduction that it has now"
-    command = "verify" if table.get("confidence") == "boundary" else "reproduce"
-    return [_wrong(path, "confidence", repr(table.get("confidence")), expected, f"envdoctor rules {command} --record {path.stem}")]
+    return [_wrong(path, "confidence", repr(table.get("confidence")), expected, _recording(table, path))]
+
+
+def _recording(table: Mapping[str, object], path: Path) -> str:
+    """The command that records what the rule claims to be."""
+    if table.get("confidence") == "boundary":
+        return f"envdoctor rules verify --record {path.stem}"
+    if "reproduction" not in table and (probed := read_ledger(path).probed) is not None:
+        return f"python scripts/prove_probes.py --record {probed.get('probe')}"
+    return f"envdoctor rules reproduce --record {path.stem}"
 
 
 def _wrong(

@@ -2,9 +2,11 @@
 
     python scripts/prove_probes.py [PROBE ...] [--keep DIR] [--write]               # a bad and a good stack: pairs.md
     python scripts/prove_probes.py [PROBE ...] --healthy [--keep DIR] [--write]     # stacks without a fault: healthy.md
-    python scripts/prove_probes.py --check      # exit 1 when the pages are of other pairs, or one of them was not shown
+    python scripts/prove_probes.py [PROBE ...] --record     # the ledgers of rules, from the results kept; nothing is run
+    python scripts/prove_probes.py --check      # exit 1 when pages or ledgers are of other pairs, or one of them was not shown
 
-The pairs are in ``scripts/probe_pairs``; ``probe_pair_files.py`` says how one is written.
+The pairs are in ``scripts/probe_pairs``; ``probe_pair_files.py`` says how one is written, ``probe_ledgers.py`` for which rules one
+counts. ``--write`` records what the pairs show of them too.
 On a healthy stack only refuted, or inconclusive with a reason, will do. ``--keep`` names a directory in which the environments stay.
 """
 
@@ -27,12 +29,11 @@ from typing import Any
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from probe_ledgers import Change, changes, facts_of, record
 from probe_pages import healthy, healthy_page, pairs_page
 from probe_pair_files import PYTHON, Pair, read_pairs
 
 import envdoctor.probes
-from envdoctor.cli.gather import gather
-from envdoctor.cli.parser import parse
 from envdoctor.environments import Builder, Environment, NotBuiltError, UvBuilder
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts import Facts
@@ -41,10 +42,12 @@ from envdoctor.probes.probe import Probe
 from envdoctor.probes.registry import PROBES, run_probe
 from envdoctor.probes.verdict import Verdict
 from envdoctor.reproduction import SIDES, without_places
+from envdoctor.rulebook import rule_files
 
 ROOT = Path(__file__).resolve().parent.parent
 PAIRS = ROOT / "scripts" / "probe_pairs"
 DOCS = ROOT / "docs" / "probes"
+RULES = ROOT / "rules"
 # Outside every band of known faults (transformers 4.41 cannot resume under torch 2.6 and later); the newest one is what the index gives.
 STACKS: dict[str, tuple[str, ...]] = {
     "old": (
@@ -135,14 +138,7 @@ def consented(probe: Probe) -> Probe:
 
 def situation(built: Environment, stated: Mapping[str, object]) -> Facts:
     """The facts that ``envdoctor probe`` would have of this environment, this machine and what is stated."""
-    told = {name: str(ROOT / str(raw)) if name == "model.path" else raw for name, raw in stated.items()}
-    with tempfile.TemporaryDirectory() as directory:
-        words = ["probe", "--python", str(built.interpreter)]
-        if told:
-            path = Path(directory) / "facts.toml"
-            path.write_text("".join(f"{name} = {json.dumps(raw, ensure_ascii=False)}\n" for name, raw in told.items()), encoding="utf-8")
-            words += ["--facts", str(path)]
-        return gather(parse(words)).derived
+    return facts_of(stated, ROOT, "--python", str(built.interpreter))
 
 
 def ask(probe: str, built: Environment, facts: Facts) -> Verdict:
@@ -165,12 +161,14 @@ def today() -> str:
     return datetime.now(timezone.utc).date().isoformat()
 
 
-def prove(pair: Pair, build: Builder, *, gpu: bool) -> dict[str, Any]:
-    """Run both sides and return what is kept: ``result`` is shown, not shown, not built or not run."""
+def prove(pair: Pair, build: Builder, *, gpu: str | None) -> dict[str, Any]:
+    """Run both sides and return what is kept: ``result`` is shown, not shown, not built or not run. ``gpu`` is the name of the one here."""
     stated = pair.stated()
     row: dict[str, Any] = {**stated, "subject": subject(stated), "date": today(), "platform": f"{platform.system()} {platform.machine()}"}
-    if pair.gpu and not gpu:
-        return row | {"result": "not run", "why": "it needs a GPU, and none is here"}
+    if pair.gpu:
+        if gpu is None:
+            return row | {"result": "not run", "why": "it needs a GPU, and none is here"}
+        row["device"] = gpu
     wrong = []
     for side in SIDES:
         try:
@@ -255,10 +253,34 @@ def stale(pairs: Iterable[Pair], rows: Iterable[Mapping[str, Any]]) -> list[str]
     return [f"{pair.probe}: {', '.join(pair.pins['bad'])}: {result}" for pair, result in told if result not in ("shown", "not run")]
 
 
+def current(pairs: Iterable[Pair], rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The results of pairs as they are written now."""
+    subjects = {subject(pair.stated()) for pair in pairs}
+    return [row for row in rows if row["subject"] in subjects]
+
+
+def _changes(names: Sequence[str], known: Mapping[str, Probe]) -> Iterator[Change]:
+    """What the results kept make of the ledgers of rules: of those that pairs of these probes name, or of all."""
+    rows = current(_chosen([], known), kept(DOCS / "pairs.json"))
+    return changes({path.stem: path for path in rule_files(RULES)}, rows, ROOT, names)
+
+
+def _record(names: Sequence[str], known: Mapping[str, Probe]) -> None:
+    for change in list(_changes(names, known)):
+        print(record(change))
+        for line in change.objections:
+            print(f"  counts for nothing: {line}")
+
+
+def unrecorded(told: Iterable[Change]) -> list[str]:
+    """Ledgers that are not what the results make of them."""
+    return [f"{change.path.stem}: its ledger is of other results" for change in told if change.ledger != change.before]
+
+
 def _pairs(options: argparse.Namespace, known: Mapping[str, Probe], build: Builder) -> int:
     from envdoctor.sources.hardware import collect_hardware
 
-    gpu = any(fact.name == "accelerator" and fact.value == "cuda" for fact in collect_hardware().facts)
+    gpu = next((str(fact.value) for fact in collect_hardware().facts if fact.name == "gpu.name"), None)
     rows = []
     for pair in _chosen(options.probes, known):
         row = prove(pair, build, gpu=gpu)
@@ -274,6 +296,7 @@ def _pairs(options: argparse.Namespace, known: Mapping[str, Probe], build: Build
     if options.write:
         told = merged(kept(DOCS / "pairs.json"), rows, known)
         write("pairs", told, pairs_page(told))
+        _record(options.probes, known)
     counts = {result: sum(row["result"] == result for row in rows) for result in ("shown", "not shown", "not built", "not run")}
     print(f"{len(rows)} pairs: {', '.join(f'{count} {result}' for result, count in counts.items())}")
     return int(counts["not shown"] + counts["not built"] > 0)
@@ -315,8 +338,9 @@ def main() -> int:
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the environments here and use those that are there")
     parser.add_argument("--healthy", action="store_true", help="run the probes on the healthy stacks")
     parser.add_argument("--stack", action="append", choices=STACKS, help="of the healthy stacks, only this one; may be given again")
-    parser.add_argument("--write", action="store_true", help="keep the results under docs/probes")
-    parser.add_argument("--check", action="store_true", help="only compare the pages with the pairs")
+    parser.add_argument("--write", action="store_true", help="keep the results under docs/probes and in the ledgers of rules")
+    parser.add_argument("--record", action="store_true", help="only write the ledgers of rules, from the results kept")
+    parser.add_argument("--check", action="store_true", help="only compare the pages and the ledgers with the pairs")
     options = parser.parse_args()
     known = probes()
     for name in options.probes:
@@ -324,8 +348,13 @@ def main() -> int:
             parser.error(f"no probe {name!r}: {', '.join(known)}")
     if options.check:
         lines = stale(_chosen(options.probes, known), kept(DOCS / "pairs.json"))
-        print("\n".join([*lines, "run python scripts/prove_probes.py --write"]) if lines else "docs/probes/pairs.md is of these pairs")
+        next_step = "run python scripts/prove_probes.py " + ("--write" if lines else "--record")
+        lines += unrecorded(_changes(options.probes, known))
+        print("\n".join([*lines, next_step]) if lines else "docs/probes/pairs.md and the ledgers are of these pairs")
         return int(bool(lines))
+    if options.record:
+        _record(options.probes, known)
+        return 0
     run = _healthy if options.healthy else _pairs
     if options.keep:
         return run(options, known, UvBuilder(options.keep.absolute()))

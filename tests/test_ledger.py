@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from envdoctor.errors import EnvdoctorError
 from envdoctor.ledger import (
     LEVELS,
     Ledger,
+    accusation,
     claims,
     earned,
     ledger_path,
@@ -30,14 +32,15 @@ from envdoctor.toml import parse_toml, read_toml
 from tests.cli.run import run
 from tests.rule_files import CLAIM, REPRODUCTION, write_rule
 
-TABLE: dict[str, Any] = parse_toml((CLAIM + REPRODUCTION).encode(), "rule")
+TABLE: dict[str, Any] = parse_toml(('[affected]\npackages = ["peft >=0.7, <0.12"]\n' + CLAIM + REPRODUCTION).encode(), "rule")
 VERIFIED = verified_entry(TABLE, [], "2026-01-31")
 REPRODUCED = {"subject": subject(TABLE["reproduction"]), "result": "reproduced", "date": "2026-01-31"}
+PROBED = {"subject": accusation(TABLE), "probe": "lora-step", "result": "shown", "date": "2026-01-31"}
 
 
 def test_nothing_recorded_is_cited() -> None:
     assert earned(TABLE, Ledger()) == "cited"
-    assert earned({}, Ledger(VERIFIED, REPRODUCED)) == "cited"
+    assert earned({}, Ledger(VERIFIED, REPRODUCED, PROBED)) == "cited"
 
 
 def test_each_step_needs_its_entry() -> None:
@@ -45,6 +48,8 @@ def test_each_step_needs_its_entry() -> None:
     assert earned(TABLE, Ledger(VERIFIED, REPRODUCED)) == "reproduced"
     assert earned(TABLE, Ledger(None, REPRODUCED)) == "reproduced"
     assert earned(TABLE, Ledger(None, {**REPRODUCED, "gpu": "NVIDIA H100"})) == "reproduced-gpu"
+    assert earned(TABLE, Ledger(probed=PROBED)) == "reproduced"
+    assert earned(TABLE, Ledger(VERIFIED, REPRODUCED, {**PROBED, "gpu": "NVIDIA H100"})) == "reproduced-gpu"
 
 
 def test_a_failed_run_earns_nothing() -> None:
@@ -52,6 +57,8 @@ def test_a_failed_run_earns_nothing() -> None:
     assert wrong["result"] == "wrong"
     assert earned(TABLE, Ledger(wrong)) == "cited"
     assert earned(TABLE, Ledger(VERIFIED, {**REPRODUCED, "result": "not reproduced"})) == "boundary"
+    assert earned(TABLE, Ledger(VERIFIED, probed={**PROBED, "result": "not shown"})) == "boundary"
+    assert earned(TABLE, Ledger(None, REPRODUCED, {**PROBED, "result": "not shown"})) == "reproduced"
 
 
 CHANGES = [("python", "3.12"), ("bad", ["peft==0.10.0"]), ("good", ["peft==0.13.0"]), ("run", "import peft.tuners"), ("shows", "is broken")]
@@ -62,6 +69,13 @@ def test_another_reproduction_is_not_the_one_that_was_run(key: str, value: objec
     table = copy.deepcopy(TABLE)
     table["reproduction"][key] = value
     assert earned(table, Ledger(VERIFIED, REPRODUCED)) == "boundary"
+
+
+def test_a_rule_that_accuses_something_else_is_not_the_one_that_was_probed() -> None:
+    changes = {"affected": {"packages": ["peft >=0.7, <0.13"]}, "probe": "save-load", "check": "soft-minimum-unmet"}
+    for key, value in changes.items():
+        assert earned({**TABLE, key: value}, Ledger(VERIFIED, probed=PROBED)) == "boundary", key
+    assert earned({**TABLE, "title": "Another title", "reproduction": {}}, Ledger(probed=PROBED)) == "reproduced"
 
 
 def test_another_claim_is_not_the_one_that_was_checked() -> None:
@@ -82,22 +96,20 @@ ENTRIES = st.none() | st.dictionaries(st.text(), JSON, max_size=3)
 
 
 @settings(max_examples=30)
-@given(ENTRIES, ENTRIES)
-def test_what_is_written_is_read(
-    tmp_path_factory: pytest.TempPathFactory, verified: dict[str, object] | None, reproduced: dict[str, object] | None
-) -> None:
+@given(st.builds(Ledger, ENTRIES, ENTRIES, ENTRIES))
+def test_what_is_written_is_read(tmp_path_factory: pytest.TempPathFactory, ledger: Ledger) -> None:
     rule = tmp_path_factory.getbasetemp() / "rule.toml"
-    write_ledger(rule, Ledger(verified, reproduced))
-    assert read_ledger(rule) == Ledger(verified, reproduced)
+    write_ledger(rule, ledger)
+    assert read_ledger(rule) == ledger
 
 
 @settings(max_examples=30)
-@given(ENTRIES, ENTRIES, st.sampled_from(LEVELS))
+@given(st.builds(Ledger, ENTRIES, ENTRIES, ENTRIES), st.sampled_from(LEVELS))
 def test_no_rule_is_more_than_its_ledger_shows_or_than_it_claims(
-    tmp_path_factory: pytest.TempPathFactory, verified: dict[str, object] | None, reproduced: dict[str, object] | None, claim: str
+    tmp_path_factory: pytest.TempPathFactory, drawn: Ledger, claim: str
 ) -> None:
     rule = tmp_path_factory.getbasetemp() / "rule.toml"
-    for ledger in (Ledger(verified, reproduced), Ledger(VERIFIED, reproduced), Ledger(verified, REPRODUCED)):
+    for ledger in (drawn, replace(drawn, verified=VERIFIED), replace(drawn, reproduced=REPRODUCED), replace(drawn, probed=PROBED)):
         write_ledger(rule, ledger)
         table = {**TABLE, "confidence": claim}
         shown = LEVELS.index(proven(table, rule))
@@ -114,7 +126,9 @@ def test_a_ledger_is_read_as_a_change(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("data", [b"", b"{", b"[]", b'{"verified": 1}', b'{"reproduced": []}', b"\xff", b"[" * 100_000, b" " * (2 << 20)])
+@pytest.mark.parametrize(
+    "data", [b"", b"{", b"[]", b'{"verified": 1}', b'{"reproduced": []}', b'{"probed": ""}', b"\xff", b"[" * 100_000, b" " * (2 << 20)]
+)
 def test_a_ledger_that_cannot_be_read_is_told(tmp_path: Path, data: bytes) -> None:
     rule = write_rule(tmp_path, CLAIM, confidence="boundary")
     ledger_path(rule).write_bytes(data)
@@ -194,6 +208,17 @@ def test_lint_refuses_a_confidence_that_was_not_earned(
     assert run(capsys, "rules", "lint", str(rule)).status == 0
     write_rule(tmp_path, CLAIM.replace("0.12.0", "0.11.0"), REPRODUCTION.replace("import peft", "import peft.utils"), confidence=claimed)
     assert run(capsys, "rules", "lint", str(rule)).status == 2
+
+
+def test_what_a_pair_showed_is_recorded_anew_where_the_rule_changed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    rule = write_rule(tmp_path, CLAIM, confidence="reproduced")
+    write_ledger(rule, Ledger(VERIFIED, probed=PROBED))
+    assert run(capsys, "rules", "lint", str(rule)).status == 0
+    rule.write_text(rule.read_text(encoding="utf-8").replace(">=0.7, <0.12", ">=0.7, <=0.11.1"), encoding="utf-8")
+    ran = run(capsys, "rules", "lint", str(rule))
+    assert ran.status == 2
+    assert ran.err.endswith("; next: python scripts/prove_probes.py --record lora-step\n")
+    assert "found 'reproduced'; expected boundary: " in ran.err
 
 
 def test_less_than_was_earned_may_be_claimed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

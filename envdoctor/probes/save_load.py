@@ -7,13 +7,13 @@ only, which the library then filters again); tensors that share memory, which sa
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TypeAlias
 
 from envdoctor.facts import Facts
 from envdoctor.probes.probe import CHILDREN, Probe, Variation
 from envdoctor.probes.snapshot_model import not_testable, told
-from envdoctor.probes.verdict import Ruling
+from envdoctor.probes.verdict import Ruling, Verdict
 
 Judgement: TypeAlias = "tuple[Ruling, str]"
 
@@ -25,6 +25,7 @@ _MODULES = {
 }
 _SAVING = ("saving the adapter", "reading the adapter's file", "loading the adapter")
 _SAME, _EFFECT = 1e-3, 1e-2
+_SHARED = "share memory"
 
 
 def parameters(facts: Facts) -> Mapping[str, object] | str:
@@ -54,7 +55,7 @@ def parameters(facts: Facts) -> Mapping[str, object] | str:
         "method": _METHODS[str(method)],
         "biases_and_head": biases,
         "modules_to_save": saved,
-        "state_dict_override": "get_peft_model_state_dict" in uses,
+        "state_dict_override": any("get_peft_model_state_dict" in str(use) for use in uses),
         "safe": None,
         "assumed": assumed,
     }
@@ -116,6 +117,18 @@ def _judge(measured: Mapping[str, object]) -> Judgement:
     return "refuted", f"saved, loaded and merged the adapter gives the same logits; {told_file}"
 
 
+def about(verdict: Verdict, packages: Collection[str], symptoms: Collection[str]) -> Verdict:
+    """Tensors that share memory are one fault, an adapter saved empty another; plain LoRA, which is saved, tells nothing of the first."""
+    of_sharing = any(_SHARED in symptom for symptom in symptoms)
+    error = verdict.measured.get("error")
+    message = str(error.get("message", "")) if isinstance(error, Mapping) else ""
+    if verdict.verdict == "refuted":
+        plain = verdict.measured.get("biases_and_head") is not True
+        return verdict.but('bias="all" beside a head of its own was not tried') if of_sharing and plain else verdict
+    fits = any(symptom in message for symptom in symptoms) if message else not of_sharing
+    return verdict if fits else verdict.but("another fault than this one was met")
+
+
 def _finite(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
@@ -139,4 +152,5 @@ PROBE = Probe(
     timeout=120.0,
     memory_bytes=8 << 30,
     variations=variations,
+    about=about,
 )

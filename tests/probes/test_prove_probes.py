@@ -337,7 +337,7 @@ PLANNED = PAIR + "good_facts.plan.batch_size = 1\nbad_facts.plan.batch_size = 2\
 
 def test_both_sides_are_run_with_their_facts(toy: str, tmp_path: Path) -> None:
     pair = files.read_pairs(written(tmp_path, PLANNED, "toy.toml"))[0]
-    told = prover.prove(pair, here, gpu=False)
+    told = prover.prove(pair, here, gpu=None)
     assert told["result"] == "shown"
     assert {side: (told[side]["verdict"], told[side]["reason"]) for side in ("bad", "good")} == {
         "bad": ("confirmed", "read toy.py"),
@@ -349,11 +349,11 @@ def test_both_sides_are_run_with_their_facts(toy: str, tmp_path: Path) -> None:
 
 def test_a_side_that_says_something_else_is_told(toy: str, tmp_path: Path) -> None:
     pair = files.read_pairs(written(tmp_path, PLANNED.replace("batch_size = 1", "batch_size = 3"), "toy.toml"))[0]
-    told = prover.prove(pair, here, gpu=False)
+    told = prover.prove(pair, here, gpu=None)
     assert (told["result"], told["why"]) == ("not shown", "good: confirmed, expected refuted: read toy.py")
     assert prover.stale([pair], [told]) == ["toy: peft==1: not shown"]
     unplanned = files.read_pairs(written(tmp_path, PAIR, "toy.toml"))[0]
-    told = prover.prove(unplanned, here, gpu=False)
+    told = prover.prove(unplanned, here, gpu=None)
     assert told["why"] == "bad: inconclusive, expected confirmed: no batch size; good: inconclusive, expected refuted: no batch size"
     assert prover.stale([pair], [told]) == ["toy: peft==1: never run"]
 
@@ -363,11 +363,18 @@ def test_a_pair_that_cannot_be_run_is_told(toy: str, tmp_path: Path) -> None:
         raise NotBuiltError("uv pip: no version of peft in /home/someone/wheels")
 
     pair = files.read_pairs(written(tmp_path, PAIR, "toy.toml"))[0]
-    told = prover.prove(pair, refuse, gpu=False)
+    told = prover.prove(pair, refuse, gpu=None)
     assert (told["result"], told["why"]) == ("not built", "bad: uv pip: no version of peft in wheels")
     pair = files.read_pairs(written(tmp_path, PAIR + "gpu = true", "toy.toml"))[0]
-    told = prover.prove(pair, refuse, gpu=False)
+    told = prover.prove(pair, refuse, gpu=None)
     assert (told["result"], told["why"]) == ("not run", "it needs a GPU, and none is here")
+
+
+def test_a_pair_for_a_gpu_names_the_one_it_ran_on(toy: str, tmp_path: Path) -> None:
+    pair = files.read_pairs(written(tmp_path, "[[pair]]\ngpu = true" + PLANNED.removeprefix("[[pair]]"), "toy.toml"))[0]
+    told = prover.prove(pair, here, gpu="NVIDIA H100")
+    assert (told["result"], told["device"]) == ("shown", "NVIDIA H100")
+    assert prover.stale([pair], [told]) == []
 
 
 def test_a_plan_that_changes_nothing_is_run_once(toy: str, monkeypatch: pytest.MonkeyPatch) -> None:
