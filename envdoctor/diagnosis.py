@@ -60,6 +60,8 @@ class Because:
     value: str
     condition: str
     source: str
+    file: str | None = None
+    line: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +200,7 @@ def _waits(lacking: Sequence[str]) -> int:
 
 def _finding(rule: Rule, condition: Condition, facts: Facts, known: Known, status: Status, lacking: tuple[str, ...]) -> Finding:
     reasons = tuple(
-        Because(leaf.fact, shown(facts[leaf.fact].value), text, facts[leaf.fact].origin.source)
+        _because(facts[leaf.fact], text)
         for leaf, text in dict.fromkeys(deciding(condition, facts, known))
         if leaf.fact in facts
     )
@@ -212,6 +214,10 @@ def _finding(rule: Rule, condition: Condition, facts: Facts, known: Known, statu
         location=_location(facts, [reason.fact for reason in reasons]),
         packages=rule.packages,
     )
+
+
+def _because(fact: Fact, condition: str) -> Because:
+    return Because(fact.name, shown(fact.value), condition, fact.origin.source, fact.origin.file, fact.origin.line)
 
 
 def _location(facts: Facts, names: Sequence[str]) -> Location | None:
@@ -229,7 +235,7 @@ def _told(hit: Hit, findings: Sequence[Finding]) -> bool:
 
 
 def _from_hit(hit: Hit, rule: Rule, facts: Facts) -> Finding:
-    reasons = tuple(Because(name, shown(facts[name].value), text, facts[name].origin.source) for name, text in hit.because if name in facts)
+    reasons = tuple(_because(facts[name], text) for name, text in hit.because if name in facts)
     return Finding(
         rule,
         "matched" if hit.outcome else "possible",

@@ -86,8 +86,8 @@ def describe(interpreter: Path) -> Environment:
     return Environment(interpreter, python, {canonicalize_name(name): version for name, version in distributions})
 
 
-def uv_command() -> list[str]:
-    """How uv is started here.
+def uv_command(place: str = "rules reproduce") -> list[str]:
+    """How uv is started here; ``place`` is what asks for it.
 
     Raises:
         EnvdoctorError: it is not installed.
@@ -96,7 +96,7 @@ def uv_command() -> list[str]:
         return [sys.executable, "-m", "uv"]
     program = shutil.which("uv")
     if program is None:
-        raise EnvdoctorError("rules reproduce", found="no uv", expected="uv, which builds the environments", next_step="pip install uv")
+        raise EnvdoctorError(place, found="no uv", expected="uv, which resolves and builds", next_step="pip install uv")
     return [program]
 
 

@@ -62,12 +62,17 @@ class Skip:
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """What one source yields: never a traceback. ``closed`` says that its packages are all there are."""
+    """What one source yields: never a traceback. ``closed`` says that its packages are all there are.
+
+    ``wanted`` and ``constraints`` are requirements (PEP 508, without markers) as an installer would be given them here.
+    """
 
     facts: tuple[Fact, ...] = ()
     defects: tuple[Defect, ...] = ()
     skips: tuple[Skip, ...] = ()
     closed: bool = False
+    wanted: tuple[str, ...] = ()
+    constraints: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

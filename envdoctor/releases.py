@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, TypedDict
 if TYPE_CHECKING:
     from packaging.version import Version
 
+_NEVER = "9999-12-31"
+_last_day: str | None = None
 _BUNDLE = Path(__file__).with_name("data") / "releases.json"
 
 
@@ -35,8 +37,19 @@ class Release:
 
 
 def as_of() -> str:
-    """The day on which the list was made (YYYY-MM-DD); what came out later is not in it."""
-    return _bundle()["as_of"]
+    """The day on which the list ends (YYYY-MM-DD): the one it was made on, or an earlier one that was asked for."""
+    return min(_bundle()["as_of"], _last_day or _NEVER)
+
+
+def use_day(day: str | None) -> None:
+    """From here on, in this process, nothing is known of releases after a day (YYYY-MM-DD); None takes that back.
+
+    A release whose day is not known is taken as old.
+    """
+    global _last_day
+    _last_day = day
+    for cached in (_releases, _texts, _versions):
+        cached.cache_clear()
 
 
 def tracked() -> frozenset[str]:
@@ -93,13 +106,17 @@ def _normalised(name: str) -> str:
 
 @lru_cache(maxsize=256)
 def _releases(package: str) -> tuple[Release, ...]:
-    rows = _bundle()["packages"].get(package, ())
-    return tuple(Release(str(row[0]), row[1], "yanked" in row[3:], row[2], "no-wheel" not in row[3:]) for row in rows)
+    return tuple(Release(str(row[0]), row[1], "yanked" in row[3:], row[2], "no-wheel" not in row[3:]) for row in _rows(package))
+
+
+def _rows(package: str) -> list[list[str | None]]:
+    rows = _bundle()["packages"].get(package, [])
+    return rows if _last_day is None else [row for row in rows if (row[1] or "") <= _last_day]
 
 
 @lru_cache(maxsize=256)
 def _texts(package: str) -> tuple[str, ...]:
-    return tuple(str(row[0]) for row in _bundle()["packages"].get(package, ()))
+    return tuple(str(row[0]) for row in _rows(package))
 
 
 @lru_cache(maxsize=256)
@@ -109,4 +126,4 @@ def _versions(package: str) -> frozenset[Version]:
     return frozenset(map(Version, _texts(package)))
 
 
-__all__ = ["Release", "as_of", "exists", "newest", "release_texts", "releases", "tracked"]
+__all__ = ["Release", "as_of", "exists", "newest", "release_texts", "releases", "tracked", "use_day"]

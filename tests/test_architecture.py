@@ -24,6 +24,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("probes", "rulebook"),
     ("explanation", "remedies", "reproduction"),
     ("lint", "report"),
+    ("policy",),
     ("cli",),
     ("__main__",),
     ("integrations",),

@@ -58,9 +58,9 @@ def test_a_rule_that_holds_is_matched_with_its_reasons_and_its_line() -> None:
     (finding,) = diagnose(facts, [SDPA], release_texts).findings
     assert (finding.status, finding.severity, finding.missing, finding.packages) == ("matched", "error", (), ("torch",))
     assert finding.because == (
-        Because("packages.torch", "2.5.0+cu118", "==2.5.0", "req.txt"),
-        Because("plan.attn", "sdpa", "sdpa", "req.txt"),
-        Because("plan.padding", "true", "true", "req.txt"),
+        Because("packages.torch", "2.5.0+cu118", "==2.5.0", "req.txt", "req.txt", 2),
+        Because("plan.attn", "sdpa", "sdpa", "req.txt", "req.txt", 1),
+        Because("plan.padding", "true", "true", "req.txt", "req.txt", 3),
     )
     assert finding.location == Location("req.txt", 2)
 
@@ -170,7 +170,7 @@ def test_a_hit_of_a_check_becomes_a_finding_of_its_rule() -> None:
         ("torch",),
         (("torch", "<2"),),
     )
-    assert sure.because == (Because("driver", "470.10", "older than 520", "req.txt"),)
+    assert sure.because == (Because("driver", "470.10", "older than 520", "req.txt", "req.txt", 2),)
     assert sure.location == Location("req.txt", 2)
     assert (unsure.rule.id, unsure.status, unsure.missing, unsure.packages) == ("kernels", "possible", ("cuda",), ("torch",))
 

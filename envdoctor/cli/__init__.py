@@ -14,7 +14,7 @@ FOUND, USAGE, INTERNAL, INTERRUPTED = 1, 2, 3, 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status: 0 clean, 1 findings, 2 bad input, 3 an error of our own."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    as_json = _asks_for_json(words)
+    form = _format(words)
     try:
         from envdoctor.cli.parser import parse
 
@@ -22,7 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         status: int = options.run(options)
         sys.stdout.flush()
     except EnvdoctorError as error:
-        return _refused(error, as_json)
+        return _refused(error, form)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
@@ -31,28 +31,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - until the process ends
         return FOUND
     except Exception as error:  # noqa: BLE001 - the one outer door
-        return _crashed(error, as_json)
+        return _crashed(error, form)
     return status
 
 
-def _asks_for_json(words: Sequence[str]) -> bool:
+def _format(words: Sequence[str]) -> str:
+    """The format asked for, read from the words themselves: what is wrong may be the command line."""
     pairs = zip(words, [*words[1:], ""], strict=True)
-    return any(word == "--format=json" or (word == "--format" and value == "json") for word, value in pairs)
+    return next((value if word == "--format" else word[9:] for word, value in pairs if word.startswith("--format")), "text")
 
 
-def _refused(error: EnvdoctorError, as_json: bool) -> int:
+def _refused(error: EnvdoctorError, form: str) -> int:
     from envdoctor.report.plain import printable
 
-    if as_json:
-        from envdoctor.report.json import render_error
+    if form != "text":
+        from envdoctor.cli.output import error_text
 
-        sys.stdout.write(render_error(error))
+        sys.stdout.write(error_text(form, error))
     for one in getattr(error, "errors", (error,)):
         print(f"envdoctor: {printable(str(one))}", file=sys.stderr)
     return USAGE
 
 
-def _crashed(error: Exception, as_json: bool) -> int:
+def _crashed(error: Exception, form: str) -> int:
     """An error of our own: versions and a traceback, ready to paste."""
     import platform
     import traceback
@@ -61,13 +62,12 @@ def _crashed(error: Exception, as_json: bool) -> int:
     from envdoctor.report.plain import printable
 
     about = f"envdoctor {__version__}, Python {platform.python_version()}, {platform.platform()}"
-    if as_json:
-        from envdoctor.report.json import render_error
+    if form != "text":
+        from envdoctor.cli.output import error_text
 
         found = f"{type(error).__name__}: {error}"
-        sys.stdout.write(
-            render_error(EnvdoctorError(about, found=found, expected="no error", next_step="report it with the text on stderr"))
-        )
+        told = EnvdoctorError(about, found=found, expected="no error", next_step="report it with the text on stderr")
+        sys.stdout.write(error_text(form, told))
     print(f"envdoctor: internal error; please report this text\n{about}", file=sys.stderr)
     print(printable("".join(traceback.format_exception(error)), keep_newlines=True), file=sys.stderr)
     return INTERNAL

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from envdoctor import __version__
 from envdoctor.checks import FACT_CHECKS, installed_hits
-from envdoctor.cli.gather import Gathered, gather
+from envdoctor.cli.gather import Gathered, gather_all
 from envdoctor.cli.output import write
+from envdoctor.cli.project import judged, settled
 from envdoctor.cli.snapshots import examined
 from envdoctor.diagnosis import Diagnosis, Finding, diagnose
 from envdoctor.facts import Facts, Skip
@@ -26,15 +26,25 @@ from envdoctor.versions import Exact, version_condition
 if TYPE_CHECKING:
     from envdoctor.probes.verdict import Verdict
 
-VARY_SECONDS = 60.0
-"""What finding a cure of a confirmed fault may cost, in seconds a probe."""
 PLAN_HINT = "depends on your plan: add a plan file, or --set plan.method=lora"
 
 
 def run(options: argparse.Namespace) -> int:
-    gathered = examined(gather(options), full=options.full)
-    book = load_rulebook((Path(directory) for directory in options.rule_directories), absent=gathered.derived.lacks)
-    report = examine(gathered, book, probe=options.probe, fail_on=options.fail_on, strict=options.strict)
+    settings = settled(options)
+    situations = [examined(gathered, full=options.full) for gathered in gather_all(options)]
+    book = load_rulebook(
+        (Path(directory) for directory in options.rule_directories),
+        absent=lambda package: all(one.derived.lacks(package) for one in situations),
+    )
+    reports = [examine(one, book, probe=options.probe, fail_on=options.fail_on, strict=options.strict) for one in situations]
+    if len(reports) == 1 and not situations[0].label:
+        report = reports[0]
+    else:
+        from envdoctor.report.joined import join
+
+        labelled = zip((one.label for one in situations), reports, strict=True)
+        report = join(tuple(labelled), coverage(*(one.derived for one in situations)))
+    report = judged(options, report, settings, book)
     write(options, report)
     return report.exit_code()
 
@@ -84,16 +94,12 @@ def _probe(gathered: Gathered, diagnosis: Diagnosis, choice: str) -> dict[str, V
     """``auto`` runs the probes that a finding names, ``all`` every probe that fits the plan."""
     if choice == "off":
         return {}
-    from envdoctor.probes.registry import PROBES, run_probe
+    from envdoctor.cli.probing import run_probes
+    from envdoctor.probes.registry import PROBES
 
     named = {finding.rule.probe for finding in diagnosis.findings if finding.rule.probe is not None}
     chosen = [name for name in PROBES if choice == "all" or name in named]
-    verdicts = {}
-    for number, name in enumerate(chosen, start=1):
-        if sys.stderr.isatty():
-            print(f"probe {number}/{len(chosen)}: {name} ({PROBES[name].cost})", file=sys.stderr)
-        verdicts[name] = run_probe(name, gathered.interpreter, gathered.derived, vary_seconds=VARY_SECONDS, trust=gathered.trust)
-    return verdicts
+    return run_probes(chosen, gathered.interpreter, gathered.derived, trust=gathered.trust)
 
 
 def _joined(finding: Finding, verdicts: dict[str, Verdict]) -> tuple[Finding, Verdict | None]:
@@ -129,15 +135,19 @@ def _remedy(facts: Facts, book: Rulebook, findings: Sequence[Finding]) -> Remedy
     return find_remedy(Problem(facts, book.rules, FACT_CHECKS, release_texts), findings)
 
 
-def coverage(facts: Facts) -> Coverage:
-    """How many packages of the situation the rules can speak of, and which are newer than any release they know."""
-    known = sorted(name.removeprefix("packages.") for name in facts if name.removeprefix("packages.") in tracked())
-    newer = []
-    for package in known:
-        value, last = facts.value(f"packages.{package}"), newest(package)
-        if isinstance(value, Exact) and last is not None and version_condition(f">{last}").admits(value):
-            newer.append(package)
-    return Coverage(len(known), tuple(newer))
+def coverage(*several: Facts) -> Coverage:
+    """How many packages of the situations the rules can speak of, and which are newer than any release they know."""
+    known, newer = set(), set()
+    for facts in several:
+        for name in facts:
+            package = name.removeprefix("packages.")
+            if package == name or package not in tracked():
+                continue
+            known.add(package)
+            value, last = facts.value(name), newest(package)
+            if isinstance(value, Exact) and last is not None and version_condition(f">{last}").admits(value):
+                newer.add(package)
+    return Coverage(len(known), tuple(sorted(newer)))
 
 
 def _hints(gathered: Gathered, diagnosis: Diagnosis) -> tuple[str, ...]:

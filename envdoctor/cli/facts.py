@@ -9,6 +9,7 @@ from pathlib import Path
 
 from envdoctor.cli.gather import Gathered, gather
 from envdoctor.cli.output import emit
+from envdoctor.cli.project import settled
 from envdoctor.facts import Fact, Facts
 from envdoctor.report.json import fact_object
 from envdoctor.report.plain import printable
@@ -21,6 +22,7 @@ def run(options: argparse.Namespace) -> int:
     if options.vocabulary:
         emit(options, _vocabulary_json() if options.format == "json" else _vocabulary())
         return 0
+    settled(options)
     gathered = gather(options)
     render = {"json": _json, "toml": _toml, "text": _text}[options.format]
     emit(options, render(gathered))

@@ -5,24 +5,37 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.report.model import Report
+from envdoctor.report import FORMATS
+
+if TYPE_CHECKING:
+    from envdoctor.report.model import Report
 
 _NARROW, _WIDE = 60, 100
 
 
 def write(options: argparse.Namespace, report: Report) -> None:
     """Render the report in the format asked for."""
-    if options.format == "json":
-        from envdoctor.report.json import render as render_json
-
-        emit(options, render_json(report))
-    else:
+    if options.format == "text":
         from envdoctor.report.text import render as render_text
 
         emit(options, render_text(report, width=width(), colour=options.output is None and coloured()))
+        return
+    render: Callable[[Report], str] = import_module(f"envdoctor.report.{options.format}").render
+    emit(options, render(report))
+
+
+def error_text(format_name: str, error: EnvdoctorError) -> str:
+    """What a format says of a run that could not be done; empty where it has no way to say so."""
+    if format_name not in FORMATS[1:]:
+        return ""
+    told: Callable[[EnvdoctorError], str] | None = getattr(import_module(f"envdoctor.report.{format_name}"), "render_error", None)
+    return "" if told is None else told(error)
 
 
 def emit(options: argparse.Namespace, text: str) -> None:

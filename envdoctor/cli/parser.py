@@ -9,6 +9,9 @@ from typing import NoReturn
 from envdoctor import __version__
 from envdoctor.cli.snapshot_options import add_lock, add_verify
 from envdoctor.errors import EnvdoctorError
+from envdoctor.report import FORMATS
+
+_TARGETS = "model directory, hub id, requirements, manifest, lock, Dockerfile, training plan or script"
 
 
 class _Help(argparse.HelpFormatter):
@@ -52,12 +55,21 @@ def _built() -> tuple[_Parser, argparse._SubParsersAction[_Parser]]:
     for add in (_check, _diagnose):
         add(commands)
     add_lock(commands, situation=_situation, output=_output)
-    add_verify(commands, verdict=_verdict, output=_output, extra_rules=_extra_rules)
+    add_verify(commands, verdict=_verdict, output=lambda command: _output(command, FORMATS), extra_rules=_extra_rules)
     for add in (_probe, _explain, _rules, _facts):
         add(commands)
     for command in commands.choices.values():
         command.formatter_class = _Help
     return parser, commands
+
+
+def _day(text: str) -> str:
+    from datetime import date
+
+    try:
+        return date.fromisoformat(text).isoformat()
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no day such as 2024-03-01") from None
 
 
 def _command(name: str) -> Callable[[argparse.Namespace], int]:
@@ -73,14 +85,26 @@ def _check(commands: argparse._SubParsersAction[_Parser]) -> None:
         help="the main job: which known-bad combination is this, why, and what cures it",
         description="Collect facts, match rules and checks, confirm with probes where asked, propose pins.",
     )
-    command.add_argument("targets", metavar="TARGET", nargs="*", help="model directory, hub id, requirements file or training plan")
+    command.add_argument("targets", metavar="TARGET", nargs="*", help=_TARGETS)
     _situation(command)
     command.add_argument(
         "--probe", choices=("auto", "off", "all"), default="off", help="confirm findings by a tiny training step (default: off)"
     )
+    _machine(command)
+    command.add_argument(
+        "--resolve",
+        action="store_true",
+        help="ask uv what an installer would take of the requirements, and check all of it (needs the index)",
+    )
+    command.add_argument(
+        "--as-of", metavar="DATE", type=_day, help="nothing after this day (YYYY-MM-DD) is known; with --resolve: what was taken then"
+    )
+    command.add_argument("--each", action="store_true", help="every file is a situation of its own (default: all targets together are one)")
     command.add_argument("--full", action="store_true", help="hash the weights of a model as well, whatever is known of them from before")
     _verdict(command)
-    _output(command)
+    command.set_defaults(fail_on=None)  # the settings of the project say, else error
+    _policy(command)
+    _output(command, FORMATS)
 
 
 def _diagnose(commands: argparse._SubParsersAction[_Parser]) -> None:
@@ -95,7 +119,7 @@ def _diagnose(commands: argparse._SubParsersAction[_Parser]) -> None:
         "--probe", choices=("auto", "off", "all"), default="off", help="confirm findings by a tiny training step (default: off)"
     )
     _verdict(command)
-    _output(command)
+    _output(command, FORMATS)
 
 
 def _probe(commands: argparse._SubParsersAction[_Parser]) -> None:
@@ -157,8 +181,9 @@ def _facts(commands: argparse._SubParsersAction[_Parser]) -> None:
         help="the facts as found; as TOML they are a facts file that can be given back",
         description="Show every fact of the situation with its origin.",
     )
-    command.add_argument("targets", metavar="TARGET", nargs="*", help="model directory, hub id, requirements file or training plan")
+    command.add_argument("targets", metavar="TARGET", nargs="*", help=_TARGETS)
     command.add_argument("--vocabulary", action="store_true", help="every fact that exists, with kind, unit and meaning")
+    _machine(command)
     _situation(command)
     _output(command, formats=("text", "toml", "json"))
 
@@ -167,6 +192,11 @@ def _situation(command: argparse.ArgumentParser) -> None:
     group = command.add_argument_group("the situation")
     group.add_argument(
         "--python", metavar="PATH", help="the patient: an interpreter, a venv or a conda prefix; its packages are read, not imported"
+    )
+    group.add_argument(
+        "--root",
+        metavar="DIR",
+        help="an unpacked image filesystem: the patient lies in it (--python /opt/venv names which), nothing is run",
     )
     group.add_argument(
         "--facts",
@@ -180,6 +210,26 @@ def _situation(command: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--offline", action="store_true", help="no network at all")
     _extra_rules(command)
+
+
+def _machine(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--target",
+        metavar="PROFILE",
+        dest="profile",
+        help="the machine that the run is meant for, such as linux-x86_64,python=3.11,gpu=H100,driver=550, or the name of a profile in "
+        "[tool.envdoctor.targets]; nothing is then read of this one",
+    )
+
+
+def _policy(command: argparse.ArgumentParser) -> None:
+    group = command.add_argument_group("living with it")
+    group.add_argument("--baseline", metavar="FILE", help="findings of this file do not count: only new ones fail")
+    group.add_argument("--write-baseline", metavar="FILE", help="write the findings of today as a baseline")
+    group.add_argument(
+        "--config", metavar="FILE", help="settings (default: envdoctor.toml or [tool.envdoctor] of pyproject.toml, here or above)"
+    )
+    group.add_argument("--isolated", action="store_true", help="no settings file is read")
 
 
 def _extra_rules(command: argparse.ArgumentParser) -> None:

@@ -7,12 +7,12 @@ from functools import lru_cache
 
 from envdoctor.facts import Fact, Facts, Origin
 from envdoctor.hardware.torch_builds import variants
-from envdoctor.releases import Release, releases
+from envdoctor.releases import Release, as_of, releases
 from envdoctor.versions import Exact, PackageValue, Ranged, VersionCondition, exact, version_condition
 
 
 @lru_cache(maxsize=256)
-def _installable(package: str, python: str | None) -> tuple[Exact, ...]:
+def _installable(package: str, python: str | None, day: str) -> tuple[Exact, ...]:
     return tuple(exact(release.version) for release in releases(package) if not release.yanked and _admits(release, python))
 
 
@@ -29,9 +29,9 @@ def installable(package: str, facts: Facts) -> tuple[Exact, ...]:
     """
     python = facts.value("python")
     if not isinstance(python, Exact):
-        return _installable(package, None)
+        return _installable(package, None, as_of())
     # "3.10" as people state it means some patch release of it: the last one.
-    return _installable(package, python.text if python.text.count(".") > 1 else f"{python.text}.99")
+    return _installable(package, python.text if python.text.count(".") > 1 else f"{python.text}.99", as_of())
 
 
 def distances(current: PackageValue | None, known: Sequence[Exact]) -> list[int]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts import Fact
+from envdoctor.facts import Fact, Facts
 from envdoctor.probes.verdict import Verdict
 from envdoctor.remedies.cures import Cure
+from envdoctor.remedies.remedy import Remedy
 from envdoctor.report.model import Diagnosed, Report
 from envdoctor.values import shown
 
@@ -26,6 +27,30 @@ def render_error(error: EnvdoctorError) -> str:
 
 
 def as_object(report: Report) -> dict[str, object]:
+    """The report as JSON's own values; ``situations`` and ``within`` are there where there are several."""
+    found = _object(report)
+    if report.situations:
+        found["situations"] = [
+            {"label": one.label, "patient": one.patient, "facts": _facts(one.facts), "remedy": _remedy(one.remedy)}
+            for one in report.situations
+        ]
+    return found
+
+
+def _facts(facts: Facts) -> dict[str, object]:
+    return {name: fact_object(facts[name]) for name in sorted(facts)}
+
+
+def _remedy(remedy: Remedy) -> dict[str, object]:
+    return {
+        "pins": dict(remedy.pins),
+        "clears": list(remedy.clears),
+        "unfixable": list(remedy.unfixable),
+        "verified": remedy.verified,
+    }
+
+
+def _object(report: Report) -> dict[str, object]:
     return {
         "schema_version": SCHEMA_VERSION,
         "tool": {
@@ -36,14 +61,9 @@ def as_object(report: Report) -> dict[str, object]:
             "releases_as_of": report.releases_as_of,
         },
         "patient": report.patient,
-        "facts": {name: fact_object(report.facts[name]) for name in sorted(report.facts)},
+        "facts": _facts(report.facts),
         "findings": [_finding(diagnosed) for diagnosed in report.findings],
-        "remedy": {
-            "pins": dict(report.remedy.pins),
-            "clears": list(report.remedy.clears),
-            "unfixable": list(report.remedy.unfixable),
-            "verified": report.remedy.verified,
-        },
+        "remedy": _remedy(report.remedy),
         "unknown": [{"fact": name, "rules_waiting": count} for name, count in report.unknown],
         "recognised": list(report.recognised),
         "skipped": [{"what": skip.what, "why": skip.why} for skip in report.skipped],
@@ -57,6 +77,7 @@ def as_object(report: Report) -> dict[str, object]:
             "warning": report.count("warning"),
             "note": report.count("note"),
             "possible": report.possible(),
+            "excused": report.excused(),
             "exit_code": report.exit_code(),
         },
     }
@@ -106,6 +127,10 @@ def _finding(diagnosed: Diagnosed) -> dict[str, object]:
         "fixes": [_cure(cure) for cure in diagnosed.cures],
         "evidence": [{"url": source.url, "kind": source.kind, "says": source.says} for source in rule.evidence],
     }
+    if diagnosed.excused:
+        found["excused"] = diagnosed.excused
+    if diagnosed.within:
+        found["within"] = list(diagnosed.within)
     if diagnosed.verdict is not None:
         found["probe"] = verdict_object(diagnosed.verdict)
     return found

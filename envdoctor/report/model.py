@@ -22,14 +22,37 @@ FAIL_ON: Mapping[str, tuple[Severity, ...]] = {
     "never": (),
 }
 
+IN_BASELINE = "in the baseline"
+
 
 @dataclass(frozen=True, slots=True)
 class Diagnosed:
-    """A finding with its cures and, where one ran, the verdict of its probe."""
+    """A finding with its cures and, where one ran, the verdict of its probe.
+
+    ``within`` names the choices under which alone it stands (``extra train``); empty where it always does.
+    ``excused`` says why it does not count, where it does not; ``fail_on`` is the level of its file, where that has its own.
+    """
 
     finding: Finding
     cures: tuple[Cure, ...]
     verdict: Verdict | None = None
+    within: tuple[str, ...] = ()
+    excused: str = ""
+    fail_on: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """One of several that a report is about: a file, or a choice that a file offers, named by its label."""
+
+    label: str
+    patient: str
+    facts: Facts
+    remedy: Remedy
+
+    @property
+    def name(self) -> str:
+        return ", ".join(filter(None, (self.patient, self.label)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +65,8 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True)
 class Report:
+    """``situations`` is empty where there is but one, which ``patient``, ``facts`` and ``remedy`` are of."""
+
     version: str
     rules: int
     rules_digest: str
@@ -58,22 +83,32 @@ class Report:
     fail_on: str
     strict: bool
     recognised: tuple[str, ...] = ()
+    situations: tuple[Situation, ...] = ()
 
     def count(self, severity: Severity) -> int:
-        """Decided findings of a severity; refuted and possible ones do not count."""
-        return sum(d.finding.severity == severity and d.finding.status in ("matched", "confirmed") for d in self.findings)
+        """Decided findings of a severity; refuted, possible and excused ones do not count."""
+        decided = ("matched", "confirmed")
+        return sum(d.finding.severity == severity and d.finding.status in decided and not d.excused for d in self.findings)
 
     def possible(self) -> int:
-        return sum(d.finding.status == "possible" for d in self.findings)
+        return sum(d.finding.status == "possible" and not d.excused for d in self.findings)
+
+    def excused(self) -> int:
+        """Findings that would count, and are ignored or in the baseline."""
+        return sum(d.finding.status != "refuted" and bool(d.excused) for d in self.findings)
+
+    def fails(self, diagnosed: Diagnosed) -> bool:
+        """Whether this finding alone makes the exit status 1: decided (with ``strict`` possible too), at or above its ``fail_on``."""
+        counted = ("matched", "confirmed", "possible") if self.strict else ("matched", "confirmed")
+        level = FAIL_ON[diagnosed.fail_on or self.fail_on]
+        return not diagnosed.excused and diagnosed.finding.status in counted and diagnosed.finding.severity in level
 
     def exit_code(self) -> int:
-        """1 when a decided finding (with ``strict`` a possible one too) is at or above ``fail_on``, else 0."""
-        counted = ("matched", "confirmed", "possible") if self.strict else ("matched", "confirmed")
-        failing = FAIL_ON[self.fail_on]
-        return int(any(d.finding.status in counted and d.finding.severity in failing for d in self.findings))
+        """1 when any finding fails, else 0."""
+        return int(any(map(self.fails, self.findings)))
 
 
 def worst_first(findings: Sequence[Diagnosed]) -> tuple[Diagnosed, ...]:
-    """Findings in the order of their diagnosis, but what a probe confirmed first and what it refuted last."""
+    """Findings in the order of their diagnosis, but what a probe confirmed first, what it refuted last, and what is excused after that."""
     order = ("confirmed", "matched", "possible", "refuted")
-    return tuple(sorted(findings, key=lambda d: order.index(d.finding.status)))
+    return tuple(sorted(findings, key=lambda d: (bool(d.excused), order.index(d.finding.status))))

@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from envdoctor.diagnosis import Finding
 from envdoctor.remedies.cures import Cure
-from envdoctor.report.model import Diagnosed, Report
+from envdoctor.remedies.remedy import Remedy
+from envdoctor.report.model import IN_BASELINE, Diagnosed, Report, Situation
 from envdoctor.report.plain import printable
 from envdoctor.values import shown
 
@@ -50,14 +50,16 @@ def _console(width: int, colour: bool) -> Console:
 
 def _print(console: Console, report: Report) -> None:
     _line(console, f"envdoctor {report.version}: {report.patient}")
-    decided = [d for d in report.findings if d.finding.status in ("matched", "confirmed")]
-    possible = [d for d in report.findings if d.finding.status == "possible"]
-    refuted = [d for d in report.findings if d.finding.status == "refuted"]
+    counted = [d for d in report.findings if not d.excused]
+    decided = [d for d in counted if d.finding.status in ("matched", "confirmed")]
+    possible = [d for d in counted if d.finding.status == "possible"]
+    refuted = [d for d in counted if d.finding.status == "refuted"]
     for diagnosed in decided:
-        _decided(console, diagnosed, report)
+        _decided(console, diagnosed)
     _possible(console, possible)
     _refuted(console, refuted)
     _remedy(console, report, decided)
+    _listed(console, "excused", list(_excused(report)))
     _listed(console, "files", report.recognised)
     _unread(console, report)
     _summary(console, report)
@@ -80,17 +82,19 @@ def _item(console: Console, label: str, text: str) -> None:
         console.print(Text.assemble((head, "bold"), line), soft_wrap=True)
 
 
-def _decided(console: Console, diagnosed: Diagnosed, report: Report) -> None:
+def _decided(console: Console, diagnosed: Diagnosed) -> None:
     finding, rule = diagnosed.finding, diagnosed.finding.rule
     console.print()
     status = " (confirmed by a probe)" if finding.status == "confirmed" else ""
     console.print(Text.assemble((finding.severity, _STYLE[finding.severity]), "  ", (rule.id, "bold"), status))
     _line(console, rule.title, 2)
+    if diagnosed.within:
+        _item(console, "with", ", ".join(diagnosed.within))
     if finding.detail:
         _item(console, "found", finding.detail)
     for number, reason in enumerate(finding.because):
         fact = reason.fact.removeprefix("packages.")
-        where = _where(finding, report, reason.fact) or reason.source
+        where = reason.source if reason.line is None else f"{reason.file}:{reason.line}"
         _item(console, "because" if number == 0 else "", f"{fact} {reason.value}  (bad: {_brief(reason.condition)}; {where})")
     if finding.severity != "note":
         _item(console, "effect", _EFFECT[rule.effect])
@@ -108,11 +112,6 @@ def _brief(condition: str) -> str:
     """A long list of values is counted, not told: `explain` has all of them."""
     values = condition.split(" or ")
     return condition if len(values) <= _MOST_VALUES else f"one of {len(values)}"
-
-
-def _where(finding: Finding, report: Report, name: str) -> str | None:
-    origin = report.facts[name].origin if name in report.facts else None
-    return None if origin is None or origin.line is None else f"{origin.file}:{origin.line}"
 
 
 def _first_paragraph(details: str) -> str:
@@ -149,7 +148,8 @@ def _possible(console: Console, possible: Sequence[Diagnosed]) -> None:
     console.print(Text.assemble((f"possible ({len(possible)})", _STYLE["possible"]), ": a fact is missing to tell"))
     for diagnosed in possible[:_MOST_POSSIBLE]:
         finding = diagnosed.finding
-        _line(console, f"{finding.rule.id}: {finding.rule.title}", 2)
+        within = f" (with {', '.join(diagnosed.within)})" if diagnosed.within else ""
+        _line(console, f"{finding.rule.id}: {finding.rule.title}{within}", 2)
         _line(console, f"needs {', '.join(finding.missing)}", 4, "dim")
     if len(possible) > _MOST_POSSIBLE:
         _line(console, f"and {len(possible) - _MOST_POSSIBLE} more (--format json lists all)", 2)
@@ -165,20 +165,30 @@ def _refuted(console: Console, refuted: Sequence[Diagnosed]) -> None:
 
 
 def _remedy(console: Console, report: Report, decided: Sequence[Diagnosed]) -> None:
-    remedy = report.remedy
+    """One set of pins, or one for each situation where they are several."""
     # A finding about no package has no pin to miss: its own cures say what to do.
     about_packages = {d.finding.rule.id for d in decided if d.finding.packages}
-    uncleared = [name for name in remedy.unfixable if name in about_packages]
-    if not remedy.pins and not uncleared:
-        return
-    console.print()
-    if remedy.pins:
+    told: dict[tuple[tuple[str, str], ...], list[str]] = {}
+    by_pins: dict[tuple[tuple[str, str], ...], Remedy] = {}
+    for situation in report.situations or (Situation("", report.patient, report.facts, report.remedy),):
+        pins = tuple(sorted(situation.remedy.pins.items()))
+        if pins:
+            told.setdefault(pins, []).append(situation.name)
+            by_pins[pins] = situation.remedy
+    for pins, names in told.items():
+        console.print()
+        _paste(console, "pins", install_command(dict(pins)))
+        remedy = by_pins[pins]
         cleared = "it" if len(remedy.clears) == 1 else f"{len(remedy.clears)} findings"
-        _paste(console, "pins", install_command(remedy.pins))
         proof = "no resolver was asked" if remedy.verified == "none" else f"verified by {remedy.verified}"
         _item(console, "", f"clears {cleared}; releases known on {report.releases_as_of}; {proof}")
+        if report.situations:
+            _item(console, "", f"for {', '.join(names)}")
+    uncleared = [name for name in report.remedy.unfixable if name in about_packages]
     if uncleared:
-        _item(console, "" if remedy.pins else "pins", f"none clears {', '.join(uncleared)}: its other cures are above")
+        if not told:
+            console.print()
+        _item(console, "" if told else "pins", f"none clears {', '.join(uncleared)}: its other cures are above")
 
 
 def _unread(console: Console, report: Report) -> None:
@@ -192,6 +202,19 @@ def _listed(console: Console, label: str, entries: Sequence[str]) -> None:
             _item(console, label if number == 0 else "", entry)
 
 
+def _excused(report: Report) -> Iterator[str]:
+    """What is ignored, one by one with its reason; what was there before, as a number."""
+    before = 0
+    for diagnosed in report.findings:
+        if diagnosed.excused.startswith("ignored"):
+            location = diagnosed.finding.location
+            where = "" if location is None else f" ({location.file}{'' if location.line is None else f':{location.line}'})"
+            yield f"{diagnosed.finding.rule.id}{where}: {diagnosed.excused}"
+        before += diagnosed.excused == IN_BASELINE
+    if before:
+        yield f"{before} finding{'s' if before > 1 else ''} of the baseline"
+
+
 def _skips(report: Report) -> Iterator[str]:
     for skip in report.skipped:
         yield f"{skip.what}: {skip.why}"
@@ -202,7 +225,8 @@ def _summary(console: Console, report: Report) -> None:
     counts = [f"{report.count(s)} {s}{'s' if report.count(s) != 1 else ''}" for s in ("error", "warning", "note")]
     known = f"{report.coverage.packages_known} packages known to {report.rules} rules"
     newer = report.coverage.packages_newer_than_rules
-    _line(console, f"{', '.join(counts)}, {report.possible()} possible; {known}")
+    excused = f", {report.excused()} excused" if report.excused() else ""
+    _line(console, f"{', '.join(counts)}, {report.possible()} possible{excused}; {known}")
     if newer:
         _line(console, f"newer than any release the rules have seen: {', '.join(newer)}")
     for hint in report.hints:

@@ -86,19 +86,21 @@ def scan(patient: Patient, environ: Mapping[str, str] | None = None, *, timeout_
     )
 
 
-def facts(installed: Installed) -> Collected:
+def facts(installed: Installed, machine: str = "this machine") -> Collected:
     """The facts of an environment: Python, operating system, processor, packages, and the CUDA that torch was built for.
 
+    ``machine`` is what is said of where it runs.
     A package whose release cannot be told is any release: present, and nothing about its version decided.
     """
     where = f"installed in {installed.label}"
     found: list[Fact] = []
     if installed.python is not None:
         found.append(Fact("python", exact(installed.python), Origin(where, str(installed.python_file) if installed.python_file else None)))
-    here = Origin("this machine")
+    here = Origin(machine)
     system = _OS.get(installed.platform.rstrip("23") if installed.platform.startswith("linux") else installed.platform)
     found.append(Fact("os", system or NotUnderstood(installed.platform), here))
-    found.append(Fact("machine", _MACHINE.get(installed.machine.lower()) or NotUnderstood(installed.machine), here))
+    if installed.machine:
+        found.append(Fact("machine", _MACHINE.get(installed.machine.lower()) or NotUnderstood(installed.machine), here))
     torch = installed.torch
     for distribution in installed.distributions:
         source = f"{where} ({distribution.via})" if distribution.via else where

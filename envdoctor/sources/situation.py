@@ -12,7 +12,7 @@ from envdoctor.values import shown
 from envdoctor.versions import Exact, Ranged, version_condition
 
 # Later wins. A default of a file format is the weakest word: anybody's statement replaces it.
-RANKS = ("default", "requirements", "plan", "model", "hardware", "installed", "log", "facts file", "--set")
+RANKS = ("default", "image", "requirements", "lock", "script", "plan", "model", "hardware", "installed", "log", "facts file", "--set")
 
 
 @dataclass(frozen=True, slots=True)

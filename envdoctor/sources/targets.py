@@ -6,35 +6,64 @@ The readers are loaded when a target of their kind is there: a run pays for what
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts import Collected, Fact, Origin, Skip
 
 if TYPE_CHECKING:
     from envdoctor.sources.adapter import Adapter
+    from envdoctor.sources.declarations import Variant
+    from envdoctor.sources.installation import Installation
     from envdoctor.sources.snapshot import Snapshot
 
-Kind = Literal["model", "requirements", "plan"]
+Kind = Literal["model", "requirements", "lock", "image", "script", "plan"]
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _PLAN_SUFFIXES = (".json", ".yaml", ".yml")
+# File names that say what a file is, each with the kind, the module and the function that read it: the first that fits is taken.
+_DECLARING: tuple[tuple[str, Kind, str, str], ...] = (
+    (r"pyproject\.toml", "requirements", "pyproject", "collect_pyproject"),
+    (r"uv\.lock", "lock", "uv_lock", "collect_uv_lock"),
+    (r"poetry\.lock", "lock", "poetry_lock", "collect_poetry_lock"),
+    (r"pdm\.lock", "lock", "pdm_lock", "collect_pdm_lock"),
+    (r"pylock\.(?:[^.]+\.)?toml", "lock", "pylock", "collect_pylock"),
+    (r"Pipfile", "requirements", "pipfile", "collect_pipfile"),
+    (r"Pipfile\.lock", "lock", "pipfile", "collect_pipfile_lock"),
+    (r"setup\.cfg", "requirements", "setup_cfg", "collect_setup_cfg"),
+    (r"setup\.py", "requirements", "setup_py", "collect_setup_py"),
+    (r"(?i:.*\.)?(?i:dockerfile|containerfile)(?:[.-].*)?", "image", "docker.dockerfile", "collect_dockerfile"),
+)
+_PROGRAMS: tuple[tuple[tuple[str, ...], Kind, str, str], ...] = (
+    ((".py", ".ipynb"), "script", "scripts.script", "collect_script"),
+    ((".sh", ".bash", ".slurm", ".sbatch"), "script", "launcher", "collect_launcher"),
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One target as read: its kind decides whether the installed stack is still asked."""
+    """One target as read: its kind decides whether the installed stack is still asked.
+
+    ``others`` are the choices that it offers beside what is always there.
+    """
 
     text: str
     kind: Kind
     collected: Collected
     snapshot: Snapshot | None = None
     adapter: Adapter | None = None
+    others: tuple[Variant, ...] = ()
+
+    @property
+    def recognised(self) -> bool:
+        """Whether it is of a known kind and nothing could be told of it: said, and no reason to refuse the run."""
+        return self.kind != "model" and not self.collected.facts and bool(self.collected.skips or self.collected.defects)
 
 
-def read_target(text: str, python: str | None = None) -> Target:
-    """Tell a target by what it is and read it.
+def read_target(text: str, installation: Installation | None = None) -> Target:
+    """Tell a target by what it is and read it; ``installation`` is what the markers of requirements are evaluated for.
 
     Raises:
         EnvdoctorError: no such path, a directory that is no model, a file of no known kind,
@@ -44,7 +73,7 @@ def read_target(text: str, python: str | None = None) -> Target:
     if path.is_dir():
         return _model(text, path)
     if path.is_file():
-        return _read_file(path, text, python)
+        return _read_file(path, text, installation)
     if path.exists() or path.is_symlink():
         raise EnvdoctorError(
             text, found="neither a file nor a directory", expected="a target that can be read", next_step="check what it links to"
@@ -59,21 +88,51 @@ def read_target(text: str, python: str | None = None) -> Target:
     )
 
 
-def _read_file(path: Path, text: str, python: str | None) -> Target:
-    from envdoctor.sources.requirements import collect_requirements, is_requirements
+def _read_file(path: Path, text: str, installation: Installation | None) -> Target:
+    declaring = next((row for row in _DECLARING if re.fullmatch(row[0], path.name)), None)
+    if declaring is not None:
+        _, kind, module, function = declaring
+        return _declared(path, text, kind, module, function, installation)
+    suffix = path.suffix.lower()
+    for suffixes, kind, module, function in _PROGRAMS:
+        if suffix in suffixes:
+            collect: Callable[[Path], Collected] = _reader(module, function)
+            return Target(text, kind, collect(path))
+    if suffix in (".yml", ".yaml") and Path(__file__).with_name("conda.py").exists():  # TEMPORARY
+        from envdoctor.sources.conda import is_conda
 
-    if is_requirements(path):
-        return Target(text, "requirements", collect_requirements(path, python))
-    if path.suffix.lower() in _PLAN_SUFFIXES:
+        if is_conda(path):
+            return _declared(path, text, "requirements", "conda", "collect_conda", installation)
+    if suffix in _PLAN_SUFFIXES:
         from envdoctor.sources.plan import collect_plan
 
         return Target(text, "plan", collect_plan(path))
+    from envdoctor.sources.requirements import is_requirements
+
+    if is_requirements(path):
+        return _declared(path, text, "requirements", "requirements", "collect_requirements", installation)
     raise EnvdoctorError(
         text,
         found=f"a file of no known kind ({path.suffix or 'no suffix'})",
-        expected="requirements*.txt, or a training plan in JSON or YAML",
-        next_step="give facts as --facts FILE, a model as its directory",
+        expected="requirements, a manifest, a lock, a Dockerfile, a training plan or a training script",
+        next_step="give facts as --facts FILE, a model as its directory; docs/inputs.md lists what is read",
     )
+
+
+def _reader(module: str, function: str) -> Any:
+    from importlib import import_module
+
+    return getattr(import_module(f"envdoctor.sources.{module}"), function)
+
+
+def _declared(path: Path, text: str, kind: Kind, module: str, function: str, installation: Installation | None) -> Target:
+    from envdoctor.sources.installation import Installation
+
+    collect: Callable[[Path, Installation], tuple[Variant, ...]] = _reader(module, function)
+    if function == "collect_requirements" and "installation" not in collect.__code__.co_varnames:  # TEMPORARY
+        return Target(text, kind, collect(path, None))
+    first, *others = collect(path, installation or Installation())
+    return Target(text, kind, first.collected, others=tuple(others))
 
 
 def _model(text: str, path: Path, *facts: Fact) -> Target:

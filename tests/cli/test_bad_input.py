@@ -210,6 +210,6 @@ def test_interrupted(capsys: pytest.CaptureFixture[str], fixtures: Path, monkeyp
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("envdoctor.cli.check.gather", interrupted)
+    monkeypatch.setattr("envdoctor.cli.check.gather_all", interrupted)
     ran = run(capsys, "check", "--facts", str(fixtures / "stacks" / "healthy.toml"))
     assert (ran.status, ran.out, ran.err) == (130, "", "interrupted\n")

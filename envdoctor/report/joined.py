@@ -1,0 +1,114 @@
+"""One report of several situations: files checked together, or the choices that a file offers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+from envdoctor.facts import Facts, Skip
+from envdoctor.probes.verdict import Verdict
+from envdoctor.remedies.remedy import Remedy
+from envdoctor.report.model import Coverage, Diagnosed, Report, Situation, worst_first
+
+_Key: TypeAlias = "tuple[object, ...]"
+
+
+def join(parts: Sequence[tuple[str, Report]], coverage: Coverage) -> Report:
+    """The reports of labelled situations as one; a finding that several share is told once.
+
+    ``facts`` are those of what is always there, else those on which all agree; ``coverage`` is that of all together.
+    """
+    if len(parts) == 1 and not parts[0][0]:
+        return parts[0][1]
+    reports = [report for _, report in parts]
+    first = reports[0]
+    alone = len({report.patient for report in reports}) == 1
+    return replace(
+        first,
+        patient=first.patient if alone else f"{len({report.patient for report in reports})} situations",
+        facts=first.facts if alone and not parts[0][0] else _agreed([report.facts for report in reports]),
+        findings=_findings(parts),
+        remedy=_remedy([report.remedy for report in reports]),
+        unknown=_unknown(reports),
+        skipped=_distinct(skip for report in reports for skip in report.skipped),
+        coverage=coverage,
+        probes=_verdicts(reports),
+        hints=tuple(dict.fromkeys(hint for report in reports for hint in report.hints)),
+        recognised=tuple(dict.fromkeys(line for report in reports for line in report.recognised)),
+        situations=tuple(Situation(label, report.patient, report.facts, report.remedy) for label, report in parts),
+    )
+
+
+def _agreed(several: Sequence[Facts]) -> Facts:
+    """The facts that every situation has with the same value."""
+    first, *others = several
+    same = {name: fact for name, fact in first.by_name.items() if all(other.value(name) == fact.value for other in others)}
+    return Facts(same, all(facts.closed for facts in several))
+
+
+def _findings(parts: Sequence[tuple[str, Report]]) -> tuple[Diagnosed, ...]:
+    found: dict[_Key, Diagnosed] = {}
+    labels: dict[_Key, list[str]] = {}
+    of_patient: dict[str, set[str]] = {}
+    for label, report in parts:
+        of_patient.setdefault(report.patient, set()).add(label)
+        for diagnosed in report.findings:
+            key = _key(diagnosed, report.patient)
+            found.setdefault(key, diagnosed)
+            labels.setdefault(key, []).append(label)
+    told = []
+    for key, diagnosed in found.items():
+        always = "" in labels[key] or set(labels[key]) == of_patient[str(key[0])]
+        told.append(diagnosed if always else replace(diagnosed, within=tuple(dict.fromkeys(labels[key]))))
+    told.sort(key=lambda one: (*one.finding.rank(), one.finding.rule.id, _place(one)))
+    return worst_first(told)
+
+
+def _place(diagnosed: Diagnosed) -> tuple[str, int]:
+    location = diagnosed.finding.location
+    return ("", 0) if location is None else (location.file, location.line or 0)
+
+
+def _key(diagnosed: Diagnosed, patient: str) -> _Key:
+    """What makes a finding the same in two choices: the rule, its place, and what it found."""
+    finding = diagnosed.finding
+    reasons = () if finding.location is not None else finding.because
+    return (patient, finding.rule.id, finding.status, finding.location, finding.detail, finding.packages, reasons)
+
+
+def _remedy(remedies: Sequence[Remedy]) -> Remedy:
+    """The pins that all situations can share; a package that two of them want otherwise is left to each."""
+    wanted: dict[str, set[str]] = {}
+    for remedy in remedies:
+        for name, pin in remedy.pins.items():
+            wanted.setdefault(name, set()).add(pin)
+    pins = {name: next(iter(asked)) for name, asked in wanted.items() if len(asked) == 1}
+    whole = [remedy for remedy in remedies if set(remedy.pins) <= pins.keys()]
+    clears = tuple(dict.fromkeys(rule for remedy in whole for rule in remedy.clears))
+    left = tuple(dict.fromkeys(rule for remedy in remedies for rule in remedy.unfixable))
+    proofs = {remedy.verified for remedy in remedies if remedy.pins}
+    return Remedy(pins, clears, left, proofs.pop() if len(proofs) == 1 else "none")
+
+
+def _unknown(reports: Sequence[Report]) -> tuple[tuple[str, int], ...]:
+    most: dict[str, int] = {}
+    for report in reports:
+        for name, count in report.unknown:
+            most[name] = max(count, most.get(name, 0))
+    return tuple(sorted(most.items(), key=lambda row: (-row[1], row[0])))
+
+
+def _distinct(skips: Iterable[Skip]) -> tuple[Skip, ...]:
+    return tuple(dict.fromkeys(skips))
+
+
+def _verdicts(reports: Sequence[Report]) -> tuple[Verdict, ...]:
+    """One verdict a probe: the one that accuses, else the first."""
+    found: dict[str, Verdict] = {}
+    for report in reports:
+        for verdict in report.probes:
+            before = found.get(verdict.probe)
+            if before is None or (verdict.verdict == "confirmed" and before.verdict != "confirmed"):
+                found[verdict.probe] = verdict
+    return tuple(found.values())
