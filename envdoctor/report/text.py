@@ -170,10 +170,12 @@ def _remedy(console: Console, report: Report, decided: Sequence[Diagnosed]) -> N
     about_packages = {d.finding.rule.id for d in decided if d.finding.packages}
     told: dict[tuple[tuple[str, str], ...], list[str]] = {}
     by_pins: dict[tuple[tuple[str, str], ...], Remedy] = {}
+    alone = len({situation.patient for situation in report.situations}) == 1
     for situation in report.situations or (Situation("", report.patient, report.facts, report.remedy),):
         pins = tuple(sorted(situation.remedy.pins.items()))
         if pins:
-            told.setdefault(pins, []).append(situation.name)
+            whose = situation.label or situation.patient
+            told.setdefault(pins, []).append(whose if alone else situation.name)
             by_pins[pins] = situation.remedy
     for pins, names in told.items():
         console.print()
