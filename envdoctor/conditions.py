@@ -7,7 +7,7 @@ not = negate). Learning a fact never overturns a decided outcome.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -202,9 +202,22 @@ def leaves(condition: Condition) -> tuple[Leaf, ...]:
 
 def accused(condition: Condition) -> tuple[Leaf, ...]:
     """The comparisons that must hold: those outside a negation, in reading order."""
+    found = _ACCUSED.get(id(condition))
+    if found is None or found[0] is not condition:
+        found = _ACCUSED[id(condition)] = (condition, tuple(_accused(condition)))
+    return found[1]
+
+
+# By identity: to hash a condition is to walk through it, which costs as much as finding its comparisons. What is kept stays alive.
+_ACCUSED: dict[int, tuple[Condition, tuple[Leaf, ...]]] = {}
+
+
+def _accused(condition: Condition) -> Iterator[Leaf]:
     if isinstance(condition, (All, AnyOf)):
-        return tuple(leaf for part in condition.parts for leaf in accused(part))
-    return () if isinstance(condition, Not) else (condition,)
+        for part in condition.parts:
+            yield from _accused(part)
+    elif not isinstance(condition, Not):
+        yield condition
 
 
 def deciding(condition: Condition, facts: Facts, known: Known, *, wanted: bool = True) -> tuple[tuple[Leaf, str], ...]:
@@ -226,14 +239,28 @@ def deciding(condition: Condition, facts: Facts, known: Known, *, wanted: bool =
 
 def missing(condition: Condition, facts: Facts, known: Known) -> tuple[str, ...]:
     """The facts that keep the condition undecided, without repeats; empty when it is decided."""
-    if evaluate(condition, facts, known) is not None:
-        return ()
+    return judged(condition, facts, known)[1]
+
+
+def judged(condition: Condition, facts: Facts, known: Known) -> tuple[bool | None, tuple[str, ...]]:
+    """Whether the condition holds, as `evaluate` tells, and the facts that keep it undecided, as `missing` does: in one pass."""
     if isinstance(condition, (All, AnyOf)):
-        names = [name for part in condition.parts for name in missing(part, facts, known)]
-        return tuple(dict.fromkeys(names))
+        deciding_outcome = isinstance(condition, AnyOf)
+        lacking: list[str] = []
+        undecided = False
+        for part in condition.parts:
+            held, names = judged(part, facts, known)
+            if held is deciding_outcome:
+                return held, ()
+            if held is None:
+                undecided = True
+                lacking += names
+        return (None, tuple(dict.fromkeys(lacking))) if undecided else (not deciding_outcome, ())
     if isinstance(condition, Not):
-        return missing(condition.part, facts, known)
-    return (condition.fact,)
+        held, names = judged(condition.part, facts, known)
+        return (None if held is None else not held), names
+    held = holds(condition, facts, known)
+    return held, (condition.fact,) if held is None else ()
 
 
 def parse_condition(table: Mapping[str, object]) -> Condition:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from envdoctor.checks.hit import Hit
-from envdoctor.conditions import Condition, Known, PackageIs, accused, deciding, evaluate, holds, missing
+from envdoctor.conditions import Condition, Known, PackageIs, accused, deciding, evaluate, holds, judged
 from envdoctor.facts import Defect, Fact, Facts, FactValue, Origin
 from envdoctor.rules import Rule, Severity
 from envdoctor.suspicion import DECIDED, Weight, is_narrow, weigh
@@ -122,18 +122,17 @@ def diagnose(facts: Facts, rules: Iterable[Rule], known: Known, *, hits: Iterabl
         pages[rule.id] = rule
         if rule.condition is None or rule.withdrawn is not None:
             continue
-        outcome = evaluate(rule.condition, facts, known)
+        outcome, lacking = judged(rule.condition, facts, known)
         if outcome is False:
             continue
         if outcome is None:
-            lacking = missing(rule.condition, facts, known)
             waiting.update(lacking)
             seen = facts
             if not _UNREAD.keys().isdisjoint(lacking):
                 seen = facts.with_facts(Fact(name, _UNREAD[name], Origin("nothing read")) for name in lacking if name in _UNREAD)
-                if evaluate(rule.condition, seen, known) is not None:
+                outcome, lacking = judged(rule.condition, seen, known)
+                if outcome is not None:
                     continue
-                lacking = missing(rule.condition, seen, known)
             if speaks(rule.condition, seen, known, lacking):
                 weight = weigh(rule.condition, seen, known, lacking)
                 suspects.append(replace(_finding(rule, rule.condition, facts, known, "possible", lacking), weight=weight))
@@ -171,13 +170,15 @@ def speaks(condition: Condition, facts: Facts, known: Known, lacking: Sequence[s
     model says nothing while nothing is known of the model that it is about, and one about the wording of
     a call says nothing until a plan or a script tells it. To be in a narrow range of releases says enough by itself.
     """
+    every = accused(condition)
+    versions = [leaf for leaf in every if isinstance(leaf, PackageIs) and leaf.version.text]
+    if versions and not any(leaf.fact in facts.by_name for leaf in versions):
+        return False
     if _asks_too_much(facts, lacking) and not is_narrow(condition, facts, known):
         return False
-    every = accused(condition)
     held = [leaf for leaf in every if holds(leaf, facts, known)]
     if any(name.startswith("model.") for name in lacking) and not any(leaf.fact.startswith("model.") for leaf in held):
         return False
-    versions = [leaf for leaf in every if isinstance(leaf, PackageIs) and leaf.version.text]
     if versions:
         return any(leaf in versions for leaf in held)
     return bool(held) and not any(name.startswith("plan.") for name in lacking)

@@ -163,7 +163,7 @@ class VersionCondition:
         return _relation(self.text, value.text, tuple(known))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=65536)
 def _relation(condition: str, admitted: str, known: tuple[str, ...]) -> bool | None:
     whole = version_condition(condition)
     outcomes = {whole.admits(version) for version in _admitted(admitted, known)}
@@ -195,19 +195,27 @@ def _admitted_points(parts: Sequence[str], admitted: str, known: tuple[str, ...]
     finals = _finals(known)
     newest = _version(finals[-1].text) if finals else None
     points = {_version("0")} if newest is None else set()
-    named: set[Version] = set()
-    for specifier in (specifier for part in parts for specifier in _specifiers(part)):
-        try:
-            version = _version(specifier.version.removesuffix(".*"))
-        except ValueError:  # the text of === may be anything; no version is equal to it
-            continue
-        named.add(version)
+    named = {version for part in parts for version in _named(part)}
+    for version in named:
         points.update(_next_finals(version))
     points = {point for point in points if newest is None or point > newest}
     return [version for version in map(exact, map(str, sorted(named | points))) if allowed.admits(version)]
 
 
-def _next_finals(version: Version) -> list[Version]:
+@lru_cache(maxsize=16384)
+def _named(part: str) -> tuple[Version, ...]:
+    """The versions that a specifier set names."""
+    named = []
+    for specifier in _specifiers(part):
+        try:
+            named.append(_version(specifier.version.removesuffix(".*")))
+        except ValueError:  # the text of === may be anything; no version is equal to it
+            continue
+    return tuple(named)
+
+
+@lru_cache(maxsize=16384)
+def _next_finals(version: Version) -> tuple[Version, ...]:
     """The final releases at which the outcome of a specifier that names the version may change.
 
     These are the version's own final release, one just above it, and those with which the
@@ -216,9 +224,10 @@ def _next_finals(version: Version) -> list[Version]:
     numbers = version.release
     just_above = (*numbers, *(0,) * 8, 1)
     ends = [(*numbers[: i - 1], numbers[i - 1] + 1) for i in range(1, len(numbers) + 1)]
-    return [_version(f"{version.epoch}!" + ".".join(map(str, release))) for release in (numbers, just_above, *ends)]
+    return tuple(_version(f"{version.epoch}!" + ".".join(map(str, release))) for release in (numbers, just_above, *ends))
 
 
+@lru_cache(maxsize=65536)
 def _version(text: str) -> Version:
     from packaging.version import Version
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 from rich.padding import Padding
@@ -13,6 +13,7 @@ from envdoctor.remedies.cures import Cure
 from envdoctor.remedies.remedy import Remedy
 from envdoctor.report.model import IN_BASELINE, Diagnosed, Report, Situation
 from envdoctor.report.plain import printable
+from envdoctor.report.words import install_command
 from envdoctor.values import shown
 
 _STYLE = {"error": "bold red", "warning": "yellow", "note": "cyan", "possible": "magenta", "refuted": "dim"}
@@ -131,14 +132,6 @@ def _cure(console: Console, cure: Cure, label: str) -> None:
         _item(console, "", cure.note)
     else:
         _item(console, label, ": ".join(filter(None, (cure.text, cure.note))))
-
-
-def install_command(pins: Mapping[str, str]) -> str:
-    """One pip line for the pins; a CUDA build of torch is not on the default index, so its index is named."""
-    requirements = " ".join(f'"{name}{pin}"' for name, pin in pins.items())
-    label = pins.get("torch", "").partition("+")[2]
-    index = f" --extra-index-url https://download.pytorch.org/whl/{label}" if label else ""
-    return f"pip install {requirements}{index}"
 
 
 def _possible(console: Console, possible: Sequence[Diagnosed]) -> None:

@@ -1,0 +1,116 @@
+"""What a finding says, in plain lines: shared by the formats that machines read and show to people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from envdoctor.errors import EnvdoctorError
+from envdoctor.remedies.cures import Cure
+from envdoctor.report.model import Diagnosed, Report
+from envdoctor.report.plain import printable
+from envdoctor.rules import Rule, Severity
+from envdoctor.values import shown
+
+EXPLAINED = "envdoctor explain"
+
+
+def level(diagnosed: Diagnosed, report: Report) -> Severity:
+    """How loud a finding is: its severity; a note while it is only possible, or refuted, unless possible ones count (``strict``)."""
+    finding = diagnosed.finding
+    counted = finding.status in ("matched", "confirmed") or (report.strict and finding.status == "possible")
+    return finding.severity if counted else "note"
+
+
+def annotated(diagnosed: Diagnosed) -> bool:
+    """Whether a finding is a mark on its line: not if a probe refuted it, nor if it is excused."""
+    return diagnosed.finding.status != "refuted" and not diagnosed.excused
+
+
+def headline(diagnosed: Diagnosed) -> str:
+    """The title as a sentence; what is not decided says so first."""
+    title = " ".join(printable(diagnosed.finding.rule.title, keep_newlines=True).split()).rstrip(".")
+    status = diagnosed.finding.status
+    return f"{'Possible: ' if status == 'possible' else 'Refuted by a probe: ' if status == 'refuted' else ''}{title}."
+
+
+def reasons(diagnosed: Diagnosed) -> Iterator[str]:
+    """What was found, one line each: with which choice, the detail, the facts that decided, what is missing, what a probe said."""
+    finding = diagnosed.finding
+    if diagnosed.within:
+        yield printable(f"Only with {', '.join(diagnosed.within)}")
+    if finding.detail:
+        yield f"Found: {printable(finding.detail)}"
+    for reason in finding.because:
+        where = reason.source if reason.line is None else f"{reason.file}:{reason.line}"
+        name = reason.fact.removeprefix("packages.")
+        yield printable(f"Because {name} is {reason.value} (bad: {reason.condition}; {where})")
+    if finding.missing:
+        yield printable(f"To tell, needs {', '.join(finding.missing)}")
+    if diagnosed.verdict is not None:
+        yield printable(f"Probe {diagnosed.verdict.probe}: {diagnosed.verdict.verdict}: {diagnosed.verdict.reason}")
+
+
+def cures(diagnosed: Diagnosed) -> Iterator[str]:
+    """The cures, best first, one line each."""
+    for cure in diagnosed.cures:
+        yield printable(": ".join(filter(None, (cure_line(cure), cure.note))))
+
+
+def advised(diagnosed: Diagnosed) -> Iterator[str]:
+    """The cures, best first, each with a word before it."""
+    for number, cure in enumerate(cures(diagnosed)):
+        yield f"{'Cure' if number == 0 else 'Or'}: {cure}"
+
+
+def paragraph(lines: Iterable[str]) -> str:
+    """Lines as sentences of one paragraph."""
+    return " ".join(line if line.endswith(".") else f"{line}." for line in lines)
+
+
+def cure_line(cure: Cure) -> str:
+    """What to do, without its note: a pip line, settings of the plan, or advice."""
+    if cure.pins:
+        return install_command(cure.pins)
+    if cure.plan:
+        return ", ".join(f"{name} = {shown(value) if isinstance(value, (bool, str)) else value}" for name, value in cure.plan.items())
+    return cure.text
+
+
+def install_command(pins: Mapping[str, str]) -> str:
+    """One pip line for the pins; a CUDA build of torch is not on the default index, so its index is named."""
+    requirements = " ".join(f'"{name}{pin}"' for name, pin in pins.items())
+    label = pins.get("torch", "").partition("+")[2]
+    index = f" --extra-index-url https://download.pytorch.org/whl/{label}" if label else ""
+    return f"pip install {requirements}{index}"
+
+
+def whole(diagnosed: Diagnosed) -> str:
+    """A finding in full, one thing a line."""
+    finding = diagnosed.finding
+    lines = [headline(diagnosed), *reasons(diagnosed), *advised(diagnosed)]
+    lines.append(printable(f"More: {EXPLAINED} {finding.rule.id}"))
+    lines += [printable(f"Source: {source.url}") for source in finding.rule.evidence[:2]]
+    return "\n".join(lines)
+
+
+def details(rule: Rule) -> str:
+    """What a rule says at length, in paragraphs of one line each."""
+    paragraphs = rule.details.strip().split("\n\n")
+    return "\n\n".join(" ".join(printable(paragraph, keep_newlines=True).split()) for paragraph in paragraphs)
+
+
+def counts(report: Report) -> str:
+    """The counts of the summary, in words."""
+    told = [f"{report.count(s)} {s}{'s' if report.count(s) != 1 else ''}" for s in ("error", "warning", "note")]
+    excused = f", {report.excused()} excused" if report.excused() else ""
+    return f"{', '.join(told)}, {report.possible()} possible{excused}"
+
+
+def skips(report: Report) -> tuple[str, ...]:
+    """What was not read, and why, one line each."""
+    return tuple(printable(f"{skip.what}: {skip.why}") for skip in report.skipped)
+
+
+def error_line(error: EnvdoctorError) -> str:
+    """An error that ended the run, as one line."""
+    return printable(f"{error.place}: found {error.found}; expected {error.expected}; next: {error.next_step}")
