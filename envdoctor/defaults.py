@@ -116,6 +116,8 @@ def _remote(facts: Facts) -> Iterator[Fact]:
     if kind is not None and is_never_native(kind):
         yield _fact("model.remote_code", True, f"no release of transformers knows model_type {kind}")
 
+_PROGRAMS = (".py", ".ipynb", ".sh", ".bash", ".slurm", ".sbatch")
+
 
 def _quantization(facts: Facts) -> Iterator[Fact]:
     if facts.value("plan.load_in_4bit") is True:
@@ -132,8 +134,18 @@ def _quantization(facts: Facts) -> Iterator[Fact]:
         yield _fact("model.quant_method", stored, "no quantization_config in the snapshot")
     if facts.value("model.type") is None or stored not in (None, "none"):
         return
-    if facts.value("plan.arguments") is not None and facts.value("plan.quantization_config") is not True:
+    asked = [facts.value(f"plan.{name}") for name in ("quantization_config", "load_in_4bit", "load_in_8bit")]
+    if (_says_how_it_loads(facts) and asked[0] is not True) or asked == [False] * 3:
         yield _fact("plan.quant", "none", "default of from_pretrained")
+
+
+def _says_how_it_loads(facts: Facts) -> bool:
+    """Whether the plan is a file of settings, in which a model that is not said to be quantized is not.
+
+    A script or a launcher leaves out what it does in a way that a reader cannot follow; what it surely does, it states.
+    """
+    arguments = facts.get("plan.arguments")
+    return arguments is not None and not (arguments.origin.file or "").endswith(_PROGRAMS)
 
 
 def _loading(facts: Facts) -> Iterator[Fact]:
@@ -152,7 +164,7 @@ def _loading(facts: Facts) -> Iterator[Fact]:
     if asked is not None:
         return
     argument = facts.value("plan.load_dtype_argument")
-    if argument is None and facts.value("plan.arguments") is not None:
+    if argument is None and _says_how_it_loads(facts):
         yield _fact("plan.load_dtype_argument", "none", "no dtype in the plan")
     elif argument != "none" and not (argument is None and remote_glm):
         return

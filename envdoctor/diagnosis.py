@@ -47,8 +47,8 @@ _QUIET = frozenset(
         "plan.quantization_config",
     )
 )
-# No source reads these yet: they are known where somebody states them. What waits for one has nothing to ask for, and speaks only
-# where it may hold without it.
+# Only a script or a launcher tells these, and what one does not show may stand in a module that it imports: a rule that waits for one
+# has nothing to ask for, and speaks only where it may hold without it.
 _UNREAD: dict[str, FactValue] = {"plan.code_uses": (), "plan.offline": False}
 
 

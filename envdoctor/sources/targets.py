@@ -34,12 +34,10 @@ _DECLARING: tuple[tuple[str, Kind, str, str], ...] = (
     (r"Pipfile\.lock", "lock", "pipfile", "collect_pipfile_lock"),
     (r"setup\.cfg", "requirements", "setup_cfg", "collect_setup_cfg"),
     (r"setup\.py", "requirements", "setup_py", "collect_setup_py"),
-    (r"(?i:.*\.)?(?i:dockerfile|containerfile)(?:[.-].*)?", "image", "docker.dockerfile", "collect_dockerfile"),
+    (r"(?i:.*\.)?(?i:dockerfile|containerfile)(?:[.-].*)?", "image", "dockerfile", "collect_dockerfile"),
 )
-_PROGRAMS: tuple[tuple[tuple[str, ...], Kind, str, str], ...] = (
-    ((".py", ".ipynb"), "script", "scripts.script", "collect_script"),
-    ((".sh", ".bash", ".slurm", ".sbatch"), "script", "launcher", "collect_launcher"),
-)
+_SCRIPTS = (".py", ".ipynb")
+_LAUNCHERS = (".sh", ".bash", ".slurm", ".sbatch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +92,14 @@ def _read_file(path: Path, text: str, installation: Installation | None) -> Targ
         _, kind, module, function = declaring
         return _declared(path, text, kind, module, function, installation)
     suffix = path.suffix.lower()
-    for suffixes, kind, module, function in _PROGRAMS:
-        if suffix in suffixes:
-            collect: Callable[[Path], Collected] = _reader(module, function)
-            return Target(text, kind, collect(path))
+    if suffix in _SCRIPTS:
+        from envdoctor.sources.scripts.script import collect_script
+
+        return Target(text, "script", collect_script(path, installation))
+    if suffix in _LAUNCHERS:
+        from envdoctor.sources.launcher import collect_launcher
+
+        return Target(text, "script", collect_launcher(path))
     if suffix in (".yml", ".yaml") and Path(__file__).with_name("conda.py").exists():  # TEMPORARY
         from envdoctor.sources.conda import is_conda
 

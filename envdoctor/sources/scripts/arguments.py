@@ -1,0 +1,231 @@
+"""What a script gives TrainingArguments, or a class derived from it: TRL's configurations, its own dataclasses."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from pathlib import Path
+
+from envdoctor.errors import EnvdoctorError
+from envdoctor.facts import Skip
+from envdoctor.sources.jsonfile import plain
+from envdoctor.sources.scripts.adapters import read_checkpointing_kwargs
+from envdoctor.sources.scripts.kinds import Known, Symbol
+from envdoctor.sources.scripts.loading import read_model_kwargs
+from envdoctor.sources.scripts.names import LOCAL
+from envdoctor.sources.scripts.outline import Scope
+from envdoctor.sources.scripts.reading import Call, Reading
+from envdoctor.sources.training_arguments import DEFAULTS, FIELDS
+
+_PLAIN = ("TrainingArguments", "Seq2SeqTrainingArguments")
+_TRL = (
+    "SFTConfig", "DPOConfig", "GRPOConfig", "KTOConfig", "ORPOConfig", "CPOConfig", "BCOConfig", "RewardConfig", "RLOOConfig", "GKDConfig",
+    "OnlineDPOConfig", "NashMDConfig", "XPOConfig", "PRMConfig",
+)  # fmt: skip
+# What TRL's configurations have other defaults for, in some release or other.
+_TRL_OWN = frozenset(
+    ("plan.learning_rate", "plan.gradient_checkpointing", "plan.gradient_checkpointing_kwargs", "plan.bf16", "plan.remove_unused_columns",
+     "plan.batch_size", "plan.gradient_accumulation", "plan.max_grad_norm")
+)  # fmt: skip
+_DIRECT = (
+    ("per_device_train_batch_size", "plan.batch_size"),
+    ("per_device_eval_batch_size", "plan.eval_batch_size"),
+    ("gradient_accumulation_steps", "plan.gradient_accumulation"),
+    ("gradient_checkpointing", "plan.gradient_checkpointing"),
+    ("activation_checkpointing", "plan.gradient_checkpointing"),
+    ("fp16", "plan.fp16"),
+    ("bf16", "plan.bf16"),
+    ("tf32", "plan.tf32"),
+    ("optim", "plan.optimizer"),
+    ("adam_epsilon", "plan.optimizer_eps"),
+    ("learning_rate", "plan.learning_rate"),
+    ("max_grad_norm", "plan.max_grad_norm"),
+    ("predict_with_generate", "plan.predict_with_generate"),
+    ("remove_unused_columns", "plan.remove_unused_columns"),
+    ("use_liger_kernel", "plan.liger"),
+    ("torch_compile", "plan.compile"),
+    ("max_seq_length", "plan.seq_len"),
+    ("max_length", "plan.seq_len"),
+    ("packing", "plan.packing"),
+    ("use_vllm", "plan.vllm"),
+)
+_STRATEGIES = (("evaluation_strategy", "plan.evaluate"), ("eval_strategy", "plan.evaluate"), ("save_strategy", "plan.save"))
+# Settings that count as on by being given: a number, a path.
+_GIVEN = (("neftune_noise_alpha", "plan.neftune"), ("resume_from_checkpoint", "plan.resume"), ("torch_compile_backend", "plan.compile"))
+
+
+def arguments_kind(reading: Reading, name: str) -> str:
+    """``transformers`` for TrainingArguments and what derives from it, ``trl`` for TRL's own, "" for anything else."""
+    if any(reading.is_kind(name, package, *_PLAIN) for package in ("transformers", "swift")):
+        return "transformers"
+    if reading.is_kind(name, "sentence_transformers", "SentenceTransformerTrainingArguments"):
+        return "transformers"
+    if reading.is_kind(name, "unsloth", "UnslothTrainingArguments"):
+        return "trl"
+    return "trl" if reading.is_kind(name, "trl", *_TRL) else ""
+
+
+def read_arguments(reading: Reading) -> None:
+    """State what every construction of training arguments says; of those that the command line fills, their own defaults."""
+    for call in reading.few([call for call in reading.calls if call.last[:1].isupper() and arguments_kind(reading, call.name)]):
+        _made(reading, call, arguments_kind(reading, call.name))
+    _from_command_line(reading)
+
+
+def _made(reading: Reading, call: Call, kind: str) -> None:
+    claims = reading.claims
+    fields = reading.evaluator.namespaces.fields(call.name) if call.name.startswith(LOCAL) else {}
+    later = _set_later(reading, call)
+    given = {**{name: (default.value, default.scope) for name, default in fields.items()}, **call.keywords, **later}
+    for keyword, fact in _DIRECT:
+        if keyword in given:
+            _say(reading, call, fact, keyword, reading.of(*given[keyword]))
+    for keyword, fact in _STRATEGIES:
+        if keyword in given:
+            _say(reading, call, fact, keyword, _strategy(reading.of(*given[keyword])))
+    for keyword, fact in _GIVEN:
+        if keyword in given:
+            _say(reading, call, fact, keyword, _switch(reading.of(*given[keyword])))
+    read_checkpointing_kwargs(reading, call)
+    _more(reading, call, given)
+    if not call.whole:
+        why = "the training arguments come from a ** that is not shown: give what fills them as well"
+        claims.skips.append(Skip(reading.source.place(call.line), why))
+        for fact in ("plan.arguments", *(fact for fact, _ in DEFAULTS)):
+            claims.unknown(fact, call.line, call.scope, quiet=True)
+        return
+    own = () if kind == "transformers" else _TRL_OWN
+    claims.state("plan.arguments", tuple(sorted({*given})), call.line, call.scope)
+    for fact, value in DEFAULTS:
+        if fact not in own:
+            claims.default(fact, value, "default of TrainingArguments")
+
+
+def _say(reading: Reading, call: Call, fact: str, keyword: str, known: Known | None) -> None:
+    reading.claims.say(fact, known, call.line_of(keyword), call.scope, f"{keyword}= of no constant value")
+
+
+def _strategy(known: Known | None) -> Known | None:
+    if known is None:
+        return None
+    text = known.value.last if isinstance(known.value, Symbol) else known.value
+    if text is None or isinstance(text, (str, bool)):
+        return Known(None if text is None else str(text).lower() not in ("no", "false"), known.default, known.line)
+    return None
+
+
+def _switch(known: Known | None) -> Known | None:
+    if known is None or known.value is None:
+        return known
+    plain_value = isinstance(known.value, (bool, int, float, str))
+    return Known(known.value not in (False, ""), known.default, known.line) if plain_value else None
+
+
+def _set_later(reading: Reading, call: Call) -> dict[str, tuple[ast.expr | None, Scope]]:
+    """``arguments.fp16 = True`` behind the construction: the value, or unknown where it is set under a condition."""
+    parent = reading.outline.parents.get(id(call.node))
+    if not isinstance(parent, ast.Assign) or len(parent.targets) != 1 or not isinstance(parent.targets[0], ast.Name):
+        return {}
+    name = parent.targets[0].id
+    later: dict[str, tuple[ast.expr | None, Scope]] = {}
+    for store in reading.outline.stores:
+        if isinstance(store.target, ast.Name) and store.target.id == name and store.key in FIELDS and store.scope is call.scope:
+            runs = reading.evaluator.runs(store.guard)
+            if runs is not False:
+                later[store.key] = (store.value if runs else None, store.scope)
+    return later
+
+
+def _more(reading: Reading, call: Call, given: Mapping[str, object]) -> None:
+    if (searches := reading.value(call, "auto_find_batch_size")) is not None and searches.value is True:
+        reading.claims.unknown("plan.batch_size", call.line, call.scope, quiet=True)
+    for keyword in ("use_cpu", "no_cuda"):
+        known = reading.value(call, keyword)
+        if known is not None and known.value is True:
+            reading.claims.say("accelerator", Known("cpu", known.default, known.line), call.line_of(keyword), call.scope)
+    _fsdp(reading, call)
+    if "deepspeed" in given:
+        _deepspeed(reading, call)
+    if "model_init_kwargs" in call.keywords:
+        expression, scope = call.keywords["model_init_kwargs"]
+        table = reading.evaluator.table(expression, scope)
+        if table is not None:
+            read_model_kwargs(reading, table, call, call.line_of("model_init_kwargs"))
+
+
+def _fsdp(reading: Reading, call: Call) -> None:
+    known = reading.value(call, "fsdp")
+    if "fsdp" not in call.keywords or (known is not None and not known.value):
+        return
+    line = call.line_of("fsdp")
+    if known is None or not isinstance(known.value, (str, tuple, bool)):
+        reading.claims.unknown("plan.distributed", line, call.scope, "fsdp= of no constant value")
+        return
+    words = " ".join(map(str, known.value)) if isinstance(known.value, tuple) else str(known.value)
+    reading.claims.say("plan.distributed", Known("fsdp", known.default, known.line), line, call.scope)
+    offload = "both" if "offload" in words.lower() else "none"
+    reading.claims.say("plan.offload", Known(offload, known.default, known.line), line, call.scope)
+
+
+def _deepspeed(reading: Reading, call: Call) -> None:
+    """``deepspeed=``: a dict, or the path of a configuration, which is read as a plan of its own."""
+    expression, scope = call.keywords.get("deepspeed", (None, call.scope))
+    line = call.line_of("deepspeed")
+    known = reading.of(expression, scope)
+    table = reading.evaluator.table(expression, scope)
+    if table is not None:
+        reading.claims.state("plan.deepspeed", True, line, call.scope)
+        inner = reading.evaluator.table(*table.entries["zero_optimization"]) if "zero_optimization" in table.entries else None
+        stage = reading.of(*inner.entries["stage"]) if inner is not None and "stage" in inner.entries else None
+        if stage is not None and stage.value in (1, 2, 3):
+            reading.claims.state("plan.distributed", f"zero{stage.value}", line, call.scope)
+    elif known is None:
+        reading.claims.unknown("plan.deepspeed", line, call.scope, "deepspeed= of no constant value")
+        reading.claims.unknown("plan.distributed", line, call.scope, "deepspeed= of no constant value")
+    elif isinstance(known.value, str) and known.value:
+        reading.claims.say("plan.deepspeed", Known(True, known.default, known.line), line, call.scope)
+        _configuration(reading, known.value, line)
+
+
+def _configuration(reading: Reading, named: str, line: int) -> None:
+    """Stage and offload from the DeepSpeed configuration that a script names, where it lies beside it or a few levels above."""
+    from envdoctor.sources.plan import collect_plan
+
+    if "\0" in named or len(named) > 1024:
+        return
+    folder = Path(reading.source.path).parent
+    try:
+        found = next((path for up in ("", "..", "../..") if (path := folder / up / named).is_file()), None)
+        facts = collect_plan(found).facts if found is not None else ()
+    except (OSError, EnvdoctorError) as error:
+        reading.claims.skips.append(Skip(plain(named), plain(str(error))))
+        return
+    if found is None:
+        reading.claims.skips.append(Skip(reading.source.place(line), plain(f"the DeepSpeed configuration {named} was not found beside it")))
+    for fact in facts:
+        if fact.name in ("plan.distributed", "plan.offload"):
+            reading.claims.adopt(fact)
+
+
+def _from_command_line(reading: Reading) -> None:
+    """Dataclasses that HfArgumentParser fills: the fields that the file gives a default are known so far as nobody says otherwise."""
+    spaces = reading.evaluator.namespaces
+    seen: set[str] = set()
+    for scope in reading.outline.scopes:
+        for name in scope.bindings:
+            for kind in spaces.classes(name) - seen:
+                seen.add(kind)
+                if not arguments_kind(reading, kind):
+                    continue
+                line = next((binding.line for binding in scope.bindings[name]), 1)
+                why = "the command line fills the training arguments: give its launcher or a plan file as well"
+                reading.claims.skips.append(Skip(reading.source.place(line), why))
+                fields = spaces.fields(kind) if kind.startswith(LOCAL) else {}
+                for table, change in ((_DIRECT, None), (_STRATEGIES, _strategy), (_GIVEN, _switch)):
+                    for keyword, fact in table:
+                        if keyword in fields and not spaces.is_set(name, keyword):
+                            default = fields[keyword]
+                            known = reading.of(default.value, default.scope)
+                            known = change(known) if change else known
+                            if known is not None:
+                                reading.claims.say(fact, Known(known.value, default.setting, default.line), default.line, None)

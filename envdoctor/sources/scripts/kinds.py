@@ -1,0 +1,62 @@
+"""What a value of a script can be."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from envdoctor.sources.scripts.outline import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """An object of a library: ``torch.float16``, ``transformers.IntervalStrategy.NO``."""
+
+    name: str
+
+    @property
+    def last(self) -> str:
+        return self.name.rpartition(".")[2]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Made:
+    """What a call of a class makes: its dotted name, the call, and where that stands."""
+
+    kind: str
+    call: ast.Call
+    scope: Scope
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """A dict whose keys are known text. ``whole`` says that nothing else can be in it."""
+
+    entries: Mapping[str, tuple[ast.expr | None, Scope]]
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A value. ``default`` names the setting of the command line whose default it is, written on ``line``."""
+
+    value: object
+    default: str = ""
+    line: int | None = None
+
+
+def same_value(one: Known | None, other: Known | None) -> bool:
+    """Whether two values are one: True is not 1."""
+    if one is None or other is None:
+        return False
+    return type(one.value) is type(other.value) and one.value == other.value
+
+
+def is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def joined(value: object, one: Known, other: Known) -> Known:
+    chosen = one if one.default else other
+    return Known(value, chosen.default, chosen.line)

@@ -1,0 +1,261 @@
+"""What stands where in a script: scopes with what they bind, and every call with the conditions above it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from envdoctor.sources.class_tree import Function
+
+_CATCHES = frozenset(("ImportError", "ModuleNotFoundError", "AttributeError", "TypeError", "Exception", "BaseException"))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Guard:
+    """One thing that stands above a statement and may keep it from running, and what stands above that.
+
+    ``test`` must come out as ``wanted``; without a test nobody can tell (an ``except``, a ``case``). ``attempt`` is the body of a
+    ``try`` that catches what a missing name raises: it runs, and may fail.
+    """
+
+    test: ast.expr | None
+    wanted: bool
+    scope: Scope
+    above: Guard | None
+    attempt: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Binding:
+    """A value that a scope gives a name; no ``value``: one that a tree does not show. ``index`` is the place in an unpacked tuple."""
+
+    value: ast.expr | None
+    line: int
+    guard: Guard | None
+    index: int | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Scope:
+    """The module, a class or a function: imports (dotted), assignments and, for a function, parameters with their defaults."""
+
+    node: ast.AST
+    parent: Scope | None
+    imports: dict[str, str] = field(default_factory=dict)
+    bindings: dict[str, list[Binding]] = field(default_factory=dict)
+    params: dict[str, ast.arg] = field(default_factory=dict)
+    defaults: dict[str, ast.expr] = field(default_factory=dict)
+
+    def bind(self, name: str, binding: Binding) -> None:
+        self.bindings.setdefault(name, []).append(binding)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Site:
+    """A call, an import or a reference, and where it stands."""
+
+    node: ast.AST
+    scope: Scope
+    guard: Guard | None
+
+    @property
+    def line(self) -> int:
+        return getattr(self.node, "lineno", 1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Store:
+    """``target.attribute = value`` or ``target["key"] = value``."""
+
+    target: ast.expr
+    key: str
+    value: ast.expr | None
+    scope: Scope
+    guard: Guard | None
+    line: int
+
+
+@dataclass(slots=True)
+class Outline:
+    """Everything of a script that the readers look at, in the order of its lines."""
+
+    module: Scope
+    calls: list[Site] = field(default_factory=list)
+    names: list[Site] = field(default_factory=list)
+    imports: list[tuple[str, Site]] = field(default_factory=list)
+    stores: list[Store] = field(default_factory=list)
+    classes: dict[str, tuple[ast.ClassDef, Scope]] = field(default_factory=dict)
+    functions: dict[str, tuple[Function, Scope]] = field(default_factory=dict)
+    stars: list[str] = field(default_factory=list)
+    parents: dict[int, ast.AST] = field(default_factory=dict)
+    scopes: list[Scope] = field(default_factory=list)
+    returns: dict[int, list[ast.expr]] = field(default_factory=dict)
+
+
+def outline(body: list[ast.stmt]) -> Outline:
+    """Walk a script once, without recursion: its nesting is bounded by the parser alone."""
+    top = ast.Module(body, [])
+    found = Outline(Scope(top, None))
+    found.scopes.append(found.module)
+    walker = _Walker(found)
+    stack: list[tuple[ast.AST, Scope, Guard | None]] = [(item, found.module, None) for item in reversed(body)]
+    while stack:
+        node, scope, guard = stack.pop()
+        below = list(walker.visit(node, scope, guard))
+        for child, _, _ in below:
+            found.parents[id(child)] = node
+        stack.extend(reversed(below))
+    found.calls.sort(key=lambda site: site.line)
+    return found
+
+
+_Below = tuple[ast.AST, Scope, "Guard | None"]
+
+
+class _Walker:
+    def __init__(self, found: Outline) -> None:
+        self.found = found
+
+    def visit(self, node: ast.AST, scope: Scope, guard: Guard | None) -> Iterator[_Below]:
+        """Take down a node; what stands below it, with its scope and guard."""
+        if isinstance(node, (ast.If, ast.IfExp)):
+            yield from self._if(node, scope, guard)
+            return
+        if isinstance(node, Function):
+            yield from self._function(node, scope, guard)
+            return
+        if isinstance(node, ast.ClassDef):
+            yield from self._class(node, scope, guard)
+            return
+        if isinstance(node, ast.Try):
+            yield from self._try(node, scope, guard)
+            return
+        if isinstance(node, ast.match_case):
+            guard = Guard(None, True, scope, guard)
+        self._take(node, scope, guard)
+        yield from ((child, scope, guard) for child in ast.iter_child_nodes(node))
+
+    def _if(self, node: ast.If | ast.IfExp, scope: Scope, guard: Guard | None) -> Iterator[_Below]:
+        yield node.test, scope, guard
+        body, other = (node.body, node.orelse) if isinstance(node, ast.If) else ([node.body], [node.orelse])
+        yield from ((item, scope, Guard(node.test, True, scope, guard)) for item in body)
+        yield from ((item, scope, Guard(node.test, False, scope, guard)) for item in other)
+
+    def _try(self, node: ast.Try, scope: Scope, guard: Guard | None) -> Iterator[_Below]:
+        attempt = Guard(None, True, scope, guard, attempt=True) if any(map(_catches, node.handlers)) else guard
+        yield from ((item, scope, attempt) for item in node.body)
+        yield from ((item, scope, Guard(None, True, scope, guard)) for item in node.handlers)
+        yield from ((item, scope, attempt) for item in node.orelse)
+        yield from ((item, scope, guard) for item in node.finalbody)
+
+    def _function(self, node: Function, scope: Scope, guard: Guard | None) -> Iterator[_Below]:
+        self.found.functions.setdefault(node.name, (node, scope))
+        scope.bind(node.name, Binding(None, node.lineno, guard))
+        inner = Scope(node, scope)
+        self.found.scopes.append(inner)
+        arguments = node.args
+        plain = [*arguments.posonlyargs, *arguments.args]
+        for argument in (*plain, *arguments.kwonlyargs, *filter(None, (arguments.vararg, arguments.kwarg))):
+            inner.params[argument.arg] = argument
+        for argument, value in zip(reversed(plain), reversed(arguments.defaults)):  # noqa: B905 - fewer defaults than arguments
+            inner.defaults[argument.arg] = value
+        for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+            if default is not None:
+                inner.defaults[argument.arg] = default
+        yield from ((item, scope, guard) for item in (*node.decorator_list, *arguments.defaults, *filter(None, arguments.kw_defaults)))
+        # Whether a function is called at all is not asked: its body counts as run.
+        yield from ((item, inner, guard) for item in node.body)
+
+    def _class(self, node: ast.ClassDef, scope: Scope, guard: Guard | None) -> Iterator[_Below]:
+        inner = Scope(node, scope)
+        self.found.scopes.append(inner)
+        self.found.classes.setdefault(node.name, (node, inner))
+        scope.bind(node.name, Binding(None, node.lineno, guard))
+        yield from ((item, scope, guard) for item in (*node.bases, *node.decorator_list, *node.keywords))
+        yield from ((item, inner, guard) for item in node.body)
+
+    def _take(self, node: ast.AST, scope: Scope, guard: Guard | None) -> None:
+        if isinstance(node, ast.Call):
+            self.found.calls.append(Site(node, scope, guard))
+        elif isinstance(node, (ast.Name, ast.Attribute)):
+            if isinstance(node.ctx, ast.Load):
+                self.found.names.append(Site(node, scope, guard))
+        elif isinstance(node, ast.Assign):
+            for target in node.targets:
+                self._assign(target, node.value, node.lineno, scope, guard)
+        elif isinstance(node, ast.AnnAssign):
+            if node.value is not None:
+                self._assign(node.target, node.value, node.lineno, scope, guard)
+        elif isinstance(node, ast.NamedExpr):
+            self._assign(node.target, node.value, node.lineno, scope, guard)
+        elif isinstance(node, (ast.AugAssign, ast.For, ast.AsyncFor)):
+            self._assign(node.target, None, node.lineno, scope, guard)
+        elif isinstance(node, ast.comprehension):
+            self._assign(node.target, None, getattr(node.target, "lineno", 1), scope, guard)
+        elif isinstance(node, ast.withitem) and node.optional_vars is not None:
+            self._assign(node.optional_vars, None, node.context_expr.lineno, scope, guard)
+        elif isinstance(node, ast.Lambda):
+            for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
+                scope.bind(argument.arg, Binding(None, node.lineno, guard))
+        elif isinstance(node, ast.Delete):
+            for target in node.targets:
+                self._assign(target, None, node.lineno, scope, guard, bind=not isinstance(target, ast.Name))
+        elif isinstance(node, ast.Global | ast.Nonlocal):
+            for name in node.names:
+                self.found.module.bind(name, Binding(None, node.lineno, guard))
+        elif isinstance(node, ast.Return):
+            if node.value is not None:
+                self.found.returns.setdefault(id(scope), []).append(node.value)
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            self._import(node, scope, guard)
+
+    def _assign(self, target: ast.expr, value: ast.expr | None, line: int, scope: Scope, guard: Guard | None, *, bind: bool = True) -> None:
+        if isinstance(target, ast.Name):
+            if bind:
+                scope.bind(target.id, Binding(value, line, guard))
+        elif isinstance(target, ast.Attribute):
+            self.found.stores.append(Store(target.value, target.attr, value, scope, guard, line))
+        elif isinstance(target, ast.Subscript):
+            key = target.slice
+            name = key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else ""
+            self.found.stores.append(Store(target.value, name, value, scope, guard, line))
+        elif isinstance(target, ast.Starred):
+            self._assign(target.value, None, line, scope, guard)
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            starred = any(isinstance(item, ast.Starred) for item in target.elts)
+            for index, item in enumerate(target.elts):
+                if isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts) and not starred:
+                    self._assign(item, value.elts[index], line, scope, guard)
+                elif isinstance(item, ast.Name) and value is not None and not starred:
+                    scope.bind(item.id, Binding(value, line, guard, index))
+                else:
+                    self._assign(item, None, line, scope, guard)
+
+    def _import(self, node: ast.Import | ast.ImportFrom, scope: Scope, guard: Guard | None) -> None:
+        site = Site(node, scope, guard)
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                self.found.imports.append((alias.name, site))
+                if alias.asname:
+                    scope.imports[alias.asname] = alias.name
+                else:
+                    first = alias.name.partition(".")[0]
+                    scope.imports[first] = first
+            return
+        package = "." * node.level + (node.module or "")
+        self.found.imports.append((package, site))
+        for alias in node.names:
+            if alias.name == "*":
+                self.found.stars.append(package)
+                continue
+            dotted = f"{package}.{alias.name}"
+            self.found.imports.append((dotted, site))
+            scope.imports[alias.asname or alias.name] = dotted
+
+
+def _catches(handler: ast.ExceptHandler) -> bool:
+    if handler.type is None:
+        return True
+    named = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return any(isinstance(item, ast.Name) and item.id in _CATCHES for item in named)

@@ -1,0 +1,123 @@
+"""One script as its readers see it: calls that may run, with resolved names, and where to state what they say."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from envdoctor.facts import Skip
+from envdoctor.sources.scripts.claims import Claims
+from envdoctor.sources.scripts.kinds import Known, Made
+from envdoctor.sources.scripts.names import ancestry, called, dotted, is_from
+from envdoctor.sources.scripts.outline import Guard, Outline, Scope
+from envdoctor.sources.scripts.source import Source
+from envdoctor.sources.scripts.values import Evaluator
+
+Keywords = Mapping[str, tuple[ast.expr | None, Scope]]
+_MOST_CALLS = 200
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Call:
+    """A call that is not ruled out. ``sure`` says that no open condition stands above it; ``name`` is dotted, "" where unknown.
+
+    ``at`` is the line of a call that a library makes with keywords of the script.
+    """
+
+    node: ast.Call
+    scope: Scope
+    sure: bool
+    name: str
+    keywords: Keywords
+    whole: bool
+    at: int | None = None
+
+    @property
+    def line(self) -> int:
+        return self.at or self.node.lineno
+
+    @property
+    def last(self) -> str:
+        function = self.node.func
+        return function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
+
+    def line_of(self, keyword: str) -> int:
+        """The line on which a keyword's value begins; the call's for one of a table."""
+        return next((word.value.lineno for word in self.node.keywords if word.arg == keyword and self.at is None), self.line)
+
+
+@dataclass(slots=True)
+class Reading:
+    source: Source
+    outline: Outline
+    evaluator: Evaluator
+    claims: Claims
+    calls: list[Call] = field(default_factory=list)
+    guards: dict[int, Guard] = field(default_factory=dict)
+    provided: dict[Guard, bool] = field(default_factory=dict)
+    _named: dict[str, list[Call]] = field(default_factory=dict)
+    _methods: dict[str, list[Call]] = field(default_factory=dict)
+    ancestries: dict[str, list[str]] = field(default_factory=dict)
+
+    def find_calls(self) -> None:
+        """Resolve all calls once."""
+        for site in self.outline.calls:
+            runs = self.evaluator.runs(site.guard)
+            if runs is not False and isinstance(site.node, ast.Call):
+                if site.guard is not None:
+                    self.guards[id(site.node)] = site.guard
+                keywords, whole = self.evaluator.keywords(site.node, site.scope)
+                name = called(self.outline, site.node, site.scope) or ""
+                call = Call(site.node, site.scope, runs is True, name, keywords, whole)
+                self.calls.append(call)
+                self._named.setdefault(name.rpartition(".")[2], []).append(call)
+                if isinstance(site.node.func, ast.Attribute):
+                    self._methods.setdefault(site.node.func.attr, []).append(call)
+
+    def named(self, package: str, *lasts: str) -> Iterator[Call]:
+        """Calls of objects of a package."""
+        return (call for last in lasts for call in self._named.get(last, ()) if is_from(call.name, package, last))
+
+    def methods(self, *names: str) -> Iterator[Call]:
+        """Calls of methods of these names, whatever of."""
+        return (call for name in names for call in self._methods.get(name, ()))
+
+    def value(self, call: Call, keyword: str, position: int | None = None) -> Known | None:
+        """The value that a call gives a parameter; None where it is unknown or not given."""
+        if keyword in call.keywords:
+            expression, scope = call.keywords[keyword]
+            return self.evaluator.of(expression, scope)
+        if position is not None and position < len(call.node.args):
+            return self.evaluator.of(call.node.args[position], call.scope)
+        return None
+
+    def of(self, expression: ast.expr | None, scope: Scope) -> Known | None:
+        return self.evaluator.of(expression, scope)
+
+    def made(self, known: Known | None) -> Made | None:
+        return known.value if known is not None and isinstance(known.value, Made) else None
+
+    def dotted(self, expression: ast.AST, scope: Scope) -> str | None:
+        return dotted(self.outline, expression, scope)
+
+    def ancestry(self, name: str) -> list[str]:
+        """The dotted names of a class and of those that it derives from, as far as the file tells."""
+        if name not in self.ancestries:
+            self.ancestries[name] = ancestry(self.outline, name)
+        return self.ancestries[name]
+
+    def few(self, calls: list[Call]) -> list[Call]:
+        """The first calls of a kind; that a file has more is said: it is no training script."""
+        if len(calls) > _MOST_CALLS:
+            why = f"more than {_MOST_CALLS} calls like the one on {self.source.short(calls[0].line)}: the rest is not read"
+            self.claims.skips.append(Skip(self.source.place(calls[_MOST_CALLS].line), why))
+        return calls[:_MOST_CALLS]
+
+    def is_kind(self, name: str, package: str, *lasts: str) -> bool:
+        """Whether a dotted name is a class of a package, or a class of the file that derives from one."""
+        return any(is_from(one, package, last) for one in self.ancestry(name) for last in lasts)
+
+    def imports(self, package: str) -> bool:
+        """Whether anything is imported from a package."""
+        return any(name.partition(".")[0] == package for name, _ in self.outline.imports)

@@ -1,0 +1,110 @@
+"""A training script or notebook: facts of the plan that its syntax tree shows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from envdoctor.errors import EnvdoctorError
+from envdoctor.facts import Collected, Skip
+from envdoctor.sources.jsonfile import UnreadableError, plain, read_bounded
+from envdoctor.sources.scripts.adapters import read_adapters
+from envdoctor.sources.scripts.arguments import read_arguments
+from envdoctor.sources.scripts.claims import Claims
+from envdoctor.sources.scripts.loading import read_loading
+from envdoctor.sources.scripts.notebook import read_cells
+from envdoctor.sources.scripts.outline import outline
+from envdoctor.sources.scripts.reading import Reading
+from envdoctor.sources.scripts.shell import collect_installs
+from envdoctor.sources.scripts.source import Piece, Source, read_pieces
+from envdoctor.sources.scripts.steps import read_given_optimizers, read_steps
+from envdoctor.sources.scripts.trainers import find_training, read_method, read_resumption, read_trainers
+from envdoctor.sources.scripts.uses import read_uses
+from envdoctor.sources.scripts.values import Evaluator
+
+if TYPE_CHECKING:
+    from envdoctor.sources.installation import Installation
+
+SCRIPT_LIMIT = 4 * 2**20
+# Notebooks carry the pictures that they drew.
+NOTEBOOK_LIMIT = 32 * 2**20
+_SHEBANG = b"#!"
+
+
+def is_script(path: Path) -> bool:
+    """Whether a file is a Python script or a notebook: by its suffix, or without one by its first line."""
+    suffix = path.suffix.lower()
+    if suffix in (".py", ".ipynb"):
+        return True
+    if suffix:
+        return False
+    try:
+        with path.open("rb") as stream:
+            first = stream.read(256).split(b"\n", 1)[0]
+    except OSError:
+        return False
+    return first.startswith(_SHEBANG) and b"python" in first
+
+
+def collect_script(path: Path, installation: Installation | None = None) -> Collected:
+    """What a script or notebook says of the run, with file and line; nothing of it is executed.
+
+    A value that is no constant states nothing; where it matters, or where two calls contradict each other, a skip says so with
+    its lines. Defaults of the command line are stated with an origin ``default of --name in FILE``. Python of another release
+    than ours is a skip, of a notebook each cell by itself. Markers in a notebook's ``pip install`` are judged for the installation.
+
+    Raises:
+        EnvdoctorError: unreadable, no UTF-8, or a notebook that is no JSON, with line and column.
+    """
+    place = plain(str(path), 4096)
+    notebook = path.suffix.lower() == ".ipynb"
+    try:
+        data = read_bounded(path, NOTEBOOK_LIMIT if notebook else SCRIPT_LIMIT)
+    except UnreadableError as error:
+        raise EnvdoctorError(place, found=str(error), expected="a Python script or a notebook", next_step="check the path") from None
+    if notebook:
+        pieces = read_cells(data, place)
+        if pieces is None:
+            return Collected(skips=(Skip(place, "JSON without cells: no notebook"),))
+    else:
+        pieces = [Piece(_decoded(data, place))]
+    source = read_pieces(str(path), pieces)
+    installs = collect_installs(source, installation)
+    found = _read(source)
+    return Collected((*found.facts, *installs.facts), (*found.defects, *installs.defects), (*found.skips, *installs.skips))
+
+
+def _decoded(data: bytes, place: str) -> str:
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        column = error.start - data.rfind(b"\n", 0, error.start)
+        raise EnvdoctorError(
+            f"{place}, line {line}, column {column}",
+            found=f"the byte 0x{data[error.start]:02x}, which is no UTF-8",
+            expected="Python in UTF-8",
+            next_step="save the file as UTF-8",
+        ) from None
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _read(source: Source) -> Collected:
+    found = outline(source.body)
+    evaluator = Evaluator(found)
+    claims = Claims(source)
+    reading = Reading(source, found, evaluator, claims)
+    reading.find_calls()
+    find_training(reading)
+    loads = read_loading(reading)
+    read_adapters(reading)
+    read_arguments(reading)
+    trainers = read_trainers(reading)
+    read_resumption(reading)
+    read_given_optimizers(reading, trainers)
+    loops = read_steps(reading, has_trainer=bool(trainers))
+    read_method(reading, trainers, loads, trains_itself=loops)
+    read_uses(reading)
+    if evaluator.tired:
+        claims.skips.append(Skip(plain(source.path, 4096), "expressions too many or too large: what was not reached is unknown"))
+    return claims.collected()

@@ -1,0 +1,165 @@
+"""The Python of a script or a notebook as one syntax tree, with the place that each line comes from."""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from bisect import bisect_right
+from dataclasses import dataclass, field
+
+from envdoctor.facts import Origin, Skip
+from envdoctor.sources.class_tree import SOURCE_LIMIT, marks, too_dense
+from envdoctor.sources.jsonfile import plain
+
+# Cell magics whose cell is Python all the same.
+_PYTHON_CELLS = frozenset(("capture", "time", "timeit", "prun", "python3", "skip"))
+_SHELL_CELLS = frozenset(("bash", "sh", "shell", "script", "!"))
+_LONGEST_PLACE = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class ShellLine:
+    """A command that a notebook hands to a shell, or a line magic: ``pip install peft``. ``sure`` says that no ``if`` stands above it."""
+
+    text: str
+    line: int
+    sure: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A stretch of Python that is parsed by itself: a file, or the cell of that number. ``lines`` are those of its lines in the file."""
+
+    text: str
+    lines: tuple[int, ...] | None = None
+    cell: int | None = None
+
+
+@dataclass(slots=True)
+class Source:
+    """Trees of all pieces in one, lines counted through; ``origin`` and ``place`` tell where a line stands."""
+
+    path: str
+    body: list[ast.stmt] = field(default_factory=list)
+    shell: list[ShellLine] = field(default_factory=list)
+    skips: list[Skip] = field(default_factory=list)
+    text: str = ""
+    _starts: list[int] = field(default_factory=list)
+    _pieces: list[Piece] = field(default_factory=list)
+
+    def origin(self, line: int, said: str = "") -> Origin:
+        """The origin of what stands on a line; ``said`` replaces the name of the source."""
+        place = plain(self.path, _LONGEST_PLACE)
+        piece, number = self._find(line)
+        told = f"{place}, code cell {piece.cell}, line {number}" if piece.cell else place
+        return Origin(said or told, place, self._in_file(piece, number))
+
+    def place(self, line: int) -> str:
+        """A line as a person would look it up: ``train.py:12``, ``train.ipynb, code cell 3, line 2``."""
+        place = plain(self.path, _LONGEST_PLACE)
+        piece, number = self._find(line)
+        return f"{place}, code cell {piece.cell}, line {number}" if piece.cell else f"{place}:{number}"
+
+    def short(self, line: int) -> str:
+        """The place of a line inside the file."""
+        piece, number = self._find(line)
+        return f"code cell {piece.cell}, line {number}" if piece.cell else f"line {number}"
+
+    def _find(self, line: int) -> tuple[Piece, int]:
+        index = max(bisect_right(self._starts, line) - 1, 0)
+        return self._pieces[index], line - self._starts[index] + 1
+
+    def _in_file(self, piece: Piece, number: int) -> int:
+        return number if piece.lines is None else piece.lines[min(max(number, 1), len(piece.lines)) - 1] if piece.lines else 1
+
+
+def read_pieces(path: str, pieces: list[Piece]) -> Source:
+    """Parse the pieces one by one; one that is no Python of this interpreter's release is a skip and does not hide the others."""
+    source = Source(path)
+    start, seen, texts = 1, 0, []
+    for piece in pieces:
+        data = piece.text.encode("utf-8", "surrogatepass")
+        source._starts.append(start)
+        source._pieces.append(piece)
+        if len(data) > SOURCE_LIMIT or too_dense(data, seen):
+            source.skips.append(Skip(_whole(source, piece), "not parsed: too much code for one script"))
+        else:
+            seen += marks(data)
+            _parse(source, piece, start)
+            texts.append(piece.text)
+        start += piece.text.count("\n") + 1
+    source.text = "\n".join(texts)
+    return source
+
+
+def _whole(source: Source, piece: Piece) -> str:
+    place = plain(source.path, _LONGEST_PLACE)
+    return f"{place}, code cell {piece.cell}" if piece.cell else place
+
+
+def _parse(source: Source, piece: Piece, start: int) -> None:
+    tree, error = _tree(piece.text)
+    if tree is None and isinstance(error, SyntaxError):
+        text, shell, why = _without_magics(piece.text)
+        if why is not None:
+            source.skips.append(Skip(_whole(source, piece), why))
+            return
+        tree, _ = _tree(text) if shell else (None, None)
+        if tree is not None:
+            source.shell += (ShellLine(line.text, start + line.line - 1, line.sure) for line in shell)
+    if tree is None:
+        what = source.place(start + error.lineno - 1) if isinstance(error, SyntaxError) and error.lineno else _whole(source, piece)
+        source.skips.append(Skip(what, plain(f"no Python 3 that can be parsed: {_reason(error)}")))
+        return
+    if start > 1:
+        ast.increment_lineno(tree, start - 1)
+    source.body += tree.body
+
+
+def _tree(text: str) -> tuple[ast.Module | None, Exception | None]:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(text), None
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        return None, error
+
+
+def _reason(error: Exception | None) -> str:
+    if isinstance(error, SyntaxError):
+        return error.msg
+    return str(error) if isinstance(error, ValueError) else "nested too deeply"
+
+
+def _without_magics(text: str) -> tuple[str, list[ShellLine], str | None]:
+    """The text with what IPython alone understands taken out, line by line; the commands taken out; why it is no Python at all."""
+    lines = text.split("\n")
+    first = next((number for number, line in enumerate(lines) if line.strip()), 0)
+    shell: list[ShellLine] = []
+    if lines[first].startswith("%%"):
+        magic = lines[first][2:].split(maxsplit=1)[0] if lines[first][2:].strip() else ""
+        if magic in _SHELL_CELLS:
+            shell = [ShellLine(line.strip(), number + 1, True) for number, line in enumerate(lines) if number > first and line.strip()]
+            return "", shell, None
+        if magic not in _PYTHON_CELLS:
+            return "", [], plain(f"a cell of %%{magic}: no Python of the notebook's own")
+        lines[first] = ""
+        shell.append(ShellLine("", first + 1, True))
+    number = 0
+    while number < len(lines):
+        line = lines[number]
+        bare = line.lstrip()
+        assigned = re.match(r"\s*[\w, ]{1,80}=\s*[!%]", line)
+        if bare[:1] in ("!", "%", "?") or assigned or (bare.endswith("?") and not bare.startswith("#")):
+            indent = line[: len(line) - len(bare)]
+            whole, last = bare, number
+            while whole.endswith("\\") and last + 1 < len(lines):
+                last += 1
+                whole = whole[:-1] + " " + lines[last].strip()
+                lines[last] = ""
+            shell.append(ShellLine(whole.strip(), number + 1, not indent))
+            lines[number] = f"{line[: line.index('=')]}= __shell__()" if assigned else f"{indent}pass"
+            number = last
+        number += 1
+    return "\n".join(lines), shell, None

@@ -1,0 +1,125 @@
+"""What a script gives a trainer: which one, its tokenizer, packing and lengths, and a checkpoint to resume from."""
+
+from __future__ import annotations
+
+import ast
+
+from envdoctor.sources.class_tree import Function
+from envdoctor.sources.scripts.kinds import Known
+from envdoctor.sources.scripts.names import LOCAL
+from envdoctor.sources.scripts.reading import Call, Reading
+
+_TRANSFORMERS = ("Trainer", "Seq2SeqTrainer")
+_TRL = {
+    "SFTTrainer": "", "DPOTrainer": "dpo", "GRPOTrainer": "grpo", "KTOTrainer": "kto", "ORPOTrainer": "orpo", "PPOTrainer": "ppo",
+    "CPOTrainer": "", "BCOTrainer": "", "RewardTrainer": "", "RLOOTrainer": "", "GKDTrainer": "", "OnlineDPOTrainer": "",
+    "PPOv2Trainer": "ppo",
+}  # fmt: skip
+_SETTINGS = (("max_seq_length", "plan.seq_len"), ("packing", "plan.packing"))
+_RUNS = {"llamafactory": (("run_exp",), "llamafactory"), "swift": (("sft_main", "rlhf_main", "pretrain_main"), "ms-swift")}
+
+
+def trainer_kind(reading: Reading, name: str) -> str:
+    """The package whose trainer a dotted name is, or derives from: ``transformers``, ``trl`` or ""."""
+    if not name:
+        return ""
+    if reading.is_kind(name, "trl", *_TRL):
+        return "trl"
+    plain = reading.is_kind(name, "transformers", *_TRANSFORMERS)
+    return "transformers" if plain or reading.is_kind(name, "sentence_transformers", "SentenceTransformerTrainer") else ""
+
+
+def read_trainers(reading: Reading) -> list[Call]:
+    """State what the constructions of trainers say; the calls themselves."""
+    trainers = reading.few([call for call in reading.calls if call.last[:1].isupper() and trainer_kind(reading, call.name)])
+    for call in trainers:
+        _trainer(reading, call)
+    for package, (functions, tool) in _RUNS.items():
+        for call in reading.named(package, *functions):
+            reading.claims.state("plan.trainer", tool, call.line, call.scope)
+    return trainers
+
+
+def find_training(reading: Reading) -> None:
+    """Take down where ``trainer.train()`` stands, before anything is settled by it."""
+    for call in reading.methods("train"):
+        if _is_trainer(reading, call):
+            reading.claims.training[call.scope] = call.line
+
+
+def read_resumption(reading: Reading) -> None:
+    """``trainer.train(resume_from_checkpoint=...)``."""
+    trainings = [call for call in reading.methods("train") if _is_trainer(reading, call)]
+    given = [call for call in trainings if "resume_from_checkpoint" in call.keywords or call.node.args]
+    for call in trainings if given else ():
+        known = reading.value(call, "resume_from_checkpoint", 0) if call in given else Known(None)
+        if call.sure and known is not None and (known.value is None or isinstance(known.value, (bool, str))):
+            reading.claims.say("plan.resume", Known(known.value not in (None, False, ""), known.default, known.line), call.line, None)
+        else:
+            reading.claims.unknown("plan.resume", call.line)
+
+
+def _is_trainer(reading: Reading, call: Call) -> bool:
+    function = call.node.func
+    assert isinstance(function, ast.Attribute)
+    made = reading.made(reading.of(function.value, call.scope))
+    if made is not None:
+        return bool(trainer_kind(reading, made.kind)) or made.kind.endswith("Trainer")
+    return isinstance(function.value, ast.Name) and function.value.id == "trainer"
+
+
+def _trainer(reading: Reading, call: Call) -> None:
+    claims, scope = reading.claims, call.scope
+    kind = trainer_kind(reading, call.name)
+    claims.state("plan.trainer", kind, call.line, scope)
+    if not _takes_own(reading, call.name):
+        if "tokenizer" in call.keywords:
+            claims.state("plan.framework_tokenizer_argument", True, call.line_of("tokenizer"), scope)
+        elif call.whole:
+            claims.state("plan.framework_tokenizer_argument", False, call.line, scope)
+    if kind == "trl":
+        for keyword, fact in _SETTINGS:
+            if keyword in call.keywords:
+                claims.say(fact, reading.value(call, keyword), call.line_of(keyword), scope, f"{keyword}= of no constant value")
+        _given(reading, call)
+    model = reading.value(call, "model", 0)
+    if kind == "trl" and model is not None and isinstance(model.value, str):
+        claims.say("model.id", model, call.line_of("model"), scope)
+
+
+def _given(reading: Reading, call: Call) -> None:
+    known = reading.value(call, "neftune_noise_alpha")
+    if known is not None and isinstance(known.value, (int, float)):
+        reading.claims.say("plan.neftune", Known(True, known.default, known.line), call.line_of("neftune_noise_alpha"), call.scope)
+
+
+def _takes_own(reading: Reading, name: str) -> bool:
+    """Whether a class of the file has a constructor of its own, which may do anything with the tokenizer."""
+    for one in reading.ancestry(name):
+        entry = reading.outline.classes.get(one.removeprefix(f"{LOCAL}.")) if one.startswith(LOCAL) else None
+        if entry is not None and any(isinstance(item, Function) and item.name == "__init__" for item in entry[0].body):
+            return True
+    return False
+
+
+def read_method(reading: Reading, trainers: list[Call], loads: list[Call], *, trains_itself: bool) -> None:
+    """What is trained, where no adapter says it: by the trainer's kind, all weights, or nothing at all.
+
+    All weights only where the model is loaded in the file and nothing of it speaks of adapters or of frozen parameters.
+    """
+    claims, text = reading.claims, reading.source.text
+    if "plan.method" in claims.claims:
+        return
+    adapters = any(map(reading.imports, ("peft", "unsloth", "swift", "llamafactory", "adapters"))) or "peft_config" in text
+    if trainers and not adapters:
+        kinds = {_TRL.get(one.rpartition(".")[2], "") for call in trainers for one in reading.ancestry(call.name)} - {""}
+        for call in trainers:
+            if len(kinds) == 1 and call.sure:
+                claims.state("plan.method", next(iter(kinds)), call.line, call.scope)
+            elif not kinds and call.sure and loads and not any(word in text for word in ("requires_grad", "quantization", "load_in_")):
+                claims.state("plan.method", "full", call.line, call.scope)
+        return
+    answers = [call for call in reading.methods("generate", "chat", "stream_chat") if call.sure]
+    training = trainers or trains_itself or any(word in text for word in (".backward(", ".train(", "Trainer", "optimizer", "fit("))
+    if answers and loads and not training:
+        claims.state("plan.method", "inference", answers[0].line)

@@ -1,0 +1,525 @@
+"""Facts of whole training scripts: what they state, on which line, and what they leave open."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from envdoctor.errors import EnvdoctorError
+from envdoctor.facts import Fact, Origin
+from envdoctor.sources.scripts.script import collect_script, is_script
+from envdoctor.sources.training_arguments import DEFAULTS
+
+from .situations import lines, read, told, values, write
+
+QLORA = """
+    import torch
+    from peft import LoraConfig, get_peft_model, prepare_model_for_kbit_training
+    from transformers import AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig, Trainer, TrainingArguments
+
+    MODEL = "mistralai/Mistral-7B-v0.1"
+
+    def main():
+        bnb = BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_compute_dtype=torch.bfloat16)
+        model = AutoModelForCausalLM.from_pretrained(
+            MODEL,
+            quantization_config=bnb,
+            torch_dtype=torch.bfloat16,
+            attn_implementation="flash_attention_2",
+            device_map="auto",
+        )
+        model.config.use_cache = False
+        tokenizer = AutoTokenizer.from_pretrained(MODEL, trust_remote_code=True)
+        tokenizer.padding_side = "right"
+        model = prepare_model_for_kbit_training(model)
+        config = LoraConfig(r=16, lora_alpha=2 * 16, target_modules=["q_proj", "v_proj"], modules_to_save=["lm_head"])
+        model = get_peft_model(model, config, autocast_adapter_dtype=False)
+        arguments = TrainingArguments(
+            output_dir="out",
+            per_device_train_batch_size=2,
+            gradient_accumulation_steps=8,
+            bf16=True,
+            optim="paged_adamw_8bit",
+            eval_strategy="no",
+            gradient_checkpointing=True,
+            gradient_checkpointing_kwargs={"use_reentrant": False},
+        )
+        trainer = Trainer(model=model, args=arguments, tokenizer=tokenizer, train_dataset=data())
+        trainer.train(resume_from_checkpoint=True)
+        model.config.use_cache = True
+        print(model.generate(**tokenizer("Hello", return_tensors="pt")))
+
+    if __name__ == "__main__":
+        main()
+"""
+
+
+def test_a_whole_qlora_script(tmp_path: Path) -> None:
+    path = write(tmp_path, QLORA)
+    found = collect_script(path)
+    assert {name: (value, lines(found)[name]) for name, value in values(found).items()} == {
+        "model.id": ("mistralai/Mistral-7B-v0.1", 9),
+        "plan.load_dtype_argument": ("torch_dtype", 12),
+        "plan.load_dtype": ("bfloat16", 12),
+        "plan.load_in_4bit": (False, 9),
+        "plan.load_in_8bit": (False, 9),
+        "plan.quantization_config": (True, 11),
+        "plan.quant": ("4bit", 11),
+        "plan.attn": ("flash_attention_2", 13),
+        "plan.passes_config": (False, 9),
+        "plan.distributed": ("device_map", 14),
+        "plan.trust_remote_code": (True, 17),
+        "plan.lora_r": (16, 20),
+        "plan.lora_alpha": (32.0, 20),
+        "plan.lora_targets": (("q_proj", "v_proj"), 20),
+        "plan.modules_to_save": (("lm_head",), 20),
+        "plan.method": ("lora", 20),
+        "plan.autocast_adapter_dtype": (False, 21),
+        "plan.gradient_checkpointing": (True, 19),
+        "plan.input_require_grads": (True, 19),
+        "plan.batch_size": (2, 24),
+        "plan.gradient_accumulation": (8, 25),
+        "plan.bf16": (True, 26),
+        "plan.optimizer": ("paged_adamw_8bit", 27),
+        "plan.evaluate": (False, 28),
+        "plan.gradient_checkpointing_kwargs": (True, 30),
+        "plan.use_reentrant": (False, 30),
+        "plan.arguments": (
+            (
+                "bf16",
+                "eval_strategy",
+                "gradient_accumulation_steps",
+                "gradient_checkpointing",
+                "gradient_checkpointing_kwargs",
+                "optim",
+                "output_dir",
+                "per_device_train_batch_size",
+            ),
+            22,
+        ),
+        "plan.trainer": ("transformers", 32),
+        "plan.framework_tokenizer_argument": (True, 32),
+        "plan.resume": (True, 33),
+        "plan.use_cache": (False, 16),
+        "plan.padding_side": ("right", 18),
+        "plan.generate": (True, 35),
+        "plan.code_uses": (("AutoTokenizer", "LoraConfig", "Trainer", "attn_implementation"), 2),
+    }
+    assert found.skips == ()
+    assert {fact.origin.file for fact in found.facts if fact.origin.file} == {str(path)}
+
+
+def test_what_training_arguments_are_not_given_has_their_default(tmp_path: Path) -> None:
+    found = read(tmp_path, "from transformers import TrainingArguments\nTrainingArguments('out', fp16=True)\n")
+    stated = {fact.name: fact for fact in found.facts}
+    assert stated["plan.fp16"].value is True
+    for name, value in DEFAULTS:
+        if name != "plan.fp16":
+            assert stated[name] == Fact(name, value, Origin("default of TrainingArguments"))
+
+
+def test_a_configuration_of_trl_has_its_own_defaults(tmp_path: Path) -> None:
+    found = read(tmp_path, "from trl import SFTConfig\nSFTConfig('out')\n")
+    stated = {fact.name for fact in found.facts}
+    assert "plan.fp16" in stated
+    assert not stated & {"plan.learning_rate", "plan.gradient_checkpointing", "plan.bf16", "plan.remove_unused_columns"}
+
+
+def test_both_ways_to_ask_for_four_bits_at_once(tmp_path: Path) -> None:
+    found = values(
+        read(
+            tmp_path,
+            """
+            from transformers import AutoModelForCausalLM, BitsAndBytesConfig
+            AutoModelForCausalLM.from_pretrained("a/b", load_in_4bit=True, quantization_config=BitsAndBytesConfig(load_in_4bit=True))
+            """,
+        )
+    )
+    assert (found["plan.load_in_4bit"], found["plan.quantization_config"], found["plan.quant"]) == (True, True, "4bit")
+
+
+@pytest.mark.parametrize(
+    ("config", "quant"),
+    [
+        ("GPTQConfig(bits=4)", "gptq"),
+        ("AwqConfig()", "awq"),
+        ("BitsAndBytesConfig(load_in_8bit=True)", "8bit"),
+        ("Mxfp4Config(dequantize=True)", "mxfp4"),
+        ("TorchAoConfig('int4_weight_only')", "torchao"),
+    ],
+)
+def test_the_kind_of_a_quantization_config(tmp_path: Path, config: str, quant: str) -> None:
+    kind = config.partition("(")[0]
+    found = read(
+        tmp_path,
+        f"""
+        from transformers import AutoModel, {kind}
+        AutoModel.from_pretrained("a/b", quantization_config={config})
+        """,
+    )
+    assert values(found)["plan.quant"] == quant
+
+
+@pytest.mark.parametrize(
+    ("behind", "dtype"),
+    [
+        (".half().cuda()", "float16"),
+        (".float()", "float32"),
+        (".to('cuda', torch.bfloat16)", "bfloat16"),
+        (".cuda().to(dtype=torch.float16)", "float16"),
+    ],
+)
+def test_a_cast_behind_the_load_wins_over_its_dtype(tmp_path: Path, behind: str, dtype: str) -> None:
+    text = f"""
+        import torch
+        from transformers import AutoModel
+        model = AutoModel.from_pretrained("a/b", torch_dtype=torch.float32, trust_remote_code=True){behind}
+        """
+    found = values(read(tmp_path, text))
+    assert (found["plan.load_dtype"], found["plan.load_dtype_argument"]) == (dtype, "torch_dtype")
+
+
+def test_a_cast_as_a_statement_of_its_own(tmp_path: Path) -> None:
+    text = """
+        from transformers import AutoModel
+        model = AutoModel.from_pretrained("a/b")
+        model = model.half()
+        """
+    found = read(tmp_path, text)
+    assert (values(found)["plan.load_dtype"], lines(found)["plan.load_dtype"]) == ("float16", 3)
+
+
+# --- what is not told ------------------------------------------------------------------------------
+
+
+def test_a_setting_that_is_no_constant_is_said_with_its_line(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        """
+        from transformers import AutoModelForCausalLM
+        def load(name, dtype):
+            return AutoModelForCausalLM.from_pretrained(name, torch_dtype=dtype)
+        """,
+    )
+    found = collect_script(path)
+    assert "plan.load_dtype" not in values(found)
+    assert "model.id" not in values(found)
+    assert values(found)["plan.load_dtype_argument"] == "torch_dtype"
+    assert told(found, path) == ["train.py:3: plan.load_dtype is not told: torch_dtype= of no constant value on line 3"]
+
+
+def test_two_branches_that_contradict_each_other_state_nothing(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        """
+        import torch
+        from transformers import AutoModelForCausalLM
+        if torch.cuda.is_available():
+            model = AutoModelForCausalLM.from_pretrained("a/b", torch_dtype=torch.float16)
+        else:
+            model = AutoModelForCausalLM.from_pretrained("a/b", torch_dtype=torch.float32)
+        """,
+    )
+    found = collect_script(path)
+    assert values(found)["model.id"] == "a/b"
+    assert "plan.load_dtype" not in values(found)
+    assert told(found, path) == ["train.py:4: plan.load_dtype is not told: float16 on line 4, float32 on line 6"]
+
+
+def test_a_quantization_that_one_branch_alone_asks_for(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        """
+        from transformers import AutoModelForCausalLM
+        if input():
+            model = AutoModelForCausalLM.from_pretrained("a/b", load_in_8bit=True)
+        else:
+            model = AutoModelForCausalLM.from_pretrained("a/b")
+        """,
+    )
+    found = collect_script(path)
+    assert not {"plan.quant", "plan.load_in_8bit"} & values(found).keys()
+    assert "train.py:3: plan.quant is not told: 8bit on line 3, not asked for on line 5" in told(found, path)
+
+
+def test_what_is_done_behind_the_training_is_another_run(tmp_path: Path) -> None:
+    found = values(
+        read(
+            tmp_path,
+            """
+            import torch
+            from transformers import AutoModelForCausalLM, Trainer, TrainingArguments
+            tokenizer.padding_side = "right"
+            model = AutoModelForCausalLM.from_pretrained("a/b", torch_dtype=torch.bfloat16)
+            trainer = Trainer(model, TrainingArguments("out"))
+            trainer.train()
+            merged = AutoModelForCausalLM.from_pretrained("a/b", torch_dtype=torch.float16, load_in_8bit=True)
+            tokenizer.padding_side = "left"
+            merged.generate()
+            """,
+        )
+    )
+    assert (found["plan.load_dtype"], found["plan.load_in_8bit"], found["plan.padding_side"]) == ("bfloat16", False, "right")
+    assert found["plan.generate"] is True
+    assert "plan.quant" not in found
+
+
+def test_a_branch_that_never_runs_says_nothing(tmp_path: Path) -> None:
+    found = values(
+        read(
+            tmp_path,
+            """
+            from typing import TYPE_CHECKING
+            from transformers import TrainingArguments
+            FAST = False
+            if TYPE_CHECKING:
+                from huggingface_hub import HfFolder
+            if FAST:
+                TrainingArguments("out", fp16=True)
+            else:
+                TrainingArguments("out", fp16=False)
+            """,
+        )
+    )
+    assert found["plan.fp16"] is False
+    assert "plan.code_uses" not in found
+
+
+def test_a_library_that_only_defines_functions_states_nothing_of_their_parameters(tmp_path: Path) -> None:
+    found = read(
+        tmp_path,
+        """
+        def train(batch_size=4, fp16=True, optim="adamw_torch", lora_r=8):
+            return batch_size
+        """,
+    )
+    assert (found.facts, found.skips) == ((), ())
+
+
+def test_an_adapter_under_a_condition_leaves_the_method_open(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        """
+        from peft import LoraConfig, get_peft_model
+        def build(model, args):
+            if args.lora:
+                model = get_peft_model(model, LoraConfig(r=8))
+            return model
+        """,
+    )
+    found = collect_script(path)
+    assert "plan.method" not in values(found)
+    assert values(found)["plan.lora_r"] == 8
+    assert told(found, path) == ["train.py:4: plan.method is not told: LoraConfig under a condition on line 4"]
+
+
+def test_arguments_from_an_unknown_mapping_have_no_defaults(tmp_path: Path) -> None:
+    path = write(tmp_path, "from transformers import TrainingArguments\nTrainingArguments('out', **load())\n")
+    found = collect_script(path)
+    assert found.facts == ()
+    assert told(found, path) == ["train.py:2: the training arguments come from a ** that is not shown: give what fills them as well"]
+
+
+# --- the method ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("keywords", "method"),
+    [("r=8", "lora"), ("r=8, use_dora=True", "dora"), ("r=8, use_rslora=True", "rslora"), ("r=8, use_dora=False", "lora")],
+)
+def test_the_kind_of_lora(tmp_path: Path, keywords: str, method: str) -> None:
+    assert values(read(tmp_path, f"from peft import LoraConfig\nLoraConfig({keywords})\n"))["plan.method"] == method
+
+
+def test_a_regular_expression_of_targets_is_no_list(tmp_path: Path) -> None:
+    text = "from peft import LoraConfig\nLoraConfig(target_modules={!r})\n"
+    assert values(read(tmp_path, text.format("all-linear")))["plan.lora_targets"] == ("all-linear",)
+    assert "plan.lora_targets" not in values(read(tmp_path, text.format(r".*\.(q|v)_proj")))
+
+
+@pytest.mark.parametrize(
+    ("text", "method"),
+    [
+        ("from trl import DPOTrainer\nDPOTrainer(model, args=args)", "dpo"),
+        ("from peft import PromptEncoderConfig\nPromptEncoderConfig()", "p-tuning"),
+        ("from transformers import *\nm = AutoModel.from_pretrained('a/b')\nTrainer(m).train()", "full"),
+        ("from transformers import AutoModel\nm = AutoModel.from_pretrained('a/b')\nm.chat(t, 'hi')", "inference"),
+        ("from transformers import *\nm = AutoModel.from_pretrained('a/b')\nm.requires_grad_(False)\nTrainer(m)", None),
+        ("from transformers import Trainer\nfrom mine import load\nTrainer(load())", None),
+    ],
+)
+def test_what_is_trained(tmp_path: Path, text: str, method: str | None) -> None:
+    assert values(read(tmp_path, text)).get("plan.method") == method
+
+
+def test_inputs_that_nothing_makes_require_gradients(tmp_path: Path) -> None:
+    text = """
+        from transformers import AutoModel, Trainer, TrainingArguments
+        from peft import LoraConfig, get_peft_model
+        model = get_peft_model(AutoModel.from_pretrained("a/b"), LoraConfig(r=8))
+        Trainer(model, TrainingArguments("out", gradient_checkpointing=True)).train()
+        """
+    assert values(read(tmp_path, text))["plan.input_require_grads"] is False
+    helped = text.replace("from peft", "from mine import prepare\n        from peft")
+    assert "plan.input_require_grads" not in values(read(tmp_path, helped))
+    called = text.replace("Trainer(model,", "model.enable_input_require_grads()\n        Trainer(model,")
+    assert values(read(tmp_path, called))["plan.input_require_grads"] is True
+
+
+# --- the environment, a loop of its own --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("line", "offline"),
+    [
+        ("os.environ['HF_HUB_OFFLINE'] = '1'", True),
+        ("os.environ.setdefault('TRANSFORMERS_OFFLINE', 'true')", True),
+        ("os.environ.update({'HF_HUB_OFFLINE': '0'})", False),
+        ("os.environ['HF_HUB_OFFLINE'] = value", None),
+        ("if x:\n    os.environ['HF_HUB_OFFLINE'] = '1'", None),
+    ],
+)
+def test_offline(tmp_path: Path, line: str, offline: bool | None) -> None:
+    assert values(read(tmp_path, f"import os\n{line}\n")).get("plan.offline") is offline
+
+
+def test_a_loop_of_its_own(tmp_path: Path) -> None:
+    found = values(
+        read(
+            tmp_path,
+            """
+            import torch
+            from accelerate import Accelerator
+            from torch.utils.data import DataLoader
+            accelerator = Accelerator(mixed_precision="bf16", gradient_accumulation_steps=4)
+            train_loader = DataLoader(rows, batch_size=3, shuffle=True)
+            eval_loader = DataLoader(rows, batch_size=9)
+            optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, eps=1e-6)
+            model = torch.compile(model)
+            for batch in train_loader:
+                accelerator.backward(model(**batch).loss)
+            """,
+        )
+    )
+    assert found == {
+        "plan.compile": True,
+        "plan.batch_size": 3,
+        "plan.fp16": False,
+        "plan.bf16": True,
+        "plan.gradient_accumulation": 4,
+        "plan.optimizer": "adamw_torch",
+        "plan.optimizer_eps": 1e-6,
+        "plan.learning_rate": 1e-4,
+        "plan.code_uses": ("torch.optim.AdamW",),
+    }
+
+
+@pytest.mark.parametrize(("given", "optimizer"), [("torch.optim.SGD([], lr=1)", "sgd"), ("make()", None), ("None", "adafactor")])
+def test_an_optimizer_that_the_trainer_is_given(tmp_path: Path, given: str, optimizer: str | None) -> None:
+    asked = ", optim='adafactor'" if given == "None" else ""
+    text = f"""
+        import torch
+        from transformers import Trainer, TrainingArguments
+        Trainer(model, TrainingArguments("out"{asked}), optimizers=({given}, None))
+        """
+    assert values(read(tmp_path, text)).get("plan.optimizer") == optimizer
+
+
+def test_a_deepspeed_configuration_that_lies_beside(tmp_path: Path) -> None:
+    (tmp_path / "ds.json").write_text('{"zero_optimization": {"stage": 3, "offload_param": {"device": "cpu"}}}', encoding="utf-8")
+    found = read(tmp_path, "from transformers import TrainingArguments\nTrainingArguments('out', deepspeed='ds.json')\n")
+    stated = values(found)
+    assert (stated["plan.deepspeed"], stated["plan.distributed"], stated["plan.offload"]) == (True, "zero3", "parameters")
+    path = write(tmp_path, "from transformers import TrainingArguments\nTrainingArguments('out', deepspeed='gone.json')\n")
+    assert told(collect_script(path), path) == ["train.py:2: the DeepSpeed configuration gone.json was not found beside it"]
+
+
+def test_a_stage_written_into_the_script(tmp_path: Path) -> None:
+    text = "from transformers import TrainingArguments\nTrainingArguments('o', deepspeed={'zero_optimization': {'stage': 2}})\n"
+    assert values(read(tmp_path, text))["plan.distributed"] == "zero2"
+
+
+def test_unsloth(tmp_path: Path) -> None:
+    found = values(
+        read(
+            tmp_path,
+            """
+            from unsloth import FastLanguageModel
+            model, tokenizer = FastLanguageModel.from_pretrained(model_name="unsloth/gemma-2-2b", max_seq_length=2048, load_in_4bit=True)
+            model = FastLanguageModel.get_peft_model(model, r=16, target_modules=["q_proj"], use_gradient_checkpointing="unsloth")
+            """,
+        )
+    )
+    assert found == {
+        "model.id": "unsloth/gemma-2-2b",
+        "plan.seq_len": 2048,
+        "plan.quant": "4bit",
+        "plan.lora_r": 16,
+        "plan.lora_targets": ("q_proj",),
+        "plan.method": "lora",
+        "plan.gradient_checkpointing": True,
+    }
+
+
+def test_settings_of_the_model_that_the_trainer_loads(tmp_path: Path) -> None:
+    found = values(
+        read(
+            tmp_path,
+            """
+            import torch
+            from trl import GRPOConfig, GRPOTrainer
+            args = GRPOConfig("out", use_vllm=True, model_init_kwargs={"torch_dtype": torch.float16, "attn_implementation": "sdpa"})
+            GRPOTrainer(model="a/b", args=args, reward_funcs=[]).train()
+            """,
+        )
+    )
+    assert (found["model.id"], found["plan.load_dtype"], found["plan.attn"], found["plan.vllm"]) == ("a/b", "float16", "sdpa", True)
+    assert (found["plan.method"], found["plan.trainer"]) == ("grpo", "trl")
+
+
+# --- files -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "expected"),
+    [
+        ("train.py", b"", True),
+        ("TRAIN.PY", b"", True),
+        ("run.ipynb", b"{}", True),
+        ("run", b"#!/usr/bin/env python3\nprint()\n", True),
+        ("run", b"#!/bin/sh\n", False),
+        ("run", b"", False),
+        ("plan.yaml", b"#!/usr/bin/env python\n", False),
+    ],
+)
+def test_what_is_a_script(tmp_path: Path, name: str, data: bytes, expected: bool) -> None:
+    (tmp_path / name).write_bytes(data)
+    assert is_script(tmp_path / name) is expected
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    assert not is_script(tmp_path / "gone")
+    with pytest.raises(EnvdoctorError, match="found No such file or directory; expected a Python script or a notebook"):
+        collect_script(tmp_path / "gone.py")
+
+
+def test_bytes_that_are_no_utf_8_are_said_with_their_place(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_bytes(b"x = 1\ny = '\xe9'\n")
+    with pytest.raises(EnvdoctorError, match="line 2, column 6: found the byte 0xe9"):
+        collect_script(tmp_path / "a.py")
+
+
+def test_windows_lines_and_a_byte_order_mark(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_bytes(b"\xef\xbb\xbfimport os\r\n\r\nos.environ['HF_HUB_OFFLINE'] = '1'\r\n")
+    found = collect_script(tmp_path / "a.py")
+    assert [(fact.name, fact.origin.line) for fact in found.facts] == [("plan.offline", 3)]
+
+
+@pytest.mark.parametrize("text", ["print 'Python 2'\n", "match = (\n", "x = 08\n", "def f(:\n"])
+def test_python_of_another_release_is_a_skip(tmp_path: Path, text: str) -> None:
+    path = write(tmp_path, text)
+    found = collect_script(path)
+    assert found.facts == ()
+    (skip,) = told(found, path)
+    assert skip.startswith("train.py:1: no Python 3 that can be parsed: ")
