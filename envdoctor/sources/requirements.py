@@ -1,40 +1,34 @@
-"""Facts from a requirements file: what it pins or admits, each with file and line.
+"""Requirements files in pip's grammar: what each line states, with its file and line.
 
-Read: comments, continuation lines, ``-r`` and ``-c`` includes, markers (evaluated for the Python at hand),
-extras, hashes and per-requirement options. A URL or path requirement is said, not followed.
+Followed: ``-r`` and ``-c``, relative to the file that names them; environment variables as ``${NAME}``; per-requirement
+and global options. Nothing is fetched; what stands behind a URL or a path is said, not read.
 """
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-from packaging.markers import default_environment
 from packaging.requirements import InvalidRequirement, Requirement
-from packaging.utils import canonicalize_name
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts import Collected, Defect, Fact, Origin, Skip
-from envdoctor.releases import release_texts
-from envdoctor.values import parse_value
-from envdoctor.versions import ABSENT, Ranged, satisfiable
+from envdoctor.facts import Origin
+from envdoctor.sources.declarations import Declarations, Variant
+from envdoctor.sources.installation import Installation
+from envdoctor.sources.package_index import Indexes, is_nightly
+from envdoctor.sources.requirement_line import MALFORMED, declare, without_credentials
+from envdoctor.sources.requirement_options import Option, UnknownOptionError, options_of, split_options
+from envdoctor.sources.requirement_text import LogicalLine, RequirementsText, logical_lines, read_text
 
-_MOST_BYTES = 4 * 2**20
 _MOST_INCLUDES = 50
 _MOST_SNIFFED = 40
-_INCLUDE = re.compile(r"(?:-r|-c|--requirement|--constraint)[\s=]+(\S+)")
-
-
-@dataclass(slots=True)
-class _Reading:
-    facts: list[Fact] = field(default_factory=list)
-    defects: list[Defect] = field(default_factory=list)
-    skips: list[Skip] = field(default_factory=list)
-    seen: dict[str, Fact] = field(default_factory=dict)
-    files: set[Path] = field(default_factory=set)
+_MOST_LINES = 20_000
+_VARIABLE = re.compile(r"\$\{([A-Z0-9_]+)\}")
+_LINK = re.compile(r"[^\s:#=<>~!;\\\0]{1,400}", re.ASCII)
 
 
 def is_requirements(path: Path) -> bool:
@@ -46,123 +40,174 @@ def is_requirements(path: Path) -> bool:
 
 
 def _reads_as_requirements(path: Path) -> bool:
-    lines = [line for _, line in islice(_logical_lines(_text(path)), _MOST_SNIFFED)]
+    try:
+        lines = [line.text for line in islice(logical_lines(read_text(path)), _MOST_SNIFFED)]
+    except EnvdoctorError:
+        return False
     return bool(lines) and all(line.startswith(("-", "git+", "http")) or _is_requirement(line) for line in lines)
 
 
 def _is_requirement(line: str) -> bool:
     try:
-        Requirement(re.split(r"\s+--", line, maxsplit=1)[0])
-    except InvalidRequirement:
+        Requirement(split_options(line)[0])
+    except (InvalidRequirement, RecursionError):
         return False
     return True
 
 
-def collect_requirements(path: Path, python: str | None = None) -> Collected:
-    """The packages that a requirements file states.
-
-    ``python`` is the version that markers are evaluated for; without it the doctor's own.
+def collect_requirements(path: Path, installation: Installation | None = None) -> tuple[Variant, ...]:
+    """What a requirements file states, its includes with it: one variant.
 
     Raises:
-        EnvdoctorError: the file itself cannot be read.
+        EnvdoctorError: the file itself cannot be read, or its encoding does not exist.
     """
-    reading = _Reading()
-    _read(path, reading, python)
-    return Collected(tuple(reading.facts), tuple(reading.defects), tuple(reading.skips))
+    declarations = Declarations(installation or Installation())
+    read_requirements(path, declarations)
+    return (Variant("", declarations.collected()),)
 
 
-def _read(path: Path, reading: _Reading, python: str | None) -> None:
-    reading.files.add(path.resolve())
-    for number, line in _logical_lines(_text(path)):
-        include = _INCLUDE.fullmatch(line)
-        if include:
-            _include(path.parent / include[1], reading, python, f"{path}:{number}")
-        elif line.startswith("-"):
-            continue
+def read_requirements(path: Path, declarations: Declarations, *, constraint: bool = False) -> None:
+    """Declare what a requirements file states, as ``pip install -r`` (``-c`` with ``constraint``) takes it.
+
+    Raises:
+        EnvdoctorError: the file itself cannot be read, or its encoding does not exist.
+    """
+    reading = _Reading(declarations)
+    reading.read(path, constraint)
+    reading.indexes.say_cuda(reading.torch, declarations)
+
+
+def read_requirement_lines(lines: Iterable[tuple[int, str]], path: Path, declarations: Declarations) -> None:
+    """Declare requirements that stand in another kind of file, as those for pip in conda's: numbers of lines, and their texts."""
+    reading = _Reading(declarations)
+    for number, text in lines:
+        reading.line(LogicalLine(number, text.strip()), path, constraint=False)
+    reading.indexes.say_cuda(reading.torch, declarations)
+
+
+@dataclass(slots=True)
+class _Reading:
+    """One run of pip over a file and what it includes: they share indexes, and no file is read twice."""
+
+    declarations: Declarations
+    environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    indexes: Indexes = field(default_factory=Indexes)
+    torch: Requirement | None = None
+    lines: int = 0
+    done: set[tuple[str, bool]] = field(default_factory=set)
+    open: list[str] = field(default_factory=list)
+
+    def read(self, path: Path, constraint: bool) -> None:
+        source = read_text(path)
+        identity = os.path.realpath(path)
+        self.done.add((identity, constraint))
+        self.open.append(identity)
+        if source.unmarked:
+            told = f"the file is in {source.unmarked.upper()} without a byte order mark: pip takes it for UTF-8"
+            self.declarations.defect(MALFORMED, told, str(path), 1)
+        if not self._linked(path, source, constraint):
+            for line in logical_lines(source):
+                self.lines += 1
+                if self.lines > _MOST_LINES:
+                    self.declarations.skip(f"{path}:{line.number}", f"more than {_MOST_LINES} lines: the rest is not read")
+                    break
+                self.line(line, path, constraint)
+        self.open.pop()
+
+    def _linked(self, path: Path, source: RequirementsText, constraint: bool) -> bool:
+        """Whether a file is a symbolic link that git wrote as text, where links cannot be made; its target is read instead."""
+        if not _LINK.fullmatch(source.text) or not (source.text.endswith((".txt", ".in", ".pip")) or "/" in source.text):
+            return False
+        target = path.parent / source.text
+        if target.is_file():
+            self.declarations.skip(str(path), f"a symbolic link written as text; {source.text} is read in its place")
+            self._include(source.text, path, 1, constraint)
         else:
-            _requirement(line, path, number, reading, python)
+            self.declarations.skip(str(path), f"a symbolic link written as text, to {source.text}, which is not here")
+        return True
+
+    def line(self, line: LogicalLine, path: Path, constraint: bool) -> None:
+        place = f"{path}:{line.number}"
+        if line.damage == "text":
+            told = f"{line.text!r} is no requirement: it has bytes that are none of the file's encoding"
+            self.declarations.defect(MALFORMED, told, str(path), line.number)
+            return
+        if line.damage:
+            self.declarations.skip(place, "bytes in the comment are none of the file's encoding: some machines refuse the whole file")
+        if not line.text:
+            return
+        text, rest = split_options(line.text)
+        try:
+            options = tuple(options_of(rest))
+        except UnknownOptionError as error:
+            self.declarations.defect(MALFORMED, f"{str(error)!r} is no option of a requirements file", str(path), line.number)
+            options = ()
+        if text:
+            self._requirement(text, path, line.number, constraint)
+            return
+        for option in options:
+            self._option(option, path, line.number, constraint)
+
+    def _requirement(self, text: str, path: Path, number: int, constraint: bool) -> None:
+        expanded, unknown = self._expanded(text)
+        if unknown:
+            told = without_credentials(text)
+            self.declarations.skip(f"{path}:{number}", f"{told}: the environment variable {unknown} is not set")
+            return
+        requirement = declare(expanded, str(path), number, self.declarations, constraint=constraint)
+        if requirement is not None and requirement.name.lower() == "torch" and not constraint:
+            self.torch = requirement
+
+    def _expanded(self, text: str) -> tuple[str, str]:
+        """The text with the variables that pip puts in, and the first that is not set. What stands in URLs stays: it may be secret."""
+        if "${" not in text or "://" in text:
+            return text, ""
+        unknown = next((name for name in _VARIABLE.findall(text) if not self.environment.get(name)), "")
+        return _VARIABLE.sub(lambda found: self.environment.get(found[1]) or found[0], text), unknown
+
+    def _option(self, option: Option, path: Path, number: int, constraint: bool) -> None:
+        place, origin = f"{path}:{number}", Origin(str(path), str(path), number)
+        if option.name in ("requirement", "constraint"):
+            self._include(option.value, path, number, option.name == "constraint")
+        elif option.name == "editable":
+            self._requirement(
+                option.value if "://" in option.value or "@" in option.value else _as_path(option.value), path, number, constraint
+            )
+        elif option.name == "index-url":
+            self.indexes.only = (option.value, origin)
+        elif option.name in ("extra-index-url", "find-links"):
+            self.indexes.more.append((option.value, origin))
+        elif option.name == "no-index":
+            self.indexes.none = True
+        elif option.removed:
+            self.declarations.skip(place, f"--{option.name}: an option that pip had once and refuses today")
+        if option.name in ("index-url", "extra-index-url", "find-links") and is_nightly(option.value):
+            self.declarations.skip(place, f"{without_credentials(option.value)}: nightly builds, which are no releases")
+
+    def _include(self, name: str, path: Path, number: int, constraint: bool) -> None:
+        name, unknown = self._expanded(name)
+        place = f"included at {path}:{number}"
+        if "\0" in name:
+            self.declarations.skip(name, f"{place}: a name that no file can have")
+            return
+        if unknown or re.match(r"https?://", name):
+            why = f"the environment variable {unknown} is not set" if unknown else "a URL is not fetched"
+            self.declarations.skip(without_credentials(name), f"{place}: {why}")
+            return
+        target = path.parent / name.removeprefix("file://")
+        identity = os.path.realpath(target)
+        if identity in self.open or len(self.done) >= _MOST_INCLUDES:
+            self.declarations.skip(str(target), f"{place}: {'it includes itself' if identity in self.open else 'too many includes'}")
+        elif (identity, constraint) not in self.done:
+            try:
+                self.read(target, constraint)
+            except EnvdoctorError as error:
+                self.declarations.skip(str(target), f"{place}: {error.found}")
 
 
-def _text(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            data = file.read(_MOST_BYTES)
-    except OSError as error:
-        raise EnvdoctorError(
-            str(path), found=error.strerror or str(error), expected="a readable file", next_step="check the path"
-        ) from error
-    encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
-    return data.decode(encoding, errors="replace")
+def _as_path(value: str) -> str:
+    """What stands after -e is a path though it looks like a name."""
+    return value if value.startswith((".", "/", "\\", "file:", "~")) or re.match(r"[A-Za-z]:[/\\]", value) else f"./{value}"
 
 
-def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Lines joined over ``\\`` continuations, without comments and blank ones; numbered by their first."""
-    pending, first = "", 0
-    for number, raw in enumerate(text.splitlines(), start=1):
-        first = first if pending else number
-        line = re.sub(r"(^|\s)#.*$", "", raw)
-        if line.endswith("\\"):
-            pending += line[:-1] + " "
-            continue
-        whole, pending = (pending + line).strip(), ""
-        if whole:
-            yield first, whole
-    if pending.strip():
-        yield first, pending.strip()
-
-
-def _include(path: Path, reading: _Reading, python: str | None, place: str) -> None:
-    if path.resolve() in reading.files or len(reading.files) >= _MOST_INCLUDES:
-        reading.skips.append(Skip(str(path), f"included at {place}: read already, or too many includes"))
-        return
-    try:
-        _read(path, reading, python)
-    except EnvdoctorError as error:
-        reading.skips.append(Skip(str(path), f"included at {place}: {error.found}"))
-
-
-def _requirement(line: str, path: Path, number: int, reading: _Reading, python: str | None) -> None:
-    stated = re.split(r"\s+--(?:hash|config-settings|global-option)", line, maxsplit=1)[0].strip()
-    if re.match(r"(?:[a-z+]+://|\.{0,2}/|git\+)", stated):
-        reading.skips.append(Skip(f"{path}:{number}", f"{stated}: a URL or path requirement, its version is not known"))
-        return
-    try:
-        requirement = Requirement(stated)
-    except InvalidRequirement as error:
-        reason = str(error).splitlines()[0]
-        reading.defects.append(Defect("requirement-malformed", f"{stated!r} is no requirement: {reason}", str(path), number))
-        return
-    if requirement.url:
-        reading.skips.append(Skip(f"{path}:{number}", f"{requirement.name}: taken from a URL, its version is not known"))
-        return
-    if requirement.marker is not None and not _applies(requirement, python):
-        return
-    _state(requirement, path, number, reading)
-
-
-def _applies(requirement: Requirement, python: str | None) -> bool:
-    environment = {key: str(value) for key, value in default_environment().items()}
-    if python is not None:
-        environment |= {"python_version": ".".join(python.split(".")[:2]), "python_full_version": python}
-    return requirement.marker is None or requirement.marker.evaluate({**environment, "extra": ""})
-
-
-def _state(requirement: Requirement, path: Path, number: int, reading: _Reading) -> None:
-    package = canonicalize_name(requirement.name)
-    name, text = f"packages.{package}", str(requirement.specifier)
-    before = reading.seen.get(name)
-    known = release_texts(package)
-    joint = text if before is None or before.value is ABSENT else ",".join(filter(None, (text, _specifier(before))))
-    if joint and not satisfiable(joint, known):
-        where = "" if before is None else f", with {_specifier(before)} on line {before.origin.line}"
-        reading.defects.append(
-            Defect("requirement-unsatisfiable", f"no release can satisfy {package} {text}{where}", str(path), number, (package,))
-        )
-    value = parse_value(name, joint or "*")
-    fact = Fact(name, value, Origin(f"{path}", str(path), number))
-    reading.seen[name] = fact
-    reading.facts = [other for other in reading.facts if other.name != name] + [fact]
-
-
-def _specifier(fact: Fact) -> str:
-    return fact.value.text if isinstance(fact.value, Ranged) else f"=={fact.value}"
+__all__ = ["collect_requirements", "is_requirements", "read_requirement_lines", "read_requirements"]

@@ -100,7 +100,7 @@ def _read_file(path: Path, text: str, installation: Installation | None) -> Targ
         from envdoctor.sources.launcher import collect_launcher
 
         return Target(text, "script", collect_launcher(path))
-    if suffix in (".yml", ".yaml") and Path(__file__).with_name("conda.py").exists():  # TEMPORARY
+    if suffix in (".yml", ".yaml"):
         from envdoctor.sources.conda import is_conda
 
         if is_conda(path):
@@ -131,8 +131,6 @@ def _declared(path: Path, text: str, kind: Kind, module: str, function: str, ins
     from envdoctor.sources.installation import Installation
 
     collect: Callable[[Path, Installation], tuple[Variant, ...]] = _reader(module, function)
-    if function == "collect_requirements" and "installation" not in collect.__code__.co_varnames:  # TEMPORARY
-        return Target(text, kind, collect(path, None))
     first, *others = collect(path, installation or Installation())
     return Target(text, kind, first.collected, others=tuple(others))
 

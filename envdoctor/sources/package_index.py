@@ -1,0 +1,70 @@
+"""What a package index says of the builds that it holds: PyTorch's own are sorted by CUDA."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from packaging.requirements import Requirement
+
+from envdoctor.facts import Fact, Origin
+from envdoctor.sources.declarations import Declarations
+from envdoctor.values import parse_value
+
+_PYTORCH = re.compile(r"https?://download(?:-r2)?\.pytorch\.org/whl/(nightly/|test/)?(cu[0-9]{2,3})?(?:/|$)", re.ASCII)
+
+
+def cuda_of_index(url: str) -> str | None:
+    """The CUDA of every torch in an index: ``https://download.pytorch.org/whl/cu118`` -> ``11.8``; None for any other."""
+    from envdoctor.hardware.torch_builds import variant_cuda
+
+    match = _PYTORCH.match(url)
+    return variant_cuda(match[2]) if match and match[2] else None
+
+
+def is_nightly(url: str) -> bool:
+    """Whether an index holds PyTorch's nightly builds, which are no releases."""
+    match = _PYTORCH.match(url)
+    return match is not None and match[1] == "nightly/"
+
+
+@dataclass(slots=True)
+class Indexes:
+    """Where packages are taken from, each with its place; ``only`` replaces the public index, ``more`` are asked beside it."""
+
+    only: tuple[str, Origin] | None = None
+    more: list[tuple[str, Origin]] = field(default_factory=list)
+    none: bool = False
+
+    def say_cuda(self, torch: Requirement | None, declarations: Declarations) -> None:
+        """State the CUDA of the torch that the indexes give, where they leave no choice.
+
+        An index of one CUDA that is the only one leaves none. Of several an installer takes the highest version, and a local
+        label counts as higher: ``torch==2.1.2`` becomes ``2.1.2+cu118`` where the table of torch's builds says that there is one.
+        """
+        if (
+            (self.only is None and not self.more)
+            or torch is None
+            or torch.url
+            or "+" in str(torch.specifier)
+            or self.none
+            or self._on_macos(declarations)
+        ):
+            return
+        if self.only is not None and not self.more:
+            cuda = cuda_of_index(self.only[0])
+            if cuda is not None:
+                declarations.say(Fact("cuda", parse_value("cuda", cuda), self.only[1]))
+            return
+        found = {cuda: origin for url, origin in filter(None, (self.only, *self.more)) if (cuda := cuda_of_index(url))}
+        pin = re.fullmatch(r"==([0-9.]+)", str(torch.specifier))
+        if len(found) == 1 and pin is not None:
+            from envdoctor.hardware.torch_builds import variant_cuda, variants
+
+            ((cuda, origin),) = found.items()
+            if cuda in map(variant_cuda, variants(pin[1])):
+                declarations.say(Fact("cuda", parse_value("cuda", cuda), origin))
+
+    @staticmethod
+    def _on_macos(declarations: Declarations) -> bool:
+        return declarations.installation.environment()["sys_platform"] == "darwin"
