@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 
-from envdoctor.cli.check import VARY_SECONDS
 from envdoctor.cli.gather import gather
 from envdoctor.cli.output import emit
-from envdoctor.probes.registry import PROBES, probe_named, run_probe
+from envdoctor.cli.probing import run_probes
+from envdoctor.probes.registry import PROBES, probe_named
 from envdoctor.probes.verdict import Verdict
 from envdoctor.report.json import verdict_object
 from envdoctor.report.plain import printable
@@ -21,10 +21,8 @@ def run(options: argparse.Namespace) -> int:
     for name in options.names:
         probe_named(name)
     gathered = gather(options)
-    verdicts = [
-        run_probe(name, gathered.interpreter, gathered.derived, vary_seconds=VARY_SECONDS, trust=gathered.trust)
-        for name in options.names or PROBES
-    ]
+    names = list(dict.fromkeys(options.names or PROBES))
+    verdicts = list(run_probes(names, gathered.interpreter, gathered.derived, trust=gathered.trust).values())
     emit(options, _json(verdicts) if options.format == "json" else _text(verdicts, gathered.patient))
     return int(any(verdict.verdict == "confirmed" for verdict in verdicts))
 

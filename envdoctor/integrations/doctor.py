@@ -88,8 +88,10 @@ def ask(command: Sequence[str], text: bytes, seconds: float) -> Mapping[str, Any
     Raises:
         DoctorError: it cannot be started, takes longer, or prints something else.
     """
+    # Another Python starts from this one's home into nothing. PYTHONPATH stays: what it holds belongs to the stack that is examined.
+    environ = {name: value for name, value in os.environ.items() if name != "PYTHONHOME" or command[0] == sys.executable}
     try:
-        done = subprocess.run(command, input=text, capture_output=True, timeout=seconds, check=False)
+        done = subprocess.run(command, input=text, capture_output=True, timeout=seconds, check=False, env=environ)
     except OSError as error:
         raise DoctorError(f"cannot start {command[0]}: {error.strerror or error}") from error
     except subprocess.TimeoutExpired as error:

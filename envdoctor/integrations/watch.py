@@ -138,5 +138,7 @@ def gib(size: int) -> str:
 
 
 def number(value: Any) -> float | None:
-    """A number as logged, numpy's too; everything else is none."""
+    """A number as logged, numpy's and a tensor's too (DeepSpeed's gradient norm is one in some releases); everything else is none."""
+    if callable(getattr(value, "numel", None)) and value.numel() == 1:
+        value = value.item()
     return float(value) if isinstance(value, Real) and not isinstance(value, bool) else None

@@ -6,10 +6,10 @@ NVIDIA GPUs do from capability 8.0 on. torch up to 2.2 says no on the others; fr
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 
 from envdoctor.facts import Facts
+from envdoctor.probes.measured import is_finite
 from envdoctor.probes.on_gpu import gpu_words, no_gpu, ran_without_gpu
 from envdoctor.probes.probe import CHILDREN, Probe, Variation
 from envdoctor.probes.verdict import Ruling
@@ -24,9 +24,10 @@ _REFUSED = ("not implemented for 'bfloat16'", "cublas_status_not_supported", "cu
 
 def parameters(facts: Facts) -> Mapping[str, object] | str:
     """bfloat16, with float16 to compare, where the plan asks for it or does not say; or why it cannot be tested."""
-    if "bfloat16" not in (facts.value("plan.load_dtype"), facts.value("model.config_dtype")) and facts.value("plan.bf16") is False:
+    loaded = "bfloat16" in (facts.value("plan.load_dtype"), facts.value("model.config_dtype"))
+    if not loaded and facts.value("plan.bf16") is False:
         return "the plan asks for no bfloat16"
-    return no_gpu(facts) or {"dtypes": ["bfloat16", "float16"]}
+    return no_gpu(facts) or {"dtypes": ["bfloat16", "float16"], "mixed_only": facts.value("plan.bf16") is True and not loaded}
 
 
 def judge(measured: Mapping[str, object], params: Mapping[str, object]) -> tuple[Ruling, str]:
@@ -67,14 +68,15 @@ def _fault(product: Mapping[str, object]) -> str | None:
         return " ".join(str(error.get("message", "") if isinstance(error, Mapping) else error).split())[:300] or "an error"
     for name in ("product_error", "gradient_error"):
         value = product.get(name)
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value > _TOLERANCE:
+        if not is_finite(value) or value > _TOLERANCE:
             return f"wrong numbers ({name.replace('_', ' ')} {value})"
     return None
 
 
 def variations(params: Mapping[str, object]) -> Iterable[Variation]:
-    """float16 in place of bfloat16."""
-    yield Variation("float16 mixed precision", {**params, "dtypes": ["float16"]}, {"plan.bf16": False, "plan.fp16": True})
+    """float16 in place of bfloat16: a change of the plan where mixed precision is all that asks for it; weights need another dtype too."""
+    plan = {"plan.bf16": False, "plan.fp16": True} if params.get("mixed_only") is True else {}
+    yield Variation("float16 in place of bfloat16", {**params, "dtypes": ["float16"]}, plan)
 
 
 PROBE = Probe(

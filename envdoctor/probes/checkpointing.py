@@ -6,14 +6,14 @@ that switches nothing on; and the reentrant variant over a frozen base, which cu
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TypeAlias
 
 from envdoctor.facts import Facts
+from envdoctor.probes.measured import is_count, is_finite, number, with_assumed
 from envdoctor.probes.probe import CHILDREN, Probe, Variation
 from envdoctor.probes.snapshot_model import not_testable, source, told
-from envdoctor.probes.verdict import Ruling
+from envdoctor.probes.verdict import Ruling, Verdict
 
 Judgement: TypeAlias = "tuple[Ruling, str]"
 
@@ -73,11 +73,7 @@ def variations(params: Mapping[str, object]) -> Iterable[Variation]:
 
 def judge(measured: Mapping[str, object], params: Mapping[str, object]) -> Judgement:
     """What the measurement shows. Pure; anything unexpected in it is inconclusive."""
-    ruling, reason = _judge(measured, params)
-    assumed = params.get("assumed")
-    if isinstance(assumed, (list, tuple)) and assumed:
-        reason += f" (assumed: {', '.join(str(item) for item in assumed)})"
-    return ruling, reason
+    return with_assumed(_judge(measured, params), params)
 
 
 def _judge(measured: Mapping[str, object], params: Mapping[str, object]) -> Judgement:
@@ -92,7 +88,7 @@ def _judge(measured: Mapping[str, object], params: Mapping[str, object]) -> Judg
     if saved is None or moved is None or not saved[0] > 0:
         return "inconclusive", f"{subject}: the steps were not measured"
     noise, difference = measured.get("noise"), measured.get("gradient_difference")
-    if moved[0] == 0 or not _finite(noise) or _number(noise) > _NOISE:
+    if moved[0] == 0 or not is_finite(noise) or number(noise) > _NOISE:
         return "inconclusive", f"{subject}: without checkpointing two equal steps do not give equal gradients"
     if moved[1] < moved[0]:
         cut = f"{moved[1]} of {moved[0]} trainable tensors get a gradient with gradient checkpointing, all of them without"
@@ -103,7 +99,7 @@ def _judge(measured: Mapping[str, object], params: Mapping[str, object]) -> Judg
         return "confirmed", f"{subject}: gradient checkpointing is not on: {share}; {on}"
     if difference is None or (isinstance(difference, float) and difference != difference):
         return "inconclusive", f"{subject}: {share}, but the gradients were not compared"
-    if not _finite(difference) or abs(_number(difference)) > _SAME:
+    if not is_finite(difference) or abs(number(difference)) > _SAME:
         return "confirmed", f"{subject}: the gradients with gradient checkpointing differ by {difference} of the largest; {share}"
     if saved[1] > _ON * saved[0]:
         return "inconclusive", f"{subject}: only part of it is checkpointed: {share}; {on}"
@@ -130,25 +126,30 @@ def _cut_off(words: str, params: Mapping[str, object]) -> Judgement:
     return "confirmed", words
 
 
+def about(verdict: Verdict, packages: Collection[str], symptoms: Collection[str]) -> Verdict:
+    """Checkpointing that is not on cuts nothing off, and what cuts LoRA off is on: each rule is confirmed by its own fault alone."""
+    if verdict.verdict == "refuted":
+        return verdict
+    error, moved = verdict.measured.get("error"), _pair(verdict.measured.get("moved"))
+    message = str(error.get("message", "")) if isinstance(error, Mapping) else ""
+    cut = _NO_GRAPH in message or (moved is not None and moved[1] < moved[0])
+    of_cutting = any(_NO_GRAPH in symptom for symptom in symptoms)
+    if cut or of_cutting:
+        return verdict if cut and of_cutting else verdict.but("another fault than this one was met")
+    if error is not None and not any(symptom in message for symptom in symptoms):
+        return verdict.but("another fault than this one was met")
+    return verdict
+
+
 def _pair(value: object) -> tuple[int, int] | None:
     if not isinstance(value, (list, tuple)) or len(value) != 2:
         return None
     first, second = value
-    if not all(isinstance(number, int) and not isinstance(number, bool) and number >= 0 for number in value):
-        return None
-    return first, second
+    return (first, second) if is_count(first) and is_count(second) else None
 
 
 def _size(count: int) -> str:
     return f"{count / 1024:.0f} KiB"
-
-
-def _finite(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _number(value: object) -> float:
-    return float(value) if isinstance(value, (int, float)) else math.nan
 
 
 PROBE = Probe(
@@ -162,5 +163,6 @@ PROBE = Probe(
     timeout=180.0,
     memory_bytes=8 << 30,
     variations=variations,
+    about=about,
     remote_code=True,
 )

@@ -8,11 +8,12 @@ another processor ends in an illegal instruction. Some packages hide the loader'
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from envdoctor.facts import Facts
 from envdoctor.probes.probe import CHILDREN, Probe
-from envdoctor.probes.verdict import Ruling
+from envdoctor.probes.verdict import Ruling, Verdict
 from envdoctor.versions import Absent
 
 Judgement: TypeAlias = "tuple[Ruling, str]"
@@ -49,6 +50,8 @@ _FAULTS = (
     "couldn't load custom c++ ops",
     "no kernel image is available for execution",
     "configured cuda binary not found",
+    # deepspeed compares what its operations were built with itself.
+    "ops were compiled and installed with a different version",
 )
 # The driver's own libraries: a CUDA build on a machine without a GPU misses them, which is no fault of the build.
 _OF_THE_DRIVER = ("libcuda.so", "libnvidia-ml.so", "nvcuda.dll")
@@ -86,6 +89,12 @@ def concerning(measured: Mapping[str, object], packages: Collection[str]) -> Jud
         # Beside an operation that ran, one that no CPU can run is no doubt.
         return ("refuted" if any(found == "refuted" for found, _ in told.values()) else "inconclusive"), reason
     return worst, reason
+
+
+def about(verdict: Verdict, packages: Collection[str], symptoms: Collection[str]) -> Verdict:
+    """Of the finding's own packages: a flash-attn that is broken says nothing of torchvision."""
+    ruling, reason = concerning(verdict.measured, packages)
+    return replace(verdict, verdict=ruling, reason=reason)
 
 
 def _release(measured: Mapping[str, object], name: str) -> str:
@@ -143,6 +152,7 @@ PROBE = Probe(
     script=CHILDREN / "extension_import.py",
     parameters=parameters,
     judge=judge,
+    about=about,
     timeout=300.0,
     memory_bytes=16 << 30,
 )

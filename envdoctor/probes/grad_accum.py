@@ -7,11 +7,11 @@ Rows of equal length decide. What rows of unequal length do is another matter, t
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import TypeAlias
 
 from envdoctor.facts import Facts
+from envdoctor.probes.measured import is_count, is_finite, number, with_assumed
 from envdoctor.probes.probe import CHILDREN, Probe
 from envdoctor.probes.verdict import Ruling
 
@@ -63,16 +63,12 @@ def _of_model(facts: Facts) -> tuple[bool | None, str | None]:
 
 def judge(measured: Mapping[str, object], params: Mapping[str, object]) -> Judgement:
     """What the measurement shows. Pure; anything unexpected in it is inconclusive."""
-    ruling, reason = _judge(measured, params)
-    assumed = params.get("assumed")
-    if isinstance(assumed, (list, tuple)) and assumed:
-        reason += f" (assumed: {', '.join(str(item) for item in assumed)})"
-    return ruling, reason
+    return with_assumed(_judge(measured, params), params)
 
 
 def _judge(measured: Mapping[str, object], params: Mapping[str, object]) -> Judgement:
     steps = params.get("steps")
-    if not isinstance(steps, int) or isinstance(steps, bool) or steps < 2:
+    if not is_count(steps) or steps < 2:
         return "inconclusive", "the number of accumulation steps is not known"
     found = {name: _of_class(measured.get(name), _WORDS[name], steps) for name in _WORDS}
     asked = _asked(measured, params)
@@ -131,9 +127,7 @@ def _failed(error: object, subject: str) -> str:
 
 
 def _finite(value: object) -> float | None:
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
-        return float(value)
-    return None
+    return number(value) if is_finite(value) else None
 
 
 PROBE = Probe(

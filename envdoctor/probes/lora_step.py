@@ -7,11 +7,12 @@ float16. lora_B starts at zero, so lora_A has a gradient of exactly zero and its
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
 from envdoctor.facts import Facts
+from envdoctor.probes.measured import NOT_ON_THIS_CPU, is_count, is_finite, with_assumed
+from envdoctor.probes.on_gpu import computes_in_bfloat16
 from envdoctor.probes.probe import CHILDREN, Probe, Variation
 from envdoctor.probes.verdict import Ruling
 
@@ -34,12 +35,8 @@ _OPTIMIZERS = {
 }
 _OUTPUT_LAYERS = ("lm_head", "output_layer", "embed_out")
 _EMBEDDINGS = ("embed_tokens", "word_embeddings", "wte", "embed_in")
-# How torch says that a CPU, or its own CPU build, cannot compute a step that a GPU can.
 _NOT_ON_THIS_CPU = (
-    "not implemented for '",
-    "unexpected floating scalartype in at::autocast::prioritize",
-    "mixed dtype (cpu): expect parameter to have scalar type of float",
-    "expected attn_mask dtype to be bool or to match query dtype",
+    *NOT_ON_THIS_CPU,
     "`fused=true` requires all the params to be floating point tensors of supported devices",
     "has no attribute 'gradscaler'",
 )
@@ -81,6 +78,7 @@ def parameters(facts: Facts) -> Mapping[str, object] | str:
         "optimizer": None if stated is None else _OPTIMIZERS[str(stated)],
         "eps": float(eps) if isinstance(eps, (int, float)) and not isinstance(eps, bool) else DEFAULT_EPS,
         "grad_scaler": facts.value("plan.fp16") is True,
+        "bfloat16": computes_in_bfloat16(facts),
         "steps": STEPS,
         "assumed": assumed,
     }
@@ -124,17 +122,19 @@ def _modules(stated: object) -> list[str] | str:
 
 def judge(measured: Mapping[str, object], params: Mapping[str, object]) -> Judgement:
     """What the measurement shows. Pure; anything unexpected in it is inconclusive."""
-    ruling, reason = _judge(measured, params)
-    assumed = params.get("assumed")
-    if isinstance(assumed, (list, tuple)) and assumed:
-        reason += f" (assumed: {', '.join(str(item) for item in assumed)})"
-    return ruling, reason
+    return with_assumed(_judge(measured, params), params)
 
 
 def variations(params: Mapping[str, object]) -> Iterator[Variation]:
     """What may cure float16 adapters without another release, one thing at a time."""
     if params.get("dtype") == "float16":
-        yield Variation("a bfloat16 base", {"dtype": "bfloat16"}, {"plan.load_dtype": "bfloat16", "plan.bf16": True})
+        if params.get("bfloat16") is not False:
+            plain: dict[str, object] = {"dtype": "bfloat16"}
+            # bfloat16 has no gradient scaler: fp16=True beside it is another run, and bf16=True is more than a CPU shows.
+            scaled = params.get("grad_scaler") is True
+            words = "a bfloat16 base without mixed precision" if scaled else "a bfloat16 base"
+            told = {"plan.load_dtype": "bfloat16", **({"plan.fp16": False} if scaled else {})}
+            yield Variation(words, {**plain, "grad_scaler": False} if scaled else plain, told)
         yield Variation("a float32 base", {"dtype": "float32"}, {"plan.load_dtype": "float32"})
     if params.get("eps") == DEFAULT_EPS:
         yield Variation("an epsilon of 1e-6", {"eps": 1e-6}, {"plan.optimizer_eps": 1e-6})
@@ -151,12 +151,12 @@ def _judge(measured: Mapping[str, object], params: Mapping[str, object]) -> Judg
         return _failed(error, half, subject)
     losses, nonfinite, nonzero = (_sequence(measured.get(key)) for key in ("losses", "nonfinite_trainable", "nonzero_gradients"))
     taken = len(nonfinite)
-    if taken == 0 or len(losses) != taken + 1 or len(nonzero) != taken or not all(map(_is_count, (*nonfinite, *nonzero))):
+    if taken == 0 or len(losses) != taken + 1 or len(nonzero) != taken or not all(map(is_count, (*nonfinite, *nonzero))):
         return "inconclusive", f"{subject}, but no whole step was measured"
-    if not _finite(losses[0]):
+    if not is_finite(losses[0]):
         return "inconclusive", f"the loss was not finite before any step, which is another fault; {subject}"
     optimizer = str(measured.get("optimizer"))
-    bad = next((step for step in range(1, taken + 1) if not _finite(losses[step]) or nonfinite[step - 1]), None)
+    bad = next((step for step in range(1, taken + 1) if not is_finite(losses[step]) or nonfinite[step - 1]), None)
     if bad is not None:
         broken = f"{nonfinite[bad - 1]} of {sum(dtypes.values())} trainable tensors are not finite"
         outcome = f"after step {bad} with {optimizer} {broken} and the loss is {losses[bad]}"
@@ -183,21 +183,13 @@ def _failed(error: object, half: bool, subject: str) -> Judgement:
 
 
 def _dtypes(value: object) -> Mapping[str, int] | None:
-    if not isinstance(value, Mapping) or not value or not all(isinstance(name, str) and _is_count(count) for name, count in value.items()):
+    if not isinstance(value, Mapping) or not value or not all(isinstance(name, str) and is_count(count) for name, count in value.items()):
         return None
     return value
 
 
 def _sequence(value: object) -> tuple[object, ...]:
     return tuple(value) if isinstance(value, (list, tuple)) else ()
-
-
-def _finite(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 PROBE = Probe(

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
 from envdoctor.facts import Facts
+from envdoctor.probes.measured import is_finite
+from envdoctor.probes.on_gpu import no_gpu
 from envdoctor.probes.probe import CHILDREN, Probe, Variation
 from envdoctor.probes.verdict import Ruling
 
@@ -18,6 +20,8 @@ Judgement: TypeAlias = "tuple[Ruling, str]"
 NAME = "nccl"
 SECONDS = 60.0
 MOST_GPUS = 8
+# The time is counted from the start of the ranks: this share of it the last that came must have waited in the all-reduce.
+_HANGS = 1 / 3
 
 # What NCCL, and torch in its name, say when a collective operation fails.
 _FAULTS = (
@@ -35,12 +39,12 @@ _NO_MEMORY = ("out of memory", "cannot allocate memory")
 
 
 def parameters(facts: Facts) -> Mapping[str, object] | str:
-    """How many GPUs take part; or that there is none."""
-    if facts.value("accelerator") != "cuda":
-        return "no GPU"
-    count = facts.value("gpu.count")
-    if count == 0:
-        return "no GPU"
+    """How many GPUs take part at most; or that there are not two."""
+    missing = no_gpu(facts)
+    if missing is not None:
+        return missing
+    if facts.value("gpu.count") == 1:
+        return "one GPU: the ways between GPUs need two"
     return {"seconds": SECONDS, "most_gpus": MOST_GPUS, "environment": {}}
 
 
@@ -74,8 +78,11 @@ def judge(measured: Mapping[str, object], params: Mapping[str, object]) -> Judge
     stages = [rank.get("stage") for rank in ranks]
     if measured.get("timed_out") is True:
         if all(stage in ("reducing", "done") for stage in stages) and "reducing" in stages and len(ranks) > 1:
-            waiting = [str(number) for number, stage in enumerate(stages) if stage == "reducing"]
-            return "confirmed", f"{reason}: the all-reduce hangs: after {params.get('seconds')} s rank {', '.join(waiting)} still waits"
+            waiting = ", ".join(str(number) for number, stage in enumerate(stages) if stage == "reducing")
+            waited, limit = measured.get("waited"), params.get("seconds")
+            if not is_finite(waited) or not is_finite(limit) or waited < _HANGS * limit:
+                return "inconclusive", f"{reason}: time was up when the all-reduce had hardly begun (rank {waiting} waited {waited} s)"
+            return "confirmed", f"{reason}: the all-reduce hangs: after {waited} s rank {waiting} still waits"
         return "inconclusive", f"{reason}: not all ranks came to the all-reduce in time ({', '.join(map(str, stages))})"
     if any(stage != "done" for stage in stages):
         return "inconclusive", f"{reason}: a rank ended without a result ({', '.join(map(str, stages))})"
@@ -84,7 +91,7 @@ def judge(measured: Mapping[str, object], params: Mapping[str, object]) -> Judge
 
 def _sums(measured: Mapping[str, object], ranks: list[Mapping[str, object]], reason: str) -> Judgement:
     expected = measured.get("expected")
-    if isinstance(expected, bool) or not isinstance(expected, (int, float)):
+    if not is_finite(expected):
         return "inconclusive", f"{reason}: the child did not say what sum is right"
     for number, rank in enumerate(ranks):
         ends = rank.get("sum")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from envdoctor.facts import Facts
+from envdoctor.hardware.gpus import capability_key
 
 # The origin of what nvidia-smi said of this machine; a GPU stated by hand may be another machine's.
 _SEEN = "nvidia-smi"
@@ -22,6 +23,13 @@ def no_gpu(facts: Facts) -> str | None:
     if any(fact.name == "gpu.count" and fact.value == 0 for fact in seen):
         return "no GPU: CUDA_VISIBLE_DEVICES hides all of them"
     return None
+
+
+def computes_in_bfloat16(facts: Facts) -> bool:
+    """False where the run's GPU is known to be older than Ampere (capability 8.0), which has no bfloat16 arithmetic."""
+    capability = facts.value("gpu.compute_capability")
+    key = capability_key(str(capability))
+    return key is None or key >= (8, 0)
 
 
 def gpu_words(measured: Mapping[str, object]) -> str | None:

@@ -8,10 +8,10 @@ it would be predicted from padding, whose gradient no release computes reliably.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from envdoctor.facts import Facts
+from envdoctor.probes.measured import NOT_ON_THIS_CPU, is_finite, number, with_assumed
 from envdoctor.probes.on_gpu import no_gpu
 from envdoctor.probes.probe import CHILDREN, Probe, Variation
 from envdoctor.probes.verdict import Ruling
@@ -36,13 +36,6 @@ _GRADIENTS = {"float32": 1e-2}
 _HALF_GRADIENTS = 0.3
 _LOSS = {"float32": 1e-3}
 _HALF_LOSS = 0.03
-# How torch says that a CPU, or its own CPU build, cannot compute what a GPU can.
-_NOT_ON_THIS_CPU = (
-    "not implemented for '",
-    "unexpected floating scalartype in at::autocast::prioritize",
-    "mixed dtype (cpu): expect parameter to have scalar type of float",
-    "expected attn_mask dtype to be bool or to match query dtype",
-)
 
 
 def parameters(facts: Facts) -> Mapping[str, object] | str:
@@ -58,14 +51,14 @@ def parameters(facts: Facts) -> Mapping[str, object] | str:
         return f"plan.attn is {attn}: only {', '.join(_ATTENTIONS)} are tested"
     if attn == "flash_attention_2" and (why := no_gpu(facts)) is not None:
         return f"flash_attention_2 runs on a GPU only: {why}"
-    dtypes = _dtypes(facts)
+    mixed = "bfloat16" if facts.value("plan.bf16") is True else "float16" if facts.value("plan.fp16") is True else None
+    dtypes = _dtypes(facts, flash=attn == "flash_attention_2" and mixed is None)
     if isinstance(dtypes, str):
         return dtypes
     side = facts.value("plan.padding_side")
     model = facts.text("model.type")
     if model is None:
         assumed.append("a Llama")
-    mixed = "bfloat16" if facts.value("plan.bf16") is True else "float16" if facts.value("plan.fp16") is True else None
     accelerator = facts.value("accelerator")
     return {
         "model_type": model if model in TINY_TYPES and facts.value("model.remote_code") is not True else STAND_IN,
@@ -81,12 +74,15 @@ def parameters(facts: Facts) -> Mapping[str, object] | str:
     }
 
 
-def _dtypes(facts: Facts) -> list[str] | str:
+def _dtypes(facts: Facts, *, flash: bool) -> list[str] | str:
+    """The dtypes of the weights; ``flash``: flash attention has to compute in them, which it does in half precision only."""
     loaded = facts.value("plan.load_dtype")
     if loaded == "auto":
         loaded = facts.value("model.config_dtype") or facts.value("model.dtype")
     if loaded is None:
-        return list(_DTYPES)
+        return [dtype for dtype in _DTYPES if not (flash and dtype == "float32")]
+    if flash and loaded == "float32":
+        return "flash_attention_2 does not compute in float32, in which the weights are loaded"
     if loaded not in _DTYPES:
         return f"the weights are loaded as {loaded}: only {', '.join(_DTYPES)} are tested"
     return [str(loaded)]
@@ -94,11 +90,7 @@ def _dtypes(facts: Facts) -> list[str] | str:
 
 def judge(measured: Mapping[str, object], params: Mapping[str, object]) -> tuple[Ruling, str]:
     """What the measurement shows. Pure; anything unexpected in it is inconclusive."""
-    ruling, reason = _judge(measured, params)
-    assumed = params.get("assumed")
-    if isinstance(assumed, (list, tuple)) and assumed:
-        reason += f" (assumed: {', '.join(str(item) for item in assumed)})"
-    return ruling, reason
+    return with_assumed(_judge(measured, params), params)
 
 
 def _judge(measured: Mapping[str, object], params: Mapping[str, object]) -> tuple[Ruling, str]:
@@ -107,15 +99,17 @@ def _judge(measured: Mapping[str, object], params: Mapping[str, object]) -> tupl
     arrangements = [each for each in made if isinstance(each, Mapping)] if isinstance(made, (list, tuple)) else []
     if not arrangements:
         lacking = measured.get("unavailable")
-        why = "; ".join(str(each) for each in lacking) if isinstance(lacking, (list, tuple)) and lacking else "the child measured nothing"
-        return "inconclusive", why[:600]
+        why = "; ".join(filter(None, map(str, lacking))) if isinstance(lacking, (list, tuple)) else ""
+        return "inconclusive", why[:600] or "the child measured nothing"
     half = params.get("autocast") is not None
     alone = params.get("batch") == 1
     doubts: list[str] = []
     for each in arrangements:
         words = f"{each.get('attn')}, {each.get('dtype')}, padded on the {each.get('side')}"
-        error = each.get("error")
-        if error is not None:
+        error, computed_in = each.get("error"), each.get("autocast")
+        if half and error is None and computed_in != params.get("autocast"):
+            doubts.append(f"{words}: autocast to {params.get('autocast')} computed in {computed_in} on {_where(device, measured)}")
+        elif error is not None:
             doubts.append(f"{words}: {_failed(error)}")
         elif (strange := _unwell(each.get("alone"))) is not None:
             doubts.append(f"{words}: a row alone is not finite either ({strange}), which is another fault than padding")
@@ -133,7 +127,7 @@ def _judge(measured: Mapping[str, object], params: Mapping[str, object]) -> tupl
     stands_for = params.get("stands_for")
     if stands_for is not None:
         return "inconclusive", f"{healthy}; but it was a Llama, standing for {stands_for}"
-    if device == "cpu" and params.get("accelerator") != "cpu":
+    if device == "cpu" and params.get("accelerator") != "cpu" and params.get("cures") is not True:
         planned = params.get("accelerator") or "an accelerator that is not known"
         return "inconclusive", f"{healthy}; but the run computes on {planned}, whose kernels were not run"
     return "refuted", healthy
@@ -143,7 +137,7 @@ def _failed(error: object) -> str:
     fields = error if isinstance(error, Mapping) else {}
     message = " ".join(str(fields.get("message", "")).split())[:300]
     during = str(fields.get("during", "the experiment"))
-    if any(text in message.lower() for text in _NOT_ON_THIS_CPU):
+    if any(text in message.lower() for text in NOT_ON_THIS_CPU):
         return f"not testable on this CPU ({during}: {message})"
     return f"{during} failed: {fields.get('type', 'an error')}: {message}"
 
@@ -152,7 +146,7 @@ def _unwell(numbers: object) -> str | None:
     """What of one computation is not finite, or None where all is."""
     if not isinstance(numbers, Mapping):
         return "nothing measured"
-    found = [f"{name.replace('_', ' ')} {numbers.get(name)}" for name in ("loss", "eval_loss") if not _finite(numbers.get(name))]
+    found = [f"{name.replace('_', ' ')} {numbers.get(name)}" for name in ("loss", "eval_loss") if not is_finite(numbers.get(name))]
     for name in ("nonfinite_logits", "nonfinite_gradients"):
         count = numbers.get(name)
         if isinstance(count, bool) or not isinstance(count, int) or count:
@@ -174,23 +168,23 @@ def _compared(each: Mapping[str, object], mixed: bool) -> tuple[str | None, str 
         return (unwell, None) if seen else (None, f"numbers are missing ({unwell})")
     dtype = "half" if mixed else str(each.get("dtype"))
     logits, gradients, control = padded.get("logits_difference"), padded.get("gradient_difference"), each.get("control")
-    if not _finite(logits) or not _finite(gradients):
+    if not is_finite(logits) or not is_finite(gradients):
         return None, "no difference was measured"
     allowed = _LOGITS.get(dtype, _HALF_LOGITS)
     if each.get("side") == "left":
         # Beside what leaving out the mask does, a quarter of it is rounding; where that is within rounding, nothing would be seen.
-        if not _finite(control) or _number(control) / 4 < allowed:
+        if not is_finite(control) or number(control) / 4 < allowed:
             return None, f"a wrong mask would not be seen: leaving it out moves the logits by {control} of their norm"
-        allowed = _number(control) / 4
-    if _number(logits) > allowed:
-        aside = f" (without any mask: {_number(control):.2g})" if _finite(control) else ""
-        return f"padding moves the logits of real tokens by {_number(logits):.2g} of their norm{aside}", None
+        allowed = number(control) / 4
+    if number(logits) > allowed:
+        aside = f" (without any mask: {number(control):.2g})" if is_finite(control) else ""
+        return f"padding moves the logits of real tokens by {number(logits):.2g} of their norm{aside}", None
     for name in ("loss", "eval_loss"):
-        mine, other = _number(padded.get(name)), _number(alone.get(name))
+        mine, other = number(padded.get(name)), number(alone.get(name))
         if abs(mine - other) > _LOSS.get(dtype, _HALF_LOSS) * max(abs(other), 1.0):
             return f"the {name.replace('eval_loss', 'evaluation loss')} is {mine:g} where the rows alone have {other:g}", None
-    if _number(gradients) > _GRADIENTS.get(dtype, _HALF_GRADIENTS):
-        said = f"the gradient differs by {_number(gradients):.2g} of its norm"
+    if number(gradients) > _GRADIENTS.get(dtype, _HALF_GRADIENTS):
+        said = f"the gradient differs by {number(gradients):.2g} of its norm"
         return (said, None) if dtype == "float32" else (None, said)
     return None, None
 
@@ -204,16 +198,9 @@ def _where(device: str, measured: Mapping[str, object]) -> str:
     return "a CPU" if device == "cpu" else str(measured.get("device_name"))
 
 
-def _finite(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _number(value: object) -> float:
-    return float(value) if isinstance(value, (int, float)) else math.nan
-
-
 def variations(params: Mapping[str, object]) -> Iterable[Variation]:
-    """Another attention, one row a batch, the other side, another dtype."""
+    """Another attention, one row a batch, the other side, another dtype: on the device that showed the fault, whatever the run has."""
+    params = {**params, "cures": True}
     attns, sides, dtypes = (value if isinstance(value, (list, tuple)) else () for value in map(params.get, ("attn", "sides", "dtypes")))
     for attn in ("eager", "sdpa"):
         if list(attns) != [attn]:

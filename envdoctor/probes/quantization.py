@@ -7,14 +7,14 @@ what the plan trains on, that is what is tried.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TypeAlias
 
 from envdoctor.facts import Facts
+from envdoctor.probes.measured import is_count, is_finite, with_assumed
 from envdoctor.probes.on_gpu import gpu_words, no_gpu, ran_without_gpu
-from envdoctor.probes.probe import CHILDREN, Probe
+from envdoctor.probes.probe import CHILDREN, Probe, Variation
 from envdoctor.probes.verdict import Ruling
 
 Judgement: TypeAlias = "tuple[Ruling, str]"
@@ -68,16 +68,24 @@ def parameters(facts: Facts, *, bits: int) -> Mapping[str, object] | str:
     return {"bits": bits, "device": "cpu" if on_cpu else "cuda", "dtype": dtype, "quant_type": "nf4", "assumed": assumed}
 
 
+def variations(params: Mapping[str, object]) -> Iterable[Variation]:
+    """Another dtype to compute in, other 4-bit numbers, the other number of bits."""
+    for dtype in _DTYPES:
+        if dtype != params.get("dtype"):
+            yield Variation(f"computing in {dtype}", {**params, "dtype": dtype})
+    if params.get("bits") == 4:
+        yield Variation('bnb_4bit_quant_type="fp4"', {**params, "quant_type": "fp4"})
+    other = 8 if params.get("bits") == 4 else 4
+    yield Variation(f"{other} bits", {**params, "bits": other}, {"plan.quant": f"{other}bit"})
+
+
 def judge(measured: Mapping[str, object], params: Mapping[str, object], *, bits: int) -> Judgement:
-    """What the measurement shows. Pure; anything unexpected in it is inconclusive."""
-    ruling, reason = _judge(measured, params, bits)
-    assumed = params.get("assumed")
-    if isinstance(assumed, (list, tuple)) and assumed:
-        reason += f" (assumed: {', '.join(str(item) for item in assumed)})"
-    return ruling, reason
+    """What the measurement shows of ``bits``, or of as many as ``params`` say. Pure; anything unexpected in it is inconclusive."""
+    asked = params.get("bits")
+    return with_assumed(_judge(measured, asked if isinstance(asked, int) and asked in _ERRORS else bits), params)
 
 
-def _judge(measured: Mapping[str, object], params: Mapping[str, object], bits: int) -> Judgement:
+def _judge(measured: Mapping[str, object], bits: int) -> Judgement:
     on_cpu = measured.get("device") == "cpu"
     missing = None if on_cpu else ran_without_gpu(measured)
     if missing is not None:
@@ -111,9 +119,9 @@ def _told(error: object, where: str) -> str:
 
 def _values(measured: Mapping[str, object], where: str, bits: int) -> Judgement:
     stored, weights, nonfinite = (measured.get(key) for key in ("stored_bytes", "weights", "nonfinite"))
-    if not (_is_count(stored) and _is_count(weights) and _is_count(nonfinite) and _is_count(measured.get("adapter_gradients"))):
+    if not (is_count(stored) and is_count(weights) and is_count(nonfinite) and is_count(measured.get("adapter_gradients"))):
         return "inconclusive", f"{where} forward and backward were not measured"
-    if stored != weights * _BYTES_EACH[bits]:  # type: ignore[operator]
+    if stored != weights * _BYTES_EACH[bits]:
         kept = f"{stored} bytes for {weights} weights ({measured.get('stored_as')})"
         return "inconclusive", f"{where} the weights were not packed to {bits} bits: {kept}"
     if nonfinite:
@@ -121,7 +129,7 @@ def _values(measured: Mapping[str, object], where: str, bits: int) -> Judgement:
     least, most = _ERRORS[bits]
     for key, words in (("forward_error", "the result"), ("backward_error", "the input's gradient")):
         value = measured.get(key)
-        if not isinstance(value, (int, float)) or isinstance(value, bool) or not math.isfinite(value):
+        if not is_finite(value):
             return "inconclusive", f"{where} {words} was not compared"
         if value > most:
             return "confirmed", f"{where} {words} is {value:.0%} away from that of the weights as they were; {bits} bits explain {most:.0%}"
@@ -130,10 +138,6 @@ def _values(measured: Mapping[str, object], where: str, bits: int) -> Judgement:
     if measured.get("adapter_gradients") != 2:
         return "inconclusive", f"{where} the gradients of an adapter beside the layer are zero or not finite: another fault"
     return "refuted", f"{where} a layer is packed to {bits} bits, computes within {most:.0%} and passes gradients on"
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def probe(bits: int) -> Probe:
@@ -147,6 +151,7 @@ def probe(bits: int) -> Probe:
         script=CHILDREN / "quantize.py",
         parameters=partial(parameters, bits=bits),
         judge=judged,
+        variations=variations,
         timeout=120.0,
         memory_bytes=16 << 30,
         gpu=True,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TypedDict
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts import Facts
@@ -40,6 +41,11 @@ PROBES: dict[str, Probe] = {
 }  # fmt: skip
 
 
+class _Limits(TypedDict):
+    timeout: float
+    memory_bytes: int
+
+
 def probe_named(name: str) -> Probe:
     """The probe of that name.
 
@@ -64,11 +70,13 @@ def run_probe(
     environ: Mapping[str, str] | None = None,
     vary_seconds: float = 0.0,
     trust: bool = False,
+    told: Callable[[str], None] | None = None,
 ) -> Verdict:
     """Run one probe in the patient's interpreter; whatever happens there is a verdict.
 
     ``interpreter`` is None where the situation is only stated and nothing is installed to run. Where the fault is found, one thing
     after the other is changed for ``vary_seconds`` at most, to find what cures it. ``trust`` allows it to execute the snapshot's own code.
+    ``told`` hears, while a child runs, what it does; "" until it says so.
 
     Raises:
         EnvdoctorError: there is no probe of that name.
@@ -82,7 +90,8 @@ def run_probe(
 
     from envdoctor.probes.runner import run_child  # the machinery of processes is loaded only when one is started
 
-    outcome = run_child(interpreter, probe.script, params, timeout=probe.timeout, memory_bytes=probe.memory_bytes, environ=environ)
+    limits = _Limits(timeout=probe.timeout, memory_bytes=probe.memory_bytes)
+    outcome = run_child(interpreter, probe.script, params, **limits, environ=environ, told=told)
     if outcome.measured is None:
         return Verdict(name, "inconclusive", outcome.failure or "no result", seconds=outcome.seconds)
     other = _other_stack(outcome.measured.get("versions"), facts)
@@ -92,11 +101,17 @@ def run_probe(
     found = Verdict(name, ruling, reason, outcome.measured, outcome.seconds)
     if ruling != "confirmed" or vary_seconds <= 0:
         return found
-    return _varied(probe, interpreter, params, found, environ, vary_seconds)
+    return _varied(probe, interpreter, params, found, environ, vary_seconds, told)
 
 
 def _varied(
-    probe: Probe, interpreter: Path, params: Mapping[str, object], found: Verdict, environ: Mapping[str, str] | None, budget: float
+    probe: Probe,
+    interpreter: Path,
+    params: Mapping[str, object],
+    found: Verdict,
+    environ: Mapping[str, str] | None,
+    budget: float,
+    told: Callable[[str], None] | None,
 ) -> Verdict:
     """The verdict with what cures the fault: each variation is another child, begun while there is time."""
     from envdoctor.probes.runner import run_child
@@ -109,7 +124,8 @@ def _varied(
             continue
         changed = {**params, **variation.params}
         limit = min(probe.timeout, left)
-        outcome = run_child(interpreter, probe.script, changed, timeout=limit, memory_bytes=probe.memory_bytes, environ=environ)
+        limits = _Limits(timeout=limit, memory_bytes=probe.memory_bytes)
+        outcome = run_child(interpreter, probe.script, changed, **limits, environ=environ, told=_with(variation.words, told))
         seconds += outcome.seconds
         ruling = "inconclusive" if outcome.measured is None else probe.judge(outcome.measured, changed)[0]
         tried.append({"change": variation.words, "verdict": ruling})
@@ -117,9 +133,13 @@ def _varied(
             cured.append(Cured(variation.words, variation.plan))
     if not tried:
         return found
-    told = f"; gone with {', or with '.join(one.words for one in cured)} (measured)" if cured else ""
+    cures = f"; gone with {', or with '.join(one.words for one in cured)} (measured)" if cured else ""
     measured = {**found.measured, "variations": tried}
-    return replace(found, reason=found.reason + told, measured=measured, seconds=round(seconds, 3), cured_by=tuple(cured))
+    return replace(found, reason=found.reason + cures, measured=measured, seconds=round(seconds, 3), cured_by=tuple(cured))
+
+
+def _with(words: str, told: Callable[[str], None] | None) -> Callable[[str], None] | None:
+    return None if told is None else lambda stage: told(f"confirmed, tried with {words}{': ' + stage if stage else ''}")
 
 
 def _other_stack(versions: object, facts: Facts) -> str | None:
@@ -151,19 +171,7 @@ def _same(text: str, stated: Exact | Ranged | Absent) -> bool:
 
 
 def about(verdict: Verdict, packages: Sequence[str], symptoms: Sequence[str]) -> Verdict:
-    """A probe's verdict as far as it concerns one finding, by its packages and the error texts of its rule.
-
-    Some experiments meet many faults: one that imports every extension says nothing of torchvision where flash-attn is broken, and one
-    that goes through a whole step stops at the first error, whichever that is.
-    """
-    if verdict.verdict == "inconclusive":
+    """A probe's verdict as far as it concerns one finding, by its packages and the error texts of its rule."""
+    if verdict.verdict == "inconclusive" or verdict.probe not in PROBES:
         return verdict
-    if verdict.probe == extension_import.NAME:
-        ruling, reason = extension_import.concerning(verdict.measured, packages)
-        return replace(verdict, verdict=ruling, reason=reason)
-    if verdict.probe == same_architecture.NAME and verdict.verdict == "confirmed":
-        error = verdict.measured.get("error")
-        message = str(error.get("message", "")) if isinstance(error, Mapping) else ""
-        if not any(symptom in message for symptom in symptoms):
-            return replace(verdict, verdict="inconclusive", reason=f"another fault was met first: {verdict.reason}")
-    return verdict
+    return PROBES[verdict.probe].about(verdict, packages, symptoms)

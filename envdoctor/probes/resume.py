@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from envdoctor.facts import Facts
+from envdoctor.probes.measured import with_assumed
 from envdoctor.probes.probe import CHILDREN, Probe
 from envdoctor.probes.verdict import Ruling
 
@@ -37,11 +38,7 @@ def parameters(facts: Facts) -> Mapping[str, object] | str:
 
 def judge(measured: Mapping[str, object], params: Mapping[str, object]) -> Judgement:
     """What the measurement shows. Pure; anything unexpected in it is inconclusive."""
-    ruling, reason = _judge(measured)
-    assumed = params.get("assumed")
-    if isinstance(assumed, (list, tuple)) and assumed:
-        reason += f" (assumed: {', '.join(str(item) for item in assumed)})"
-    return ruling, reason
+    return with_assumed(_judge(measured), params)
 
 
 def _judge(measured: Mapping[str, object]) -> Judgement:

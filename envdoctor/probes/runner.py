@@ -10,7 +10,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,6 +52,7 @@ def run_child(
     timeout: float,
     memory_bytes: int | None,
     environ: Mapping[str, str] | None = None,
+    told: Callable[[str], None] | None = None,
 ) -> Outcome:
     """Run ``run(params, stage)`` of a script in another interpreter and return what it measured.
 
@@ -61,13 +62,14 @@ def run_child(
     When this returns or raises, the child and its process group are gone; on Linux also descendants
     that left the group, unless they cleared their environment.
 
-    ``params`` must be JSON. ``environ`` replaces this process's environment.
+    ``params`` must be JSON. ``environ`` replaces this process's environment. ``told`` hears many times a second what the child does,
+    in its own words as one plain line, "" until it says so.
     """
     started = time.monotonic()
     try:
         with tempfile.TemporaryDirectory(prefix="envdoctor-probe-", ignore_cleanup_errors=True) as directory:
             child = _Child(script, params, timeout, memory_bytes, Path(directory))
-            measured, failure = child.run(interpreter, os.environ if environ is None else environ)
+            measured, failure = child.run(interpreter, os.environ if environ is None else environ, told)
     except OSError as error:
         measured, failure = None, f"cannot start {plain(str(interpreter))}: {error.strerror or plain(str(error))}"
     return Outcome(measured, failure, round(time.monotonic() - started, 3))
@@ -83,13 +85,15 @@ class _Child:
         self.settings = {"script": str(script.absolute()), "params": dict(params), "memory_bytes": memory_bytes, "timeout": timeout}
         self.mark = uuid4().hex
 
-    def run(self, interpreter: Path, environ: Mapping[str, str]) -> tuple[Mapping[str, object] | None, str | None]:
+    def run(
+        self, interpreter: Path, environ: Mapping[str, str], told: Callable[[str], None] | None
+    ) -> tuple[Mapping[str, object] | None, str | None]:
         deadline = time.monotonic() + self.timeout
         with _Pipes() as pipes:
             process = self._start(interpreter, pipes, environ)
             try:
                 pipes.listen()
-                timed_out = not self._ended(process, pipes.channel, deadline)
+                timed_out = not self._ended(process, pipes.channel, deadline, told)
             finally:
                 _end_whole(process, f"{_MARKER}={self.mark}")
             pipes.finish()
@@ -119,6 +123,8 @@ class _Child:
         return kept | {
             _MARKER: self.mark,
             "HF_HOME": str(self.directory / "hf"),
+            "HF_MODULES_CACHE": str(self.directory / "hf" / "modules"),
+            "TRITON_CACHE_DIR": str(self.directory / "triton"),
             "HF_HUB_OFFLINE": "1",
             "TRANSFORMERS_OFFLINE": "1",
             "TOKENIZERS_PARALLELISM": "false",
@@ -128,13 +134,15 @@ class _Child:
             "TMP": here,
         }
 
-    def _ended(self, process: subprocess.Popen[bytes], channel: _Channel, deadline: float) -> bool:
+    def _ended(self, process: subprocess.Popen[bytes], channel: _Channel, deadline: float, told: Callable[[str], None] | None) -> bool:
         """Wait for an answer or an exit; False when the time is up first."""
         while not channel.answered.wait(min(_POLL_SECONDS, max(0.0, deadline - time.monotonic()))):
             if _exited(process):
                 return True
             if time.monotonic() >= deadline:
                 return False
+            if told is not None:
+                told(plain(channel.stage))
         return True
 
     def _failure(self, returncode: int, timed_out: bool, channel: _Channel, said: str) -> str:

@@ -6,14 +6,14 @@ cache. A stage that fails with an error of an interface is the fault; one that m
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TypeAlias
 
 from envdoctor.facts import Facts
+from envdoctor.probes.measured import is_finite, number, with_assumed
 from envdoctor.probes.probe import CHILDREN, Probe, Variation
 from envdoctor.probes.snapshot_model import not_testable, one_line, source, told
-from envdoctor.probes.verdict import Ruling
+from envdoctor.probes.verdict import Ruling, Verdict
 
 Judgement: TypeAlias = "tuple[Ruling, str]"
 
@@ -81,11 +81,7 @@ def variations(params: Mapping[str, object]) -> Iterable[Variation]:
 
 def judge(measured: Mapping[str, object], params: Mapping[str, object]) -> Judgement:
     """What the measurement shows. Pure; anything unexpected in it is inconclusive."""
-    ruling, reason = _judge(measured, params)
-    assumed = params.get("assumed")
-    if isinstance(assumed, (list, tuple)) and assumed:
-        reason += f" (assumed: {', '.join(str(item) for item in assumed)})"
-    return ruling, reason
+    return with_assumed(_judge(measured, params), params)
 
 
 def _judge(measured: Mapping[str, object], params: Mapping[str, object]) -> Judgement:
@@ -100,19 +96,19 @@ def _judge(measured: Mapping[str, object], params: Mapping[str, object]) -> Judg
         return "inconclusive", "the child did not come to the end"
     subject = f"a tiny {measured.get('class')} ({measured.get('code')} code)"
     losses = measured.get("loss"), measured.get("loss_after")
-    if not all(map(_finite, losses)):
+    if not all(map(is_finite, losses)):
         return "inconclusive", f"{subject}: the loss is {losses[0]} before and {losses[1]} after a step"
     gradients = measured.get("gradients")
     if not isinstance(gradients, Mapping) or gradients.get("nonfinite") != 0:
         return "inconclusive", f"{subject}: gradients are not finite"
     noise, changed = measured.get("noise"), measured.get("reloaded_difference")
-    if not _finite(noise) or _number(noise) > _NOISE:
+    if not is_finite(noise) or number(noise) > _NOISE:
         return "inconclusive", f"{subject}: the same input gives other logits each time, so that nothing can be compared"
     if measured.get("reloaded_dtypes") != ["float32"]:
         return "inconclusive", f"{subject}: saved in float32 it is loaded as {measured.get('reloaded_dtypes')}"
     if changed is None or (isinstance(changed, float) and changed != changed):
         return "inconclusive", f"{subject}: the logits after from_pretrained were not compared"
-    if not _finite(changed) or abs(_number(changed)) > _SAME:
+    if not is_finite(changed) or abs(number(changed)) > _SAME:
         return "confirmed", f"{subject}: after save_pretrained and from_pretrained the logits differ by {changed} of the largest"
     if measured.get("new_tokens") != NEW_TOKENS:
         return "inconclusive", f"{subject}: generate gave {measured.get('new_tokens')} of {NEW_TOKENS} tokens"
@@ -137,12 +133,14 @@ def _failed(error: Mapping[str, object], params: Mapping[str, object]) -> Judgem
     return "inconclusive", f"{told(error)}, which the small sizes or float32 may cause"
 
 
-def _finite(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _number(value: object) -> float:
-    return float(value) if isinstance(value, (int, float)) else math.nan
+def about(verdict: Verdict, packages: Collection[str], symptoms: Collection[str]) -> Verdict:
+    """The life of a model ends at its first error, whichever that is: a rule is confirmed by its own."""
+    if verdict.verdict == "refuted":
+        return verdict
+    error = verdict.measured.get("error")
+    # A KeyError says no more than its key, and that between quotes: its type belongs to the text that people see.
+    text = f"{error.get('type')}: {error.get('message')}" if isinstance(error, Mapping) else ""
+    return verdict if any(symptom in text for symptom in symptoms) else verdict.but("another fault was met first")
 
 
 PROBE = Probe(
@@ -156,5 +154,6 @@ PROBE = Probe(
     timeout=180.0,
     memory_bytes=8 << 30,
     variations=variations,
+    about=about,
     remote_code=True,
 )

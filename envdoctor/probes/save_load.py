@@ -6,11 +6,11 @@ only, which the library then filters again); tensors that share memory, which sa
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterable, Mapping
 from typing import TypeAlias
 
 from envdoctor.facts import Facts
+from envdoctor.probes.measured import is_count, is_finite, number, with_assumed
 from envdoctor.probes.probe import CHILDREN, Probe, Variation
 from envdoctor.probes.snapshot_model import not_testable, told
 from envdoctor.probes.verdict import Ruling, Verdict
@@ -79,11 +79,7 @@ def variations(params: Mapping[str, object]) -> Iterable[Variation]:
 
 def judge(measured: Mapping[str, object], params: Mapping[str, object]) -> Judgement:
     """What the measurement shows. Pure; anything unexpected in it is inconclusive."""
-    ruling, reason = _judge(measured)
-    assumed = params.get("assumed")
-    if isinstance(assumed, (list, tuple)) and assumed:
-        reason += f" (assumed: {', '.join(str(item) for item in assumed)})"
-    return ruling, reason
+    return with_assumed(_judge(measured), params)
 
 
 def _judge(measured: Mapping[str, object]) -> Judgement:
@@ -95,24 +91,24 @@ def _judge(measured: Mapping[str, object]) -> Judgement:
             return "inconclusive", why
         return ("confirmed" if fields.get("during") in _SAVING else "inconclusive"), told(fields)
     trained, tensors, elements = (measured.get(key) for key in ("trainable_elements", "saved_tensors", "saved_elements"))
-    if not (_is_count(trained) and _is_count(tensors) and _is_count(elements)) or trained == 0:
+    if not (is_count(trained) and is_count(tensors) and is_count(elements)) or trained == 0:
         return "inconclusive", "the saved adapter was not measured"
     effect, difference = measured.get("effect"), measured.get("difference")
-    if not _finite(effect) or _number(effect) < _EFFECT:
+    if not is_finite(effect) or number(effect) < _EFFECT:
         return "inconclusive", "the adapter did not change the logits, so that nothing can be compared"
     told_file = f"{measured.get('file')} has {tensors} tensors with {elements} elements, {trained} were trained"
     if elements == 0:
         return "confirmed", f"the adapter was saved empty: {told_file}"
-    if _number(elements) < _number(trained):
+    if number(elements) < number(trained):
         return "confirmed", f"part of the adapter was not saved: {told_file}"
     if difference is None or (isinstance(difference, float) and difference != difference):
         return "inconclusive", f"{told_file}, but the loaded adapter was not compared"
-    if not _finite(difference) or abs(_number(difference)) > _SAME:
+    if not is_finite(difference) or abs(number(difference)) > _SAME:
         return "confirmed", f"the loaded adapter is another one: its logits differ by {difference} of the largest; {told_file}"
     if error is not None:
         return "inconclusive", f"the adapter is the same after saving and loading, but {told(fields)}"
     merged = measured.get("merged_difference")
-    if not _finite(merged) or abs(_number(merged)) > _SAME:
+    if not is_finite(merged) or abs(number(merged)) > _SAME:
         return "inconclusive", f"the adapter is the same after saving and loading, but merged into the base its logits differ by {merged}"
     return "refuted", f"saved, loaded and merged the adapter gives the same logits; {told_file}"
 
@@ -127,18 +123,6 @@ def about(verdict: Verdict, packages: Collection[str], symptoms: Collection[str]
         return verdict.but('bias="all" beside a head of its own was not tried') if of_sharing and plain else verdict
     fits = any(symptom in message for symptom in symptoms) if message else not of_sharing
     return verdict if fits else verdict.but("another fault than this one was met")
-
-
-def _finite(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _number(value: object) -> float:
-    return float(value) if isinstance(value, (int, float)) else math.nan
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 PROBE = Probe(

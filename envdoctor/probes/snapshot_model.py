@@ -18,7 +18,12 @@ _NOT_ON_THIS_CPU = (
     "kernels are not available",
 )
 _OFFLINE = ("huggingface.co", "offline mode", "localentrynotfound", "outgoing traffic has been disabled", "cannot reach")
-_PACKAGE_MISSING = ("packages that were not found in your environment", "but it was not found in your environment", "no module named")
+_PACKAGE_MISSING = (
+    "packages that were not found in your environment",
+    "but it was not found in your environment",
+    "seems to be not installed",
+    "no module named",
+)
 
 
 def source(facts: Facts, trust: bool) -> Mapping[str, object] | str:

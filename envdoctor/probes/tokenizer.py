@@ -8,13 +8,14 @@ tokens that a template writes and the tokenizer takes apart; and an answer that 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
 from envdoctor.facts import Facts
 from envdoctor.probes.probe import CHILDREN, Probe
-from envdoctor.probes.verdict import Ruling
+from envdoctor.probes.verdict import Ruling, Verdict
 
 Judgement: TypeAlias = "tuple[Ruling, str]"
 
@@ -30,6 +31,7 @@ _PADDING_SIDE = "unexpected keyword argument 'padding_side'"
 _NOT_YET_SET = re.compile(r"has no attribute|'property' object cannot be interpreted as an integer")
 _READ_ONLY = re.compile(r"has no setter|can't set attribute")
 _FILE_UNREAD = "data did not match any variant of untagged enum"
+_MARKS: tuple[str | re.Pattern[str], ...] = (_PADDING_SIDE, _FILE_UNREAD, _NOT_YET_SET, _READ_ONLY)
 
 
 def parameters(facts: Facts, trust: bool = False) -> Mapping[str, object] | str:
@@ -86,6 +88,30 @@ def judge(measured: Mapping[str, object], params: Mapping[str, object]) -> Judge
     if measured.get("comes_back") is not True:
         return "inconclusive", "encoding and decoding were not compared"
     return "refuted", "; ".join([works, "text comes back", *_chat(measured)])
+
+
+def about(verdict: Verdict, packages: Collection[str], symptoms: Collection[str]) -> Verdict:
+    """Of the crash that the rule is about: a class that cannot be constructed says nothing of its ``_pad``, a template of neither."""
+    failures = _rows(verdict.measured.get("failures"))
+    crashes = [str(row.get("message", "")) for row in failures if _crash(row) is not None]
+    met = {mark for message in crashes for mark in _MARKS if _marked(mark, message)}
+    wanted = {mark for mark in _MARKS for symptom in symptoms if _marked(mark, symptom)}
+    if not wanted:
+        return verdict
+    if met:
+        return verdict if met & wanted else verdict.but("another fault was met first")
+    if verdict.verdict == "refuted":
+        return verdict
+    padding = verdict.measured.get("padding")
+    sides = {str(key): value for key, value in padding.items()} if isinstance(padding, Mapping) else {}
+    works, doubts = _padded(sides, failures, verdict.measured)
+    if doubts or _misplaced(sides) or not isinstance(verdict.measured.get("class"), str):
+        return verdict.but("another fault than this one was met")
+    return replace(verdict, verdict="refuted", reason=f"{works}, though {verdict.reason}", cured_by=())
+
+
+def _marked(mark: str | re.Pattern[str], text: str) -> bool:
+    return mark in text if isinstance(mark, str) else mark.search(text) is not None
 
 
 def _crash(row: Mapping[str, object]) -> str | None:
@@ -169,5 +195,6 @@ PROBE = Probe(
     judge=judge,
     timeout=120.0,
     memory_bytes=8 << 30,
+    about=about,
     remote_code=True,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 Ruling: TypeAlias = Literal["confirmed", "refuted", "inconclusive"]
@@ -31,3 +31,7 @@ class Verdict:
     measured: Mapping[str, object] = field(default_factory=dict)
     seconds: float = 0.0
     cured_by: tuple[Cured, ...] = ()
+
+    def but(self, reason: str) -> Verdict:
+        """The same experiment, which for this reason decides nothing of the question at hand."""
+        return replace(self, verdict="inconclusive", reason=f"{reason}: {self.reason}", cured_by=())

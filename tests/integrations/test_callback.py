@@ -206,6 +206,18 @@ def test_the_real_doctor_answers() -> None:
     assert "peft-fp16-adapter-nan" in [finding.rule for finding in found if finding.severity == "error"]
 
 
+@pytest.mark.skipif(os.name == "nt", reason="a script starts by its first line on POSIX")
+def test_another_python_is_not_sent_to_this_ones_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    script = tmp_path / "doctor"
+    script.write_text(f"#!{sys.executable}\nimport json, os\nprint(json.dumps(dict(os.environ)))\n")
+    script.chmod(0o755)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("PYTHONHOME", "/nowhere")
+    seen = ask([str(script)], b"", 30.0)
+    assert "PYTHONHOME" not in seen
+    assert seen["PYTHONPATH"] == str(tmp_path)
+
+
 @pytest.mark.parametrize(
     "wrong", [{"before": "halt"}, {"during": ""}, {"patience": 0}, {"rises": 0}, {"growth_gib": 0.0}, {"seconds": -1.0}]
 )

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor.integrations.watch import LossWatch, MemoryWatch, Symptom
+from envdoctor.integrations.watch import LossWatch, MemoryWatch, Symptom, number
 
 NAN, INF = float("nan"), float("inf")
 MIB, GIB = 1 << 20, 1 << 30
@@ -116,3 +116,25 @@ def test_a_system_that_does_not_tell_is_no_growth() -> None:
 def test_growth_is_told_only_where_it_is(samples: list[int]) -> None:
     for symptom in grown(samples):
         assert max(samples[: symptom.step + 1]) - min(samples[: symptom.step + 1]) >= GIB
+
+
+class Scalar:
+    """As much of a tensor as a log needs."""
+
+    def __init__(self, *values: float) -> None:
+        self.values = values
+
+    def numel(self) -> int:
+        return len(self.values)
+
+    def item(self) -> float:
+        (value,) = self.values
+        return value
+
+
+def test_a_tensor_is_the_number_that_it_holds() -> None:
+    assert number(Scalar(0.5)) == 0.5
+    assert number(Scalar(1.0, 2.0)) is None
+    symptom = LossWatch(3, fp16=False).logged(4, {"loss": 0.0, "grad_norm": Scalar(float("nan"))})
+    assert symptom is not None
+    assert symptom.kind == "loss-zero"

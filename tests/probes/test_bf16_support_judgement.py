@@ -11,7 +11,7 @@ from envdoctor.facts import Fact, Facts, FactValue, Origin
 from envdoctor.probes import bf16_support
 from tests.probes.gpu_facts import H100, ON_H100, anything, bent, situations, stated, with_gpu
 
-PARAMS: dict[str, Any] = {"dtypes": ["bfloat16", "float16"]}
+PARAMS: dict[str, Any] = {"dtypes": ["bfloat16", "float16"], "mixed_only": True}
 TIMES = "bfloat16 0.1 ms, float16 0.05 ms"
 
 
@@ -68,6 +68,8 @@ def test_judgement(seen: dict[str, Any], ruling: str, reason: str) -> None:
 def test_float16_as_the_cure() -> None:
     (tried,) = bf16_support.PROBE.variations(PARAMS)
     assert tried.plan == {"plan.bf16": False, "plan.fp16": True}
+    (of_weights,) = bf16_support.PROBE.variations({**PARAMS, "mixed_only": False})
+    assert of_weights.plan == {}
     only = measured(supported=False, native=False, products=[product("float16", 0.05)])
     assert bf16_support.judge(only, tried.params) == ("refuted", f"float16 is computed {ON_H100}")
     broken = only | {"products": [product("float16", 0, "CUDA out of memory.")]}
@@ -84,9 +86,11 @@ def test_any_measurement_gets_a_judgement(seen: Any, dtypes: Any) -> None:
 @pytest.mark.parametrize(
     ("facts", "expected"),
     [
-        (with_gpu(), PARAMS),
+        (with_gpu(), PARAMS | {"mixed_only": False}),
         (with_gpu(plan__bf16=True), PARAMS),
-        (with_gpu(plan__bf16=False, plan__load_dtype="bfloat16"), PARAMS),
+        (with_gpu(plan__bf16=True, plan__load_dtype="float32"), PARAMS),
+        (with_gpu(plan__bf16=True, plan__load_dtype="auto", model__config_dtype="bfloat16"), PARAMS | {"mixed_only": False}),
+        (with_gpu(plan__bf16=False, plan__load_dtype="bfloat16"), PARAMS | {"mixed_only": False}),
         (with_gpu(plan__bf16=False), "the plan asks for no bfloat16"),
         (stated(plan__bf16=True), "no GPU: nvidia-smi lists none on this machine"),
     ],

@@ -26,7 +26,9 @@ PACKAGES = {
 
 def measured(directory: Path, packages: dict[str, str], names: list[str], seconds_each: float = 20.0) -> dict[str, Any]:
     for name, source in packages.items():
-        (directory / f"{name}.py").write_text(source)
+        path = directory / (name if name.endswith(".py") else f"{name}.py")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(source)
     params = {"extensions": names, "seconds": 60.0, "seconds_each": seconds_each}
     environ = {**os.environ, "PYTHONPATH": str(directory)}
     outcome = run_child(Path(sys.executable), PROBE.script, params, timeout=60.0, memory_bytes=None, environ=environ)
@@ -76,3 +78,56 @@ def test_what_was_installed_without_binaries_is_told(tmp_path: Path) -> None:
         "apex imports; nothing of it was run: it was installed without compiled extensions",
     )
     assert concerning(seen, ["deepspeed"])[1].startswith("deepspeed fails in its operation, but not as a binary that does not fit: Module")
+
+
+BUILDER = """
+class Builder:
+    def load(self):
+        LOAD
+    def jit_load(self, verbose=True):
+        import time
+        time.sleep(600)
+ALL_OPS = {'fused_adam': Builder(), 'async_io': Builder()}
+"""
+
+
+@pytest.mark.parametrize("module", ["all_ops.py", "__init__.py"])
+@pytest.mark.parametrize(
+    ("load", "expected"),
+    [
+        ("return None", ("refuted", "deepspeed imports and loading fused_adam runs on cpu")),
+        (
+            "return self.jit_load()",
+            (
+                "inconclusive",
+                "deepspeed imports; nothing of it was run: its operations were built for another accelerator, and would be compiled",
+            ),
+        ),
+        (
+            "raise RuntimeError('PyTorch version mismatch! DeepSpeed ops were compiled and installed with a different version than')",
+            (
+                "confirmed",
+                "deepspeed fails in its operation: RuntimeError: PyTorch version mismatch! DeepSpeed ops were compiled and installed"
+                " with a different version than",
+            ),
+        ),
+    ],
+)
+def test_operations_of_deepspeed_are_loaded_and_never_compiled(tmp_path: Path, module: str, load: str, expected: tuple[str, str]) -> None:
+    packages = {
+        "torch": TORCH,
+        "deepspeed/__init__.py": "",
+        "deepspeed/git_version_info.py": "installed_ops = {'fused_adam': 1, 'async_io': False}\n",
+        "deepspeed/ops/__init__.py": "",
+        "deepspeed/ops/op_builder/__init__.py": "",
+        f"deepspeed/ops/op_builder/{module}": BUILDER.replace("LOAD", load),
+    }
+    assert judge(measured(tmp_path, packages, ["deepspeed"]), {}) == expected
+
+
+def test_a_flash_attn_without_its_function_is_not_accused(tmp_path: Path) -> None:
+    packages = {"torch": TORCH.replace("return False", "return True"), "flash_attn": ""}
+    assert judge(measured(tmp_path, packages, ["flash-attn"]), {}) == (
+        "inconclusive",
+        "flash-attn imports; nothing of it was run: before 2.0 it has no flash_attn_func, and without its compiled module neither",
+    )

@@ -134,7 +134,7 @@ def test_a_long_message_keeps_what_the_loader_said() -> None:
 
 text = st.text("ab.\0é☃", max_size=8)
 anything: st.SearchStrategy[Any] = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | text,
+    st.none() | st.booleans() | st.integers() | st.just(10**400) | st.floats() | text,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(text, inner, max_size=4),
     max_leaves=8,
 )

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from envdoctor.facts import Fact, Facts, FactValue, NotUnderstood, Origin
 from envdoctor.probes import lora_step
+from envdoctor.versions import exact
 from envdoctor.vocabulary import TERMS
 
 BAD: dict[str, Any] = {
@@ -29,7 +30,7 @@ PARAMS: dict[str, Any] = {"steps": 2}
 
 def facts(**values: FactValue) -> Facts:
     return Facts().with_facts(
-        Fact("plan." + name if "__" not in name else name.replace("__", "."), value, Origin("test")) for name, value in values.items()
+        Fact("plan." + name if "__" not in name else name.replace("__", ".", 1), value, Origin("test")) for name, value in values.items()
     )
 
 
@@ -152,7 +153,7 @@ def test_what_was_assumed_is_said() -> None:
 
 text = st.text("ab.\0é☃\u202e", max_size=8)
 anything: st.SearchStrategy[Any] = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | text,
+    st.none() | st.booleans() | st.integers() | st.just(10**400) | st.floats() | text,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(text, inner, max_size=4),
     max_leaves=8,
 )
@@ -195,6 +196,7 @@ PLAIN = {
     "optimizer": None,
     "eps": 1e-8,
     "grad_scaler": False,
+    "bfloat16": True,
     "steps": 2,
     "assumed": ["LoRA", "a float16 base"],
 }
@@ -209,6 +211,8 @@ LORA: dict[str, FactValue] = {"method": "lora", "load_dtype": "float16"}
         (facts(**LORA), STATED),
         (facts(**LORA | {"method": "dora"}), STATED | {"method": "dora"}),
         (facts(**LORA, fp16=True), STATED | {"grad_scaler": True}),
+        (facts(**LORA, gpu__compute_capability=exact("7.5")), STATED | {"bfloat16": False}),
+        (facts(**LORA, gpu__compute_capability=exact("8.6")), STATED),
         (facts(**LORA, bf16=True), STATED | {"assumed": ["bfloat16 autocast left out, which a CPU does not do over this base"]}),
         (facts(**LORA, autocast_adapter_dtype=False), STATED | {"autocast_adapter_dtype": False}),
         (facts(**LORA, optimizer="adamw_torch_fused", optimizer_eps=1e-6), STATED | {"optimizer": "adamw_torch_fused", "eps": 1e-6}),
@@ -250,3 +254,31 @@ def test_any_plan_gets_parameters_or_a_reason(stated: dict[str, FactValue]) -> N
     found = lora_step.parameters(Facts().with_facts(Fact(name, value, Origin("test")) for name, value in stated.items()))
     assert found
     assert isinstance(found, str) or set(found) == set(PLAIN)
+
+
+@pytest.mark.parametrize(
+    ("params", "tried"),
+    [
+        (
+            PLAIN,
+            [
+                ({"dtype": "bfloat16"}, {"plan.load_dtype": "bfloat16"}),
+                ({"dtype": "float32"}, {"plan.load_dtype": "float32"}),
+                ({"eps": 1e-6}, {"plan.optimizer_eps": 1e-6}),
+            ],
+        ),
+        (
+            PLAIN | {"grad_scaler": True, "eps": 1e-6},
+            [
+                ({"dtype": "bfloat16", "grad_scaler": False}, {"plan.load_dtype": "bfloat16", "plan.fp16": False}),
+                ({"dtype": "float32"}, {"plan.load_dtype": "float32"}),
+            ],
+        ),
+        (PLAIN | {"bfloat16": False, "eps": 1e-6}, [({"dtype": "float32"}, {"plan.load_dtype": "float32"})]),
+        (PLAIN | {"dtype": "bfloat16", "eps": 1e-6}, []),
+        ({}, []),
+    ],
+)
+def test_a_cure_is_what_was_run_and_nothing_beside_it(params: dict[str, Any], tried: list[tuple[object, object]]) -> None:
+    """bf16=True is no part of it: a CPU has no autocast over a bfloat16 base."""
+    assert [(dict(each.params), dict(each.plan)) for each in lora_step.variations(params)] == tried

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -39,6 +40,15 @@ def all_reduce(values):
 """
 
 
+def torch(directory: Path, gpus: int, reduce: str) -> Path:
+    """A directory with such a torch."""
+    package = directory / "torch"
+    package.mkdir()
+    (package / "__init__.py").write_text(f"GPUS = {gpus}\n{TORCH}")
+    (package / "distributed.py").write_text(DISTRIBUTED.replace("REDUCE", reduce))
+    return directory
+
+
 @pytest.mark.parametrize(
     ("gpus", "reduce", "ruling", "reason"),
     [
@@ -62,16 +72,12 @@ def all_reduce(values):
             2,
             "if os.environ.get('NCCL_P2P_DISABLE') != '1': time.sleep(600)",
             "confirmed",
-            "2 of 2 GPUs, NCCL (2, 21, 5): the all-reduce hangs: after 2.0 s rank 0, 1 still waits",
+            "2 of 2 GPUs, NCCL (2, 21, 5): the all-reduce hangs: after SECONDS rank 0, 1 still waits",
         ),
     ],
 )
 def test_what_ranks_do_is_judged(tmp_path: Path, gpus: int, reduce: str, ruling: str, reason: str) -> None:
-    package = tmp_path / "torch"
-    package.mkdir()
-    (package / "__init__.py").write_text(f"GPUS = {gpus}\n{TORCH}")
-    (package / "distributed.py").write_text(DISTRIBUTED.replace("REDUCE", reduce))
-    environ = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    environ = {**os.environ, "PYTHONPATH": str(torch(tmp_path, gpus, reduce))}
 
     def run(environment: dict[str, str]) -> tuple[str, str]:
         params = {**PARAMS, "environment": environment}
@@ -79,6 +85,15 @@ def test_what_ranks_do_is_judged(tmp_path: Path, gpus: int, reduce: str, ruling:
         assert outcome.measured is not None, outcome
         return judge(outcome.measured, params)
 
-    assert run({}) == (ruling, reason)
+    found, words = run({})
+    assert (found, re.sub(r"after [12]\.\d s", "after SECONDS", words)) == (ruling, reason)
     if "P2P" in reduce:
         assert run({"NCCL_P2P_DISABLE": "1"})[0] == "refuted"
+
+
+def test_a_path_without_the_scripts_own_directory_stays_whole(tmp_path: Path) -> None:
+    """With PYTHONSAFEPATH the first entry of the path is the patient's own."""
+    environ = {**os.environ, "PYTHONPATH": str(torch(tmp_path, 2, "")), "PYTHONSAFEPATH": "1"}
+    outcome = run_child(Path(sys.executable), PROBE.script, PARAMS, timeout=30.0, memory_bytes=None, environ=environ)
+    assert outcome.measured is not None, outcome
+    assert judge(outcome.measured, PARAMS)[0] == "refuted"

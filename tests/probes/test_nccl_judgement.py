@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor.facts import Fact, Facts, FactValue, Origin
+from envdoctor.facts import Facts
 from envdoctor.probes import nccl
+from tests.probes.gpu_facts import stated, with_gpu
 
 PARAMS: dict[str, Any] = {"seconds": 60.0, "most_gpus": 8, "environment": {}}
 
@@ -19,7 +20,7 @@ def rank(**changed: object) -> dict[str, Any]:
 
 
 def measured(*ranks: dict[str, Any], **changed: object) -> dict[str, Any]:
-    whole = {"gpus": 2, "available": True, "expected": 3.0, "ranks": list(ranks), "timed_out": False, "nccl": "(2, 21, 5)"}
+    whole = {"gpus": 2, "available": True, "expected": 3.0, "ranks": list(ranks), "timed_out": False, "waited": 50.1, "nccl": "(2, 21, 5)"}
     return {"versions": {"torch": "2.6.0+cu124"}, **whole, **changed}
 
 
@@ -44,17 +45,25 @@ LOST = rank(stage="reducing", sum=None, status=1, error={"type": "RuntimeError",
         (
             measured(HANGS, HANGS, timed_out=True),
             "confirmed",
-            "2 of 2 GPUs, NCCL (2, 21, 5): the all-reduce hangs: after 60.0 s rank 0, 1 still waits",
+            "2 of 2 GPUs, NCCL (2, 21, 5): the all-reduce hangs: after 50.1 s rank 0, 1 still waits",
         ),
         (
             measured(rank(), HANGS, timed_out=True),
             "confirmed",
-            "2 of 2 GPUs, NCCL (2, 21, 5): the all-reduce hangs: after 60.0 s rank 1 still waits",
+            "2 of 2 GPUs, NCCL (2, 21, 5): the all-reduce hangs: after 50.1 s rank 1 still waits",
         ),
         (
             measured(rank(stage="joining", status=-9), HANGS, timed_out=True),
             "inconclusive",
             "2 of 2 GPUs, NCCL (2, 21, 5): not all ranks came to the all-reduce in time (joining, reducing)",
+        ),
+        *(
+            (
+                measured(HANGS, HANGS, timed_out=True, waited=waited),
+                "inconclusive",
+                f"2 of 2 GPUs, NCCL (2, 21, 5): time was up when the all-reduce had hardly begun (rank 0, 1 waited {waited} s)",
+            )
+            for waited in (1.5, None, "long", True)
         ),
         (
             measured(rank(), rank(sum=["3.0", "2.0"])),
@@ -111,7 +120,7 @@ def test_judgement(seen: dict[str, Any], ruling: str, reason: str) -> None:
 
 text = st.text("ab.\0é☃", max_size=8)
 anything: st.SearchStrategy[Any] = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | text,
+    st.none() | st.booleans() | st.integers() | st.just(10**400) | st.floats() | text,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(text, inner, max_size=4),
     max_leaves=8,
 )
@@ -126,17 +135,18 @@ def test_any_measurement_gets_a_judgement(seen: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("stated", "expected"),
+    ("facts", "expected"),
     [
-        ({}, "no GPU"),
-        ({"accelerator": "cpu"}, "no GPU"),
-        ({"accelerator": "rocm", "gpu.count": 2}, "no GPU"),
-        ({"accelerator": "cuda", "gpu.count": 0}, "no GPU"),
-        ({"accelerator": "cuda", "gpu.count": 2}, PARAMS),
+        (Facts(), "no GPU: nvidia-smi lists none on this machine"),
+        (stated(accelerator="cpu"), "no GPU: the run computes on cpu"),
+        (stated(accelerator="rocm", gpu__count=2), "no GPU: the run computes on rocm"),
+        (stated(accelerator="cuda", gpu__count=2), "no GPU: nvidia-smi lists none on this machine"),
+        (with_gpu(gpu__count=2), PARAMS),
+        (with_gpu(), "one GPU: the ways between GPUs need two"),
     ],
 )
-def test_without_a_gpu_nothing_is_started(stated: dict[str, FactValue], expected: object) -> None:
-    assert nccl.parameters(Facts().with_facts(Fact(name, value, Origin("test")) for name, value in stated.items())) == expected
+def test_without_two_gpus_nothing_is_started(facts: Facts, expected: object) -> None:
+    assert nccl.parameters(facts) == expected
 
 
 def test_ways_between_gpus_are_left_out_one_by_one() -> None:

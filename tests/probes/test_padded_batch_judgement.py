@@ -231,7 +231,11 @@ def test_laws_of_the_judgement(side: str, loss: Any, logits: Any, gradients: Any
         (stated(model__type="chatglm"), PLAIN | {"stands_for": "chatglm", "assumed": []}),
         (stated(model__type="llama", model__remote_code=True), PLAIN | {"stands_for": "llama", "assumed": []}),
         (with_gpu(model__type="llama", plan__attn="flash_attention_2"),
-         PLAIN | {"attn": ["flash_attention_2"], "accelerator": "cuda", "assumed": []}),
+         PLAIN | {"attn": ["flash_attention_2"], "dtypes": ["bfloat16", "float16"], "accelerator": "cuda", "assumed": []}),
+        (with_gpu(model__type="llama", plan__attn="flash_attention_2", plan__load_dtype="float32"),
+         "flash_attention_2 does not compute in float32, in which the weights are loaded"),
+        (with_gpu(model__type="llama", plan__attn="flash_attention_2", plan__load_dtype="float32", plan__bf16=True),
+         PLAIN | {"attn": ["flash_attention_2"], "dtypes": ["float32"], "autocast": "bfloat16", "accelerator": "cuda", "assumed": []}),
         (stated(plan__attn="flash_attention_2"), "flash_attention_2 runs on a GPU only: no GPU: nvidia-smi lists none on this machine"),
         (stated(plan__attn="flex_attention"), "plan.attn is flex_attention: only eager, sdpa, flash_attention_2 are tested"),
         (stated(plan__padding=False), "plan.padding is false: no batch is padded"),
@@ -261,3 +265,29 @@ def test_each_cure_changes_one_thing() -> None:
     ]
     for each in tried:
         assert len([name for name in PARAMS if each.params[name] != PARAMS[name]]) == 1
+
+
+def test_a_cure_is_measured_where_the_fault_was_though_the_run_is_elsewhere() -> None:
+    """A fault of Python code shows on the CPU of a machine whose run has a GPU; what cures it there is no verdict on the GPU's kernels."""
+    params = PARAMS | {"accelerator": "cuda", "device": "auto"}
+    assert padded_batch.judge(measured(arranged(logits_difference=0.4)), params)[0] == "confirmed"
+    assert padded_batch.judge(measured(arranged("right")), params)[0] == "inconclusive"
+    right = next(dict(each.params) for each in padded_batch.variations(params) if each.words == "padding on the right")
+    assert padded_batch.judge(measured(arranged("right")), right)[0] == "refuted"
+
+
+@pytest.mark.parametrize(
+    ("computed_in", "ruling", "reason"),
+    [
+        ("float16", "refuted", HEALTHY),
+        (
+            "float32",
+            "inconclusive",
+            "sdpa, float32, padded on the left: autocast to float16 computed in float32 on a CPU",
+        ),
+        (None, "inconclusive", "sdpa, float32, padded on the left: autocast to float16 computed in None on a CPU"),
+    ],
+)
+def test_autocast_that_a_torch_leaves_out_shows_nothing(computed_in: object, ruling: str, reason: str) -> None:
+    params = PARAMS | {"autocast": "float16"}
+    assert padded_batch.judge(measured(arranged() | {"autocast": computed_in}), params) == (ruling, reason)

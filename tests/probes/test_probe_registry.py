@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts import Fact, Facts, Origin
@@ -16,6 +18,7 @@ from envdoctor.probes.probe import Probe
 from envdoctor.probes.registry import PROBES, about, probe_named, run_probe
 from envdoctor.probes.verdict import Ruling, Verdict
 from envdoctor.versions import ABSENT, PackageValue, parse_package
+from tests.probes.anything import like
 
 posix_only = pytest.mark.skipif(os.name == "nt", reason="exit statuses are those of POSIX")
 MEASURED = {
@@ -158,3 +161,118 @@ def test_a_broken_extension_says_nothing_of_another() -> None:
 @pytest.mark.parametrize("ruling", ["confirmed", "refuted", "inconclusive"])
 def test_other_probes_are_about_every_rule_that_names_them(ruling: Ruling) -> None:
     assert about(verdict("lora-step", ruling), ("peft",), []) == verdict("lora-step", ruling)
+
+
+NOT_ON = {"saved_bytes": [1000, 1000], "moved": [8, 8], "error": None}
+CUT_OFF = {"error": {"during": "a step with checkpointing: backward", "message": "element 0 of tensors does not require grad and more"}}
+CUT_OFF_IN_SILENCE = {"saved_bytes": [1000, 200], "moved": [8, 2], "error": None}
+CUTS = ("element 0 of tensors does not require grad and does not have a grad_fn",)
+
+
+@pytest.mark.parametrize(
+    ("measured", "symptoms", "ruling"),
+    [
+        (NOT_ON, CUTS, "inconclusive"),
+        (NOT_ON, ("CUDA out of memory",), "confirmed"),
+        (NOT_ON, (), "confirmed"),
+        (CUT_OFF, CUTS, "confirmed"),
+        (CUT_OFF, (), "inconclusive"),
+        (CUT_OFF_IN_SILENCE, CUTS, "confirmed"),
+        (CUT_OFF_IN_SILENCE, ("CUDA out of memory",), "inconclusive"),
+        ({"error": {"message": "got an unexpected keyword argument 'enable'"}}, ("CUDA out of memory",), "inconclusive"),
+        ({"error": {"message": "got an unexpected keyword argument 'enable'"}}, ("unexpected keyword argument 'enable'",), "confirmed"),
+    ],
+)
+def test_checkpointing_that_is_not_on_cuts_nothing_off(measured: dict[str, object], symptoms: tuple[str, ...], ruling: Ruling) -> None:
+    assert about(verdict("checkpointing", "confirmed", **measured), (), symptoms).verdict == ruling
+    healthy = verdict("checkpointing", "refuted", **measured)
+    assert about(healthy, (), symptoms) == healthy
+
+
+PADDING = ("_pad() got an unexpected keyword argument 'padding_side'",)
+CONSTRUCTED = ("'ChatGLMTokenizer' object has no attribute 'sp_tokenizer'",)
+UNREAD = ("data did not match any variant of untagged enum ModelWrapper",)
+NOT_CONSTRUCTED = {
+    "failures": [
+        {
+            "during": "loading",
+            "type": "TypeError",
+            "message": "'property' object cannot be interpreted as an integer",
+            "in_base_constructor": True,
+        }
+    ]
+}
+NOT_PADDED = {"class": "T", "failures": [{"during": "encoding", "type": "TypeError", "message": "T." + PADDING[0]}]}
+NOT_STOPPED = {"class": "T", "failures": [], "padding": {"left": "left", "right": "right"}}
+
+
+@pytest.mark.parametrize(
+    ("measured", "symptoms", "ruling"),
+    [
+        (NOT_CONSTRUCTED, CONSTRUCTED, "confirmed"),
+        (NOT_CONSTRUCTED, PADDING, "inconclusive"),
+        (NOT_CONSTRUCTED, UNREAD, "inconclusive"),
+        (NOT_PADDED, PADDING, "confirmed"),
+        (NOT_PADDED, CONSTRUCTED, "inconclusive"),
+        (NOT_STOPPED, PADDING, "refuted"),
+        (NOT_STOPPED, UNREAD, "refuted"),
+        ({**NOT_STOPPED, "padding": {"left": "neither"}}, PADDING, "inconclusive"),
+        ({**NOT_STOPPED, "class": None}, UNREAD, "inconclusive"),
+        (NOT_STOPPED, ("the answer never stops",), "confirmed"),
+        (NOT_STOPPED, (), "confirmed"),
+    ],
+)
+def test_a_tokenizer_has_the_fault_of_its_own_crash_only(measured: dict[str, object], symptoms: tuple[str, ...], ruling: Ruling) -> None:
+    assert about(verdict("tokenizer", "confirmed", **measured), (), symptoms).verdict == ruling
+
+
+SHARED = ("Some tensors share memory, this will lead to duplicate memory on disk",)
+
+
+@pytest.mark.parametrize(
+    ("found", "measured", "symptoms", "ruling"),
+    [
+        ("confirmed", {"error": {"message": SHARED[0]}}, SHARED, "confirmed"),
+        ("confirmed", {"error": {"message": "No space left"}}, SHARED, "inconclusive"),
+        ("confirmed", {"error": None, "saved_elements": 0}, SHARED, "inconclusive"),
+        ("confirmed", {"error": None, "saved_elements": 0}, ("size mismatch",), "confirmed"),
+        ("refuted", {"error": None, "biases_and_head": False}, SHARED, "inconclusive"),
+        ("refuted", {"error": None, "biases_and_head": True}, SHARED, "refuted"),
+        ("refuted", {"error": None, "biases_and_head": False}, (), "refuted"),
+    ],
+)
+def test_an_adapter_saved_empty_is_not_one_of_shared_tensors(
+    found: Ruling, measured: dict[str, object], symptoms: tuple[str, ...], ruling: Ruling
+) -> None:
+    assert about(verdict("save-load", found, **measured), (), symptoms).verdict == ruling
+
+
+def test_a_type_error_is_found_by_its_type() -> None:
+    failed = verdict("same-architecture", "confirmed", error={"type": "KeyError", "message": "'glm4'"})
+    assert about(failed, (), ["KeyError: 'glm4'"]) == failed
+
+
+SEEN = {
+    "error": {"during": "a step", "type": "RuntimeError", "message": CUTS[0]},
+    "moved": [8, 2],
+    "saved_bytes": [10, 2],
+    "biases_and_head": True,
+    "extensions": {"torchvision": {"stage": "done", "status": 0}},
+    "failures": [{"during": "loading", "type": "TypeError", "message": PADDING[0], "in_base_constructor": True}],
+    "padding": {"left": "left", "right": "right"},
+    "class": "T",
+}
+
+
+@given(
+    st.sampled_from(sorted(PROBES)),
+    st.sampled_from(["confirmed", "refuted", "inconclusive"]),
+    like(SEEN),
+    st.lists(st.sampled_from([*CUTS, *PADDING, *CONSTRUCTED, *UNREAD, *SHARED, "", "other"])),
+)
+def test_no_measurement_upsets_what_a_verdict_is_about(
+    probe: str, ruling: Ruling, measured: dict[str, object], symptoms: list[str]
+) -> None:
+    found = about(Verdict(probe, ruling, "seen", measured), ["torch"], symptoms)
+    assert found.probe == probe
+    assert ruling != "inconclusive" or found.verdict == ruling

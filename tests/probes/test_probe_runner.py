@@ -316,6 +316,7 @@ def test_the_child_sees_the_patients_environment_without_network(tmp_path: Path)
             'stdin': sys.stdin.read(),
             'temporary': tempfile.gettempdir(),
             'path': sys.path[:1],
+            'traces': [os.environ[name] for name in ('HF_HOME', 'HF_MODULES_CACHE', 'TRITON_CACHE_DIR')],
             'cores': resource.getrlimit(resource.RLIMIT_CORE)[0],
         }
     """
@@ -323,6 +324,7 @@ def test_the_child_sees_the_patients_environment_without_network(tmp_path: Path)
         "CUDA_VISIBLE_DEVICES": "1,0",
         "HF_HUB_OFFLINE": "0",
         "PYTHONDONTWRITEBYTECODE": "1",
+        "HF_MODULES_CACHE": "/home/mine/modules",
         "MINE": "kept",
         "PATH": os.environ.get("PATH", ""),
     }
@@ -334,6 +336,8 @@ def test_the_child_sees_the_patients_environment_without_network(tmp_path: Path)
     assert outcome.measured["cores"] == 0
     assert outcome.measured["temporary"] == outcome.measured["cwd"]
     assert not Path(str(outcome.measured["cwd"])).exists()
+    assert isinstance(outcome.measured["traces"], list)
+    assert {str(Path(path).parents[-3]) for path in outcome.measured["traces"]} == {str(Path(str(outcome.measured["cwd"])).parents[-3])}
     assert "children" not in str(outcome.measured["path"])
 
 

@@ -185,3 +185,19 @@ def test_each_probe_has_its_bits() -> None:
     assert quantize_8bit.PROBE.parameters(here) == RUN | {"bits": 8}
     assert quantize_8bit.PROBE.judge(FOUR, PARAMS)[0] == "inconclusive"
     assert quantize_4bit.PROBE.judge(EIGHT, PARAMS)[0] == "inconclusive"
+
+
+def test_each_cure_changes_one_thing_and_is_judged_by_its_own_bits() -> None:
+    params = {"bits": 4, "device": "cuda", "dtype": "float16", "quant_type": "nf4", "assumed": []}
+    tried = list(quantize_4bit.PROBE.variations(params))
+    assert [(each.words, dict(each.plan)) for each in tried] == [
+        ("computing in bfloat16", {}),
+        ("computing in float32", {}),
+        ('bnb_4bit_quant_type="fp4"', {}),
+        ("8 bits", {"plan.quant": "8bit"}),
+    ]
+    for each in tried:
+        assert len([name for name in params if each.params[name] != params[name]]) == 1
+    assert quantize_4bit.PROBE.judge(EIGHT, tried[-1].params)[0] == "refuted"
+    assert quantize_4bit.PROBE.judge(FOUR, tried[-1].params)[0] == "inconclusive"
+    assert [each.words for each in quantize_8bit.PROBE.variations({**params, "bits": 8, "dtype": "float32"})][-1] == "4 bits"

@@ -167,7 +167,7 @@ def test_each_variation_changes_one_thing() -> None:
 
 text = st.text("ab.\0é☃\u202e", max_size=8)
 anything: st.SearchStrategy[Any] = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | text,
+    st.none() | st.booleans() | st.integers() | st.just(10**400) | st.floats() | text,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(text, inner, max_size=4),
     max_leaves=8,
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from envdoctor.facts import Fact, Facts, Origin
-from envdoctor.probes.snapshot_model import NO_CONSENT, source
+from envdoctor.probes.snapshot_model import NO_CONSENT, not_testable, source
 
 
 def facts(**values: object) -> Facts:
@@ -26,3 +26,17 @@ def test_the_child_finds_a_snapshot_that_was_named_from_here(monkeypatch: pytest
 def test_code_of_the_snapshot_needs_consent() -> None:
     assert source(facts(path="models/chatglm", remote_code=True), trust=False) == NO_CONSENT
     assert isinstance(source(facts(path="models/chatglm", remote_code=True), trust=True), dict)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "FlashAttention2 has been toggled on, but it cannot be used due to the following error: the package flash_attn seems to be not"
+        " installed. Please refer to the documentation",
+        "This modeling file requires the following packages that were not found in your environment: einops",
+    ],
+)
+def test_a_package_that_is_not_there_is_no_fault_of_those_that_are(message: str) -> None:
+    error = {"during": "building the model", "type": "ImportError", "message": message}
+    assert not_testable(error) == f"building the model needs a package that is not installed: {message}"
+    assert not_testable({**error, "message": "cannot import name 'HybridCache' from 'transformers'"}) is None

@@ -17,19 +17,6 @@ from typing import Any
 SEED = 0
 LAYERS = 4
 ROWS, TOKENS = 2, 32
-FAILURES = (
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    ImportError,
-    LookupError,
-    NameError,
-    OSError,
-    RuntimeError,
-    SyntaxError,
-    TypeError,
-    ValueError,
-)
 _ENABLE = "gradient_checkpointing_enable"
 
 
@@ -51,7 +38,7 @@ def run(params: dict[str, Any], stage: Callable[[str], None]) -> dict[str, Any]:
         steps.compare()
     except helpers["UntestableError"] as reason:
         steps.measured["untestable"] = str(reason)
-    except FAILURES as error:
+    except helpers["FAILURES"] as error:
         steps.measured["error"] = helpers["failure"](error, steps.during)
     return steps.measured
 

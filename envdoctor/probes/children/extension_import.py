@@ -25,7 +25,7 @@ MODULES = {
     "bitsandbytes": ("bitsandbytes", ()),
     "triton": ("triton", ()),
     "xformers": ("xformers", ()),
-    "flash-attn": ("flash_attn", ("flash_attn_2_cuda",)),
+    "flash-attn": ("flash_attn", ("flash_attn_2_cuda", "flash_attn_cuda")),
     "deepspeed": ("deepspeed", ()),
     "apex": ("apex", ("apex_C", "amp_C", "fused_layer_norm_cuda")),
     "auto-gptq": (None, ("autogptq_cuda_64", "autogptq_cuda_256", "exllama_kernels", "exllamav2_kernels", "autogptq_marlin_cuda")),
@@ -94,8 +94,9 @@ def alone(name: str, seconds: float) -> dict[str, Any]:
 
 
 def main() -> None:
-    # This file's directory has names that are those of other packages.
-    del sys.path[0]
+    # This file's directory has names that are those of other packages; with PYTHONSAFEPATH it is not on the path.
+    if sys.path and os.path.abspath(sys.path[0]) == os.path.dirname(os.path.abspath(__file__)):
+        del sys.path[0]
     name, told = sys.argv[1:3]
 
     def tell(**news: Any) -> None:
@@ -224,20 +225,40 @@ def of_xformers(torch: Any, package: Any, device: str) -> str:
 
 def of_flash_attn(torch: Any, package: Any, device: str) -> str:
     gpu_only(device)
+    if not hasattr(package, "flash_attn_func"):
+        raise NotRunError("before 2.0 it has no flash_attn_func, and without its compiled module neither")
     rows = torch.ones(1, 16, 2, 64, device=device, dtype=torch.float16)
     return expect("flash_attn_func", bool((package.flash_attn_func(rows, rows, rows) == 1).all()))
 
 
 def of_deepspeed(torch: Any, package: Any, device: str) -> str:
+    """Load what was built in advance, and take a step with the optimizer for the CPU where that was."""
     built: Any = getattr(importlib.import_module("deepspeed.git_version_info"), "installed_ops", {})
     names = [name for name, is_built in built.items() if is_built]
     if not names:
         raise NotRunError("no operation was built in advance: they are compiled when first used")
-    builders: Any = importlib.import_module("deepspeed.ops.op_builder").ALL_OPS
+    builders: Any = importlib.import_module(deepspeed_builders()).ALL_OPS
     for name in names:
         if name in builders:
+            # Operations built for another accelerator are not loaded but compiled anew.
+            builders[name].jit_load = refuse_to_compile
             builders[name].load()
-    return f"loading {', '.join(names)}"[:200]
+    if "cpu_adam" not in names:
+        return f"loading {', '.join(names)}"[:200]
+    weights = torch.nn.Parameter(torch.ones(64))
+    weights.grad = torch.ones(64)
+    importlib.import_module("deepspeed.ops.adam").DeepSpeedCPUAdam([weights], lr=0.5).step()
+    return expect("DeepSpeedCPUAdam", bool(((weights.detach() - 0.5).abs() < 1e-2).all()))
+
+
+def deepspeed_builders() -> str:
+    """The module that has ALL_OPS: one of its own in newer releases (0.18.2), the package itself in the first."""
+    package = "deepspeed.ops.op_builder"
+    return f"{package}.all_ops" if importlib.util.find_spec(f"{package}.all_ops") is not None else package
+
+
+def refuse_to_compile(*_: Any, **__: Any) -> None:
+    raise NotRunError("its operations were built for another accelerator, and would be compiled")
 
 
 def of_apex(torch: Any, package: Any, device: str) -> str:

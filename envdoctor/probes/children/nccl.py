@@ -1,8 +1,9 @@
 """One all-reduce over the visible GPUs, a process for each GPU.
 
 What is measured: ``gpus`` (visible), ``ranks`` (for each GPU: ``stage`` ``start``, ``joining``, ``reducing`` or ``done``, ``sum`` as its
-first and last element say, ``error``, ``seconds`` of the all-reduce, ``status``), ``expected`` sum, ``timed_out``, ``nccl`` (its
-release) and the ends of what the ranks wrote. No GPU or no NCCL: ``gpus`` 0, or ``available`` False, and nothing else.
+first and last element say, ``error``, ``seconds`` of the all-reduce, ``status``), ``expected`` sum, ``timed_out``, ``waited`` (seconds
+since the last rank came to the all-reduce), ``nccl`` (its release) and the ends of what the ranks wrote. No GPU or no NCCL: ``gpus`` 0, or
+``available`` False, and nothing else.
 """
 
 from __future__ import annotations
@@ -66,8 +67,16 @@ def of_all(world: int, seconds: float, environment: dict[str, str]) -> dict[str,
             process.wait()
         for output in outputs:
             output.close()
+    ended = time.monotonic()
     ranks = [told_by(rank, process.returncode) for rank, process in enumerate(processes)]
-    return {"ranks": ranks, "timed_out": timed_out, "nccl": next((rank.pop("nccl") for rank in ranks if "nccl" in rank), None)}
+    # The clock is one for all processes of a machine.
+    began = [rank.pop("since") for rank in ranks if "since" in rank]
+    return {
+        "ranks": ranks,
+        "timed_out": timed_out,
+        "waited": round(ended - max(began), 1) if began else None,
+        "nccl": next((rank.pop("nccl") for rank in ranks if "nccl" in rank), None),
+    }
 
 
 def told_by(rank: int, status: int) -> dict[str, Any]:
@@ -86,8 +95,9 @@ def told_by(rank: int, status: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    # This file's directory has names that are those of other packages.
-    del sys.path[0]
+    # This file's directory has names that are those of other packages; with PYTHONSAFEPATH it is not on the path.
+    if sys.path and os.path.abspath(sys.path[0]) == os.path.dirname(os.path.abspath(__file__)):
+        del sys.path[0]
     rank, world, meeting, told, seconds = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4], float(sys.argv[5])
 
     def tell(**news: Any) -> None:
@@ -113,8 +123,8 @@ def reduce(rank: int, world: int, meeting: str, seconds: float, tell: Callable[.
     )
     values = torch.full((ELEMENTS,), float(rank + 1), device=f"cuda:{rank}")
     torch.cuda.synchronize()
-    tell(stage="reducing")
     started = time.monotonic()
+    tell(stage="reducing", since=started)
     distributed.all_reduce(values)
     torch.cuda.synchronize()
     ends = [float(values.min()), float(values.max())]

@@ -140,6 +140,7 @@ class _Bench:
         logits = torch.cat([one["logits"] for one in self.alone])
         gradient = [sum(map(mul, shares, parts)) for parts in zip(*(one["gradient"] for one in self.alone))]  # noqa: B905 (since 3.10)
         found["tensors"] = len(gradient)
+        found["autocast"] = self._autocast_dtype()
         found["alone"] = {
             "loss": _number(sum(map(mul, shares, (one["loss"] for one in self.alone)))),
             "eval_loss": _number(sum(map(mul, shares, (one["eval_loss"] for one in self.alone)))),
@@ -200,9 +201,20 @@ class _Bench:
             "gradient": [torch.zeros(1) if p.grad is None else p.grad.detach().double().cpu() for p in self.model.parameters()],
         }
 
-    def _forward(self, ids: Any, mask: Any, labels: Any) -> Any:
+    def _autocast_dtype(self) -> Any:
+        """What a product of float32 is computed in; an older torch goes on without float16 on a CPU, and only warns."""
+        if self.params["autocast"] is None:
+            return None
+        square = self.torch.ones(2, 2, device=self.device)
+        with self._autocast():
+            return str((square @ square).dtype).replace("torch.", "")
+
+    def _autocast(self) -> Any:
         autocast = self.params["autocast"]
-        with self.torch.autocast(self.device, dtype=getattr(self.torch, autocast or "bfloat16"), enabled=autocast is not None):
+        return self.torch.autocast(self.device, dtype=getattr(self.torch, autocast or "bfloat16"), enabled=autocast is not None)
+
+    def _forward(self, ids: Any, mask: Any, labels: Any) -> Any:
+        with self._autocast():
             return self.model(input_ids=ids, attention_mask=mask, labels=labels, use_cache=False)
 
     def _real(self, logits: Any, mask: Any) -> Any:

@@ -10,25 +10,13 @@ import importlib
 import json
 import math
 import os
-import platform
+import runpy
 import struct
 from collections.abc import Callable
 from typing import Any
 
 SEED = 0
 ROWS, TOKENS = 2, 8
-FAILURES = (
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    ImportError,
-    LookupError,
-    NameError,
-    OSError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-)
 
 
 def run(params: dict[str, Any], stage: Callable[[str], None]) -> dict[str, Any]:
@@ -40,19 +28,13 @@ def run(params: dict[str, Any], stage: Callable[[str], None]) -> dict[str, Any]:
     peft: Any = importlib.import_module("peft")
     torch.manual_seed(SEED)
     torch.set_num_threads(1)
+    helpers = runpy.run_path(os.path.join(os.path.dirname(os.path.abspath(__file__)), "tiny_model.py"))
     journey = _Journey(torch, transformers, peft, params, stage)
-    journey.measured["versions"] = {
-        "python": platform.python_version(),
-        "torch": str(torch.__version__),
-        "transformers": str(transformers.__version__),
-        "peft": str(peft.__version__),
-    }
+    journey.measured["versions"] = helpers["versions"](torch, transformers, peft)
     try:
         journey.go()
-    except FAILURES as error:
-        missing = error.name if isinstance(error, ModuleNotFoundError) else None
-        message = str(error)[:2000]
-        journey.measured["error"] = {"during": journey.during, "type": type(error).__name__, "message": message, "missing": missing}
+    except helpers["FAILURES"] as error:
+        journey.measured["error"] = helpers["failure"](error, journey.during)
     return journey.measured
 
 
@@ -65,7 +47,7 @@ class _Journey:
         self.stage = stage
         self.during = ""
         self.ids = torch.randint(1, 100, (ROWS, TOKENS))
-        self.measured: dict[str, Any] = {"error": None}
+        self.measured: dict[str, Any] = {"error": None, "biases_and_head": bool(params["biases_and_head"])}
 
     def enter(self, name: str) -> None:
         self.during = name

@@ -37,10 +37,29 @@ _LAYERS = ("num_hidden_layers", "num_layers", "n_layer", "n_layers")
 _KV_HEADS = ("num_key_value_heads", "multi_query_group_num", "num_kv_heads", "n_head_kv")
 # Kernels for GPUs that some snapshots ask for; the architecture is the same without them.
 _OFF = ("use_flash_attn", "use_flash_attention", "use_flash_rotary", "use_flash_rmsnorm", "use_cache_kernel", "use_cache_quantization")
-_REMOVED = ("quantization_config", "suppress_tokens", "begin_suppress_tokens", "forced_decoder_ids", "compression_config")
+_REMOVED = (
+    *("quantization_config", "compression_config", "attn_implementation"),
+    *("suppress_tokens", "begin_suppress_tokens", "forced_decoder_ids"),
+)
 _OTHER_MEDIA = ("text_config", "vision_config", "audio_config", "thinker_config", "llm_config", "language_config")
 _RECURRENT = ("mamba_", "ssm_", "attn_layer_period")
 _MODELS = ("AutoModelForCausalLM", "AutoModel", "AutoModelForSeq2SeqLM")
+
+
+# What code of a snapshot, or the library under it, may raise; anything else ends the child with its name.
+FAILURES = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    ImportError,
+    LookupError,
+    NameError,
+    OSError,
+    RuntimeError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+)
 
 
 class UntestableError(Exception):
