@@ -41,11 +41,15 @@ class Outcome:
     errors: tuple[tuple[str, int | None, str], ...] = field(default=())
 
 
-def examine(path: Path, name: str) -> Outcome:
+# A stack is stated, of a package that no rule is about: then nothing of this machine is read.
+_NOTHING = '[packages]\nenvdoctor-nothing = "1"\n'
+
+
+def examine(path: Path, name: str, nothing: Path) -> Outcome:
     """Check one file with nothing known but what it says."""
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
-        status = envdoctor(["check", "--each", "--isolated", "--facts", os.devnull, str(path), "--format", "json"])
+        status = envdoctor(["check", "--each", "--isolated", "--facts", str(nothing), str(path), "--format", "json"])
     if status == 3:
         return Outcome(name, "?", "internal error", (err.getvalue().strip().splitlines()[-1],))
     if status == 2:
@@ -53,9 +57,10 @@ def examine(path: Path, name: str) -> Outcome:
     report: dict[str, Any] = json.loads(out.getvalue())
     told = [one for one in report["findings"] if one["severity"] == "error" and one["status"] == "matched" and "excused" not in one]
     errors = tuple((one["rule"], (one["location"] or {}).get("line"), one["detail"][:160]) for one in told)
-    skips = tuple(f"{one['what']}: {one['why']}" for one in report["skipped"])
+    skips = tuple(one["why"] for one in report["skipped"])
     kind = read_kind(path)
-    said = bool(report["facts"]) or any(one["facts"] for one in report.get("situations", ())) or bool(errors)
+    situations = [report, *report.get("situations", ())]
+    said = bool(errors) or any(fact["source"] != str(nothing) for one in situations for fact in one["facts"].values())
     return Outcome(name, kind, "read" if said else "skipped", skips, errors)
 
 
@@ -87,10 +92,7 @@ def page(outcomes: list[Outcome], seconds: float) -> str:
         rows = [one for one in outcomes if one.state == state]
         if rows:
             lines += ["", f"## {title}", ""]
-            lines += [
-                f"- `{one.path}`: {'; '.join(dict.fromkeys(why.rpartition(': ')[2] for why in one.why)) or 'no reason given'}"
-                for one in rows
-            ]
+            lines += [f"- `{one.path}`: {'; '.join(dict.fromkeys(one.why)) or 'no reason given'}" for one in rows]
     return "\n".join(lines) + "\n"
 
 
@@ -106,9 +108,11 @@ def main() -> int:
     outcomes = []
     with tempfile.TemporaryDirectory() as cache:
         os.environ["XDG_CACHE_HOME"] = cache
+        nothing = Path(cache, "facts.toml")
+        nothing.write_text(_NOTHING, encoding="utf-8")
         for path in files_of(options.folder):
             name = path.relative_to(options.folder).as_posix()
-            outcome = examine(path, name)
+            outcome = examine(path, name, nothing)
             outcomes.append(outcome)
             if outcome.state in ("refused", "internal error"):
                 print(f"{outcome.state}: {name}: {outcome.why[0]}")

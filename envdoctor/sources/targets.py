@@ -21,6 +21,12 @@ if TYPE_CHECKING:
     from envdoctor.sources.snapshot import Snapshot
 
 Kind = Literal["model", "requirements", "lock", "image", "script", "plan"]
+# Files that only mean something beside the others of their model.
+_OF_A_MODEL = frozenset(
+    ("config.json", "generation_config.json", "tokenizer_config.json", "tokenizer.json", "special_tokens_map.json", "added_tokens.json",
+     "preprocessor_config.json", "processor_config.json", "adapter_config.json", "chat_template.json", "configuration.json",
+     "model.safetensors.index.json", "pytorch_model.bin.index.json", "quantize_config.json", "vocab.json")
+)  # fmt: skip
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _PLAN_SUFFIXES = (".json", ".yaml", ".yml")
 # File names that say what a file is, each with the kind, the module and the function that read it: the first that fits is taken.
@@ -37,7 +43,7 @@ _DECLARING: tuple[tuple[str, Kind, str, str], ...] = (
     (r"(?i:.*\.)?(?i:dockerfile|containerfile)(?:[.-].*)?", "image", "dockerfile", "collect_dockerfile"),
 )
 _SCRIPTS = (".py", ".ipynb")
-_LAUNCHERS = (".sh", ".bash", ".slurm", ".sbatch")
+_LAUNCHERS = (".sh", ".bash", ".slurm", ".sbatch", ".zsh", ".ksh")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +111,8 @@ def _read_file(path: Path, text: str, installation: Installation | None) -> Targ
 
         if is_conda(path):
             return _declared(path, text, "requirements", "conda", "collect_conda", installation)
+    if path.name in _OF_A_MODEL:
+        return Target(text, "plan", Collected(skips=(Skip(text, "a file of a model: give the model's directory"),)))
     if suffix in _PLAN_SUFFIXES:
         from envdoctor.sources.plan import collect_plan
 

@@ -377,10 +377,7 @@ def test_trl(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("base_model: x\nsequence_len: 512\noutput_dir: out\nlearning_rate: 1\n", "a configuration of axolotl: not read yet"),
-        ("train_type: lora\nmodel_id_or_path: x\n", "a configuration of ms-swift: not read yet"),
-        ("compute_environment: LOCAL_MACHINE\ndistributed_type: FSDP\n", "a configuration of accelerate: not read yet"),
-        ("tokenizer:\n  _component_: torchtune.models.x\noutput_dir: x\nseed: 1\n", "a configuration of torchtune: not read yet"),
+        ("tokenizer:\n  _component_: torchtune.x\noutput_dir: x\n", "a configuration of torchtune that neither trains nor generates"),
         ("seed: 1\nlearning_rate: 0.1\nepoch: 3\n", "settings of no known training tool"),
         ("a: 1\n", "settings of no known training tool"),
         ("- a\n- b\n", "no mapping of settings: not a training plan"),
@@ -403,13 +400,7 @@ def test_an_unknown_dialect_is_a_skip(tmp_path: Path, text: str, why: str) -> No
         ("a: 1\n b: 2\n", "line 2, column 3", "mapping values are not allowed"),
         ("a: [1,\n", "line 2, column 1", "did not find expected"),
         ("a: 1\n\tb: 2\n", "line 2", "a tab character that violates indentation"),
-        ("a: !!python/object/apply:os.system [echo]\n", "line 1, column 4", "could not determine a constructor"),
-        ("a: 1\n---\nb: 2\n", "line 2, column 1", "another document"),
         ("a: *b\n", "line 1", "undefined alias"),
-        ("a: !!int x\n", "line 1, column 1", "a value that cannot be what it claims to be"),
-        ("a: !!bool perhaps\n", "line 1, column 1", "a value that cannot be what it claims to be"),
-        ("a: 2024-13-45\n", "line 1, column 1", "a value that cannot be what it claims to be"),
-        ("? {a: 1}\n: 2\n", "line 1", "unhashable key"),
         ("a: \0\n", "line 1", "control characters|special characters"),
     ],
 )

@@ -1,0 +1,149 @@
+"""Facts from a shell launcher: what the commands of a script tell the runs that they start. Nothing is run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from envdoctor.errors import EnvdoctorError
+from envdoctor.facts import Collected, Fact, Skip
+from envdoctor.sources.jsonfile import UnreadableError, plain, read_bounded
+from envdoctor.sources.launches.programs import Install, Launch, Script, each_option, read_script
+from envdoctor.sources.launches.told import Told, told_by
+from envdoctor.sources.plan_file import PlanFile
+from envdoctor.sources.plans.reader import Reader
+
+# Launchers are a page or two; so large a one takes a few seconds.
+_LIMIT = 2**18
+_SUFFIXES = (".sh", ".bash", ".slurm", ".sbatch", ".zsh", ".ksh")
+_SHELLS = (b"sh", b"bash", b"zsh", b"ksh", b"dash")
+_MOST_LAUNCHES = 64
+_OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
+
+
+@dataclass(frozen=True, slots=True)
+class Launcher:
+    """What a launcher says of the run, and what it installs before."""
+
+    collected: Collected
+    installs: tuple[Install, ...] = ()
+
+
+def is_launcher(path: Path) -> bool:
+    """Whether a file is a shell script: by its name, else by its first line."""
+    if path.suffix.lower() in _SUFFIXES:
+        return True
+    if path.suffix:
+        return False
+    try:
+        with path.open("rb") as stream:
+            first = stream.read(128).split(b"\n")[0]
+    except (OSError, ValueError):
+        return False
+    words = first.removeprefix(b"#!").replace(b"/", b" ").split()
+    return first.startswith(b"#!") and any(word in _SHELLS for word in words)
+
+
+def collect_launcher(path: Path) -> Collected:
+    """The facts of ``read_launcher``."""
+    return read_launcher(path).collected
+
+
+def read_launcher(path: Path) -> Launcher:
+    """What a shell script tells the runs that it starts, with the line of each flag.
+
+    Where several commands contradict each other in a fact, the fact is left out and a skip names their lines.
+
+    Raises:
+        EnvdoctorError: the file cannot be read, or is no text.
+    """
+    place = plain(str(path), 4096)
+    script = read_script(_text(path))
+    skips = [Skip(f"{place}:{line}", why) for line, why in script.notes[:20]]
+    launches = script.launches[:_MOST_LAUNCHES]
+    if len(script.launches) > _MOST_LAUNCHES:
+        skips.append(Skip(place, f"{len(script.launches)} commands that start a run: the first {_MOST_LAUNCHES} are read"))
+    told = [(launch, told_by(path, launch)) for launch in launches]
+    said = [(launch, found) for launch, found in told if found.facts or found.skips]
+    facts = _agreed(place, said, skips)
+    for _, found in said:
+        skips += [skip for skip in found.skips if skip not in skips]
+    for fact in _surroundings(path, script, facts):
+        facts.setdefault(fact.name, fact)
+    if not facts and not skips and not script.installs:
+        skips.append(Skip(place, "no command in it starts a training run that is known"))
+    return Launcher(Collected(tuple(facts.values()), skips=tuple(skips)), tuple(script.installs))
+
+
+def _text(path: Path) -> str:
+    place = plain(str(path))
+    expected = "a shell script"
+    try:
+        data = read_bounded(path, _LIMIT)
+    except UnreadableError as error:
+        raise EnvdoctorError(place, found=str(error), expected=expected, next_step="check the path") from None
+    if b"\0" in data:
+        line = data.count(b"\n", 0, data.index(b"\0")) + 1
+        raise EnvdoctorError(f"{place}, line {line}", found="a NUL byte: no text", expected=expected, next_step="check the file")
+    return data.decode("utf-8-sig", "replace").replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _agreed(place: str, said: Sequence[tuple[Launch, Told]], skips: list[Skip]) -> dict[str, Fact]:
+    """The facts in which all launches agree; what only one of them says holds."""
+    facts: dict[str, Fact] = {}
+    by: dict[str, Launch] = {}
+    disputed: dict[tuple[int, int], list[str]] = {}
+    lost: set[str] = set()
+    for launch, found in said:
+        for name, fact in found.facts.items():
+            before = facts.get(name)
+            if before is None:
+                facts[name], by[name] = fact, launch
+            elif name == "plan.arguments":
+                both = {*_items(before), *_items(fact)}
+                facts[name] = Fact(name, tuple(sorted(both)), before.origin)
+            elif before.value != fact.value:
+                disputed.setdefault((by[name].line, launch.line), []).append(name.removeprefix("plan."))
+                lost.add(name)
+    for (one, other), names in disputed.items():
+        listed = ", ".join(sorted(set(names)))
+        why = f"the commands on lines {one} and {other} differ in {listed}: give the one that is meant with --set"
+        skips.append(Skip(f"{place}:{other}", plain(why, 400)))
+    return {name: fact for name, fact in facts.items() if name not in lost}
+
+
+def _items(fact: Fact) -> tuple[str, ...]:
+    return fact.value if isinstance(fact.value, tuple) else ()
+
+
+def _surroundings(path: Path, script: Script, facts: dict[str, Fact]) -> list[Fact]:
+    """What holds for all commands: the environment that is exported, and what SLURM is asked for."""
+    found: list[Fact] = []
+    environment = dict(script.environment)
+    for launch in script.launches:
+        environment.update(launch.environment)
+    for name in _OFFLINE:
+        piece = environment.get(name)
+        if piece is not None and piece.known and piece.text.strip().upper() in ("1", "ON", "YES", "TRUE"):
+            found += _say(path, "plan.offline", True, piece.line)
+    count, nodes, line = None, 1, 0
+    for option, value, at in each_option(script.directives):
+        last = value.rpartition(":")[2]
+        if option in ("nodes", "N") and _is_small(value):
+            nodes = int(value)
+        elif option in ("gpus-per-node", "gpus", "G", "gres") and (option != "gres" or value.startswith("gpu")) and _is_small(last):
+            count, line = (int(last), option in ("gpus", "G")), at
+    if count is not None and script.launches and "gpu.count" not in facts:
+        found += _say(path, "gpu.count", count[0] if count[1] else count[0] * nodes, line)
+    return found
+
+
+def _is_small(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 5
+
+
+def _say(path: Path, name: str, value: object, line: int) -> list[Fact]:
+    reader = Reader(path, PlanFile({}, "", {("here",): line}))
+    reader.say(name, value, "here")
+    return list(reader.facts.values())

@@ -1,0 +1,345 @@
+"""Facts of one launch: what its flags, its starters and its environment tell the run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from envdoctor.errors import EnvdoctorError
+from envdoctor.facts import Collected, Fact, Skip
+from envdoctor.sources.jsonfile import JsonError, parse_json, plain
+from envdoctor.sources.launches.programs import TOOLS, Launch, flags
+from envdoctor.sources.launches.variables import Piece
+from envdoctor.sources.plan import collect_plan
+from envdoctor.sources.plan_file import PlanFile, Unresolved
+from envdoctor.sources.plans.accelerate import read_accelerate
+from envdoctor.sources.plans.arguments import read_arguments, state_arguments
+from envdoctor.sources.plans.deepspeed import beside
+from envdoctor.sources.plans.llama_factory import LLAMA_FACTORY
+from envdoctor.sources.plans.peft import say_targets
+from envdoctor.sources.plans.reader import Reader, Table, is_yes, text_keys
+from envdoctor.sources.plans.swift import SWIFT, read_swift
+from envdoctor.sources.plans.trainer import read_trl, telling
+from envdoctor.sources.training_arguments import FIELDS
+
+_NUMBER = re.compile(r"[+-]?[0-9]{1,15}")
+_REAL = re.compile(r"[+-]?(?:[0-9]{1,20}\.?[0-9]{0,20}|\.[0-9]{1,20})(?:[eE][+-]?[0-9]{1,3})?")
+_PLANS = (".yaml", ".yml", ".json")
+_SWIFT_SCRIPTS = re.compile(r"(?:.*/)?(?:llm_sft|llm_pt|llm_rlhf|swift/cli/(?:_megatron/)?(?:sft|pt|rlhf))\.py")
+_LLAMA_FACTORY_SCRIPTS = re.compile(r"(?:.*/)?(?:train_bash|llamafactory/launcher|llmtuner/launcher)\.py")
+_TRL_COMMANDS = frozenset(("sft", "dpo", "grpo", "kto", "orpo", "reward", "rloo", "cpo"))
+_TRAINS = frozenset(("sft", "pt", "rlhf"))
+
+# Flags that the training scripts of many projects share, beside TrainingArguments'.
+_SHARED = (
+    ("torch_dtype", "plan.load_dtype"),
+    ("attn_implementation", "plan.attn"),
+    ("trust_remote_code", "plan.trust_remote_code"),
+    ("model_max_length", "plan.seq_len"),
+    ("max_seq_length", "plan.seq_len"),
+    ("max_seq_len", "plan.seq_len"),
+    ("cutoff_len", "plan.seq_len"),
+    ("block_size", "plan.seq_len"),
+    ("packing", "plan.packing"),
+    ("lora_r", "plan.lora_r"),
+    ("lora_rank", "plan.lora_r"),
+    ("lora_alpha", "plan.lora_alpha"),
+    ("streaming", "plan.stream"),
+)
+_LORA_SWITCHES = ("lora_enable", "use_lora", "use_peft")
+
+
+@dataclass(slots=True)
+class Told:
+    """What one launch says; a stated fact replaces another, a default only fills a gap."""
+
+    facts: dict[str, Fact] = field(default_factory=dict)
+    skips: list[Skip] = field(default_factory=list)
+
+    def add(self, found: Collected) -> None:
+        for fact in found.facts:
+            before = self.facts.get(fact.name)
+            if before is None or _is_default(before) or not _is_default(fact):
+                self.facts[fact.name] = fact
+        self.skips += found.skips
+
+
+def _is_default(fact: Fact) -> bool:
+    return fact.origin.source.startswith("default of")
+
+
+def told_by(path: Path, launch: Launch) -> Told:
+    """The facts of a launch in a script at a path."""
+    told, ran = Told(), Told()
+    for kind, options in launch.starters:
+        if kind == "accelerate":
+            _accelerate(told, path, options)
+    _tool(ran, path, launch)
+    if not (ran.facts or ran.skips) and _known_tool(launch):
+        return ran
+    told.add(Collected(tuple(ran.facts.values()), skips=tuple(ran.skips)))
+    if told.facts or launch.starters:
+        _devices(told, path, launch)
+    return told
+
+
+def _known_tool(launch: Launch) -> bool:
+    """Whether a program was started that, with these words, trains nothing: ``swift deploy``."""
+    return launch.tool.rpartition("/")[2] in TOOLS or not launch.starters
+
+
+class _Flags(PlanFile):
+    """Settings that are flags: what a reader looks for in a mapping stands where one of its flags stands."""
+
+    __slots__ = ()
+
+    def line_of(self, *keys: str) -> int | None:
+        return next((self.lines[(key,)] for key in (keys[-1], keys[0]) if (key,) in self.lines), None)
+
+
+def _reader(path: Path, lines: Mapping[str, int], whole: int | None = None) -> Reader:
+    names = {name.replace("-", "_"): line for name, line in lines.items()}
+    switched_off = {name.removeprefix("no_"): line for name, line in names.items()}
+    return Reader(path, _Flags({}, "", {(name,): line for name, line in {**switched_off, **names}.items()}, whole=whole))
+
+
+def _tool(told: Told, path: Path, launch: Launch) -> None:
+    values, lines, before = flags(launch.arguments)
+    table = _table(values)
+    name = launch.tool.rpartition("/")[2]
+    command = before[0].text if before else ""
+    reader = _reader(path, lines, launch.line)
+    if name in ("swift", "megatron"):
+        if command in _TRAINS:
+            _follow(told, path, [*before[1:], *values.get("config", ())], f"{name} {command}")
+            reader.default("plan.trainer", "ms-swift", reader.origin())
+            if name == "megatron":
+                reader.say("plan.distributed", "megatron")
+                # One of Megatron's own settings, so that its names are read.
+                table = {"recompute_granularity": None, **table}
+            read_swift(reader, table)
+    elif _SWIFT_SCRIPTS.fullmatch(launch.tool) or (launch.tool.endswith(".py") and SWIFT.recognises(table, text_keys(table))):
+        read_swift(reader, table)
+    elif name in ("llamafactory-cli", "lmf") or _LLAMA_FACTORY_SCRIPTS.fullmatch(launch.tool) or _is_llama_factory(launch, table):
+        plans = [piece for piece in before if piece.text.endswith(_PLANS)]
+        if plans:
+            _follow(told, path, plans[:1], "llamafactory-cli")
+        elif table and command in ("train", ""):
+            assert LLAMA_FACTORY.read is not None
+            LLAMA_FACTORY.read(reader, table)
+    elif name == "axolotl" or launch.tool.startswith("axolotl.cli."):
+        if command == "train" or launch.tool in ("axolotl.cli.train", "axolotl.cli.main"):
+            _follow(told, path, [piece for piece in before if piece.text.endswith(_PLANS)][:1], "axolotl")
+            if table:
+                reader.skip(f"{path}:{launch.line}", f"flags that replace settings of the plan are not read: {', '.join(text_keys(table))}")
+    elif name == "trl":
+        if command in _TRL_COMMANDS:
+            _follow(told, path, values.get("config", ()), "trl")
+            read_arguments(reader, table) if telling(text_keys(table)) else state_arguments(reader, table)
+            read_trl(reader, table)
+            reader.say("plan.trainer", "trl")
+    elif name == "tune":
+        _torchtune(told, path, launch, values)
+    elif launch.tool.endswith(".py") or launch.module or launch.starters:
+        _script(told, reader, path, table, before)
+    found = reader.collected()
+    if "" in values:
+        first = values[""][0]
+        why = f"{first.text} adds arguments when the run starts: what is left out here is unknown"
+        skips = (*found.skips, Skip(f"{plain(str(path), 4096)}:{first.line}", plain(why)))
+        found = replace(found, facts=tuple(fact for fact in found.facts if not _is_default(fact)), skips=skips)
+    told.add(found)
+
+
+def _is_llama_factory(launch: Launch, table: Table) -> bool:
+    return launch.tool.endswith("train.py") and "finetuning_type" in table
+
+
+def _script(told: Told, reader: Reader, path: Path, table: Table, before: Sequence[Piece]) -> None:
+    """A training script of a project's own: TrainingArguments by their names, and LoRA as such scripts call it."""
+    first = before[0] if before else None
+    if first is not None and first.text.endswith(_PLANS):
+        # HfArgumentParser reads a plan that is the first word; a JSON file there may as well be data.
+        found = Told()
+        _follow(found, path, [first], None)
+        if found.facts or not first.text.endswith(".json"):
+            told.add(Collected(tuple(found.facts.values()), skips=tuple(found.skips)))
+    if telling(text_keys(table)):
+        read_arguments(reader, table)
+    else:
+        state_arguments(reader, table)
+    reader.say_all(table, _SHARED)
+    if "lora_target_modules" in table or "target_modules" in table:
+        say_targets(reader, table, "lora_target_modules" if "lora_target_modules" in table else "target_modules")
+    quantized = next((key for key in ("q_lora", "use_qlora", "qlora") if table.get(key) is True), None)
+    switch = next((key for key in _LORA_SWITCHES if table.get(key) is True), None)
+    if quantized:
+        reader.say("plan.method", "qlora", quantized)
+    elif switch:
+        reader.say("plan.method", "lora", switch)
+    elif table.get("do_predict") is True and table.get("do_train") is not True:
+        reader.say("plan.method", "inference", "do_predict")
+    elif (rank := next((key for key in ("lora_r", "lora_rank") if key in table), None)) and not text_keys(table) & {*_LORA_SWITCHES}:
+        reader.say("plan.method", "lora", rank)
+    elif table.get("pre_seq_len") is not None and {"max_source_length", "quantization_bit", "prefix_projection"} & text_keys(table):
+        # The P-Tuning v2 of ChatGLM's own scripts: a trained prefix.
+        reader.say("plan.method", "prefix-tuning", "pre_seq_len")
+    bits = table.get("bits")
+    if bits in (4, 8) and ("lora_r" in table or switch):
+        reader.say("plan.quant", f"{bits}bit", "bits")
+    for key, quant in (("load_in_8bit", "8bit"), ("load_in_4bit", "4bit")):
+        if table.get(key) is True:
+            reader.say("plan.quant", quant, key)
+
+
+def _torchtune(told: Told, path: Path, launch: Launch, values: Mapping[str, Sequence[Piece]]) -> None:
+    named = list(values.get("config", ()))[:1]
+    if named and named[0].text.endswith(_PLANS):
+        _follow(told, path, named, "tune")
+    elif named:
+        why = f"{named[0].text}: a configuration that torchtune brings along"
+        told.skips.append(Skip(f"{plain(str(path), 4096)}:{named[0].line}", plain(why)))
+    recipe = next((piece for piece in launch.arguments if piece.text.endswith(("_distributed", "_single_device"))), None)
+    if recipe is not None:
+        reader = _reader(path, {"recipe": recipe.line})
+        reader.say("plan.trainer", "torchtune", "recipe")
+        reader.say("plan.distributed", "fsdp" if recipe.text.endswith("_distributed") else "none", "recipe")
+        told.add(reader.collected())
+    overrides = list(values.get("config", ()))[1:]
+    if overrides:
+        why = f"settings given on the command line are not read: {' '.join(piece.text for piece in overrides)}"
+        told.skips.append(Skip(f"{plain(str(path), 4096)}:{overrides[0].line}", plain(why)))
+
+
+def _follow(told: Told, path: Path, named: Sequence[Piece], by: str | None) -> None:
+    """Read the plans that a command names, where they lie beside the script."""
+    for piece in named:
+        place = f"{plain(str(path), 4096)}:{piece.line}"
+        found = beside(path, piece.text) if piece.known else None
+        if found is None:
+            why = "is not beside the script" if piece.known else "is named when the run starts"
+            told.skips.append(Skip(place, plain(f"{piece.text}: the plan{f' of {by}' if by else ''} {why}")))
+            continue
+        try:
+            told.add(collect_plan(found))
+        except EnvdoctorError as error:
+            told.skips.append(Skip(place, plain(str(error), 400)))
+
+
+def _table(values: Mapping[str, Sequence[Piece]]) -> dict[object, object]:
+    """Flags as settings: a lone flag is on, ``--no_x`` is off where x is TrainingArguments', several values are a list."""
+    table: dict[object, object] = {}
+    for name, pieces in values.items():
+        if not name:
+            continue
+        key = name.replace("-", "_")
+        negated = key.removeprefix("no_")
+        if not pieces and negated != key and negated in FIELDS:
+            table[negated] = False
+        else:
+            found = [_setting(piece) for piece in pieces]
+            table[key] = True if not found else found[0] if len(found) == 1 else found
+    deepspeed = table.get("deepspeed")
+    if deepspeed is True and isinstance(table.get("deepspeed_config"), str):
+        # DeepSpeed's own two arguments.
+        table["deepspeed"] = table["deepspeed_config"]
+    elif deepspeed is True:
+        del table["deepspeed"]
+    return table
+
+
+def _setting(piece: Piece) -> object:
+    if not piece.known:
+        return Unresolved(piece.text)
+    text = piece.text
+    if text in ("True", "true", "TRUE", "False", "false", "FALSE"):
+        return text.lower() == "true"
+    if _NUMBER.fullmatch(text):
+        return int(text)
+    if _REAL.fullmatch(text):
+        return float(text)
+    if text.startswith("{"):
+        try:
+            return parse_json(text.encode("utf-8", "replace")).value
+        except JsonError:
+            return text
+    return text
+
+
+def _accelerate(told: Told, path: Path, options: Mapping[str, Piece]) -> None:
+    named = options.get("config_file")
+    if named is not None:
+        _follow(told, path, [named], "accelerate")
+    if "cpu" in options:
+        options = {**options, "use_cpu": options["cpu"]}
+    table: dict[object, object] = {name: _setting(piece) for name, piece in options.items()}
+    kinds = (("use_deepspeed", "DEEPSPEED"), ("use_fsdp", "FSDP"), ("use_megatron_lm", "MEGATRON_LM"), ("multi_gpu", "MULTI_GPU"))
+    switch = next(((key, kind) for key, kind in kinds if is_yes(table.get(key))), None)
+    lines = {name: piece.line for name, piece in options.items()}
+    if switch:
+        table["distributed_type"] = switch[1]
+        lines["distributed_type"] = lines[switch[0]]
+        table["deepspeed_config"] = {key: table.get(key) for key in ("zero_stage", "offload_optimizer_device", "offload_param_device",
+                                                                     "deepspeed_config_file")}  # fmt: skip
+        table["fsdp_config"] = {key: table.get(key) for key in ("fsdp_offload_params", "fsdp_activation_checkpointing")}
+    reader = _reader(path, lines)
+    read_accelerate(reader, table)
+    told.add(reader.collected())
+
+
+def _devices(told: Told, path: Path, launch: Launch) -> None:
+    """How many GPUs the run gets, and whether ranks share the work where nothing else says how."""
+    processes: Piece | None = None
+    nodes: Piece | None = None
+    starter = launch.starters[0][0] if launch.starters else None
+    for kind, options in launch.starters:
+        if kind in ("torchrun", "deepspeed"):
+            processes = options.get("nproc_per_node") or options.get("num_gpus") or _included(options.get("include")) or processes
+            nodes = options.get("nnodes") or options.get("num_nodes") or nodes
+    if launch.tool.rpartition("/")[2] in ("swift", "megatron") and processes is None:
+        processes, nodes = launch.environment.get("NPROC_PER_NODE"), launch.environment.get("NNODES")
+        starter = "torchrun" if processes is not None else starter
+    if launch.tool == "tune" and processes is None:
+        given = flags(launch.arguments)[0]
+        processes = next((given[name][0] for name in ("nproc_per_node", "nproc-per-node") if given.get(name)), None)
+    reader = _reader(path, {})
+    count, at = _whole(processes), processes.line if processes else launch.line
+    across = 1 if nodes is None else _whole(nodes)
+    visible = launch.environment.get("CUDA_VISIBLE_DEVICES")
+    if processes is None and visible is not None and visible.known and across == 1:
+        ids = [item for item in visible.text.split(",") if item.strip()]
+        count, at = (0 if visible.text.strip() in ("", "-1") else len(ids)), visible.line
+        if count == 0:
+            reader = _reader(path, {"CUDA_VISIBLE_DEVICES": at})
+            reader.say("accelerator", "cpu", "CUDA_VISIBLE_DEVICES")
+            told.add(reader.collected())
+            return
+    if count is not None and across is not None:
+        reader = _reader(path, {"count": at})
+        if "gpu.count" not in told.facts:
+            reader.say("gpu.count", count * across, "count")
+        shared = told.facts.get("plan.distributed")
+        if shared is None and starter == "torchrun":
+            reader.say("plan.distributed", "ddp" if count * across > 1 else "none", "count")
+        elif shared is None and starter is None and count == 1 and not _uses_deepspeed(told):
+            reader.say("plan.distributed", "none", "count")
+        told.add(reader.collected())
+
+
+def _uses_deepspeed(told: Told) -> bool:
+    fact = told.facts.get("plan.deepspeed")
+    return fact is not None and fact.value is True
+
+
+def _included(include: Piece | None) -> Piece | None:
+    """The GPUs of ``--include localhost:0,1``, as their number."""
+    if include is None or not include.known or "@" in include.text:
+        return None
+    found = re.fullmatch(r"[\w.-]+:([0-9,]{1,200})", include.text)
+    return None if found is None else Piece(str(len([item for item in found[1].split(",") if item])), include.line)
+
+
+def _whole(piece: Piece | None) -> int | None:
+    return int(piece.text) if piece is not None and piece.known and re.fullmatch(r"[0-9]{1,4}", piece.text) else None

@@ -1,0 +1,84 @@
+"""What ``accelerate config`` writes: how ranks share the work, and the precision that the trainer may inherit.
+
+src/accelerate/commands/config of https://github.com/huggingface/accelerate. Batches, accumulation and
+clipping of its deepspeed_config are the trainer's to decide and are not stated.
+"""
+
+from __future__ import annotations
+
+from envdoctor.sources.plans.deepspeed import offload_word, read_setting
+from envdoctor.sources.plans.reader import Dialect, Reader, Table, is_open, is_yes, word
+
+_MARKS = frozenset(("compute_environment", "distributed_type", "num_machines", "machine_rank"))
+_WITH_TYPE = frozenset(("mixed_precision", "num_processes", "deepspeed_config", "fsdp_config", "main_training_function"))
+_ACCELERATORS = {"MULTI_CPU": "cpu", "MULTI_NPU": "npu", "MULTI_XPU": "xpu"}
+_ON_GPUS = frozenset(("MULTI_GPU", "DEEPSPEED", "FSDP", "MEGATRON_LM"))
+
+
+def _recognises(_: Table, keys: frozenset[str]) -> bool:
+    return len(keys & _MARKS) >= 2 or ("distributed_type" in keys and bool(keys & _WITH_TYPE))
+
+
+def read_accelerate(reader: Reader, table: Table) -> None:
+    kind = word(table.get("distributed_type") or "").upper()
+    if is_open(table.get("distributed_type")):
+        reader.say("plan.distributed", table["distributed_type"], "distributed_type")
+    elif kind == "NO":
+        reader.say("plan.distributed", "none", "distributed_type")
+    elif kind == "MULTI_GPU":
+        reader.say("plan.distributed", "ddp", "distributed_type")
+    elif kind == "MEGATRON_LM":
+        reader.say("plan.distributed", "megatron", "distributed_type")
+    elif kind == "FSDP":
+        _fsdp(reader, table)
+    elif kind == "DEEPSPEED":
+        _deepspeed(reader, table)
+    elif kind in _ACCELERATORS:
+        reader.say("plan.distributed", "ddp", "distributed_type")
+        reader.say("accelerator", _ACCELERATORS[kind], "distributed_type")
+    if kind in _ON_GPUS and type(table.get("num_processes")) is int and word(table["num_processes"]) != "-1":
+        reader.say("gpu.count", table["num_processes"], "num_processes")
+    # `no` leaves the choice to the trainer.
+    precision = word(table.get("mixed_precision") or "").lower()
+    if precision in ("fp16", "bf16"):
+        reader.say(f"plan.{precision}", True, "mixed_precision")
+    if table.get("use_cpu") is True:
+        reader.say("accelerator", "cpu", "use_cpu")
+    dynamo = table.get("dynamo_config")
+    backend = dynamo.get("dynamo_backend") if isinstance(dynamo, dict) else table.get("dynamo_backend")
+    if is_yes(backend):
+        reader.say("plan.compile", True, *(("dynamo_config", "dynamo_backend") if isinstance(dynamo, dict) else ("dynamo_backend",)))
+
+
+def _fsdp(reader: Reader, table: Table) -> None:
+    reader.say("plan.distributed", "fsdp", "distributed_type")
+    config = table.get("fsdp_config")
+    if isinstance(config, dict):
+        moved = config.get("fsdp_offload_params")
+        if isinstance(moved, bool):
+            reader.say("plan.offload", "both" if moved else "none", "fsdp_config", "fsdp_offload_params")
+        if config.get("fsdp_activation_checkpointing") is True:
+            reader.say("plan.gradient_checkpointing", True, "fsdp_config", "fsdp_activation_checkpointing")
+
+
+def _deepspeed(reader: Reader, table: Table) -> None:
+    reader.say("plan.deepspeed", True, "distributed_type")
+    config = table.get("deepspeed_config")
+    if not isinstance(config, dict):
+        return
+    named = config.get("deepspeed_config_file")
+    if is_yes(named):
+        read_setting(reader, named, "deepspeed_config", "deepspeed_config_file")
+        return
+    stage = config.get("zero_stage")
+    if stage is not None:
+        known = type(stage) is int and 0 <= stage <= 3
+        way = ("ddp" if stage == 0 else f"zero{stage}") if known else f"ZeRO stage {word(stage)}"
+        reader.say("plan.distributed", way, "deepspeed_config", "zero_stage")
+    devices = [config.get(key) for key in ("offload_optimizer_device", "offload_param_device")]
+    if any(device is not None for device in devices):
+        optimizer, parameters = (is_yes(device) for device in devices)
+        reader.say("plan.offload", offload_word(optimizer, parameters), "deepspeed_config", "offload_optimizer_device")
+
+
+ACCELERATE = Dialect("accelerate", _recognises, read_accelerate)

@@ -1,0 +1,86 @@
+"""TrainingArguments: the fields that every tool around transformers' Trainer shares, with their defaults."""
+
+from __future__ import annotations
+
+from envdoctor.facts import Origin
+from envdoctor.sources.plans.deepspeed import read_setting
+from envdoctor.sources.plans.reader import Reader, Table, is_open, is_yes, word
+from envdoctor.sources.training_arguments import DEFAULTS, FIELDS
+
+_DEFAULT = Origin("default of TrainingArguments")
+
+DIRECT = (
+    ("per_device_train_batch_size", "plan.batch_size"),
+    ("per_device_eval_batch_size", "plan.eval_batch_size"),
+    ("gradient_accumulation_steps", "plan.gradient_accumulation"),
+    ("activation_checkpointing", "plan.gradient_checkpointing"),
+    ("gradient_checkpointing", "plan.gradient_checkpointing"),
+    ("fp16", "plan.fp16"),
+    ("bf16", "plan.bf16"),
+    ("tf32", "plan.tf32"),
+    ("optim", "plan.optimizer"),
+    ("adam_epsilon", "plan.optimizer_eps"),
+    ("learning_rate", "plan.learning_rate"),
+    ("max_grad_norm", "plan.max_grad_norm"),
+    ("predict_with_generate", "plan.predict_with_generate"),
+    ("remove_unused_columns", "plan.remove_unused_columns"),
+    ("use_liger_kernel", "plan.liger"),
+    ("use_cache", "plan.use_cache"),
+    ("torch_compile", "plan.compile"),
+)
+_STRATEGIES = (("evaluation_strategy", "plan.evaluate"), ("eval_strategy", "plan.evaluate"), ("save_strategy", "plan.save"))
+
+
+def read_arguments(reader: Reader, table: Table, *above: str) -> None:
+    """TrainingArguments at a path of keys, with their defaults."""
+    state_arguments(reader, table, *above)
+    names = tuple(sorted(key for key in table if isinstance(key, str) and (above or key in FIELDS)))
+    reader.say("plan.arguments", names, *above)
+    for fact, value in DEFAULTS:
+        reader.default(fact, value, _DEFAULT)
+
+
+def state_arguments(reader: Reader, table: Table, *above: str) -> None:
+    """What the fields of TrainingArguments that a table has say, and nothing of those that it lacks."""
+    reader.say_all(table, DIRECT, *above)
+    for key, fact in _STRATEGIES:
+        # YAML reads an unquoted `no` as false.
+        raw = table.get(key)
+        if raw is not None:
+            reader.say(fact, raw if is_open(raw) else raw is not False and word(raw).lower() != "no", *above, key)
+    for key, fact in (("resume_from_checkpoint", "plan.resume"), ("neftune_noise_alpha", "plan.neftune")):
+        raw = table.get(key)
+        if raw is not None:
+            reader.say(fact, raw is not False and word(raw).lower() not in ("false", ""), *above, key)
+    for key in ("activation_checkpointing_kwargs", "gradient_checkpointing_kwargs"):
+        read_checkpointing_kwargs(reader, table, *above, key)
+    for key in ("torch_compile_backend", "torch_compile_mode"):
+        if table.get(key):
+            reader.say("plan.compile", True, *above, key)
+    for key in ("use_cpu", "no_cuda"):
+        if table.get(key) is True:
+            reader.say("accelerator", "cpu", *above, key)
+    read_fsdp(reader, table, *above)
+    if table.get("deepspeed"):
+        read_setting(reader, table["deepspeed"], *above, "deepspeed")
+
+
+def read_checkpointing_kwargs(reader: Reader, table: Table, *keys: str) -> None:
+    """``gradient_checkpointing_kwargs``, the last of a path of keys."""
+    kwargs = table.get(keys[-1])
+    if kwargs is not None:
+        reader.say("plan.gradient_checkpointing_kwargs", True, *keys)
+        if isinstance(kwargs, dict):
+            reader.say("plan.use_reentrant", kwargs.get("use_reentrant"), *keys, "use_reentrant")
+
+
+def read_fsdp(reader: Reader, table: Table, *above: str) -> None:
+    """The ``fsdp`` field, in words, and what its configuration adds."""
+    fsdp = table.get("fsdp")
+    if not is_yes(fsdp):
+        return
+    reader.say("plan.distributed", "fsdp", *above, "fsdp")
+    reader.say("plan.offload", "both" if "offload" in word(fsdp).lower() else "none", *above, "fsdp")
+    config = table.get("fsdp_config")
+    if isinstance(config, dict) and config.get("activation_checkpointing") is True:
+        reader.say("plan.gradient_checkpointing", True, *above, "fsdp_config", "activation_checkpointing")

@@ -1,0 +1,117 @@
+"""DeepSpeed: a configuration by itself, and the ``deepspeed`` field of other plans."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from envdoctor.errors import EnvdoctorError
+from envdoctor.facts import Fact, NotUnderstood, Origin
+from envdoctor.sources.jsonfile import JsonError, parse_json, plain
+from envdoctor.sources.plan_file import read_plan
+from envdoctor.sources.plans.reader import Dialect, Reader, Table, is_open, word
+
+
+def read_setting(reader: Reader, setting: object, *keys: str) -> None:
+    """The ``deepspeed`` field: a configuration, its JSON text, or the path of one."""
+    reader.say("plan.deepspeed", True, *keys)
+    if isinstance(setting, str) and setting.lstrip().startswith("{"):
+        written = setting
+        try:
+            setting = parse_json(written.encode("utf-8", "replace")).value
+        except JsonError as error:
+            reader.skip(written, f"the DeepSpeed configuration is no JSON: {error.found}")
+            return
+    if isinstance(setting, dict):
+        read_stage(reader, setting, reader.origin(*keys))
+        return
+    named = word(setting)
+    if is_open(setting):
+        reader.skip(named, "the path of the DeepSpeed configuration is set when the run starts")
+        return
+    found = beside(reader.path, named)
+    if found is None:
+        reader.skip(named, "the DeepSpeed configuration that the plan names was not found beside it")
+        return
+    try:
+        other = read_plan(found)
+    except EnvdoctorError as error:
+        reader.skip(named, str(error))
+        return
+    if isinstance(other.value, dict):
+        read_stage(reader, other.value, Reader(found, other).origin("zero_optimization", "stage"))
+    else:
+        reader.skip(named, "no mapping of settings: not a DeepSpeed configuration")
+
+
+def beside(plan: Path, named: str) -> Path | None:
+    """The file that a path in a plan means: runs are started from the plan's folder or from one a few levels above."""
+    if "\0" in named or not 0 < len(named) <= 1024:
+        return None
+    folders = [plan.parent, *(plan.parent / "/".join([".."] * up) for up in range(1, 7))]
+    try:
+        return next((path for folder in folders if (path := folder / named).is_file()), None)
+    except OSError:
+        return None
+
+
+def read_stage(reader: Reader, settings: Table, origin: Origin) -> None:
+    """ZeRO stage and offload of a DeepSpeed configuration."""
+    zero = settings.get("zero_optimization")
+    zero = zero if isinstance(zero, dict) else {}
+    stage = zero.get("stage", 0)
+    if type(stage) is int and 0 <= stage <= 3:
+        reader.facts["plan.distributed"] = Fact("plan.distributed", f"zero{stage}" if stage else "ddp", origin)
+    else:
+        reader.facts["plan.distributed"] = Fact("plan.distributed", NotUnderstood(plain(f"ZeRO stage {word(stage)}")), origin)
+    optimizer, parameters = (offloads(zero.get(key)) for key in ("offload_optimizer", "offload_param"))
+    reader.facts["plan.offload"] = Fact("plan.offload", offload_word(optimizer, parameters), origin)
+
+
+def offload_word(optimizer: bool, parameters: bool) -> str:
+    return "both" if optimizer and parameters else "optimizer" if optimizer else "parameters" if parameters else "none"
+
+
+def offloads(setting: object) -> bool:
+    return isinstance(setting, dict) and setting.get("device", "cpu") not in ("none", None)
+
+
+def _recognises(_: Table, keys: frozenset[str]) -> bool:
+    return "zero_optimization" in keys or "train_micro_batch_size_per_gpu" in keys
+
+
+def _read(reader: Reader, table: Table) -> None:
+    """A DeepSpeed configuration by itself; what it leaves to the trainer (``auto``) stays unknown."""
+    reader.say("plan.deepspeed", True)
+    read_stage(reader, table, reader.origin("zero_optimization", "stage"))
+    for key, fact in (("fp16", "plan.fp16"), ("bf16", "plan.bf16")):
+        settings = table.get(key)
+        if isinstance(settings, dict) and isinstance(settings.get("enabled"), bool):
+            reader.say(fact, settings["enabled"], key, "enabled")
+    for key, fact in (
+        ("train_micro_batch_size_per_gpu", "plan.batch_size"),
+        ("gradient_accumulation_steps", "plan.gradient_accumulation"),
+        ("gradient_clipping", "plan.max_grad_norm"),
+    ):
+        if table.get(key) != "auto":
+            reader.say(fact, table.get(key), key)
+    optimizer = table.get("optimizer")
+    parameters = optimizer.get("params") if isinstance(optimizer, dict) else None
+    if isinstance(parameters, dict):
+        for key, fact in (("lr", "plan.learning_rate"), ("eps", "plan.optimizer_eps")):
+            if parameters.get(key) != "auto":
+                reader.say(fact, parameters.get(key), "optimizer", "params", key)
+
+
+DEEPSPEED = Dialect("DeepSpeed", _recognises, _read)
+
+# ``--deepspeed zero2`` of ms-swift and the files of the same names that other tools bring along.
+PRESETS = {
+    "zero0": ("ddp", "none"),
+    "zero1": ("zero1", "none"),
+    "zero2": ("zero2", "none"),
+    "zero3": ("zero3", "none"),
+    "zero2-offload": ("zero2", "optimizer"),
+    "zero3-offload": ("zero3", "both"),
+    "default-zero2": ("zero2", "none"),
+    "default-zero3": ("zero3", "none"),
+}

@@ -1,0 +1,54 @@
+"""LLaMA-Factory's flat settings, which are TrainingArguments and its own."""
+
+from __future__ import annotations
+
+from envdoctor.facts import Fact, Origin
+from envdoctor.sources.plans.arguments import read_arguments
+from envdoctor.sources.plans.peft import lora_facts, lora_kind
+from envdoctor.sources.plans.reader import Dialect, Reader, Table, word
+
+_DEFAULT = Origin("default of LLaMA-Factory")
+_FLASH = {"fa2": "flash_attention_2", "fa3": "flash_attention_3", "sdpa": "sdpa", "disabled": "eager", "off": "eager"}
+
+
+def _recognises(_: Table, keys: frozenset[str]) -> bool:
+    return "finetuning_type" in keys or ("stage" in keys and bool(keys & {"model_name_or_path", "template", "dataset"}))
+
+
+def _read(reader: Reader, table: Table) -> None:
+    """It recomputes activations unless told otherwise, and trains LoRA of rank 8 by default.
+
+    src/llamafactory/hparams of https://github.com/hiyouga/LLaMA-Factory
+    """
+    read_arguments(reader, table)
+    kind = word(table.get("finetuning_type", "lora"))
+    pretrains = table.get("stage") == "pt" and kind == "full"
+    reader.say("plan.method", "pretrain" if pretrains else lora_kind(table, kind), "finetuning_type")
+    if kind == "lora":
+        lora_facts(reader, table, ("lora_rank", "lora_alpha", "lora_target", "additional_target"))
+        reader.default("plan.lora_r", 8, _DEFAULT)
+    bits, method = table.get("quantization_bit"), word(table.get("quantization_method") or "bnb").lower()
+    if bits is not None:
+        reader.say("plan.quant", f"{word(bits)}bit" if method in ("bnb", "bitsandbytes") else method, "quantization_bit")
+        reader.say("plan.quantization_config", True, "quantization_bit")
+    flash = table.get("flash_attn")
+    if flash is not None and word(flash).lower() != "auto":
+        reader.say("plan.attn", _FLASH.get("off" if flash is False else word(flash).lower(), word(flash)), "flash_attn")
+    for key, fact in (
+        ("cutoff_len", "plan.seq_len"),
+        ("packing", "plan.packing"),
+        ("neat_packing", "plan.packing"),
+        ("enable_liger_kernel", "plan.liger"),
+        ("trust_remote_code", "plan.trust_remote_code"),
+        ("streaming", "plan.stream"),
+    ):
+        if not (key == "neat_packing" and table.get(key) is False):
+            reader.say(fact, table.get(key), key)
+    disabled = table.get("disable_gradient_checkpointing") is True
+    origin = reader.origin("disable_gradient_checkpointing") if disabled else _DEFAULT
+    reader.facts["plan.gradient_checkpointing"] = Fact("plan.gradient_checkpointing", not disabled, origin)
+    reader.say("plan.use_reentrant", table.get("use_reentrant_gc"), "use_reentrant_gc")
+    reader.default("plan.trainer", "llamafactory", reader.origin())
+
+
+LLAMA_FACTORY = Dialect("LLaMA-Factory", _recognises, _read)

@@ -1,0 +1,38 @@
+"""A PEFT configuration inside a plan, and the LoRA settings that every dialect names in its own way."""
+
+from __future__ import annotations
+
+from envdoctor.sources.plans.reader import Reader, Table, is_open, word
+
+_TYPES = {"LORA": "lora", "PREFIX_TUNING": "prefix-tuning", "P_TUNING": "p-tuning", "PROMPT_TUNING": "prompt-tuning"}
+
+
+def read_peft(reader: Reader, peft: Table) -> None:
+    """The fields of a PEFT configuration under ``peft_config``."""
+    kind = word(peft.get("peft_type", "")).upper()
+    method = _TYPES.get(kind, kind.lower())
+    if method:
+        reader.say("plan.method", lora_kind(peft, method), "peft_config", "peft_type")
+    if method == "lora":
+        lora_facts(reader, peft, ("r", "lora_alpha", "target_modules", "modules_to_save"), "peft_config")
+
+
+def lora_kind(table: Table, method: str) -> str:
+    """LoRA or, by the switches of PEFT's own names, DoRA or rank-stabilised LoRA."""
+    if method == "lora" and table.get("use_dora") is True:
+        return "dora"
+    return "rslora" if method == "lora" and table.get("use_rslora") is True else method
+
+
+def lora_facts(reader: Reader, table: Table, keys: tuple[str, str, str, str], *above: str) -> None:
+    """Rank, scale, targets and saved modules, each under the dialect's own name."""
+    facts = ("plan.lora_r", "plan.lora_alpha", "plan.modules_to_save")
+    reader.say_all(table, zip((keys[0], keys[1], keys[3]), facts, strict=True), *above)
+    say_targets(reader, table, keys[2], *above)
+
+
+def say_targets(reader: Reader, table: Table, key: str, *above: str) -> None:
+    """Target modules: a list, names with commas between them, or one regular expression."""
+    raw = table.get(key)
+    expression = isinstance(raw, str) and any(mark in raw for mark in "\\*+()|^$?[") and not is_open(raw) and not raw.startswith("[")
+    reader.say("plan.lora_targets", [raw] if expression else raw, *above, key)

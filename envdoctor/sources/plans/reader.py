@@ -1,0 +1,104 @@
+"""What the readers of all dialects share: facts out of the settings of one file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+from envdoctor.facts import Collected, Fact, FactValue, NotUnderstood, Origin, Skip
+from envdoctor.sources.jsonfile import plain
+from envdoctor.sources.plan_file import PlanFile, Unresolved
+from envdoctor.sources.stated import stated_value
+
+Table: TypeAlias = "Mapping[object, object]"
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """A tool's way of writing a plan. Without ``read`` it is known by its marks and not read.
+
+    ``recognises`` is asked with a mapping of settings and those of its keys that are text.
+    """
+
+    name: str
+    recognises: Callable[[Table, frozenset[str]], bool]
+    read: Callable[[Reader, Table], None] | None = None
+
+
+@dataclass(slots=True)
+class Reader:
+    """Collects facts from one file; a later statement of a fact replaces an earlier one."""
+
+    path: Path
+    file: PlanFile
+    facts: dict[str, Fact] = field(default_factory=dict)
+    skips: list[Skip] = field(default_factory=list)
+    open: dict[str, int | None] = field(default_factory=dict)
+
+    def origin(self, *keys: str) -> Origin:
+        place = plain(str(self.path), 4096)
+        return Origin(place, place, self.file.line_of(*keys) if keys else self.file.whole)
+
+    def say(self, fact: str, raw: object, *keys: str) -> None:
+        """State a fact from the setting at a path of keys; null says nothing.
+
+        A value that is only known when the run starts (``${BATCH}``, ``!ENV``) is stated as not
+        understood, so that no default takes its place.
+        """
+        if raw is None:
+            return
+        origin = self.origin(*keys)
+        if is_open(raw):
+            self.open.setdefault(keys[-1] if keys else fact, origin.line)
+            self.facts[fact] = Fact(fact, NotUnderstood(plain(word(raw))), origin)
+        elif isinstance(raw, Mapping) or (isinstance(raw, list) and any(isinstance(item, (Mapping, list)) for item in raw)):
+            self.facts[fact] = Fact(fact, NotUnderstood(word(raw)), origin)
+        else:
+            self.facts[fact] = Fact(fact, stated_value(fact, raw), origin)
+
+    def say_all(self, table: Table, pairs: Iterable[tuple[str, str]], *above: str) -> None:
+        """State the fact of each (setting, fact) that the table at a path of keys has."""
+        for key, fact in pairs:
+            self.say(fact, table.get(key), *above, key)
+
+    def default(self, fact: str, value: FactValue, origin: Origin) -> None:
+        self.facts.setdefault(fact, Fact(fact, value, origin))
+
+    def skip(self, what: str, why: str) -> None:
+        self.skips.append(Skip(plain(what), plain(why)))
+
+    def collected(self) -> Collected:
+        skips = list(self.skips)
+        if self.open:
+            named = ", ".join(f"{name} (line {line})" if line else name for name, line in list(self.open.items())[:8])
+            skips.append(Skip(plain(str(self.path), 4096), plain(f"set when the run starts, so unknown here: {named}")))
+        return Collected(tuple(self.facts.values()), skips=tuple(skips))
+
+
+def is_open(raw: object) -> bool:
+    """Whether a value is only known when the run starts: interpolated, of a template, or of a tag of another program."""
+    if isinstance(raw, str):
+        return isinstance(raw, Unresolved) or "${" in raw or "{{" in raw or "{%" in raw
+    return isinstance(raw, list) and any(isinstance(item, str) and is_open(item) for item in raw)
+
+
+def word(raw: object) -> str:
+    """A setting as text. Lists of lists are not written out: aliases make them longer than memory."""
+    if isinstance(raw, Mapping):
+        return "a mapping"
+    if isinstance(raw, list):
+        return " ".join(word(item) if not isinstance(item, (list, Mapping)) else "..." for item in raw[:100])
+    if isinstance(raw, int) and not isinstance(raw, bool) and raw.bit_length() > 4096:
+        return "a number of too many digits"
+    return str(raw)
+
+
+def text_keys(table: Table) -> frozenset[str]:
+    return frozenset(key for key in table if isinstance(key, str))
+
+
+def is_yes(raw: object) -> bool:
+    """Whether a switch is on: everything but false, an empty value and the words for no."""
+    return bool(raw) and word(raw).strip().lower() not in ("false", "no", "none", "null", "off", "0", "")

@@ -1,0 +1,64 @@
+"""What ``accelerate config`` writes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from envdoctor.facts import FactValue, NotUnderstood
+from tests.sources.plans.reading import collect, lines, stated
+
+
+def test_zero_3(tmp_path: Path) -> None:
+    found = collect(
+        tmp_path,
+        """
+        compute_environment: LOCAL_MACHINE
+        deepspeed_config:
+          gradient_accumulation_steps: 1
+          offload_optimizer_device: cpu
+          offload_param_device: none
+          zero3_init_flag: true
+          zero_stage: 3
+        distributed_type: DEEPSPEED
+        dynamo_config:
+          dynamo_backend: INDUCTOR
+        mixed_precision: bf16
+        num_machines: 1
+        num_processes: 8
+        use_cpu: false
+        """,
+    )
+    assert stated(found) == {
+        "plan.deepspeed": True,
+        "plan.distributed": "zero3",
+        "plan.offload": "optimizer",
+        "plan.compile": True,
+        "plan.bf16": True,
+        "gpu.count": 8,
+    }
+    assert (lines(found)["plan.distributed"], lines(found)["plan.offload"], lines(found)["plan.compile"]) == (8, 5, 11)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("distributed_type: 'NO'\nmixed_precision: 'no'", {"plan.distributed": "none", "plan.fp16": None, "plan.bf16": None}),
+        ("distributed_type: MULTI_GPU\nnum_processes: 4", {"plan.distributed": "ddp", "gpu.count": 4}),
+        ("distributed_type: MULTI_CPU\nnum_processes: 4", {"plan.distributed": "ddp", "accelerator": "cpu", "gpu.count": None}),
+        ("distributed_type: MEGATRON_LM\nnum_processes: -1", {"plan.distributed": "megatron", "gpu.count": None}),
+        ("distributed_type: FSDP\nfsdp_config:\n  fsdp_offload_params: true\n  fsdp_activation_checkpointing: true",
+         {"plan.distributed": "fsdp", "plan.offload": "both", "plan.gradient_checkpointing": True}),
+        ("distributed_type: DEEPSPEED\ndeepspeed_config:\n  zero_stage: 9", {"plan.distributed": NotUnderstood("ZeRO stage 9")}),
+        ("distributed_type: DEEPSPEED\ndeepspeed_config:\n  deepspeed_config_file: ds.json", {"plan.distributed": "zero1"}),
+        ("distributed_type: DEEPSPEED", {"plan.deepspeed": True, "plan.distributed": None}),
+        ("distributed_type: MULTI_GPU\nmixed_precision: fp16\nuse_cpu: true", {"plan.fp16": True, "accelerator": "cpu"}),
+        ("distributed_type: MULTI_GPU\ndynamo_backend: 'NO'", {"plan.compile": None}),
+        ("distributed_type: ${KIND}", {"plan.distributed": NotUnderstood("${KIND}")}),
+    ],
+)  # fmt: skip
+def test_one_setting(tmp_path: Path, text: str, expected: dict[str, FactValue | None]) -> None:
+    (tmp_path / "ds.json").write_text('{"zero_optimization": {"stage": 1}}')
+    found = stated(collect(tmp_path, f"compute_environment: LOCAL_MACHINE\n{text}\n"))
+    assert {name: found.get(name) for name in expected} == expected

@@ -1,0 +1,278 @@
+"""Facts of shell launchers: what their commands tell the runs."""
+
+from __future__ import annotations
+
+import shlex
+import textwrap
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from envdoctor.errors import EnvdoctorError
+from envdoctor.facts import Collected, FactValue, NotUnderstood
+from envdoctor.sources.launcher import collect_launcher, is_launcher, read_launcher
+from envdoctor.sources.launches.programs import Install, read_script
+from envdoctor.vocabulary import term
+
+
+def collect(folder: Path, text: str) -> Collected:
+    path = folder / "train.sh"
+    path.write_text(textwrap.dedent(text))
+    return collect_launcher(path)
+
+
+def stated(found: Collected) -> dict[str, FactValue]:
+    return {
+        fact.name.removeprefix("plan."): fact.value
+        for fact in found.facts
+        if not fact.origin.source.startswith("default of") and fact.name != "plan.arguments"
+    }
+
+
+def lines(found: Collected) -> dict[str, int | None]:
+    return {fact.name.removeprefix("plan."): fact.origin.line for fact in found.facts}
+
+
+def skips(found: Collected) -> list[tuple[str, str]]:
+    return [(skip.what.rpartition("/")[2], skip.why) for skip in found.skips]
+
+
+LAUNCHER = """
+    #!/bin/bash
+    # torchrun --nproc_per_node 9 main.py --fp16 False
+    LR=2e-2; BATCH=${BATCH:-4}
+    export HF_HUB_OFFLINE=1
+    pip install "transformers==4.44.2" peft==0.12.0 -q
+    ARGS=(--per_device_train_batch_size "$BATCH"
+          --fp16 True)
+    CUDA_VISIBLE_DEVICES=0,1 torchrun --nproc_per_node=2 main.py \\
+        --do_train \\
+        --pre_seq_len 128 --max_source_length 64 \\
+        "${ARGS[@]}" \\
+        --learning_rate $LR --deepspeed ds.json \\
+        --no_remove_unused_columns \\
+        --gradient_accumulation_steps $((8 / 2)) \\
+        --output_dir "out/$1" > log.txt 2>&1 | tee log
+"""
+
+
+def test_a_launcher(tmp_path: Path) -> None:
+    (tmp_path / "ds.json").write_text('{"zero_optimization": {"stage": 2}}')
+    found = collect(tmp_path, LAUNCHER)
+    assert stated(found) == {
+        "batch_size": 4,
+        "fp16": True,
+        "learning_rate": 0.02,
+        "deepspeed": True,
+        "distributed": "zero2",
+        "offload": "none",
+        "remove_unused_columns": False,
+        "gradient_accumulation": 4,
+        "method": "prefix-tuning",
+        "gpu.count": 2,
+        "offline": True,
+    }
+    at = lines(found)
+    names = ("batch_size", "fp16", "learning_rate", "remove_unused_columns", "gradient_accumulation", "offline", "gpu.count")
+    assert [at[name] for name in names] == [7, 8, 13, 14, 15, 5, 9]
+    defaults = {fact.origin.source for fact in found.facts if fact.origin.source.startswith("default of")}
+    assert defaults == {"default of TrainingArguments"}
+    assert skips(found) == []
+
+
+def test_what_a_launcher_installs(tmp_path: Path) -> None:
+    (tmp_path / "train.sh").write_text(textwrap.dedent(LAUNCHER) + "python3 -m pip install -r r.txt\nuv pip install torch==2.5.1\n")
+    assert read_launcher(tmp_path / "train.sh").installs == (
+        Install(("transformers==4.44.2", "peft==0.12.0", "-q"), 6),
+        Install(("-r", "r.txt"), 17),
+        Install(("torch==2.5.1",), 18),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("python train.py --fp16 --bf16 False", {"fp16": True, "bf16": False, "method": None}),
+        ("python train.py --fp16=True --optim=sgd", {"fp16": True, "optimizer": "sgd"}),
+        ("BF=--bf16\npython train.py $BF --use_lora True --q_lora True", {"bf16": True, "method": "qlora"}),
+        ("A='--fp16 True --optim sgd'\npython train.py $A", {"fp16": True, "optimizer": "sgd"}),
+        ("A='--fp16 True'\npython train.py \"$A\"", {"fp16": None}),
+        ("python train.py --fp16 '$X'", {"fp16": NotUnderstood("$X")}),
+        ("python train.py --optim $1 --fp16", {"optimizer": NotUnderstood("$1"), "fp16": True}),
+        ("python train.py --optim ${1:-sgd}", {"optimizer": "sgd"}),
+        ("O=sgd\nif [ $1 ]; then O=adafactor; fi\npython t.py --optim $O", {"optimizer": NotUnderstood("$O")}),
+        ("O=sgd\nwhile [ $1 ]; do case $1 in -o) O=$2;; esac; done\npython t.py --optim $O", {"optimizer": "sgd"}),
+        ("for b in 1 2; do python t.py --per_device_train_batch_size $b; done", {"batch_size": NotUnderstood("$b")}),
+        ("N=4\npython t.py --gradient_accumulation_steps $(expr 32 / $N / 2)", {"gradient_accumulation": 4}),
+        ("bash -c 'python t.py --fp16 True'", {"fp16": True}),
+        ("C='python t.py --fp16 True'\neval $C", {"fp16": True}),
+        ("srun --gres=gpu:1 -p x python t.py --fp16 True", {"fp16": True}),
+        ("env HF_HUB_OFFLINE=1 python t.py --fp16 True", {"offline": True}),
+        ("export HF_HUB_OFFLINE=0\npython t.py --fp16 True", {"offline": None}),
+        ("export CUDA_VISIBLE_DEVICES=3\npython t.py --fp16 True", {"gpu.count": 1, "distributed": "none"}),
+        ("CUDA_VISIBLE_DEVICES= python t.py --fp16 True", {"accelerator": "cpu", "gpu.count": None}),
+        ("python -m torch.distributed.launch --nproc_per_node 8 t.py --fp16 True", {"gpu.count": 8, "distributed": "ddp"}),
+        ("torchrun --nnodes 2 --nproc-per-node 8 t.py --fp16 True", {"gpu.count": 16, "distributed": "ddp"}),
+        ("torchrun --nnodes $N --nproc_per_node 8 t.py --fp16 True", {"gpu.count": None, "distributed": None}),
+        ("deepspeed --num_gpus=3 t.py --fp16 True", {"gpu.count": 3, "distributed": None}),
+        ("deepspeed --include localhost:0,1 --master_port 1 t.py --fp16 True", {"gpu.count": 2}),
+        ("#SBATCH --nodes=2\n#SBATCH --gpus-per-node=a100:4  # four\nsrun python t.py --fp16 True", {"gpu.count": 8}),
+        ("accelerate launch --multi_gpu --num_processes 4 --mixed_precision bf16 t.py --optim sgd",
+         {"gpu.count": 4, "distributed": "ddp", "bf16": True, "optimizer": "sgd"}),
+        ("accelerate launch --use_deepspeed --zero_stage 3 --offload_optimizer_device cpu t.py",
+         {"deepspeed": True, "distributed": "zero3", "offload": "optimizer"}),
+        ("swift sft --model x --tuner_type lora --dataset a \\\n  b --quant_method bnb --quant_bits 4 --deepspeed zero2",
+         {"method": "lora", "quant": "4bit", "distributed": "zero2", "trainer": "ms-swift"}),
+        ("NPROC_PER_NODE=4 swift sft --tuner_type full", {"gpu.count": 4, "distributed": "ddp", "method": "full"}),
+        ("megatron sft --tuner_type full --micro_batch_size 2", {"distributed": "megatron", "batch_size": 2}),
+        ("torchrun --nproc_per_node 2 llm_sft.py --sft_type lora --batch_size 3", {"batch_size": 3, "trainer": "ms-swift"}),
+        ("llamafactory-cli train --stage sft --finetuning_type full --fp16 true", {"method": "full", "trainer": "llamafactory"}),
+        ("python src/train_bash.py --stage sft --finetuning_type lora --lora_rank 4", {"lora_r": 4, "trainer": "llamafactory"}),
+        ("trl sft --use_peft --lora_r 16 --load_in_4bit --bf16", {"method": "lora", "quant": "4bit", "trainer": "trl", "bf16": True}),
+        ("tune run --nproc_per_node 2 lora_finetune_distributed --config llama3/8B_lora",
+         {"gpu.count": 2, "distributed": "fsdp", "trainer": "torchtune"}),
+        ("python t.py --gradient_checkpointing_kwargs '{\"use_reentrant\": false}' --bf16 True", {"use_reentrant": False}),
+        ("python t.py --do_predict --fp16 True --output_dir x", {"method": "inference"}),
+        ("python t.py --lora_r 8 --fp16 True", {"method": "lora", "lora_r": 8}),
+        ("python t.py --lora_r 8 --use_lora False --fp16 True", {"method": None}),
+        ("python t.py --deepspeed --deepspeed_config ds.json", {"deepspeed": True, "distributed": "zero1"}),
+        ("cat <<EOF > x\npython t.py --fp16 True\nEOF\npython t.py --bf16 True", {"fp16": None, "bf16": True}),
+    ],
+)  # fmt: skip
+def test_one_command(tmp_path: Path, text: str, expected: dict[str, FactValue | None]) -> None:
+    (tmp_path / "ds.json").write_text('{"zero_optimization": {"stage": 1}}')
+    found = stated(collect(tmp_path, text + "\n"))
+    assert {name: found.get(name) for name in expected} == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["swift deploy --model x", "python setup.py", "echo python t.py --fp16 True", "bash train.sh --fp16 True", "", "# python t.py --fp16"],
+)
+def test_what_starts_no_known_run(tmp_path: Path, text: str) -> None:
+    found = collect(tmp_path, text)
+    assert (found.facts, skips(found)) == ((), [("train.sh", "no command in it starts a training run that is known")])
+
+
+def test_defaults_come_with_telling_flags_only(tmp_path: Path) -> None:
+    few = collect(tmp_path, "python t.py --learning_rate 1e-4\n")
+    assert [fact.name for fact in few.facts] == ["plan.learning_rate"]
+    more = collect(tmp_path, "python t.py --learning_rate 1e-4 --fp16 True --output_dir x\n")
+    assert {fact.name: fact.value for fact in more.facts}["plan.batch_size"] == 8
+    added = collect(tmp_path, 'python t.py --fp16 True --output_dir x "$@"\n')
+    assert "plan.batch_size" not in {fact.name for fact in added.facts}
+    assert skips(added) == [("train.sh:1", "$@ adds arguments when the run starts: what is left out here is unknown")]
+
+
+def test_commands_that_contradict_each_other_give_no_fact(tmp_path: Path) -> None:
+    found = collect(tmp_path, "python t.py --fp16 True --optim sgd\n\npython t.py --fp16 False --optim sgd --tf32 True\n")
+    assert stated(found) == {"optimizer": "sgd", "tf32": True}
+    assert skips(found) == [("train.sh:3", "the commands on lines 1 and 3 differ in fp16: give the one that is meant with --set")]
+
+
+def test_plans_that_a_command_names_are_read(tmp_path: Path) -> None:
+    (tmp_path / "cfg.yml").write_text("base_model: x\nadapter: lora\nmicro_batch_size: 2\n")
+    (tmp_path / "acc.yaml").write_text("num_machines: 1\ndistributed_type: FSDP\nnum_processes: 4\nmixed_precision: bf16\n")
+    (tmp_path / "lf.yaml").write_text("stage: sft\nfinetuning_type: lora\ntemplate: x\nfp16: true\n")
+    own = "D=$(cd \"$(dirname \"${BASH_SOURCE[0]}\")\" && pwd)\n"
+    axolotl = collect(tmp_path, f"{own}accelerate launch -m axolotl.cli.train $D/cfg.yml\n")
+    assert (stated(axolotl)["trainer"], stated(axolotl)["batch_size"]) == ("axolotl", 2)
+    assert stated(collect(tmp_path, "axolotl train cfg.yml\n")) == stated(axolotl)
+    assert stated(collect(tmp_path, "llamafactory-cli train lf.yaml\n"))["fp16"] is True
+    both = collect(tmp_path, "accelerate launch --config_file acc.yaml run_sft.py lf.yaml --fp16 False\n")
+    assert {name: stated(both)[name] for name in ("distributed", "gpu.count", "bf16", "fp16")} == {
+        "distributed": "fsdp", "gpu.count": 4, "bf16": True, "fp16": False,
+    }  # fmt: skip
+    origin = {fact.name: fact.origin for fact in both.facts}
+    assert str(origin["plan.distributed"].file).endswith("acc.yaml")
+    assert str(origin["plan.fp16"].file).endswith("train.sh")
+
+
+def test_a_plan_that_is_not_there_is_a_skip(tmp_path: Path) -> None:
+    assert skips(collect(tmp_path, "axolotl train no.yml\n")) == [("train.sh:1", "no.yml: the plan of axolotl is not beside the script")]
+    later = collect(tmp_path, "axolotl train $1/no.yml\n")
+    assert skips(later) == [("train.sh:1", "$1/no.yml: the plan of axolotl is named when the run starts")]
+
+
+def test_here_documents_and_open_quotes_are_said(tmp_path: Path) -> None:
+    found = collect(tmp_path, "python - <<'PY'\nprint()\nPY\npython t.py --fp16 True\necho 'oops\n")
+    assert stated(found) == {"fp16": True}
+    assert skips(found) == [("train.sh:2", "a here-document is not read"), ("train.sh:5", "a quote that does not end")]
+
+
+def test_which_files_are_launchers(tmp_path: Path) -> None:
+    for name, content in (("a.sh", ""), ("b.slurm", ""), ("job", "#!/usr/bin/env bash\n"), ("run", "#!/bin/sh -e\n")):
+        (tmp_path / name).write_text(content)
+        assert is_launcher(tmp_path / name), name
+    for name, content in (("a.py", "#!/bin/bash\n"), ("b", "#!/usr/bin/env python\n"), ("c", "text"), ("d", "")):
+        (tmp_path / name).write_text(content)
+        assert not is_launcher(tmp_path / name), name
+    assert not is_launcher(tmp_path / "absent")
+
+
+def test_files_that_are_no_script(tmp_path: Path) -> None:
+    (tmp_path / "a.sh").write_bytes(b"echo\n\0")
+    with pytest.raises(EnvdoctorError, match="a NUL byte") as caught:
+        collect_launcher(tmp_path / "a.sh")
+    assert caught.value.place.endswith("a.sh, line 2")
+    with pytest.raises(EnvdoctorError, match="No such file"):
+        collect_launcher(tmp_path / "absent.sh")
+    with (tmp_path / "large.sh").open("wb") as stream:
+        stream.truncate(2**18 + 1)
+    with pytest.raises(EnvdoctorError, match="more than the 262144 that are read"):
+        collect_launcher(tmp_path / "large.sh")
+
+
+def test_windows_line_ends(tmp_path: Path) -> None:
+    (tmp_path / "a.sh").write_bytes(b"python t.py \\\r\n  --fp16 True \\\r\n  --optim sgd\r\n")
+    found = collect_launcher(tmp_path / "a.sh")
+    assert (stated(found), lines(found)["optimizer"]) == ({"fp16": True, "optimizer": "sgd"}, 3)
+
+
+words = st.text(st.characters(codec="ascii", exclude_characters="\0\r"), min_size=1, max_size=12)
+
+
+@settings(max_examples=200)
+@given(st.lists(words, max_size=6))
+def test_words_are_those_of_the_shell(values: list[str]) -> None:
+    """shlex.join writes what a shell reads back as the same words."""
+    script = read_script(f"python t.py {shlex.join(values)}\n")
+    [launch] = script.launches
+    assert [piece.text for piece in launch.arguments] == values
+    assert all(piece.known for piece in launch.arguments)
+
+
+@settings(max_examples=150)
+@given(st.dictionaries(st.sampled_from(["fp16", "optim", "learning_rate", "tf32", "lora_r", "seed"]), st.integers(1, 3), min_size=1))
+def test_every_flag_has_the_line_that_it_stands_on(gaps: dict[str, int]) -> None:
+    text, expected, line = "python t.py", {}, 1
+    for name, gap in gaps.items():
+        text += " \\\n" * gap + f" --{name} 1"
+        line += gap
+        expected[name] = line
+    [launch] = read_script(text).launches
+    assert {piece.text[2:]: piece.line for piece in launch.arguments if piece.text.startswith("--")} == expected
+
+
+FRAGMENTS = (
+    "python t.py", " --fp16 ", "$A", "A=(", ")", "\n", "<<E", "E\n", "if ", "fi;", "${A:-", "}", "$((", "))", "'", '"', "A=1\n", "\\\n",
+    "torchrun ", "--nproc_per_node ", "2 ", "accelerate launch ", "eval ", "swift sft ", "--deepspeed ", "pip install ", "case x in ",
+)  # fmt: skip
+
+
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.text("ab=$(){}[]<>|&;'\"\\`# \n-1+*!@:", max_size=60)
+    | st.lists(st.sampled_from(FRAGMENTS)).map("".join)
+)
+def test_any_text_is_read_or_skipped(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "any.sh"
+    path.write_text(text)
+    found = read_launcher(path)
+    assert found.collected.facts or found.collected.skips or found.installs
+    for fact in found.collected.facts:
+        assert term(fact.name) is not None
+        assert str(fact.value).isprintable()
+        assert fact.origin.line is not None or fact.origin.source.startswith("default of") or fact.name == "plan.arguments"
