@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts import Collected, Fact, Skip
@@ -13,6 +15,9 @@ from envdoctor.sources.launches.programs import Install, Launch, Script, each_op
 from envdoctor.sources.launches.told import Told, told_by
 from envdoctor.sources.plan_file import PlanFile
 from envdoctor.sources.plans.reader import Reader
+
+if TYPE_CHECKING:
+    from envdoctor.sources.installation import Installation
 
 # Launchers are a page or two; so large a one takes a few seconds.
 _LIMIT = 2**18
@@ -45,9 +50,32 @@ def is_launcher(path: Path) -> bool:
     return first.startswith(b"#!") and any(word in _SHELLS for word in words)
 
 
-def collect_launcher(path: Path) -> Collected:
-    """The facts of ``read_launcher``."""
-    return read_launcher(path).collected
+def collect_launcher(path: Path, installation: Installation | None = None) -> Collected:
+    """The facts of ``read_launcher``, with the packages that it installs before the run."""
+    launcher = read_launcher(path)
+    if not launcher.installs:
+        return launcher.collected
+    from envdoctor.sources.declarations import Declarations
+    from envdoctor.sources.installation import Installation
+    from envdoctor.sources.scripts.shell import requirements_of
+
+    place = plain(str(path), 4096)
+    declared = Declarations(installation or Installation())
+    for install in launcher.installs:
+        for text, why in requirements_of(f"pip install {shlex.join(install.arguments)}"):
+            if why:
+                declared.skip(f"{place}:{install.line}", f"pip install {text}: {why}")
+            else:
+                declared.require(text, place, install.line)
+    found = declared.collected()
+    read = launcher.collected
+    return replace(
+        read,
+        facts=(*read.facts, *found.facts),
+        defects=(*read.defects, *found.defects),
+        skips=(*read.skips, *found.skips),
+        wanted=found.wanted,
+    )
 
 
 def read_launcher(path: Path) -> Launcher:

@@ -12,7 +12,12 @@ from envdoctor.values import shown
 from envdoctor.versions import Exact, Ranged, version_condition
 
 # Later wins. A default of a file format is the weakest word: anybody's statement replaces it.
-RANKS = ("default", "image", "requirements", "lock", "script", "plan", "model", "hardware", "installed", "log", "facts file", "--set")
+RANKS = (
+    "default", "image", "requirements", "lock", "script", "plan", "model", "hardware", "installed", "log", "profile", "facts file",
+    "--target", "--set",
+)  # fmt: skip
+# Said of the machine that a run is meant for, in the project's settings or for this run.
+_MACHINE = (RANKS.index("profile"), RANKS.index("--target"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +33,8 @@ def merge(parts: Iterable[tuple[str, Collected]], *, closed: bool, may_be_empty:
     """Merge what sources of the named ranks say.
 
     Two sources that contradict each other are a defect of its own (``sources-disagree``); ``--set`` is
-    meant to overrule and contradicts nobody, and facts stated beside a log correct what was read from its text.
+    meant to overrule and contradicts nobody, as are ``--target`` beside a facts file and a facts file beside the
+    project's profile; and facts stated beside a log correct what was read from its text.
 
     Raises:
         EnvdoctorError: neither a package nor a model fact was read, and the error text of a log is not there to go by.
@@ -40,7 +46,9 @@ def merge(parts: Iterable[tuple[str, Collected]], *, closed: bool, may_be_empty:
     defects = [defect for _, found in parts for defect in found.defects]
     for rank, fact in said:
         before = facts.get(fact.name)
-        overruled = spoken.get(fact.name, 0) in (0, RANKS.index("log")) or rank == RANKS.index("--set")
+        if before is not None and rank in _MACHINE and _says_more(before, fact):
+            continue
+        overruled = _overruled(spoken.get(fact.name, 0), rank)
         if before is not None and not overruled and _contradict(before, fact):
             defects.append(_disagreement(before, fact))
         facts[fact.name] = fact
@@ -55,6 +63,19 @@ def merge(parts: Iterable[tuple[str, Collected]], *, closed: bool, may_be_empty:
         )
     skips = tuple(skip for _, found in parts for skip in found.skips)
     return Situation(Facts(facts, closed), tuple(defects), skips)
+
+
+def _overruled(weaker: int, stronger: int) -> bool:
+    """Whether the stronger source is there to correct the weaker one, and says nothing against it."""
+    profile, stated, told = RANKS.index("profile"), RANKS.index("facts file"), RANKS.index("--target")
+    by_hand = (stronger == stated and weaker == profile) or (stronger == told and weaker == stated)
+    return by_hand or stronger == RANKS.index("--set") or weaker in (0, RANKS.index("log"))
+
+
+def _says_more(before: Fact, fact: Fact) -> bool:
+    """Whether a version that was read (3.11.7) is one of those that a machine is said to have (3.11)."""
+    one, other = before.value, fact.value
+    return isinstance(one, Exact) and isinstance(other, Exact) and one.text.startswith(f"{other.text}.")
 
 
 def _rank(rank: str, fact: Fact) -> int:

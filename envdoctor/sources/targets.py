@@ -40,7 +40,6 @@ _DECLARING: tuple[tuple[str, Kind, str, str], ...] = (
     (r"Pipfile\.lock", "lock", "pipfile", "collect_pipfile_lock"),
     (r"setup\.cfg", "requirements", "setup_cfg", "collect_setup_cfg"),
     (r"setup\.py", "requirements", "setup_py", "collect_setup_py"),
-    (r"(?i:.*\.)?(?i:dockerfile|containerfile)(?:[.-].*)?", "image", "dockerfile", "collect_dockerfile"),
 )
 _SCRIPTS = (".py", ".ipynb")
 _LAUNCHERS = (".sh", ".bash", ".slurm", ".sbatch", ".zsh", ".ksh")
@@ -98,6 +97,11 @@ def _read_file(path: Path, text: str, installation: Installation | None) -> Targ
         _, kind, module, function = declaring
         return _declared(path, text, kind, module, function, installation)
     suffix = path.suffix.lower()
+    if re.search(r"dockerfile|containerfile", path.name, re.IGNORECASE):
+        from envdoctor.sources.dockerfile import is_dockerfile
+
+        if is_dockerfile(path):
+            return _declared(path, text, "image", "dockerfile", "collect_dockerfile", installation)
     if suffix in _SCRIPTS:
         from envdoctor.sources.scripts.script import collect_script
 
@@ -105,7 +109,7 @@ def _read_file(path: Path, text: str, installation: Installation | None) -> Targ
     if suffix in _LAUNCHERS:
         from envdoctor.sources.launcher import collect_launcher
 
-        return Target(text, "script", collect_launcher(path))
+        return Target(text, "script", collect_launcher(path, installation))
     if suffix in (".yml", ".yaml"):
         from envdoctor.sources.conda import is_conda
 

@@ -45,6 +45,14 @@ class TomlDocument:
         line = self.line(*keys)
         return self.file if line is None else f"{self.file}:{line}"
 
+    def line_beside_packages(self, *keys: str | int) -> int | None:
+        """As ``line``, for a key of a lock that stands apart from the packages: only the part around it is scanned."""
+        from envdoctor.sources.toml_lines import toml_lines
+
+        start = 0 if len(keys) == 1 else self.text.find(f"\n[{keys[0]}]") + 1
+        found = toml_lines(self.text[start : self.text.find("\n[[package", start) + 1 or None]).get(keys)
+        return self.line(*keys) if found is None else found + self.text.count("\n", 0, start)
+
     def entry_lines(self, name: str) -> list[int | None]:
         """For every ``[[name]]`` of a lock the line of its version, or its header's; found without a scan of the whole text."""
         from envdoctor.sources.toml_lines import block_lines

@@ -12,6 +12,7 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from typing import TypeAlias
 
+from envdoctor.errors import EnvdoctorError
 from envdoctor.toml import parse_toml
 
 Path: TypeAlias = "tuple[str | int, ...]"
@@ -113,7 +114,7 @@ class _Scan:
             if quote in ('"', "'") and quote:
                 self._string()
                 raw = self._text[start : self._at]
-                parts.append(_unescaped(raw) if "\\" in raw else raw[1:-1])
+                parts.append(_unescaped(raw) if quote == '"' and "\\" in raw else raw[1:-1])
             elif (match := _BARE_KEY.match(self._text, start)) is not None:
                 self._at = match.end()
                 parts.append(match[0])
@@ -187,4 +188,7 @@ class _Scan:
 
 
 def _unescaped(raw: str) -> str:
-    return next(iter(parse_toml(f"{raw} = 0".encode(), "a quoted key")))
+    try:
+        return next(iter(parse_toml(f"{raw} = 0".encode(), "a quoted key")))
+    except (EnvdoctorError, UnicodeEncodeError):
+        return raw[1:-1]

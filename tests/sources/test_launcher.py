@@ -27,7 +27,7 @@ def stated(found: Collected) -> dict[str, FactValue]:
     return {
         fact.name.removeprefix("plan."): fact.value
         for fact in found.facts
-        if not fact.origin.source.startswith("default of") and fact.name != "plan.arguments"
+        if not fact.origin.source.startswith("default of") and fact.name.startswith(("plan.", "gpu.")) and fact.name != "plan.arguments"
     }
 
 
@@ -176,7 +176,7 @@ def test_plans_that_a_command_names_are_read(tmp_path: Path) -> None:
     (tmp_path / "cfg.yml").write_text("base_model: x\nadapter: lora\nmicro_batch_size: 2\n")
     (tmp_path / "acc.yaml").write_text("num_machines: 1\ndistributed_type: FSDP\nnum_processes: 4\nmixed_precision: bf16\n")
     (tmp_path / "lf.yaml").write_text("stage: sft\nfinetuning_type: lora\ntemplate: x\nfp16: true\n")
-    own = "D=$(cd \"$(dirname \"${BASH_SOURCE[0]}\")\" && pwd)\n"
+    own = 'D=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)\n'
     axolotl = collect(tmp_path, f"{own}accelerate launch -m axolotl.cli.train $D/cfg.yml\n")
     assert (stated(axolotl)["trainer"], stated(axolotl)["batch_size"]) == ("axolotl", 2)
     assert stated(collect(tmp_path, "axolotl train cfg.yml\n")) == stated(axolotl)
@@ -263,10 +263,7 @@ FRAGMENTS = (
 
 
 @settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    st.text("ab=$(){}[]<>|&;'\"\\`# \n-1+*!@:", max_size=60)
-    | st.lists(st.sampled_from(FRAGMENTS)).map("".join)
-)
+@given(st.text("ab=$(){}[]<>|&;'\"\\`# \n-1+*!@:", max_size=60) | st.lists(st.sampled_from(FRAGMENTS)).map("".join))
 def test_any_text_is_read_or_skipped(tmp_path: Path, text: str) -> None:
     path = tmp_path / "any.sh"
     path.write_text(text)
@@ -276,3 +273,14 @@ def test_any_text_is_read_or_skipped(tmp_path: Path, text: str) -> None:
         assert term(fact.name) is not None
         assert str(fact.value).isprintable()
         assert fact.origin.line is not None or fact.origin.source.startswith("default of") or fact.name == "plan.arguments"
+
+
+def test_what_it_installs_is_stated_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "run.sh"
+    path.write_text("set -e\npip install -q 'peft>=0.7,<0.8' transformers==4.36.2 \\\n  -r requirements.txt\npython train.py --fp16 True\n")
+    found = collect_launcher(path)
+    assert [(fact.name, str(fact.value), fact.origin.line) for fact in found.facts if fact.name.startswith("packages.")] == [
+        ("packages.peft", "<0.8,>=0.7", 2),
+        ("packages.transformers", "4.36.2", 2),
+    ]
+    assert [skip.what for skip in found.skips if "requirements.txt" in skip.why] == [f"{path}:2"]

@@ -69,7 +69,7 @@ def test_one_may_be_named_as_the_image_calls_it(root: Path) -> None:
     with pytest.raises(EnvdoctorError) as raised:
         scan_root(root)
     assert "several Python environments: /usr/local, /opt/a, /app/.venv" in str(raised.value)
-    with pytest.raises(EnvdoctorError, match="only /usr/local, /opt/a, /app/.venv"):
+    with pytest.raises(EnvdoctorError, match=r"only /usr/local, /opt/a, /app/\.venv"):
         scan_root(root, "/opt/b")
 
 

@@ -34,7 +34,7 @@ def collect_installs(source: Source, installation: Installation | None = None) -
     asked: dict[str, list[tuple[str, ShellLine]]] = {}
     skips: list[Skip] = []
     for line in source.shell:
-        for text, why in _requirements(line.text):
+        for text, why in requirements_of(line.text):
             if why:
                 skips.append(Skip(source.place(line.line), plain(f"pip install {text}: {why}")))
                 continue
@@ -64,7 +64,7 @@ def _range(text: str) -> str:
     return re.sub(r"\s", "", named[2]) if named else text
 
 
-def _requirements(text: str) -> Iterator[tuple[str, str]]:
+def requirements_of(text: str) -> Iterator[tuple[str, str]]:
     """What ``pip install`` commands of a line name, each with the reason why it cannot be read, or ""."""
     for command in re.split(r"&&|\|\||;", text):
         found = _INSTALL.fullmatch(command.strip())

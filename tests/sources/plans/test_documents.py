@@ -106,7 +106,7 @@ def test_a_model_configuration_is_told_apart_from_a_plan(tmp_path: Path) -> None
 
 
 def test_deepspeed_as_json_text_and_as_something_else(tmp_path: Path) -> None:
-    text = "output_dir: x\nfp16: true\ndeepspeed: '{\"zero_optimization\": {\"stage\": 2}}'\n"
+    text = 'output_dir: x\nfp16: true\ndeepspeed: \'{"zero_optimization": {"stage": 2}}\'\n'
     assert stated(collect(tmp_path, text))["plan.distributed"] == "zero2"
     assert skips(collect(tmp_path, "output_dir: x\nfp16: true\ndeepspeed: '{'\n"))[0].startswith("the DeepSpeed configuration is no JSON")
     assert skips(collect(tmp_path, "output_dir: x\nfp16: true\ndeepspeed: ${DS}\n")) == [

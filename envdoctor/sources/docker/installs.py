@@ -1,0 +1,324 @@
+"""What a command asks an installer for: pip, uv, conda, poetry, pdm, apt. Read from its arguments alone."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from envdoctor.sources.docker.run import Call
+from envdoctor.sources.docker.words import is_known
+from envdoctor.sources.docker.wrappers import Argument
+
+Tool = Literal["pip", "uv", "uv-project", "poetry", "pdm", "pipenv", "conda", "system", "venv", "none"]
+Action = Literal["install", "uninstall", "create", "environment-file", "interpreter"]
+
+_PIP = re.compile(r"pip([0-9](?:\.[0-9]+)?)?")
+_PYTHON = re.compile(r"python([0-9](?:\.[0-9]+)?)?")
+_CONDA = frozenset(("conda", "mamba", "micromamba"))
+_SYSTEM = frozenset(("apt", "apt-get", "aptitude", "apk", "dnf", "yum", "microdnf", "zypper"))
+
+# Options that take a value as their next argument: pip 25 and uv 0.9 `install --help`, and the older names of both.
+_VALUED_OPTIONS = """
+-r --requirement --requirements -c --constraint --constraints -e --editable -t --target --platform --python-version
+--implementation --abi --root --prefix -b --build --src --upgrade-strategy -C --config-settings --config-setting --global-option
+--install-option --build-option --no-binary --only-binary --progress-bar --root-user-action --report -i --index-url --pypi-url
+--extra-index-url -f --find-links --log --log-file --proxy --retries --timeout --default-timeout --exists-action --trusted-host
+--cert --client-cert --cache-dir --use-feature --use-deprecated --python --keyring-provider --group --build-constraint --build-
+constraints --index --default-index --index-strategy --torch-backend -p --python-platform --link-mode --resolution --prerelease
+--exclude-newer --override --overrides --excludes --reinstall-package -P --upgrade-package --refresh-package --extra --config-file
+--directory --project --no-build-isolation-package --no-build-package --no-binary-package --color --allow-insecure-host --fork-
+strategy --compile-bytecode-timeout --only-group --no-group --no-extra --package --no-install-package --scheme --requirements-
+from-script
+"""
+_VALUED = frozenset(_VALUED_OPTIONS.split())
+_CONDA_VALUED_OPTIONS = """
+-n --name -p --prefix -c --channel --file -f --solver --clone --revision --repodata-fn --subdir --platform --experimental
+--channel-alias --root-prefix -r --rc-file --log-level --cacert-path --retries --timeout
+"""
+_CONDA_VALUED = frozenset(_CONDA_VALUED_OPTIONS.split())
+_SYSTEM_VALUED = frozenset(("-t", "-o", "--target-release", "--option", "-c", "--repository", "-X", "--virtual"))
+_PROJECT_VALUED_OPTIONS = """
+--extra --group --only-group --no-group --no-extra -E --extras --with --without --only -G --python -p --project --directory -C -P
+--index-url --extra-index-url --index --default-index --package --no-install-package --link-mode --upgrade-package --reinstall-
+package --cache-dir --color --config-file --config-settings --config-setting --resolution --prerelease --exclude-newer -L
+--lockfile
+"""
+_PROJECT_VALUED = frozenset(_PROJECT_VALUED_OPTIONS.split())
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What one installer is asked for. ``into`` is a directory, an interpreter or the name of an environment.
+
+    ``active`` says that uv is to take the environment that is activated, ``apart`` that the directory is made by the
+    command (``--target``, ``--prefix``).
+    ``python`` is the version that the command itself states (``python3.11 -m pip``, ``uv venv --python 3.11``).
+    """
+
+    tool: Tool
+    action: Action
+    wanted: tuple[Argument, ...] = ()
+    files: tuple[Argument, ...] = ()
+    constraints: tuple[Argument, ...] = ()
+    projects: tuple[Argument, ...] = ()
+    indexes: tuple[tuple[str, str], ...] = ()
+    extras: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    upgrade: bool = False
+    no_deps: bool = False
+    system: bool = False
+    into: str | None = None
+    python: str | None = None
+    apart: bool = False
+    active: bool = False
+
+
+@dataclass(slots=True)
+class _Read:
+    plain: list[Argument]
+    options: list[tuple[str, Argument]]
+
+    def values(self, *names: str) -> tuple[Argument, ...]:
+        return tuple(value for name, value in self.options if name in names)
+
+    def last(self, *names: str) -> str | None:
+        found = self.values(*names)
+        return found[-1].text if found else None
+
+    def has(self, *names: str) -> bool:
+        return any(name in names for name, _ in self.options)
+
+
+def read_request(call: Call) -> Request | None:
+    """The request that a command makes of an installer; None where it is none."""
+    program, arguments = call.program, call.arguments[1:]
+    into = _prefix_of(call.arguments[0].text)
+    if _PIP.fullmatch(program):
+        version = _PIP.fullmatch(program)
+        return _with(_pip(arguments), into, version[1] if version else None)
+    if _PYTHON.fullmatch(program):
+        return _python(program, arguments, into)
+    if program == "uv":
+        return _uv(arguments)
+    if program in _CONDA:
+        return _conda(arguments)
+    if program in ("poetry", "pdm", "pipenv"):
+        return _project(program, arguments)
+    if program in _SYSTEM:
+        return _system(arguments)
+    if program in ("virtualenv", "pyvenv"):
+        return _venv(arguments, "-p", "--python")
+    if program == "pyenv" and arguments and arguments[0].text in ("install", "global"):
+        versions = [argument.text for argument in arguments[1:] if re.match(r"[0-9]", argument.text)]
+        return Request("system", "interpreter", python=versions[0]) if versions else None
+    return None
+
+
+def _with(request: Request | None, into: str | None, version: str | None) -> Request | None:
+    if request is None:
+        return None
+    minor = version if version is not None and "." in version else None
+    return replace(request, into=request.into or into, python=request.python or minor)
+
+
+def _prefix_of(program: str) -> str | None:
+    """The environment that a program lies in: ``/opt/venv/bin/pip`` -> ``/opt/venv``."""
+    directory = posixpath.dirname(program)
+    return posixpath.dirname(directory) or "/" if posixpath.basename(directory) == "bin" else None
+
+
+def _split(arguments: tuple[Argument, ...], valued: frozenset[str]) -> _Read:
+    read = _Read([], [])
+    at = 0
+    while at < len(arguments):
+        argument = arguments[at]
+        at += 1
+        text = argument.text
+        if text == "--":
+            read.plain.extend(arguments[at:])
+            break
+        if not text.startswith("-") or text == "-":
+            read.plain.append(argument)
+            continue
+        name, equals, value = text.partition("=")
+        if equals and name.startswith("--"):
+            read.options.append((name, Argument(value, argument.line)))
+        elif text in valued and at < len(arguments):
+            read.options.append((text, arguments[at]))
+            at += 1
+        elif not text.startswith("--") and len(text) > 2 and text[:2] in valued:
+            read.options.append((text[:2], Argument(text[2:].removeprefix("="), argument.line)))
+        else:
+            read.options.append((text, Argument("", argument.line)))
+            if re.fullmatch(r"-[a-zA-Z]{2,}", text):
+                read.options.extend((f"-{letter}", Argument("", argument.line)) for letter in text[1:])
+    return read
+
+
+def _pip(arguments: tuple[Argument, ...], *, uv: bool = False) -> Request | None:
+    read = _split(arguments, _VALUED)
+    if not read.plain:
+        return None
+    action, wanted = read.plain[0].text, tuple(read.plain[1:])
+    if action not in ("install", "uninstall", "sync"):
+        return None
+    if action == "sync":
+        read.options.extend(("-r", argument) for argument in wanted)
+        wanted = ()
+    indexes = [(name, value.text) for name, value in read.options if name in _INDEX_OPTIONS]
+    prefix = read.last("--prefix", "--target", "-t", "--root")
+    python = read.last("--python", "-p") if uv else read.last("--python")
+    return Request(
+        "uv" if uv else "pip",
+        "uninstall" if action == "uninstall" else "install",
+        wanted,
+        read.values("-r", "--requirement", "--requirements"),
+        read.values("-c", "--constraint", "--constraints"),
+        read.values("-e", "--editable"),
+        tuple((_INDEX_OPTIONS[name], value) for name, value in indexes),
+        tuple(value.text for value in read.values("--extra")),
+        tuple(value.text for value in read.values("--group")),
+        upgrade=read.has("-U", "--upgrade", "--force-reinstall", "--reinstall", "-I", "--ignore-installed"),
+        no_deps=read.has("--no-deps", "--no-dependencies"),
+        system=read.has("--system"),
+        into=prefix or _environment(python),
+        python=_version(python),
+        apart=prefix is not None,
+    )
+
+
+_INDEX_OPTIONS = {
+    "-i": "index",
+    "--index-url": "index",
+    "--default-index": "index",
+    "--pypi-url": "index",
+    "--extra-index-url": "extra",
+    "--index": "extra",
+    "--torch-backend": "backend",
+}
+
+
+def _environment(text: str | None) -> str | None:
+    """Where an interpreter or a directory lies; None for a bare version, which names no place."""
+    if text is None or _version(text) is not None or "/" not in text:
+        return None
+    if _PYTHON.fullmatch(posixpath.basename(text)):
+        return _prefix_of(text)
+    return text.rstrip("/") or "/"
+
+
+def _version(text: str | None) -> str | None:
+    """The version in ``3.11``, ``python3.11``, ``cpython-3.11.9`` and ``/usr/bin/python3.11``."""
+    if text is None:
+        return None
+    found = re.fullmatch(r"(?:c?python-?)?@?([0-9]\.[0-9]+(?:\.[0-9]+)?)", posixpath.basename(text))
+    return found[1] if found else None
+
+
+def _python(program: str, arguments: tuple[Argument, ...], into: str | None) -> Request | None:
+    named = _PYTHON.fullmatch(program)
+    version = named[1] if named and named[1] and "." in named[1] else None
+    at = 0
+    while at < len(arguments) and arguments[at].text.startswith("-") and not arguments[at].text.startswith(("-m", "-c")):
+        at += 1
+    if at >= len(arguments):
+        return None
+    text = arguments[at].text
+    if text.startswith("-m"):
+        module = text[2:] or (arguments[at + 1].text if at + 1 < len(arguments) else "")
+        rest = arguments[at + (1 if text[2:] else 2) :]
+        if module == "pip":
+            return _with(_pip(rest), into, version)
+        if module == "uv":
+            return _uv(rest)
+        if module in ("venv", "virtualenv"):
+            return _with(_venv(rest), None, version)
+        return None
+    if posixpath.basename(text) == "setup.py" and any(a.text in ("install", "develop") for a in arguments[at + 1 :]):
+        place = Argument(posixpath.dirname(text) or ".", arguments[at].line)
+        return _with(Request("pip", "install", projects=(place,)), into, version)
+    return None
+
+
+def _venv(arguments: tuple[Argument, ...], *interpreter: str) -> Request | None:
+    read = _split(arguments, frozenset((*interpreter, "--prompt")))
+    if not read.plain:
+        return None
+    return Request("venv", "create", into=read.plain[0].text, python=_version(read.last(*interpreter)))
+
+
+def _uv(arguments: tuple[Argument, ...]) -> Request | None:
+    at = 0
+    while at < len(arguments) and arguments[at].text.startswith("-"):
+        at += 2 if arguments[at].text in _VALUED else 1
+    if at >= len(arguments):
+        return None
+    command, rest = arguments[at].text, arguments[at + 1 :]
+    if command == "pip":
+        return _pip(rest, uv=True)
+    if command == "venv":
+        read = _split(rest, frozenset((*_VALUED, "--prompt")))
+        python = _version(read.last("--python", "-p"))
+        return Request("venv", "create", into=read.plain[0].text if read.plain else ".venv", python=python)
+    if command == "python" and rest and rest[0].text == "install":
+        versions = [version for argument in rest[1:] if (version := _version(argument.text)) is not None]
+        return Request("uv", "interpreter", python=versions[0]) if len(versions) == 1 else None
+    if command in ("sync", "add"):
+        read = _split(rest, _PROJECT_VALUED)
+        return Request(
+            "uv-project",
+            "install",
+            wanted=tuple(read.plain) if command == "add" else (),
+            projects=(Argument(read.last("--project", "--directory") or ".", arguments[at].line),),
+            extras=("*",) if read.has("--all-extras") else tuple(value.text for value in read.values("--extra")),
+            groups=tuple(value.text for value in read.values("--group", "--only-group")),
+            python=_version(read.last("--python", "-p")),
+            active=read.has("--active"),
+        )
+    return None
+
+
+def _project(tool: str, arguments: tuple[Argument, ...]) -> Request | None:
+    read = _split(arguments, _PROJECT_VALUED)
+    if not read.plain or read.plain[0].text not in ("install", "sync", "add", "update"):
+        return None
+    known: Tool = "poetry" if tool == "poetry" else "pdm" if tool == "pdm" else "pipenv"
+    extras = [word for value in read.values("-E", "--extras", "--extra") for word in re.split(r"[\s,]+", value.text) if word]
+    groups = [word for value in read.values("-G", "--with", "--group", "--only") for word in re.split(r"[\s,]+", value.text) if word]
+    place = Argument(read.last("-p", "--project", "-C", "--directory") or ".", read.plain[0].line)
+    wanted = tuple(read.plain[1:]) if read.plain[0].text in ("add", "install") and tool != "poetry" else ()
+    return Request(
+        known,
+        "install",
+        wanted=wanted,
+        projects=(place,),
+        extras=("*",) if read.has("--all-extras") else tuple(extras),
+        groups=tuple(groups),
+        system=read.has("--system"),
+    )
+
+
+def _conda(arguments: tuple[Argument, ...]) -> Request | None:
+    read = _split(arguments, _CONDA_VALUED)
+    words = [argument.text for argument in read.plain]
+    if not words:
+        return None
+    into = read.last("-n", "--name") or read.last("-p", "--prefix")
+    if words[0] == "env" and len(words) > 1 and words[1] in ("create", "update"):
+        return Request("conda", "environment-file", files=read.values("-f", "--file"), into=into)
+    if words[0] not in ("install", "create", "update", "upgrade", "remove", "uninstall"):
+        return None
+    wanted, files = tuple(read.plain[1:]), read.values("--file", "-f")
+    if files and all(value.text.endswith((".yml", ".yaml")) for value in files if is_known(value.text)):
+        return Request("conda", "environment-file", wanted, files, into=into)
+    action: Action = "create" if words[0] == "create" else "uninstall" if words[0] in ("remove", "uninstall") else "install"
+    return Request("conda", action, wanted, files, into=into, upgrade=words[0] in ("update", "upgrade"))
+
+
+def _system(arguments: tuple[Argument, ...]) -> Request | None:
+    read = _split(arguments, _SYSTEM_VALUED)
+    if not read.plain or read.plain[0].text not in ("install", "add", "in"):
+        return None
+    return Request("system", "install", tuple(read.plain[1:]))

@@ -1,0 +1,198 @@
+"""A build stage: its variables, its files, its Python environments, as its instructions change them."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from dataclasses import dataclass, field
+
+from envdoctor.facts import Fact, Origin, Skip
+from envdoctor.sources.docker.environments import Environment
+from envdoctor.sources.docker.files import Files
+from envdoctor.sources.docker.images import Image
+from envdoctor.sources.docker.parse import Instruction
+from envdoctor.sources.docker.words import bounded, is_known, unknown
+from envdoctor.sources.jsonfile import plain
+from envdoctor.values import parse_value
+
+_TREE = re.compile(
+    r"/(?:usr(?:/local)?|opt/conda|opt/(?:mini|ana)conda3?|root/\.local|home/[^/]+/\.local)?"
+    r"(?:/lib(?:/python3[^/]*(?:/(?:site|dist)-packages)?)?)?"
+)
+_PACKAGES = re.compile(r"(.*)/lib/python3[^/]*(?:/(?:site|dist)-packages)?")
+_CONDA_ENVIRONMENT = re.compile(r".*/envs/([^/]+)")
+_TRUE = frozenset(("1", "on", "yes", "true"))
+
+
+@dataclass(slots=True)
+class Stage:
+    """``installs`` says that its own commands put in packages that the rules know; ``touched`` that a stage is built from it,
+    ``copied`` that another takes an environment out of it. ``environments`` are by directory, or by name for conda's; the one
+    under the empty name is the image's own. ``toolkit`` is the CUDA of the system, which a torch of PyPI does not use.
+    """
+
+    number: int
+    name: str
+    line: int
+    file: str
+    files: Files
+    parent: int | None = None
+    image: Image | None = None
+    arguments: dict[str, str | None] = field(default_factory=dict)
+    variables: dict[str, str] = field(default_factory=dict)
+    directory: str = "/"
+    environments: dict[str, Environment] = field(default_factory=lambda: {"": Environment()})
+    facts: dict[str, Fact] = field(default_factory=dict)
+    toolkit: dict[str, Fact] = field(default_factory=dict)
+    skips: list[Skip] = field(default_factory=list)
+    system: str | None = None
+    apt_pythons: set[str] = field(default_factory=set)
+    uv_python: str | None = None
+    shell: tuple[str, ...] = ()
+    activated: str | None = None
+    on_build: list[Instruction] = field(default_factory=list)
+    touched: bool = False
+    copied: bool = False
+    installs: bool = False
+
+    def child(self, number: int, name: str, line: int) -> Stage:
+        """A stage that is built FROM this one."""
+        return Stage(
+            number,
+            name,
+            line,
+            self.file,
+            self.files.copy(),
+            self.number,
+            None,
+            dict(self.arguments),
+            dict(self.variables),
+            self.directory,
+            {key: environment.copy() for key, environment in self.environments.items()},
+            dict(self.facts),
+            dict(self.toolkit),
+            list(self.skips),
+            self.system,
+            set(self.apt_pythons),
+            self.uv_python,
+            self.shell,
+            self.activated,
+        )
+
+    def skip(self, line: int, why: str) -> None:
+        self.skips.append(Skip(plain(f"{self.file}:{line}", 4096), plain(why)))
+
+    def fact(self, name: str, value: object, line: int) -> Fact:
+        return Fact(name, parse_value(name, value), Origin(self.file, self.file, line))
+
+    @property
+    def base(self) -> Environment:
+        return self.environments[""]
+
+    def value(self, name: str) -> str | None:
+        """A variable as instructions and commands see it: ENV wins over ARG; None where it has no value."""
+        if name in self.variables:
+            return self.variables[name]
+        if name == "HOME" and name not in self.arguments:
+            return "/root"
+        return self.arguments.get(name)
+
+    def assign(self, name: str, value: str) -> None:
+        kept = bounded(value)
+        self.variables[name] = unknown(name) if kept is None else kept
+
+    def path(self, text: str) -> str:
+        """An absolute path of the image; a slash at the end stays."""
+        if text.startswith("~"):
+            text = (self.value("HOME") or "/root") + text[1:]
+        path = posixpath.normpath(posixpath.join(self.directory, text))
+        return f"{path.rstrip('/')}/" if text.endswith(("/", "/.")) or text == "." else path
+
+    def begin(self, image: Image, line: int) -> None:
+        """What the base image brings."""
+        self.image, self.system = image, image.system
+        self.facts["os"] = self.fact("os", image.os, line)
+        if image.python is not None:
+            self.base.facts["python"] = self.fact("python", image.python, line)
+        self.base.had_torch = "torch" in image.packages
+        for name, value in (("cuda", image.cuda), ("cudnn", image.cudnn)):
+            if value is not None:
+                (self.base.facts if self.base.had_torch else self.toolkit)[name] = self.fact(name, value, line)
+        accelerator = image.accelerator or ("cuda" if image.cuda is not None else None)
+        if accelerator is not None:
+            self.facts["accelerator"] = self.fact("accelerator", accelerator, line)
+        for package, version in image.packages.items():
+            self.base.packages[package] = self.fact(f"packages.{package}", version, line)
+            self.base.wanted[package] = ""
+        if image.why:
+            self.skip(line, image.why)
+
+    def variable_set(self, name: str, value: str, line: int) -> None:
+        self.assign(name, value)
+        if name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE") and value.strip().lower() in _TRUE:
+            self.facts["plan.offline"] = self.fact("plan.offline", True, line)
+
+    # Which Python environment is meant.
+
+    def key(self, text: str | None, *, create: bool = False) -> str:
+        """The environment that a directory or a name stands for; what nobody made is the image's own."""
+        if text is None or text in ("base", "root"):
+            return ""
+        named = _CONDA_ENVIRONMENT.fullmatch(text)
+        key = named[1] if named else (posixpath.normpath(self.path(text)) if "/" in text or text.startswith((".", "~")) else text)
+        if key in self.environments:
+            return key
+        if create and not (key.startswith("/") and _TREE.fullmatch(key)):
+            self.environments[key] = Environment()
+            return key
+        return ""
+
+    def active(self) -> str:
+        """The environment whose programs are found first."""
+        for entry in (self.value("PATH") or "").split(":"):
+            if not is_known(entry) or posixpath.basename(entry) != "bin":
+                continue
+            key = self.key(posixpath.dirname(entry))
+            if key:
+                return key
+        for name in ("CONDA_DEFAULT_ENV", "VIRTUAL_ENV"):
+            stated = self.value(name)
+            if stated and is_known(stated) and (key := self.key(stated)):
+                return key
+        return self.key(self.activated)
+
+    def copy_from(self, other: Stage, source: str, target: str) -> set[str]:
+        """Copy a directory of another stage: the environments that lie in it come along. Their names there are returned."""
+        source, target = posixpath.normpath(posixpath.join("/", source)), posixpath.normpath(target)
+        tree = _PACKAGES.fullmatch(source)
+        came: set[str] = set()
+        for key, environment in other.environments.items():
+            place = key if key.startswith("/") else None
+            if place is None and key:
+                place = next((root + f"/envs/{key}" for root in _roots(source) if source.startswith(root)), None)
+            if place is not None and (place == source or place.startswith(source.rstrip("/") + "/") or (tree and tree[1] == place)):
+                rest = "" if tree and tree[1] == place else place[len(source.rstrip("/")) :]
+                landed = self.key((_PACKAGES.sub(r"\1", target) if tree else target.rstrip("/")) + rest or "/", create=True)
+                if landed:
+                    self.environments[landed] = environment.copy()
+                else:
+                    self.base.take(environment)
+                came.add(key)
+            elif not key and _TREE.fullmatch(source) and (environment.packages or environment.facts):
+                landed = self.key(_PACKAGES.sub(r"\1", target), create=True) if not _TREE.fullmatch(target) else ""
+                self.environments[landed].take(_without_system(environment, whole=source == "/" or "conda" in source))
+                came.add(key)
+        return came
+
+
+def _roots(source: str) -> tuple[str, ...]:
+    found = re.match(r"(.*?)(?:/envs(?:/.*)?)?$", source)
+    return (found[1],) if found else ()
+
+
+def _without_system(environment: Environment, *, whole: bool) -> Environment:
+    """An environment without what belongs to the system that it was built on."""
+    kept = environment.copy()
+    if not whole:
+        kept.facts = {name: fact for name, fact in kept.facts.items() if name in ("cuda", "accelerator") and "torch" in kept.packages}
+    return kept
