@@ -21,7 +21,8 @@ HOOKS = {hook["id"]: hook for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.
     "path",
     [
         "requirements.txt", "requirements-dev.txt", "dev-requirements.in", "deep/er/requirements_gpu.txt", "constraints.txt",
-        "requirement.txt", "pyproject.toml", "sub/setup.cfg", "setup.py", "Pipfile", "Pipfile.lock", "requirements/base.txt", "uv.lock", "poetry.lock", "pdm.lock",
+        "requirement.txt", "requirements/base.txt",
+        "pyproject.toml", "sub/setup.cfg", "setup.py", "Pipfile", "Pipfile.lock", "uv.lock", "poetry.lock", "pdm.lock",
         "pylock.toml", "pylock.gpu.toml", "environment.yml", "environment-gpu.yaml", "Dockerfile", "docker/Dockerfile.gpu",
         "Containerfile", "train.dockerfile",
     ],

@@ -55,7 +55,8 @@ def _json(gathered: Gathered) -> str:
 
 def _text(gathered: Gathered) -> str:
     facts = gathered.derived
-    lines = [f"{printable(name)} = {printable(shown(facts[name].value)) or '*'}   ({printable(_origin(facts[name]))})" for name in sorted(facts)]
+    told = [(name, printable(shown(facts[name].value)) or "*", printable(_origin(facts[name]))) for name in sorted(facts)]
+    lines = [f"{printable(name)} = {value}   ({origin})" for name, value, origin in told]
     skips = [f"not read: {printable(skip.what)}: {printable(skip.why)}" for skip in gathered.situation.skips]
     return "\n".join([f"envdoctor facts: {printable(gathered.patient)}", *lines, *skips]) + "\n"
 

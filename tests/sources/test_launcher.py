@@ -27,7 +27,7 @@ def stated(found: Collected) -> dict[str, FactValue]:
     return {
         fact.name.removeprefix("plan."): fact.value
         for fact in found.facts
-        if not fact.origin.source.startswith("default of") and fact.name.startswith(("plan.", "gpu.")) and fact.name != "plan.arguments"
+        if not fact.origin.source.startswith("default of") and not fact.name.startswith("packages.") and fact.name != "plan.arguments"
     }
 
 

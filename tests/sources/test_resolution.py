@@ -58,8 +58,8 @@ def test_every_package_is_at_the_release_that_would_be_installed() -> None:
     found = resolved(declared("peft", "transformers>=4.30", constraints=["torch<2.3"]), LINUX, day="2024-03-01", run=uv)
     assert uv.asked == [
         (
-            "pip compile - --no-header --no-build --color never --quiet --python-version 3.11 --python-platform x86_64-manylinux_2_28 "
-            "--exclude-newer 2024-03-01".split(),
+            ["pip", "compile", "-", "--no-header", "--no-build", "--color", "never", "--quiet", "--python-version", "3.11"]
+            + ["--python-platform", "x86_64-manylinux_2_28", "--exclude-newer", "2024-03-01"],  # noqa: RUF005 - as it is typed
             "peft\ntransformers>=4.30\n",
             ("torch<2.3",),
         )
