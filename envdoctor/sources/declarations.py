@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
-from packaging.markers import InvalidMarker, Marker
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.markers import Marker, UndefinedComparison, UndefinedEnvironmentName
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 
 from envdoctor.facts import Collected, Defect, Fact, Origin, Skip
 from envdoctor.names import canonical
@@ -23,6 +24,11 @@ from envdoctor.values import parse_value
 from envdoctor.versions import satisfiable
 
 _DIRECT = re.compile(r"(?:[a-z]+\+)?[a-z]{2,12}://|\.{0,2}[/\\]|[A-Za-z]:\\|file:", re.IGNORECASE)
+# What packaging raises of a text that is no requirement or whose marker cannot be judged; a ValueError also of a number without end.
+_REFUSALS = (ValueError, UndefinedComparison, UndefinedEnvironmentName, RecursionError)
+_LONGEST = 2000
+_PIN = re.compile(r"==\s*[^,*]+")
+_EGG = re.compile(r"[#&]egg=([A-Za-z0-9][A-Za-z0-9._-]{0,200})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +59,14 @@ class Declarations:
     skips: list[Skip] = field(default_factory=list)
     _stated: dict[str, list[_Statement]] = field(default_factory=dict)
     _constraints: dict[str, list[_Statement]] = field(default_factory=dict)
+    _direct: list[str] = field(default_factory=list)
 
     def copy(self) -> Declarations:
         """The same declarations, to which a variant may add its own."""
         stated, constraints = ({name: list(rows) for name, rows in table.items()} for table in (self._stated, self._constraints))
-        return Declarations(self.installation, list(self.facts), list(self.defects), list(self.skips), stated, constraints)
+        return Declarations(
+            self.installation, list(self.facts), list(self.defects), list(self.skips), stated, constraints, list(self._direct)
+        )
 
     def require(self, text: str, file: str, line: int | None, *, extra: str = "", constraint: bool = False) -> Requirement | None:
         """State a requirement in the words of PEP 508, and return it where it was understood and is installed here.
@@ -67,17 +76,22 @@ class Declarations:
         place = file if line is None else f"{file}:{line}"
         if _DIRECT.match(text):
             self.skip(place, f"{text}: a URL or path requirement, its version is not known")
+            named = _EGG.search(text)
+            if named and not constraint:
+                self._direct.append(f"{canonical(named[1])} @ {text}")
             return None
         try:
-            requirement = Requirement(text)
-        except InvalidRequirement as error:
-            reason = str(error).splitlines()[0]
-            self.defect("requirement-malformed", f"{text!r} is no requirement: {reason}", file, line)
+            requirement = _requirement(text)
+            installed = self.installation.applies(requirement.marker, extra)
+        except _REFUSALS as error:
+            self.defect("requirement-malformed", f"{plain(repr(text))} is no requirement: {_reason(error)}", file, line)
             return None
-        if not self.installation.applies(requirement.marker, extra):
+        if not installed:
             return None
         if requirement.url:
             self.skip(place, f"{requirement.name}: taken from a URL, its version is not known")
+            if not constraint:
+                self._direct.append(f"{canonical(requirement.name)} @ {requirement.url}")
             return None
         self._add(requirement.name, requirement.specifier, file, line, constraint=constraint, extras=tuple(sorted(requirement.extras)))
         return requirement
@@ -87,12 +101,14 @@ class Declarations:
     ) -> bool:
         """State a package whose name, range (PEP 440) and marker stand apart, as locks have them; False where it is not installed here."""
         try:
-            wanted, condition = SpecifierSet(specifier), Marker(marker) if marker.strip() else None
-        except (InvalidSpecifier, InvalidMarker) as error:
+            _bounded(specifier)
+            wanted = SpecifierSet(specifier)
+            installed = self.installation.applies(Marker(_bounded(marker)) if marker.strip() else None, extra)
+        except _REFUSALS as error:
             told = f"{name} {specifier}{f' ; {marker}' if marker else ''}".strip()
-            self.defect("requirement-malformed", f"{told!r} is no requirement: {str(error).splitlines()[0]}", file, line)
+            self.defect("requirement-malformed", f"{plain(repr(told))} is no requirement: {_reason(error)}", file, line)
             return False
-        if not self.installation.applies(condition, extra):
+        if not installed:
             return False
         self._add(name, wanted, file, line, constraint=constraint)
         return True
@@ -110,15 +126,16 @@ class Declarations:
 
     def collected(self) -> Collected:
         """All that was stated. A constraint alone requires nothing: it narrows what something else requires."""
-        defects, packages = list(self.defects), []
+        defects, skips, packages = list(self.defects), list(self.skips), []
         for name, rows in self._stated.items():
-            joined, clash = _join(name, [*self._constraints.get(name, ()), *rows])
-            packages.append(Fact(f"packages.{name}", parse_value(f"packages.{name}", joined or "*"), rows[-1].origin))
-            if clash is not None:
-                defects.append(clash)
-        return Collected(
-            (*self.facts, *packages), tuple(defects), tuple(self.skips), wanted=_lines(self._stated), constraints=_lines(self._constraints)
-        )
+            joined = _join(name, [*self._constraints.get(name, ()), *rows])
+            packages.append(Fact(f"packages.{name}", parse_value(f"packages.{name}", joined.specifier or "*"), rows[-1].origin))
+            if joined.clash is not None:
+                defects.append(joined.clash)
+            if joined.left:
+                skips.append(Skip(f"{joined.left} statements about {name}", "more than are joined into one range"))
+        wanted = (*_lines(self._stated), *self._direct)
+        return Collected((*self.facts, *packages), tuple(defects), tuple(skips), wanted=wanted, constraints=_lines(self._constraints))
 
     def _add(
         self, name: str, specifier: SpecifierSet, file: str, line: int | None, *, constraint: bool, extras: tuple[str, ...] = ()
@@ -132,12 +149,47 @@ def _lines(table: Mapping[str, list[_Statement]]) -> tuple[str, ...]:
     return tuple(name + (f"[{','.join(row.extras)}]" if row.extras else "") + row.specifier for name, row in rows)
 
 
-def _join(name: str, rows: list[_Statement]) -> tuple[str, Defect | None]:
-    """The range that all statements admit together, and the defect of the first that leaves no release."""
-    known, joined, clash = release_texts(name), "", None
+def _bounded(text: str) -> str:
+    """The text, where it is not longer than any that a person or a tool writes.
+
+    Raises:
+        ValueError: it is.
+    """
+    if len(text) > _LONGEST:
+        raise ValueError(f"{len(text)} characters, more than the {_LONGEST} that are read")
+    return text
+
+
+@lru_cache(maxsize=4096)
+def _requirement(text: str) -> Requirement:
+    return Requirement(_bounded(text))
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    return plain((str(error).splitlines() or ["no reason given"])[0])
+
+
+@dataclass(frozen=True, slots=True)
+class _Joined:
+    """What all statements of a package come to: a range, what is wrong with them, and how many were too many."""
+
+    specifier: str
+    clash: Defect | None = None
+    left: int = 0
+
+
+def _join(name: str, rows: list[_Statement]) -> _Joined:
+    """The range that all statements admit together; an exact pin that agrees with the others is what it is."""
+    known, joined, left = release_texts(name), "", 0
+    clash: Defect | None = None
     before: _Statement | None = None
     for row in rows:
         narrowed = ",".join(dict.fromkeys(filter(None, (row.specifier, joined))))
+        if len(narrowed) > _LONGEST:
+            left += 1
+            continue
         if clash is None and narrowed and narrowed != joined and not satisfiable(narrowed, known):
             with_ = f", with {joined} {_place(before, row)}" if before is not None and joined else ""
             clash = Defect(
@@ -149,7 +201,8 @@ def _join(name: str, rows: list[_Statement]) -> tuple[str, Defect | None]:
             )
         # Nothing may be concluded from a range that admits no release: the statement that broke it stands for itself.
         joined, before = row.specifier if clash is not None else narrowed, row
-    return joined, clash
+    pin = next((row for row in rows if _PIN.fullmatch(row.specifier)), None) if clash is None else None
+    return _Joined(joined if pin is None else pin.specifier, clash, left)
 
 
 def _place(before: _Statement, row: _Statement) -> str:

@@ -20,7 +20,7 @@ from envdoctor.sources.installation import Installation
 from envdoctor.sources.jsonfile import UnreadableError, plain, read_bounded
 from envdoctor.versions import Exact, Ranged
 
-_MOST_BYTES = 4 * 2**20
+_MOST_BYTES = 512 * 2**10
 _NAMED = re.compile(r"(?:docker|container)file(?:[._-].+)?|.+\.(?:docker|container)file", re.IGNORECASE)
 _OTHER = re.compile(r".*\.(?:md|rst|txt|py|sh|ya?ml|json|toml|j2|jinja2?|tmpl|template|in|html?|dockerignore)", re.IGNORECASE)
 _CONDA_RUN = re.compile(r"(?:\S*/)?(?:conda|mamba|micromamba) run .*?(?:-n|--name|-p|--prefix)[ =](\S+)")

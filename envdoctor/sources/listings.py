@@ -80,7 +80,7 @@ class _Reading:
             self.skips.append(Skip(self.place, "more lines that could not be read"))
 
     def listing(self, *, closed: bool) -> Listing:
-        return Listing(tuple(self.facts.values()), (), tuple(self.skips), closed, self.kind)
+        return Listing(tuple(self.facts.values()), (), tuple(self.skips), closed, kind=self.kind)
 
 
 def parse_listing(text: str, place: str) -> Listing | None:

@@ -25,7 +25,8 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _CODING = re.compile(rb"coding[:=]\s*([-\w.]+)")
-_COMMENT = re.compile(r"(?:^|\s+)#.*$")
+# One blank before the sign: with all of them, a line of nothing but blanks would be tried from each.
+_COMMENT = re.compile(r"(?:^|\s)#.*$")
 _COMMENT_LINE = re.compile(r"\s*#")
 _REPLACED = "\ufffd"
 

@@ -23,7 +23,7 @@ _MOST_BYTES = 4 * 2**20
 _MOST_EXPANDED = 2_000
 _LONGEST = 4096
 _SECTION = re.compile(r"\[([^\]]+)\]")
-_KEY = re.compile(r"([^=:]+?)\s*[=:]\s*(.*)")
+_KEY = re.compile(r"([^=:]+)[=:]\s*(.*)")
 _REFERENCE = re.compile(r"%\(([^)]+)\)s")
 
 
@@ -111,7 +111,7 @@ def read_config(path: Path) -> Config:
             place = f"{plain(str(path), 4096)}, line {number}, column {depth + 1}"
             raise EnvdoctorError(place, found=plain(content, 80), expected="a [section] first", next_step="correct the file")
         elif setting is not None:
-            value = section[setting[1]] = [Row(setting[2], number, beside=True)] if setting[2] else []
+            value = section[setting[1].rstrip()] = [Row(setting[2], number, beside=True)] if setting[2] else []
             indent = depth
         else:
             value = None

@@ -72,6 +72,8 @@ def target_facts(settings: Mapping[str, object], place: str, origin: Origin) -> 
 
 
 def _statements(name: str, raw: object, place: str) -> Iterator[tuple[str, object]]:
+    if isinstance(raw, bool) or not isinstance(raw, (str, int, float)):
+        raise EnvdoctorError(place, found=f"{name} = {raw!r}", expected="a text or a number", next_step=f"for example {FORM}")
     if name == "platform":
         yield from _platform(str(raw), place)
         return
@@ -87,10 +89,15 @@ def _statements(name: str, raw: object, place: str) -> Iterator[tuple[str, objec
     if counted:
         yield "gpu.count", int(counted[1] or counted[4])
         raw = counted[2] or counted[3]
-    if fact == "python" and not isinstance(raw, str):
-        found = f"python = {raw!r}, a number"
-        raise EnvdoctorError(place, found=found, expected='python = "3.11"', next_step="put it in quotes: 3.10 would be 3.1")
+    if _is_version(fact) and (isinstance(raw, float) or (fact == "python" and not isinstance(raw, str))):
+        found = f"{name} = {raw!r}, a number"
+        raise EnvdoctorError(place, found=found, expected=f'{name} = "{raw!r}"', next_step="put it in quotes: 3.10 would be 3.1")
     yield fact, str(raw) if fact != "gpu.count" else raw
+
+
+def _is_version(fact: str) -> bool:
+    known = term(fact)
+    return known is not None and known.kind == "version"
 
 
 def _platform(text: str, place: str) -> Iterator[tuple[str, object]]:

@@ -142,8 +142,8 @@ def test_what_uv_keeps(tmp_path: Path) -> None:
     variants = collect(tmp_path, UV)
     assert by_label(variants) == {
         "": {"torch": ">=2.4", "peft": "0.13.0", "flash-attn": "2.7.0+cu12", "numpy": "<2"},
-        "extra cpu": {"torch": "==2.5.1,>=2.4"},
-        "extra gpu": {"torch": "==2.5.1,>=2.4", "cuda": "12.4"},
+        "extra cpu": {"torch": "2.5.1"},
+        "extra gpu": {"torch": "2.5.1", "cuda": "12.4"},
         "group dev": {"pytest": "any"},
     }
     lines = told(variants[0])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 
@@ -29,15 +30,16 @@ def declared(*lines: str, constraints: Sequence[str] = ()) -> Collected:
 
 
 class Uv:
-    """Answers as uv would, and remembers what it was asked."""
+    """Answers as uv would, and remembers what it was asked; of several errors each is one answer, before the last."""
 
-    def __init__(self, out: str = "", error: str = "") -> None:
-        self.out, self.error = out, error
-        self.asked: list[tuple[list[str], str, tuple[str, ...]]] = []
+    def __init__(self, out: str = "", error: str = "", errors: Sequence[str] = ()) -> None:
+        self.out, self.errors = out, [*errors, error]
+        self.asked: list[tuple[list[str], str, tuple[str, ...], tuple[str, ...]]] = []
 
-    def __call__(self, words: Sequence[str], text: str, constraints: Sequence[str]) -> subprocess.CompletedProcess[str]:
-        self.asked.append((list(words), text, tuple(constraints)))
-        return subprocess.CompletedProcess(list(words), int(bool(self.error)), self.out, self.error)
+    def __call__(self, words: Sequence[str], text: str, constraints: Sequence[str], left_out: Sequence[str]) -> CompletedProcess[str]:
+        error = self.errors[min(len(self.asked), len(self.errors) - 1)]
+        self.asked.append((list(words), text, tuple(constraints), tuple(left_out)))
+        return subprocess.CompletedProcess(list(words), int(bool(error)), "" if error else self.out, error)
 
 
 ANSWER = """\
@@ -58,10 +60,13 @@ def test_every_package_is_at_the_release_that_would_be_installed() -> None:
     found = resolved(declared("peft", "transformers>=4.30", constraints=["torch<2.3"]), LINUX, day="2024-03-01", run=uv)
     assert uv.asked == [
         (
-            ["pip", "compile", "-", "--no-header", "--no-build", "--color", "never", "--quiet", "--python-version", "3.11"]
-            + ["--python-platform", "x86_64-manylinux_2_28", "--exclude-newer", "2024-03-01"],  # noqa: RUF005 - as it is typed
+            [
+                *("pip", "compile", "-", "--no-header", "--no-build", "--color", "never", "--quiet", "--python-version", "3.11"),
+                *("--python-platform", "x86_64-manylinux_2_28", "--exclude-newer", "2024-03-01"),
+            ],
             "peft\ntransformers>=4.30\n",
             ("torch<2.3",),
+            (),
         )
     ]
     when = "resolved by uv as of 2024-03-01"
@@ -89,7 +94,7 @@ def test_extras_are_asked_for_and_what_has_no_wheel_is_said() -> None:
     found = resolved(declared("transformers[torch,sentencepiece]>=4", "deepspeed==0.14.0"), LINUX, run=uv)
     assert uv.asked[0][1] == "transformers[sentencepiece,torch]>=4\n"
     assert [(skip.what, skip.why) for skip in found.skips] == [
-        ("what deepspeed==0.14.0 needs in its turn", "its release comes without a wheel, and building one would run its code")
+        ("what deepspeed==0.14.0 needs in its turn", "no wheel that could be used here, and building one would run its code")
     ]
     assert not found.closed
     assert {fact.name: shown(fact.value) for fact in found.facts}["packages.deepspeed"] == "0.14.0"
@@ -105,7 +110,7 @@ def test_a_conflict_is_told_in_the_words_of_uv_at_the_requirements() -> None:
     assert (defect.rule, defect.file, defect.line, defect.packages) == (
         "requirements-unresolvable",
         "requirements.txt",
-        1,
+        2,
         ("transformers",),
     )
     assert defect.detail == (
@@ -113,6 +118,108 @@ def test_a_conflict_is_told_in_the_words_of_uv_at_the_requirements() -> None:
         "we can conclude that your requirements are unsatisfiable."
     )
     assert [fact.name for fact in found.facts] == ["packages.peft", "packages.transformers"]
+
+
+NO_WHEEL = """\
+error: No solution found when resolving dependencies
+  cause: Because jieba==0.42.1 has no usable wheels and you require jieba==0.42.1, we can conclude that your requirements are unsatisfiable.
+
+hint: Wheels are required for `jieba` because building from source is disabled for all packages (i.e., with `--no-build`)
+"""
+ABSENT = """\
+error: No solution found when resolving dependencies
+  cause: Because our-models was not found in the package registry and you require our-models==1, we can conclude that your requirements are
+         unsatisfiable.
+"""
+
+
+def test_what_cannot_be_used_is_left_out_and_said() -> None:
+    uv = Uv("six==1.17.0\n", errors=[NO_WHEEL, ABSENT])
+    found = resolved(declared("six", "jieba==0.42.1", "our-models==1"), LINUX, run=uv)
+    assert [(asked[1], asked[3]) for asked in uv.asked] == [
+        ("six\njieba==0.42.1\nour-models==1\n", ()),
+        ("six\nour-models==1\n", ("jieba",)),
+        ("six\n", ("jieba", "our-models")),
+    ]
+    assert [(skip.what, skip.why) for skip in found.skips] == [
+        ("what jieba==0.42.1 needs in its turn", "no wheel that could be used here, and building one would run its code"),
+        ("what our-models==1 needs in its turn", "not on the package index that was asked"),
+    ]
+    assert (found.defects, found.closed) == ((), False)
+    assert {fact.name: shown(fact.value) for fact in found.facts} == {
+        "packages.six": "1.17.0", "packages.jieba": "0.42.1", "packages.our-models": "1",
+    }  # fmt: skip
+
+
+def test_an_answer_that_never_changes_ends() -> None:
+    uv = Uv(errors=[NO_WHEEL, NO_WHEEL, NO_WHEEL], error=NO_WHEEL)
+    found = resolved(declared("six", "jieba==0.42.1"), LINUX, run=uv)
+    assert (len(uv.asked), [defect.rule for defect in found.defects]) == (2, ["requirements-unresolvable"])
+
+
+def test_what_is_taken_from_a_url_is_no_release_of_the_index() -> None:
+    uv = Uv("peft==0.11.1\n")
+    stated = declared("peft", "transformers @ git+https://github.com/huggingface/transformers", "git+https://example.org/x.git#egg=Torch_x")
+    found = resolved(stated, LINUX, run=uv)
+    assert (uv.asked[0][1], uv.asked[0][3]) == ("peft\n", ("transformers", "torch-x"))
+    assert not found.closed
+    assert [fact.name for fact in found.facts] == ["packages.peft"]
+
+
+def test_a_line_that_was_not_understood_may_be_any_package() -> None:
+    assert not resolved(declared("peft", "./local"), LINUX, run=Uv("peft==0.11.1\n")).closed
+    assert not resolved(declared("peft", "torch=2"), LINUX, run=Uv("peft==0.11.1\n")).closed
+    assert resolved(declared("peft"), LINUX, run=Uv("peft==0.11.1\n")).closed
+
+
+def test_what_is_installed_beside_narrows_the_answer() -> None:
+    uv = Uv("peft==0.11.1\n")
+    resolved(declared("peft", constraints=["numpy<2"]), LINUX, beside=("transformers[torch]<5", "torch==2.5.0+cu118"), run=uv)
+    assert uv.asked[0][2] == ("numpy<2", "transformers<5", "torch==2.5.0")
+
+
+@pytest.mark.parametrize(
+    "out",
+    ["peft==not a version\n", "peft==1.0 ; sys_platform == 'linux'\n", "peft==x\ny\0z==1\n", "# via\n", "    # via peft\n", "\ufffd==\n"],
+)
+def test_an_answer_that_makes_no_sense_states_nothing(out: str) -> None:
+    found = resolved(declared("peft"), LINUX, run=Uv(out))
+    assert [(fact.name, shown(fact.value)) for fact in found.facts] == [("packages.peft", "")]
+
+
+def test_a_requirement_whose_newest_release_is_none_that_is_known() -> None:
+    for line in ("flash-attn==2.99.0.dev1", "unheard-of>=1", "torch>=2.0a1", "torch==2.99.*"):
+        uv = Uv("six==1\n")
+        resolved(declared(line), LINUX, run=uv)
+        assert uv.asked[0][3] == ()
+
+
+def test_no_uv(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    with pytest.raises(EnvdoctorError, match="--resolve: found no uv; expected uv"):
+        resolved(declared("peft"), LINUX)
+
+
+def test_a_uv_that_does_not_answer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    program = tmp_path / "uv"
+    program.write_text("#!/bin/sh\nexec sleep 60\n")
+    program.chmod(0o755)
+    monkeypatch.setattr("envdoctor.sources.resolution.uv_command", lambda place: [str(program)])
+    monkeypatch.setattr("envdoctor.sources.resolution.TIMEOUT_S", 0.1)
+    with pytest.raises(EnvdoctorError, match=r"no answer from uv within 0.1 s"):
+        resolved(declared("peft"), LINUX)
+
+
+def test_what_is_left_out_is_overridden_and_the_project_at_hand_is_not_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    program = tmp_path / "uv"
+    program.write_text('#!/bin/sh\nfor file in "$@"; do case "$file" in /*) cat "$file" >&2;; esac; done\npwd >&2\nexit 1\n')
+    program.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("envdoctor.sources.resolution.uv_command", lambda place: [str(program)])
+    found = resolved(declared("peft", "deepspeed==0.14.0", constraints=["torch<2.3"]), LINUX)
+    assert 'torch<2.3 deepspeed ; sys_platform == "nowhere"' in found.defects[0].detail
+    assert str(tmp_path) not in found.defects[0].detail
 
 
 def test_an_index_that_does_not_answer_is_no_finding() -> None:
@@ -143,6 +250,11 @@ def test_a_pin_that_quietly_pulls_a_major_release_is_caught(
     today = run_cli(capsys, *words, "--resolve").json
     assert int(today["facts"]["packages.transformers"]["value"].split(".")[0]) >= 5
     assert "transformers-5-peft-minimum" in {one["rule"] for one in today["findings"]}
+    (tmp_path / "with-url.txt").write_text("peft==0.11.1\ntransformers @ git+https://github.com/huggingface/transformers\njieba==0.42.1\n")
+    beside = run_cli(capsys, *words[:2], "with-url.txt", *words[3:], "--resolve").json
+    assert "packages.transformers" not in beside["facts"]
+    assert beside["facts"]["packages.torch"]["source"].startswith("needed by ")
+    assert {row["what"].split()[1] for row in beside["skipped"] if row["what"].startswith("what ")} == {"transformers", "jieba==0.42.1"}
     then = run_cli(capsys, *words, "--resolve", "--as-of", "2024-06-01").json
     assert then["facts"]["packages.transformers"]["value"] == "4.41.2"
     assert then["tool"]["releases_as_of"] == "2024-06-01"

@@ -115,7 +115,7 @@ def test_the_toolkit_of_the_system_is_said_where_no_torch_brings_its_own(tmp_pat
         ("RUN pip install torch==2.1.0+cu118\nRUN pip install torch==2.1.0", {"torch": "2.1.0+cu118"}),
         ("RUN pip install 'peft>=0.5,<0.7'\nRUN pip install 'peft>=0.4'", {"peft": "<0.7,>=0.5"}),
         ("RUN pip install torch==2.1.0 peft\nRUN pip uninstall -y torch", {"peft": ""}),
-        ("RUN pip install torch==2.1.0 'torch<2.2'", {"torch": "<2.2,==2.1.0"}),
+        ("RUN pip install torch==2.1.0 'torch<2.2'", {"torch": "2.1.0"}),
         ("RUN pip install torch==2.1.0\nRUN pip install vllm", {"vllm": ""}),
         ("RUN pip install torch==2.4.0\nRUN pip install vllm==0.5.4", {"torch": "2.4.0", "vllm": "0.5.4"}),
         ("RUN pip install torch==2.1.0\nRUN pip install vllm==0.5.4", {"vllm": "0.5.4"}),

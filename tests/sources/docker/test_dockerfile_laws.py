@@ -102,7 +102,7 @@ def test_no_dockerfile_is_too_odd(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "FROM a\nRUN pip install " + "x" * 2**20,
+        "FROM a\nRUN pip install " + "x" * 2**18,
         "FROM a\nRUN pip install " + "x==1 " * 50_000,
         "FROM a\nRUN echo " + "\\\n" * 100_000 + "x",
         "FROM a\n" + "RUN <<A\n" * 20_000,
