@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from packaging.requirements import InvalidRequirement, Requirement
+from packaging.requirements import Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from envdoctor.errors import EnvdoctorError
@@ -45,10 +45,21 @@ def is_conda(path: Path) -> bool:
         return False
     if re.search(r"^@EXPLICIT\s*$", text, re.MULTILINE):
         return True
-    listed = re.search(r"^dependencies:\s*(?:#.*)?(?:\n\s*(?:#.*)?)*\n?\s*(?:-|\[)", text, re.MULTILINE)
-    return (
-        path.suffix != ".txt" and listed is not None and bool(_NAMED.fullmatch(path.name) or re.search(r"^channels:", text, re.MULTILINE))
-    )
+    if path.suffix == ".txt" or not _lists_dependencies(text):
+        return False
+    return bool(_NAMED.fullmatch(path.name)) or re.search(r"^channels:", text, re.MULTILINE) is not None
+
+
+def _lists_dependencies(text: str) -> bool:
+    """Whether ``dependencies`` on the outermost level is a list, as far as its first entry shows."""
+    lines = iter(text.splitlines())
+    for line in lines:
+        if line.startswith("dependencies:"):
+            rest = [line.partition(":")[2], *lines]
+            bodies = (body.strip() for body in rest)
+            first = next((body for body in bodies if body and not body.startswith("#")), "")
+            return first.startswith(("-", "["))
+    return False
 
 
 def collect_conda(path: Path, installation: Installation) -> tuple[Variant, ...]:
@@ -250,10 +261,11 @@ def _asked_of_pip(text: str) -> tuple[str, str | None] | None:
     """The package that a line for pip names, and its specifier: None for one that lies somewhere else."""
     try:
         requirement = Requirement(text.partition(" #")[0].strip())
-    except (InvalidRequirement, RecursionError):
+        specifier = str(requirement.specifier)
+    except (ValueError, RecursionError):  # a ValueError also of a number without end
         named = re.match(r"([A-Za-z0-9._-]+)\s*@", text)
         return (canonical(named[1]), None) if named else None
-    return canonical(requirement.name), None if requirement.url else str(requirement.specifier)
+    return canonical(requirement.name), None if requirement.url else specifier
 
 
 def _is_specifier(text: str) -> bool:

@@ -78,7 +78,7 @@ class Declarations:
             self.skip(place, f"{text}: a URL or path requirement, its version is not known")
             named = _EGG.search(text)
             if named and not constraint:
-                self._direct.append(f"{canonical(named[1])} @ {text}")
+                self.elsewhere(named[1], text)
             return None
         try:
             requirement = _requirement(text)
@@ -91,7 +91,7 @@ class Declarations:
         if requirement.url:
             self.skip(place, f"{requirement.name}: taken from a URL, its version is not known")
             if not constraint:
-                self._direct.append(f"{canonical(requirement.name)} @ {requirement.url}")
+                self.elsewhere(requirement.name, requirement.url)
             return None
         self._add(requirement.name, requirement.specifier, file, line, constraint=constraint, extras=tuple(sorted(requirement.extras)))
         return requirement
@@ -112,6 +112,10 @@ class Declarations:
             return False
         self._add(name, wanted, file, line, constraint=constraint)
         return True
+
+    def elsewhere(self, name: str, address: str) -> None:
+        """Say that a package comes from a URL, a path or a repository: no release of the index is taken in its place."""
+        self._direct.append(f"{canonical(name)} @ {address}")
 
     def skip(self, what: str, why: str) -> None:
         self.skips.append(Skip(plain(what, 4096), plain(why)))

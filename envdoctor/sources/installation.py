@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from packaging.markers import Marker, default_environment
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.specifiers import SpecifierSet
 
 # The minor releases that a project may ask for, newest first; patch releases decide no marker that was ever seen.
 _PYTHONS = ("3.14", "3.13", "3.12", "3.11", "3.10", "3.9", "3.8", "3.7", "3.6")
@@ -56,11 +56,11 @@ class Installation:
             return self
         try:
             admitted = SpecifierSet(requires_python)
-        except InvalidSpecifier:
+            if admitted.contains(_here()["python_full_version"], prereleases=True):
+                return self
+            newest = next((python for python in _PYTHONS if admitted.contains(f"{python}.99") or admitted.contains(f"{python}.0")), None)
+        except ValueError:  # no specifier, or a number without end in one
             return self
-        if admitted.contains(_here()["python_full_version"], prereleases=True):
-            return self
-        newest = next((python for python in _PYTHONS if admitted.contains(f"{python}.99") or admitted.contains(f"{python}.0")), None)
         return self if newest is None else self.with_python(newest)
 
 

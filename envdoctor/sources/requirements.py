@@ -7,6 +7,7 @@ and global options. Nothing is fetched; what stands behind a URL or a path is sa
 from __future__ import annotations
 
 import os
+import os.path
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -119,7 +120,7 @@ class _Reading:
         if not _LINK.fullmatch(source.text) or not (source.text.endswith((".txt", ".in", ".pip")) or "/" in source.text):
             return False
         target = path.parent / source.text
-        if target.is_file():
+        if os.path.isfile(target):  # not Path.is_file, which raises where a name is too long
             self.declarations.skip(str(path), f"a symbolic link written as text; {source.text} is read in its place")
             self._include(source.text, path, 1, constraint)
         else:

@@ -80,7 +80,7 @@ class Files:
             if inside is None or copied.origin is not None or not is_known(copied.source) or not _WILD.isdisjoint(copied.source):
                 continue
             source = posixpath.normpath("/" + copied.source).lstrip("/")
-            if inside and inside != posixpath.basename(source) and (self.context / source).is_file():
+            if inside and inside != posixpath.basename(source) and os.path.isfile(self.context / source):
                 continue
             found.append(source if not inside or inside == posixpath.basename(source) else posixpath.join(source, inside))
         return list(dict.fromkeys(found))
@@ -114,7 +114,7 @@ class Files:
                 return None
             return self._existing(candidate)
         here = self.context / relative
-        if here.is_dir():
+        if os.path.isdir(here):  # not Path.is_dir, which raises where a name is too long
             return self._existing(posixpath.join(relative, inside)) if inside else here
         if not inside:
             return None if into else self._existing(relative)

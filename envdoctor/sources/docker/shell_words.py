@@ -9,7 +9,8 @@ from envdoctor.sources.docker.parse import Heredoc, Text
 from envdoctor.sources.docker.words import closing
 
 _BLANK = re.compile(r"(?:[ \t\r]|\\\n)+")
-_PLAIN = re.compile(r"[^\s\\'\"`$|&;()<>]+")
+# To a shell only these are blanks; what else Unicode calls a space is part of a word.
+_PLAIN = re.compile(r"[^ \t\r\n\\'\"`$|&;()<>]+")
 _OPERATOR = re.compile(r"&&|\|\||;;&?|;&|\|&|[;|&()\n]")
 _REDIRECT = re.compile(r"([0-9]*)(<<<|<<-|<<|>>|>\||<>|>&|<&|>|<)|(&>>|&>)")
 _DOUBLE = re.compile(r"[\"\\$`]")

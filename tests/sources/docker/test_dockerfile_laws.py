@@ -120,3 +120,11 @@ def test_large_dockerfiles_are_read_in_bounded_time(text: str) -> None:
     start = time.perf_counter()
     collect(text)
     assert time.perf_counter() - start < 20
+
+
+@pytest.mark.parametrize("blank", ["\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\u3000"])
+def test_what_only_unicode_calls_a_blank_is_part_of_a_word(tmp_path: Path, blank: str) -> None:
+    path = tmp_path / "Dockerfile"
+    path.write_text(f"FROM python:3.11\nRUN true {blank}x && pip install {blank} torch==2.1.2\n", encoding="utf-8", newline="")
+    (found, *_) = collect_dockerfile(path, Installation())
+    assert [str(fact.value) for fact in found.collected.facts if fact.name == "packages.torch"] == ["2.1.2"]
