@@ -116,6 +116,7 @@ def _remote(facts: Facts) -> Iterator[Fact]:
     if kind is not None and is_never_native(kind):
         yield _fact("model.remote_code", True, f"no release of transformers knows model_type {kind}")
 
+
 _PROGRAMS = (".py", ".ipynb", ".sh", ".bash", ".slurm", ".sbatch", ".zsh", ".ksh")
 
 

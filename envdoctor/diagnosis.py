@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from envdoctor.checks.hit import Hit
-from envdoctor.conditions import Condition, Known, PackageIs, accused, deciding, evaluate, holds, judged
+from envdoctor.conditions import Condition, Known, PackageIs, accused, deciding, evaluate, holds, judged, leaves
 from envdoctor.facts import Defect, Fact, Facts, FactValue, Origin
 from envdoctor.rules import Rule, Severity
-from envdoctor.suspicion import DECIDED, Weight, is_narrow, weigh
+from envdoctor.suspicion import DECIDED, Weight, background, is_narrow, weigh
 from envdoctor.values import shown
 
 Status = Literal["matched", "confirmed", "possible", "refuted"]
@@ -112,8 +112,88 @@ class Diagnosis:
     waiting: tuple[tuple[str, int], ...]
 
 
-def diagnose(facts: Facts, rules: Iterable[Rule], known: Known, *, hits: Iterable[Hit] = (), defects: Iterable[Defect] = ()) -> Diagnosis:
-    """Match every rule against the facts, and join what checks and sources found."""
+class Outcomes:
+    """What conditions come to, kept by the values of the facts that each names: of many files, most agree on these.
+
+    What is kept is that of one list of releases, ``known``.
+    """
+
+    def __init__(self, known: Known) -> None:
+        self.known = known
+        # By identity: to hash a condition is to walk through it. What is kept stays alive.
+        self._rows: dict[int, tuple[Condition, tuple[str, ...], dict[object, Any]]] = {}
+        self._numbers: dict[tuple[type, FactValue], int] = {}
+
+    def of(self, facts: Facts) -> View:
+        """The situation as the conditions see it."""
+        # True, 1 and 1.0 are one key of a dictionary, and not one value.
+        numbers = {name: self._numbers.setdefault((type(f.value), f.value), len(self._numbers)) for name, f in facts.by_name.items()}
+        numbers[_CLOSED] = int(facts.closed)
+        return View(self, facts, numbers)
+
+    def row(self, condition: Condition) -> tuple[Condition, tuple[str, ...], dict[object, Any]]:
+        """A condition, the facts it names, and what is kept of it."""
+        found = self._rows.get(id(condition))
+        if found is None or found[0] is not condition:
+            names = (_CLOSED, *dict.fromkeys(leaf.fact for leaf in leaves(condition)))
+            found = self._rows[id(condition)] = (condition, names, {})
+        return found
+
+
+class View:
+    """One situation, and what conditions come to in it; every answer is that of the function of the same name."""
+
+    def __init__(self, outcomes: Outcomes, facts: Facts, numbers: dict[str, int]) -> None:
+        self.facts = facts
+        self._outcomes = outcomes
+        self._numbers = numbers
+        self._has_plan = any(name.startswith("plan.") for name in numbers)
+        self._background: tuple[object, ...] | None = None
+
+    def with_facts(self, facts: Iterable[Fact]) -> View:
+        return self._outcomes.of(self.facts.with_facts(facts))
+
+    def judged(self, condition: Condition) -> tuple[bool | None, tuple[str, ...]]:
+        _, names, kept = self._outcomes.row(condition)
+        key = tuple(map(self._numbers.get, names))
+        found: tuple[bool | None, tuple[str, ...]] | None = kept.get(key)
+        if found is None:
+            found = kept[key] = judged(condition, self.facts, self._outcomes.known)
+        return found
+
+    def speaks(self, condition: Condition, lacking: tuple[str, ...]) -> bool:
+        _, names, kept = self._outcomes.row(condition)
+        key = (self._has_plan, lacking, *map(self._numbers.get, names))
+        found: bool | None = kept.get(key)
+        if found is None:
+            found = kept[key] = speaks(condition, self.facts, self._outcomes.known, lacking)
+        return found
+
+    def weigh(self, condition: Condition, lacking: tuple[str, ...]) -> Weight:
+        if self._background is None:
+            self._background = background(self.facts)
+        _, names, kept = self._outcomes.row(condition)
+        key = (self._background, lacking, *map(self._numbers.get, names))
+        found: Weight | None = kept.get(key)
+        if found is None:
+            found = kept[key] = weigh(condition, self.facts, self._outcomes.known, lacking)
+        return found
+
+
+_CLOSED = ""
+
+
+def diagnose(
+    facts: Facts,
+    rules: Iterable[Rule],
+    known: Known,
+    *,
+    hits: Iterable[Hit] = (),
+    defects: Iterable[Defect] = (),
+    outcomes: Outcomes | None = None,
+) -> Diagnosis:
+    """Match every rule against the facts, and join what checks and sources found; ``outcomes`` remembers for the next situation."""
+    view = (outcomes or Outcomes(known)).of(facts)
     findings: list[Finding] = []
     suspects: list[Finding] = []
     waiting: Counter[str] = Counter()
@@ -122,19 +202,20 @@ def diagnose(facts: Facts, rules: Iterable[Rule], known: Known, *, hits: Iterabl
         pages[rule.id] = rule
         if rule.condition is None or rule.withdrawn is not None:
             continue
-        outcome, lacking = judged(rule.condition, facts, known)
+        outcome, lacking = view.judged(rule.condition)
         if outcome is False:
             continue
         if outcome is None:
-            waiting.update(lacking)
-            seen = facts
+            for name in lacking:
+                waiting[name] += 1
+            seen = view
             if not _UNREAD.keys().isdisjoint(lacking):
-                seen = facts.with_facts(Fact(name, _UNREAD[name], Origin("nothing read")) for name in lacking if name in _UNREAD)
-                outcome, lacking = judged(rule.condition, seen, known)
+                seen = view.with_facts(Fact(name, _UNREAD[name], Origin("nothing read")) for name in lacking if name in _UNREAD)
+                outcome, lacking = seen.judged(rule.condition)
                 if outcome is not None:
                     continue
-            if speaks(rule.condition, seen, known, lacking):
-                weight = weigh(rule.condition, seen, known, lacking)
+            if seen.speaks(rule.condition, lacking):
+                weight = seen.weigh(rule.condition, lacking)
                 suspects.append(replace(_finding(rule, rule.condition, facts, known, "possible", lacking), weight=weight))
         else:
             findings.append(_finding(rule, rule.condition, facts, known, "matched", ()))
@@ -201,9 +282,7 @@ def _waits(lacking: Sequence[str]) -> int:
 
 def _finding(rule: Rule, condition: Condition, facts: Facts, known: Known, status: Status, lacking: tuple[str, ...]) -> Finding:
     reasons = tuple(
-        _because(facts[leaf.fact], text)
-        for leaf, text in dict.fromkeys(deciding(condition, facts, known))
-        if leaf.fact in facts
+        _because(facts[leaf.fact], text) for leaf, text in dict.fromkeys(deciding(condition, facts, known)) if leaf.fact in facts
     )
     severe = rule.error_when is not None and evaluate(rule.error_when, facts, known) is True
     return Finding(

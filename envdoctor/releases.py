@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -41,15 +43,26 @@ def as_of() -> str:
     return min(_bundle()["as_of"], _last_day or _NEVER)
 
 
-def use_day(day: str | None) -> None:
-    """From here on, in this process, nothing is known of releases after a day (YYYY-MM-DD); None takes that back.
+@contextmanager
+def known_until(day: str | None) -> Iterator[None]:
+    """Within this block, in this process, nothing is known of releases after a day (YYYY-MM-DD); None knows them all.
 
     A release whose day is not known is taken as old.
     """
+    before = _last_day
+    _use(day)
+    try:
+        yield
+    finally:
+        _use(before)
+
+
+def _use(day: str | None) -> None:
     global _last_day
-    _last_day = day
-    for cached in (_releases, _texts, _versions):
-        cached.cache_clear()
+    if day != _last_day:
+        _last_day = day
+        for cached in (_releases, _texts, _versions):
+            cached.cache_clear()
 
 
 def tracked() -> frozenset[str]:
@@ -126,4 +139,4 @@ def _versions(package: str) -> frozenset[Version]:
     return frozenset(map(Version, _texts(package)))
 
 
-__all__ = ["Release", "as_of", "exists", "newest", "release_texts", "releases", "tracked", "use_day"]
+__all__ = ["Release", "as_of", "exists", "known_until", "newest", "release_texts", "releases", "tracked"]

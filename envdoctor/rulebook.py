@@ -40,6 +40,10 @@ class Rulebook:
         known = name if name in self.tables else by_alias
         return None if known is None else self.whole(known)
 
+    def knows(self, name: str) -> bool:
+        """Whether this is the id of a rule, or was once: also of one that cannot hold here."""
+        return name in self.tables or any(name in table.get("aliases", ()) for _, table in self.tables.values())
+
     def whole(self, name: str) -> Rule:
         """The rule of that id with its cures and its evidence."""
         place, table = self.tables[name]

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from envdoctor.conditions import Condition, Known, PackageIs, accused, evaluate, holds
 from envdoctor.facts import Fact, Facts, FactValue, Origin
-from envdoctor.releases import release_texts, releases
+from envdoctor.releases import as_of, release_texts, releases
 from envdoctor.versions import Exact, Ranged, exact, version_condition
 
 # What a run of transformers practically always has.
@@ -35,6 +35,7 @@ _HINTS = {
     "trl": ("plan.method", ("dpo", "ppo", "grpo", "kto", "orpo")),
     "vllm": ("plan.vllm", (True,)),
 }
+_SPEAKING = tuple(dict.fromkeys(name for name, _ in _HINTS.values()))
 # What a machine that trains, and a plan, practically always are. Of other facts of a system nothing is expected.
 _USUAL: dict[str, FactValue] = {
     "os": "linux", "machine": "x86_64", "accelerator": "cuda", "gpu.vendor": "nvidia",
@@ -64,6 +65,11 @@ def is_narrow(condition: Condition, facts: Facts, known: Known) -> bool:
     return breadth(condition, facts, known) == 0
 
 
+def background(facts: Facts) -> tuple[object, ...]:
+    """All that `weigh` looks at beside the facts that a condition names."""
+    return (youngest(facts), _is_quantized(facts), *(facts.value(name) for name in _SPEAKING))
+
+
 def weigh(condition: Condition, facts: Facts, known: Known, lacking: Sequence[str]) -> Weight:
     """How likely an undecided rule holds, and how much of a package's history it accuses."""
     packages = [name.removeprefix("packages.") for name in lacking if name.startswith("packages.")]
@@ -82,13 +88,14 @@ def _expected(package: str, facts: Facts) -> bool:
 
 
 def _holds_by_default(condition: Condition, facts: Facts, known: Known, packages: Sequence[str]) -> bool:
-    quantized = isinstance(facts.value("packages.bitsandbytes"), Exact)
+    quantized = _is_quantized(facts)
     usual = [
         Fact(name, value, Origin("guess"))
         for name, value in _USUAL.items()
         if name not in facts and not (quantized and name == "plan.quant")
     ]
-    for day in (_youngest(facts), None):
+    for recent in (True, False):
+        day = None if recent else youngest(facts)
         guesses = usual + [
             Fact(f"packages.{name}", guess, Origin("guess")) for name in packages if (guess := _newest(name, facts, day)) is not None
         ]
@@ -97,17 +104,22 @@ def _holds_by_default(condition: Condition, facts: Facts, known: Known, packages
     return False
 
 
-def _youngest(facts: Facts) -> str:
+def _is_quantized(facts: Facts) -> bool:
+    return isinstance(facts.value("packages.bitsandbytes"), Exact)
+
+
+def youngest(facts: Facts) -> str:
     """The day of the youngest release that is stated, ``YYYY-MM-DD``; the first of days when none is known."""
     days = [""]
     for name, fact in facts.items():
         if name.startswith("packages.") and isinstance(fact.value, Exact):
-            days.append(_day(name.removeprefix("packages."), fact.value.text.partition("+")[0]))
+            days.append(_day(name.removeprefix("packages."), fact.value.text.partition("+")[0], as_of()))
     return max(days)
 
 
+# What is kept below is told apart by the day up to which releases are known.
 @lru_cache(maxsize=4096)
-def _day(package: str, version: str) -> str:
+def _day(package: str, version: str, until: str) -> str:
     return max((release.date or "" for release in releases(package) if release.version == version), default="")
 
 
@@ -126,16 +138,16 @@ def breadth(condition: Condition, facts: Facts, known: Known) -> int:
     shares = [1.0]
     for leaf in accused(condition):
         if isinstance(leaf, PackageIs) and leaf.version.text and holds(leaf, facts, known):
-            shares.append(_share(leaf.package, leaf.version.text))
+            shares.append(_share(leaf.package, leaf.version.text, as_of()))
     return sum(min(shares) > bound for bound in _SHARES)
 
 
 @lru_cache(maxsize=4096)
-def _share(package: str, text: str) -> float:
-    wanted, listed = version_condition(text), _listed(package)
+def _share(package: str, text: str, until: str) -> float:
+    wanted, listed = version_condition(text), _listed(package, until)
     return sum(map(wanted.admits, listed)) / len(listed) if listed else 1.0
 
 
 @lru_cache(maxsize=256)
-def _listed(package: str) -> tuple[Exact, ...]:
+def _listed(package: str, until: str) -> tuple[Exact, ...]:
     return tuple(map(exact, release_texts(package)))

@@ -14,9 +14,10 @@ from envdoctor.cli.gather import Gathered, gather_all
 from envdoctor.cli.output import write
 from envdoctor.cli.project import judged, settled
 from envdoctor.cli.snapshots import examined
-from envdoctor.diagnosis import Diagnosis, Finding, diagnose
+from envdoctor.diagnosis import Diagnosis, Finding, Outcomes, diagnose
+from envdoctor.errors import EnvdoctorError
 from envdoctor.facts import Facts, Skip
-from envdoctor.releases import as_of, newest, release_texts, tracked
+from envdoctor.releases import as_of, known_until, newest, release_texts, tracked
 from envdoctor.remedies.cures import Cure, cures
 from envdoctor.remedies.remedy import Remedy
 from envdoctor.report.model import Coverage, Diagnosed, Report, worst_first
@@ -30,13 +31,22 @@ PLAN_HINT = "depends on your plan: add a plan file, or --set plan.method=lora"
 
 
 def run(options: argparse.Namespace) -> int:
+    with known_until(options.as_of):
+        return _run(options)
+
+
+def _run(options: argparse.Namespace) -> int:
     settings = settled(options)
+    if options.resolve and options.offline:
+        whose = "--offline" if not settings.offline else f"offline = true in {settings.place}"
+        raise EnvdoctorError("--resolve", found=whose, expected="leave to ask the package index", next_step="leave one of them out")
     situations = [examined(gathered, full=options.full) for gathered in gather_all(options)]
     book = load_rulebook(
         (Path(directory) for directory in options.rule_directories),
         absent=lambda package: all(one.derived.lacks(package) for one in situations),
     )
-    reports = [examine(one, book, probe=options.probe, fail_on=options.fail_on, strict=options.strict) for one in situations]
+    outcomes = Outcomes(release_texts)
+    reports = [examine(one, book, outcomes, probe=options.probe, fail_on=options.fail_on, strict=options.strict) for one in situations]
     if len(reports) == 1 and not situations[0].label:
         report = reports[0]
     else:
@@ -49,22 +59,31 @@ def run(options: argparse.Namespace) -> int:
     return report.exit_code()
 
 
-def examine(gathered: Gathered, book: Rulebook, *, probe: str, fail_on: str, strict: bool) -> Report:
-    """Everything that follows from a situation, as one report."""
-    return compose(gathered, book, judge(gathered, book), probe=probe, fail_on=fail_on, strict=strict)
+def examine(gathered: Gathered, book: Rulebook, outcomes: Outcomes | None, *, probe: str, fail_on: str, strict: bool) -> Report:
+    """Everything that follows from a situation, as one report; ``outcomes`` remembers for the next one."""
+    diagnosis = judge(gathered, book, outcomes)
+    return compose(gathered, book, diagnosis, outcomes, probe=probe, fail_on=fail_on, strict=strict)
 
 
-def judge(gathered: Gathered, book: Rulebook) -> Diagnosis:
+def judge(gathered: Gathered, book: Rulebook, outcomes: Outcomes | None = None) -> Diagnosis:
     """The rules and checks that hold, or may hold, of a situation."""
     hits = [hit for check in FACT_CHECKS for hit in check(gathered.derived)]
     hits += gathered.hits
     if gathered.installed is not None:
         hits += installed_hits(gathered.installed)
-    return diagnose(gathered.derived, book.rules, release_texts, hits=hits, defects=gathered.situation.defects)
+    return diagnose(gathered.derived, book.rules, release_texts, hits=hits, defects=gathered.situation.defects, outcomes=outcomes)
 
 
 def compose(
-    gathered: Gathered, book: Rulebook, diagnosis: Diagnosis, *, probe: str, fail_on: str, strict: bool, hints: Sequence[str] = ()
+    gathered: Gathered,
+    book: Rulebook,
+    diagnosis: Diagnosis,
+    outcomes: Outcomes | None = None,
+    *,
+    probe: str,
+    fail_on: str,
+    strict: bool,
+    hints: Sequence[str] = (),
 ) -> Report:
     """The report of a diagnosis: its findings confirmed where asked, with their cures, and one remedy for all."""
     diagnosis = replace(diagnosis, findings=tuple(replace(finding, rule=book.whole(finding.rule.id)) for finding in diagnosis.findings))
@@ -78,7 +97,7 @@ def compose(
         patient=gathered.patient,
         facts=gathered.derived,
         findings=worst_first([Diagnosed(finding, _cures(finding, verdict, gathered.facts), verdict) for finding, verdict in findings]),
-        remedy=_remedy(gathered.facts, book, [finding for finding, _ in findings]),
+        remedy=_remedy(gathered.facts, book, [finding for finding, _ in findings], outcomes),
         unknown=diagnosis.waiting,
         skipped=(*gathered.situation.skips, *_unprobed(verdicts)),
         coverage=coverage(gathered.facts),
@@ -127,12 +146,12 @@ def _unprobed(verdicts: dict[str, Verdict]) -> list[Skip]:
     return [Skip(f"probe {verdict.probe}", verdict.reason) for verdict in verdicts.values() if verdict.verdict == "inconclusive"]
 
 
-def _remedy(facts: Facts, book: Rulebook, findings: Sequence[Finding]) -> Remedy:
+def _remedy(facts: Facts, book: Rulebook, findings: Sequence[Finding], outcomes: Outcomes | None) -> Remedy:
     if not any(finding.status in ("matched", "confirmed") and finding.severity != "note" for finding in findings):
         return Remedy({}, (), ())
     from envdoctor.remedies.search import Problem, find_remedy
 
-    return find_remedy(Problem(facts, book.rules, FACT_CHECKS, release_texts), findings)
+    return find_remedy(Problem(facts, book.rules, FACT_CHECKS, release_texts, outcomes), findings)
 
 
 def coverage(*several: Facts) -> Coverage:

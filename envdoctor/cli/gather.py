@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,12 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from envdoctor.defaults import derive
-from envdoctor.errors import EnvdoctorError
-from envdoctor.facts import Collected, Defect, Fact, Facts, Skip
-from envdoctor.releases import use_day
+from envdoctor.errors import EnvdoctorError, SeveralErrors
+from envdoctor.facts import Collected, Defect, Facts, Skip
 from envdoctor.sources.situation import Situation, merge, model_path, states_packages
 from envdoctor.sources.statements import collect_facts_file, collect_facts_text, collect_settings
-from envdoctor.versions import Exact
+from envdoctor.versions import Exact, Ranged
 
 if TYPE_CHECKING:
     from envdoctor.checks.hit import Hit
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 # The kinds of targets that say which packages are there: beside one, the installed stack is not asked.
 DECLARING = ("requirements", "lock", "image")
+_OF_MARKERS = ("python", "os", "machine")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,57 +95,58 @@ def gather_all(options: argparse.Namespace) -> tuple[Gathered, ...]:
 def _situations(options: argparse.Namespace, log: Collected | None, *, choices: bool = False) -> Iterator[Gathered]:
     stated, place = _stated(options.facts)
     settings = collect_settings(options.settings)
-    machine: Collected | None = getattr(options, "machine", None)
-    if machine is not None:
-        # What is said of the target machine is as good as said by hand; --set goes last.
-        settings = Collected((*machine.facts, *settings.facts), skips=(*machine.skips, *settings.skips))
-    asked = options.python is not None or getattr(options, "root", None) is not None
+    machine = _machine(options)
+    root = getattr(options, "root", None)
+    if root is not None and states_packages(stated):
+        raise EnvdoctorError(
+            f"--root {root}", found=f"packages stated in {options.facts} as well", expected="one of both", next_step="leave one out"
+        )
+    asked = options.python is not None or root is not None
     named = None if not asked or states_packages(stated) else _installed(options, log, optional=False)
-    installation = _installation(named, stated, settings)
+    by_hand = (("facts file", stated), *machine, ("--set", settings))
+    installation = _installation(named, by_hand)
     each = choices and getattr(options, "each", False)
-    day = getattr(options, "as_of", None)
-    if day is not None:
-        use_day(day)
-    targets = [_target(text, installation, tolerant=each and len(options.targets) > 1) for text in options.targets]
+    texts = list(dict.fromkeys(options.targets))
+    targets = _targets(texts, installation, tolerant=each and len(texts) > 1)
     model = model_path(stated, place)
     if model is not None:
         targets.append(_target(str(model), installation))
     if getattr(options, "resolve", False):
-        targets = [_resolved(target, installation, day) for target in targets]
-    found: _Stack | None = named
+        targets = _resolved(targets, installation, getattr(options, "as_of", None), apart=each)
+    here: _Stack | None = None
     for group in _groups(targets) if each else (tuple(targets),):
         for label, chosen in _choices(group) if choices else (("", group),):
-            stack = found
-            by_target = any(states_packages(target.collected) for target in chosen) or (log is not None and states_packages(log))
+            by_target = any(target.kind in DECLARING for target in chosen) or (log is not None and states_packages(log))
             elsewhere = log is not None and options.facts is not None
             if states_packages(stated):
                 stack = _Stack(f"packages stated in {options.facts}", None, _interpreter(options.python))
-            elif stack is None and by_target:
+            elif named is not None:
+                stack = named
+            elif by_target:
                 stack = _Stack(_declared(chosen, log))
-            elif stack is None and elsewhere:
+            elif elsewhere:
                 stack = _Stack(_declared((), log))
-            elif stack is None:
-                found = stack = _installed(options, log, optional=bool(targets) or bool(options.settings) or log is not None)
-                if found.installed is None and log is not None:
-                    stack = replace(found, label=_declared((), log))
-            yield _gathered(options, stack, chosen, stated, settings, log, label, lenient=each)
+            else:
+                # Asked for once: where many plans are checked, each is about the same environment.
+                here = here or _installed(options, log, optional=bool(targets) or bool(options.settings) or log is not None)
+                stack = replace(here, label=_declared((), log)) if here.installed is None and log is not None else here
+            yield _gathered(options, stack, chosen, (("log", log or Collected()), *by_hand), label, lenient=each or log is not None)
 
 
 def _gathered(
     options: argparse.Namespace,
     stack: _Stack,
     targets: Sequence[Target],
-    stated: Collected,
-    settings: Collected,
-    log: Collected | None,
+    stated: Sequence[tuple[str, Collected]],
     label: str,
     *,
     lenient: bool,
 ) -> Gathered:
-    parts: list[tuple[str, Collected]] = [(target.kind, target.collected) for target in targets]
-    parts += [*stack.parts, ("log", log or Collected()), ("facts file", stated), ("--set", settings)]
-    closed = stack.installed is not None or stated.closed or any(target.collected.closed for target in targets)
-    situation = merge(parts, closed=closed, may_be_empty=log is not None or lenient or any(target.recognised for target in targets))
+    parts: list[tuple[str, Collected]] = [(target.kind, _worded(target)) for target in targets]
+    parts += [*stack.parts, *stated]
+    closed = stack.installed is not None or any(found.closed for _, found in stated) or any(target.collected.closed for target in targets)
+    known = any(target.recognised or target.kind in DECLARING for target in targets)
+    situation = merge(parts, closed=closed, may_be_empty=lenient or known)
     others = [target.text for target in targets if target.kind not in DECLARING]
     return Gathered(
         patient=", ".join([stack.label, *others]),
@@ -158,6 +160,14 @@ def _gathered(
         adapters=tuple(target.adapter for target in targets if target.adapter is not None),
         label=label,
     )
+
+
+def _worded(target: Target) -> Collected:
+    """What a target says; one that declares nothing at all is said to."""
+    found = target.collected
+    if target.kind not in DECLARING or found.facts or found.defects or found.skips:
+        return found
+    return replace(found, skips=(Skip(target.text, "declares no package"),))
 
 
 def _declared(targets: Sequence[Target], log: Collected | None) -> str:
@@ -180,11 +190,11 @@ def _groups(targets: Sequence[Target]) -> Iterator[tuple[Target, ...]]:
 def _choices(targets: Sequence[Target]) -> Iterator[tuple[str, tuple[Target, ...]]]:
     """What is always there, then each choice that one of the targets offers.
 
-    A file that declares packages in its choices alone says nothing by itself: then only the choices are situations.
+    Where packages are declared in choices alone, only the choices are situations.
     """
     several = sum(target.kind in DECLARING for target in targets) > 1
-    says_nothing = any(target.others and not target.collected.facts for target in targets)
-    if not says_nothing:
+    choosing = any(states_packages(variant.collected) for target in targets for variant in target.others)
+    if not choosing or any(states_packages(target.collected) for target in targets):
         yield "", tuple(targets)
     for place, target in enumerate(targets):
         for variant in target.others:
@@ -200,48 +210,97 @@ def _stated(facts: str | None) -> tuple[Collected, Path | None]:
     return collect_facts_file(Path(facts)), Path(facts).parent
 
 
-def _installation(stack: _Stack | None, stated: Collected, settings: Collected) -> Installation | None:
+def _machine(options: argparse.Namespace) -> tuple[tuple[str, Collected], ...]:
+    """What is said of the machine that the run is meant for: by the project, or on the command line."""
+    told: Collected | None = getattr(options, "machine", None)
+    return () if told is None else (("--target" if options.profile is not None else "profile", told),)
+
+
+def _installation(stack: _Stack | None, stated: Sequence[tuple[str, Collected]]) -> Installation | None:
     """What markers are evaluated for, where anybody says so; a reader that has no markers needs none."""
-    said: dict[str, Fact] = {}
-    for found in (*(part for _, part in (stack.parts if stack else ())), stated, settings):
-        said |= {fact.name: fact for fact in found.facts if fact.name in ("python", "os", "machine")}
+    parts = [*(stack.parts if stack else ()), *stated]
+    about = [(rank, replace(found, facts=tuple(f for f in found.facts if f.name in _OF_MARKERS), skips=())) for rank, found in parts]
+    said = merge(about, closed=False, may_be_empty=True).facts
     if not said:
         return None
     from envdoctor.sources.installation import Installation
 
-    installation = Installation().on(_text(said.get("os")), _text(said.get("machine")))
-    python = said.get("python")
-    return installation.with_python(python.value.text) if python is not None and isinstance(python.value, Exact) else installation
+    python = said.value("python")
+    installation = Installation().on(said.text("os"), said.text("machine"))
+    return installation.with_python(python.text) if isinstance(python, Exact) else installation
 
 
-def _text(fact: Fact | None) -> str | None:
-    return fact.value if fact is not None and isinstance(fact.value, str) else None
+def _targets(texts: Sequence[str], installation: Installation | None, *, tolerant: bool) -> list[Target]:
+    """The targets as read; with ``tolerant`` one that cannot be used is a finding and hides no other.
+
+    Raises:
+        EnvdoctorError: a target that cannot be used; with ``tolerant`` only where none can be, with what is wrong with each.
+    """
+    from envdoctor.sources.targets import Target
+
+    if not tolerant:
+        return [_target(text, installation) for text in texts]
+    targets: list[Target] = []
+    errors: list[EnvdoctorError] = []
+    for text in texts:
+        try:
+            targets.append(_target(text, installation))
+        except EnvdoctorError as error:
+            errors += getattr(error, "errors", (error,))
+            detail = f"{error.place}: found {error.found}; expected {error.expected}"
+            line = re.search(r", line (\d{1,9})\b", error.place)
+            defect = Defect("input-unreadable", detail, text, int(line[1]) if line else None)
+            targets.append(Target(text, "requirements", Collected(defects=(defect,))))
+    if len(errors) >= len(texts) and all(target.collected.defects and not target.collected.facts for target in targets):
+        raise SeveralErrors(errors)
+    return targets
 
 
-def _target(text: str, installation: Installation | None, *, tolerant: bool = False) -> Target:
-    """A target as read; of many files, one that cannot be used is a finding and hides no other."""
-    from envdoctor.sources.targets import Target, read_target
+def _target(text: str, installation: Installation | None) -> Target:
+    from envdoctor.sources.targets import read_target
 
-    try:
-        return read_target(text, installation)
-    except EnvdoctorError as error:
-        if not tolerant:
-            raise
-        detail = f"{error.place}: found {error.found}; expected {error.expected}"
-        return Target(text, "requirements", Collected(defects=(Defect("input-unreadable", detail, text),)))
+    return read_target(text, installation)
 
 
-def _resolved(target: Target, installation: Installation | None, day: str | None) -> Target:
-    """A target with every choice of it resolved by itself: two that exclude each other never meet."""
+def _resolved(targets: Sequence[Target], installation: Installation | None, day: str | None, *, apart: bool) -> list[Target]:
+    """The targets with every choice of them resolved by itself: two that exclude each other never meet.
+
+    Unless they are ``apart``, what one target declares narrows the releases that another may take: they are installed together.
+
+    Raises:
+        EnvdoctorError: nothing is declared, no uv, or no index that answers.
+    """
     from envdoctor.sources.declarations import Variant
     from envdoctor.sources.installation import Installation
     from envdoctor.sources.resolution import resolved
 
-    if not target.collected.wanted and not any(variant.collected.wanted for variant in target.others):
-        return target
+    if not any(target.kind in DECLARING for target in targets):
+        raise EnvdoctorError(
+            "--resolve", found="no target that declares packages", expected="requirements or a manifest", next_step="name one as TARGET"
+        )
     where = installation or Installation()
-    others = tuple(Variant(one.label, resolved(one.collected, where, day=day)) for one in target.others)
-    return replace(target, collected=resolved(target.collected, where, day=day), others=others)
+    found = []
+    for target in targets:
+        if target.kind == "lock":  # is a resolution
+            found.append(target)
+            continue
+        beside = () if apart else tuple(line for other in targets if other is not target for line in other.collected.wanted)
+        base, *rest = (
+            resolved(one, _judged_for(one, where), day=day, beside=beside)
+            for one in (target.collected, *(variant.collected for variant in target.others))
+        )
+        others = tuple(Variant(variant.label, one) for variant, one in zip(target.others, rest, strict=True))
+        found.append(replace(target, collected=base, others=others))
+    return found
+
+
+def _judged_for(stated: Collected, installation: Installation) -> Installation:
+    """The installation under the Python that a manifest asks for or an image has, unless one was named."""
+    python = next((fact.value for fact in stated.facts if fact.name == "python"), None)
+    if isinstance(python, Ranged):
+        return installation.admitted_by(python.text)
+    named = "python_version" in installation.stated or not isinstance(python, Exact)
+    return installation if named else installation.with_python(str(python))
 
 
 def _interpreter(python: str | None) -> Path | None:

@@ -66,8 +66,9 @@ def _built() -> tuple[_Parser, argparse._SubParsersAction[_Parser]]:
 def _day(text: str) -> str:
     from datetime import date
 
+    # Some Pythons know more forms of a day than others: these ten characters are all that is understood.
     try:
-        return date.fromisoformat(text).isoformat()
+        return date.fromisoformat(text if len(text) == 10 and text[4] == text[7] == "-" else "").isoformat()
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is no day such as 2024-03-01") from None
 

@@ -43,7 +43,7 @@ def read_baseline(path: Path) -> frozenset[str]:
     except (ValueError, RecursionError) as error:
         raise EnvdoctorError(str(path), found=f"no JSON: {error}", expected=expected, next_step=remedy) from error
     rows = table.get("findings") if isinstance(table, dict) else None
-    marks = [row.get("fingerprint") for row in rows if isinstance(row, dict)] if isinstance(rows, list) else [None]
+    marks = [row.get("fingerprint") if isinstance(row, dict) else None for row in rows] if isinstance(rows, list) else [None]
     if not all(isinstance(mark, str) for mark in marks) or not isinstance(table, dict) or table.get("schema_version") != 1:
         raise EnvdoctorError(str(path), found="JSON of another form", expected=expected, next_step=remedy)
     return frozenset(mark for mark in marks if isinstance(mark, str))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -11,7 +12,8 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast, get_args
 
 from envdoctor.errors import EnvdoctorError, SeveralErrors
-from envdoctor.toml import read_toml
+from envdoctor.facts import Collected, Fact, Origin, Skip
+from envdoctor.toml import MOST_BYTES, parse_toml, read_toml
 
 FailOn: TypeAlias = Literal["error", "warning", "note", "never"]
 OWN_FILE = "envdoctor.toml"
@@ -51,7 +53,7 @@ class Settings:
     rules: tuple[str, ...] = ()
     ignore: tuple[Ignore, ...] = ()
     overrides: tuple[Override, ...] = ()
-    targets: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    targets: Mapping[str, Collected] = field(default_factory=dict)
 
     @property
     def directory(self) -> Path:
@@ -62,8 +64,8 @@ def find_settings(start: Path) -> Settings:
     """The settings that hold in a directory: of the nearest directory above that has any; ``envdoctor.toml`` goes first.
 
     Raises:
-        EnvdoctorError: a settings file that cannot be used. A pyproject.toml that cannot be read, or has no
-            ``[tool.envdoctor]``, has no settings.
+        EnvdoctorError: a settings file that cannot be used. A pyproject.toml without ``[tool.envdoctor]`` has no settings, and
+            one that is no TOML is refused only where it has the table: others are no affair of ours.
     """
     for directory in (start, *start.parents):
         own = _from_here(directory / OWN_FILE)
@@ -71,12 +73,7 @@ def find_settings(start: Path) -> Settings:
             return read_settings(own)
         manifest = _from_here(directory / "pyproject.toml")
         if manifest.is_file() and _mentions(manifest):
-            try:
-                table = read_toml(manifest)
-            except EnvdoctorError:
-                # A broken manifest is what the check is to find, if it was asked to look at it.
-                return Settings()
-            tool = table.get("tool")
+            tool = read_toml(manifest).get("tool")
             if isinstance(tool, dict) and "envdoctor" in tool:
                 return _parsed(tool["envdoctor"], str(manifest), "tool.envdoctor.")
     return Settings()
@@ -93,9 +90,21 @@ def _from_here(path: Path) -> Path:
 def _mentions(manifest: Path) -> bool:
     try:
         with manifest.open("rb") as file:
-            return b"envdoctor" in file.read(1 << 22)
+            text = file.read(MOST_BYTES)
     except OSError:
         return False
+    # Broken or not: a table that is not written out in a header (tool = { envdoctor = {} }) is only found in a sound file.
+    return re.search(rb"""(?m)^[ \t]*\[+[ \t]*(?:tool|"tool"|'tool')[ \t]*\.[ \t]*["']?envdoctor\b""", text) is not None or (
+        b"envdoctor" in text and _is_sound(text)
+    )
+
+
+def _is_sound(text: bytes) -> bool:
+    try:
+        parse_toml(text, "")
+    except EnvdoctorError:
+        return False
+    return True
 
 
 def read_settings(path: Path) -> Settings:
@@ -173,7 +182,6 @@ def _parsed(raw: object, place: str, prefix: str) -> Settings:
     if not isinstance(raw, dict):
         raise EnvdoctorError(f"{place}: {prefix.rstrip('.')}", found=_told(raw), expected="a table", next_step="write [tool.envdoctor]")
     checker.known(raw, _TOP)
-    targets = checker.take(raw, "targets", "tables of target profiles", _is_tables)
     settings = Settings(
         place=place,
         fail_on=cast("FailOn | None", checker.take(raw, "fail-on", f"one of {', '.join(_LEVELS)}", lambda level: level in _LEVELS)),
@@ -184,11 +192,35 @@ def _parsed(raw: object, place: str, prefix: str) -> Settings:
         rules=tuple(checker.take(raw, "rules", "a list of directories", _is_texts) or ()),
         ignore=_ignores(checker, raw, ("ignore",)),
         overrides=_overrides(checker, raw),
-        targets=targets or {},
+        targets=_targets(checker, raw),
     )
     if checker.errors:
         raise SeveralErrors(checker.errors)
     return settings
+
+
+def _targets(checker: _Checker, raw: Mapping[str, Any]) -> dict[str, Collected]:
+    """The facts of every profile; each key is read by itself, so that each fault has its line."""
+    from envdoctor.sources.target_profile import target_facts
+
+    found = {}
+    for name, table in (checker.take(raw, "targets", "tables of target profiles", _is_tables) or {}).items():
+        facts: list[Fact] = []
+        skips: list[Skip] = []
+        if not table:
+            checker.wrong(("targets", name), "nothing", "what the machine is", 'for example platform = "linux-x86_64"')
+        for key, value in table.items():
+            line = checker.line("targets", name, key)
+            place = f"{checker.place}{f', line {line}' if line else ''}: {checker.prefix}targets.{name}"
+            try:
+                told = target_facts({key: value}, place, Origin(f"{checker.place}: targets.{name}", checker.place, line))
+            except EnvdoctorError as error:
+                checker.errors.append(error)
+                continue
+            facts += told.facts
+            skips += told.skips
+        found[name] = Collected(tuple(facts), skips=tuple(skips))
+    return found
 
 
 def _tables(checker: _Checker, raw: Mapping[str, Any], path: tuple[str | int, ...]) -> list[dict[str, Any]]:
@@ -221,9 +253,11 @@ def _day(checker: _Checker, table: Mapping[str, Any], here: tuple[str | int, ...
         return raw.date()
     if raw is None or isinstance(raw, datetime.date):
         return raw
+    # Some Pythons know more forms of a day than others: these ten characters are all that is understood.
+    written = re.fullmatch(r"\d{4}-\d{2}-\d{2}", raw, re.ASCII) if isinstance(raw, str) else None
     try:
-        return datetime.date.fromisoformat(raw)
-    except (TypeError, ValueError):
+        return datetime.date.fromisoformat(written[0] if written else "")
+    except ValueError:
         checker.wrong((*here, "until"), _told(raw), "a day, such as 2027-01-31")
         return None
 

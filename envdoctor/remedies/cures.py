@@ -11,7 +11,7 @@ from envdoctor.conditions import Known, evaluate
 from envdoctor.defaults import derive
 from envdoctor.diagnosis import Finding
 from envdoctor.facts import Facts
-from envdoctor.releases import releases
+from envdoctor.releases import tracked
 from envdoctor.remedies.candidates import moved, nearest_first, pinned
 from envdoctor.rules import Fix
 from envdoctor.versions import Exact, exact, version_condition
@@ -86,7 +86,7 @@ def _from_ranges(fix: Fix, finding: Finding, stated: Facts, known: Known, *, not
 
 def _named(package: str, spec: str) -> tuple[Exact, ...]:
     """The one release that a rule names of a package whose releases are not bundled: its author has seen it."""
-    return (exact(spec.replace(" ", "").removeprefix("==")),) if not releases(package) and _EXACT.fullmatch(spec.strip()) else ()
+    return (exact(spec.replace(" ", "").removeprefix("==")),) if package not in tracked() and _EXACT.fullmatch(spec.strip()) else ()
 
 
 def _clears(pins: Mapping[str, Exact], finding: Finding, stated: Facts, known: Known) -> bool:

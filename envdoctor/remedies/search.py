@@ -10,18 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
 from typing import TypeAlias
 
 from envdoctor.checks.hit import Hit
-from envdoctor.conditions import Condition, Known, PackageIs, evaluate, leaves, missing
+from envdoctor.conditions import Condition, Known, PackageIs, leaves
 from envdoctor.defaults import SWAYED, bounds, derive
-from envdoctor.diagnosis import Finding, speaks
+from envdoctor.diagnosis import Finding, Outcomes, View
 from envdoctor.facts import Facts
 from envdoctor.remedies.candidates import distances, installable, moved, pinned
 from envdoctor.remedies.remedy import Remedy
 from envdoctor.rules import Rule
-from envdoctor.suspicion import weigh
 from envdoctor.versions import Exact, Ranged, VersionCondition, version_condition
 
 MOST_CHANGES = 3
@@ -39,6 +39,7 @@ class Problem:
     rules: Sequence[Rule]
     checks: Sequence[Callable[[Facts], tuple[Hit, ...]]]
     known: Known
+    outcomes: Outcomes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,48 @@ def _same(release: Exact, current: Exact) -> bool:
     return release.text == current.text.partition("+")[0] or (release.key is not None and release.key == current.key)
 
 
+@lru_cache(maxsize=256)
+def _views(known: tuple[Exact, ...], seen_by: tuple[str, ...]) -> tuple[tuple[bool, ...], ...]:
+    """Of every release, which of the conditions admit it."""
+    conditions = [version_condition(text) for text in seen_by]
+    return tuple(tuple(condition.admits(release) for condition in conditions) for release in known)
+
+
+@dataclass(frozen=True, slots=True)
+class _Index:
+    """The rules that can hold, by id; the facts that each names, the rules that name a fact, and each one's ranges of a package."""
+
+    rules: Mapping[str, Rule]
+    facts_of: Mapping[str, frozenset[str]]
+    rules_of: Mapping[str, Sequence[Rule]]
+    conditions: Mapping[str, Mapping[str, Sequence[VersionCondition]]]
+
+
+_INDEXED: list[tuple[Sequence[Rule], _Index]] = []
+
+
+def _index(rules: Sequence[Rule]) -> _Index:
+    """The index of rules; the last one is kept, because the situations of a run are all judged by the same rules."""
+    if _INDEXED and _INDEXED[0][0] is rules and isinstance(rules, tuple):
+        return _INDEXED[0][1]
+    found = {rule.id: rule for rule in rules if rule.condition is not None and rule.withdrawn is None}
+    facts_of: dict[str, frozenset[str]] = {}
+    rules_of: dict[str, list[Rule]] = {}
+    conditions: dict[str, dict[str, list[VersionCondition]]] = {}
+    for rule in found.values():
+        assert rule.condition is not None
+        named = leaves(rule.condition)
+        facts_of[rule.id] = frozenset(leaf.fact for leaf in named)
+        for fact in facts_of[rule.id]:
+            rules_of.setdefault(fact, []).append(rule)
+        for leaf in named:
+            if isinstance(leaf, PackageIs):
+                conditions.setdefault(leaf.package, {}).setdefault(rule.id, []).append(leaf.version)
+    index = _Index(found, facts_of, rules_of, conditions)
+    _INDEXED[:] = [(rules, index)]
+    return index
+
+
 class Search:
     """The verdicts of one problem under any set of pins, and the cheapest set that reaches a goal.
 
@@ -104,12 +147,9 @@ class Search:
         self._problem = problem
         self._strict = strict
         self._base = derive(problem.stated)
-        self._rules = {rule.id: rule for rule in problem.rules if rule.condition is not None and rule.withdrawn is None}
-        self._facts_of: dict[str, frozenset[str]] = {}
-        self._rules_of: dict[str, list[Rule]] = {}
-        self._conditions: dict[str, dict[str, list[VersionCondition]]] = {}
-        for rule in self._rules.values():
-            self._index(rule)
+        index = _index(problem.rules)
+        self._rules, self._facts_of, self._rules_of, self._conditions = index.rules, index.facts_of, index.rules_of, index.conditions
+        self._outcomes = problem.outcomes or Outcomes(problem.known)
         self._accused = {finding.rule.id: (*finding.packages, *(name for name, _ in finding.pins)) for finding in findings}
         self._bounds = bounds(self._base)
         self._choices: dict[str, list[Choice]] = {}
@@ -120,35 +160,23 @@ class Search:
         self._held = self._evaluate(self._rules.values(), self._base)
         self.before: Mapping[str, bool | None] = {**self._held, **self.hits({})}
 
-    def _index(self, rule: Rule) -> None:
-        assert rule.condition is not None
-        found = leaves(rule.condition)
-        self._facts_of[rule.id] = frozenset(leaf.fact for leaf in found)
-        for fact in self._facts_of[rule.id]:
-            self._rules_of.setdefault(fact, []).append(rule)
-        for leaf in found:
-            if isinstance(leaf, PackageIs):
-                self._conditions.setdefault(leaf.package, {}).setdefault(rule.id, []).append(leaf.version)
-
     def _evaluate(self, rules: Iterable[Rule], facts: Facts) -> dict[str, bool | None]:
         found: dict[str, bool | None] = {}
-        known = self._problem.known
+        view = self._outcomes.of(facts)
         for rule in rules:
             if rule.condition is None:
                 continue
-            outcome = evaluate(rule.condition, facts, known)
+            outcome, lacking = view.judged(rule.condition)
             # What may hold counts where a report would say so, and where it is a finding to be cleared.
-            if outcome or (outcome is None and (self._held.get(rule.id) or self._would_be_told(rule.condition, facts))):
+            if outcome or (outcome is None and (self._held.get(rule.id) or self._would_be_told(rule.condition, view, lacking))):
                 found[rule.id] = outcome
         return found
 
-    def _would_be_told(self, condition: Condition, facts: Facts) -> bool:
+    def _would_be_told(self, condition: Condition, view: View, lacking: tuple[str, ...]) -> bool:
         """Whether an undecided rule would be told of the pins: a likely one that waits for no other package."""
-        known = self._problem.known
-        lacking = missing(condition, facts, known)
         if not self._strict or any(name.startswith("packages.") for name in lacking):
             return False
-        return speaks(condition, facts, known, lacking) and weigh(condition, facts, known, lacking).likely
+        return view.speaks(condition, lacking) and view.weigh(condition, lacking).likely
 
     def hits(self, pins: Mapping[str, Exact]) -> dict[str, bool | None]:
         """Every check that holds or may hold under the pins."""
@@ -272,18 +300,18 @@ class Search:
         if package not in self._choices:
             known = installable(package, self._problem.stated)
             current = self._current(package)
-            seen_by = self._seen_by(package)
+            seen = dict(zip(known, _views(known, self._seen_by(package)), strict=True))
             nearest: dict[tuple[bool, ...], Choice] = {}
             ordered = sorted(zip(distances(current, known), reversed(range(len(known))), known, strict=True), key=lambda entry: entry[:2])
             for step, _, release in ordered:
                 if isinstance(current, Exact) and _same(release, current):
                     continue
-                nearest.setdefault(tuple(condition.admits(release) for condition in seen_by), Choice(step, release))
+                nearest.setdefault(seen[release], Choice(step, release))
             self._choices[package] = list(nearest.values())
         return self._choices[package]
 
-    def _seen_by(self, package: str) -> list[VersionCondition]:
+    def _seen_by(self, package: str) -> tuple[str, ...]:
         texts = dict.fromkeys(condition.text for conditions in self._conditions.get(package, {}).values() for condition in conditions)
         if package == "torch":  # checks and labels tell its minor releases apart
             texts.update(dict.fromkeys(f"<2.{minor}" for minor in range(30)))
-        return [version_condition(text) for text in (*texts, *self._bounds.get(package, ()))]
+        return (*texts, *self._bounds.get(package, ()))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from pathlib import PurePosixPath
 
-from packaging.markers import InvalidMarker, Marker
+from packaging.markers import InvalidMarker, Marker, UndefinedComparison, UndefinedEnvironmentName
 from packaging.requirements import Requirement
 
 from envdoctor.sources.declarations import Declarations
@@ -106,8 +106,8 @@ def _direct(
     file, line, constraint = statement
     try:
         applies = declarations.installation.applies(Marker(marker) if marker else None, extra)
-    except InvalidMarker as error:
-        _malformed(without_credentials(text), str(error).splitlines()[0], file, line, declarations)
+    except (InvalidMarker, UndefinedComparison, UndefinedEnvironmentName, RecursionError) as error:
+        _malformed(without_credentials(text), (str(error).splitlines() or ["its marker cannot be read"])[0], file, line, declarations)
         return None
     if not applies:
         return None
@@ -126,6 +126,8 @@ def _direct(
         return None
     subject = name or _egg(url)
     address, told = _source(url)
+    if subject and not constraint:
+        declarations.elsewhere(subject, address)
     declarations.skip(place, f"{f'{subject}, ' if subject else ''}{without_credentials(address)}: {told}")
     return None
 

@@ -50,8 +50,10 @@ Run = Callable[[Sequence[str], str, Sequence[str], Sequence[str]], "subprocess.C
 
 @dataclass(frozen=True, slots=True)
 class _Told:
+    """A release that uv takes, and the packages that it is there for."""
+
     version: str
-    via: str
+    via: tuple[str, ...] = ()
 
 
 def resolved(
@@ -124,8 +126,8 @@ def _with(stated: Collected, pins: Mapping[str, _Told], day: str | None, skips: 
         fact = f"packages.{name}"
         declared = facts.get(fact)
         if declared is None:
-            needed = facts.get(f"packages.{canonical(told.via)}", Fact("", "", Origin(when)))
-            facts[fact] = Fact(fact, exact(told.version), replace(needed.origin, source=f"needed by {told.via}, {when}"))
+            source = f"needed by {told.via[0]}, {when}" if told.via else when
+            facts[fact] = Fact(fact, exact(told.version), replace(_origin(name, pins, stated) or Origin(when), source=source))
         elif not isinstance(declared.value, Exact):
             facts[fact] = Fact(fact, exact(told.version), replace(declared.origin, source=f"{declared.origin.source}, {when}"))
     # What was not read may be any package: only where all was understood is a package that is not there known to be absent.
@@ -133,8 +135,21 @@ def _with(stated: Collected, pins: Mapping[str, _Told], day: str | None, skips: 
     return replace(stated, facts=tuple(facts.values()), skips=(*stated.skips, *skips), closed=closed)
 
 
+def _origin(name: str, pins: Mapping[str, _Told], stated: Collected) -> Origin | None:
+    """The line of the declared package that a release is there for in the end; None where uv's words lead to none."""
+    declared = {fact.name.removeprefix("packages."): fact.origin for fact in stated.facts}
+    asked, seen = [name], {name}
+    for one in asked:
+        if one in declared:
+            return declared[one]
+        above = [via for via in pins[one].via if via not in seen] if one in pins else []
+        asked += above
+        seen.update(above)
+    return None
+
+
 def _pins(text: str) -> dict[str, _Told]:
-    """The releases of uv's output, each with the package that it is there for: one is named below it, after ``# via``."""
+    """The releases of uv's output, each with the packages that it is there for: they are named below it, after ``# via``."""
     pins: dict[str, _Told] = {}
     name = ""
     for line in text.splitlines():
@@ -146,10 +161,10 @@ def _pins(text: str) -> dict[str, _Told]:
             except ValueError:
                 name = ""
                 continue
-            pins[name] = _Told(found[2], "")
+            pins[name] = _Told(found[2])
         via = line.strip().removeprefix("#").removeprefix(" via").strip()
-        if not found and name and via and not pins[name].via:
-            pins[name] = replace(pins[name], via=via)
+        if not found and name and via:
+            pins[name] = replace(pins[name], via=(*pins[name].via, canonical(via)))
     return pins
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
@@ -18,6 +18,9 @@ RANKS = (
 )  # fmt: skip
 # Said of the machine that a run is meant for, in the project's settings or for this run.
 _MACHINE = (RANKS.index("profile"), RANKS.index("--target"))
+
+# Lists of what is used: a script and a launcher, or two scripts, add up.
+_UNITED = ("plan.code_uses", "plan.arguments")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,9 @@ def merge(parts: Iterable[tuple[str, Collected]], *, closed: bool, may_be_empty:
         before = facts.get(fact.name)
         if before is not None and rank in _MACHINE and _says_more(before, fact):
             continue
+        if before is not None and fact.name in _UNITED and rank < RANKS.index("facts file"):
+            facts[fact.name] = _united(before, fact)
+            continue
         overruled = _overruled(spoken.get(fact.name, 0), rank)
         if before is not None and not overruled and _contradict(before, fact):
             defects.append(_disagreement(before, fact))
@@ -63,6 +69,13 @@ def merge(parts: Iterable[tuple[str, Collected]], *, closed: bool, may_be_empty:
         )
     skips = tuple(skip for _, found in parts for skip in found.skips)
     return Situation(Facts(facts, closed), tuple(defects), skips)
+
+
+def _united(one: Fact, other: Fact) -> Fact:
+    """What two files show of one run; the place is the weaker one's, which may not show all of it."""
+    if not isinstance(one.value, tuple) or not isinstance(other.value, tuple):
+        return other
+    return replace(one, value=tuple(sorted({*one.value, *other.value})))
 
 
 def _overruled(weaker: int, stronger: int) -> bool:

@@ -89,6 +89,19 @@ def test_a_pin_stays_what_it_was_and_its_local_label_is_not_asked_for() -> None:
     ]
 
 
+def test_what_is_needed_in_the_end_has_the_line_of_what_was_declared() -> None:
+    out = "aaa==1\n    # via bbb\nbbb==2\n    # via\n    #   ccc\n    #   peft\nccc==3\n    # via bbb\npeft==0.9.0\n"
+    out += "xyz==4\n    # via xyz\nzzz==5\n"
+    found = resolved(declared("six", "peft"), LINUX, run=Uv(out))
+    assert [(fact.name, fact.origin.source, fact.origin.line) for fact in found.facts[2:]] == [
+        ("packages.aaa", "needed by bbb, resolved by uv", 2),
+        ("packages.bbb", "needed by ccc, resolved by uv", 2),
+        ("packages.ccc", "needed by bbb, resolved by uv", 2),
+        ("packages.xyz", "needed by xyz, resolved by uv", None),
+        ("packages.zzz", "resolved by uv", None),
+    ]
+
+
 def test_extras_are_asked_for_and_what_has_no_wheel_is_said() -> None:
     uv = Uv("transformers==4.38.2\n")
     found = resolved(declared("transformers[torch,sentencepiece]>=4", "deepspeed==0.14.0"), LINUX, run=uv)
@@ -250,11 +263,11 @@ def test_a_pin_that_quietly_pulls_a_major_release_is_caught(
     today = run_cli(capsys, *words, "--resolve").json
     assert int(today["facts"]["packages.transformers"]["value"].split(".")[0]) >= 5
     assert "transformers-5-peft-minimum" in {one["rule"] for one in today["findings"]}
-    (tmp_path / "with-url.txt").write_text("peft==0.11.1\ntransformers @ git+https://github.com/huggingface/transformers\njieba==0.42.1\n")
-    beside = run_cli(capsys, *words[:2], "with-url.txt", *words[3:], "--resolve").json
-    assert "packages.transformers" not in beside["facts"]
-    assert beside["facts"]["packages.torch"]["source"].startswith("needed by ")
-    assert {row["what"].split()[1] for row in beside["skipped"] if row["what"].startswith("what ")} == {"transformers", "jieba==0.42.1"}
+    (tmp_path / "built.txt").write_text("transformers[deepspeed]==4.46.3\njieba==0.42.1\n")
+    built = run_cli(capsys, *words[:2], "built.txt", *words[3:], "--resolve").json
+    assert built["facts"]["packages.accelerate"]["source"].startswith("needed by ")
+    assert [one["rule"] for one in built["findings"] if one["status"] == "matched" and one["severity"] == "error"] == []
+    assert {row["what"].split()[1] for row in built["skipped"] if row["what"].startswith("what ")} == {"deepspeed", "jieba==0.42.1"}
     then = run_cli(capsys, *words, "--resolve", "--as-of", "2024-06-01").json
     assert then["facts"]["packages.transformers"]["value"] == "4.41.2"
     assert then["tool"]["releases_as_of"] == "2024-06-01"

@@ -8,6 +8,7 @@ from envdoctor.errors import EnvdoctorError
 from envdoctor.facts import Collected, Fact, Origin, Skip
 from envdoctor.sources.situation import merge
 from envdoctor.values import parse_value
+from envdoctor.versions import exact
 
 
 def said(source: str, **values: object) -> Collected:
@@ -69,3 +70,40 @@ def test_a_situation_without_a_package_or_a_model_is_refused_with_what_was_skipp
     with pytest.raises(EnvdoctorError, match="no python"):
         merge([part], closed=False)
     assert merge([part], closed=False, may_be_empty=True).facts.value("plan.fp16") is True
+
+
+def test_what_a_machine_is_said_to_be_is_held_against_what_is_installed() -> None:
+    installed = ("installed", said(".venv", packages__peft="0.11.1", python="3.10.12", os="linux"))
+    for rank in ("profile", "--target"):
+        merged = merge([installed, (rank, said("a target", python="3.11", os="linux"))], closed=True)
+        assert str(merged.facts.value("python")) == "3.11"
+        assert [defect.detail.partition(";")[0] for defect in merged.defects] == ["python: .venv says 3.10.12, a target says 3.11"]
+        finer = merge([installed, (rank, said("a target", python="3.10"))], closed=True)
+        assert (str(finer.facts.value("python")), finer.defects) == ("3.10.12", ())
+    apart = merge([installed, ("--target", said("a target", python="3.1"))], closed=True)
+    assert str(apart.facts.value("python")) == "3.1"
+
+
+def test_the_command_line_corrects_a_facts_file_and_that_the_project() -> None:
+    parts = [
+        ("profile", said("envdoctor.toml", driver="525.60", packages__peft="1")),
+        ("facts file", said("facts.toml", driver="535.104")),
+        ("--target", said("--target", driver="550.54")),
+        ("--set", said("--set", driver="560.28")),
+    ]
+    for last in range(1, 5):
+        merged = merge(parts[:last], closed=False)
+        assert (str(merged.facts.value("driver")), merged.defects) == (("525.60", "535.104", "550.54", "560.28")[last - 1], ())
+
+
+def test_what_two_files_show_of_one_run_adds_up() -> None:
+    script = Collected((Fact("plan.code_uses", ("Trainer",), Origin("a.py", "a.py", 1)),))
+    other = Collected((Fact("plan.code_uses", ("LoraConfig", "Trainer"), Origin("b.py", "b.py", 2)),))
+    stated = Collected((Fact("packages.torch", exact("2.5.1"), Origin("x")),))
+    found = merge([("script", script), ("script", other), ("facts file", stated)], closed=False)
+    assert found.facts.value("plan.code_uses") == ("LoraConfig", "Trainer")
+    assert found.defects == ()
+    told = Collected((Fact("plan.code_uses", ("SFTTrainer",), Origin("facts.toml")),))
+    assert merge([("script", script), ("facts file", told), ("facts file", stated)], closed=False).facts.value("plan.code_uses") == (
+        "SFTTrainer",
+    )
