@@ -3,7 +3,7 @@
     python3 scripts/test.py             lint, types, the quick suite: no torch, about 100 MB of tools
     python3 scripts/test.py --probes    the probe tests: real environments with torch, about 1 GB (5 GB where only a CUDA build is found)
     python3 scripts/test.py --network   the tests that ask the package index
-    python3 scripts/test.py --fuzz      hostile snapshots for half a minute (scripts/fuzz_snapshots.py)
+    python3 scripts/test.py --fuzz      hostile snapshots for half a minute, hostile input files for ten seconds a reader
 
 Everything is installed into .venv-test beside this project; nothing else is touched.
 """
@@ -51,13 +51,27 @@ def main(words: list[str]) -> int:
         return 0
     if "--fuzz" in words:
         call(python, "scripts/fuzz_snapshots.py", "--seconds", "30")
+        call(python, "scripts/fuzz_inputs.py", "--seconds", "10")
         return 0
     call(python, "-m", "ruff", "check", ".")
     call(python, "-m", "ruff", "format", "--check", ".")
     call(python, "-m", "mypy", "envdoctor", "tests", "scripts", "benchmarks")
     call(BIN / "envdoctor", "rules", "lint", "rules")
     # A gate must say the same of the same commit; `pytest` by itself draws anew each time.
-    call(python, "-m", "pytest", "-q", "--hypothesis-seed=0", "--cov", "--cov-report=term:skip-covered", "tests")
+    call(
+        python,
+        "-m",
+        "pytest",
+        "-q",
+        "-n",
+        "auto",
+        "--dist",
+        "loadfile",
+        "--hypothesis-seed=0",
+        "--cov",
+        "--cov-report=term:skip-covered",
+        "tests",
+    )
     return 0
 
 

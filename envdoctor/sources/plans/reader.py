@@ -54,7 +54,7 @@ class Reader:
             self.open.setdefault(keys[-1] if keys else fact, origin.line)
             self.facts[fact] = Fact(fact, NotUnderstood(plain(word(raw))), origin)
         elif isinstance(raw, Mapping) or (isinstance(raw, list) and any(isinstance(item, (Mapping, list)) for item in raw)):
-            self.facts[fact] = Fact(fact, NotUnderstood(word(raw)), origin)
+            self.facts[fact] = Fact(fact, NotUnderstood(plain(word(raw))), origin)
         else:
             self.facts[fact] = Fact(fact, stated_value(fact, raw), origin)
 
