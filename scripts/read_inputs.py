@@ -27,6 +27,7 @@ from typing import Any
 from envdoctor.cli import main as envdoctor
 from envdoctor.sources.targets import Kind, read_target
 
+_MOST_PATHS = 8
 _IGNORED = (".git", "__pycache__")
 
 
@@ -35,6 +36,7 @@ class Outcome:
     """What became of one file. ``errors`` are the decided findings of severity error: rule, line, detail."""
 
     path: str
+    place: Path
     kind: str
     state: str
     why: tuple[str, ...] = ()
@@ -51,9 +53,9 @@ def examine(path: Path, name: str, nothing: Path) -> Outcome:
     with redirect_stdout(out), redirect_stderr(err):
         status = envdoctor(["check", "--each", "--isolated", "--facts", str(nothing), str(path), "--format", "json"])
     if status == 3:
-        return Outcome(name, "?", "internal error", (err.getvalue().strip().splitlines()[-1],))
+        return Outcome(name, path, "?", "internal error", (err.getvalue().strip().splitlines()[-1],))
     if status == 2:
-        return Outcome(name, "?", "refused", (err.getvalue().strip(),))
+        return Outcome(name, path, "?", "refused", (err.getvalue().strip(),))
     report: dict[str, Any] = json.loads(out.getvalue())
     told = [one for one in report["findings"] if one["severity"] == "error" and one["status"] == "matched" and "excused" not in one]
     errors = tuple((one["rule"], (one["location"] or {}).get("line"), one["detail"][:160]) for one in told)
@@ -61,7 +63,7 @@ def examine(path: Path, name: str, nothing: Path) -> Outcome:
     kind = read_kind(path)
     situations = [report, *report.get("situations", ())]
     said = bool(errors) or any(fact["source"] != str(nothing) for one in situations for fact in one["facts"].values())
-    return Outcome(name, kind, "read" if said else "skipped", skips, errors)
+    return Outcome(name, path, kind, "read" if said else "skipped", skips, errors)
 
 
 def read_kind(path: Path) -> Kind:
@@ -89,10 +91,17 @@ def page(outcomes: list[Outcome], seconds: float) -> str:
         counts = Counter(one.state for one in outcomes if one.kind == kind)
         lines.append(f"| {kind} | {counts['read']} | {counts['skipped']} | {counts['refused'] + counts['internal error']} |")
     for state, title in (("skipped", "Skipped"), ("refused", "Refused"), ("internal error", "Internal errors")):
-        rows = [one for one in outcomes if one.state == state]
-        if rows:
+        by_reason: dict[str, list[str]] = {}
+        for one in outcomes:
+            if one.state == state:
+                reason = "; ".join(dict.fromkeys(one.why)) or "no reason given"
+                by_reason.setdefault(reason.replace(one.path, "FILE").replace(str(one.place), "FILE"), []).append(one.path)
+        if by_reason:
             lines += ["", f"## {title}", ""]
-            lines += [f"- `{one.path}`: {'; '.join(dict.fromkeys(one.why)) or 'no reason given'}" for one in rows]
+        for reason, paths in sorted(by_reason.items(), key=lambda row: (-len(row[1]), row[0])):
+            shown = ", ".join(f"`{path}`" for path in paths[:_MOST_PATHS])
+            more = f" and {len(paths) - _MOST_PATHS} more" if len(paths) > _MOST_PATHS else ""
+            lines.append(f"- {reason[:300]}: {shown}{more}")
     return "\n".join(lines) + "\n"
 
 

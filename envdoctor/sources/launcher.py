@@ -57,6 +57,7 @@ def collect_launcher(path: Path, installation: Installation | None = None) -> Co
         return launcher.collected
     from envdoctor.sources.declarations import Declarations
     from envdoctor.sources.installation import Installation
+    from envdoctor.sources.requirement_line import declare
     from envdoctor.sources.scripts.shell import requirements_of
 
     place = plain(str(path), 4096)
@@ -66,7 +67,7 @@ def collect_launcher(path: Path, installation: Installation | None = None) -> Co
             if why:
                 declared.skip(f"{place}:{install.line}", f"pip install {text}: {why}")
             else:
-                declared.require(text, place, install.line)
+                declare(text, place, install.line, declared)
     found = declared.collected()
     read = launcher.collected
     return replace(

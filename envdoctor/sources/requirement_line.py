@@ -22,6 +22,10 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/|file:|git@", re.ASCII)
 _PATH = re.compile(r"\.{1,2}(?:$|[/\\\[\s;])|[/\\~]|[A-Za-z]:[/\\]", re.ASCII)
 _ARCHIVE = re.compile(r"[^\s;]+\.(?:whl|zip|tar\.gz|tgz|tar\.bz2|tar\.xz|tar)(?:$|[\[\s;#])", re.ASCII)
 _FOLDER = re.compile(r"[\w.-]+[/\\][\w./\\-]*(?:$|[\[\s;])", re.ASCII)
+# What builds of one release are told apart by: CUDA, ROCm, the CPU, torch, the ABI, the platform, a revision of the source.
+_BUILT_FOR = re.compile(
+    r"(?:cu[0-9]|cuda|cpu|rocm|xpu|pt|torch|post|abi|cxx|g[0-9a-f]{6}|[0-9a-f]{7}|nv|ubuntu|linux|win|[0-9.]+$)", re.IGNORECASE
+)
 _NAMED = re.compile(rf"({_NAME})\s*(?:\[[^\]]*\])?\s*@\s*(\S+)(.*)", re.ASCII | re.DOTALL)
 # What most lines are, in which nothing can be wrong that would be told here.
 _PLAIN = re.compile(
@@ -89,6 +93,12 @@ def without_credentials(text: str) -> str:
     return _CREDENTIALS.sub("***@", text)
 
 
+def _of_a_fork(version: str) -> bool:
+    """Whether a local label says more than what a wheel was built for: ``4.37.2+custom.20`` is not 4.37.2."""
+    label = version.partition("+")[2]
+    return bool(label) and _BUILT_FOR.match(label) is None
+
+
 def wheel_release(url: str) -> tuple[str, str] | None:
     """Name and version that a wheel's file name states (PEP 427), of a path or URL; None for any other file."""
     from urllib.parse import unquote
@@ -121,6 +131,9 @@ def _direct(
         )
         return None
     release = wheel_release(bare)
+    if release is not None and _of_a_fork(release[1]):
+        declarations.skip(place, f"{release[0]} {release[1]}: a build of somebody's own, of which no rule for the release need be true")
+        return None
     if release is not None:
         declarations.state(release[0], f"=={release[1].replace('_', '-')}", file, line, constraint=constraint)
         return None

@@ -421,3 +421,21 @@ def test_any_bytes_are_read_or_refused_in_words(tmp_path_factory: pytest.TempPat
         assert b"coding" in data
         return
     assert all(text.isprintable() for text in (*(skip.why for skip in found.skips), *(defect.detail for defect in found.defects)))
+
+
+@pytest.mark.parametrize(
+    ("wheel", "version"),
+    [
+        ("gradio-4.37.2+custom.20-py3-none-any.whl", None),
+        ("flash_attn-2.8.1+cu12torch2.8cxx11abiFALSE-cp312-cp312-linux_x86_64.whl", "2.8.1+cu12torch2.8cxx11abifalse"),
+        ("torch-2.5.1+cpu-cp311-cp311-linux_x86_64.whl", "2.5.1+cpu"),
+        ("torch-2.5.1-cp311-cp311-linux_x86_64.whl", "2.5.1"),
+    ],
+)
+def test_a_wheel_that_somebody_built_of_a_fork_is_no_release(tmp_path: Path, wheel: str, version: str | None) -> None:
+    path = tmp_path / "requirements.txt"
+    path.write_text(f"https://example.org/{wheel}\n")
+    found = collect_requirements(path)[0].collected
+    told = [str(fact.value).lower() for fact in found.facts if fact.name.startswith("packages.")]
+    assert told == ([] if version is None else [version])
+    assert [skip.what for skip in found.skips] == ([f"{path}:1"] if version is None else [])

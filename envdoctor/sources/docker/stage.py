@@ -115,7 +115,9 @@ class Stage:
         if image.python is not None:
             self.base.facts["python"] = self.fact("python", image.python, line)
         self.base.had_torch = "torch" in image.packages
-        for name, value in (("cuda", image.cuda), ("cudnn", image.cudnn)):
+        # A tag mostly states the major version of cuDNN alone: cudnn9 is any release of it.
+        cudnn = image.cudnn if image.cudnn is None or "." in image.cudnn else f"=={image.cudnn}.*"
+        for name, value in (("cuda", image.cuda), ("cudnn", cudnn)):
             if value is not None:
                 (self.base.facts if self.base.had_torch else self.toolkit)[name] = self.fact(name, value, line)
         accelerator = image.accelerator or ("cuda" if image.cuda is not None else None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -107,4 +108,19 @@ def _read(source: Source) -> Collected:
     read_uses(reading)
     if evaluator.tired:
         claims.skips.append(Skip(plain(source.path, 4096), "expressions too many or too large: what was not reached is unknown"))
-    return claims.collected()
+    told = claims.collected()
+    return _under_unsloth(told) if reading.imports("unsloth") else told
+
+
+def _under_unsloth(told: Collected) -> Collected:
+    """What is told where unsloth is imported: it wraps the trainers of trl, so that arguments of older releases are still accepted.
+
+    ``_backwards_compatible_trainer`` in https://github.com/unslothai/unsloth/blob/main/unsloth/trainer.py.
+    """
+    facts = []
+    for fact in told.facts:
+        if fact.name == "plan.code_uses" and isinstance(fact.value, tuple):
+            fact = replace(fact, value=tuple(use for use in fact.value if "Trainer(" not in use))
+        if fact.name != "plan.framework_tokenizer_argument":
+            facts.append(fact)
+    return replace(told, facts=tuple(facts))

@@ -43,6 +43,7 @@ def collect_installs(source: Source, installation: Installation | None = None) -
     if not asked:
         return Collected(skips=tuple(skips))
     from envdoctor.sources.declarations import Declarations
+    from envdoctor.sources.requirement_line import declare
 
     declared = Declarations() if installation is None else Declarations(installation)
     for name, rows in asked.items():
@@ -54,7 +55,7 @@ def collect_installs(source: Source, installation: Installation | None = None) -
             continue
         text, line = next(((text, line) for text, line in rows if _range(text)), rows[0])
         origin = source.origin(line.line)
-        declared.require(text, origin.file or source.path, origin.line)
+        declare(text, origin.file or source.path, origin.line, declared)
     found = declared.collected()
     return Collected(found.facts, found.defects, (*skips, *found.skips))
 

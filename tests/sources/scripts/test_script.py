@@ -523,3 +523,15 @@ def test_python_of_another_release_is_a_skip(tmp_path: Path, text: str) -> None:
     assert found.facts == ()
     (skip,) = told(found, path)
     assert skip.startswith("train.py:1: no Python 3 that can be parsed: ")
+
+
+def test_under_unsloth_the_arguments_of_trainers_are_not_trls(tmp_path: Path) -> None:
+    text = "{}from trl import SFTTrainer\nSFTTrainer(model=m, tokenizer=t, dataset_text_field='text', train_dataset=d).train()\n"
+    for first, said in (("", True), ("from unsloth import FastLanguageModel\n", False)):
+        path = tmp_path / "train.py"
+        path.write_text(text.format(first))
+        facts = {fact.name: fact.value for fact in collect_script(path).facts}
+        uses = facts["plan.code_uses"]
+        assert isinstance(uses, tuple)
+        assert ("SFTTrainer(dataset_text_field)" in uses, "plan.framework_tokenizer_argument" in facts) == (said, said)
+        assert "SFTTrainer" in uses
