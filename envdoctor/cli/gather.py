@@ -116,7 +116,7 @@ def _situations(options: argparse.Namespace, log: Collected | None, *, choices: 
     here: _Stack | None = None
     for group in _groups(targets) if each else (tuple(targets),):
         for label, chosen in _choices(group) if choices else (("", group),):
-            by_target = any(target.kind in DECLARING for target in chosen) or (log is not None and states_packages(log))
+            by_target = any(map(_declares, chosen)) or (log is not None and states_packages(log))
             elsewhere = log is not None and options.facts is not None
             if states_packages(stated):
                 stack = _Stack(f"packages stated in {options.facts}", None, _interpreter(options.python))
@@ -147,7 +147,7 @@ def _gathered(
     closed = stack.installed is not None or any(found.closed for _, found in stated) or any(target.collected.closed for target in targets)
     known = any(target.recognised or target.kind in DECLARING for target in targets)
     situation = merge(parts, closed=closed, may_be_empty=lenient or known)
-    others = [target.text for target in targets if target.kind not in DECLARING]
+    others = [target.text for target in targets if not _declares(target)]
     return Gathered(
         patient=", ".join([stack.label, *others]),
         interpreter=stack.interpreter,
@@ -170,9 +170,14 @@ def _worded(target: Target) -> Collected:
     return replace(found, skips=(Skip(target.text, "declares no package"),))
 
 
+def _declares(target: Target) -> bool:
+    """Whether a target says which packages are there; a notebook or a launcher does where it installs some."""
+    return target.kind in DECLARING or states_packages(target.collected)
+
+
 def _declared(targets: Sequence[Target], log: Collected | None) -> str:
     """What the report calls a stack that nobody installed here."""
-    told = [target.text for target in targets if target.kind in DECLARING]
+    told = [target.text for target in targets if _declares(target)]
     if told:
         return f"packages of {', '.join(told)}"
     return "the environment that the log states" if log is not None and states_packages(log) else "an environment that is not known"
