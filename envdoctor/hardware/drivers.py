@@ -58,7 +58,12 @@ def driver_runs(driver: str, cuda: str, os: str) -> bool | None:
     if have and wants and have[0] < 100:
         return have[0] >= wants[0]
     needs = [wanted for text in (driver_floor(cuda, os), toolkit_driver(cuda, os)) if text and (wanted := _numbers(text))]
-    return any(have >= wanted for wanted in needs) if have and needs else None
+    if not have or not needs:
+        return None
+    if any(have >= wanted for wanted in needs):
+        return True
+    # "525", as people name a series, may be 525.60.13 or 525.53.
+    return None if any(wanted[: len(have)] == have for wanted in needs) else False
 
 
 def _of(row: _Floor | _Toolkit, os: str) -> str | None:

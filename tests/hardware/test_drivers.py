@@ -38,6 +38,9 @@ def test_the_driver_that_came_with_a_toolkit() -> None:
         ("527.41", "12.1", "windows", False),
         ("561.17", "12.4", "windows", True),
         ("535", "12.1", "linux", True),
+        ("525", "12.1", "linux", None),  # a series: 525.53 does not, 525.60.13 does
+        ("450.80", "11.8", "linux", None),
+        ("450", "12.1", "linux", False),
         ("11.4", "12.1", "linux", False),  # what nvidia-smi prints as CUDA Version
         ("12.2", "12.8", "linux", True),
         ("535.104.05", "14.0", "linux", None),
