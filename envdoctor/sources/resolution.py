@@ -200,6 +200,9 @@ def _named(said: str, stated: Collected) -> tuple[str, ...]:
 def _uv(words: Sequence[str], text: str, constraints: Sequence[str], left_out: Sequence[str]) -> subprocess.CompletedProcess[str]:
     with tempfile.TemporaryDirectory(prefix="envdoctor-resolve-") as directory:
         given = []
+        # uv looks for a project in every directory above, and the one for temporary files is everybody's: it ends at this one.
+        with open(os.path.join(directory, "pyproject.toml"), "w", encoding="utf-8") as file:
+            file.write("[tool.uv]\n")
         # A marker that holds nowhere takes a package out, whoever asks for it.
         nowhere = [f'{name} ; sys_platform == "nowhere"' for name in left_out]
         for option, lines in (("--constraint", constraints), ("--override", nowhere)):
@@ -213,7 +216,7 @@ def _uv(words: Sequence[str], text: str, constraints: Sequence[str], left_out: S
                 [*uv_command("--resolve"), *words, *given],
                 input=text,
                 env=uv_environ(os.environ),
-                # A project in the working directory has settings of its own for uv.
+                # A project in the working directory has settings of its own for uv; the user's still count.
                 cwd=directory,
                 capture_output=True,
                 encoding="utf-8",

@@ -15,6 +15,7 @@ from envdoctor.sources.declarations import Declarations
 from envdoctor.sources.installation import Installation
 from envdoctor.sources.resolution import resolved
 from envdoctor.values import shown
+from envdoctor.versions import Exact, version_condition
 from tests.cli.run import run as run_cli
 
 LINUX = Installation().on("linux", "x86_64").with_python("3.11")
@@ -271,3 +272,12 @@ def test_a_pin_that_quietly_pulls_a_major_release_is_caught(
     then = run_cli(capsys, *words, "--resolve", "--as-of", "2024-06-01").json
     assert then["facts"]["packages.transformers"]["value"] == "4.41.2"
     assert then["tool"]["releases_as_of"] == "2024-06-01"
+
+
+@pytest.mark.network
+def test_a_project_above_the_directory_for_temporary_files_narrows_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "x"\nversion = "1"\n[tool.uv]\nconstraint-dependencies = ["einops<0.7"]\n')
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    found = resolved(declared("einops"), LINUX)
+    (einops,) = (fact.value for fact in found.facts if fact.name == "packages.einops")
+    assert version_condition(">=0.8").admits(einops) if isinstance(einops, Exact) else False
