@@ -16,6 +16,7 @@ from envdoctor.architectures import is_never_native
 from envdoctor.facts import Fact, Facts, FactValue, NotUnderstood, Origin
 from envdoctor.hardware.torch_builds import variant_cuda
 from envdoctor.sources.hardware import derive_gpu
+from envdoctor.sources.hub_names import glm_family
 from envdoctor.versions import Exact, exact, version_condition
 from envdoctor.vocabulary import term
 
@@ -99,14 +100,9 @@ def _model(facts: Facts) -> Iterator[Fact]:
     """What a repository's name says, where the family cannot be read from a snapshot."""
     if facts.value("model.type") is not None and facts.text("model.type") != "chatglm":
         return
-    identity = (facts.text("model.id") or "").lower().rpartition("/")[2]
-    for fragment, family in (("chatglm3", "chatglm3"), ("chatglm2", "chatglm2"), ("chatglm-6b", "chatglm"), ("visualglm", "chatglm")):
-        if fragment in identity:
-            yield _fact("model.family", family, "the model's name")
-            yield _fact("model.type", "chatglm", "the model's name")
-            return
-    if identity.startswith("glm-4") and not identity.endswith("-hf") and "0414" not in identity and "-9b" in identity:
-        yield _fact("model.family", "glm-4", "the model's name")
+    family = glm_family(facts.text("model.id") or "")
+    if family is not None:
+        yield _fact("model.family", family, "the model's name")
         yield _fact("model.type", "chatglm", "the model's name")
 
 
@@ -165,7 +161,8 @@ def _loading(facts: Facts) -> Iterator[Fact]:
     if asked is not None:
         return
     argument = facts.value("plan.load_dtype_argument")
-    if argument is None and _says_how_it_loads(facts):
+    # LLaMA-Factory asks for a dtype whatever the plan says, its own or "auto": src/llamafactory/model/{patcher,loader}.py.
+    if argument is None and _says_how_it_loads(facts) and facts.text("plan.trainer") != "llamafactory":
         yield _fact("plan.load_dtype_argument", "none", "no dtype in the plan")
     elif argument != "none" and not (argument is None and remote_glm):
         return

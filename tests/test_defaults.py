@@ -360,3 +360,8 @@ def test_releases_that_no_bound_tells_apart_have_the_same_defaults(
     told_apart = [version_condition(bound) for bound in bounds(first)[name]]
     if all(bound.admits(exact(one)) == bound.admits(exact(other)) for bound in told_apart):
         assert differ == set()
+
+
+@pytest.mark.parametrize(("trainer", "argument"), [("transformers", "none"), ("llamafactory", None)])
+def test_a_plan_without_a_dtype_leaves_the_keyword_out_unless_its_tool_gives_one(trainer: str, argument: str | None) -> None:
+    assert derived(stated(plan__arguments=["learning_rate"], plan__trainer=trainer), "plan.load_dtype_argument") == argument

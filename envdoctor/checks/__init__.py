@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from envdoctor.checks import architectures, hardware
+from envdoctor.checks import architectures, declared_together, hardware
 from envdoctor.checks.hit import Hit
 
 if TYPE_CHECKING:
     from envdoctor.sources.interpreter import Installed
 
-FACT_CHECKS = (*hardware.CHECKS, *architectures.CHECKS)
+FACT_CHECKS = (*hardware.CHECKS, *architectures.CHECKS, *declared_together.CHECKS)
 
 # The rules that code decides: those of the checks here, and those that sources report while they read.
 CHECK_IDS = frozenset(
@@ -35,6 +35,9 @@ CHECK_IDS = frozenset(
         "input-unreadable",
         "requirement-malformed",
         "requirement-unsatisfiable",
+        "requirements-contradict",
+        "requirement-refuses-python",
+        "requires-python-without-patches",
         "requirements-unresolvable",
         "sources-disagree",
         "snapshot-lfs-pointer",

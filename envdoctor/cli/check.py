@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from envdoctor import __version__
 from envdoctor.checks import FACT_CHECKS, installed_hits
+from envdoctor.checks.declared_together import CONTRADICT
 from envdoctor.cli.gather import Gathered, gather_all
 from envdoctor.cli.output import write
 from envdoctor.cli.project import judged, settled
@@ -151,7 +152,9 @@ def _remedy(facts: Facts, book: Rulebook, findings: Sequence[Finding], outcomes:
         return Remedy({}, (), ())
     from envdoctor.remedies.search import Problem, find_remedy
 
-    return find_remedy(Problem(facts, book.rules, FACT_CHECKS, release_texts, outcomes), findings)
+    # Both ways out of a contradiction stand in its finding; the search sees no difference between releases by what they require.
+    others = [finding for finding in findings if finding.rule.id != CONTRADICT]
+    return find_remedy(Problem(facts, book.rules, FACT_CHECKS, release_texts, outcomes), others)
 
 
 def coverage(*several: Facts) -> Coverage:

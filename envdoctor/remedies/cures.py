@@ -93,5 +93,6 @@ def _clears(pins: Mapping[str, Exact], finding: Finding, stated: Facts, known: K
     """Whether the rule no longer matches with these releases."""
     facts = derive(moved(stated, pins))
     if finding.rule.condition is None:
-        return not any(hit.rule == finding.rule.id and hit.outcome is not False for check in FACT_CHECKS for hit in check(facts))
+        hits = [hit for check in FACT_CHECKS for hit in check(facts) if hit.rule == finding.rule.id and hit.outcome is not False]
+        return not any({*finding.packages, *pins} & {*(hit.packages or finding.rule.packages)} for hit in hits)
     return evaluate(finding.rule.condition, facts, known) is not True

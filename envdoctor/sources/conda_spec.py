@@ -35,10 +35,11 @@ _NO_PYTHON = frozenset((
     "ruby", "go", "rust", "yaml", "c-ares", "gperftools", "hdf5", "opencv", "py-opencv", "faiss", "faiss-cpu", "faiss-gpu",
     "protobuf-compiler", "grpc-cpp", "arrow-cpp", "aws-sdk-cpp", "snappy", "re2", "gflags", "glog", "boost", "boost-cpp", "magma",
     "eigen", "bazel", "ocl-icd", "snakeyaml", "pthread-stubs", "qt", "qt-main", "pyqt", "tar", "gzip", "bash", "pigz", "parallel",
-    "jq", "rsync",
+    "jq", "rsync", "alsa-lib", "aom", "cuda", "dav1d", "fribidi", "keyutils", "leptonica", "numpy-base", "openjpeg", "tesseract",
+    "xz-tools", "xz-gpl-tools", "zeromq",
 ))  # fmt: skip
 _NO_PYTHON_START = ("_", "lib", "cuda-", "gcc_", "gxx_", "gfortran_", "ld_impl", "binutils", "sysroot", "kernel-headers", "xorg-", "font-",
-                    "fonts-", "r-", "gst", "aws-c-", "vs20", "vc14", "m2-", "m2w64", "ucrt", "magma-", "mkl-")  # fmt: skip
+                    "fonts-", "r-", "gst", "aws-c-", "vs20", "vc14", "m2-", "m2w64", "ucrt", "magma-", "mkl-", "ros-")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

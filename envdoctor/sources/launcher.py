@@ -66,6 +66,8 @@ def collect_launcher(path: Path, installation: Installation | None = None) -> Co
         for text, why in requirements_of(f"pip install {shlex.join(install.arguments)}"):
             if why:
                 declared.skip(f"{place}:{install.line}", f"pip install {text}: {why}")
+            elif not install.certain:
+                declared.skip(f"{place}:{install.line}", f"pip install {text}: under a condition, in a loop or in a function")
             else:
                 declare(text, place, install.line, declared)
     found = declared.collected()

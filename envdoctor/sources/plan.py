@@ -14,7 +14,8 @@ from envdoctor.sources.plans.registry import dialect_of
 def collect_plan(path: Path) -> Collected:
     """What a plan file says of the run.
 
-    What a recognised file of TrainingArguments leaves out has TrainingArguments' default, with that origin.
+    What a recognised file of TrainingArguments leaves out has TrainingArguments' default, with that origin; not so where it
+    only borrows some of their names.
     Of several documents in a file the first that is a plan is read. What is no plan of a dialect that is read is one skip.
 
     Raises:

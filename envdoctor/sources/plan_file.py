@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,7 +30,7 @@ class Unresolved(str):
 
 @dataclass(frozen=True, slots=True)
 class PlanFile:
-    """What one document says. ``value`` is whatever it is; ``lines`` are those of YAML keys by their path.
+    """What one document says. ``value`` is whatever it is; ``lines`` are those of keys by their path.
 
     ``whole`` is the line of what follows from all of it, where it is no file of its own: a command in a script.
     """
@@ -87,7 +88,41 @@ def _json(data: bytes, place: str) -> PlanFile:
         document = parse_json(data)
     except JsonError as error:
         raise _syntax(place, error.line, error.column, error.found, error.expected) from None
-    return PlanFile(document.value, document.text)
+    return PlanFile(document.value, document.text, key_lines(document.text))
+
+
+_JSON_MARKS = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],\n]')
+
+
+def key_lines(text: str) -> dict[tuple[str, ...], int]:
+    """The line, from 1, of every key of the objects of a JSON text, by its path; of two of one name the last, which counts.
+
+    Objects in lists have no path, nor have keys written with escapes. The text is JSON: this is not checked.
+    """
+    found: dict[tuple[str, ...], int] = {}
+    line, key = 1, ""
+    # Paths of the objects around, None for what stands in a list or too deep.
+    above: list[tuple[str, ...] | None] = []
+    for mark in _JSON_MARKS.finditer(text):
+        word = mark[0]
+        if word == "\n":
+            line += 1
+        elif word == "{":
+            around = above[-1] if above else ()
+            above.append(around if not above else None if around is None or not key else (*around, key))
+            key = ""
+        elif word == "[":
+            above.append(None)
+        elif word in "}]":
+            if above:
+                above.pop()
+        elif word == ",":
+            key = ""
+        elif not key and above and (around := above[-1]) is not None and len(around) < _DEPTH and len(found) < _MOST_LINES:
+            key = word[1:-1]
+            path = (*around, key)
+            found[path] = line
+    return found
 
 
 def _syntax(place: str, line: int, column: int, found: str, expected: str) -> EnvdoctorError:

@@ -12,7 +12,7 @@ _SAME = ("deepcopy", "copy", "Path", "PurePath", "str", "dict", "abspath", "real
 _READING = ("read", "readlines", "read_text", "splitlines", "split", "strip", "rstrip", "lstrip", "decode", "open", "lower", "replace")
 _FILE = re.compile(r"[^\0\n]{1,300}\.(?:txt|in|pip)")
 # "name" out of "name>=1.0", in the table of requirements that Hugging Face's projects keep.
-_LOOKUP = "^(([^!=<>~ "
+_LOOKUP = re.compile(r"\^\(\(\[\^(!=<>~ ?(?:\\\[\\\])?)\]\+\)")
 
 
 def called(script: Script, node: ast.Call) -> Value:
@@ -172,8 +172,8 @@ def _copied(value: Value) -> Value:
 
 
 def _looked_up(pattern: Value, text: Value, line: int) -> Value:
-    if not isinstance(pattern, str) or not isinstance(text, str) or not pattern.startswith(_LOOKUP):
+    table = _LOOKUP.match(pattern) if isinstance(pattern, str) else None
+    if table is None or not isinstance(text, str):
         return Unknown(line)
-    brackets = r"\[\]" if r"\[" in pattern.partition("]+)")[0] else ""
-    name = re.match(rf"[^!=<>~ {brackets}]+", text)
+    name = re.match(f"[^{table[1]}]+", text)
     return [(text, Told(name[0], line))] if name else []

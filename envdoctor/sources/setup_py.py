@@ -80,6 +80,7 @@ class _Reader:
         self._file = str(path)
         self._setup = setup
         self._declarations = declarations
+        self._skipped: set[tuple[str, Unknown]] = set()
 
     def extras(self) -> dict[str, Sequence[Stated]]:
         table = self._setup.arguments.get("extras_require")
@@ -122,7 +123,10 @@ class _Reader:
         return text.line if isinstance(text, Told) else self._setup.line
 
     def _skip(self, unknown: Unknown, what: str) -> None:
-        self._declarations.skip(f"{self._file}:{unknown.line}", f"{what}: {unknown.why}")
+        """Say once what a line leaves unknown, however many requirements it makes."""
+        if (what, unknown) not in self._skipped:
+            self._skipped.add((what, unknown))
+            self._declarations.skip(f"{self._file}:{unknown.line}", f"{what}: {unknown.why}")
 
     def _opened(self, opened: Opened, what: str, follow: bool) -> list[Stated]:
         """The requirements of a file of the project."""

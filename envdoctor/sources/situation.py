@@ -51,10 +51,12 @@ def merge(parts: Iterable[tuple[str, Collected]], *, closed: bool, may_be_empty:
         before = facts.get(fact.name)
         if before is not None and rank in _MACHINE and _says_more(before, fact):
             continue
+        if before is not None and rank == RANKS.index("hardware") and _takes_some(before, fact):
+            continue
         if before is not None and fact.name in _UNITED and rank < RANKS.index("facts file"):
             facts[fact.name] = _united(before, fact)
             continue
-        overruled = _overruled(spoken.get(fact.name, 0), rank)
+        overruled = _overruled(spoken.get(fact.name, 0), rank) or _is_another_name(fact, rank)
         if before is not None and not overruled and _contradict(before, fact):
             defects.append(_disagreement(before, fact))
         facts[fact.name] = fact
@@ -85,6 +87,20 @@ def _overruled(weaker: int, stronger: int) -> bool:
     return by_hand or stronger == RANKS.index("--set") or weaker in (0, RANKS.index("log"))
 
 
+def _takes_some(before: Fact, fact: Fact) -> bool:
+    """Whether a run is told to use so many GPUs of those that the machine has."""
+    used, there = before.value, fact.value
+    return fact.name == "gpu.count" and isinstance(used, int) and isinstance(there, int) and 0 < used <= there
+
+
+def _is_another_name(fact: Fact, rank: int) -> bool:
+    """Whether a model that is given by itself says what it is called.
+
+    A plan names the repository that it was written for; the organisation may have moved, or the model be one of its own.
+    """
+    return fact.name == "model.id" and rank >= RANKS.index("model")
+
+
 def _says_more(before: Fact, fact: Fact) -> bool:
     """Whether a version that was read (3.11.7) is one of those that a machine is said to have (3.11)."""
     one, other = before.value, fact.value
@@ -102,7 +118,18 @@ def _contradict(one: Fact, other: Fact) -> bool:
     if isinstance(a, Exact) and isinstance(b, Exact):
         public = (a.text.partition("+")[0], b.text.partition("+")[0])
         return a.key != b.key or (a.key is None and public[0] != public[1])
-    return not isinstance(b, Ranged) and a != b and one.origin.source != other.origin.source
+    return not isinstance(b, Ranged) and a != b and one.origin.source != other.origin.source and not _go_together(one, other)
+
+
+def _go_together(one: Fact, other: Fact) -> bool:
+    """Whether two values are two words for one thing: a repository that has moved, and one process whose layers are placed by itself."""
+    if one.name == "model.id":
+        return isinstance(one.value, str) and isinstance(other.value, str) and _last_part(one.value) == _last_part(other.value)
+    return one.name == "plan.distributed" and {one.value, other.value} == {"none", "device_map"}
+
+
+def _last_part(identity: str) -> str:
+    return identity.lower().rpartition("/")[2]
 
 
 def _disagreement(weaker: Fact, stronger: Fact) -> Defect:

@@ -365,7 +365,13 @@ def test_a_notebook_that_installs_its_packages_is_not_about_this_environment(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    cell = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "source": ["!pip install peft==0.11.1\n"]}
+    cell: dict[str, object] = {
+        "cell_type": "code",
+        "metadata": {},
+        "outputs": [],
+        "execution_count": None,
+        "source": ["!pip install peft==0.11.1\n"],
+    }
     (tmp_path / "train.ipynb").write_text(json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
     found = run(capsys, "check", "--isolated", "train.ipynb", "--format", "json").json
     assert found["patient"] == "packages of train.ipynb"

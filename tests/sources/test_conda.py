@@ -128,7 +128,8 @@ def test_what_is_no_match_spec(text: str) -> None:
 @pytest.mark.parametrize(
     ("name", "python"),
     [("pytorch", "torch"), ("pytorch-lightning", "pytorch-lightning"), ("tensorflow-gpu", "tensorflow-gpu"), ("libpng", None),
-     ("cudnn", None), ("_openmp_mutex", None), ("ld_impl_linux-64", None), ("python", None), ("sentencepiece", "sentencepiece")],
+     ("cudnn", None), ("_openmp_mutex", None), ("ld_impl_linux-64", None), ("python", None), ("sentencepiece", "sentencepiece"),
+     ("cuda", None), ("zeromq", None), ("pyzmq", "pyzmq"), ("numpy-base", None), ("ros-jazzy-rclpy", None)],
 )  # fmt: skip
 def test_names_of_pypi(name: str, python: str | None) -> None:
     assert on_pypi(name) == python

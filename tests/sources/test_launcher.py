@@ -113,8 +113,23 @@ def test_what_a_launcher_installs(tmp_path: Path) -> None:
         ("export HF_HUB_OFFLINE=0\npython t.py --fp16 True", {"offline": None}),
         ("export CUDA_VISIBLE_DEVICES=3\npython t.py --fp16 True", {"gpu.count": 1, "distributed": "none"}),
         ("CUDA_VISIBLE_DEVICES= python t.py --fp16 True", {"accelerator": "cpu", "gpu.count": None}),
-        ("python -m torch.distributed.launch --nproc_per_node 8 t.py --fp16 True", {"gpu.count": 8, "distributed": "ddp"}),
-        ("torchrun --nnodes 2 --nproc-per-node 8 t.py --fp16 True", {"gpu.count": 16, "distributed": "ddp"}),
+        ("python -m torch.distributed.launch --nproc_per_node 8 t.py --per_device_train_batch_size 1",
+         {"gpu.count": 8, "distributed": "ddp"}),
+        # A script of its own may shard the model, and a DeepSpeed configuration that is not there decides how ranks share.
+        ("torchrun --nproc_per_node 8 t.py --enable_fsdp --use_peft --peft_method lora", {"distributed": None, "method": "lora"}),
+        ("torchrun --nproc_per_node 8 t.py --output_dir x --bf16 --deepspeed not-there.json", {"deepspeed": True, "distributed": None}),
+        ("torchrun --nproc_per_node 8 t.py --output_dir x --bf16 --deepspeed $DS/z.json", {"deepspeed": True, "distributed": None}),
+        # What scripts with their own loop leave out has no default of TrainingArguments.
+        ("deepspeed main.py --per_device_train_batch_size 1 --num_warmup_steps 0 --zero_stage 2 --deepspeed",
+         {"batch_size": 1, "deepspeed": None, "bf16": None, "save": None, "arguments": None}),
+        ("python infer.py --use_lora True --lora_weights x", {"method": None}),
+        ("python web_demo.py --lora_rank 8", {"method": None}),
+        ("python t.py --use_peft --use_adalora --lora_alpha 32", {"method": None}),
+        ("python t.py --use_peft --peft_method prefix", {"method": None}),
+        ("python t.py --model_name_or_path THUDM/chatglm3-6b --fp16 True", {"model.id": "THUDM/chatglm3-6b"}),
+        ("python t.py --model_name_or_path ../models/chatglm3-6b --fp16 True", {"model.id": None}),
+        ("python src/train_bash.py --stage sft --model_name_or_path a/b --flash_attn", {"attn": "flash_attention_2", "model.id": "a/b"}),
+        ("torchrun --nnodes 2 --nproc-per-node 8 t.py --fp16 True --output_dir x", {"gpu.count": 16, "distributed": "ddp"}),
         ("torchrun --nnodes $N --nproc_per_node 8 t.py --fp16 True", {"gpu.count": None, "distributed": None}),
         ("deepspeed --num_gpus=3 t.py --fp16 True", {"gpu.count": 3, "distributed": None}),
         ("deepspeed --include localhost:0,1 --master_port 1 t.py --fp16 True", {"gpu.count": 2}),
@@ -284,3 +299,14 @@ def test_what_it_installs_is_stated_with_its_line(tmp_path: Path) -> None:
         ("packages.transformers", "4.36.2", 2),
     ]
     assert [skip.what for skip in found.skips if "requirements.txt" in skip.why] == [f"{path}:2"]
+
+
+def test_what_is_installed_under_a_condition_is_not_stated(tmp_path: Path) -> None:
+    script = "pip install peft==0.11.0\nif [ $CUDA = 13 ]; then\n  pip install torch==2.9.0\nelse\n  pip install torch==2.4.0\nfi\n"
+    (tmp_path / "run.sh").write_text(script)
+    found = collect_launcher(tmp_path / "run.sh")
+    assert [fact.name for fact in found.facts] == ["packages.peft"]
+    assert [skip.why for skip in found.skips] == [
+        "pip install torch==2.9.0: under a condition, in a loop or in a function",
+        "pip install torch==2.4.0: under a condition, in a loop or in a function",
+    ]

@@ -117,6 +117,32 @@ def test_the_table_of_requirements_that_many_projects_keep(tmp_path: Path) -> No
     assert (extra.label, shown(extra.collected)["torch"]) == ("extra torch", (">=2.1", 4))
 
 
+@pytest.mark.parametrize("pattern", [r"^(([^!=<>~]+)(?:[!=<>~].*)?$)", r"^(([^!=<>~ ]+)(?:[!=<>~ ].*)?$)"])
+def test_older_forms_of_that_table(tmp_path: Path, pattern: str) -> None:
+    text = (
+        "import re\nfrom setuptools import setup\n_deps = ['Pillow',\n    'numpy>=1.20,!=1.21.0']\n"
+        f"deps = {{b: a for a, b in (re.findall(r'{pattern}', x)[0] for x in _deps)}}\n"
+        "setup(install_requires=[deps['numpy'], deps['Pillow']])\n"
+    )
+    (base,) = read(tmp_path, text)
+    assert shown(base.collected) == {"pillow": ("", 3), "numpy": ("!=1.21.0,>=1.20", 4)}
+    assert skipped(base.collected) == []
+
+
+def test_what_a_line_leaves_unknown_is_said_once_for_each_list_that_it_makes(tmp_path: Path) -> None:
+    text = """\
+from setuptools import setup
+def pick(*names):
+    return [look_up(name) for name in names]
+setup(install_requires=pick("a", "b", "c"), extras_require={"test": pick("d", "e")})
+"""
+    variants = read(tmp_path, text)
+    assert [why for _, why in skipped(variants[0].collected)] == [
+        "install_requires: made when the file runs",
+        "extras_require['test']: made when the file runs",
+    ]
+
+
 @pytest.mark.parametrize(
     "code",
     [

@@ -107,3 +107,38 @@ def test_what_two_files_show_of_one_run_adds_up() -> None:
     assert merge([("script", script), ("facts file", told), ("facts file", stated)], closed=False).facts.value("plan.code_uses") == (
         "SFTTrainer",
     )
+
+
+def test_the_model_that_is_given_may_be_called_otherwise_than_in_the_plan() -> None:
+    plan, model = ("plan", said("sft.yaml", model__id="THUDM/chatglm3-6b")), ("model", said("snapshot", model__id="zai-org/chatglm3-6b"))
+    merged = merge([plan, model], closed=False)
+    assert merged.facts.value("model.id") == "zai-org/chatglm3-6b"
+    assert merged.defects == ()
+    other = ("script", said("train.py", model__id="org/other"))
+    assert [defect.rule for defect in merge([plan, other], closed=False).defects] == ["sources-disagree"]
+
+
+@pytest.mark.parametrize(("used", "there", "taken", "told"), [(1, 8, 1, []), (8, 8, 8, []), (8, 2, 2, ["sources-disagree"])])
+def test_a_run_may_use_some_of_the_gpus_of_the_machine(used: int, there: int, taken: int, told: list[str]) -> None:
+    run, model = ("plan", said("train.sh", gpu__count=used)), ("model", said("m", model__type="glm"))
+    parts = [run, model, ("hardware", said("host", gpu__count=there))]
+    for order in (parts, parts[::-1]):
+        merged = merge(order, closed=False)
+        assert (merged.facts.value("gpu.count"), [defect.rule for defect in merged.defects]) == (taken, told)
+
+
+@pytest.mark.parametrize(
+    ("name", "one", "other", "told"),
+    [
+        ("model.id", "THUDM/chatglm3-6b", "zai-org/ChatGLM3-6B", False),
+        ("model.id", "THUDM/chatglm3-6b", "THUDM/chatglm2-6b", True),
+        ("plan.distributed", "device_map", "none", False),
+        ("plan.distributed", "device_map", "ddp", True),
+        ("plan.distributed", "none", "zero2", True),
+    ],
+)
+def test_two_words_for_one_thing_are_no_contradiction(name: str, one: str, other: str, told: bool) -> None:
+    key = name.replace(".", "__")
+    parts = [("script", said("train.py", model__type="x", **{key: one})), ("plan", said("run.yaml", **{key: other}))]
+    merged = merge(parts, closed=False)
+    assert (merged.facts.value(name), bool(merged.defects)) == (other, told)

@@ -62,10 +62,11 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Install:
-    """The words after ``pip install`` on one line of a script, options included."""
+    """The words after ``pip install`` on one line of a script, options included; ``certain`` as that of a command."""
 
     arguments: tuple[str, ...]
     line: int
+    certain: bool = True
 
 
 @dataclass(slots=True)
@@ -121,7 +122,7 @@ def _read(script: Script, text: str, line: int, variables: Variables, nested: in
         if nested < 2 and (again := _text_to_run(pieces)) is not None:
             _read(script, again.text, again.line, variables, nested + 1)
             continue
-        _run(script, pieces, environment, command.line)
+        _run(script, pieces, environment, command.line, command.certain)
     script.notes += scanner.notes
 
 
@@ -154,7 +155,7 @@ def _text_to_run(pieces: Sequence[Piece]) -> Piece | None:
     return None
 
 
-def _run(script: Script, pieces: Sequence[Piece], environment: dict[str, Piece], line: int) -> None:
+def _run(script: Script, pieces: Sequence[Piece], environment: dict[str, Piece], line: int, certain: bool) -> None:
     while pieces and _ASSIGNS.match(pieces[0].text):
         # After `env`, or where a variable held an assignment.
         name, _, value = pieces[0].text.partition("=")
@@ -174,7 +175,7 @@ def _run(script: Script, pieces: Sequence[Piece], environment: dict[str, Piece],
             return
     installed = _installs(pieces)
     if installed is not None:
-        script.installs.append(Install(tuple(piece.text for piece in installed if piece.known), line))
+        script.installs.append(Install(tuple(piece.text for piece in installed if piece.known), line, certain))
         return
     launch = _launch(pieces, {**script.environment, **environment}, line)
     if launch is not None:

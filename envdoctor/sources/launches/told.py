@@ -19,9 +19,9 @@ from envdoctor.sources.plans.arguments import read_arguments, state_arguments
 from envdoctor.sources.plans.deepspeed import beside
 from envdoctor.sources.plans.llama_factory import LLAMA_FACTORY
 from envdoctor.sources.plans.peft import say_targets
-from envdoctor.sources.plans.reader import Reader, Table, is_yes, text_keys
+from envdoctor.sources.plans.reader import Reader, Table, is_yes, text_keys, word
 from envdoctor.sources.plans.swift import SWIFT, read_swift
-from envdoctor.sources.plans.trainer import read_trl, telling
+from envdoctor.sources.plans.trainer import is_given_whole, read_trl, telling
 from envdoctor.sources.training_arguments import FIELDS
 
 _NUMBER = re.compile(r"[+-]?[0-9]{1,15}")
@@ -48,6 +48,8 @@ _SHARED = (
     ("lora_alpha", "plan.lora_alpha"),
     ("streaming", "plan.stream"),
 )
+# In the names of scripts that are given an adapter, and train none.
+_BESIDE_TRAINING = re.compile(r"infer|eval|test|predict|generat|demo|chat|serve|merge|export|prune|web|api|cli")
 _LORA_SWITCHES = ("lora_enable", "use_lora", "use_peft")
 
 
@@ -143,7 +145,7 @@ def _tool(told: Told, path: Path, launch: Launch) -> None:
     elif name == "tune":
         _torchtune(told, path, launch, values)
     elif launch.tool.endswith(".py") or launch.module or launch.starters:
-        _script(told, reader, path, table, before)
+        _script(told, reader, path, table, before, launch.tool)
     found = reader.collected()
     if "" in values:
         first = values[""][0]
@@ -157,7 +159,7 @@ def _is_llama_factory(launch: Launch, table: Table) -> bool:
     return launch.tool.endswith("train.py") and "finetuning_type" in table
 
 
-def _script(told: Told, reader: Reader, path: Path, table: Table, before: Sequence[Piece]) -> None:
+def _script(told: Told, reader: Reader, path: Path, table: Table, before: Sequence[Piece], tool: str) -> None:
     """A training script of a project's own: TrainingArguments by their names, and LoRA as such scripts call it."""
     first = before[0] if before else None
     if first is not None and first.text.endswith(_PLANS):
@@ -166,32 +168,45 @@ def _script(told: Told, reader: Reader, path: Path, table: Table, before: Sequen
         _follow(found, path, [first], None)
         if found.facts or not first.text.endswith(".json"):
             told.add(Collected(tuple(found.facts.values()), skips=tuple(found.skips)))
-    if telling(text_keys(table)):
+    if telling(text_keys(table)) and is_given_whole(text_keys(table)):
         read_arguments(reader, table)
     else:
         state_arguments(reader, table)
     reader.say_all(table, _SHARED)
+    reader.say_model(table, "model_name_or_path", "base_model", "model_id")
     if "lora_target_modules" in table or "target_modules" in table:
         say_targets(reader, table, "lora_target_modules" if "lora_target_modules" in table else "target_modules")
-    quantized = next((key for key in ("q_lora", "use_qlora", "qlora") if table.get(key) is True), None)
+    _method(reader, table, trains=_BESIDE_TRAINING.search(tool.rpartition("/")[2].lower()) is None)
     switch = next((key for key in _LORA_SWITCHES if table.get(key) is True), None)
-    if quantized:
-        reader.say("plan.method", "qlora", quantized)
-    elif switch:
-        reader.say("plan.method", "lora", switch)
-    elif table.get("do_predict") is True and table.get("do_train") is not True:
-        reader.say("plan.method", "inference", "do_predict")
-    elif (rank := next((key for key in ("lora_r", "lora_rank") if key in table), None)) and not text_keys(table) & {*_LORA_SWITCHES}:
-        reader.say("plan.method", "lora", rank)
-    elif table.get("pre_seq_len") is not None and {"max_source_length", "quantization_bit", "prefix_projection"} & text_keys(table):
-        # The P-Tuning v2 of ChatGLM's own scripts: a trained prefix.
-        reader.say("plan.method", "prefix-tuning", "pre_seq_len")
     bits = table.get("bits")
     if bits in (4, 8) and ("lora_r" in table or switch):
         reader.say("plan.quant", f"{bits}bit", "bits")
     for key, quant in (("load_in_8bit", "8bit"), ("load_in_4bit", "4bit")):
         if table.get(key) is True:
             reader.say("plan.quant", quant, key)
+
+
+def _method(reader: Reader, table: Table, *, trains: bool) -> None:
+    """What is trained, where flags say it; ``trains``: the script's name speaks of nothing else, such as ``infer.py``."""
+    keys = text_keys(table)
+    if table.get("do_predict") is True and table.get("do_train") is not True:
+        reader.say("plan.method", "inference", "do_predict")
+        return
+    # An adapter of another kind than LoRA, for which there is a switch beside the one for all of them.
+    another = word(table.get("peft_method") or table.get("peft_type") or "lora").lower() != "lora" or "use_adalora" in keys
+    if not trains or another:
+        return
+    quantized = next((key for key in ("q_lora", "use_qlora", "qlora") if table.get(key) is True), None)
+    switch = next((key for key in _LORA_SWITCHES if table.get(key) is True), None)
+    if quantized:
+        reader.say("plan.method", "qlora", quantized)
+    elif switch:
+        reader.say("plan.method", "lora", switch)
+    elif (rank := next((key for key in ("lora_r", "lora_rank") if key in table), None)) and not keys & {*_LORA_SWITCHES}:
+        reader.say("plan.method", "lora", rank)
+    elif table.get("pre_seq_len") is not None and {"max_source_length", "quantization_bit", "prefix_projection"} & keys:
+        # The P-Tuning v2 of ChatGLM's own scripts: a trained prefix.
+        reader.say("plan.method", "prefix-tuning", "pre_seq_len")
 
 
 def _torchtune(told: Told, path: Path, launch: Launch, values: Mapping[str, Sequence[Piece]]) -> None:
@@ -321,11 +336,16 @@ def _devices(told: Told, path: Path, launch: Launch) -> None:
         if "gpu.count" not in told.facts:
             reader.say("gpu.count", count * across, "count")
         shared = told.facts.get("plan.distributed")
-        if shared is None and starter == "torchrun":
+        if shared is None and starter == "torchrun" and (count * across == 1 or _is_plain_trainer(told)):
             reader.say("plan.distributed", "ddp" if count * across > 1 else "none", "count")
         elif shared is None and starter is None and count == 1 and not _uses_deepspeed(told):
             reader.say("plan.distributed", "none", "count")
         told.add(reader.collected())
+
+
+def _is_plain_trainer(told: Told) -> bool:
+    """Whether ranks share the work by DDP: transformers' Trainer does without being told, other scripts do what they like."""
+    return ("plan.arguments" in told.facts or "plan.trainer" in told.facts) and not _uses_deepspeed(told)
 
 
 def _uses_deepspeed(told: Told) -> bool:

@@ -42,7 +42,8 @@ def read_accelerate(reader: Reader, table: Table) -> None:
     precision = word(table.get("mixed_precision") or "").lower()
     if precision in ("fp16", "bf16"):
         reader.say(f"plan.{precision}", True, "mixed_precision")
-    if table.get("use_cpu") is True:
+    # The launchers of these kinds never look at it: accelerate/commands/launch.py.
+    if table.get("use_cpu") is True and kind not in _ON_GPUS:
         reader.say("accelerator", "cpu", "use_cpu")
     dynamo = table.get("dynamo_config")
     backend = dynamo.get("dynamo_backend") if isinstance(dynamo, dict) else table.get("dynamo_backend")

@@ -63,6 +63,7 @@ def _recognises(_: Table, keys: frozenset[str]) -> bool:
 
 def _read(reader: Reader, table: Table) -> None:
     reader.say_all(table, _DIRECT)
+    reader.say_model(table, "base_model")
     _method(reader, table)
     _precision(reader, table)
     _attention(reader, table)

@@ -64,6 +64,8 @@ def read_stage(reader: Reader, settings: Table, origin: Origin) -> None:
     else:
         reader.facts["plan.distributed"] = Fact("plan.distributed", NotUnderstood(plain(f"ZeRO stage {word(stage)}")), origin)
     optimizer, parameters = (offloads(zero.get(key)) for key in ("offload_optimizer", "offload_param"))
+    # Stages 1 and 2 are not given offload_param at all: deepspeed/runtime/engine.py.
+    parameters = parameters and stage not in (0, 1, 2)
     reader.facts["plan.offload"] = Fact("plan.offload", offload_word(optimizer, parameters), origin)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from envdoctor.facts import Fact, Origin
 from envdoctor.sources.plans.arguments import read_arguments
 from envdoctor.sources.plans.peft import lora_facts, lora_kind
-from envdoctor.sources.plans.reader import Dialect, Reader, Table, word
+from envdoctor.sources.plans.reader import Dialect, Reader, Table, is_open, is_yes, word
 
 _DEFAULT = Origin("default of LLaMA-Factory")
 _FLASH = {"fa2": "flash_attention_2", "fa3": "flash_attention_3", "sdpa": "sdpa", "disabled": "eager", "off": "eager"}
@@ -15,11 +15,31 @@ def _recognises(_: Table, keys: frozenset[str]) -> bool:
     return "finetuning_type" in keys or ("stage" in keys and bool(keys & {"model_name_or_path", "template", "dataset"}))
 
 
+def _beside_training(table: Table) -> str | None:
+    """The setting that tells a file for ``export``, ``eval``, ``chat`` and ``api``, or one that predicts, from one that trains."""
+    if table.get("do_train") or is_open(table.get("do_train")):
+        return None
+    if is_yes(table.get("do_predict")):
+        return "do_predict"
+    names = ("export_dir", "task", "n_shot", "infer_backend", "adapter_name_or_path")
+    return None if "dataset" in table else next((name for name in names if table.get(name) is not None), None)
+
+
 def _read(reader: Reader, table: Table) -> None:
     """It recomputes activations unless told otherwise, and trains LoRA of rank 8 by default.
 
     src/llamafactory/hparams of https://github.com/hiyouga/LLaMA-Factory
     """
+    reader.say_model(table, "model_name_or_path")
+    other = _beside_training(table)
+    if other == "export_dir":
+        reader.skip(str(reader.path), "an export of LLaMA-Factory: nothing is trained")
+        return
+    if other:
+        reader.say("plan.method", "inference", other)
+        reader.say("plan.trust_remote_code", table.get("trust_remote_code"), "trust_remote_code")
+        reader.default("plan.trainer", "llamafactory", reader.origin())
+        return
     read_arguments(reader, table)
     kind = word(table.get("finetuning_type", "lora"))
     pretrains = table.get("stage") == "pt" and kind == "full"
@@ -33,7 +53,9 @@ def _read(reader: Reader, table: Table) -> None:
         reader.say("plan.quantization_config", True, "quantization_bit")
     flash = table.get("flash_attn")
     if flash is not None and word(flash).lower() != "auto":
-        reader.say("plan.attn", _FLASH.get("off" if flash is False else word(flash).lower(), word(flash)), "flash_attn")
+        # A switch up to release 0.7.
+        said = "off" if flash is False else "fa2" if flash is True else word(flash).lower()
+        reader.say("plan.attn", _FLASH.get(said, word(flash)), "flash_attn")
     for key, fact in (
         ("cutoff_len", "plan.seq_len"),
         ("packing", "plan.packing"),

@@ -51,9 +51,19 @@ def _model_configuration(_: Table, keys: frozenset[str]) -> bool:
     return "architectures" in keys or keys.issuperset(("model_type", "transformers_version"))
 
 
+def _trainer_state(_: Table, keys: frozenset[str]) -> bool:
+    return keys.issuperset(("log_history", "global_step"))
+
+
 def _other(name: str, recognises: Callable[[Table, frozenset[str]], bool]) -> Dialect:
     return Dialect(name, recognises)
 
+
+# Files that have settings of a dialect that is read, and are no plans.
+NO_PLANS: tuple[Dialect, ...] = (
+    _other("the state of a trainer at a checkpoint, not a plan", _trainer_state),
+    _other("the configuration of a model, not of a run (give the model's directory)", _model_configuration),
+)
 
 OTHERS: tuple[Dialect, ...] = (
     _other("a cluster or job of Ray", _ray),
@@ -68,7 +78,6 @@ OTHERS: tuple[Dialect, ...] = (
     _other("a configuration of verl", _has("actor_rollout_ref")),
     _other("a configuration of NeMo", _has("trainer", "exp_manager")),
     _other("a configuration of Hydra", _hydra),
-    _other("the configuration of a model, not of a run (give the model's directory)", _model_configuration),
     _other("a PEFT adapter's configuration (give the adapter's directory)", _has("peft_type", "base_model_name_or_path")),
     _other("a Kubernetes object", _has("apiVersion", "kind")),
     _other("a CI workflow", _workflow),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from envdoctor.facts import Collected, Fact, FactValue, NotUnderstood, Origin, Skip
+from envdoctor.sources.hub_names import is_owned_name
 from envdoctor.sources.jsonfile import plain
 from envdoctor.sources.plan_file import PlanFile, Unresolved
 from envdoctor.sources.stated import stated_value
@@ -62,6 +63,19 @@ class Reader:
         """State the fact of each (setting, fact) that the table at a path of keys has."""
         for key, fact in pairs:
             self.say(fact, table.get(key), *above, key)
+
+    def say_model(self, table: Table, *names: str) -> None:
+        """State the model that the first of the named settings gives, where it is a hub id and no folder beside the plan."""
+        name = next((name for name in names if table.get(name) is not None), None)
+        raw = table.get(name) if name else None
+        if name and isinstance(raw, str) and is_owned_name(raw.strip()) and not self._is_folder(raw.strip()):
+            self.say("model.id", raw.strip(), name)
+
+    def _is_folder(self, named: str) -> bool:
+        try:
+            return any((self.path.parent / "/".join([".."] * up) / named).is_dir() for up in range(5))
+        except OSError:
+            return False
 
     def default(self, fact: str, value: FactValue, origin: Origin) -> None:
         self.facts.setdefault(fact, Fact(fact, value, origin))

@@ -67,6 +67,7 @@ def read_swift(reader: Reader, table: Table) -> None:
         table = {**table, **group}
     megatron = next((key for key in table if key in _MEGATRON), None)
     reader.say_all(table, _DIRECT)
+    reader.say_model(table, "model", "model_id_or_path")
     _method(reader, table, megatron is None)
     _quantization(reader, table)
     _precision(reader, table)

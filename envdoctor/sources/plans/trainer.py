@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
-from envdoctor.sources.plans.arguments import read_arguments
+import re
+
+from envdoctor.sources.plans.arguments import read_arguments, state_arguments
 from envdoctor.sources.plans.peft import lora_facts, lora_kind, read_peft
 from envdoctor.sources.plans.reader import Dialect, Reader, Table, text_keys
 from envdoctor.sources.training_arguments import FIELDS
 
-# Settings that only the named tool knows.
+# Settings of TRL's ModelConfig and of its trainers. Scripts of projects' own have those of the second kind, too.
 _TRL = frozenset(
-    ("use_peft", "lora_r", "lora_target_modules", "lora_modules_to_save", "load_in_4bit", "load_in_8bit", "bnb_4bit_quant_type",
-     "max_seq_length", "packing", "dataset_text_field", "assistant_only_loss", "completion_only_loss", "max_prompt_length",
-     "max_completion_length", "num_generations", "padding_free")
+    ("use_peft", "lora_target_modules", "lora_modules_to_save", "bnb_4bit_quant_type", "dataset_text_field", "assistant_only_loss",
+     "completion_only_loss", "max_prompt_length", "max_completion_length", "num_generations", "padding_free")
 )  # fmt: skip
+_WITH_MODEL_CONFIG = frozenset(("max_seq_length", "max_length", "packing", "load_in_4bit", "load_in_8bit", "lora_r"))
+_MODEL_CONFIG = frozenset(("torch_dtype", "dtype", "attn_implementation", "use_flash_attention_2", "dataset_mixer", "dataset_mixture"))
+# Names under which a script of a project's own keeps what a field of TrainingArguments says: then the field's default means nothing.
+_RIVALS = frozenset(
+    ("lr", "batch_size", "train_batch_size", "micro_batch_size", "num_epochs", "epochs", "num_train_steps", "checkpointing_steps",
+     "precision", "mixed_precision", "is_bf16", "is_fp16", "use_bf16", "use_fp16", "_target_", "num_warmup_steps", "zero_stage",
+     "max_train_steps", "with_tracking")
+)  # fmt: skip
+# Words in the names of settings that may train anything but all weights; TRL's own do nothing without use_peft.
+_ANOTHER_WAY = re.compile(r"lora|peft|adapter|quant|freeze|tuner|tuning|(?:train|tune|training|finetune)_(?:mode|method|type)|fine_tune")
+_TRL_ADAPTERS = frozenset(
+    ("use_peft", "lora_r", "lora_alpha", "lora_dropout", "lora_target_modules", "lora_target_parameters", "lora_modules_to_save",
+     "lora_task_type", "use_rslora", "use_dora", "bnb_4bit_quant_type", "use_bnb_nested_quant", "bnb_4bit_quant_storage")
+)  # fmt: skip
+_KNOWN = FIELDS | _TRL | _WITH_MODEL_CONFIG | _MODEL_CONFIG | _TRL_ADAPTERS | {"model_name_or_path", "model_revision", "trust_remote_code"}
 # Fields by which TrainingArguments are told: others, such as learning_rate and seed, every trainer has.
 _TELLING = frozenset(
     ("per_device_train_batch_size", "per_device_eval_batch_size", "eval_strategy", "evaluation_strategy", "save_strategy",
@@ -30,6 +46,14 @@ def telling(keys: frozenset[str]) -> bool:
     return len(keys & _TELLING) >= 2 or bool(keys & _UNMISTAKABLE)
 
 
+def is_given_whole(keys: frozenset[str]) -> bool:
+    """Whether settings with TrainingArguments' names are all there is, so that what they leave out has its default.
+
+    A file or command of another tool has borrowed some of the names, and keeps its own beside them.
+    """
+    return not keys & _RIVALS
+
+
 def _recognises(table: Table, keys: frozenset[str]) -> bool:
     fields = keys & FIELDS
     mostly = len(fields) >= 2 and 5 * len(fields) >= 4 * len(table)
@@ -37,18 +61,32 @@ def _recognises(table: Table, keys: frozenset[str]) -> bool:
 
 
 def _read(reader: Reader, table: Table) -> None:
-    read_arguments(reader, table)
+    keys = text_keys(table)
+    mostly = 2 * len(keys & _KNOWN) >= len(keys) and is_given_whole(keys)
+    if mostly:
+        read_arguments(reader, table)
+    else:
+        # Names that a tool of its own has borrowed: what it does without them is not known.
+        state_arguments(reader, table)
+        reader.skip(str(reader.path), "a plan of another tool with some of TrainingArguments' names: what it leaves out is unknown")
+    reader.say_model(table, "model_name_or_path")
     peft = table.get("peft_config")
-    trl = text_keys(table) & _TRL
     if isinstance(peft, dict):
         read_peft(reader, peft)
-    if trl:
-        read_trl(reader, table)
-    reader.default("plan.trainer", "trl" if trl else "transformers", reader.origin())
+    is_trl = bool(keys & _TRL) or (bool(keys & _WITH_MODEL_CONFIG) and bool(keys & _MODEL_CONFIG))
+    if is_trl or keys & _WITH_MODEL_CONFIG:
+        another = any(_ANOTHER_WAY.search(key) for key in keys - _TRL_ADAPTERS)
+        read_trl(reader, table, trains_all=is_trl and mostly and not another)
+    if mostly:
+        reader.default("plan.trainer", "trl" if is_trl else "transformers", reader.origin())
 
 
-def read_trl(reader: Reader, table: Table) -> None:
-    """TRL's ModelConfig and the configurations of its trainers, as ``trl sft --config`` and the alignment-handbook use them."""
+def read_trl(reader: Reader, table: Table, *, trains_all: bool = True) -> None:
+    """TRL's ModelConfig and the configurations of its trainers, as ``trl sft --config`` and the alignment-handbook use them.
+
+    ``trains_all``: without use_peft all weights are trained.
+    """
+    reader.say_model(table, "model_name_or_path")
     reader.say_all(
         table,
         (
@@ -69,7 +107,7 @@ def read_trl(reader: Reader, table: Table) -> None:
     if table.get("use_peft") is True:
         reader.say("plan.method", lora_kind(table, "lora"), "use_peft")
         lora_facts(reader, table, ("lora_r", "lora_alpha", "lora_target_modules", "lora_modules_to_save"))
-    elif "peft_config" not in table:
+    elif trains_all and "peft_config" not in table:
         reader.default("plan.method", "full", reader.origin())
 
 

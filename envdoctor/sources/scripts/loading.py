@@ -6,6 +6,7 @@ import ast
 import re
 from dataclasses import replace
 
+from envdoctor.sources.hub_names import glm_family, may_be_on_the_hub
 from envdoctor.sources.scripts.claims import ABSENT
 from envdoctor.sources.scripts.kinds import Known, Table
 from envdoctor.sources.scripts.names import LOCAL
@@ -16,8 +17,13 @@ _CLASS = re.compile(
     r"TokenClassification|QuestionAnswering|MaskedLM|ImageTextToText|Vision2Seq|PreTraining)(?:WithValueHead)?|\w+LMHeadModel|\w+Model"
 )
 # Other libraries' models, adapters of a base model, and models that are no language model's.
-_ELSEWHERE = frozenset(("peft", "diffusers", "sentence_transformers", "unsloth", "timm", "open_clip", "datasets"))
+_ELSEWHERE = frozenset(
+    ("peft", "diffusers", "sentence_transformers", "unsloth", "timm", "open_clip", "datasets", "ipex_llm", "bigdl", "optimum",
+     "intel_extension_for_transformers", "mlx_lm", "ctransformers")
+)  # fmt: skip
 _OTHER = re.compile(r"TF|Flax|AutoPeft|CLIP|ControlNet|ViT|Siglip|UNet|Peft")
+# What a model is called that stands beside the one that is trained.
+_BESIDE = re.compile(r"(?:^|_)(?:ref|reference|teacher|draft|judge)(?:_|$)")
 # Methods that hand the same model on.
 _PASSES_ON = frozenset(("cuda", "eval", "train", "cpu", "to", "half", "float", "bfloat16", "requires_grad_", "tie_weights", "quantize"))
 _CASTS = {"half": "float16", "float": "float32", "bfloat16": "bfloat16", "double": "float64"}
@@ -32,7 +38,7 @@ _MAPS = ("auto", "balanced", "balanced_low_0", "sequential")
 
 def read_loading(reading: Reading) -> list[Call]:
     """State what the loads of a language model say; the calls themselves."""
-    loads = reading.few([call for call in reading.calls if _is_load(reading, call)])
+    loads = reading.few([call for call in reading.calls if _is_load(reading, call) and not _BESIDE.search(_target(reading, call))])
     silent: list[tuple[str, Call]] = []
     for call in loads:
         _identity(reading, call, "pretrained_model_name_or_path")
@@ -62,6 +68,13 @@ def _is_load(reading: Reading, call: Call) -> bool:
     if parts[0] == LOCAL:
         owner = next((one.rpartition(".")[2] for one in reading.ancestry(f"{LOCAL}.{parts[-2]}") if not one.startswith(LOCAL)), "")
     return bool(_CLASS.fullmatch(owner)) and not _OTHER.match(owner)
+
+
+def _target(reading: Reading, call: Call) -> str:
+    """The name that a load is given, or the attribute: ``ref_model`` of ``self.ref_model = ...``."""
+    parent = reading.outline.parents.get(id((_chain(reading, call.node) or [call.node])[-1]))
+    target = parent.targets[0] if isinstance(parent, ast.Assign) else None
+    return target.id.lower() if isinstance(target, ast.Name) else target.attr.lower() if isinstance(target, ast.Attribute) else ""
 
 
 def _load(reading: Reading, call: Call) -> None:
@@ -184,7 +197,14 @@ def _attention(reading: Reading, call: Call) -> None:
 
 def _identity(reading: Reading, call: Call, keyword: str) -> None:
     known = reading.value(call, keyword, 0)
-    if known is None or (isinstance(known.value, str) and known.value.strip()):
+    if known is not None and isinstance(known.value, str) and not may_be_on_the_hub(known.value.strip()):
+        # A folder: of several loads none is then the model of the run.
+        reading.claims.unknown("model.id", call.line, call.scope, "a folder", quiet=True)
+        family = glm_family(known.value)
+        if family is not None:
+            reading.claims.say("model.family", Known(family, known.default, known.line), call.line, call.scope)
+            reading.claims.say("model.type", Known("chatglm", known.default, known.line), call.line, call.scope)
+    elif known is None or isinstance(known.value, str):
         line = call.line_of(keyword) if keyword in call.keywords else call.line
         reading.claims.say("model.id", known, line, call.scope, "the model is no constant")
 

@@ -93,12 +93,15 @@ class Outline:
     returns: dict[int, list[ast.expr]] = field(default_factory=dict)
 
 
-def outline(body: list[ast.stmt]) -> Outline:
-    """Walk a script once, without recursion: its nesting is bounded by the parser alone."""
+def outline(body: list[ast.stmt], unused: frozenset[str] = frozenset()) -> Outline:
+    """Walk a script once, without recursion: its nesting is bounded by the parser alone.
+
+    ``unused`` are functions of the module that nothing calls: their bodies do not run.
+    """
     top = ast.Module(body, [])
     found = Outline(Scope(top, None))
     found.scopes.append(found.module)
-    walker = _Walker(found)
+    walker = _Walker(found, unused)
     stack: list[tuple[ast.AST, Scope, Guard | None]] = [(item, found.module, None) for item in reversed(body)]
     while stack:
         node, scope, guard = stack.pop()
@@ -114,8 +117,9 @@ _Below = tuple[ast.AST, Scope, "Guard | None"]
 
 
 class _Walker:
-    def __init__(self, found: Outline) -> None:
+    def __init__(self, found: Outline, unused: frozenset[str]) -> None:
         self.found = found
+        self.unused = unused
 
     def visit(self, node: ast.AST, scope: Scope, guard: Guard | None) -> Iterator[_Below]:
         """Take down a node; what stands below it, with its scope and guard."""
@@ -164,7 +168,9 @@ class _Walker:
             if default is not None:
                 inner.defaults[argument.arg] = default
         yield from ((item, scope, guard) for item in (*node.decorator_list, *arguments.defaults, *filter(None, arguments.kw_defaults)))
-        # Whether a function is called at all is not asked: its body counts as run.
+        # Whether a function is called by what runs is not asked: where the file mentions it again, its body counts as run.
+        if node.name in self.unused and scope is self.found.module:
+            guard = Guard(ast.Constant(False), True, scope, guard)
         yield from ((item, inner, guard) for item in node.body)
 
     def _class(self, node: ast.ClassDef, scope: Scope, guard: Guard | None) -> Iterator[_Below]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts import Collected, Skip
+from envdoctor.sources.class_tree import Function
 from envdoctor.sources.jsonfile import UnreadableError, plain, read_bounded
 from envdoctor.sources.scripts.adapters import read_adapters
 from envdoctor.sources.scripts.arguments import read_arguments
@@ -90,8 +93,18 @@ def _decoded(data: bytes, place: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
+def _unused(source: Source) -> frozenset[str]:
+    """The module's functions that a script with an entry of its own never mentions again, in whatever way."""
+    text = source.text
+    if "__main__" not in text or "Fire()" in text or "globals()" in text:
+        return frozenset()
+    names = [item.name for item in source.body if isinstance(item, Function) and not item.decorator_list]
+    mentions = Counter(re.findall(r"\w+", text)) if names else Counter()
+    return frozenset(name for name in names if mentions[name] == 1)
+
+
 def _read(source: Source) -> Collected:
-    found = outline(source.body)
+    found = outline(source.body, _unused(source))
     evaluator = Evaluator(found)
     claims = Claims(source)
     reading = Reading(source, found, evaluator, claims)

@@ -7,10 +7,12 @@ import re
 
 from envdoctor.sources.scripts.adapters import read_checkpointing_kwargs
 from envdoctor.sources.scripts.kinds import Known
-from envdoctor.sources.scripts.names import is_from
+from envdoctor.sources.scripts.names import LOCAL, is_from
 from envdoctor.sources.scripts.outline import Store
 from envdoctor.sources.scripts.reading import Call, Reading
 
+# Names of loaders that no training step draws from.
+_HELD_BACK = re.compile(r"val|eval|test|dev|valid")
 _TRUE = ("1", "on", "yes", "true")
 _OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
 _OPTIMIZERS = {
@@ -86,13 +88,21 @@ def _last(node: ast.Attribute | ast.Name) -> str:
 def _generation(reading: Reading) -> None:
     """Text that the run generates, prompts of a chat template; a function that nobody may call counts, since the file has it for this."""
     for call in reading.methods("generate", "stream_chat", "fast_generate"):
-        reading.claims.state("plan.generate", True, call.line)
+        if not of_own_class(reading, call):
+            reading.claims.state("plan.generate", True, call.line)
     for call in reading.named("transformers", "pipeline"):
         task = reading.value(call, "task", 0)
         if task is not None and task.value == "text-generation":
             reading.claims.state("plan.generate", True, call.line)
     for call in reading.methods("apply_chat_template"):
         reading.claims.state("plan.apply_chat_template", True, call.line)
+
+
+def of_own_class(reading: Reading, call: Call) -> bool:
+    """Whether a method is one of an object that the file shows to be of a class of its own, made of nothing but its own."""
+    function = call.node.func
+    made = reading.made(reading.of(function.value, call.scope)) if isinstance(function, ast.Attribute) else None
+    return made is not None and all(one.startswith(f"{LOCAL}.") for one in (made.kind, *reading.ancestry(made.kind)))
 
 
 def _compiles(reading: Reading) -> None:
@@ -110,7 +120,7 @@ def _data(reading: Reading, *, loops: bool) -> None:
             reading.claims.say("plan.stream", known, call.line_of("streaming"))
     if not loops:
         return
-    loaders = list(reading.named("torch", "DataLoader"))
+    loaders = [call for call in reading.named("torch", "DataLoader") if not _HELD_BACK.match(_assigned_to(reading, call))]
     for call in loaders:
         shuffled = reading.value(call, "shuffle")
         if len(loaders) == 1 or (shuffled is not None and shuffled.value is True) or "train" in _assigned_to(reading, call):

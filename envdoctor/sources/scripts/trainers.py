@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from envdoctor.sources.class_tree import Function
 from envdoctor.sources.scripts.kinds import Known
 from envdoctor.sources.scripts.names import LOCAL
 from envdoctor.sources.scripts.reading import Call, Reading
+from envdoctor.sources.scripts.steps import of_own_class
 
 _TRANSFORMERS = ("Trainer", "Seq2SeqTrainer")
 _TRL = {
@@ -15,6 +17,8 @@ _TRL = {
     "CPOTrainer": "", "BCOTrainer": "", "RewardTrainer": "", "RLOOTrainer": "", "GKDTrainer": "", "OnlineDPOTrainer": "",
     "PPOv2Trainer": "ppo",
 }  # fmt: skip
+# Commands by which a notebook has another program train.
+_TRAINS_ELSEWHERE = re.compile(r"torchrun|deepspeed|accelerate launch|tune run|axolotl|swift |llamafactory|train|finetun|fine_tun|sft")
 _SETTINGS = (("max_seq_length", "plan.seq_len"), ("packing", "plan.packing"))
 _RUNS = {"llamafactory": (("run_exp",), "llamafactory"), "swift": (("sft_main", "rlhf_main", "pretrain_main"), "ms-swift")}
 
@@ -102,6 +106,14 @@ def _takes_own(reading: Reading, name: str) -> bool:
     return False
 
 
+def _has_an_entry(reading: Reading) -> bool:
+    """Whether anything is done when the file is run: a module of classes and functions is somebody else's to use."""
+    calls = (item for item in reading.source.body if isinstance(item, ast.Expr) and isinstance(item.value, ast.Call))
+    blocks = (item for item in reading.source.body if isinstance(item, (ast.For, ast.While, ast.With)))
+    loads = (call for call in reading.methods("from_pretrained", "generate", "chat") if call.scope is reading.outline.module)
+    return "__main__" in reading.source.text or any(True for found in (calls, blocks, loads) for _ in found)
+
+
 def read_method(reading: Reading, trainers: list[Call], loads: list[Call], *, trains_itself: bool) -> None:
     """What is trained, where no adapter says it: by the trainer's kind, all weights, or nothing at all.
 
@@ -119,7 +131,12 @@ def read_method(reading: Reading, trainers: list[Call], loads: list[Call], *, tr
             elif not kinds and call.sure and loads and not any(word in text for word in ("requires_grad", "quantization", "load_in_")):
                 claims.state("plan.method", "full", call.line, call.scope)
         return
-    answers = [call for call in reading.methods("generate", "chat", "stream_chat") if call.sure]
-    training = trainers or trains_itself or any(word in text for word in (".backward(", ".train(", "Trainer", "optimizer", "fit("))
+    if not _has_an_entry(reading):
+        return
+    answers = [call for call in reading.methods("generate", "chat", "stream_chat") if call.sure and not of_own_class(reading, call)]
+    elsewhere = any(_TRAINS_ELSEWHERE.search(line.text) and "install" not in line.text for line in reading.source.shell)
+    training = (
+        trainers or trains_itself or elsewhere or any(word in text for word in (".backward(", ".train(", "Trainer", "optimizer", "fit("))
+    )
     if answers and loads and not training:
         claims.state("plan.method", "inference", answers[0].line)

@@ -53,7 +53,10 @@ def test_zero_3(tmp_path: Path) -> None:
         ("distributed_type: DEEPSPEED\ndeepspeed_config:\n  zero_stage: 9", {"plan.distributed": NotUnderstood("ZeRO stage 9")}),
         ("distributed_type: DEEPSPEED\ndeepspeed_config:\n  deepspeed_config_file: ds.json", {"plan.distributed": "zero1"}),
         ("distributed_type: DEEPSPEED", {"plan.deepspeed": True, "plan.distributed": None}),
-        ("distributed_type: MULTI_GPU\nmixed_precision: fp16\nuse_cpu: true", {"plan.fp16": True, "accelerator": "cpu"}),
+        ("distributed_type: 'NO'\nmixed_precision: fp16\nuse_cpu: true", {"plan.fp16": True, "accelerator": "cpu"}),
+        # accelerate launch starts these kinds on their GPUs, whatever use_cpu says.
+        ("distributed_type: MULTI_GPU\nuse_cpu: true", {"plan.distributed": "ddp", "accelerator": None}),
+        ("distributed_type: DEEPSPEED\nuse_cpu: true", {"plan.deepspeed": True, "accelerator": None}),
         ("distributed_type: MULTI_GPU\ndynamo_backend: 'NO'", {"plan.compile": None}),
         ("distributed_type: ${KIND}", {"plan.distributed": NotUnderstood("${KIND}")}),
     ],

@@ -45,6 +45,7 @@ QLORA = """
 def test_a_qlora_run(tmp_path: Path) -> None:
     found = collect(tmp_path, QLORA)
     assert stated(found) == {
+        "model.id": "some-org/some-8b",
         "plan.trust_remote_code": True,
         "plan.quant": "4bit",
         "plan.quantization_config": True,

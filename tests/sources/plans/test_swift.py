@@ -28,6 +28,7 @@ def test_release_4(tmp_path: Path) -> None:
         """,
     )
     assert stated(found) == {
+        "model.id": "some-org/some-7b",
         "plan.method": "lora",
         "plan.lora_targets": ("all-linear",),
         "plan.load_dtype": "bfloat16",
@@ -67,6 +68,7 @@ def test_release_2(tmp_path: Path) -> None:
         )
     )
     assert found == {
+        "model.id": "some-org/some-7b",
         "plan.method": "lora",
         "plan.fp16": True,
         "plan.bf16": False,

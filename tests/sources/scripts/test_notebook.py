@@ -156,6 +156,21 @@ def test_an_environment_variable_of_a_magic(tmp_path: Path) -> None:
 # --- bad notebooks -----------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("command", "method"),
+    [
+        ("!bash lora_finetune.sh", None),
+        ("!tune run lora_finetune_single_device --config c.yaml", None),
+        ("%%bash\ntorchrun x.py", None),
+        ("!pip install deepspeed axolotl", "inference"),
+        ("!nvidia-smi", "inference"),
+    ],
+)
+def test_a_notebook_that_has_another_program_train_is_no_run_of_inference(tmp_path: Path, command: str, method: str | None) -> None:
+    cells = ("from transformers import AutoModel\nmodel = AutoModel.from_pretrained('a/b')", command, "model.chat('x')")
+    assert values(_read(tmp_path, *cells)).get("plan.method") == method
+
+
 def test_broken_json_is_an_error_with_its_place(tmp_path: Path) -> None:
     with pytest.raises(EnvdoctorError, match=r"train\.ipynb, line 2, column 3"):
         collect_script(_write(tmp_path, '{"cells": [],\n  nbformat: 4}'))

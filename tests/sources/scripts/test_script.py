@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -535,3 +536,123 @@ def test_under_unsloth_the_arguments_of_trainers_are_not_trls(tmp_path: Path) ->
         assert isinstance(uses, tuple)
         assert ("SFTTrainer(dataset_text_field)" in uses, "plan.framework_tokenizer_argument" in facts) == (said, said)
         assert "SFTTrainer" in uses
+
+
+@pytest.mark.parametrize("path", ["/data/models/glm", "./chatglm3-6b", "../a/b", "output/run/checkpoint-3", "models/glm", "C:\\\\glm"])
+def test_a_folder_is_no_repository(tmp_path: Path, path: str) -> None:
+    found = values(read(tmp_path, f'from transformers import AutoModel\nm = AutoModel.from_pretrained("{path}")\n'))
+    assert "model.id" not in found
+    assert found["plan.load_dtype_argument"] == "none"
+
+
+def test_of_a_folder_and_a_repository_neither_is_the_model(tmp_path: Path) -> None:
+    script = """
+        from transformers import AutoModelForCausalLM
+        model = AutoModelForCausalLM.from_pretrained("./mine")
+        judge = AutoModelForCausalLM.from_pretrained("org/judge-7b")
+    """
+    assert "model.id" not in values(read(tmp_path, script))
+
+
+UNUSED = """
+    from transformers import AutoModelForCausalLM, Trainer
+
+    def load_small():
+        return AutoModelForCausalLM.from_pretrained("org/small", load_in_8bit=True)
+
+    def load():
+        return AutoModelForCausalLM.from_pretrained("org/large")
+
+    if __name__ == "__main__":
+        Trainer(model=load()).train()
+"""
+
+
+def test_a_function_that_the_file_never_mentions_again_does_not_run(tmp_path: Path) -> None:
+    found = values(read(tmp_path, UNUSED))
+    assert (found["model.id"], found["plan.load_in_8bit"]) == ("org/large", False)
+
+
+@pytest.mark.parametrize("mention", ["# load_small", "WAYS = ['load_small']", "fire.Fire()"])
+def test_a_function_that_may_be_called_counts(tmp_path: Path, mention: str) -> None:
+    found = values(read(tmp_path, f"{textwrap.dedent(UNUSED)}\n{mention}\n"))
+    assert "model.id" not in found
+
+
+def test_of_a_module_without_an_entry_every_function_counts(tmp_path: Path) -> None:
+    found = values(read(tmp_path, "from transformers import AutoModel\ndef load():\n    return AutoModel.from_pretrained('org/a')\n"))
+    assert found["model.id"] == "org/a"
+
+
+def test_a_module_of_definitions_is_no_run_of_inference(tmp_path: Path) -> None:
+    module = """
+        from transformers import AutoModelForCausalLM
+
+        class Judge:
+            def __init__(self):
+                self.model = AutoModelForCausalLM.from_pretrained("org/judge")
+
+            def answer(self, text):
+                return self.model.generate(text)
+    """
+    assert "plan.method" not in values(read(tmp_path, module))
+    assert values(read(tmp_path, textwrap.dedent(module) + "\nJudge().answer('x')\n"))["plan.method"] == "inference"
+
+
+def test_an_object_of_the_files_own_class_generates_no_text(tmp_path: Path) -> None:
+    script = """
+        from transformers import AutoModel
+
+        class Embedder:
+            def __init__(self):
+                self.model = AutoModel.from_pretrained("org/embedder")
+
+            def generate(self, chunks):
+                return self.model(chunks)
+
+        if __name__ == "__main__":
+            embedder = Embedder()
+            embedder.generate(["a"])
+    """
+    found = values(read(tmp_path, script))
+    assert "plan.method" not in found
+    assert "plan.generate" not in found
+
+
+def test_a_folder_called_after_a_family_tells_the_family(tmp_path: Path) -> None:
+    found = values(read(tmp_path, 'from transformers import AutoModel\nm = AutoModel.from_pretrained("/data/chatglm2-6b")\n'))
+    assert (found["model.family"], found["model.type"], "model.id" in found) == ("chatglm2", "chatglm", False)
+
+
+def test_the_rows_of_a_validation_loader_are_not_the_trainings(tmp_path: Path) -> None:
+    script = """
+        import deepspeed
+        from torch.utils.data import DataLoader
+
+        val_loader = DataLoader(held_back, batch_size=1, shuffle=False)
+        engine, _, train_loader, _ = deepspeed.initialize(model=model, training_data=rows)
+        for batch in train_loader:
+            engine.backward(engine(batch))
+    """
+    assert "plan.batch_size" not in values(read(tmp_path, script))
+    assert values(read(tmp_path, script.replace("val_loader", "loader")))["plan.batch_size"] == 1
+
+
+def test_four_bits_of_another_library_are_not_those_of_bitsandbytes(tmp_path: Path) -> None:
+    script = "from ipex_llm.transformers import AutoModel\nm = AutoModel.from_pretrained('THUDM/chatglm3-6b', load_in_4bit=True)\n"
+    found = values(read(tmp_path, script))
+    assert not found.keys() & {"plan.quant", "plan.load_in_4bit"}
+
+
+@pytest.mark.parametrize("name", ["ref_model", "model_ref", "self.ref_model", "teacher", "teacher_model"])
+def test_a_model_beside_the_trained_one_says_nothing_of_the_run(tmp_path: Path, name: str) -> None:
+    script = f"""
+        import torch
+        from transformers import AutoModelForCausalLM
+
+        def make(self):
+            model = AutoModelForCausalLM.from_pretrained("org/student", torch_dtype=torch.bfloat16)
+            {name} = AutoModelForCausalLM.from_pretrained("org/other", torch_dtype="auto", load_in_8bit=True).eval()
+    """
+    found = values(read(tmp_path, script))
+    assert (found["model.id"], found["plan.load_dtype"], found["plan.load_in_8bit"]) == ("org/student", "bfloat16", False)

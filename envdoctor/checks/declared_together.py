@@ -1,0 +1,376 @@
+"""Pins that no installer accepts together, by what the pinned releases themselves require: known offline, for tracked packages.
+
+Only what stands in files that an installer is given whole is judged: lines of a Dockerfile or a notebook are installed one after
+the other, a lock is a resolution, constraints install nothing, and of conda's packages conda's own metadata speaks.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations
+
+from envdoctor.checks.hit import Hit
+from envdoctor.facts import Fact, Facts
+from envdoctor.releases import Release, as_of, exists, release_texts, releases
+from envdoctor.versions import Exact, Ranged, exact, parse_package, satisfiable, version_condition
+
+CONTRADICT = "requirements-contradict"
+REFUSES_PYTHON = "requirement-refuses-python"
+UNSATISFIABLE = "requirement-unsatisfiable"
+WITHOUT_PATCHES = "requires-python-without-patches"
+
+_PACKAGE = "packages."
+_SUFFIXES = (".txt", ".in", ".pip", ".toml", ".cfg", ".py")
+_NAMES = {".toml": "pyproject.toml", ".cfg": "setup.cfg", ".py": "setup.py"}
+_PYTHONS = ("3.6", "3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14")
+_PYTORCH_LABEL = re.compile(r"cpu|cu[0-9]{2,3}|rocm[0-9]+(?:\.[0-9]+)*|xpu", re.ASCII)
+_COMPATIBLE = re.compile(r"~=\s*((?:[0-9]{1,9}\.)*)([0-9]{1,9})\.[0-9]{1,9}(?=\s*(?:,|$))", re.ASCII)
+# What torch requires of these depends on the build.
+_OF_A_BUILD = ("triton", "nvidia-", "cuda-")
+_MOST_TOLD = 3
+_MOST_PACKAGES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class _Demand:
+    """What one side asks of a package's version. ``by`` is the pinned package that requires it; empty for the file's own line."""
+
+    by: str
+    release: str
+    specifier: str
+    marker: str = ""
+
+
+def declared_together(facts: Facts) -> tuple[Hit, ...]:
+    """Pairs of statements that admit no common release: a pin's own requirement, and a line of the file or another pin's requirement.
+
+    Where a marker does not hold under every Python that the file and the pinned releases admit, it is possible only. Of a build with one
+    of PyTorch's labels what it requires of torch is taken, and of any other build nothing: others may be made for another torch.
+    """
+    declared = _declared(facts)
+    pins = {name: value for name, value in declared.items() if isinstance(value, Exact)}
+    return (*_contradictions(facts, declared, pins), *_refusals(facts, pins)) if pins else ()
+
+
+def declared_releases(facts: Facts) -> tuple[Hit, ...]:
+    """Requirements that no release satisfies: one that was never made, or was not out on the day that is asked about.
+
+    Pre-releases and releases above the newest one that is known are left alone, and so are builds with a label of their own.
+    """
+    hits = []
+    for name, value in _declared(facts).items():
+        told = _not_there(name, value)
+        if told:
+            place = facts[f"{_PACKAGE}{name}"].origin
+            because = ((f"{_PACKAGE}{name}", "no release"),)
+            hits.append(Hit(UNSATISFIABLE, True, because, detail=told, packages=(name,), file=place.file, line=place.line))
+    return tuple(hits)
+
+
+def _not_there(name: str, value: Exact | Ranged) -> str:
+    """Why no release is what was asked for; empty where one is, or may be."""
+    if name == "python":
+        return "python is asked for as a package: the index has none of this name, and an installer changes no interpreter"
+    known = release_texts(name)
+    if not known:
+        return ""
+    if isinstance(value, Exact):
+        newest = version_condition(f">{known[-1]}").admits(value)
+        if "+" in value.text or exists(name, value.text) is not False or (newest and not _ended()):
+            return ""
+        return f"{name} {value} was {f'not released until {as_of()}' if newest else 'never released'}: {_neighbours(value, known)}"
+    admitted = version_condition(value.text)
+    if any(map(admitted.admits, _newest_first(known))) or _names_prerelease(value.text) or not _ended():
+        return ""
+    return f"no release of {name} until {as_of()} satisfies {value}: {known[-1]} was the newest"
+
+
+def _ended() -> bool:
+    """Whether the day that is asked about lies before the one on which the releases were listed: no more of them are to come."""
+    from envdoctor.checks.dependencies import releases_as_of
+
+    return as_of() < releases_as_of()
+
+
+def _neighbours(value: Exact, known: Sequence[str]) -> str:
+    below = [text for text in known if not version_condition(f">{value.text}").admits(exact(text))]
+    above = known[len(below) : len(below) + 1]
+    return f"the releases next to it are {' and '.join((*below[-1:], *above))}"
+
+
+def _names_prerelease(specifier: str) -> bool:
+    from packaging.specifiers import SpecifierSet
+
+    return bool(SpecifierSet(specifier).prereleases)
+
+
+def requires_python_without_patches(facts: Facts) -> tuple[Hit, ...]:
+    """``requires-python = "<=3.12"`` admits 3.12.0 and refuses 3.12.1 and all that follow."""
+    fact = facts.by_name.get("python")
+    if fact is None or not isinstance(fact.value, Ranged) or fact.origin.file is None:
+        return ()
+    minor = re.search(r"<=\s*(3\.[0-9]+)\s*(?:,|$)", fact.value.text)
+    if minor is None or _runs_on(fact.value.text, f">{minor[1]}.0,<{minor[1]}.999999"):
+        return ()
+    detail = f"<={minor[1]} admits {minor[1]}.0 and refuses {minor[1]}.1 and every later patch release"
+    place = fact.origin
+    return (Hit(WITHOUT_PATCHES, True, (("python", f"<={minor[1]}"),), detail=detail, file=place.file, line=place.line),)
+
+
+def _declared(facts: Facts) -> dict[str, Exact | Ranged]:
+    """The packages that installers are asked for together; none where somebody has resolved or installed them already."""
+    if facts.closed:
+        return {}
+    found = {}
+    for name, fact in facts.by_name.items():
+        if name.startswith(_PACKAGE) and isinstance(fact.value, (Exact, Ranged)) and _is_declared(fact):
+            found[name.removeprefix(_PACKAGE)] = fact.value
+    return found
+
+
+def _is_declared(fact: Fact) -> bool:
+    file = fact.origin.file
+    return fact.origin.source == "pin" if file is None else _installed_whole(file)
+
+
+@lru_cache(maxsize=1024)
+def _installed_whole(file: str) -> bool:
+    """Whether an installer is given all that a file asks for at once, and judges it by what the index's releases require."""
+    name = os.path.basename(file).lower()
+    suffix = os.path.splitext(name)[1]
+    if name == "pipfile":
+        return True
+    if suffix not in _SUFFIXES or _NAMES.get(suffix, name) != name:
+        return False
+    return not any(word in name.replace("_", "-") for word in ("no-deps", "nodeps", "constraint"))
+
+
+def _contradictions(facts: Facts, declared: Mapping[str, Exact | Ranged], pins: Mapping[str, Exact]) -> Iterator[Hit]:
+    for name, demands in _demands(declared, pins).items():
+        value = declared.get(name)
+        if value is not None and str(value):
+            own = _Demand("", "", f"=={value}" if isinstance(value, Exact) else str(value))
+            against = [one for one in demands if one.by != name and not _agree(name, own, one)]
+            certain = [one for one in against if _waits_for(facts, pins, name, one) == ()]
+            told = certain or [one for one in against if _waits_for(facts, pins, name, one) is not None]
+            if told:  # the shorter explanation: two pins are told where the file says nothing against either
+                yield _hit(facts, declared, pins, name, own, *told[:_MOST_TOLD])
+                continue
+        for one, other in combinations(demands, 2):
+            if one.by != other.by and not _agree(name, one, other) and _waits_for(facts, pins, name, one, other) == ():
+                yield _hit(facts, declared, pins, name, one, other)
+                break
+
+
+def _demands(declared: Mapping[str, Exact | Ranged], pins: Mapping[str, Exact]) -> dict[str, list[_Demand]]:
+    """What the pinned releases require, by the package that it is required of."""
+    from envdoctor.checks.dependencies import dependencies
+
+    found: dict[str, list[_Demand]] = {}
+    for name, pin in pins.items():
+        public, plus, label = pin.text.partition("+")
+        for one in dependencies(name, _listed(name, public)) or ():
+            if not plus or (one.name == "torch" and _PYTORCH_LABEL.fullmatch(label)):
+                found.setdefault(one.name, []).append(_Demand(name, pin.text, one.specifier, one.marker))
+    return {name: some for name, some in found.items() if name in declared or len(some) > 1}
+
+
+@lru_cache(maxsize=1024)
+def _listed(name: str, version: str) -> str:
+    """A release as the list writes it: ``2.4`` is ``2.4.0``."""
+    known = release_texts(name)
+    if version in known:
+        return version
+    wanted = exact(version)
+    return next((text for text in known if wanted.key is not None and exact(text).key == wanted.key), version)
+
+
+def _agree(name: str, one: _Demand, other: _Demand) -> bool:
+    return _compatible(name, one.specifier, other.specifier, release_texts(name))
+
+
+@lru_cache(maxsize=16384)
+def _compatible(name: str, one: str, other: str, known: tuple[str, ...]) -> bool:
+    """Whether some release, or one still to come, satisfies both; the label of a build satisfies a requirement that names none."""
+    pins = [(parse_package(pin), wanted) for pin, wanted in ((one, other), (other, one))]
+    judged = [version_condition(wanted).admits(pin) for pin, wanted in pins if isinstance(pin, Exact)]
+    if judged:
+        return any(judged)
+    both = ",".join((_as_bounds(one), _as_bounds(other)))
+    wanted = version_condition(both)
+    return any(wanted.admits(release) for release in _newest_first(known)) or satisfiable(both, known)
+
+
+def _as_bounds(specifier: str) -> str:
+    """``~=2.1.0`` as ``>=2.1.0,<2.2``, which is compared as numbers."""
+    return _COMPATIBLE.sub(lambda found: f">={found[0][2:].strip()},<{found[1]}{int(found[2]) + 1}", specifier)
+
+
+@lru_cache(maxsize=256)
+def _newest_first(known: tuple[str, ...]) -> tuple[Exact, ...]:
+    return tuple(map(exact, reversed(known)))
+
+
+def _waits_for(facts: Facts, pins: Mapping[str, Exact], name: str, *demands: _Demand) -> tuple[str, ...] | None:
+    """The facts that decide whether all demands are made; none where they surely are, None where they are not made here."""
+    missing: list[str] = []
+    markers = [one.marker for one in demands if one.marker]
+    if markers:
+        system, machine = facts.text("os"), facts.text("machine")
+        pythons = _pythons(facts, pins)
+        held = {python: all(_holds(marker, python, system, machine) for marker in markers) for python in pythons}
+        if not held or not held.get(_here(), held[pythons[-1]]):
+            return None
+        missing += [] if all(held.values()) else ["python"]
+    # The torch of another index than the default one brings a triton of its own, or none.
+    cuda = facts.by_name.get("cuda")
+    if (cuda is None or cuda.origin.file is None) and name.startswith(_OF_A_BUILD) and any(one.by == "torch" for one in demands):
+        missing.append("cuda")
+    return tuple(missing)
+
+
+def _here() -> str:
+    """The minor release of Python that markers are judged for where nobody named one."""
+    from envdoctor.sources.installation import Installation
+
+    return Installation().environment()["python_version"]
+
+
+def _pythons(facts: Facts, pins: Mapping[str, Exact]) -> Sequence[str]:
+    """The minor releases of Python that the file admits and all pinned releases run on."""
+    python = facts.value("python")
+    if isinstance(python, Exact):
+        return (python.text,)
+    wanted = [python.text] if isinstance(python, Ranged) else []
+    wanted += [release.requires_python for name, pin in pins.items() for release in _release(name, pin) if release.requires_python]
+    return [one for one in _PYTHONS if all(_runs_on(text, f"=={one}.*") for text in wanted)]
+
+
+def _release(name: str, pin: Exact) -> tuple[Release, ...]:
+    """The listed release of a pin, if there is one."""
+    text = _listed(name, pin.text.partition("+")[0])
+    return tuple(release for release in releases(name) if release.version == text)
+
+
+@lru_cache(maxsize=4096)
+def _runs_on(requires_python: str, python: str) -> bool:
+    """Whether some Python of a range satisfies what a release says; True where what it says cannot be read."""
+    try:
+        return satisfiable(f"{python},{''.join(requires_python.split())}".strip(","), ())
+    except ValueError:
+        return True
+
+
+@lru_cache(maxsize=4096)
+def _holds(marker: str, python: str, system: str | None, machine: str | None) -> bool:
+    from packaging.markers import Marker, UndefinedComparison, UndefinedEnvironmentName
+
+    from envdoctor.sources.installation import Installation
+
+    try:
+        return Installation().on(system, machine).with_python(python).applies(Marker(marker))
+    except (ValueError, UndefinedComparison, UndefinedEnvironmentName):
+        return False
+
+
+def _hit(facts: Facts, declared: Mapping[str, Exact | Ranged], pinned: Mapping[str, Exact], name: str, *demands: _Demand) -> Hit:
+    """What two or more demands, of which the first one contradicts the others, come to; its pins move one side to the other."""
+    asked = [demand for demand in demands if demand.by]
+    said = [f"{demand.by} {demand.release} requires {name}{demand.specifier}" for demand in asked]
+    because = [(f"{_PACKAGE}{demand.by}", f"requires {name}{demand.specifier}") for demand in asked]
+    pins: list[tuple[str, str]] = []
+    first, others = demands[0], demands[1:]
+    place = facts[f"{_PACKAGE}{first.by or name}"].origin
+    if not first.by:
+        wanted = ",".join(dict.fromkeys(demand.specifier for demand in others))
+        said.append(f"{name}{first.specifier} is asked for")
+        because.append((f"{_PACKAGE}{name}", f"not {wanted}"))
+        pins.append((name, wanted))
+    for demand, against in [(first, others[0])] * bool(first.by) + [(demand, first) for demand in others]:
+        agreeing = _agreeing(demand.by, name, against.specifier)
+        if agreeing:
+            pins.append((demand.by, agreeing))
+    packages = dict.fromkeys((*([name] if name in declared else []), *(demand.by for demand in asked), name))
+    detail = ", ".join(said[:-1]) + f", and {said[-1]}"
+    missing = tuple(dict.fromkeys(fact for one in asked for fact in _waits_for(facts, pinned, name, one) or ()))
+    return Hit(
+        CONTRADICT,
+        None if missing else True,
+        tuple(because),
+        missing,
+        detail,
+        tuple(packages)[:_MOST_PACKAGES],
+        tuple(pins),
+        file=place.file,
+        line=place.line,
+    )
+
+
+@lru_cache(maxsize=1024)
+def _agreeing(package: str, name: str, specifier: str) -> str:
+    """The releases of a package whose requirement of another one a specifier agrees with, as ranges of the list of releases.
+
+    One that requires nothing of it promises nothing either, and is left out.
+    """
+    from envdoctor.checks.dependencies import rows
+
+    known, other = release_texts(package), release_texts(name)
+    agreeing: set[str] = set()
+    for required, versions in rows(package):
+        asked = [one.specifier for one in required if one.name == name]
+        if asked and all(_compatible(name, specifier, wanted, other) for wanted in asked):
+            agreeing.update(versions)
+    return _ranges([version in agreeing for version in known], known)
+
+
+def _ranges(chosen: Sequence[bool], known: Sequence[str]) -> str:
+    """Runs of a list of versions as a condition: ``>=4.31.0,<=4.39.3 || ==4.41.0``."""
+    parts: list[str] = []
+    start = None
+    for place, wanted in enumerate((*chosen, False)):
+        if wanted and start is None:
+            start = place
+        elif not wanted and start is not None:
+            first, last = known[start], known[place - 1]
+            parts.append(f"=={first}" if first == last else f">={first}" if place == len(known) else f">={first},<={last}")
+            start = None
+    return " || ".join(parts)
+
+
+def _refusals(facts: Facts, pins: Mapping[str, Exact]) -> Iterator[Hit]:
+    """Pinned releases that run on no Python which the situation admits."""
+    python = facts.value("python")
+    if not isinstance(python, (Exact, Ranged)):
+        return
+    for name, pin in pins.items():
+        for release in _release(name, pin):
+            told = release.requires_python
+            if told and not _runs_on(told, _as_range(python)):
+                known = releases(name)
+                fitting = _ranges([not one.requires_python or _runs_on(one.requires_python, _as_range(python)) for one in known],
+                                  [one.version for one in known])  # fmt: skip
+                place = facts[f"{_PACKAGE}{name}"].origin
+                yield Hit(
+                    REFUSES_PYTHON,
+                    True,
+                    ((f"{_PACKAGE}{name}", f"requires Python {told}"), ("python", f"not {told}")),
+                    detail=f"{name} {pin} requires Python {told}, and the Python is {python}",
+                    packages=(name,),
+                    pins=((name, fitting),) if fitting else (),
+                    file=place.file,
+                    line=place.line,
+                )
+
+
+def _as_range(python: Exact | Ranged) -> str:
+    """``3.10`` as people state it is some patch release of it."""
+    if isinstance(python, Ranged):
+        return python.text
+    return f"=={python.text}" if python.text.count(".") > 1 else f"=={python.text}.*"
+
+
+CHECKS = (declared_together, declared_releases, requires_python_without_patches)
