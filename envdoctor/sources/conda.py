@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from packaging.requirements import Requirement
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.specifiers import SpecifierSet
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts import Collected, Fact, Origin
@@ -271,6 +271,6 @@ def _asked_of_pip(text: str) -> tuple[str, str | None] | None:
 def _is_specifier(text: str) -> bool:
     try:
         SpecifierSet(text)
-    except InvalidSpecifier:
+    except ValueError:  # no specifier, or a number without end in one
         return False
     return True

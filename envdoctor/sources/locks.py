@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from packaging.markers import InvalidMarker, Marker, UndefinedComparison, UndefinedEnvironmentName
+from packaging.markers import Marker
 
 from envdoctor.facts import Collected, Fact, Origin, Skip
 from envdoctor.names import canonical
@@ -90,7 +90,7 @@ class LockReading:
     def _evaluated(self, marker: str, line: int | None, extra: str) -> bool | None:
         try:
             return self.installation.applies(Marker(marker), extra)
-        except (InvalidMarker, UndefinedComparison, UndefinedEnvironmentName, RecursionError) as error:
+        except (ValueError, RecursionError) as error:
             reason = str(error).splitlines()[0]
             self.preamble.defect("requirement-malformed", f"{plain(marker)!r} is no marker: {reason}", self.document.file, line)
             return None
@@ -144,11 +144,11 @@ def _one_each(choice: Choice, file: str) -> None:
 
 def say_python(stated: Declarations, specifier: str, file: str, line: int | None) -> None:
     """The Pythons that a project admits, as the fact ``python``; what is no range is a defect."""
-    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+    from packaging.specifiers import SpecifierSet
 
     try:
         SpecifierSet(specifier)
-    except InvalidSpecifier:
+    except ValueError:  # no specifier, or a number without end in one
         stated.defect("requirement-malformed", f"{specifier!r} is no range of Pythons", file, line)
         return
     if specifier.strip():

@@ -54,9 +54,9 @@ def _applies(package: Locked, reading: LockReading) -> bool:
 
 def _admits_python(specifier: str, installation: Installation) -> bool:
     """Whether a range of Pythons admits the one that is installed for; one that cannot be read admits any."""
-    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+    from packaging.specifiers import SpecifierSet
 
     try:
         return not specifier or SpecifierSet(specifier).contains(str(installation.environment()["python_full_version"]), prereleases=True)
-    except InvalidSpecifier:
+    except ValueError:  # no specifier, or a number without end in one
         return True

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from packaging.requirements import InvalidRequirement, Requirement
+from packaging.requirements import Requirement
 from packaging.version import InvalidVersion
 
 from envdoctor.errors import EnvdoctorError
@@ -190,7 +190,7 @@ class _Edges:
         for row in rows:
             try:
                 requirement = Requirement(row.text)
-            except (InvalidRequirement, RecursionError):
+            except (ValueError, RecursionError):
                 continue  # told of the project itself
             if not self._reading.holds(str(requirement.marker or ""), row.line):
                 continue

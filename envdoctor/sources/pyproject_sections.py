@@ -113,11 +113,11 @@ class Sections:
 
     def applies(self, marker: str) -> bool:
         """Whether a marker holds here; one that cannot be read does not."""
-        from packaging.markers import InvalidMarker, Marker, UndefinedComparison, UndefinedEnvironmentName
+        from packaging.markers import Marker
 
         try:
             return not marker or self.stated.installation.applies(Marker(marker))
-        except (InvalidMarker, UndefinedComparison, UndefinedEnvironmentName, RecursionError):
+        except (ValueError, RecursionError):
             return False
 
 

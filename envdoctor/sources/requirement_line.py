@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from pathlib import PurePosixPath
 
-from packaging.markers import InvalidMarker, Marker, UndefinedComparison, UndefinedEnvironmentName
+from packaging.markers import Marker
 from packaging.requirements import Requirement
 
 from envdoctor.sources.declarations import Declarations
@@ -116,7 +116,7 @@ def _direct(
     file, line, constraint = statement
     try:
         applies = declarations.installation.applies(Marker(marker) if marker else None, extra)
-    except (InvalidMarker, UndefinedComparison, UndefinedEnvironmentName, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         _malformed(without_credentials(text), (str(error).splitlines() or ["its marker cannot be read"])[0], file, line, declarations)
         return None
     if not applies:

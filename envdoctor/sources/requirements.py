@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-from packaging.requirements import InvalidRequirement, Requirement
+from packaging.requirements import Requirement
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts import Origin
@@ -51,7 +51,7 @@ def _reads_as_requirements(path: Path) -> bool:
 def _is_requirement(line: str) -> bool:
     try:
         Requirement(split_options(line)[0])
-    except (InvalidRequirement, RecursionError):
+    except (ValueError, RecursionError):
         return False
     return True
 

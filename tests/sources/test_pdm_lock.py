@@ -133,3 +133,14 @@ def test_it_is_known_by_its_name() -> None:
     assert is_pdm_lock(Path("pdm.lock"))
     assert is_pdm_lock(Path("pdm.py310.lock"))
     assert not is_pdm_lock(Path("uv.lock"))
+
+
+def test_a_marker_with_a_number_without_end_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "pdm.lock"
+    marker = f"python_version >= '{'9' * 5000}'"
+    path.write_text(
+        f'[metadata]\nlock_version = "4.5.0"\n\n[[package]]\nname = "torch"\nversion = "2.5.1"\ngroups = ["default"]\nmarker = "{marker}"\n'
+    )
+    (variant,) = collect_pdm_lock(path, Installation())
+    assert variant.collected.facts == ()
+    assert [(defect.rule, defect.line) for defect in variant.collected.defects] == [("requirement-malformed", 6)]
