@@ -30,7 +30,7 @@ def run(options: argparse.Namespace) -> int:
 def _listing() -> str:
     lines = []
     for probe in PROBES.values():
-        lines += [probe.name, f"  shows {probe.shows}", f"  needs {', '.join(probe.needs)}{' and a GPU' if probe.gpu else ''}"]
+        lines += [probe.name, f"  shows {probe.shows}", f"  needs {', '.join(probe.needs)}"]
         lines.append(f"  costs {probe.cost}")
         if not probe.proven:
             lines.append("  unproven on hardware")

@@ -12,11 +12,6 @@ from envdoctor.sources.toml_document import LOCK_LIMIT, read_document, strings_o
 _DEFAULT = "default"
 
 
-def is_pdm_lock(path: Path) -> bool:
-    """By its name: ``pdm.lock``, or one that ``pdm lock -L`` was asked to write, such as ``pdm.py310.lock``."""
-    return path.name.startswith("pdm.") and path.name.endswith(".lock")
-
-
 def collect_pdm_lock(path: Path, installation: Installation) -> tuple[Variant, ...]:
     """What the lock installs by default, and with each group.
 

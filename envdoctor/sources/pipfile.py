@@ -27,14 +27,6 @@ _MARKERS = (
 _TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|[{}\[\]:\n]')
 
 
-def is_pipfile(path: Path) -> bool:
-    return path.name == "Pipfile"
-
-
-def is_pipfile_lock(path: Path) -> bool:
-    return path.name == "Pipfile.lock"
-
-
 def collect_pipfile(path: Path, installation: Installation) -> tuple[Variant, ...]:
     """What a ``Pipfile`` asks for.
 

@@ -31,11 +31,6 @@ _MAIN = "main"
 _EXTRA = re.compile(r"""extra\s*==\s*(['"])[^'"]*\1""")
 
 
-def is_poetry_lock(path: Path) -> bool:
-    """By its name: ``poetry.lock``."""
-    return path.name == "poetry.lock"
-
-
 def collect_poetry_lock(path: Path, installation: Installation) -> tuple[Variant, ...]:
     """What the lock installs by default, and with each extra and group.
 

@@ -17,11 +17,6 @@ _FILE_NAME = re.compile(r"pylock\.(?:[^.]+\.)?toml")
 _CHOSEN = re.compile(r"""(['"])([^'"]*)\1\s+(not\s+)?in\s+(extras|dependency_groups)\b""")
 
 
-def is_pylock(path: Path) -> bool:
-    """By its name: ``pylock.toml`` or ``pylock.NAME.toml``, as PEP 751 has it."""
-    return _FILE_NAME.fullmatch(path.name) is not None
-
-
 def collect_pylock(path: Path, installation: Installation) -> tuple[Variant, ...]:
     """What the lock installs: by itself (with its default groups), and with each extra and group.
 

@@ -31,11 +31,6 @@ _MOST_INCLUDED = 100
 _MOST_STATED = 20_000
 
 
-def is_pyproject(path: Path) -> bool:
-    """By its name: ``pyproject.toml``."""
-    return path.name == "pyproject.toml"
-
-
 def collect_pyproject(path: Path, installation: Installation) -> tuple[Variant, ...]:
     """What the project requires: always, and with each extra, dependency group and environment, and what builds it.
 

@@ -48,10 +48,6 @@ class Config:
         return list(_expanded(values.get(key, []), values, (key,), [0]))
 
 
-def is_setup_cfg(path: Path) -> bool:
-    return path.name == "setup.cfg"
-
-
 def collect_setup_cfg(path: Path, installation: Installation) -> tuple[Variant, ...]:
     """What a project's ``setup.cfg`` requires, and a variant for each of its extras.
 

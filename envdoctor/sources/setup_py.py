@@ -21,10 +21,6 @@ _MOST_BYTES = 2**20
 _MOST_MARKS = 200_000
 
 
-def is_setup_py(path: Path) -> bool:
-    return path.name == "setup.py"
-
-
 def collect_setup_py(path: Path, installation: Installation) -> tuple[Variant, ...]:
     """What a ``setup.py`` requires, and a variant for each of its extras; what only running it would tell is said.
 

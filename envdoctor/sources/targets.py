@@ -32,17 +32,15 @@ _PLAN_SUFFIXES = (".json", ".yaml", ".yml")
 # File names that say what a file is, each with the kind, the module and the function that read it: the first that fits is taken.
 _DECLARING: tuple[tuple[str, Kind, str, str], ...] = (
     (r"pyproject\.toml", "requirements", "pyproject", "collect_pyproject"),
-    (r"uv\.lock", "lock", "uv_lock", "collect_uv_lock"),
+    (r"uv\.lock|.+\.py\.lock", "lock", "uv_lock", "collect_uv_lock"),
     (r"poetry\.lock", "lock", "poetry_lock", "collect_poetry_lock"),
-    (r"pdm\.lock", "lock", "pdm_lock", "collect_pdm_lock"),
+    (r"pdm\.(?:.+\.)?lock", "lock", "pdm_lock", "collect_pdm_lock"),
     (r"pylock\.(?:[^.]+\.)?toml", "lock", "pylock", "collect_pylock"),
     (r"Pipfile", "requirements", "pipfile", "collect_pipfile"),
     (r"Pipfile\.lock", "lock", "pipfile", "collect_pipfile_lock"),
     (r"setup\.cfg", "requirements", "setup_cfg", "collect_setup_cfg"),
     (r"setup\.py", "requirements", "setup_py", "collect_setup_py"),
 )
-_SCRIPTS = (".py", ".ipynb")
-_LAUNCHERS = (".sh", ".bash", ".slurm", ".sbatch", ".zsh", ".ksh")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,14 +100,16 @@ def _read_file(path: Path, text: str, installation: Installation | None) -> Targ
 
         if is_dockerfile(path):
             return _declared(path, text, "image", "dockerfile", "collect_dockerfile", installation)
-    if suffix in _SCRIPTS:
-        from envdoctor.sources.scripts.script import collect_script
+    if suffix in ("", ".py", ".ipynb"):
+        from envdoctor.sources.scripts.script import collect_script, is_script
 
-        return Target(text, "script", collect_script(path, installation))
-    if suffix in _LAUNCHERS:
-        from envdoctor.sources.launcher import collect_launcher
+        if is_script(path):
+            return Target(text, "script", collect_script(path, installation))
+    if suffix not in (*_PLAN_SUFFIXES, ".txt", ".in", ".pip"):
+        from envdoctor.sources.launcher import collect_launcher, is_launcher
 
-        return Target(text, "script", collect_launcher(path, installation))
+        if is_launcher(path):
+            return Target(text, "script", collect_launcher(path, installation))
     if suffix in (".yml", ".yaml"):
         from envdoctor.sources.conda import is_conda
 

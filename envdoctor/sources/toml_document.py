@@ -66,7 +66,7 @@ class TomlDocument:
         rows = self.text.split("\n")
         versions = [number for number, row in enumerate(rows, start=1) if _VERSION.match(row)]
         lines: list[int | None] = []
-        for header, following in zip(headers, [*headers[1:], len(rows) + 1], strict=True):
+        for header, following in zip(headers, [*headers[1:], len(rows) + 1], strict=False):
             at = bisect_left(versions, header)
             told = versions[at] if at < len(versions) and versions[at] < following else header
             lines.append(told if "[" not in "".join(row.lstrip()[:1] for row in rows[header : told - 1]) else header)

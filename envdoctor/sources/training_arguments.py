@@ -53,3 +53,26 @@ DEFAULTS: tuple[tuple[str, bool | int | float], ...] = (
     ("plan.neftune", False),
     ("plan.liger", False),
 )
+
+# Fields whose value is that of a fact.
+DIRECT = (
+    ("per_device_train_batch_size", "plan.batch_size"),
+    ("per_device_eval_batch_size", "plan.eval_batch_size"),
+    ("gradient_accumulation_steps", "plan.gradient_accumulation"),
+    ("activation_checkpointing", "plan.gradient_checkpointing"),
+    ("gradient_checkpointing", "plan.gradient_checkpointing"),
+    ("fp16", "plan.fp16"),
+    ("bf16", "plan.bf16"),
+    ("tf32", "plan.tf32"),
+    ("optim", "plan.optimizer"),
+    ("adam_epsilon", "plan.optimizer_eps"),
+    ("learning_rate", "plan.learning_rate"),
+    ("max_grad_norm", "plan.max_grad_norm"),
+    ("predict_with_generate", "plan.predict_with_generate"),
+    ("remove_unused_columns", "plan.remove_unused_columns"),
+    ("use_liger_kernel", "plan.liger"),
+    ("use_cache", "plan.use_cache"),
+    ("torch_compile", "plan.compile"),
+)
+# Fields that ask for something unless they say "no".
+STRATEGIES = (("evaluation_strategy", "plan.evaluate"), ("eval_strategy", "plan.evaluate"), ("save_strategy", "plan.save"))

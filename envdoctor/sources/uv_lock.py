@@ -24,11 +24,6 @@ _MOST_ROUNDS = 10
 _NOTHING: frozenset[str] = frozenset()
 
 
-def is_uv_lock(path: Path) -> bool:
-    """By its name: ``uv.lock``, or the lock of a script (``train.py.lock``)."""
-    return path.name == "uv.lock" or path.name.endswith(".py.lock")
-
-
 def collect_uv_lock(path: Path, installation: Installation) -> tuple[Variant, ...]:
     """What the lock installs: the project alone, and with each extra and group.
 

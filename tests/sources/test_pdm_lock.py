@@ -10,7 +10,7 @@ import pytest
 from envdoctor.errors import EnvdoctorError
 from envdoctor.sources.declarations import Variant
 from envdoctor.sources.installation import Installation
-from envdoctor.sources.pdm_lock import collect_pdm_lock, is_pdm_lock
+from envdoctor.sources.pdm_lock import collect_pdm_lock
 from tests.sources.declared import LINUX, WINDOWS, defects, skips, told, versions, written
 
 LOCK = """\
@@ -127,12 +127,6 @@ def test_a_damaged_lock_is_refused_with_its_place(tmp_path: Path) -> None:
     with pytest.raises(EnvdoctorError) as raised:
         collect(tmp_path, LOCK + "[[package\n")
     assert raised.value.place == f"{tmp_path / 'pdm.lock'}, line {LOCK.count(chr(10)) + 1}, column 10"
-
-
-def test_it_is_known_by_its_name() -> None:
-    assert is_pdm_lock(Path("pdm.lock"))
-    assert is_pdm_lock(Path("pdm.py310.lock"))
-    assert not is_pdm_lock(Path("uv.lock"))
 
 
 def test_a_marker_with_a_number_without_end_is_said(tmp_path: Path) -> None:

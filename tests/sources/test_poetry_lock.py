@@ -9,7 +9,7 @@ import pytest
 from envdoctor.errors import EnvdoctorError
 from envdoctor.sources.declarations import Variant
 from envdoctor.sources.installation import Installation
-from envdoctor.sources.poetry_lock import collect_poetry_lock, is_poetry_lock
+from envdoctor.sources.poetry_lock import collect_poetry_lock
 from tests.sources.declared import LINUX, WINDOWS, by_label, defects, skips, told, versions, written
 
 POETRY_2 = """\
@@ -285,8 +285,3 @@ def test_a_damaged_lock_is_refused_with_its_place(tmp_path: Path) -> None:
     with pytest.raises(EnvdoctorError) as raised:
         collect(tmp_path, POETRY_2 + "<<<<<<< HEAD\n")
     assert raised.value.place == f"{tmp_path / 'poetry.lock'}, line {POETRY_2.count(chr(10)) + 1}, column 1"
-
-
-def test_it_is_known_by_its_name() -> None:
-    assert is_poetry_lock(Path("a/poetry.lock"))
-    assert not is_poetry_lock(Path("a/pdm.lock"))

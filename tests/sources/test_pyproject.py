@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from envdoctor.errors import EnvdoctorError
 from envdoctor.sources.declarations import Variant
 from envdoctor.sources.installation import Installation
-from envdoctor.sources.pyproject import collect_pyproject, is_pyproject
+from envdoctor.sources.pyproject import collect_pyproject
 from envdoctor.versions import Exact, Ranged
 from tests.sources.declared import LINUX, WINDOWS, by_label, defects, skips, told, versions, written
 
@@ -397,11 +397,6 @@ def test_byte_order_mark_and_windows_line_ends(tmp_path: Path) -> None:
     path = tmp_path / "pyproject.toml"
     path.write_bytes(b"\xef\xbb\xbf" + STANDARD.replace("\n", "\r\n").encode())
     assert [told(each) for each in collect_pyproject(path, LINUX)] == [told(each) for each in collect(tmp_path, STANDARD)]
-
-
-def test_it_is_known_by_its_name() -> None:
-    assert is_pyproject(Path("a/pyproject.toml"))
-    assert not is_pyproject(Path("project.toml"))
 
 
 NAMES = st.sampled_from(["torch", "Transformers", "peft", "trl", "my-lib", "other.lib"])

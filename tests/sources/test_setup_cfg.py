@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from envdoctor.errors import EnvdoctorError
 from envdoctor.sources.declarations import Variant
 from envdoctor.sources.installation import Installation
-from envdoctor.sources.setup_cfg import collect_setup_cfg, is_setup_cfg, read_config
+from envdoctor.sources.setup_cfg import collect_setup_cfg, read_config
 
 FILE = """\
 [metadata]
@@ -142,11 +142,6 @@ def test_references_in_a_circle_end(tmp_path: Path) -> None:
     text = "[options.extras_require]\na =\n  %(b)s\n  torch\nb =\n  %(a)s\n" + "  %(a)s\n" * 1000
     labels = [variant.label for variant in collect_setup_cfg(write(tmp_path, text), HERE)]
     assert labels[:2] == ["", "extra a"]
-
-
-def test_its_name() -> None:
-    assert is_setup_cfg(Path("a/setup.cfg"))
-    assert not is_setup_cfg(Path("setup.py"))
 
 
 WORDS = st.from_regex(r"[a-z][a-z0-9_.>=<-]{0,10}", fullmatch=True)

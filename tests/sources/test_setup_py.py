@@ -12,7 +12,7 @@ from envdoctor.errors import EnvdoctorError
 from envdoctor.facts import Collected
 from envdoctor.sources.declarations import Variant
 from envdoctor.sources.installation import Installation
-from envdoctor.sources.setup_py import collect_setup_py, is_setup_py
+from envdoctor.sources.setup_py import collect_setup_py
 
 HERE = Installation({"sys_platform": "linux"}).with_python("3.11")
 
@@ -259,11 +259,6 @@ def test_hostile_code_ends_and_is_said(tmp_path: Path, code: str) -> None:
 def test_no_call_of_setup(tmp_path: Path) -> None:
     (variant,) = read(tmp_path, "import setuptools\n")
     assert skipped(variant.collected) == [("setup.py", "no call of setup() is in it")]
-
-
-def test_its_name() -> None:
-    assert is_setup_py(Path("a/setup.py"))
-    assert not is_setup_py(Path("setup.cfg"))
 
 
 NAMES = st.from_regex(r"[a-z][a-z0-9]{0,8}", fullmatch=True).filter(lambda name: name != "none")

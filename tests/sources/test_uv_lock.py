@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from envdoctor.errors import EnvdoctorError
 from envdoctor.sources.declarations import Variant
 from envdoctor.sources.installation import Installation
-from envdoctor.sources.uv_lock import collect_uv_lock, is_uv_lock
+from envdoctor.sources.uv_lock import collect_uv_lock
 from envdoctor.versions import Exact
 from tests.sources.declared import LINUX, WINDOWS, by_label, defects, skips, told, versions, written
 
@@ -195,7 +195,6 @@ name = "other"
 version = "1"
 """
     path = written(tmp_path, "train.py.lock", text)
-    assert is_uv_lock(path)
     assert versions(collect_uv_lock(path, LINUX)[0]) == {"peft": "0.13.0", "torch": "2.5.1"}
 
 
@@ -263,11 +262,6 @@ def test_a_damaged_lock_is_refused_with_its_place(tmp_path: Path) -> None:
     with pytest.raises(EnvdoctorError) as raised:
         collect_uv_lock(path, LINUX)
     assert raised.value.place == f"{path}, line {LOCK[: LOCK.index('[package.dev-dependencies]')].count(chr(10)) + 1}, column 17"
-
-
-def test_it_is_known_by_its_name() -> None:
-    assert is_uv_lock(Path("a/uv.lock"))
-    assert not is_uv_lock(Path("a/poetry.lock"))
 
 
 @given(st.data(), st.integers(2, 12))

@@ -5,30 +5,9 @@ from __future__ import annotations
 from envdoctor.facts import Origin
 from envdoctor.sources.plans.deepspeed import read_setting
 from envdoctor.sources.plans.reader import Reader, Table, is_open, is_yes, word
-from envdoctor.sources.training_arguments import DEFAULTS, FIELDS
+from envdoctor.sources.training_arguments import DEFAULTS, DIRECT, FIELDS, STRATEGIES
 
 _DEFAULT = Origin("default of TrainingArguments")
-
-DIRECT = (
-    ("per_device_train_batch_size", "plan.batch_size"),
-    ("per_device_eval_batch_size", "plan.eval_batch_size"),
-    ("gradient_accumulation_steps", "plan.gradient_accumulation"),
-    ("activation_checkpointing", "plan.gradient_checkpointing"),
-    ("gradient_checkpointing", "plan.gradient_checkpointing"),
-    ("fp16", "plan.fp16"),
-    ("bf16", "plan.bf16"),
-    ("tf32", "plan.tf32"),
-    ("optim", "plan.optimizer"),
-    ("adam_epsilon", "plan.optimizer_eps"),
-    ("learning_rate", "plan.learning_rate"),
-    ("max_grad_norm", "plan.max_grad_norm"),
-    ("predict_with_generate", "plan.predict_with_generate"),
-    ("remove_unused_columns", "plan.remove_unused_columns"),
-    ("use_liger_kernel", "plan.liger"),
-    ("use_cache", "plan.use_cache"),
-    ("torch_compile", "plan.compile"),
-)
-_STRATEGIES = (("evaluation_strategy", "plan.evaluate"), ("eval_strategy", "plan.evaluate"), ("save_strategy", "plan.save"))
 
 
 def read_arguments(reader: Reader, table: Table, *above: str) -> None:
@@ -43,7 +22,7 @@ def read_arguments(reader: Reader, table: Table, *above: str) -> None:
 def state_arguments(reader: Reader, table: Table, *above: str) -> None:
     """What the fields of TrainingArguments that a table has say, and nothing of those that it lacks."""
     reader.say_all(table, DIRECT, *above)
-    for key, fact in _STRATEGIES:
+    for key, fact in STRATEGIES:
         # YAML reads an unquoted `no` as false.
         raw = table.get(key)
         if raw is not None:

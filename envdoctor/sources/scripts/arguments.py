@@ -15,7 +15,7 @@ from envdoctor.sources.scripts.loading import read_model_kwargs
 from envdoctor.sources.scripts.names import LOCAL
 from envdoctor.sources.scripts.outline import Scope
 from envdoctor.sources.scripts.reading import Call, Reading
-from envdoctor.sources.training_arguments import DEFAULTS, FIELDS
+from envdoctor.sources.training_arguments import DEFAULTS, DIRECT, FIELDS, STRATEGIES
 
 _PLAIN = ("TrainingArguments", "Seq2SeqTrainingArguments")
 _TRL = (
@@ -28,28 +28,12 @@ _TRL_OWN = frozenset(
      "plan.batch_size", "plan.gradient_accumulation", "plan.max_grad_norm")
 )  # fmt: skip
 _DIRECT = (
-    ("per_device_train_batch_size", "plan.batch_size"),
-    ("per_device_eval_batch_size", "plan.eval_batch_size"),
-    ("gradient_accumulation_steps", "plan.gradient_accumulation"),
-    ("gradient_checkpointing", "plan.gradient_checkpointing"),
-    ("activation_checkpointing", "plan.gradient_checkpointing"),
-    ("fp16", "plan.fp16"),
-    ("bf16", "plan.bf16"),
-    ("tf32", "plan.tf32"),
-    ("optim", "plan.optimizer"),
-    ("adam_epsilon", "plan.optimizer_eps"),
-    ("learning_rate", "plan.learning_rate"),
-    ("max_grad_norm", "plan.max_grad_norm"),
-    ("predict_with_generate", "plan.predict_with_generate"),
-    ("remove_unused_columns", "plan.remove_unused_columns"),
-    ("use_liger_kernel", "plan.liger"),
-    ("torch_compile", "plan.compile"),
+    *(row for row in DIRECT if row[0] != "use_cache"),  # of the model, where a script says it
     ("max_seq_length", "plan.seq_len"),
     ("max_length", "plan.seq_len"),
     ("packing", "plan.packing"),
     ("use_vllm", "plan.vllm"),
 )
-_STRATEGIES = (("evaluation_strategy", "plan.evaluate"), ("eval_strategy", "plan.evaluate"), ("save_strategy", "plan.save"))
 # Settings that count as on by being given: a number, a path.
 _GIVEN = (("neftune_noise_alpha", "plan.neftune"), ("resume_from_checkpoint", "plan.resume"), ("torch_compile_backend", "plan.compile"))
 
@@ -80,7 +64,7 @@ def _made(reading: Reading, call: Call, kind: str) -> None:
     for keyword, fact in _DIRECT:
         if keyword in given:
             _say(reading, call, fact, keyword, reading.of(*given[keyword]))
-    for keyword, fact in _STRATEGIES:
+    for keyword, fact in STRATEGIES:
         if keyword in given:
             _say(reading, call, fact, keyword, _strategy(reading.of(*given[keyword])))
     for keyword, fact in _GIVEN:
@@ -221,7 +205,7 @@ def _from_command_line(reading: Reading) -> None:
                 why = "the command line fills the training arguments: give its launcher or a plan file as well"
                 reading.claims.skips.append(Skip(reading.source.place(line), why))
                 fields = spaces.fields(kind) if kind.startswith(LOCAL) else {}
-                for table, change in ((_DIRECT, None), (_STRATEGIES, _strategy), (_GIVEN, _switch)):
+                for table, change in ((_DIRECT, None), (STRATEGIES, _strategy), (_GIVEN, _switch)):
                     for keyword, fact in table:
                         if keyword in fields and not spaces.is_set(name, keyword):
                             default = fields[keyword]

@@ -69,9 +69,6 @@ class Namespaces:
 
     # --- settings -----------------------------------------------------------------------------
 
-    def is_setting(self, name: str) -> bool:
-        return name in self._argparse or name in self._classes
-
     def classes(self, name: str) -> set[str]:
         """Dotted names of the dataclasses that a name may be an instance of, filled from the command line."""
         return self._classes.get(name, set())
