@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from envdoctor.checks.hit import Hit
-from envdoctor.conditions import Condition, Known, PackageIs, accused, deciding, evaluate, holds, judged, leaves
+from envdoctor.conditions import Condition, Known, deciding, evaluate, judged, leaves
 from envdoctor.facts import Defect, Fact, Facts, FactValue, Origin
 from envdoctor.rules import Rule, Severity
-from envdoctor.suspicion import DECIDED, Weight, background, is_narrow, weigh
+from envdoctor.suspicion import DECIDED, Weight, background, speaks, statements, weigh
 from envdoctor.values import shown
 
 Status = Literal["matched", "confirmed", "possible", "refuted"]
@@ -19,37 +19,14 @@ Status = Literal["matched", "confirmed", "possible", "refuted"]
 _STATUS_ORDER = ("confirmed", "matched", "possible", "refuted")
 _SEVERITY_ORDER = ("error", "warning", "note")
 _CONFIDENCE_ORDER = ("reproduced-gpu", "reproduced", "boundary", "cited")
-# A rule that waits for more than this many statements says nothing about the situation at hand.
-_MOST_MISSING = 2
+# A virtual environment begins with them, or did.
+_ALWAYS_THERE = frozenset(("packages.pip", "packages.setuptools", "packages.wheel"))
 _MOST_GUESSES = 3
 _MOST_WEAK = 2
 _FEW_PACKAGES = 3
-_HARDWARE = ("gpu.", "driver", "cuda", "glibc")
-# How a script spells a call, and details of a snapshot's files, are asked of nobody: a rule that waits for them only counts as waiting.
-_QUIET = frozenset(
-    (
-        "model.adapter_fields",
-        "model.adapter_vlm_layout",
-        "model.code_uses",
-        "model.generation_flags_unused",
-        "model.image_processor_type",
-        "model.processor_patch_size",
-        "model.tokenizer_class_misspelled",
-        "plan.arguments",
-        "plan.autocast_adapter_dtype",
-        "plan.framework_tokenizer_argument",
-        "plan.input_require_grads",
-        "plan.load_dtype_argument",
-        "plan.load_in_4bit",
-        "plan.load_in_8bit",
-        "plan.modules_to_save",
-        "plan.passes_config",
-        "plan.quantization_config",
-    )
-)
 # Only a script or a launcher tells these, and what one does not show may stand in a module that it imports: a rule that waits for one
 # has nothing to ask for, and speaks only where it may hold without it.
-_UNREAD: dict[str, FactValue] = {"plan.code_uses": (), "plan.offline": False}
+UNREAD: dict[str, FactValue] = {"plan.code_uses": (), "plan.offline": False}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +52,7 @@ class Finding:
     """A rule that holds (``matched``) or may hold (``possible``), with its reasons.
 
     ``pins`` (alternatives, nearest first) and ``plan`` are what a check found to cure it; they stand before the rule's own.
+    ``newest`` says that it holds of what an installer would take of an open range, or of a package that no line names.
     """
 
     rule: Rule
@@ -88,16 +66,17 @@ class Finding:
     pins: tuple[tuple[str, str], ...] = ()
     plan: tuple[tuple[str, object], ...] = ()
     weight: Weight = DECIDED
+    newest: bool = False
 
     def rank(self) -> tuple[int, ...]:
         """Smaller comes first: decided before possible, harm, what is about this model, then the more specific and better shown."""
         return (
             _STATUS_ORDER.index(self.status),
             _SEVERITY_ORDER.index(self.severity),
-            int(not self.weight.likely),
+            2 if self.weight.averted else int(not self.weight.likely),
             -int(any(reason.fact.startswith("model.") for reason in self.because)),
             self.weight.breadth,
-            _waits(self.missing),
+            statements(self.missing),
             -len(self.because),
             len(self.missing),
             _CONFIDENCE_ORDER.index(self.rule.confidence),
@@ -150,6 +129,10 @@ class View:
         self._has_plan = any(name.startswith("plan.") for name in numbers)
         self._background: tuple[object, ...] | None = None
 
+    def closed(self) -> View:
+        """The same situation, if its packages are all there are."""
+        return self._outcomes.of(replace(self.facts, closed=True))
+
     def with_facts(self, facts: Iterable[Fact]) -> View:
         return self._outcomes.of(self.facts.with_facts(facts))
 
@@ -191,11 +174,17 @@ def diagnose(
     hits: Iterable[Hit] = (),
     defects: Iterable[Defect] = (),
     outcomes: Outcomes | None = None,
+    taken: Facts | None = None,
 ) -> Diagnosis:
-    """Match every rule against the facts, and join what checks and sources found; ``outcomes`` remembers for the next situation."""
-    view = (outcomes or Outcomes(known)).of(facts)
+    """Match every rule against the facts, and join what checks and sources found; ``outcomes`` remembers for the next situation.
+
+    ``taken`` are the facts with what an installer would take of open ranges and of packages that no file names: a rule that the
+    facts leave open, and that holds of these, is possible.
+    """
+    outcomes = outcomes or Outcomes(known)
+    view = outcomes.of(facts)
+    open_ = _Open(view, known, None if taken is None or taken is facts else outcomes.of(taken))
     findings: list[Finding] = []
-    suspects: list[Finding] = []
     waiting: Counter[str] = Counter()
     pages: dict[str, Rule] = {}
     for rule in rules:
@@ -203,81 +192,99 @@ def diagnose(
         if rule.condition is None or rule.withdrawn is not None:
             continue
         outcome, lacking = view.judged(rule.condition)
-        if outcome is False:
-            continue
         if outcome is None:
-            for name in lacking:
-                waiting[name] += 1
-            seen = view
-            if not _UNREAD.keys().isdisjoint(lacking):
-                seen = view.with_facts(Fact(name, _UNREAD[name], Origin("nothing read")) for name in lacking if name in _UNREAD)
-                outcome, lacking = seen.judged(rule.condition)
-                if outcome is not None:
-                    continue
-            if seen.speaks(rule.condition, lacking):
-                weight = seen.weigh(rule.condition, lacking)
-                suspects.append(replace(_finding(rule, rule.condition, facts, known, "possible", lacking), weight=weight))
-        else:
+            waiting.update(lacking)
+            open_.weigh(rule, rule.condition, lacking)
+        elif outcome:
             findings.append(_finding(rule, rule.condition, facts, known, "matched", ()))
-    hits = [hit for hit in hits if hit.outcome is not False and not _told(hit, findings if hit.outcome else [*findings, *suspects])]
+    newest, suspects = open_.newest, open_.suspects
+    hits = [
+        hit for hit in hits if hit.outcome is not False and not _told(hit, findings if hit.outcome else [*findings, *newest, *suspects])
+    ]
     # What a check is certain of, a rule that still waits for a fact need not raise again.
     settled = {rule for hit in hits if hit.outcome for rule in hit.unless}
     suspects = [one for one in suspects if one.rule.id not in settled]
     findings += [_from_hit(hit, pages[hit.rule], facts) for hit in hits]
     findings += [_from_defect(defect, pages[defect.rule]) for defect in defects]
-    findings += _worth_telling(suspects, stated=sum(name.startswith("packages.") for name in facts))
+    findings += newest
+    few = open_.taken is None and sum(name.startswith("packages.") for name in facts) <= _FEW_PACKAGES
+    findings += _worth_telling(suspects, asked=few)
     findings.sort(key=lambda finding: (*finding.rank(), finding.rule.id))
     return Diagnosis(tuple(findings), tuple(waiting.most_common()))
 
 
-def _worth_telling(suspects: Iterable[Finding], *, stated: int) -> list[Finding]:
-    """The possible findings to tell: those that wait for plan and model alone, and the best few guesses.
+class _Open:
+    """The rules that the facts leave open: which of them hold of what an installer would take, and which are to be suspected."""
 
-    Weak suspicions are told only where there is nothing else and hardly a package is stated: somebody asks about just these.
+    def __init__(self, view: View, known: Known, taken: View | None) -> None:
+        self.view, self.known, self.taken = view, known, taken
+        # What nothing that is named needs is not installed, as far as the files go.
+        self.alone = None if taken is None else taken.closed()
+        # Of a package that no line names, an installer takes the release that it takes, and no other one.
+        self.brought = None if taken is None else view.with_facts(one for name, one in taken.facts.items() if name not in view.facts)
+        self.newest: list[Finding] = []
+        self.suspects: list[Finding] = []
+
+    def weigh(self, rule: Rule, condition: Condition, lacking: tuple[str, ...]) -> None:
+        """Keep a rule, where it says something about this situation."""
+        # What an installer takes says nothing to a rule that waits for the plan or the model alone.
+        packages = self.taken is not None and any(name.startswith("packages.") for name in lacking)
+        held, waits = self.taken.judged(condition) if self.taken is not None and packages else (None, lacking)
+        if self.taken is not None and rule.severity != "note":
+            certain = self.taken if held else self.alone if held is None and self._is_missing(condition, waits) else None
+            if certain is not None:
+                self.newest.append(_as_taken(rule, condition, certain.facts, self.known, lacking))
+                return
+        if held is False and self.brought is not None and self.brought.judged(condition)[0] is False:
+            return
+        seen = self.view
+        # A rule that waits for the plan alone, once it is known what an installer takes.
+        taken_for = tuple(name for name in lacking if name.startswith("packages.") and name not in waits) if held is None else ()
+        if taken_for and self.taken is not None:
+            if any(name.startswith("packages.") for name in waits):
+                return  # a guess would stand on a guess
+            seen, lacking = self.taken, waits
+        if not UNREAD.keys().isdisjoint(lacking):
+            seen = seen.with_facts(Fact(name, UNREAD[name], Origin("nothing read")) for name in lacking if name in UNREAD)
+            outcome, lacking = seen.judged(condition)
+            if outcome is not None:
+                return
+        if seen.speaks(condition, lacking):
+            if taken_for:
+                told = _as_taken(rule, condition, seen.facts, self.known, (*taken_for, *lacking))
+            else:
+                told = _finding(rule, condition, self.view.facts, self.known, "possible", lacking)
+            self.suspects.append(replace(told, weight=seen.weigh(condition, lacking)))
+
+    def _is_missing(self, condition: Condition, waits: Sequence[str]) -> bool:
+        """Whether a rule is about the absence of packages that nothing brings in."""
+        if self.alone is None or not all(name.startswith("packages.") and name not in _ALWAYS_THERE for name in waits):
+            return False
+        return self.alone.judged(condition)[0] is True
+
+
+def _as_taken(rule: Rule, condition: Condition, taken: Facts, known: Known, lacking: tuple[str, ...]) -> Finding:
+    """A rule that holds of what an installer would take: possible, with the releases that it would be about."""
+    found = _finding(rule, condition, taken, known, "possible", lacking)
+    packages = dict.fromkeys(reason.fact for reason in found.because if reason.fact in lacking and reason.fact.startswith("packages."))
+    told = [f"{name.removeprefix('packages.')} {shown(taken[name].value)} ({taken[name].origin.source})" for name in packages]
+    return replace(found, newest=True, detail=f"left open: {', '.join(told)}" if told else "")
+
+
+def _worth_telling(suspects: Iterable[Finding], *, asked: bool) -> list[Finding]:
+    """The possible findings to tell: those that wait for plan and model alone, and the best few guesses; last what stated
+    releases themselves avert.
+
+    Weak suspicions are told only where there is nothing else and hardly a package is stated by hand: somebody ``asked`` about just these.
     """
     seeing = sorted((one for one in suspects if not one.weight.blind), key=lambda finding: (*finding.rank(), finding.rule.id))
-    likely = [one for one in seeing if one.weight.likely]
+    averted = [one for one in seeing if one.weight.averted]
+    likely = [one for one in seeing if one.weight.likely and not one.weight.averted]
     certain = [one for one in likely if all(name.startswith(("plan.", "model.")) for name in one.missing)]
     guesses = [one for one in likely if one not in certain]
     weak = [one for one in seeing if not one.weight.likely]
-    return certain + guesses[:_MOST_GUESSES] + ([] if likely or stated > _FEW_PACKAGES else weak[:_MOST_WEAK])
-
-
-def speaks(condition: Condition, facts: Facts, known: Known, lacking: Sequence[str]) -> bool:
-    """Whether an undecided rule says something about this situation.
-
-    It does when a version that it accuses is really there and it waits for few facts, but not for plan and hardware both; a
-    rule about no version says nothing until a plan is known; a rule about a
-    model says nothing while nothing is known of the model that it is about, and one about the wording of
-    a call says nothing until a plan or a script tells it. To be in a narrow range of releases says enough by itself.
-    """
-    every = accused(condition)
-    versions = [leaf for leaf in every if isinstance(leaf, PackageIs) and leaf.version.text]
-    if versions and not any(leaf.fact in facts.by_name for leaf in versions):
-        return False
-    if _asks_too_much(facts, lacking) and not is_narrow(condition, facts, known):
-        return False
-    held = [leaf for leaf in every if holds(leaf, facts, known)]
-    if any(name.startswith("model.") for name in lacking) and not any(leaf.fact.startswith("model.") for leaf in held):
-        return False
-    if versions:
-        return any(leaf in versions for leaf in held)
-    return bool(held) and not any(name.startswith("plan.") for name in lacking)
-
-
-def _asks_too_much(facts: Facts, lacking: Sequence[str]) -> bool:
-    """Whether a rule waits for more than somebody would state who was asked once."""
-    if _waits(lacking) > _MOST_MISSING or any(name in _QUIET for name in lacking):
-        return True
-    if any(name.startswith("plan.") for name in lacking) and any(name.startswith(_HARDWARE) for name in lacking):
-        return True
-    return "plan.attn" in lacking and not any(name.startswith("plan.") for name in facts)
-
-
-def _waits(lacking: Sequence[str]) -> int:
-    """How many statements are missing: a plan file states all facts of the plan together, a snapshot all of the model."""
-    together = ("plan.", "model.")
-    return sum(not name.startswith(together) for name in lacking) + sum(any(n.startswith(group) for n in lacking) for group in together)
+    told = certain + guesses[:_MOST_GUESSES] + (weak[:_MOST_WEAK] if asked and not likely else [])
+    return told + averted[: max(_MOST_GUESSES - len(guesses), 0)]
 
 
 def _finding(rule: Rule, condition: Condition, facts: Facts, known: Known, status: Status, lacking: tuple[str, ...]) -> Finding:

@@ -64,7 +64,9 @@ class Skip:
 class Collected:
     """What one source yields: never a traceback. ``closed`` says that its packages are all there are.
 
-    ``wanted`` and ``constraints`` are requirements (PEP 508, without markers) as an installer would be given them here.
+    ``wanted`` and ``constraints`` are requirements (PEP 508, without markers) as an installer would be given them here. ``apart`` says
+    that they are installed with ``--no-deps``: every one at its newest release, whatever the others need. ``project`` is the name and
+    the version of what declares them, where that is a package of its own.
     """
 
     facts: tuple[Fact, ...] = ()
@@ -73,6 +75,8 @@ class Collected:
     closed: bool = False
     wanted: tuple[str, ...] = ()
     constraints: tuple[str, ...] = ()
+    apart: bool = False
+    project: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

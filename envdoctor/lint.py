@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 from envdoctor.boundaries import CLAIMS, is_boundary
@@ -206,14 +207,32 @@ def _useless(rule: Rule, path: Path, known: Known) -> Iterator[EnvdoctorError]:
 
 
 def _can_clear(condition: Condition, fix: Fix, known: Known) -> bool:
+    """Whether releases of all the fix's packages together leave the rule without a match; True where releases are not known."""
+    choices = []
     for package, spec in fix.pins.items():
         releases = known(package)
         if not releases:
             return True
-        for text in releases:
-            value = exact(text)
-            if version_condition(spec).admits(value):
-                facts = Facts().with_facts([Fact(f"packages.{package}", value, Origin("fix"))])
-                if evaluate(condition, facts, known) is False:
-                    return True
-    return False
+        facts = (
+            Fact(f"packages.{package}", exact(text), Origin("fix")) for text in releases if version_condition(spec).admits(exact(text))
+        )
+        choices.append(_different(condition, facts, known))
+    return any(evaluate(condition, Facts().with_facts(chosen), known) is False for chosen in product(*choices))
+
+
+def _different(condition: Condition, facts: Iterable[Fact], known: Known) -> list[Fact]:
+    """Of facts of one name one of each kind that some comparison tells apart."""
+    leaves = list(_leaves(condition))
+    found = {tuple(evaluate(leaf, Facts().with_facts([fact]), known) for leaf in leaves): fact for fact in facts}
+    return list(found.values())
+
+
+def _leaves(condition: Condition) -> Iterator[Condition]:
+    """The comparisons that a condition is made of."""
+    if isinstance(condition, (All, AnyOf)):
+        for part in condition.parts:
+            yield from _leaves(part)
+    elif isinstance(condition, Not):
+        yield from _leaves(condition.part)
+    else:
+        yield condition

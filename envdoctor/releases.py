@@ -1,27 +1,31 @@
-"""The releases that the package index had on a day: a bundled list, never asked for at run time."""
+"""The releases that the package index had on a day: a bundled list, or a newer one that the user had made; never asked for at run time."""
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import date
 from functools import lru_cache
-from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING
+
+from envdoctor.tables import Table, table
 
 if TYPE_CHECKING:
     from packaging.version import Version
 
 _NEVER = "9999-12-31"
 _last_day: str | None = None
-_BUNDLE = Path(__file__).with_name("data") / "releases.json"
 
-
-class _Bundle(TypedDict):
-    as_of: str
-    packages: dict[str, list[list[str | None]]]
+# Their development builds are on indexes of their own (PyTorch's, NVIDIA's, Anaconda's nightly channels, a project's): no list knows all.
+_BUILT_ELSEWHERE = frozenset(
+    (
+        "flashinfer-python", "jax", "jaxlib", "matplotlib", "numpy", "onnxruntime", "onnxruntime-gpu", "pandas", "pyarrow", "ray",
+        "scikit-learn", "scipy", "sglang", "tensorflow", "torch", "torchao", "torchaudio", "torchcodec", "torchdata", "torchtext",
+        "torchtune", "torchvision", "triton", "vllm", "xformers",
+    )
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +42,33 @@ class Release:
     wheel: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where the list comes from: ``kind`` is ``bundled`` or ``refreshed``, ``day`` the one it was made on (YYYY-MM-DD).
+
+    ``passed_over`` is why a list that the user had made is not used; empty where there is none, or where it is.
+    """
+
+    kind: str
+    day: str
+    path: str
+    passed_over: str = ""
+
+
+def source() -> Source:
+    """Where the list comes from."""
+    used = _table()
+    return Source("refreshed" if used.refreshed else "bundled", used.as_of, str(used.path), used.passed_over)
+
+
+def age(today: date) -> int:
+    """How many days ago the list was made; 0 where the clock says that it is yet to be made."""
+    return max((today - date.fromisoformat(_table().as_of)).days, 0)
+
+
 def as_of() -> str:
     """The day on which the list ends (YYYY-MM-DD): the one it was made on, or an earlier one that was asked for."""
-    return min(_bundle()["as_of"], _last_day or _NEVER)
+    return min(_table().as_of, _last_day or _NEVER)
 
 
 @contextmanager
@@ -61,36 +89,58 @@ def _use(day: str | None) -> None:
     global _last_day
     if day != _last_day:
         _last_day = day
-        for cached in (_releases, _texts, _versions):
-            cached.cache_clear()
+        _forget()
 
 
+def _forget() -> None:
+    for cached in (_releases, _texts, _versions):
+        cached.cache_clear()
+
+
+@lru_cache(maxsize=1)
 def tracked() -> frozenset[str]:
-    """The packages in the list, by normalised name."""
-    return frozenset(_bundle()["packages"])
+    """The packages of a training stack, by normalised name: what envdoctor is about."""
+    core = _table().content.get("core")
+    return frozenset(core if isinstance(core, list) else ())
+
+
+@lru_cache(maxsize=1)
+def listed() -> frozenset[str]:
+    """All packages whose releases are known, by normalised name: the tracked ones, and what is pinned beside them."""
+    return frozenset(_table().packages)
 
 
 def releases(name: str) -> tuple[Release, ...]:
-    """All releases of a package, oldest version first; none for a package that is not tracked."""
+    """All releases of a package, oldest version first; none for a package that is not listed."""
     return _releases(_normalised(name))
 
 
 def release_texts(name: str) -> tuple[str, ...]:
-    """The versions of all releases of a package, yanked ones too, oldest first; none for a package that is not tracked."""
+    """The versions of all releases of a package, yanked ones too, oldest first; none for a package that is not listed."""
     return _texts(_normalised(name))
 
 
+def prereleases(name: str) -> tuple[str, ...] | None:
+    """The pre- and development releases that the index has of a package, oldest version first, whatever day is asked about.
+
+    None for a package that is not listed.
+    """
+    told = _entry(_normalised(name)).get("pre")
+    return tuple(told.split()) if isinstance(told, str) else None
+
+
 def newest(name: str) -> str | None:
-    """The newest version that is not yanked; None for a package that is not tracked."""
+    """The newest version that is not yanked; None for a package that is not listed."""
     return next((release.version for release in reversed(releases(name)) if not release.yanked), None)
 
 
 def exists(name: str, version: str) -> bool | None:
     """Whether the index has this release; a local label (``+cu118``) is not looked at.
 
-    None for a package that is not tracked, and for a pre- or development release: those are not
-    listed, and many of them (nightlies, source checkouts, containers) were never on the index.
-    False for a version above ``newest`` may only mean that it came out after ``as_of``.
+    None for a package that is not listed; and for a pre- or development release with a label of its own (a container's, a source
+    checkout's), or of a package whose development builds are on other indexes as well.
+    False for a version above ``newest`` may only mean that it came out after ``as_of``. A pre-release that is not on the index
+    may be installed all the same, from a source checkout: False says only that no index can give it.
 
     Raises:
         InvalidVersion: the version is no PEP 440 version.
@@ -101,42 +151,81 @@ def exists(name: str, version: str) -> bool | None:
     from packaging.version import Version
 
     wanted = Version(version)
-    if wanted.is_prerelease or not _texts(package):
+    if not _texts(package):
         return None
-    return Version(wanted.public) in _versions(package)
+    if not wanted.is_prerelease:
+        return Version(wanted.public) in _versions(package)
+    known = _prereleases(package)
+    if known is not None and wanted in known:
+        return True
+    return None if known is None or wanted.local or package in _BUILT_ELSEWHERE else False
 
 
-@lru_cache(maxsize=1)
-def _bundle() -> _Bundle:
-    bundle: _Bundle = json.loads(_BUNDLE.read_bytes())
-    return bundle
+def _table() -> Table:
+    return table("releases")
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=512)
 def _normalised(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-@lru_cache(maxsize=256)
+def _entry(package: str) -> Mapping[str, object]:
+    return _table().packages.get(package, {})
+
+
+@lru_cache(maxsize=512)
 def _releases(package: str) -> tuple[Release, ...]:
-    return tuple(Release(str(row[0]), row[1], "yanked" in row[3:], row[2], "no-wheel" not in row[3:]) for row in _rows(package))
+    told = _entry(package).get("python")
+    pythons = [str(text) for text in told] if isinstance(told, list) else []
+    found = []
+    for row in _rows(package):
+        version, day, python, *marks = row.split(" ")
+        requires = None if python == "-" else pythons[int(python)]
+        found.append(Release(version, None if day == "-" else day, "yanked" in marks, requires, "no-wheel" not in marks))
+    return tuple(found)
 
 
-def _rows(package: str) -> list[list[str | None]]:
-    rows = _bundle()["packages"].get(package, [])
-    return rows if _last_day is None else [row for row in rows if (row[1] or "") <= _last_day]
+def _rows(package: str) -> Sequence[str]:
+    """A release a row: version, day, place of its Python among those of the package, marks; ``-`` is what nobody said."""
+    rows = _entry(package).get("releases")
+    if not isinstance(rows, list):
+        return ()
+    return rows if _last_day is None else [row for row in rows if row.split(" ", 2)[1] <= _last_day]
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=512)
 def _texts(package: str) -> tuple[str, ...]:
-    return tuple(str(row[0]) for row in _rows(package))
+    return tuple(row.partition(" ")[0] for row in _rows(package))
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=512)
 def _versions(package: str) -> frozenset[Version]:
     from packaging.version import Version
 
     return frozenset(map(Version, _texts(package)))
 
 
-__all__ = ["Release", "as_of", "exists", "known_until", "newest", "release_texts", "releases", "tracked"]
+@lru_cache(maxsize=512)
+def _prereleases(package: str) -> frozenset[Version] | None:
+    from packaging.version import Version
+
+    known = prereleases(package)
+    return None if known is None else frozenset(map(Version, known))
+
+
+__all__ = [
+    "Release",
+    "Source",
+    "age",
+    "as_of",
+    "exists",
+    "known_until",
+    "listed",
+    "newest",
+    "prereleases",
+    "release_texts",
+    "releases",
+    "source",
+    "tracked",
+]

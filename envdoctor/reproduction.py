@@ -175,7 +175,7 @@ def reproduce(
     wrong = None
     for side in SIDES:
         built = build(reproduction.python, reproduction.pins[side])
-        seen = _examine(reproduction, built)
+        seen = examine(reproduction, built)
         entry[side] = _side(reproduction, side, built, seen, packages)
         entry["python"] = built.python
         wrong = wrong or _contradiction(reproduction, side, built, seen, condition, known)
@@ -207,7 +207,8 @@ def _contradiction(
     return None
 
 
-def _examine(reproduction: Reproduction, built: Environment) -> Seen:
+def examine(reproduction: Reproduction, built: Environment) -> Seen:
+    """Run the script or the probe of a reproduction in an environment, whichever side it is of."""
     environ = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")}
     if reproduction.probe is not None:
         packages = [

@@ -14,6 +14,7 @@ from functools import lru_cache
 from envdoctor.conditions import Condition, Known, PackageIs, accused, evaluate, holds
 from envdoctor.facts import Fact, Facts, FactValue, Origin
 from envdoctor.releases import as_of, release_texts, releases
+from envdoctor.taken import ELSEWHERE
 from envdoctor.versions import Exact, Ranged, exact, version_condition
 
 # What a run of transformers practically always has.
@@ -21,6 +22,13 @@ _CORE = frozenset(
     (
         "accelerate", "datasets", "fsspec", "huggingface-hub", "numpy", "packaging", "peft", "pyarrow", "safetensors", "tokenizers",
         "torch", "transformers",
+    )
+)  # fmt: skip
+# What an environment has with many other packages, whoever asked for it.
+_GENERAL = frozenset(
+    (
+        "anyio", "click", "httpx", "jinja2", "markupsafe", "pandas", "pillow", "protobuf", "pydantic", "requests", "scipy", "setuptools",
+        "starlette", "typer", "typing-extensions", "urllib3",
     )
 )  # fmt: skip
 # A fact of the plan that speaks of a package.
@@ -43,18 +51,49 @@ _USUAL: dict[str, FactValue] = {
     "plan.compile": False, "plan.deepspeed": False, "plan.liger": False, "plan.neftune": False, "plan.packing": False, "plan.resume": False,
     "plan.stream": False, "plan.vllm": False,
 }  # fmt: skip
+_OF_DEEPSPEED = ("plan.deepspeed", "plan.distributed")
 _ASKED = ("packages.", "plan.", "model.")
+# Packages that name ranges of others which they do not run without, and these others.
+_BINDING = ("accelerate", "datasets", "diffusers", "peft", "sentence-transformers", "tokenizers", "transformers", "trl")
+_BOUND = ("accelerate", "fsspec", "huggingface-hub", "numpy", "pyarrow", "safetensors", "tokenizers", "transformers")
 _SHARES = (0.05, 0.2, 0.5)
+# A rule that waits for more than this many statements says nothing about the situation at hand.
+_MOST_MISSING = 2
+_HARDWARE = ("gpu.", "driver", "cuda", "glibc")
+# How a script spells a call, and details of a snapshot's files, are asked of nobody: a rule that waits for them only counts as waiting.
+_QUIET = frozenset(
+    (
+        "model.adapter_fields",
+        "model.adapter_vlm_layout",
+        "model.code_uses",
+        "model.generation_flags_unused",
+        "model.image_processor_type",
+        "model.processor_patch_size",
+        "model.tokenizer_class_misspelled",
+        "plan.arguments",
+        "plan.autocast_adapter_dtype",
+        "plan.framework_tokenizer_argument",
+        "plan.input_require_grads",
+        "plan.load_dtype_argument",
+        "plan.load_in_4bit",
+        "plan.load_in_8bit",
+        "plan.modules_to_save",
+        "plan.passes_config",
+        "plan.quantization_config",
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Weight:
     """``likely``: what is not known would, by default, be such that the rule holds; ``blind``: it waits for a fact of the system of which
-    nothing is expected. ``breadth`` counts from 0, a rule about few releases."""
+    nothing is expected. ``breadth`` counts from 0, a rule about few releases. ``averted``: what the stated releases themselves require of
+    the packages that are not known rules it out, so that it befalls only who installs them one after the other."""
 
     likely: bool
     blind: bool
     breadth: int
+    averted: bool = False
 
 
 DECIDED = Weight(likely=True, blind=False, breadth=0)
@@ -67,17 +106,33 @@ def is_narrow(condition: Condition, facts: Facts, known: Known) -> bool:
 
 def background(facts: Facts) -> tuple[object, ...]:
     """All that `weigh` looks at beside the facts that a condition names."""
-    return (youngest(facts), _is_quantized(facts), *(facts.value(name) for name in _SPEAKING))
+    elsewhere = tuple(sorted(name for name, fact in facts.items() if fact.origin.source == ELSEWHERE))
+    required = (_required(name, facts) for name in _BOUND)
+    return (youngest(facts), elsewhere, _is_quantized(facts), *(facts.value(name) for name in _SPEAKING), *required)
 
 
 def weigh(condition: Condition, facts: Facts, known: Known, lacking: Sequence[str]) -> Weight:
     """How likely an undecided rule holds, and how much of a package's history it accuses."""
     packages = [name.removeprefix("packages.") for name in lacking if name.startswith("packages.")]
     unusual = [name for name in lacking if name not in _USUAL and not name.startswith(_ASKED)]
-    expected = not unusual and all(_expected(name, facts) for name in packages)
+    general = len(packages) == 1 and packages[0] in _GENERAL and _has_rare_partner(condition, facts, known)
+    expected = not unusual and (general or all(_expected(name, facts) for name in packages))
     likely = expected and _holds_by_default(condition, facts, known, packages)
+    bound = likely and any(_required(name, facts) for name in packages)
+    averted = bound and not _holds_by_default(condition, facts, known, packages, bound=True)
     another_machine = not likely and any(name in _USUAL and not name.startswith(_ASKED) for name in lacking)
-    return Weight(likely, bool(unusual) or another_machine, breadth(condition, facts, known))
+    return Weight(likely, bool(unusual) or another_machine, breadth(condition, facts, known), averted)
+
+
+def is_rare(package: str) -> bool:
+    """Whether few runs have a package, so that one has it for a reason."""
+    return package not in _CORE and package not in _GENERAL
+
+
+def _has_rare_partner(condition: Condition, facts: Facts, known: Known) -> bool:
+    """Whether a rule accuses a package that is there and that few runs have: what it says of another one is then worth telling."""
+    held = (leaf for leaf in accused(condition) if isinstance(leaf, PackageIs) and is_rare(leaf.package))
+    return any(leaf.fact in facts and holds(leaf, facts, known) for leaf in held)
 
 
 def _expected(package: str, facts: Facts) -> bool:
@@ -87,25 +142,48 @@ def _expected(package: str, facts: Facts) -> bool:
     return facts.value(name) in values if name else False
 
 
-def _holds_by_default(condition: Condition, facts: Facts, known: Known, packages: Sequence[str]) -> bool:
-    quantized = _is_quantized(facts)
-    usual = [
-        Fact(name, value, Origin("guess"))
-        for name, value in _USUAL.items()
-        if name not in facts and not (quantized and name == "plan.quant")
-    ]
+def _required(package: str, facts: Facts) -> tuple[str, ...]:
+    """What the stated releases require, on every system, of a package of which nothing is stated."""
+    if package not in _BOUND or facts.closed or f"packages.{package}" in facts:
+        return ()
+    from envdoctor.dependencies import dependencies
+
+    found: dict[str, None] = {}
+    for name in _BINDING:
+        value = facts.value(f"packages.{name}")
+        told = dependencies(name, value.text.partition("+")[0]) if isinstance(value, Exact) else None
+        found |= dict.fromkeys(one.specifier for one in told or () if one.name == package and not one.marker)
+    return tuple(found)
+
+
+def _holds_by_default(condition: Condition, facts: Facts, known: Known, packages: Sequence[str], *, bound: bool = False) -> bool:
+    # Who installs a package for it may well do it.
+    unusual = (*(("plan.quant",) if _is_quantized(facts) else ()), *(_OF_DEEPSPEED if _is_there("deepspeed", facts) else ()))
+    usual = [Fact(name, value, Origin("guess")) for name, value in _USUAL.items() if name not in facts and name not in unusual]
     for recent in (True, False):
         day = None if recent else youngest(facts)
         guesses = usual + [
-            Fact(f"packages.{name}", guess, Origin("guess")) for name in packages if (guess := _newest(name, facts, day)) is not None
+            Fact(f"packages.{name}", guess, Origin("guess"))
+            for name in packages
+            if not _is_elsewhere(name, facts) and (guess := _newest(name, facts, day, bound=bound)) is not None
         ]
         if evaluate(condition, facts.with_facts(guesses), known) is not False:
             return True
     return False
 
 
+def _is_elsewhere(package: str, facts: Facts) -> bool:
+    """Whether a package comes from a repository or a URL: it may well be newer than any release."""
+    fact = facts.by_name.get(f"packages.{package}")
+    return fact is not None and fact.origin.source == ELSEWHERE
+
+
+def _is_there(package: str, facts: Facts) -> bool:
+    return isinstance(facts.value(f"packages.{package}"), (Exact, Ranged))
+
+
 def _is_quantized(facts: Facts) -> bool:
-    return isinstance(facts.value("packages.bitsandbytes"), Exact)
+    return _is_there("bitsandbytes", facts)
 
 
 def youngest(facts: Facts) -> str:
@@ -123,12 +201,13 @@ def _day(package: str, version: str, until: str) -> str:
     return max((release.date or "" for release in releases(package) if release.version == version), default="")
 
 
-def _newest(package: str, facts: Facts, day: str | None) -> Exact | None:
+def _newest(package: str, facts: Facts, day: str | None, *, bound: bool) -> Exact | None:
     value = facts.value(f"packages.{package}")
-    admits = version_condition(value.text) if isinstance(value, Ranged) and value.text else None
+    wanted = [version_condition(value.text)] if isinstance(value, Ranged) and value.text else []
+    wanted += map(version_condition, _required(package, facts) if bound else ())
     for release in reversed(releases(package)):
         in_time = day is None or (release.date is not None and release.date <= day)
-        if in_time and not release.yanked and (admits is None or admits.admits(exact(release.version))):
+        if in_time and not release.yanked and all(one.admits(exact(release.version)) for one in wanted):
             return exact(release.version)
     return None
 
@@ -151,3 +230,41 @@ def _share(package: str, text: str, until: str) -> float:
 @lru_cache(maxsize=256)
 def _listed(package: str, until: str) -> tuple[Exact, ...]:
     return tuple(map(exact, release_texts(package)))
+
+
+def speaks(condition: Condition, facts: Facts, known: Known, lacking: Sequence[str]) -> bool:
+    """Whether an undecided rule says something about this situation.
+
+    It does when a version that it accuses is really there and it waits for few facts, but not for plan and hardware both; a
+    rule about no version says nothing until a plan is known; a rule about a
+    model says nothing while nothing is known of the model that it is about, and one about the wording of
+    a call says nothing until a plan or a script tells it. To be in a narrow range of releases says enough by itself.
+    """
+    every = accused(condition)
+    # That a package is there at all says as much as a version, where few runs have it.
+    versions = [leaf for leaf in every if isinstance(leaf, PackageIs) and (leaf.version.text or is_rare(leaf.package))]
+    if versions and not any(leaf.fact in facts.by_name for leaf in versions):
+        return False
+    if _asks_too_much(facts, lacking) and not is_narrow(condition, facts, known):
+        return False
+    held = [leaf for leaf in every if holds(leaf, facts, known)]
+    if any(name.startswith("model.") for name in lacking) and not any(leaf.fact.startswith("model.") for leaf in held):
+        return False
+    if versions:
+        return any(leaf in versions for leaf in held)
+    return bool(held) and not any(name.startswith("plan.") for name in lacking)
+
+
+def _asks_too_much(facts: Facts, lacking: Sequence[str]) -> bool:
+    """Whether a rule waits for more than somebody would state who was asked once."""
+    if statements(lacking) > _MOST_MISSING or any(name in _QUIET for name in lacking):
+        return True
+    if any(name.startswith("plan.") for name in lacking) and any(name.startswith(_HARDWARE) for name in lacking):
+        return True
+    return "plan.attn" in lacking and not any(name.startswith("plan.") for name in facts)
+
+
+def statements(lacking: Sequence[str]) -> int:
+    """How many statements are missing: a plan file states all facts of the plan together, a snapshot all of the model."""
+    together = ("plan.", "model.")
+    return sum(not name.startswith(together) for name in lacking) + sum(any(n.startswith(group) for n in lacking) for group in together)

@@ -24,8 +24,8 @@ OLDEST = (0, 2)
 
 
 def releases() -> list[str]:
-    listed = json.loads(RELEASES.read_text(encoding="utf-8"))["packages"]["peft"]
-    return [release for release, *_ in listed if tuple(map(int, release.split(".")[:2])) >= OLDEST]
+    listed = json.loads(RELEASES.read_text(encoding="utf-8"))["packages"]["peft"]["releases"]
+    return [release for release in (row.partition(" ")[0] for row in listed) if tuple(map(int, release.split(".")[:2])) >= OLDEST]
 
 
 def wheel(release: str, folder: Path) -> Path:

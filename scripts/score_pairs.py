@@ -3,8 +3,8 @@
     python scripts/score_pairs.py CORPUS [--resolve] [--write docs/pairs.md] [--show]
 
 CORPUS has `broken_pairs.jsonl` (a row a repair: bad_file, good_file, commit_date, package, scope, class) and `files/`. Both files of a
-pair are checked by themselves, with nothing known but what they say, by what was released on the day before the repair (the day of the
-repair for the good one); `--resolve` asks uv as well. A row of the table counts:
+pair are checked by themselves, with nothing known but what they say, by what was released on the day of the repair; `--resolve` asks uv
+as well. A row of the table counts:
 
 - *found*: a finding, matched or possible, that names the package or stands on its line; *sure* are those that are matched;
 - *cure*: a pin of the package is proposed, or a bound; *theirs*: the pin lies in the range that the maintainers chose, or is a later
@@ -25,7 +25,6 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
-from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -138,8 +137,7 @@ def judge(row: Mapping[str, Any], files: Path, nothing: Path, *, resolve: bool) 
     """
     package, day = row["package"], row["commit_date"]
     bad_file, good_file = files / row["bad_file"], files / row["good_file"]
-    before = (date.fromisoformat(day) - timedelta(days=1)).isoformat()
-    bad = check(bad_file, before, nothing, resolve=resolve)
+    bad = check(bad_file, day, nothing, resolve=resolve)
     good = check(good_file, day, nothing, resolve=resolve)
     found, repaired = (
         about(report, package, lines_of(file.read_text(encoding="utf-8", errors="replace"), package))
@@ -193,7 +191,7 @@ def page(outcomes: Sequence[Outcome], *, resolve: bool) -> str:
         "",
         f"Made by `python scripts/score_pairs.py CORPUS{' --resolve' if resolve else ''} --write FILE`; its docstring says what each",
         f"column counts. {len(outcomes)} pairs of a requirements file or manifest before and after its repair, each checked{with_} by",
-        "what was released on the day before.",
+        "what was released on that day.",
         "",
         *table(outcomes),
         "",

@@ -14,11 +14,12 @@ MODULES = sorted(PACKAGE.rglob("*.py"), key=lambda path: path.relative_to(PACKAG
 # From facts to words. A module imports from earlier rows only, and from its own package.
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("__init__", "errors", "names", "user_cache", "versions"),
+    ("tables",),
     ("architectures", "boundaries", "environments", "facts", "hardware", "hashing", "releases", "toml", "vocabulary", "wheels"),
-    ("values",),
+    ("dependencies", "values"),
     ("sources",),
     ("checks", "conditions", "defaults", "snapshot"),
-    ("code", "coherence"),
+    ("code", "coherence", "edits", "refresh", "taken"),
     ("rules", "suspicion"),
     ("diagnosis", "ledger", "recognition", "signatures"),
     ("probes", "rulebook"),

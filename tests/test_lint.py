@@ -156,6 +156,34 @@ def test_a_pin_of_a_package_without_known_releases_is_believed(tmp_path: Path) -
     assert lint(tmp_path, PAGE.replace("peft >=0.12", "some-plugin >=2", 1)) == []
 
 
+BOTH = (
+    HEAD
+    + """
+[affected]
+packages = ["numpy >=2"]
+any = [{ packages = ["pandas <2.2.2"] }, { packages = ["scikit-learn <1.4.2"] }]
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("pins", "wrong"),
+    [
+        ('["pandas >=2.2.2", "scikit-learn >=1.4.2"]', False),
+        ('["scikit-learn >=1.4.2", "pandas >=2.2"]', False),
+        ('["numpy <2", "pandas <2"]', False),
+        ('["numpy <2"]', False),
+        ('["pandas >=2.2.2"]', True),
+        ('["pandas >=2.2.2", "scikit-learn <1.4.2"]', True),
+        ('["pandas <2.2.2", "scikit-learn >=1.4.2"]', True),
+        ('["pandas >=2.2.2", "scikit-learn <1.4.2", "torch >=2"]', True),
+    ],
+)
+def test_pins_of_one_fix_are_taken_together(tmp_path: Path, pins: str, wrong: bool) -> None:
+    found = lint(tmp_path, BOTH + f"[[fix]]\npin = {pins}\n" + CURE[CURE.index("[[evidence]]") :])
+    assert [key for key, _ in found if key == "fix.pin"] == ["fix.pin"] * wrong
+
+
 def test_what_is_no_toml_is_one_error(tmp_path: Path) -> None:
     ((place, found),) = lint(tmp_path, "id = 'x'\nid = = 3\n")
     assert place == ", line 2"

@@ -7,13 +7,13 @@ from functools import lru_cache
 
 from envdoctor.conditions import Condition, judged
 from envdoctor.defaults import derive
-from envdoctor.diagnosis import Outcomes, diagnose, speaks
+from envdoctor.diagnosis import Outcomes, diagnose
 from envdoctor.facts import Fact, Facts, FactValue, Origin
 from envdoctor.releases import release_texts
 from envdoctor.remedies.search import Problem, find_remedy
 from envdoctor.rulebook import load_rulebook
 from envdoctor.rules import Rule
-from envdoctor.suspicion import weigh
+from envdoctor.suspicion import speaks, weigh
 from envdoctor.values import parse_value
 
 PACKAGES = ("torch", "transformers", "peft", "accelerate", "numpy", "bitsandbytes", "deepspeed", "trl", "datasets", "tokenizers")

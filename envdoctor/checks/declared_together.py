@@ -59,16 +59,28 @@ def declared_together(facts: Facts) -> tuple[Hit, ...]:
 def declared_releases(facts: Facts) -> tuple[Hit, ...]:
     """Requirements that no release satisfies: one that was never made, or was not out on the day that is asked about.
 
-    Pre-releases and releases above the newest one that is known are left alone, and so are builds with a label of their own.
+    Releases above the newest one that is known are left alone, and so are builds with a label of their own, wheels that a line names,
+    and pre-releases of packages whose development builds lie elsewhere.
     """
     hits = []
     for name, value in _declared(facts).items():
-        told = _not_there(name, value)
+        origin = facts[f"{_PACKAGE}{name}"].origin
+        # A wheel that is named itself need be on no index.
+        told = "" if origin.source.startswith("a wheel, ") else _not_there(name, value)
         if told:
-            place = facts[f"{_PACKAGE}{name}"].origin
             because = ((f"{_PACKAGE}{name}", "no release"),)
-            hits.append(Hit(UNSATISFIABLE, True, because, detail=told, packages=(name,), file=place.file, line=place.line))
+            ways = _ways_out(name, value)
+            hits.append(Hit(UNSATISFIABLE, True, because, detail=told, packages=(name,), pins=ways, file=origin.file, line=origin.line))
     return tuple(hits)
+
+
+def _ways_out(name: str, value: Exact | Ranged) -> tuple[tuple[str, str], ...]:
+    """The releases after one that was never made, and those before it, where there are any."""
+    if name == "python" or not isinstance(value, Exact):
+        return ()
+    known = _newest_first(release_texts(name))
+    sides = (f">{value.text}", f"<{value.text}")
+    return tuple((name, side) for side in sides if any(map(version_condition(side).admits, known)))
 
 
 def _not_there(name: str, value: Exact | Ranged) -> str:
@@ -91,7 +103,7 @@ def _not_there(name: str, value: Exact | Ranged) -> str:
 
 def _ended() -> bool:
     """Whether the day that is asked about lies before the one on which the releases were listed: no more of them are to come."""
-    from envdoctor.checks.dependencies import releases_as_of
+    from envdoctor.dependencies import releases_as_of
 
     return as_of() < releases_as_of()
 
@@ -168,7 +180,7 @@ def _contradictions(facts: Facts, declared: Mapping[str, Exact | Ranged], pins: 
 
 def _demands(declared: Mapping[str, Exact | Ranged], pins: Mapping[str, Exact]) -> dict[str, list[_Demand]]:
     """What the pinned releases require, by the package that it is required of."""
-    from envdoctor.checks.dependencies import dependencies
+    from envdoctor.dependencies import dependencies
 
     found: dict[str, list[_Demand]] = {}
     for name, pin in pins.items():
@@ -291,7 +303,7 @@ def _hit(facts: Facts, declared: Mapping[str, Exact | Ranged], pinned: Mapping[s
         because.append((f"{_PACKAGE}{name}", f"not {wanted}"))
         pins.append((name, wanted))
     for demand, against in [(first, others[0])] * bool(first.by) + [(demand, first) for demand in others]:
-        agreeing = _agreeing(demand.by, name, against.specifier)
+        agreeing = _agreeing(demand.by, name, against.specifier, as_of())
         if agreeing:
             pins.append((demand.by, agreeing))
     packages = dict.fromkeys((*([name] if name in declared else []), *(demand.by for demand in asked), name))
@@ -311,20 +323,20 @@ def _hit(facts: Facts, declared: Mapping[str, Exact | Ranged], pinned: Mapping[s
 
 
 @lru_cache(maxsize=1024)
-def _agreeing(package: str, name: str, specifier: str) -> str:
+def _agreeing(package: str, name: str, specifier: str, until: str) -> str:
     """The releases of a package whose requirement of another one a specifier agrees with, as ranges of the list of releases.
 
-    One that requires nothing of it promises nothing either, and is left out.
+    One that requires nothing of it promises nothing either, and is left out; so is one that names no end where the next ones do.
     """
-    from envdoctor.checks.dependencies import rows
+    from envdoctor.checks.caps import cautious
 
     known, other = release_texts(package), release_texts(name)
-    agreeing: set[str] = set()
-    for required, versions in rows(package):
-        asked = [one.specifier for one in required if one.name == name]
-        if asked and all(_compatible(name, specifier, wanted, other) for wanted in asked):
-            agreeing.update(versions)
-    return _ranges([version in agreeing for version in known], known)
+
+    def agrees(version: str) -> bool:
+        asked = [one.specifier for one in cautious(package, version) or () if one.name == name]
+        return bool(asked) and all(_compatible(name, specifier, wanted, other) for wanted in asked)
+
+    return _ranges([agrees(version) for version in known], known)
 
 
 def _ranges(chosen: Sequence[bool], known: Sequence[str]) -> str:

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from envdoctor.cli.check import compose, judge
+from envdoctor.cli.check import compose
 from envdoctor.cli.gather import gather
+from envdoctor.cli.judging import judge
 from envdoctor.cli.output import write
 from envdoctor.cli.snapshots import examined
 from envdoctor.errors import EnvdoctorError

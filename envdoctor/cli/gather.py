@@ -40,7 +40,8 @@ class Gathered:
     """One situation as read. ``facts`` has the stated and read ones, ``derived`` also what follows from them.
 
     ``hits`` and ``notes`` are what the files of its ``snapshots`` and ``adapters`` show, once they were examined.
-    ``label`` says which choice of its targets it is; empty for what is always there.
+    ``label`` says which choice of its targets it is; empty for what is always there. ``installation`` is what markers were
+    evaluated for, where anybody said.
     """
 
     patient: str
@@ -55,10 +56,34 @@ class Gathered:
     hits: tuple[Hit, ...] = ()
     notes: tuple[str, ...] = ()
     label: str = ""
+    targets: tuple[Target, ...] = ()
+    installation: Installation | None = None
 
     @property
     def facts(self) -> Facts:
         return self.situation.facts
+
+    @property
+    def constraints(self) -> tuple[str, ...]:
+        """Requirements that narrow what is installed and install nothing."""
+        return tuple(line for target in self.targets for line in target.collected.constraints)
+
+    @property
+    def elsewhere(self) -> tuple[str, ...]:
+        """The packages that are taken from a URL, a path or a repository."""
+        wanted = (line for target in self.targets for line in target.collected.wanted)
+        return tuple(dict.fromkeys(line.partition(" @ ")[0] for line in wanted if " @ " in line))
+
+    @property
+    def projects(self) -> tuple[tuple[str, str], ...]:
+        """Name and version of the packages that the manifests among the targets are of."""
+        return tuple(dict.fromkeys(target.collected.project for target in self.targets if target.collected.project is not None))
+
+    @property
+    def apart(self) -> bool:
+        """Whether the declared packages are installed with ``--no-deps``, all of them."""
+        declaring = [target.collected for target in self.targets if target.collected.wanted]
+        return bool(declaring) and all(one.apart for one in declaring)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +155,8 @@ def _situations(options: argparse.Namespace, log: Collected | None, *, choices: 
                 # Asked for once: where many plans are checked, each is about the same environment.
                 here = here or _installed(options, log, optional=bool(targets) or bool(options.settings) or log is not None)
                 stack = replace(here, label=_declared((), log)) if here.installed is None and log is not None else here
-            yield _gathered(options, stack, chosen, (("log", log or Collected()), *by_hand), label, lenient=each or log is not None)
+            found = _gathered(options, stack, chosen, (("log", log or Collected()), *by_hand), label, lenient=each or log is not None)
+            yield replace(found, installation=installation)
 
 
 def _gathered(
@@ -159,6 +185,7 @@ def _gathered(
         snapshots=tuple(target.snapshot for target in targets if target.snapshot is not None),
         adapters=tuple(target.adapter for target in targets if target.adapter is not None),
         label=label,
+        targets=tuple(targets),
     )
 
 

@@ -22,12 +22,21 @@ _NARROW, _WIDE = 60, 100
 def write(options: argparse.Namespace, report: Report) -> None:
     """Render the report in the format asked for."""
     if options.format == "text":
-        from envdoctor.report.text import render as render_text
-
+        render_text = _text_of(report)
         emit(options, render_text(report, width=width(), colour=options.output is None and coloured()))
         return
     render: Callable[[Report], str] = import_module(f"envdoctor.report.{options.format}").render
     emit(options, render(report))
+
+
+def _text_of(report: Report) -> Callable[..., str]:
+    if report.mended is not None:
+        from envdoctor.report.fix_text import render
+
+        return render
+    from envdoctor.report import text
+
+    return text.render
 
 
 def error_text(format_name: str, error: EnvdoctorError) -> str:

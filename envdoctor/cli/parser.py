@@ -52,7 +52,7 @@ def _built() -> tuple[_Parser, argparse._SubParsersAction[_Parser]]:
     )
     parser.add_argument("--version", action="version", version=f"envdoctor {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
-    for add in (_check, _diagnose):
+    for add in (_check, _diagnose, _fix):
         add(commands)
     add_lock(commands, situation=_situation, output=_output)
     add_verify(commands, verdict=_verdict, output=lambda command: _output(command, FORMATS), extra_rules=_extra_rules)
@@ -123,6 +123,29 @@ def _diagnose(commands: argparse._SubParsersAction[_Parser]) -> None:
     _output(command, FORMATS)
 
 
+def _fix(commands: argparse._SubParsersAction[_Parser]) -> None:
+    command = commands.add_parser(
+        "fix",
+        help="the pins that clear all findings at once, as a diff; --write edits the file",
+        description="Find the smallest change that clears all findings, show that it resolves, and print it as a diff of the files given: "
+        "requirements, pyproject.toml, environment.yml, Dockerfile, or a training plan. For an installed environment: the command to run. "
+        "Exit status 0 when nothing is left to fix after it.",
+    )
+    command.add_argument("targets", metavar="TARGET", nargs="*", help=_TARGETS)
+    command.add_argument("--write", action="store_true", help="write the files, read them back and check them again; all of them or none")
+    _situation(command)
+    command.add_argument(
+        "--probe", choices=("auto", "off", "all"), default="off", help="confirm findings by a tiny training step (default: off)"
+    )
+    _machine(command)
+    command.add_argument("--as-of", metavar="DATE", type=_day, help="nothing after this day (YYYY-MM-DD) is known or proposed")
+    command.add_argument("--each", action="store_true", help="every file is a situation of its own (default: all targets together are one)")
+    _verdict(command)
+    command.set_defaults(fail_on=None)
+    _policy(command, writes=False)
+    _output(command, FORMATS)
+
+
 def _probe(commands: argparse._SubParsersAction[_Parser]) -> None:
     command = commands.add_parser(
         "probe",
@@ -154,14 +177,18 @@ def _rules(commands: argparse._SubParsersAction[_Parser]) -> None:
     command.add_argument(
         "action",
         nargs="?",
-        choices=("list", "new", "lint", "verify", "reproduce"),
+        choices=("list", "new", "lint", "verify", "reproduce", "refresh"),
         default="list",
         help="list (default); new ID: the skeleton of a rule; lint: what is wrong with rule files; "
         "verify: check their claims on the released wheels (downloads them); "
-        "reproduce: see their harm in a bad and in a good environment (builds both)",
+        "reproduce: see their harm in a bad and in a good environment (builds both); "
+        "refresh: ask the package index which releases there are today and what they require",
     )
     command.add_argument(
-        "paths", metavar="PATH", nargs="*", help="rule files, directories or ids (default: all rules; reproduce asks for --all)"
+        "paths",
+        metavar="PATH",
+        nargs="*",
+        help="rule files, directories or ids (default: all rules; reproduce asks for --all); refresh: packages",
     )
     command.add_argument("--offline", action="store_true", help="no network at all")
     group = command.add_argument_group("verify and reproduce")
@@ -223,10 +250,13 @@ def _machine(command: argparse.ArgumentParser) -> None:
     )
 
 
-def _policy(command: argparse.ArgumentParser) -> None:
+def _policy(command: argparse.ArgumentParser, *, writes: bool = True) -> None:
     group = command.add_argument_group("living with it")
     group.add_argument("--baseline", metavar="FILE", help="findings of this file do not count: only new ones fail")
-    group.add_argument("--write-baseline", metavar="FILE", help="write the findings of today as a baseline")
+    if writes:
+        group.add_argument("--write-baseline", metavar="FILE", help="write the findings of today as a baseline")
+    else:
+        command.set_defaults(write_baseline=None)
     group.add_argument(
         "--config", metavar="FILE", help="settings (default: envdoctor.toml or [tool.envdoctor] of pyproject.toml, here or above)"
     )

@@ -1,4 +1,4 @@
-"""How far hashing is: a bar with rate and time left on a terminal, nothing elsewhere."""
+"""How far long work is: a bar with rate and time left, or a sign of life, on a terminal; nothing elsewhere."""
 
 from __future__ import annotations
 
@@ -23,3 +23,15 @@ def hashing(total: int) -> Iterator[Callable[[int], None] | None]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("hashing", total=total)
         yield lambda count: bar.advance(task, count)
+
+
+@contextmanager
+def waiting(what: str) -> Iterator[None]:
+    """A sign of life on a terminal while another program works; nothing elsewhere."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(what):
+        yield

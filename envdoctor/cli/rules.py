@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 from envdoctor.checks import CHECK_IDS
@@ -16,22 +17,15 @@ from envdoctor.releases import release_texts
 from envdoctor.report.plain import printable
 from envdoctor.rulebook import Rulebook, load_rulebook, rule_files, shipped_rules
 
+_ELSEWHERE = {"new": "new_rule", "verify": "verify_rules", "reproduce": "reproduce_rules", "refresh": "refresh_rules"}
+
 
 def run(options: argparse.Namespace) -> int:
     if options.action == "lint":
         return _lint(options)
-    if options.action == "new":
-        from envdoctor.cli.new_rule import run as new
-
-        return new(options)
-    if options.action == "verify":
-        from envdoctor.cli.verify_rules import run as verify
-
-        return verify(options)
-    if options.action == "reproduce":
-        from envdoctor.cli.reproduce_rules import run as reproduce
-
-        return reproduce(options)
+    if options.action in _ELSEWHERE:
+        command: Callable[[argparse.Namespace], int] = import_module(f"envdoctor.cli.{_ELSEWHERE[options.action]}").run
+        return command(options)
     if options.paths:
         raise EnvdoctorError("rules", found=f"{options.paths[0]!r}", expected="no path after `rules`", next_step="rules lint PATH")
     book = load_rulebook(Path(directory) for directory in options.rule_directories)

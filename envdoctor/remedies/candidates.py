@@ -2,18 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date
 from functools import lru_cache
+from typing import TypeAlias
 
 from envdoctor.facts import Fact, Facts, Origin
 from envdoctor.hardware.torch_builds import variants
 from envdoctor.releases import Release, as_of, releases
-from envdoctor.versions import Exact, PackageValue, Ranged, VersionCondition, exact, version_condition
+from envdoctor.versions import ABSENT, Exact, PackageValue, Ranged, VersionCondition, exact, version_condition
+
+Listed: TypeAlias = "Callable[[str], Sequence[Release]]"
+"""The releases of a package by its normalised name, oldest first."""
+
+# Whose build is of a torch, and so has the label of that build.
+_OF_TORCH = ("torchvision", "torchaudio")
+_ENDLESS = exact("999999999")
+# Days from a first release to the second that only names which changed hands have: transformers 0.1 (1135), datasets 0.0.9 (1850).
+_CHANGED_HANDS = 1000
 
 
 @lru_cache(maxsize=256)
 def _installable(package: str, python: str | None, day: str) -> tuple[Exact, ...]:
-    return tuple(exact(release.version) for release in releases(package) if not release.yanked and _admits(release, python))
+    return _fit(releases(package), python)
+
+
+def _fit(known: Sequence[Release], python: str | None) -> tuple[Exact, ...]:
+    return tuple(exact(release.version) for release in _of_the_project(known) if not release.yanked and _admits(release, python))
+
+
+def _of_the_project(known: Sequence[Release]) -> Sequence[Release]:
+    """The releases without a first one that somebody else made, years before, of something that had the same name."""
+    days = [date.fromisoformat(release.date) for release in known[:2] if release.date]
+    return known[1:] if len(days) == 2 and (days[1] - days[0]).days > _CHANGED_HANDS else known
 
 
 def _admits(release: Release, python: str | None) -> bool:
@@ -22,16 +43,24 @@ def _admits(release: Release, python: str | None) -> bool:
     return version_condition("".join(release.requires_python.split())).admits(exact(python))
 
 
-def installable(package: str, facts: Facts) -> tuple[Exact, ...]:
+def listed(package: str) -> Sequence[Release]:
+    """The releases that are bundled, oldest first; none for a package that is not tracked."""
+    return releases(package)
+
+
+def installable(package: str, facts: Facts, among: Listed | None = None) -> tuple[Exact, ...]:
     """The releases of a package that were not withdrawn and run on the patient's Python, oldest first.
 
-    Empty for a package whose releases are not bundled.
+    A first release that stands years before all others, under a name that was somebody else's then, is none of the package.
+    Empty for a package whose releases are not bundled; ``among`` lists others than the bundled ones.
     """
-    python = facts.value("python")
-    if not isinstance(python, Exact):
-        return _installable(package, None, as_of())
+    value = facts.value("python")
+    python = value.text if isinstance(value, Exact) else None
     # "3.10" as people state it means some patch release of it: the last one.
-    return _installable(package, python.text if python.text.count(".") > 1 else f"{python.text}.99", as_of())
+    python = python if python is None or python.count(".") > 1 else f"{python}.99"
+    if among is None:
+        return _installable(package, python, as_of())
+    return _fit(among(package), python)
 
 
 def distances(current: PackageValue | None, known: Sequence[Exact]) -> list[int]:
@@ -50,33 +79,48 @@ def distances(current: PackageValue | None, known: Sequence[Exact]) -> list[int]
 def nearest_first(package: str, wanted: VersionCondition, facts: Facts) -> tuple[Exact, ...]:
     """The releases that satisfy the condition, nearest to the current one first; ties: the later one.
 
-    Without a current version: the lowest of an open range (the first that cures), else the highest.
+    Without a current version: the latest releases in a row first, from the lowest on where they are open above (the first that cures),
+    else from the highest down, then those of earlier rows from the highest down; and of all these first what a stated range admits.
     """
     known = installable(package, facts)
     value = facts.value(f"packages.{package}")
-    current = value if isinstance(value, Exact) else None
-    if current is None:
-        fitting = [release for release in known if wanted.admits(release)]
-        return tuple(fitting if known and wanted.admits(known[-1]) else reversed(fitting))
-    ordered = sorted(zip(distances(current, known), reversed(range(len(known))), known, strict=True), key=lambda entry: entry[:2])
+    if not isinstance(value, Exact):
+        admitted = version_condition(value.text if isinstance(value, Ranged) else "")
+        return tuple(sorted(_latest_first(known, wanted), key=lambda release: not admitted.admits(release)))
+    ordered = sorted(zip(distances(value, known), reversed(range(len(known))), known, strict=True), key=lambda entry: entry[:2])
     return tuple(release for _, _, release in ordered if wanted.admits(release))
 
 
-def pinned(package: str, release: Exact, facts: Facts) -> str:
-    """The exact pin, ``==2.5.1+cu118``: the label of the current build is kept where that release has it (every one has a CPU build)."""
+def _latest_first(known: Sequence[Exact], wanted: VersionCondition) -> list[Exact]:
+    fits = [wanted.admits(release) for release in known]
+    # "<5" is not open where an old Python, or a day that is asked about, ends the list at 4.
+    end = next((place for place in reversed(range(len(known))) if not fits[place]), -1) + 1 if wanted.admits(_ENDLESS) else len(known)
+    earlier = zip(reversed(known[:end]), reversed(fits[:end]), strict=True)
+    return [*known[end:], *(release for release, fit in earlier if fit)]
+
+
+def pinned(package: str, release: Exact, facts: Facts, torch: Exact | None = None) -> str:
+    """The exact pin, ``==2.5.1+cu118``: the label of the current build is kept where that release has it (every one has a CPU build).
+
+    torchvision and torchaudio keep theirs where ``torch``, else the one that is stated, has it. A build that is named stays what it is.
+    """
     value = facts.value(f"packages.{package}")
     label = value.text.partition("+")[2] if isinstance(value, Exact) else ""
-    if package == "torch" and (label == "cpu" or (label and label in variants(".".join(release.text.split(".")[:2])))):
-        return f"=={release.text}+{label}"
-    return f"=={release.text}"
+    there = facts.value("packages.torch")
+    built = release if package == "torch" else (torch or there) if package in _OF_TORCH else None
+    if not label or "+" in release.text or not isinstance(built, Exact):
+        return f"=={release.text}"
+    kept = label == "cpu" or label in variants(".".join(built.text.partition("+")[0].split(".")[:2]))
+    return f"=={release.text}+{label}" if kept else f"=={release.text}"
 
 
-def moved(stated: Facts, pins: Mapping[str, Exact]) -> Facts:
-    """The stated facts with releases in place of the current ones.
+def moved(stated: Facts, pins: Mapping[str, Exact], removes: Iterable[str] = ()) -> Facts:
+    """The stated facts with releases in place of the current ones, and without the packages that go.
 
     The CUDA of the current torch build says nothing of another one and is forgotten with it.
     """
     kept = stated.without("cuda") if "torch" in pins else stated
-    return kept.with_facts(
-        Fact(f"packages.{name}", exact(pinned(name, release, stated).removeprefix("==")), Origin("pin")) for name, release in pins.items()
-    )
+    torch = pins.get("torch")
+    changed: dict[str, PackageValue] = dict.fromkeys(removes, ABSENT)
+    changed |= {name: exact(pinned(name, release, stated, torch).removeprefix("==")) for name, release in pins.items()}
+    return kept.with_facts(Fact(f"packages.{name}", value, Origin("pin")) for name, value in changed.items())

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from envdoctor.checks import FACT_CHECKS
 from envdoctor.conditions import Known, evaluate
 from envdoctor.defaults import derive
 from envdoctor.diagnosis import Finding
 from envdoctor.facts import Facts
-from envdoctor.releases import tracked
+from envdoctor.releases import listed
 from envdoctor.remedies.candidates import moved, nearest_first, pinned
 from envdoctor.rules import Fix
 from envdoctor.versions import Exact, exact, version_condition
@@ -27,7 +27,7 @@ class Cure:
     """One fix of a finding; ``kind`` is pin, plan, code, snapshot or hardware.
 
     ``text`` is the advice of a kind that has neither pins nor plan facts; ``verified`` says how a set of pins was
-    shown to install: no resolver is asked here, so ``none``.
+    shown to install: no resolver is asked here, so ``none``. ``bounds`` are what to add to an open range in place of an exact pin.
     """
 
     kind: str
@@ -36,6 +36,7 @@ class Cure:
     plan: Mapping[str, object]
     text: str = ""
     verified: str = "none"
+    bounds: Mapping[str, str] = field(default_factory=dict)
 
 
 def cures(finding: Finding, stated: Facts, known: Known) -> tuple[Cure, ...]:
@@ -81,12 +82,19 @@ def _from_ranges(fix: Fix, finding: Finding, stated: Facts, known: Known, *, not
     for package, choices in candidates.items():
         pins[package] = next((one for one in choices if _clears({**pins, package: one}, finding, stated, known)), choices[0])
     if pins and _clears(pins, finding, stated, known):
-        yield Cure("pin", note or f"any of {ranges}", {package: pinned(package, release, stated) for package, release in pins.items()}, {})
+        exactly = {package: pinned(package, release, stated) for package, release in pins.items()}
+        yield Cure("pin", note or f"any of {ranges}", exactly, {}, bounds=_bounds(fix, pins, finding))
+
+
+def _bounds(fix: Fix, pins: Mapping[str, Exact], finding: Finding) -> dict[str, str]:
+    """What narrows the open ranges that a finding waits for, where one range does."""
+    open_ = [package for package in pins if f"packages.{package}" in finding.missing and "||" not in fix.pins[package]]
+    return {package: "".join(fix.pins[package].split()) for package in open_}
 
 
 def _named(package: str, spec: str) -> tuple[Exact, ...]:
     """The one release that a rule names of a package whose releases are not bundled: its author has seen it."""
-    return (exact(spec.replace(" ", "").removeprefix("==")),) if package not in tracked() and _EXACT.fullmatch(spec.strip()) else ()
+    return (exact(spec.replace(" ", "").removeprefix("==")),) if package not in listed() and _EXACT.fullmatch(spec.strip()) else ()
 
 
 def _clears(pins: Mapping[str, Exact], finding: Finding, stated: Facts, known: Known) -> bool:

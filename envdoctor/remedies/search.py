@@ -1,317 +1,136 @@
-"""The smallest set of exact pins under which no rule matches any more.
-
-A rule is an incompatibility: terms that must not all hold; making one false clears it. So the search
-branches only over the packages of a rule that stands in the way, first one that is to be cleared, then one
-that a pin has brought. Releases of a package between which no rule, no check and no default tells a
-difference are one candidate, the nearest of them. Both keep the search exact and small.
-"""
+"""One set of changes that cures everything: the fewest packages changed, the nearest releases taken, and no other harm brought."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import combinations
-from typing import TypeAlias
 
-from envdoctor.checks.hit import Hit
-from envdoctor.conditions import Condition, Known, PackageIs, leaves
-from envdoctor.defaults import SWAYED, bounds, derive
-from envdoctor.diagnosis import Finding, Outcomes, View
-from envdoctor.facts import Facts
-from envdoctor.remedies.candidates import distances, installable, moved, pinned
+from envdoctor.diagnosis import Finding
+from envdoctor.remedies.domains import Domains
+from envdoctor.remedies.goals import floors, goals_of, to_add, to_remove
+from envdoctor.remedies.ranking import ranked, remedy
 from envdoctor.remedies.remedy import Remedy
-from envdoctor.rules import Rule
-from envdoctor.versions import Exact, Ranged, VersionCondition, version_condition
+from envdoctor.remedies.universe import FAMILY, Option, Problem, Universe
+from envdoctor.remedies.verdicts import Verdicts
+from envdoctor.remedies.walk import Set, Walk
 
-MOST_CHANGES = 3
-# New sets judged for one goal, some tenths of a millisecond each: what is not found by then counts as not to be had.
-_MOST_JUDGED = 300
-# Above this, findings are added one by one and not every subset of them is tried.
-_MOST_SUBSETS = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """What the search needs to judge a candidate: stated facts (not derived ones), rules and checks."""
-
-    stated: Facts
-    rules: Sequence[Rule]
-    checks: Sequence[Callable[[Facts], tuple[Hit, ...]]]
-    known: Known
-    outcomes: Outcomes | None = None
+MOST_REMEDIES = 8
+# Sets looked at, some tenths of a millisecond each: for one finding alone, for all together, and for more than the smallest ones.
+_MOST_ALONE = 1500
+_MOST_TOGETHER = 4000
+_MOST_FURTHER = 120
+CUT_SHORT = "the search was cut short: a smaller set of changes may exist"
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """One candidate release of a package; ``step`` is its distance in releases from the current one."""
+class _Found:
+    """The sets that were found, cheapest first; ``whole`` says that nothing smaller was missed."""
 
-    step: int
-    release: Exact
+    sets: tuple[Set, ...]
+    whole: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """A set of pins under which a goal is cleared and nothing is brought."""
+def find_remedies(problem: Problem, findings: Iterable[Finding], *, alternatives: bool = True) -> tuple[Remedy, ...]:
+    """Sets of changes that clear the most errors, then the most warnings, ranked; none where no change clears anything.
 
-    pins: Mapping[str, Exact]
-    steps: int
+    First are all that change the fewest packages and are the nearest; then, to fall back upon, others that change as few: the nearest
+    for other packages and in other directions, and those a little farther. Only decided errors and warnings are to be cleared. A set
+    under which another rule or check matches, or would be told as possible, is refused, and so is one under which releases no longer
+    admit each other. Where there is no other way, one under which something becomes possible is taken: better a cure with another fault
+    that may be, which the next check tells of, than none.
 
-    def cost(self) -> tuple[int, int]:
-        return len(self.pins), self.steps
+    Without ``alternatives`` only the first is looked for, and told.
+    """
+    wanted = [one for one in findings if one.status in ("matched", "confirmed") and one.severity != "note"]
+    for strict in (True, False):
+        search = _Search(problem, wanted, strict=strict, most=MOST_REMEDIES if alternatives else 1)
+        found = search.found()
+        if found:
+            return found
+    return ()
 
 
 def find_remedy(problem: Problem, findings: Iterable[Finding]) -> Remedy:
-    """The fewest changed packages, then the nearest releases, that clear the most findings.
-
-    Only decided errors and warnings are to be cleared. A set under which another rule matches is refused,
-    and, where there is another way, one under which a rule becomes possible that was not.
-    """
-    wanted = {f.rule.id: f for f in findings if f.status in ("matched", "confirmed") and f.severity != "note"}
-    search = Search(problem, wanted.values())
-    plan = search.best(sorted(name for name in wanted if name in search.before))
-    if plan is None:
-        # Better a cure with a possible other fault, which the next check tells of, than none.
-        search = Search(problem, wanted.values(), strict=False)
-        plan = search.best(sorted(name for name in wanted if name in search.before))
-    if plan is None:
-        return Remedy({}, (), tuple(sorted(wanted)))
-    after = {**search.judge(plan.pins), **search.hits(plan.pins)}
-    cleared = {name for name in wanted if name in search.before and name not in after}
-    pins = {name: pinned(name, release, problem.stated) for name, release in sorted(plan.pins.items())}
-    return Remedy(pins, tuple(sorted(cleared)), tuple(sorted(set(wanted) - cleared)))
+    """The first of all remedies; one without pins, that names what no change clears, where there is none."""
+    findings = tuple(findings)
+    found = find_remedies(problem, findings, alternatives=False)
+    wanted = {one.rule.id for one in findings if one.status in ("matched", "confirmed") and one.severity != "note"}
+    return found[0] if found else Remedy({}, (), tuple(sorted(wanted)))
 
 
-Key: TypeAlias = "frozenset[tuple[str, str]]"
+class _Search:
+    """One search for ``most`` remedies of some findings; without ``strict`` a set may bring what is merely possible."""
+
+    def __init__(self, problem: Problem, wanted: Sequence[Finding], *, strict: bool, most: int) -> None:
+        self._wanted, self._most = wanted, most
+        self._universe = Universe(problem)
+        adds = to_add(wanted, problem, self._universe)
+        removes = to_remove(wanted, self._universe)
+        self._verdicts = Verdicts(problem, self._universe, (*adds, *removes), strict=strict)
+        self._goals = goals_of(wanted, self._verdicts)
+        lowest = floors(wanted, self._universe)
+        domains = Domains(self._universe, self._verdicts, self._goals, adds, removes, lowest)
+        self._walk = Walk(self._universe, self._verdicts, domains, self._goals, lowest)
+
+    def found(self) -> tuple[Remedy, ...]:
+        """The remedies, ranked; none where nothing is cleared."""
+        # Most often all can be cleared, and nobody needs to know what cannot.
+        found = self._together(frozenset())
+        if not found.whole or not found.sets or found.sets[0].left:
+            hopeless = self._hopeless()
+            if len(hopeless) == len(self._goals):
+                return ()
+            found = self._together(hopeless)
+        if not found.sets or not found.sets[0].state:
+            return ()
+        proof = "" if found.whole else CUT_SHORT
+        chosen = ranked(found.sets, self._goals)[: self._most]
+        return tuple(remedy(one, self._universe, self._verdicts, self._goals, self._wanted, proof) for one in chosen)
+
+    def _hopeless(self) -> frozenset[int]:
+        """The goals that nothing clears, not even where all others are given up."""
+        if len(self._goals) < 2:
+            return frozenset()
+        return frozenset(place for place in range(len(self._goals)) if self._is_hopeless(place))
+
+    def _is_hopeless(self, place: int) -> bool:
+        first = next(self._walk.sets(self._all_but({place}), most=_MOST_ALONE), None)
+        return first is not None and bool(first.left)
+
+    def _all_but(self, kept: Iterable[int]) -> frozenset[int]:
+        return frozenset(range(len(self._goals))) - frozenset(kept)
+
+    def _together(self, hopeless: frozenset[int]) -> _Found:
+        found: list[Set] = []
+        for one in self._walk.sets(hopeless, most=_MOST_TOGETHER, further=_MOST_FURTHER if self._most > 1 else 0):
+            if one is None or (found and self._most == 1 and one.cost != found[0].cost):
+                break
+            if found and _rough(one) != _rough(found[0]):
+                return _Found(tuple(found))
+            if not found or one.cost == found[0].cost or not any(_own(other) <= _own(one) for other in found):
+                found.append(one)
+        return _Found(tuple(found)) if found else self._one_by_one(hopeless)
+
+    def _one_by_one(self, hopeless: frozenset[int]) -> _Found:
+        """Where all at once is too much to look at: goal after goal, errors first, each with those that were cleared before."""
+        kept: set[int] = set()
+        best: Set | None = None
+        for place in sorted(self._all_but(hopeless), key=lambda place: (self._goals[place].level, self._goals[place].name)):
+            one = next(self._walk.sets(self._all_but({*kept, place}), most=_MOST_ALONE), None)
+            if one is not None and not one.left:
+                best = one
+                kept.add(place)
+        return _Found(() if best is None else (best,), whole=False)
 
 
-def _key(pins: Mapping[str, Exact]) -> Key:
-    return frozenset((name, release.text) for name, release in pins.items())
+def _own(one: Set) -> set[Option]:
+    """The changes but for those that only go along with torch."""
+    return {option for name, option in one.state.items() if FAMILY[0] not in one.state or name not in FAMILY[1:]}
 
 
-def _same(release: Exact, current: Exact) -> bool:
-    return release.text == current.text.partition("+")[0] or (release.key is not None and release.key == current.key)
+def _rough(one: Set) -> tuple[int, ...]:
+    """What smaller sets have less of: findings left, packages removed and changed."""
+    return one.cost[:4]
 
 
-@lru_cache(maxsize=256)
-def _views(known: tuple[Exact, ...], seen_by: tuple[str, ...]) -> tuple[tuple[bool, ...], ...]:
-    """Of every release, which of the conditions admit it."""
-    conditions = [version_condition(text) for text in seen_by]
-    return tuple(tuple(condition.admits(release) for condition in conditions) for release in known)
-
-
-@dataclass(frozen=True, slots=True)
-class _Index:
-    """The rules that can hold, by id; the facts that each names, the rules that name a fact, and each one's ranges of a package."""
-
-    rules: Mapping[str, Rule]
-    facts_of: Mapping[str, frozenset[str]]
-    rules_of: Mapping[str, Sequence[Rule]]
-    conditions: Mapping[str, Mapping[str, Sequence[VersionCondition]]]
-
-
-_INDEXED: list[tuple[Sequence[Rule], _Index]] = []
-
-
-def _index(rules: Sequence[Rule]) -> _Index:
-    """The index of rules; the last one is kept, because the situations of a run are all judged by the same rules."""
-    if _INDEXED and _INDEXED[0][0] is rules and isinstance(rules, tuple):
-        return _INDEXED[0][1]
-    found = {rule.id: rule for rule in rules if rule.condition is not None and rule.withdrawn is None}
-    facts_of: dict[str, frozenset[str]] = {}
-    rules_of: dict[str, list[Rule]] = {}
-    conditions: dict[str, dict[str, list[VersionCondition]]] = {}
-    for rule in found.values():
-        assert rule.condition is not None
-        named = leaves(rule.condition)
-        facts_of[rule.id] = frozenset(leaf.fact for leaf in named)
-        for fact in facts_of[rule.id]:
-            rules_of.setdefault(fact, []).append(rule)
-        for leaf in named:
-            if isinstance(leaf, PackageIs):
-                conditions.setdefault(leaf.package, {}).setdefault(rule.id, []).append(leaf.version)
-    index = _Index(found, facts_of, rules_of, conditions)
-    _INDEXED[:] = [(rules, index)]
-    return index
-
-
-class Search:
-    """The verdicts of one problem under any set of pins, and the cheapest set that reaches a goal.
-
-    Without ``strict`` a set may bring what is merely possible.
-
-    ``before`` has every rule and check that holds (True), or may hold and would be told (None), as things are.
-    """
-
-    def __init__(self, problem: Problem, findings: Iterable[Finding] = (), *, strict: bool = True) -> None:
-        self._problem = problem
-        self._strict = strict
-        self._base = derive(problem.stated)
-        index = _index(problem.rules)
-        self._rules, self._facts_of, self._rules_of, self._conditions = index.rules, index.facts_of, index.rules_of, index.conditions
-        self._outcomes = problem.outcomes or Outcomes(problem.known)
-        self._accused = {finding.rule.id: (*finding.packages, *(name for name, _ in finding.pins)) for finding in findings}
-        self._bounds = bounds(self._base)
-        self._choices: dict[str, list[Choice]] = {}
-        self._verdicts: dict[Key, dict[str, bool | None]] = {}
-        self._found: dict[Key, dict[str, bool | None]] = {}
-        self._budget = 0
-        self._held: dict[str, bool | None] = {}
-        self._held = self._evaluate(self._rules.values(), self._base)
-        self.before: Mapping[str, bool | None] = {**self._held, **self.hits({})}
-
-    def _evaluate(self, rules: Iterable[Rule], facts: Facts) -> dict[str, bool | None]:
-        found: dict[str, bool | None] = {}
-        view = self._outcomes.of(facts)
-        for rule in rules:
-            if rule.condition is None:
-                continue
-            outcome, lacking = view.judged(rule.condition)
-            # What may hold counts where a report would say so, and where it is a finding to be cleared.
-            if outcome or (outcome is None and (self._held.get(rule.id) or self._would_be_told(rule.condition, view, lacking))):
-                found[rule.id] = outcome
-        return found
-
-    def _would_be_told(self, condition: Condition, view: View, lacking: tuple[str, ...]) -> bool:
-        """Whether an undecided rule would be told of the pins: a likely one that waits for no other package."""
-        if not self._strict or any(name.startswith("packages.") for name in lacking):
-            return False
-        return view.speaks(condition, lacking) and view.weigh(condition, lacking).likely
-
-    def hits(self, pins: Mapping[str, Exact]) -> dict[str, bool | None]:
-        """Every check that holds or may hold under the pins."""
-        key = _key(pins)
-        if key not in self._found:
-            facts = derive(moved(self._problem.stated, pins))
-            hits = [hit for check in self._problem.checks for hit in check(facts) if hit.outcome is not False]
-            for hit in hits:
-                self._accused.setdefault(hit.rule, (*hit.packages, *(name for name, _ in hit.pins)))
-            self._found[key] = {hit.rule: hit.outcome for hit in hits}
-        return self._found[key]
-
-    def judge(self, pins: Mapping[str, Exact]) -> dict[str, bool | None]:
-        """Every rule that holds or may hold under the pins."""
-        key = _key(pins)
-        if key not in self._verdicts:
-            self._verdicts[key] = self._judged(pins)
-        return self._verdicts[key]
-
-    def _judged(self, pins: Mapping[str, Exact]) -> dict[str, bool | None]:
-        facts = derive(moved(self._problem.stated, pins))
-        changed = [name for name in {*facts, *self._base} if facts.value(name) != self._base.value(name)]
-        touched = {rule.id: rule for name in changed for rule in self._rules_of.get(name, ())}
-        kept = {name: outcome for name, outcome in self._held.items() if name not in touched}
-        return {**kept, **self._evaluate(touched.values(), facts)}
-
-    def best(self, goals: Sequence[str]) -> Plan | None:
-        """The cheapest plan that clears all goals, else the most of them; None when none can be cleared."""
-        alone = [goal for goal in goals if self.least([goal]) is not None]
-        if len(alone) > _MOST_SUBSETS:
-            return self._one_by_one(alone)
-        for size in range(len(alone), 0, -1):
-            plans = [plan for subset in combinations(alone, size) if (plan := self.least(subset)) is not None]
-            if plans:
-                return min(plans, key=Plan.cost)
-        return None
-
-    def _one_by_one(self, goals: Sequence[str]) -> Plan | None:
-        kept: list[str] = []
-        best: Plan | None = None
-        for goal in goals:
-            plan = self.least([*kept, goal])
-            if plan is not None:
-                kept, best = [*kept, goal], plan
-        return best
-
-    def least(self, goals: Sequence[str]) -> Plan | None:
-        """The fewest changes, then the nearest releases, under which no goal is left and nothing is brought."""
-        self._budget = len(self._verdicts) + _MOST_JUDGED
-        for size in range(1, MOST_CHANGES + 1):
-            plan = self._descend(goals, {}, 0, size, None, set())
-            if plan is not None:
-                return plan
-        return None
-
-    def _descend(
-        self, goals: Sequence[str], pins: dict[str, Exact], steps: int, size: int, best: Plan | None, seen: set[Key]
-    ) -> Plan | None:
-        if _key(pins) in seen or len(self._verdicts) >= self._budget:
-            return best
-        seen.add(_key(pins))
-        obstacle = self._obstacle(goals, pins)
-        if obstacle is None:
-            return Plan(dict(pins), steps)
-        if len(pins) == size:
-            return best
-        for package in self._ways_out(obstacle, pins):
-            for choice in self._useful(package, obstacle):
-                if best is not None and steps + choice.step >= best.steps:
-                    break
-                best = self._descend(goals, {**pins, package: choice.release}, steps + choice.step, size, best, seen)
-        return best
-
-    def _obstacle(self, goals: Sequence[str], pins: Mapping[str, Exact]) -> str | None:
-        """What is still to be cleared, else what was not there before; checks, which cost most, are asked last."""
-        held = self.judge(pins)
-        rules = [goal for goal in goals if goal in held]
-        checks = [goal for goal in goals if goal not in self._rules]
-        if rules or not checks:
-            return next(iter(rules), None) or self._brought(held) or self._brought(self.hits(pins))
-        hits = self.hits(pins)
-        return next((goal for goal in checks if goal in hits), None) or self._brought(held) or self._brought(hits)
-
-    def _brought(self, after: Mapping[str, bool | None]) -> str | None:
-        before = self.before
-        return min((name for name, outcome in after.items() if name not in before or (outcome is True and not before[name])), default=None)
-
-    def _ways_out(self, name: str, pins: Mapping[str, Exact]) -> Iterator[str]:
-        """The packages whose move may clear a rule: those it names, and those that decide a default that it looks at."""
-        names = [*self._accused.get(name, ())]
-        if name in self._facts_of:
-            names += sorted(fact.removeprefix("packages.") for fact in self._facts_of[name] if fact.startswith("packages."))
-            names += [package for package in SWAYED if self._sways(package, name)]
-        elif any(package in pins for package in names):
-            return  # a check accuses one package at a time: a second move clears what the first did not by chance alone
-        for package in dict.fromkeys(names):
-            if package not in pins and self._current(package) is not None and installable(package, self._problem.stated):
-                yield package
-
-    def _sways(self, package: str, name: str) -> bool:
-        """Whether the rule looks at a default that the package decides."""
-        swayed = SWAYED.get(package, frozenset()) & self._facts_of[name]
-        return any(fact == "cuda" or fact not in self._problem.stated for fact in swayed)
-
-    def _current(self, package: str) -> Exact | Ranged | None:
-        value = self._problem.stated.value(f"packages.{package}")
-        return value if isinstance(value, (Exact, Ranged)) else None
-
-    def _useful(self, package: str, name: str) -> list[Choice]:
-        """The candidates that the rule sees otherwise than the current release, nearest first."""
-        choices = self._choices_of(package)
-        current = self._current(package)
-        if not isinstance(current, Exact) or name not in self._facts_of or self._sways(package, name):
-            return choices
-        seen_by = self._conditions.get(package, {}).get(name, [])
-        view = [condition.admits(current) for condition in seen_by]
-        return [choice for choice in choices if [condition.admits(choice.release) for condition in seen_by] != view]
-
-    def _choices_of(self, package: str) -> list[Choice]:
-        """One release for each way in which rules, checks and defaults see the package: the nearest, of two as near the later."""
-        if package not in self._choices:
-            known = installable(package, self._problem.stated)
-            current = self._current(package)
-            seen = dict(zip(known, _views(known, self._seen_by(package)), strict=True))
-            nearest: dict[tuple[bool, ...], Choice] = {}
-            ordered = sorted(zip(distances(current, known), reversed(range(len(known))), known, strict=True), key=lambda entry: entry[:2])
-            for step, _, release in ordered:
-                if isinstance(current, Exact) and _same(release, current):
-                    continue
-                nearest.setdefault(seen[release], Choice(step, release))
-            self._choices[package] = list(nearest.values())
-        return self._choices[package]
-
-    def _seen_by(self, package: str) -> tuple[str, ...]:
-        texts = dict.fromkeys(condition.text for conditions in self._conditions.get(package, {}).values() for condition in conditions)
-        if package == "torch":  # checks and labels tell its minor releases apart
-            texts.update(dict.fromkeys(f"<2.{minor}" for minor in range(30)))
-        return (*texts, *self._bounds.get(package, ()))
+__all__ = ["CUT_SHORT", "MOST_REMEDIES", "Problem", "find_remedies", "find_remedy"]

@@ -30,6 +30,7 @@ def join(parts: Sequence[tuple[str, Report]], coverage: Coverage) -> Report:
         facts=first.facts if alone and not parts[0][0] else _agreed([report.facts for report in reports]),
         findings=_findings(parts),
         remedy=_remedy([report.remedy for report in reports]),
+        alternatives=_alternatives(reports),
         unknown=_unknown(reports),
         skipped=_distinct(skip for report in reports for skip in report.skipped),
         coverage=coverage,
@@ -85,10 +86,34 @@ def _remedy(remedies: Sequence[Remedy]) -> Remedy:
             wanted.setdefault(name, set()).add(pin)
     pins = {name: next(iter(asked)) for name, asked in wanted.items() if len(asked) == 1}
     whole = [remedy for remedy in remedies if set(remedy.pins) <= pins.keys()]
-    clears = tuple(dict.fromkeys(rule for remedy in whole for rule in remedy.clears))
-    left = tuple(dict.fromkeys(rule for remedy in remedies for rule in remedy.unfixable))
+    told = [remedy for remedy in whole if remedy.pins or remedy.removes]
     proofs = {remedy.verified for remedy in remedies if remedy.pins}
-    return Remedy(pins, clears, left, proofs.pop() if len(proofs) == 1 else "none")
+    changes = {change.package: change for remedy in told for change in remedy.changes if pins.get(change.package, "") == change.pin}
+    return Remedy(
+        pins,
+        _all(remedy.clears for remedy in whole),
+        _all(remedy.unfixable for remedy in remedies),
+        proofs.pop() if len(proofs) == 1 else "none",
+        tuple(changes.values()),
+        _all(remedy.removes for remedy in told),
+        tuple(dict.fromkeys(move for remedy in told for move in remedy.moves)),
+        "; ".join(dict.fromkeys(part for remedy in told for part in remedy.proof.split("; ") if part)),
+        "; ".join(dict.fromkeys(remedy.conflict for remedy in remedies if remedy.conflict)),
+        next((remedy.index for remedy in told if remedy.index), ""),
+        max((remedy.steps for remedy in told), default=0),
+        max((remedy.days for remedy in told), default=0),
+    )
+
+
+def _alternatives(reports: Sequence[Report]) -> tuple[Remedy, ...]:
+    """Other sets, where all situations that need pins need the same: what else one of them could take says nothing of another."""
+    asked = [report for report in reports if report.remedy.pins or report.remedy.removes]
+    same = len({(tuple(sorted(one.remedy.pins.items())), one.remedy.removes) for one in asked}) == 1
+    return asked[0].alternatives if same else ()
+
+
+def _all(several: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for some in several for name in some))
 
 
 def _unknown(reports: Sequence[Report]) -> tuple[tuple[str, int], ...]:

@@ -9,6 +9,7 @@ from envdoctor.facts import Fact, Facts
 from envdoctor.probes.verdict import Verdict
 from envdoctor.remedies.cures import Cure
 from envdoctor.remedies.remedy import Remedy
+from envdoctor.report.mended import Mended
 from envdoctor.report.model import Diagnosed, Report
 from envdoctor.values import shown
 
@@ -34,7 +35,21 @@ def as_object(report: Report) -> dict[str, object]:
             {"label": one.label, "patient": one.patient, "facts": _facts(one.facts), "remedy": _remedy(one.remedy)}
             for one in report.situations
         ]
+    if report.mended is not None:
+        found |= _mended(report.mended)
     return found
+
+
+def _mended(mended: Mended) -> dict[str, object]:
+    return {
+        "diffs": [{"file": one.file, "diff": one.diff, "written": one.written} for one in mended.diffs],
+        "commands": list(mended.commands),
+        "instead": list(mended.instead),
+        "settings": dict(mended.settings),
+        "refused": [{"what": skip.what, "why": skip.why} for skip in mended.refused],
+        "left": list(mended.left),
+        "by_hand": list(mended.by_hand),
+    }
 
 
 def _facts(facts: Facts) -> dict[str, object]:
@@ -47,6 +62,14 @@ def _remedy(remedy: Remedy) -> dict[str, object]:
         "clears": list(remedy.clears),
         "unfixable": list(remedy.unfixable),
         "verified": remedy.verified,
+        "proof": remedy.proof,
+        "changes": [
+            {"package": one.package, "before": one.before, "pin": one.pin, "clears": list(one.clears), "reason": one.reason}
+            for one in remedy.changes
+        ],
+        "removes": list(remedy.removes),
+        "moves": [{"package": one.package, "before": one.before, "after": one.after} for one in remedy.moves],
+        "conflict": remedy.conflict,
     }
 
 
@@ -59,11 +82,13 @@ def _object(report: Report) -> dict[str, object]:
             "rules": report.rules,
             "rules_digest": report.rules_digest,
             "releases_as_of": report.releases_as_of,
+            "releases_age_days": report.releases_age,
         },
         "patient": report.patient,
         "facts": _facts(report.facts),
         "findings": [_finding(diagnosed) for diagnosed in report.findings],
         "remedy": _remedy(report.remedy),
+        "alternatives": [_remedy(one) for one in report.alternatives],
         "unknown": [{"fact": name, "rules_waiting": count} for name, count in report.unknown],
         "recognised": list(report.recognised),
         "skipped": [{"what": skip.what, "why": skip.why} for skip in report.skipped],
@@ -140,6 +165,8 @@ def _cure(cure: Cure) -> dict[str, object]:
     found: dict[str, object] = {"kind": cure.kind, "note": ": ".join(filter(None, (cure.text, cure.note)))}
     if cure.pins:
         found |= {"pins": dict(cure.pins), "verified": cure.verified}
+    if cure.bounds:
+        found["bounds"] = dict(cure.bounds)
     if cure.plan:
         found["set"] = dict(cure.plan)
     return found

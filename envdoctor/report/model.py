@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from envdoctor.probes.verdict import Verdict
     from envdoctor.remedies.cures import Cure
     from envdoctor.remedies.remedy import Remedy
+    from envdoctor.report.mended import Mended
 
 FAIL_ON: Mapping[str, tuple[Severity, ...]] = {
     "error": ("error",),
@@ -23,6 +24,8 @@ FAIL_ON: Mapping[str, tuple[Severity, ...]] = {
 }
 
 IN_BASELINE = "in the baseline"
+# Releases come out every few days: a list of a month ago knows most of them.
+_STALE_DAYS = 31
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,11 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """``situations`` is empty where there is but one, which ``patient``, ``facts`` and ``remedy`` are of."""
+    """``situations`` is empty where there is but one, which ``patient``, ``facts`` and ``remedy`` are of.
+
+    ``alternatives`` are other sets of pins than the remedy's, as small or nearly. ``mended`` is what ``fix`` did about it, None where
+    nobody asked. ``releases_age`` is how old the list of releases is, in days.
+    """
 
     version: str
     rules: int
@@ -84,6 +91,14 @@ class Report:
     strict: bool
     recognised: tuple[str, ...] = ()
     situations: tuple[Situation, ...] = ()
+    alternatives: tuple[Remedy, ...] = ()
+    releases_age: int = 0
+    mended: Mended | None = None
+
+    def releases_known(self) -> str:
+        """Of which day the releases are that pins may name, and since when that is."""
+        old = f", {self.releases_age} days ago (envdoctor rules refresh)" if self.releases_age > _STALE_DAYS else ""
+        return f"releases known on {self.releases_as_of}{old}"
 
     def count(self, severity: Severity) -> int:
         """Decided findings of a severity; refuted, possible and excused ones do not count."""
@@ -104,8 +119,8 @@ class Report:
         return not diagnosed.excused and diagnosed.finding.status in counted and diagnosed.finding.severity in level
 
     def exit_code(self) -> int:
-        """1 when any finding fails, else 0."""
-        return int(any(map(self.fails, self.findings)))
+        """1 when any finding fails, else 0; of a fix, 1 when something is left to do after it."""
+        return int(any(map(self.fails, self.findings)) if self.mended is None else bool(self.mended.left))
 
 
 def worst_first(findings: Sequence[Diagnosed]) -> tuple[Diagnosed, ...]:

@@ -16,7 +16,7 @@ from envdoctor.report.plain import printable
 from envdoctor.report.words import install_command
 from envdoctor.values import shown
 
-_STYLE = {"error": "bold red", "warning": "yellow", "note": "cyan", "possible": "magenta", "refuted": "dim"}
+STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan", "possible": "magenta", "refuted": "dim"}
 _EFFECT = {
     "silent": "no error is raised: the result is wrong",
     "crash": "the run stops with an error",
@@ -36,13 +36,13 @@ _MOST_VALUES = 4
 
 def render(report: Report, *, width: int = 80, colour: bool = False) -> str:
     """The report as text; no line is wider than ``width`` unless it is one to paste."""
-    console = _console(width, colour)
+    console = console_of(width, colour)
     with console.capture() as capture:
         _print(console, report)
     return "\n".join(line.rstrip() for line in capture.get().split("\n"))
 
 
-def _console(width: int, colour: bool) -> Console:
+def console_of(width: int, colour: bool) -> Console:
     return Console(
         file=io.StringIO(), width=width, force_terminal=colour, no_color=not colour, color_system="standard" if colour else None,
         highlight=False, markup=False, emoji=False, legacy_windows=False,
@@ -50,7 +50,7 @@ def _console(width: int, colour: bool) -> Console:
 
 
 def _print(console: Console, report: Report) -> None:
-    _line(console, f"envdoctor {report.version}: {report.patient}")
+    line(console, f"envdoctor {report.version}: {report.patient}")
     counted = [d for d in report.findings if not d.excused]
     decided = [d for d in counted if d.finding.status in ("matched", "confirmed")]
     possible = [d for d in counted if d.finding.status == "possible"]
@@ -62,20 +62,20 @@ def _print(console: Console, report: Report) -> None:
     _remedy(console, report, decided)
     _listed(console, "excused", list(_excused(report)))
     _listed(console, "files", report.recognised)
-    _unread(console, report)
+    unread(console, report)
     _summary(console, report)
 
 
-def _line(console: Console, text: str, indent: int = 0, style: str = "") -> None:
+def line(console: Console, text: str, indent: int = 0, style: str = "") -> None:
     console.print(Padding(Text(printable(text), style=style), (0, 0, 0, indent)))
 
 
-def _paste(console: Console, label: str, command: str) -> None:
+def paste(console: Console, label: str, command: str) -> None:
     """A line to paste is never wrapped: a broken one would run as something else."""
     console.print(Text.assemble((f"  {label:<9}", "bold"), printable(command)), soft_wrap=True)
 
 
-def _item(console: Console, label: str, text: str) -> None:
+def item(console: Console, label: str, text: str) -> None:
     body = Text(printable(text, keep_newlines=True))
     lines = body.wrap(console, console.width - 11)
     for number, line in enumerate(lines):
@@ -87,26 +87,26 @@ def _decided(console: Console, diagnosed: Diagnosed) -> None:
     finding, rule = diagnosed.finding, diagnosed.finding.rule
     console.print()
     status = " (confirmed by a probe)" if finding.status == "confirmed" else ""
-    console.print(Text.assemble((finding.severity, _STYLE[finding.severity]), "  ", (rule.id, "bold"), status))
-    _line(console, rule.title, 2)
+    console.print(Text.assemble((finding.severity, STYLES[finding.severity]), "  ", (rule.id, "bold"), status))
+    line(console, rule.title, 2)
     if diagnosed.within:
-        _item(console, "with", ", ".join(diagnosed.within))
+        item(console, "with", ", ".join(diagnosed.within))
     if finding.detail:
-        _item(console, "found", finding.detail)
+        item(console, "found", finding.detail)
     for number, reason in enumerate(finding.because):
         fact = reason.fact.removeprefix("packages.")
         where = reason.source if reason.line is None else f"{reason.file}:{reason.line}"
-        _item(console, "because" if number == 0 else "", f"{fact} {reason.value}  (bad: {_brief(reason.condition)}; {where})")
+        item(console, "because" if number == 0 else "", f"{fact} {reason.value}  (bad: {_brief(reason.condition)}; {where})")
     if finding.severity != "note":
-        _item(console, "effect", _EFFECT[rule.effect])
-    _item(console, "why", _first_paragraph(rule.details))
+        item(console, "effect", _EFFECT[rule.effect])
+    item(console, "why", _first_paragraph(rule.details))
     if diagnosed.verdict is not None:
-        _item(console, "probe", f"{diagnosed.verdict.probe}: {diagnosed.verdict.verdict}: {diagnosed.verdict.reason}")
+        item(console, "probe", f"{diagnosed.verdict.probe}: {diagnosed.verdict.verdict}: {diagnosed.verdict.reason}")
     for number, cure in enumerate(diagnosed.cures):
         _cure(console, cure, "cure" if number == 0 else "or")
-    _item(console, "known", _CONFIDENCE[rule.confidence])
+    item(console, "known", _CONFIDENCE[rule.confidence])
     for number, source in enumerate(rule.evidence[:2]):
-        _paste(console, "source" if number == 0 else "", source.url)
+        paste(console, "source" if number == 0 else "", source.url)
 
 
 def _brief(condition: str) -> str:
@@ -121,40 +121,49 @@ def _first_paragraph(details: str) -> str:
 
 def _cure(console: Console, cure: Cure, label: str) -> None:
     if cure.pins:
-        _paste(console, label, install_command(cure.pins))
+        paste(console, label, install_command(cure.pins))
         if cure.note:
-            _item(console, "", cure.note)
+            item(console, "", cure.note)
     elif cure.plan:
         setting = ", ".join(f"{name} = {shown(value) if isinstance(value, (bool, str)) else value}" for name, value in cure.plan.items())
-        _item(console, label, f"{setting}: {cure.note}" if cure.note else setting)
+        item(console, label, f"{setting}: {cure.note}" if cure.note else setting)
     elif cure.text.startswith("pip "):
-        _paste(console, label, cure.text)
-        _item(console, "", cure.note)
+        paste(console, label, cure.text)
+        item(console, "", cure.note)
     else:
-        _item(console, label, ": ".join(filter(None, (cure.text, cure.note))))
+        item(console, label, ": ".join(filter(None, (cure.text, cure.note))))
 
 
 def _possible(console: Console, possible: Sequence[Diagnosed]) -> None:
     if not possible:
         return
     console.print()
-    console.print(Text.assemble((f"possible ({len(possible)})", _STYLE["possible"]), ": a fact is missing to tell"))
+    console.print(Text.assemble((f"possible ({len(possible)})", STYLES["possible"]), ": a fact is missing to tell"))
     for diagnosed in possible[:_MOST_POSSIBLE]:
         finding = diagnosed.finding
         within = f" (with {', '.join(diagnosed.within)})" if diagnosed.within else ""
-        _line(console, f"{finding.rule.id}: {finding.rule.title}{within}", 2)
-        _line(console, f"needs {', '.join(finding.missing)}", 4, "dim")
+        line(console, f"{finding.rule.id}: {finding.rule.title}{within}", 2)
+        if not finding.newest:
+            line(console, f"needs {', '.join(finding.missing)}", 4, "dim")
+            continue
+        line(console, finding.detail, 4)
+        cure = next((cure for cure in diagnosed.cures if cure.pins), None)
+        if cure is not None:
+            bounds = " ".join(f'"{name}{bound}"' for name, bound in cure.bounds.items())
+            console.print(
+                f"    {printable(install_command(cure.pins))}{f', or as a bound {printable(bounds)}' if bounds else ''}", soft_wrap=True
+            )
     if len(possible) > _MOST_POSSIBLE:
-        _line(console, f"and {len(possible) - _MOST_POSSIBLE} more (--format json lists all)", 2)
+        line(console, f"and {len(possible) - _MOST_POSSIBLE} more (--format json lists all)", 2)
 
 
 def _refuted(console: Console, refuted: Sequence[Diagnosed]) -> None:
     for diagnosed in refuted:
         console.print()
-        console.print(Text.assemble(("refuted", _STYLE["refuted"]), "  ", (diagnosed.finding.rule.id, "bold")))
-        _line(console, diagnosed.finding.rule.title, 2)
+        console.print(Text.assemble(("refuted", STYLES["refuted"]), "  ", (diagnosed.finding.rule.id, "bold")))
+        line(console, diagnosed.finding.rule.title, 2)
         if diagnosed.verdict is not None:
-            _item(console, "probe", f"{diagnosed.verdict.probe}: {diagnosed.verdict.reason}")
+            item(console, "probe", f"{diagnosed.verdict.probe}: {diagnosed.verdict.reason}")
 
 
 def _remedy(console: Console, report: Report, decided: Sequence[Diagnosed]) -> None:
@@ -172,21 +181,21 @@ def _remedy(console: Console, report: Report, decided: Sequence[Diagnosed]) -> N
             by_pins[pins] = situation.remedy
     for pins, names in told.items():
         console.print()
-        _paste(console, "pins", install_command(dict(pins)))
+        paste(console, "pins", install_command(dict(pins)))
         remedy = by_pins[pins]
         cleared = "it" if len(remedy.clears) == 1 else f"{len(remedy.clears)} findings"
         proof = "no resolver was asked" if remedy.verified == "none" else f"verified by {remedy.verified}"
-        _item(console, "", f"clears {cleared}; releases known on {report.releases_as_of}; {proof}")
+        item(console, "", f"clears {cleared}; {report.releases_known()}; {proof}")
         if report.situations:
-            _item(console, "", f"for {', '.join(names)}")
+            item(console, "", f"for {', '.join(names)}")
     uncleared = [name for name in report.remedy.unfixable if name in about_packages]
     if uncleared:
         if not told:
             console.print()
-        _item(console, "" if told else "pins", f"none clears {', '.join(uncleared)}: its other cures are above")
+        item(console, "" if told else "pins", f"none clears {', '.join(uncleared)}: its other cures are above")
 
 
-def _unread(console: Console, report: Report) -> None:
+def unread(console: Console, report: Report) -> None:
     _listed(console, "not read", list(_skips(report)))
 
 
@@ -194,7 +203,7 @@ def _listed(console: Console, label: str, entries: Sequence[str]) -> None:
     if entries:
         console.print()
         for number, entry in enumerate(entries):
-            _item(console, label if number == 0 else "", entry)
+            item(console, label if number == 0 else "", entry)
 
 
 def _excused(report: Report) -> Iterator[str]:
@@ -221,8 +230,8 @@ def _summary(console: Console, report: Report) -> None:
     known = f"{report.coverage.packages_known} packages known to {report.rules} rules"
     newer = report.coverage.packages_newer_than_rules
     excused = f", {report.excused()} excused" if report.excused() else ""
-    _line(console, f"{', '.join(counts)}, {report.possible()} possible{excused}; {known}")
+    line(console, f"{', '.join(counts)}, {report.possible()} possible{excused}; {known}")
     if newer:
-        _line(console, f"newer than any release the rules have seen: {', '.join(newer)}")
+        line(console, f"newer than any release the rules have seen: {', '.join(newer)}")
     for hint in report.hints:
-        _line(console, hint)
+        line(console, hint)

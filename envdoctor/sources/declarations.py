@@ -57,6 +57,7 @@ class Declarations:
     facts: list[Fact] = field(default_factory=list)
     defects: list[Defect] = field(default_factory=list)
     skips: list[Skip] = field(default_factory=list)
+    project: tuple[str, str] | None = None
     _stated: dict[str, list[_Statement]] = field(default_factory=dict)
     _constraints: dict[str, list[_Statement]] = field(default_factory=dict)
     _direct: list[str] = field(default_factory=list)
@@ -65,7 +66,7 @@ class Declarations:
         """The same declarations, to which a variant may add its own."""
         stated, constraints = ({name: list(rows) for name, rows in table.items()} for table in (self._stated, self._constraints))
         return Declarations(
-            self.installation, list(self.facts), list(self.defects), list(self.skips), stated, constraints, list(self._direct)
+            self.installation, list(self.facts), list(self.defects), list(self.skips), self.project, stated, constraints, list(self._direct)
         )
 
     def require(self, text: str, file: str, line: int | None, *, extra: str = "", constraint: bool = False) -> Requirement | None:
@@ -97,9 +98,21 @@ class Declarations:
         return requirement
 
     def state(
-        self, name: str, specifier: str, file: str, line: int | None, *, marker: str = "", extra: str = "", constraint: bool = False
+        self,
+        name: str,
+        specifier: str,
+        file: str,
+        line: int | None,
+        *,
+        marker: str = "",
+        extra: str = "",
+        constraint: bool = False,
+        source: str = "",
     ) -> bool:
-        """State a package whose name, range (PEP 440) and marker stand apart, as locks have them; False where it is not installed here."""
+        """State a package whose name, range (PEP 440) and marker stand apart, as locks have them; False where it is not installed here.
+
+        ``source`` is what it is taken from, where that is not an index.
+        """
         try:
             _bounded(specifier)
             wanted = SpecifierSet(specifier)
@@ -110,7 +123,7 @@ class Declarations:
             return False
         if not installed:
             return False
-        self._add(name, wanted, file, line, constraint=constraint)
+        self._add(name, wanted, file, line, constraint=constraint, source=source)
         return True
 
     def elsewhere(self, name: str, address: str) -> None:
@@ -139,12 +152,27 @@ class Declarations:
             if joined.left:
                 skips.append(Skip(f"{joined.left} statements about {name}", "more than are joined into one range"))
         wanted = (*_lines(self._stated), *self._direct)
-        return Collected((*self.facts, *packages), tuple(defects), tuple(skips), wanted=wanted, constraints=_lines(self._constraints))
+        return Collected(
+            (*self.facts, *packages),
+            tuple(defects),
+            tuple(skips),
+            wanted=wanted,
+            constraints=_lines(self._constraints),
+            project=self.project,
+        )
 
     def _add(
-        self, name: str, specifier: SpecifierSet, file: str, line: int | None, *, constraint: bool, extras: tuple[str, ...] = ()
+        self,
+        name: str,
+        specifier: SpecifierSet,
+        file: str,
+        line: int | None,
+        *,
+        constraint: bool,
+        extras: tuple[str, ...] = (),
+        source: str = "",
     ) -> None:
-        row = _Statement(str(specifier), Origin(file, file, line), extras)
+        row = _Statement(str(specifier), Origin(source or file, file, line), extras)
         (self._constraints if constraint else self._stated).setdefault(canonical(name), []).append(row)
 
 

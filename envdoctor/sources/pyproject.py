@@ -30,6 +30,8 @@ _MOST_VARIANTS = 300
 _MOST_INCLUDED = 100
 _MOST_STATED = 20_000
 
+_VERSION = re.compile(r"[0-9]+(?:\.[0-9]+){0,5}(?:\.?(?:post|dev|rc|a|b)[0-9]*)?", re.ASCII)
+
 
 def collect_pyproject(path: Path, installation: Installation) -> tuple[Variant, ...]:
     """What the project requires: always, and with each extra, dependency group and environment, and what builds it.
@@ -71,6 +73,9 @@ def _pythons(document: TomlDocument, installation: Installation) -> tuple[str, t
 def _read_project(sections: Sections) -> None:
     project = sections.table("project")
     sections.name = text_of(project.get("name"))
+    version = text_of(project.get("version"))
+    if sections.name and _VERSION.fullmatch(version):
+        sections.stated.project = (canonical(sections.name), version)
     if not isinstance(project.get("requires-python", ""), str):
         sections.wrong(project["requires-python"], "a range of Pythons as text", "project", "requires-python")
     sections.base += sections.rows("project", "dependencies", owner=project)

@@ -135,7 +135,8 @@ def _direct(
         declarations.skip(place, f"{release[0]} {release[1]}: a build of somebody's own, of which no rule for the release need be true")
         return None
     if release is not None:
-        declarations.state(release[0], f"=={release[1].replace('_', '-')}", file, line, constraint=constraint)
+        version = f"=={release[1].replace('_', '-')}"
+        declarations.state(release[0], version, file, line, constraint=constraint, source=f"a wheel, {without_credentials(bare)}")
         return None
     subject = name or _egg(url)
     address, told = _source(url)

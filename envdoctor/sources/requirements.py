@@ -10,8 +10,8 @@ import os
 import os.path
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from itertools import islice
+from dataclasses import dataclass, field, replace
+from itertools import islice, takewhile
 from pathlib import Path
 
 from packaging.requirements import Requirement
@@ -29,6 +29,7 @@ _MOST_INCLUDES = 50
 _MOST_SNIFFED = 40
 _MOST_LINES = 20_000
 _VARIABLE = re.compile(r"\$\{([A-Z0-9_]+)\}")
+_APART = re.compile(r"install(?:ed)?\b.*--no-deps", re.IGNORECASE)
 _LINK = re.compile(r"[^\s:#=<>~!;\\\0]{1,400}", re.ASCII)
 
 
@@ -64,7 +65,13 @@ def collect_requirements(path: Path, installation: Installation | None = None) -
     """
     declarations = Declarations(installation or Installation())
     read_requirements(path, declarations)
-    return (Variant("", declarations.collected()),)
+    return (Variant("", replace(declarations.collected(), apart=_is_installed_apart(path))),)
+
+
+def _is_installed_apart(path: Path) -> bool:
+    """Whether the comments at the head of a file say that it is installed without what its packages need."""
+    head = takewhile(lambda line: line.startswith("#") or not line.strip(), read_text(path).text.splitlines())
+    return any(_APART.search(line) for line in head)
 
 
 def read_requirements(path: Path, declarations: Declarations, *, constraint: bool = False) -> None:

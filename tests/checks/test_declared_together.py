@@ -11,14 +11,19 @@ from hypothesis import strategies as st
 from packaging.markers import Marker
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
+from packaging.version import Version
 
-from envdoctor.checks.declared_together import CHECKS, _as_bounds, declared_together, requires_python_without_patches
-from envdoctor.checks.dependencies import Dependency, as_of, dependencies, releases_as_of, versions
+from envdoctor.checks.declared_together import CHECKS, _as_bounds, declared_releases, declared_together, requires_python_without_patches
 from envdoctor.checks.hit import Hit
 from envdoctor.cli import main
+from envdoctor.dependencies import Dependency, as_of, dependencies, releases_as_of, versions
+from envdoctor.diagnosis import Finding
 from envdoctor.facts import Fact, Facts, Origin
 from envdoctor.releases import as_of as listed_until
 from envdoctor.releases import known_until, release_texts, tracked
+from envdoctor.remedies.cures import cures
+from envdoctor.rulebook import load_rulebook
+from envdoctor.sources.requirements import collect_requirements
 from envdoctor.values import parse_value
 
 NOTHING = '[packages]\nenvdoctor-nothing = "1"\n'
@@ -139,7 +144,11 @@ def test_a_marker_that_holds_under_some_pythons_waits_for_the_python() -> None:
     """vllm 0.9.1 requires numba 0.60 up to Python 3.9 and 0.61.2 above."""
     assert [hit.missing for hit in found({"vllm": "0.9.1", "numba": "0.60.0"})] == [("python",)]
     assert found({"vllm": "0.9.1", "numba": "0.61.2"}) == []
-    assert [hit.outcome for hit in found({"vllm": "0.9.1", "numba": "0.61.2"}, python="3.9")] == [True]
+    older = details({"vllm": "0.9.1", "numba": "0.61.2"}, python="3.9")
+    assert older == [
+        ("requirements-contradict", True, "vllm 0.9.1 requires numba==0.60.0, and numba==0.61.2 is asked for"),
+        ("requirement-refuses-python", True, "numba 0.61.2 requires Python >=3.10, and the Python is 3.9"),
+    ]
 
 
 def test_a_release_that_does_not_run_on_the_python() -> None:
@@ -181,9 +190,60 @@ def test_a_release_that_was_never_made() -> None:
     ]
 
 
-@pytest.mark.parametrize("version", ["0.12.0", "99.0", "0.12.2.dev0", "0.12.2rc1", "0.12.2+local"])
-def test_what_may_exist_is_let_be(version: str) -> None:
-    assert details({"peft": version}) == []
+@pytest.mark.parametrize("version", ["0.12.2.dev0", "0.12.2rc1"])
+def test_a_pre_release_that_was_never_made(version: str) -> None:
+    said = f"peft {version} was never released: the releases next to it are 0.12.0 and 0.13.0"
+    assert details({"peft": version}) == [("requirement-unsatisfiable", True, said)]
+
+
+@pytest.mark.parametrize(
+    ("package", "version"),
+    [
+        ("peft", "0.12.0"), ("peft", "99.0"), ("peft", "0.12.2+local"), ("peft", "0.12.2.dev0+gabc"), ("torch", "2.6.0.dev20241112"),
+        ("torch", "2.6.0rc1"), ("nobody-has-this", "1.0"),
+    ],
+)  # fmt: skip
+def test_what_may_exist_is_let_be(package: str, version: str) -> None:
+    assert details({package: version}) == []
+
+
+@pytest.mark.parametrize(("version", "sides"), [("0.12.2", "><"), ("0.12.2.dev0", "><"), ("0.0.0.1", ">")])
+def test_of_a_release_that_was_never_made_the_next_ones_on_either_side_are_offered(version: str, sides: str) -> None:
+    (hit,) = found({"peft": version})
+    assert hit.pins == tuple(("peft", f"{side}{version}") for side in sides)
+    page = load_rulebook().find(hit.rule)
+    assert page is not None
+    finding = Finding(page, "matched", "error", packages=hit.packages, pins=hit.pins)
+    offered = [dict(cure.pins) for cure in cures(finding, declared({"peft": version}), release_texts) if cure.kind == "pin"]
+    known = release_texts("peft")
+    below = [text for text in known if Version(text) < Version(version)]
+    assert offered == [{"peft": f"=={text}"} for text in (known[len(below)], *below[-1:])]
+
+
+def test_of_a_release_that_was_not_out_yet_the_newest_of_that_day_is_offered() -> None:
+    with known_until("2024-07-15"):
+        assert [hit.pins for hit in found({"datasets": "3.0.0"})] == [(("datasets", "<3.0.0"),)]
+
+
+@pytest.mark.parametrize("value", [">=3.6", "3.10"])
+def test_no_release_of_python_is_offered_as_a_package(value: str) -> None:
+    assert [hit.pins for hit in found({"python": value})] == [()]
+
+
+def test_a_range_that_no_release_satisfies_is_not_narrowed() -> None:
+    with known_until("2024-07-15"):
+        assert [hit.pins for hit in found({"datasets": ">2.20.0"})] == [()]
+
+
+def test_a_wheel_that_a_line_names_need_be_on_no_index(tmp_path: Path) -> None:
+    name = "peft-0.12.2-py3-none-any.whl"
+    for line, told in (("peft==0.12.2", True), (f"peft @ https://example.org/{name}", False), (f"https://example.org/{name}", False)):
+        path = tmp_path / "requirements.txt"
+        path.write_text(line + "\n", encoding="utf-8")
+        (variant,) = collect_requirements(path)
+        facts = Facts().with_facts(variant.collected.facts)
+        assert str(facts.value("packages.peft")) == "0.12.2", line
+        assert bool(declared_releases(facts)) is told, line
 
 
 def test_on_a_past_day_nothing_is_still_to_come() -> None:

@@ -197,7 +197,7 @@ def test_an_error_of_our_own_is_ready_to_paste(capsys: pytest.CaptureFixture[str
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("\x1b[31mred")
 
-    monkeypatch.setattr("envdoctor.cli.check.diagnose", broken)
+    monkeypatch.setattr("envdoctor.cli.judging.diagnose", broken)
     ran = run(capsys, "check", "--facts", str(fixtures / "stacks" / "healthy.toml"), "--format", "json")
     assert ran.status == 3
     assert ran.json["error"]["found"] == "ZeroDivisionError: \x1b[31mred"

@@ -61,7 +61,7 @@ def test_the_whole_screen_at_80_columns(capsys: pytest.CaptureFixture[str], name
         (
             "llama2-qlora",
             ["torch-bf16-triu-cuda", "quantization-config-beside-load-in-bits"],
-            {"bitsandbytes": "==0.43.2", "transformers": "==4.37.2"},
+            {"bitsandbytes": "==0.43.2", "tokenizers": "==0.15.2", "transformers": "==4.37.2"},
         ),
         ("healthy", [], {}),
     ],

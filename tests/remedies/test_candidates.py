@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from envdoctor.releases import releases
+from envdoctor.releases import Release, known_until, releases
 from envdoctor.remedies.candidates import distances, installable, moved, nearest_first, pinned
 from envdoctor.versions import Ranged, exact, version_condition
 from tests.remedies.universe import invented, release, stated
@@ -76,10 +78,62 @@ def test_the_nearest_comes_first_and_of_two_as_near_the_later() -> None:
         assert order("beta", ">=0.2", {"packages.beta": "0.1", "python": "3.10"}) == ["0.2", "0.4"]
 
 
-def test_without_a_current_version_the_first_that_cures_else_the_last() -> None:
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        (">=1.2", ["1.2", "2.0", "2.1"]),
+        ("!=1.2", ["2.0", "2.1", "1.1", "1.0"]),
+        ("<1.2", ["1.1", "1.0"]),
+        ("<3", ["2.1", "2.0", "1.2", "1.1", "1.0"]),
+        ("<1.1 || >=2.0", ["2.0", "2.1", "1.0"]),
+        ("<1.1 || >=1.2,<2.1", ["2.0", "1.2", "1.0"]),
+        (">=1.1,<1.2 || >=9", ["1.1"]),
+        (">=9", []),
+    ],
+)
+def test_without_a_current_version_the_first_that_cures_else_the_last(spec: str, expected: list[str]) -> None:
     with invented():
-        assert order("alpha", ">=1.2", {}) == ["1.2", "2.0", "2.1"]
-        assert order("alpha", "<1.2", {}) == ["1.1", "1.0"]
+        assert order("alpha", spec, {}) == expected
+
+
+@pytest.mark.parametrize(
+    ("asked", "spec", "expected"),
+    [
+        (">=1.1,<2.0", "!=1.2", ["1.1", "2.0", "2.1", "1.0"]),
+        (">=1.1,<2.0", "<1.1 || >=2.1", ["2.1", "1.0"]),
+        (">=1.2", "<2.1", ["2.0", "1.2", "1.1", "1.0"]),
+        ("<1.2", "<1.1 || >=2.0", ["1.0", "2.0", "2.1"]),
+        ("<2.0", ">=1.1", ["1.1", "1.2", "2.0", "2.1"]),
+    ],
+)
+def test_what_a_stated_range_admits_comes_before_everything_else(asked: str, spec: str, expected: list[str]) -> None:
+    with invented():
+        assert order("alpha", spec, {"packages.alpha": asked}) == expected
+
+
+def test_an_end_of_the_list_opens_no_fix() -> None:
+    """On a past day, and on an old Python, every release is below a bound: the highest is meant, and not one of another era."""
+    assert order("numpy", "<2", {"python": "3.8.16"})[0] == "1.24.4"
+    with known_until("2023-12-19"):
+        assert order("transformers", "<4.37", {})[0] == "4.36.2"
+        assert order("transformers", "<4.36", {"packages.transformers": ">=4.36.1"})[0] == "4.35.2"
+
+
+@pytest.mark.parametrize("package", ["transformers", "datasets"])
+def test_a_first_release_of_somebody_elses_is_no_candidate(package: str) -> None:
+    first, second = (one.version for one in releases(package)[:2])
+    offered = order(package, "", {f"packages.{package}": first})
+    assert first not in offered
+    assert offered[0] == second
+
+
+def test_a_first_release_that_stands_alone_for_years_is_of_another_project() -> None:
+    late = Release("1.0", "2020-01-01", yanked=False, requires_python=None, wheel=True)
+    for day, kept in (("2016-01-01", []), ("2018-06-01", ["0.1"]), (None, ["0.1"])):
+        with invented({"alpha": (replace(late, version="0.1", date=day), late)}):
+            assert [one.text for one in installable("alpha", stated({}))] == [*kept, "1.0"]
+    with invented({"alpha": (late,)}):
+        assert [one.text for one in installable("alpha", stated({}))] == ["1.0"]
 
 
 @given(
@@ -119,3 +173,33 @@ def test_moving_torch_forgets_the_cuda_of_the_build_before() -> None:
     assert "cuda" not in after
     assert moved(facts, {"peft": exact("0.12.0")}).value("cuda") == exact("11.8")
     assert facts.value("packages.torch") == exact("2.5.0+cu118")
+
+
+@pytest.mark.parametrize(
+    ("package", "torch", "pin"),
+    [
+        ("torchvision", "2.5.1", "==0.20.1+cu118"),
+        ("torchvision", "2.13.0", "==0.20.1"),
+        ("torchvision", None, "==0.20.1+cu118"),
+        ("peft", "2.5.1", "==0.20.1"),
+    ],
+)
+def test_torchvision_is_of_the_build_of_the_torch_that_it_goes_with(package: str, torch: str | None, pin: str) -> None:
+    facts = stated({"packages.torch": "2.5.0+cu118", f"packages.{package}": "0.19.0+cu118"})
+    assert pinned(package, exact("0.20.1"), facts, None if torch is None else exact(torch)) == pin
+
+
+def test_a_build_that_is_named_is_pinned_as_it_is() -> None:
+    assert pinned("torch", exact("2.5.0+cu121"), stated({"packages.torch": "2.5.0+cu118"})) == "==2.5.0+cu121"
+
+
+def test_a_package_that_goes_is_known_to_be_absent() -> None:
+    after = moved(stated({"packages.alpha": "1.0", "packages.beta": "0.1"}), {"beta": exact("0.2")}, ["alpha"])
+    assert after.lacks("alpha")
+    assert after.value("packages.beta") == exact("0.2")
+
+
+def test_other_lists_of_releases_are_asked_where_they_are_given() -> None:
+    listed = (release("1.0"), release("1.1", yanked=True), release("1.2", python=">=3.11"))
+    assert [one.text for one in installable("peft", stated({"python": "3.10"}), lambda name: listed)] == ["1.0"]
+    assert [one.text for one in installable("peft", stated({}), lambda name: listed)] == ["1.0", "1.2"]

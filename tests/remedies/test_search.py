@@ -14,17 +14,18 @@ from envdoctor.checks import FACT_CHECKS
 from envdoctor.checks.hit import Hit
 from envdoctor.conditions import Known, evaluate, missing, parse_condition
 from envdoctor.defaults import derive
-from envdoctor.diagnosis import Finding, diagnose, speaks
+from envdoctor.diagnosis import Finding, diagnose
 from envdoctor.facts import Fact, Facts, Origin
 from envdoctor.releases import release_texts
 from envdoctor.remedies.candidates import installable, moved
 from envdoctor.remedies.remedy import Remedy
-from envdoctor.remedies.search import MOST_CHANGES, Problem, find_remedy
+from envdoctor.remedies.search import Problem, find_remedy
 from envdoctor.rules import Rule, named_packages
-from envdoctor.suspicion import weigh
+from envdoctor.suspicion import speaks, weigh
 from envdoctor.versions import Exact
 from tests.remedies.universe import UNIVERSE, invented, known, rule, stated
 
+Told = tuple[dict[str, str], tuple[str, ...], tuple[str, ...]]
 Check = Callable[[Facts], tuple[Hit, ...]]
 
 
@@ -44,6 +45,11 @@ def real(facts: Mapping[str, object], *rules: Rule, checks: Sequence[Check] = ()
     """The same over the releases that the package index has."""
     situation = stated(facts)
     return find_remedy(Problem(situation, rules, checks, release_texts), findings(situation, rules, checks, release_texts))
+
+
+def told(result: Remedy) -> Told:
+    """The pins, what they clear, and what they do not."""
+    return dict(result.pins), result.clears, result.unfixable
 
 
 # --- against trying everything ---
@@ -98,14 +104,14 @@ Cost = tuple[int, int, int]
 def everything(
     situation: Facts, rules: Sequence[Rule], *, strict: bool = True
 ) -> dict[frozenset[tuple[str, str]], tuple[Cost, frozenset[str]]]:
-    """Every set of up to three pins that brings nothing, with its cost (findings left, packages moved, steps) and what it clears.
+    """Every set of pins that brings nothing, with its cost (findings left, packages moved, steps) and what it clears.
 
     Where none clears anything, sets that bring what is merely possible count too.
     """
     before = _told(situation, rules, strict=strict)
     matched = {name for name, status in before.items() if status == "matched"}
     found: dict[frozenset[tuple[str, str]], tuple[Cost, frozenset[str]]] = {}
-    for size in range(MOST_CHANGES + 1):
+    for size in range(len(UNIVERSE) + 1):
         for group in combinations(UNIVERSE, size):
             for picked in product(*(installable(name, situation) for name in group)):
                 chosen = dict(zip(group, picked, strict=True))
@@ -176,7 +182,7 @@ def test_no_set_of_pins_is_better(facts: Mapping[str, object], tables: Sequence[
 def test_one_pin_that_clears_two_findings_is_preferred_to_two() -> None:
     both = rule("both", {"packages": ["alpha <1.2", "beta <0.4"]}), rule("one", {"packages": ["alpha <2.0"]})
     result = remedy({"packages.alpha": "1.1", "packages.beta": "0.2"}, *both)
-    assert result == Remedy({"alpha": "==2.0"}, ("both", "one"), ())
+    assert told(result) == ({"alpha": "==2.0"}, ("both", "one"), ())
 
 
 def test_of_two_releases_as_near_the_later_is_taken() -> None:
@@ -216,20 +222,20 @@ def test_a_package_that_no_finding_accuses_is_moved_where_a_cure_needs_it() -> N
     bad = rule("bad", {"packages": ["alpha <2.0"]})
     needs = rule("needs", {"packages": ["alpha >=2.0", "beta <0.4"]})
     result = remedy({"packages.alpha": "1.1", "packages.beta": "0.1"}, bad, needs)
-    assert result == Remedy({"alpha": "==2.0", "beta": "==0.4"}, ("bad",), ())
+    assert told(result) == ({"alpha": "==2.0", "beta": "==0.4"}, ("bad",), ())
 
 
 def test_what_no_pin_clears_is_unfixable_and_the_rest_is_cleared() -> None:
     lost = rule("lost", {"packages": ["beta"]})
     bad = rule("bad", {"packages": ["alpha <1.2"]})
-    assert remedy({"packages.alpha": "1.1", "packages.beta": "0.1"}, lost, bad) == Remedy({"alpha": "==1.2"}, ("bad",), ("lost",))
-    assert remedy({"packages.beta": "0.1"}, lost) == Remedy({}, (), ("lost",))
+    assert told(remedy({"packages.alpha": "1.1", "packages.beta": "0.1"}, lost, bad)) == ({"alpha": "==1.2"}, ("bad",), ("lost",))
+    assert told(remedy({"packages.beta": "0.1"}, lost)) == ({}, (), ("lost",))
 
 
 def test_of_findings_that_exclude_each_other_the_most_are_cleared() -> None:
     low, high = rule("low", {"packages": ["alpha <1.2"]}), rule("high", {"packages": ["alpha >=1.1"]})
     other = rule("other", {"packages": ["alpha >=1.1, <2.0"]})
-    assert remedy({"packages.alpha": "1.1"}, low, high, other) == Remedy({"alpha": "==1.0"}, ("high", "other"), ("low",))
+    assert told(remedy({"packages.alpha": "1.1"}, low, high, other)) == ({"alpha": "==1.0"}, ("high", "other"), ("low",))
 
 
 def test_many_findings_that_cannot_be_cleared_together_are_cleared_one_by_one() -> None:
@@ -249,22 +255,22 @@ def test_neither_a_withdrawn_release_nor_one_for_another_python_is_named() -> No
     assert remedy({"packages.beta": "0.2"}, rule("r", {"packages": ["beta <0.3"]})).pins == {"beta": "==0.4"}
     late = rule("late", {"packages": ["beta <0.5"]})
     assert remedy({"packages.beta": "0.2", "python": "3.11.2"}, late).pins == {"beta": "==0.5"}
-    assert remedy({"packages.beta": "0.2", "python": "3.10.2"}, late) == Remedy({}, (), ("late",))
+    assert told(remedy({"packages.beta": "0.2", "python": "3.10.2"}, late)) == ({}, (), ("late",))
 
 
 def test_a_package_that_is_unknown_absent_or_not_listed_is_not_moved() -> None:
     absent = rule("absent", {"plan": {"fp16": True}, "not": {"packages": ["alpha >=1.2"]}})
-    assert remedy({"plan.fp16": True, "packages.alpha": False}, absent) == Remedy({}, (), ("absent",))
+    assert told(remedy({"plan.fp16": True, "packages.alpha": False}, absent)) == ({}, (), ("absent",))
     either = rule("either", {"any": [{"packages": ["alpha <1.2"]}, {"plan": {"fp16": True}}]})
-    assert remedy({"plan.fp16": True}, either) == Remedy({}, (), ("either",))
+    assert told(remedy({"plan.fp16": True}, either)) == ({}, (), ("either",))
     unlisted = rule("unlisted", {"packages": ["delta <2"]})
-    assert remedy({"packages.delta": "1"}, unlisted) == Remedy({}, (), ("unlisted",))
+    assert told(remedy({"packages.delta": "1"}, unlisted)) == ({}, (), ("unlisted",))
 
 
 def test_notes_and_possible_findings_ask_for_no_pin() -> None:
     note = replace(rule("note", {"packages": ["alpha <1.2"]}), severity="note")
     waits = rule("waits", {"packages": ["alpha <1.2"], "plan": {"fp16": True}})
-    assert remedy({"packages.alpha": "1.1"}, note, waits) == Remedy({}, (), ())
+    assert told(remedy({"packages.alpha": "1.1"}, note, waits)) == ({}, (), ())
 
 
 def test_a_withdrawn_rule_stands_in_nobodys_way() -> None:
@@ -279,7 +285,7 @@ def test_a_range_is_pinned_to_the_newest_release_in_it_and_outside_only_where_no
 
 
 def test_of_a_range_that_only_may_be_harmed_nothing_is_pinned() -> None:
-    assert remedy({"packages.alpha": ">=1.1"}, rule("bad", {"packages": ["alpha ==1.1"]})) == Remedy({}, (), ())
+    assert told(remedy({"packages.alpha": ">=1.1"}, rule("bad", {"packages": ["alpha ==1.1"]}))) == ({}, (), ())
 
 
 def test_a_release_under_which_a_check_finds_something_new_is_passed_over() -> None:
@@ -308,13 +314,13 @@ def test_a_defect_of_a_source_is_not_cleared_by_pins() -> None:
     page = rule("defect", None)
     with invented():
         problem = Problem(stated({"packages.alpha": "1.1"}), [page], (), known)
-        assert find_remedy(problem, [Finding(page, "matched", "error", packages=("alpha",))]) == Remedy({}, (), ("defect",))
+        assert told(find_remedy(problem, [Finding(page, "matched", "error", packages=("alpha",))])) == ({}, (), ("defect",))
 
 
 def test_the_build_of_torch_is_kept_and_the_next_release_taken() -> None:
     sdpa = rule("sdpa", {"packages": ["torch ==2.5.0"], "plan": {"attn": "sdpa"}})
     result = real({"packages.torch": "2.5.0+cu118", "packages.transformers": "4.48.0", "model.type": "glm", "python": "3.10.12"}, sdpa)
-    assert result == Remedy({"torch": "==2.5.1+cu118"}, ("sdpa",), ())
+    assert told(result) == ({"torch": "==2.5.1+cu118"}, ("sdpa",), ())
 
 
 def test_a_default_that_another_package_decides_is_a_way_out() -> None:
@@ -324,10 +330,10 @@ def test_a_default_that_another_package_decides_is_a_way_out() -> None:
     result = real(facts, sdpa)
     assert set(result.pins) == {"transformers"}
     assert result.clears == ("sdpa",)
-    assert real({**facts, "plan.attn": "sdpa"}, sdpa) == Remedy({}, (), ("sdpa",))
+    assert told(real({**facts, "plan.attn": "sdpa"}, sdpa)) == ({}, (), ("sdpa",))
 
 
 def test_a_python_too_old_for_the_cure_leaves_no_pin() -> None:
     old = rule("old", {"packages": ["torch <2.9"]})
-    assert real({"packages.torch": "2.4.1", "python": "3.8.18"}, old) == Remedy({}, (), ("old",))
+    assert told(real({"packages.torch": "2.4.1", "python": "3.8.18"}, old)) == ({}, (), ("old",))
     assert real({"packages.torch": "2.8.0", "python": "3.10.12"}, old).pins == {"torch": "==2.9.0"}

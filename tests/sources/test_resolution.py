@@ -9,8 +9,10 @@ from subprocess import CompletedProcess
 
 import pytest
 
+from envdoctor.checks.declared_together import declared_together
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts import Collected
+from envdoctor.facts import Collected, Facts
+from envdoctor.sources.asking_uv import Call
 from envdoctor.sources.declarations import Declarations
 from envdoctor.sources.installation import Installation
 from envdoctor.sources.resolution import resolved
@@ -37,10 +39,10 @@ class Uv:
         self.out, self.errors = out, [*errors, error]
         self.asked: list[tuple[list[str], str, tuple[str, ...], tuple[str, ...]]] = []
 
-    def __call__(self, words: Sequence[str], text: str, constraints: Sequence[str], left_out: Sequence[str]) -> CompletedProcess[str]:
+    def __call__(self, call: Call) -> CompletedProcess[str]:
         error = self.errors[min(len(self.asked), len(self.errors) - 1)]
-        self.asked.append((list(words), text, tuple(constraints), tuple(left_out)))
-        return subprocess.CompletedProcess(list(words), int(bool(error)), "" if error else self.out, error)
+        self.asked.append((list(call.words), call.text, call.constraints, call.left_out))
+        return subprocess.CompletedProcess(list(call.words), int(bool(error)), "" if error else self.out, error)
 
 
 ANSWER = """\
@@ -62,7 +64,7 @@ def test_every_package_is_at_the_release_that_would_be_installed() -> None:
     assert uv.asked == [
         (
             [
-                *("pip", "compile", "-", "--no-header", "--no-build", "--color", "never", "--quiet", "--python-version", "3.11"),
+                *("pip", "compile", "-", "--no-header", "--no-build", "--color", "never", "--python-version", "3.11"),
                 *("--python-platform", "x86_64-manylinux_2_28", "--exclude-newer", "2024-03-01"),
             ],
             "peft\ntransformers>=4.30\n",
@@ -136,9 +138,9 @@ def test_a_conflict_is_told_in_the_words_of_uv_at_the_requirements() -> None:
 
 NO_WHEEL = """\
 error: No solution found when resolving dependencies
-  cause: Because jieba==0.42.1 has no usable wheels and you require jieba==0.42.1, we can conclude that your requirements are unsatisfiable.
+  cause: Because nobin==0.42.1 has no usable wheels and you require nobin==0.42.1, we can conclude that your requirements are unsatisfiable.
 
-hint: Wheels are required for `jieba` because building from source is disabled for all packages (i.e., with `--no-build`)
+hint: Wheels are required for `nobin` because building from source is disabled for all packages (i.e., with `--no-build`)
 """
 ABSENT = """\
 error: No solution found when resolving dependencies
@@ -149,25 +151,60 @@ error: No solution found when resolving dependencies
 
 def test_what_cannot_be_used_is_left_out_and_said() -> None:
     uv = Uv("six==1.17.0\n", errors=[NO_WHEEL, ABSENT])
-    found = resolved(declared("six", "jieba==0.42.1", "our-models==1"), LINUX, run=uv)
+    found = resolved(declared("six", "nobin==0.42.1", "our-models==1"), LINUX, run=uv)
     assert [(asked[1], asked[3]) for asked in uv.asked] == [
-        ("six\njieba==0.42.1\nour-models==1\n", ()),
-        ("six\nour-models==1\n", ("jieba",)),
-        ("six\n", ("jieba", "our-models")),
+        ("six\nnobin==0.42.1\nour-models==1\n", ()),
+        ("six\nour-models==1\n", ("nobin",)),
+        ("six\n", ("nobin", "our-models")),
     ]
     assert [(skip.what, skip.why) for skip in found.skips] == [
-        ("what jieba==0.42.1 needs in its turn", "no wheel that could be used here, and building one would run its code"),
+        ("what nobin==0.42.1 needs in its turn", "no wheel that could be used here, and building one would run its code"),
         ("what our-models==1 needs in its turn", "not on the package index that was asked"),
     ]
     assert (found.defects, found.closed) == ((), False)
     assert {fact.name: shown(fact.value) for fact in found.facts} == {
-        "packages.six": "1.17.0", "packages.jieba": "0.42.1", "packages.our-models": "1",
+        "packages.six": "1.17.0", "packages.nobin": "0.42.1", "packages.our-models": "1",
     }  # fmt: skip
+
+
+def _left_out(name: str) -> str:
+    return NO_WHEEL.replace("nobin==0.42.1", f"{name} of that release").replace("nobin", name)
+
+
+def test_what_does_not_go_with_a_pin_that_was_left_out_stays_as_declared() -> None:
+    """numpy 1.21.4 has no wheel for Python 3.11, and scipy 1.17.1 needs numpy 1.26.4; matplotlib 3.4.3 needs 1.16."""
+    out = "contourpy==1.3.3\n    # via new\nmatplotlib==3.4.3\nnew==1\n    # via scipy\nscipy==1.17.1\nsix==1.17.0\n    # via matplotlib\n"
+    uv = Uv(out, errors=[_left_out("numpy")])
+    found = resolved(declared("numpy==1.21.4", "scipy", "matplotlib"), LINUX, run=uv)
+    assert uv.asked[1][3] == ("numpy",)
+    assert {fact.name: shown(fact.value) for fact in found.facts} == {
+        "packages.numpy": "1.21.4", "packages.scipy": "", "packages.matplotlib": "3.4.3", "packages.six": "1.17.0",
+    }  # fmt: skip
+    assert not found.closed
+    hits = declared_together(Facts({fact.name: fact for fact in found.facts}))
+    assert [hit.rule for hit in hits if hit.rule == "requirements-contradict"] == []
+
+
+def test_what_a_pin_that_was_left_out_refuses_stays_as_declared() -> None:
+    """transformers 4.35.0 needs tokenizers before 0.15."""
+    uv = Uv("safetensors==0.8.0\ntokenizers==0.22.1\n", errors=[_left_out("transformers")])
+    found = resolved(declared("transformers==4.35.0", "tokenizers>=0.14", "safetensors"), LINUX, run=uv)
+    assert {fact.name: shown(fact.value) for fact in found.facts} == {
+        "packages.transformers": "4.35.0", "packages.tokenizers": ">=0.14", "packages.safetensors": "0.8.0",
+    }  # fmt: skip
+
+
+def test_a_range_that_was_left_out_counts_as_a_pin_does() -> None:
+    uv = Uv("scipy==1.17.1\n", errors=[_left_out("numpy")])
+    for line, taken in (("numpy<1.22", ""), ("numpy", "1.17.1")):
+        uv.asked.clear()
+        found = resolved(declared(line, "scipy"), LINUX, run=uv)
+        assert {fact.name: shown(fact.value) for fact in found.facts}["packages.scipy"] == taken
 
 
 def test_an_answer_that_never_changes_ends() -> None:
     uv = Uv(errors=[NO_WHEEL, NO_WHEEL, NO_WHEEL], error=NO_WHEEL)
-    found = resolved(declared("six", "jieba==0.42.1"), LINUX, run=uv)
+    found = resolved(declared("six", "nobin==0.42.1"), LINUX, run=uv)
     assert (len(uv.asked), [defect.rule for defect in found.defects]) == (2, ["requirements-unresolvable"])
 
 
@@ -219,8 +256,8 @@ def test_a_uv_that_does_not_answer(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     program = tmp_path / "uv"
     program.write_text("#!/bin/sh\nexec sleep 60\n")
     program.chmod(0o755)
-    monkeypatch.setattr("envdoctor.sources.resolution.uv_command", lambda place: [str(program)])
-    monkeypatch.setattr("envdoctor.sources.resolution.TIMEOUT_S", 0.1)
+    monkeypatch.setattr("envdoctor.sources.asking_uv.uv_command", lambda place: [str(program)])
+    monkeypatch.setattr("envdoctor.sources.asking_uv.TIMEOUT_S", 0.1)
     with pytest.raises(EnvdoctorError, match=r"no answer from uv within 0.1 s"):
         resolved(declared("peft"), LINUX)
 
@@ -230,10 +267,33 @@ def test_what_is_left_out_is_overridden_and_the_project_at_hand_is_not_asked(mon
     program.write_text('#!/bin/sh\nfor file in "$@"; do case "$file" in /*) cat "$file" >&2;; esac; done\npwd >&2\nexit 1\n')
     program.chmod(0o755)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("envdoctor.sources.resolution.uv_command", lambda place: [str(program)])
+    monkeypatch.setattr("envdoctor.sources.asking_uv.uv_command", lambda place: [str(program)])
     found = resolved(declared("peft", "deepspeed==0.14.0", constraints=["torch<2.3"]), LINUX)
     assert 'torch<2.3 deepspeed ; sys_platform == "nowhere"' in found.defects[0].detail
     assert str(tmp_path) not in found.defects[0].detail
+
+
+def test_uv_downloads_no_python_and_is_told_of_the_indexes_of_pip(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    program = tmp_path / "uv"
+    program.write_text('#!/bin/sh\necho "$UV_PYTHON_DOWNLOADS $UV_INDEX" >&2\nexit 1\n')
+    program.chmod(0o755)
+    monkeypatch.setattr("envdoctor.sources.asking_uv.uv_command", lambda place: [str(program)])
+    monkeypatch.setenv("UV_PYTHON_DOWNLOADS", "automatic")
+    monkeypatch.delenv("UV_INDEX", raising=False)
+    monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "https://example.org/simple")
+    assert resolved(declared("peft"), LINUX).defects[0].detail == "uv: never https://example.org/simple"
+
+
+def test_the_last_patch_release_of_a_python_is_asked_where_the_first_is_not_enough() -> None:
+    said = "error: No\n  cause: Because the requested Python version (>=3.8) does not satisfy Python>=3.8.1 and x==1 depends on it, no.\n"
+    uv = Uv("x==1\n", errors=[said])
+    assert resolved(declared("x==1"), LINUX.with_python("3.8"), run=uv).defects == ()
+    assert [call[0][call[0].index("--python-version") + 1] for call in uv.asked] == ["3.8", "3.8.99"]
+    refused = Uv(errors=[said], error="error: never\n")
+    assert "(>=3.8) does not satisfy" in resolved(declared("x==1"), LINUX.with_python("3.8"), run=refused).defects[0].detail
+    known = Uv("x==1\n")
+    resolved(declared("x==1"), LINUX.with_python("3.8.18"), run=known)
+    assert known.asked[0][0][known.asked[0][0].index("--python-version") + 1] == "3.8.18"
 
 
 def test_an_index_that_does_not_answer_is_no_finding() -> None:
@@ -264,11 +324,11 @@ def test_a_pin_that_quietly_pulls_a_major_release_is_caught(
     today = run_cli(capsys, *words, "--resolve").json
     assert int(today["facts"]["packages.transformers"]["value"].split(".")[0]) >= 5
     assert "transformers-5-peft-minimum" in {one["rule"] for one in today["findings"]}
-    (tmp_path / "built.txt").write_text("transformers[deepspeed]==4.46.3\njieba==0.42.1\n")
+    (tmp_path / "built.txt").write_text("transformers[deepspeed]==4.46.3\nnobin==0.42.1\n")
     built = run_cli(capsys, *words[:2], "built.txt", *words[3:], "--resolve").json
     assert built["facts"]["packages.accelerate"]["source"].startswith("needed by ")
     assert [one["rule"] for one in built["findings"] if one["status"] == "matched" and one["severity"] == "error"] == []
-    assert {row["what"].split()[1] for row in built["skipped"] if row["what"].startswith("what ")} == {"deepspeed", "jieba==0.42.1"}
+    assert {row["what"].split()[1] for row in built["skipped"] if row["what"].startswith("what ")} == {"deepspeed", "nobin==0.42.1"}
     then = run_cli(capsys, *words, "--resolve", "--as-of", "2024-06-01").json
     assert then["facts"]["packages.transformers"]["value"] == "4.41.2"
     assert then["tool"]["releases_as_of"] == "2024-06-01"

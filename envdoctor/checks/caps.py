@@ -1,0 +1,68 @@
+"""Caps that were learned later: what an old release would require had its authors known what the next ones ran into.
+
+scipy 1.7.3 asks for numpy below 1.23; 1.6.1 names no end, and does not run with a later numpy for it. Whether a file contradicts itself is
+judged by what releases do say. A release that is to be proposed is judged by this as well.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+
+from envdoctor.dependencies import Dependency, dependencies, versions
+from envdoctor.releases import as_of as releases_until
+from envdoctor.releases import release_texts
+from envdoctor.versions import satisfiable
+
+_UPPER = re.compile(r"\s*(?:<=?|==|~=|===)\s*[^,]+")
+
+
+def cautious(name: str, version: str) -> tuple[Dependency, ...] | None:
+    """What a release requires, with the caps of the next release after it that has one, where it names no end itself.
+
+    None for a release that is not in the table.
+    """
+    return _cautious(name, version, releases_until())
+
+
+# What is kept is told apart by the day up to which releases are known.
+@lru_cache(maxsize=4096)
+def _cautious(name: str, version: str, until: str) -> tuple[Dependency, ...] | None:
+    own = dependencies(name, version)
+    if own is None:
+        return None
+    asked = {one.name for one in dependencies(name, version, unbound=True) or ()}
+    open_ = asked - {one.name for one in own if _cap(one.specifier)}
+    return (*own, *(one for one in _caps(name, until).get(version, ()) if one.name in open_ and _admits(own, one)))
+
+
+def _admits(own: Iterable[Dependency], cap: Dependency) -> bool:
+    """Whether a cap leaves something of what a release asks for: one that was followed by an older line does not."""
+    asked = [one.specifier for one in own if one.name == cap.name]
+    return satisfiable(",".join((*asked, cap.specifier)), release_texts(cap.name))
+
+
+def _cap(specifier: str) -> str:
+    """The clauses of a specifier that name an end; a pin and a compatible release are ones."""
+    return ",".join(clause.strip() for clause in specifier.split(",") if _UPPER.fullmatch(clause))
+
+
+@lru_cache(maxsize=256)
+def _caps(name: str, until: str) -> dict[str, tuple[Dependency, ...]]:
+    """The caps of the releases after each release, of the nearest one that has any for a package."""
+    nearest: dict[str, tuple[Dependency, ...]] = {}
+    found = {}
+    for version in reversed(versions(name)):
+        found[version] = tuple(one for some in nearest.values() for one in some)
+        own: dict[str, list[Dependency]] = {}
+        for one in dependencies(name, version) or ():
+            cap = _cap(one.specifier)
+            # What is pinned, or compatible with one minor release, belongs to just that release.
+            if cap and cap.startswith("<"):
+                own.setdefault(one.name, []).append(Dependency(one.name, cap, one.marker))
+        nearest |= {package: tuple(some) for package, some in own.items()}
+    return found
+
+
+__all__ = ["cautious"]

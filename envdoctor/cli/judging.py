@@ -1,0 +1,101 @@
+"""What holds of a situation, and what clears it: everything between facts and a report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from envdoctor.checks import FACT_CHECKS, installed_hits
+from envdoctor.checks.declared_together import declared_together
+from envdoctor.cli.gather import Gathered
+from envdoctor.defaults import derive
+from envdoctor.diagnosis import Diagnosis, Finding, Outcomes, diagnose
+from envdoctor.facts import Facts
+from envdoctor.releases import release_texts
+from envdoctor.remedies.remedy import Remedy
+from envdoctor.rulebook import Rulebook
+from envdoctor.taken import PROJECT
+from envdoctor.versions import Exact
+
+if TYPE_CHECKING:
+    from envdoctor.checks.hit import Hit
+
+
+def judge(gathered: Gathered, book: Rulebook, outcomes: Outcomes | None = None) -> Diagnosis:
+    """The rules and checks that hold, or may hold, of a situation."""
+    hits = [hit for check in FACT_CHECKS for hit in check(gathered.derived)]
+    hits += gathered.hits
+    if gathered.installed is not None:
+        hits += installed_hits(gathered.installed)
+    newest = as_taken(gathered)
+    if gathered.apart:
+        hits += [_left_open(hit, gathered.facts) for hit in declared_together(derive(newest)) if hit.outcome]
+    return diagnose(
+        gathered.derived,
+        book.rules,
+        release_texts,
+        hits=hits,
+        defects=gathered.situation.defects,
+        outcomes=outcomes,
+        taken=None if newest is gathered.facts else derive(newest),
+    )
+
+
+def _left_open(hit: Hit, facts: Facts) -> Hit:
+    """A contradiction of the newest releases, where lines are installed with ``--no-deps``: possible where one leaves them open."""
+    open_ = [name for name, _ in hit.because if not isinstance(facts.value(name), Exact)]
+    return (
+        replace(hit, outcome=None, missing=tuple(dict.fromkeys(open_)), detail=f"installed with --no-deps: {hit.detail}") if open_ else hit
+    )
+
+
+def is_declared(gathered: Gathered) -> bool:
+    """Whether files declare the packages that an installer is still to choose releases of."""
+    return any(target.kind in ("requirements", "image") for target in gathered.targets)
+
+
+def as_taken(gathered: Gathered) -> Facts:
+    """The stated facts with what an installer would take of what the files leave open."""
+    if not is_declared(gathered):
+        return gathered.facts
+    from envdoctor.taken import taken
+
+    return taken(gathered.facts, gathered.constraints, apart=gathered.apart, elsewhere=gathered.elsewhere, projects=gathered.projects)
+
+
+def wanted(findings: Sequence[Finding], *, strict: bool) -> list[Finding]:
+    """The findings that pins are to clear: errors and warnings that are decided, and with ``strict`` what is possible, as if it were."""
+    counted = [one for one in findings if one.severity != "note"]
+    possible = [replace(one, status="matched") for one in counted if one.status == "possible"] if strict else []
+    return [one for one in counted if one.status in ("matched", "confirmed")] + possible
+
+
+def remedies_of(
+    gathered: Gathered, book: Rulebook, findings: Sequence[Finding], outcomes: Outcomes | None = None, *, strict: bool
+) -> tuple[Remedy, ...]:
+    """The smallest sets of pins that clear these findings of a situation, ranked; one without pins where there is none.
+
+    With ``strict`` they clear what is possible as well. Where what an installer would take is to be cleared, the search goes out from that.
+    """
+    goals = wanted(findings, strict=strict)
+    if not goals:
+        return (Remedy({}, (), ()),)
+    from envdoctor.checks.caps import cautious
+    from envdoctor.remedies.search import Problem, find_remedies
+
+    # Of what would be taken, only that which is accused: the rest follows by itself.
+    facts = stated = gathered.facts
+    accused = {name for finding in goals if finding.newest for name in finding.missing}
+    if accused:
+        newest = as_taken(gathered)
+        stated = facts.with_facts(newest[name] for name in accused if name in newest and newest[name].origin.source != PROJECT)
+    found = find_remedies(Problem(stated, book.rules, FACT_CHECKS, release_texts, outcomes, requires=cautious), goals)
+    # To narrow what a file leaves open is less than to move what somebody has pinned.
+    pinned = {name for name, fact in facts.items() if isinstance(fact.value, Exact)}
+    if accused:
+        found = tuple(sorted(found, key=lambda one: (len(one.changes), sum(f"packages.{name}" in pinned for name in one.pins))))
+    return found or (Remedy({}, (), tuple(sorted({finding.rule.id for finding in goals}))),)
+
+
+__all__ = ["as_taken", "is_declared", "judge", "remedies_of", "wanted"]

@@ -1,0 +1,132 @@
+"""What the releases of packages require of others: a bundled table, or a newer one that the user had made; read when it is asked for.
+
+It holds what the wheels of each release declare, with and without a version, and what belongs to an extra.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from envdoctor.tables import Table, table
+
+_NAME = re.compile(r"[^\[=<>!~ ]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Dependency:
+    """One Requires-Dist of a release.
+
+    The package by its normalised name, the specifier (PEP 440; empty where any release will do), the marker, if there is one, and the
+    extras of the package that are asked for.
+    """
+
+    name: str
+    specifier: str
+    marker: str = ""
+    extras: tuple[str, ...] = ()
+
+
+def as_of() -> str:
+    """The day on which the table was made (YYYY-MM-DD)."""
+    return _table().as_of
+
+
+def releases_as_of() -> str:
+    """The day on which the list of releases ended that the table was made from (YYYY-MM-DD)."""
+    return str(_table().content.get("releases_as_of", as_of()))
+
+
+def dependencies(name: str, version: str, *, unbound: bool = False) -> tuple[Dependency, ...] | None:
+    """What a release of a package, by normalised name, requires of others; None for one that is not in the table.
+
+    It is what binds a version, and with ``unbound`` everything; what belongs to an extra is never in it.
+    ``version`` is written as the list of releases has it, without a local label.
+    """
+    place = _places(name).get(version)
+    if place is None:
+        return None
+    return _row(name, place, "") if unbound else _bound(name, place)
+
+
+def extra_dependencies(name: str, version: str, extra: str) -> tuple[Dependency, ...] | None:
+    """What a release requires besides under an extra, by normalised name; None for a release that is not in the table.
+
+    Empty for an extra that it does not have, and for one that the table leaves out: those for developing and testing the package.
+    """
+    place = _places(name).get(version)
+    return None if place is None else _row(name, place, extra)
+
+
+def rows(name: str) -> Iterator[tuple[tuple[Dependency, ...], tuple[str, ...]]]:
+    """What binds a version in the releases of a package, each different row of the table once, with the releases that have it."""
+    for place, (_, versions_) in enumerate(_rows(name)):
+        yield _bound(name, place), versions_
+
+
+def versions(name: str) -> Sequence[str]:
+    """The releases of a package that are in the table, oldest first."""
+    from envdoctor.releases import release_texts
+
+    known = _places(name)
+    return tuple(version for version in release_texts(name) if version in known)
+
+
+def _table() -> Table:
+    return table("dependencies")
+
+
+@lru_cache(maxsize=256)
+def _rows(name: str) -> tuple[tuple[tuple[int, ...], tuple[str, ...]], ...]:
+    """The places of the requirements, and the releases that have just these."""
+    told = _table().packages.get(name, {}).get("rows")
+    found = []
+    for row in told if isinstance(told, list) else ():
+        places, _, releases = row.partition(":")
+        found.append((tuple(_numbers(places)), tuple(releases.split())))
+    return tuple(found)
+
+
+def _numbers(runs: str) -> Iterator[int]:
+    """``0-2 5`` as 0, 1, 2, 5."""
+    for run in runs.split():
+        first, _, last = run.partition("-")
+        yield from range(int(first), int(last or first) + 1)
+
+
+@lru_cache(maxsize=256)
+def _places(name: str) -> Mapping[str, int]:
+    """The row of every release of a package."""
+    return {version: place for place, (_, releases) in enumerate(_rows(name)) for version in releases}
+
+
+@lru_cache(maxsize=4096)
+def _bound(name: str, place: int) -> tuple[Dependency, ...]:
+    return tuple(one for one in _row(name, place, "") if one.specifier)
+
+
+@lru_cache(maxsize=4096)
+def _row(name: str, place: int, extra: str) -> tuple[Dependency, ...]:
+    texts = _table().packages[name]["requires"]
+    chosen = [_parsed(texts[number]) for number in _rows(name)[place][0]] if isinstance(texts, list) else []
+    return tuple(dependency for dependency, of in chosen if of == extra)
+
+
+@lru_cache(maxsize=16384)
+def _parsed(text: str) -> tuple[Dependency, str]:
+    """A requirement, and the extra that it belongs to; empty for one of no extra."""
+    extra = ""
+    if text.startswith("["):
+        extra, _, text = text[1:].partition("] ")
+    requirement, _, marker = text.partition(" ; ")
+    found = _NAME.match(requirement)
+    name = found[0] if found else requirement
+    specifier, extras = requirement[len(name) :], ""
+    if specifier.startswith("["):
+        extras, _, specifier = specifier[1:].partition("]")
+    return Dependency(name, specifier, marker, tuple(extras.split(",")) if extras else ()), extra
+
+
+__all__ = ["Dependency", "as_of", "dependencies", "extra_dependencies", "releases_as_of", "rows", "versions"]

@@ -1,0 +1,78 @@
+"""Hashes of a release's files, as the package index has them: asked for only where somebody allows the network."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Callable, Sequence
+
+from envdoctor.environments import uv_command, uv_environ
+from envdoctor.errors import EnvdoctorError
+from envdoctor.names import canonical
+from envdoctor.sources.jsonfile import plain
+
+TIMEOUT_S = 60.0
+_HASH = re.compile(r"--hash=(sha(?:256|384|512):[0-9a-f]{64,128})\b")
+_PINNED = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)==(\S+)")
+_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?", re.ASCII)
+_VERSION = re.compile(r"[A-Za-z0-9.+!_-]+", re.ASCII)
+Run = Callable[[Sequence[str], str], "subprocess.CompletedProcess[str]"]
+"""Asks uv: words, and the requirement on its standard input."""
+
+
+def release_hashes(
+    package: str, version: str, *, python: str | None = None, indexes: Sequence[str] = (), run: Run | None = None
+) -> tuple[str, ...]:
+    """The hashes (``sha256:<hex>``) of all files of a release, in the order in which the index tells them.
+
+    ``python`` is the version that it is for (``3.10``), where that is not ours; ``indexes`` are asked before the default one. Nothing
+    is built or installed.
+
+    Raises:
+        EnvdoctorError: no uv, no answer, no such release, or an index that tells no hashes.
+    """
+    place = plain(f"hashes of {package}=={version}")
+    if _NAME.fullmatch(package) is None or _VERSION.fullmatch(version) is None:
+        raise EnvdoctorError(place, found="no release", expected="a package's name and one version", next_step="check the pin")
+    words = ["pip", "compile", "-", "--generate-hashes", "--no-deps", "--no-build", "--no-header", "--no-annotate"]
+    words += ["--color", "never", "--quiet"]
+    words += [] if python is None else ["--python-version", python]
+    words += [word for index in indexes for word in ("--index", index)]
+    done = (run or _uv)(words, f"{package}=={version}\n")
+    if done.returncode:
+        said = plain(" ".join(done.stderr.split()) or f"exit status {done.returncode} of uv", 1000)
+        raise EnvdoctorError(
+            place, found=said, expected="the release on the index", next_step="check the index, or take the hashes by hand"
+        )
+    named = _PINNED.search(done.stdout)
+    hashes = tuple(dict.fromkeys(_HASH.findall(done.stdout)))
+    if named is None or canonical(named[1]) != canonical(package) or not hashes:
+        raise EnvdoctorError(place, found="no hashes", expected="an index that tells them", next_step="take the hashes by hand")
+    return hashes
+
+
+def _uv(words: Sequence[str], text: str) -> subprocess.CompletedProcess[str]:
+    with tempfile.TemporaryDirectory(prefix="envdoctor-hashes-") as directory:
+        # uv looks for a project in every directory above, and the one for temporary files is everybody's: it ends at this one.
+        with open(os.path.join(directory, "pyproject.toml"), "w", encoding="utf-8") as file:
+            file.write("[tool.uv]\n")
+        try:
+            return subprocess.run(
+                [*uv_command("hashes"), *words],
+                input=text,
+                env=uv_environ(os.environ),
+                cwd=directory,
+                capture_output=True,
+                encoding="utf-8",
+                errors="replace",
+                check=False,
+                timeout=TIMEOUT_S,
+            )
+        except subprocess.TimeoutExpired as error:
+            found = f"no answer from uv within {TIMEOUT_S:g} s"
+            raise EnvdoctorError("hashes", found=found, expected="an answer of the index", next_step="try again") from error
+
+
+__all__ = ["release_hashes"]

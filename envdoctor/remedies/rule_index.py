@@ -1,0 +1,49 @@
+"""Which rules there are, and what each looks at: read once for all situations of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from envdoctor.conditions import PackageIs, leaves
+from envdoctor.rules import Rule
+from envdoctor.versions import VersionCondition
+
+
+@dataclass(frozen=True, slots=True)
+class RuleIndex:
+    """The rules that can hold, by id; the facts that each names, its conditions on each package, and the rules that name each fact."""
+
+    rules: Mapping[str, Rule]
+    facts: Mapping[str, frozenset[str]]
+    conditions: Mapping[str, Mapping[str, tuple[VersionCondition, ...]]]
+    naming: Mapping[str, Sequence[str]]
+
+
+_INDEXED: list[tuple[Sequence[Rule], RuleIndex]] = []
+
+
+def index_of(rules: Sequence[Rule]) -> RuleIndex:
+    """The index of rules; the last one is kept, because the situations of a run are all judged by the same rules."""
+    if _INDEXED and _INDEXED[0][0] is rules and isinstance(rules, tuple):
+        return _INDEXED[0][1]
+    found = {rule.id: rule for rule in rules if rule.condition is not None and rule.withdrawn is None}
+    facts: dict[str, frozenset[str]] = {}
+    conditions: dict[str, dict[str, tuple[VersionCondition, ...]]] = {}
+    naming: dict[str, list[str]] = {}
+    for rule in found.values():
+        assert rule.condition is not None
+        named = leaves(rule.condition)
+        facts[rule.id] = frozenset(leaf.fact for leaf in named)
+        for fact in facts[rule.id]:
+            naming.setdefault(fact, []).append(rule.id)
+        seen = conditions.setdefault(rule.id, {})
+        for leaf in named:
+            if isinstance(leaf, PackageIs):
+                seen[leaf.package] = (*seen.get(leaf.package, ()), leaf.version)
+    index = RuleIndex(found, facts, conditions, naming)
+    _INDEXED[:] = [(rules, index)]
+    return index
+
+
+__all__ = ["RuleIndex", "index_of"]

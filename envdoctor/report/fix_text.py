@@ -1,0 +1,184 @@
+"""What ``fix`` has to say, for people: the diffs as `patch` takes them, then why, on what proof, and what is left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from rich.console import Console
+from rich.text import Text
+
+from envdoctor.remedies.remedy import Change, Remedy
+from envdoctor.report.mended import Mended
+from envdoctor.report.model import Diagnosed, Report
+from envdoctor.report.plain import printable
+from envdoctor.report.text import STYLES, console_of, item, line, paste, unread
+from envdoctor.report.words import counts
+from envdoctor.values import shown
+from envdoctor.versions import exact, version_condition
+
+_MOST_ALTERNATIVES = 3
+_MOST_MOVES = 8
+_COLOURS = {"+": "\x1b[32m", "-": "\x1b[31m", "@": "\x1b[36m"}
+
+
+def render(report: Report, *, width: int = 80, colour: bool = False) -> str:
+    """The report of a fix as text; a diff's lines are never wrapped."""
+    assert report.mended is not None
+    console = console_of(width, colour)
+    with console.capture() as head:
+        line(console, f"envdoctor {report.version}: {report.patient}")
+    diffs = "".join(f"\n{_coloured(diff.diff) if colour else diff.diff}" for diff in report.mended.diffs)
+    with console.capture() as tail:
+        _print(console, report, report.mended)
+    # A line of a diff may end in spaces that are the file's own.
+    return _stripped(head.get()) + diffs + _stripped(tail.get())
+
+
+def _stripped(text: str) -> str:
+    return "\n".join(one.rstrip() for one in text.split("\n"))
+
+
+def _coloured(diff: str) -> str:
+    """A diff with colours and nothing else: a console would wrap it, make blanks of its tabs and drop what ends its lines."""
+    lines = diff.removesuffix("\n").split("\n")
+    return "".join(f"{_COLOURS[line[0]]}{line}\x1b[0m\n" if line[:1] in _COLOURS else f"{line}\n" for line in lines)
+
+
+def _print(console: Console, report: Report, mended: Mended) -> None:
+    told = [one for one in report.findings if _worth_a_line(one, report)]
+    if told:
+        console.print()
+    for one in told:
+        status = " (possible)" if one.finding.status == "possible" else ""
+        console.print(Text.assemble((one.finding.severity, STYLES[one.finding.severity]), "  ", (one.finding.rule.id, "bold"), status))
+        line(console, one.finding.rule.title, 2)
+    if report.remedy.pins or report.remedy.removes or mended.settings or mended.commands or report.remedy.conflict:
+        console.print()
+    if not mended.instead:
+        _remedy(console, report.remedy, report)
+    for number, (name, value) in enumerate(mended.settings.items()):
+        item(console, "plan" if number == 0 else "", f"{name} = {shown(value) if isinstance(value, (bool, str)) else value}")
+    for command in mended.instead:
+        paste(console, "or", command)
+    for number, command in enumerate(mended.commands):
+        paste(console, "run" if number == 0 else "", command)
+    for remedy in _other_ways(report)[:_MOST_ALTERNATIVES]:
+        for number, command in enumerate(_commands(remedy)):
+            paste(console, "or" if number == 0 else "", command)
+    for number, skip in enumerate(mended.refused):
+        item(console, "refused" if number == 0 else "", f"{skip.what}: {skip.why}")
+    unread(console, report)
+    console.print()
+    for text in _ending(report, mended):
+        line(console, text)
+
+
+def _other_ways(report: Report) -> list[Remedy]:
+    """The other sets that move other packages, or in another direction; of those that go the same way, the first. JSON has all."""
+    seen = {_way(report.remedy)}
+    ways = []
+    for remedy in report.alternatives:
+        if _way(remedy) not in seen:
+            seen.add(_way(remedy))
+            ways.append(remedy)
+    return ways
+
+
+def _way(remedy: Remedy) -> frozenset[tuple[str, bool]]:
+    """Each package that changes, and whether it goes up."""
+    return frozenset((one.package, _goes_up(one)) for one in remedy.changes)
+
+
+def _goes_up(change: Change) -> bool:
+    try:
+        return version_condition(f">{change.before}").admits(exact(change.pin.removeprefix("==")))
+    except ValueError:  # it was a range, or nothing; or it goes
+        return True
+
+
+def _commands(remedy: Remedy) -> list[str]:
+    """Another set as lines to paste."""
+    from envdoctor.remedies.indexes import index_for
+    from envdoctor.remedies.installer import command
+
+    return command(replace(remedy, index=index_for(remedy.pins), moves=())).splitlines()
+
+
+def _worth_a_line(one: Diagnosed, report: Report) -> bool:
+    counted = ("matched", "confirmed", "possible") if report.strict else ("matched", "confirmed")
+    return one.finding.severity != "note" and one.finding.status in counted and not one.excused
+
+
+def _remedy(console: Console, remedy: Remedy, report: Report) -> None:
+    for number, change in enumerate(remedy.changes):
+        item(
+            console,
+            "pins" if number == 0 else "",
+            f"{change.package} {change.before or 'not there'} -> {change.pin.removeprefix('==') or 'removed'}",
+        )
+        if change.reason:
+            _under(console, change.reason)
+        if change.clears:
+            _under(console, f"clears {', '.join(change.clears)}")
+        whose = _whose(change, report)
+        if whose:
+            _under(console, f"for {', '.join(whose)}")
+    if remedy.pins or remedy.removes:
+        item(console, "proof", f"{remedy.verified}: {remedy.proof}" if remedy.proof else f"{remedy.verified}: no resolver was asked")
+        item(console, "", report.releases_known())
+    moves = [f"{one.package} {one.before or 'new'} -> {one.after or 'gone'}" for one in remedy.moves]
+    if moves:
+        more = f" and {len(moves) - _MOST_MOVES} more (--format json lists all)" if len(moves) > _MOST_MOVES else ""
+        item(console, "moves", f"{', '.join(moves[:_MOST_MOVES])}{more}")
+    if remedy.conflict:
+        item(console, "conflict", remedy.conflict)
+
+
+def _under(console: Console, text: str) -> None:
+    """Words about the line above, set in from it."""
+    from textwrap import wrap
+
+    for part in wrap(printable(text), console.width - 13, break_long_words=False, break_on_hyphens=False):
+        item(console, "", f"  {part}")
+
+
+def _whose(change: Change, report: Report) -> tuple[str, ...]:
+    """The choices that a change is for, where others do without it; nothing where it is for all that is always there."""
+    asking = [one for one in report.situations if _asks(one.remedy, change)]
+    asked = [one for one in report.situations if one.remedy.pins or one.remedy.removes]
+    if len(asking) == len(asked) or any(not one.label and len({two.patient for two in report.situations}) == 1 for one in asking):
+        return ()
+    return tuple(one.label or one.patient for one in asking)
+
+
+def _asks(remedy: Remedy, change: Change) -> bool:
+    return remedy.pins.get(change.package) == change.pin if change.pin else change.package in remedy.removes
+
+
+def _ending(report: Report, mended: Mended) -> Iterator[str]:
+    """What happened, what is still to be done, and by which line."""
+    about = {one.finding.rule.id: one for one in report.findings}
+    if mended.diffs:
+        files = f"{len(mended.diffs)} file{'s' if len(mended.diffs) > 1 else ''}"
+        yield (
+            f"{files} written, read back and checked: what is cleared is gone"
+            if mended.written
+            else f"{files} would change; --write writes {'them' if len(mended.diffs) > 1 else 'it'} and checks again"
+        )
+    elif mended.refused:
+        yield "nothing was changed: what was refused is left to do by hand"
+    elif mended.commands:
+        yield f"nothing was changed: run the line{'s' if len(mended.commands) > 1 else ''} above, then check again"
+    elif not mended.left:
+        yield f"nothing to fix: {counts(report)}"
+    possible = report.possible()
+    if possible and not report.strict:
+        yield f"{possible} possible finding{'s' if possible > 1 else ''} left alone: check tells, --strict mends them too"
+    for name in mended.by_hand:
+        advice = next((": ".join(filter(None, (cure.text, cure.note))) for cure in about[name].cures if cure.text), "")
+        why = "no pin clears it" if name in report.remedy.unfixable else "nothing that clears it could be written"
+        yield f"left: {name}: {why}{f'; {printable(advice)}' if advice else ''}"
+
+
+__all__ = ["render"]
