@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 from envdoctor.checks.hit import Hit
 from envdoctor.facts import Facts
@@ -206,18 +207,24 @@ def _builds(torch: Exact, facts: Facts) -> tuple[TorchBuild, ...]:
 
 def _cures(torch: Exact | None, facts: Facts) -> tuple[tuple[str, str], ...]:
     """Specifiers of torch that this GPU and driver run: the same release built for another CUDA, then the nearest release."""
-    machine, capability, driver = _machine(facts), _capability(facts), _version(facts, "driver")
+    return _fitting(torch, _machine(facts), _capability(facts), _version(facts, "driver"), facts.text("os"))
 
+
+# A search for pins asks this of the same machine for one release after the other.
+@lru_cache(maxsize=1024)
+def _fitting(
+    torch: Exact | None, machine: str, capability: str | None, driver: str | None, system: str | None
+) -> tuple[tuple[str, str], ...]:
     def fits(build: TorchBuild | None) -> bool:
         if build is None or build.cuda is None or (capability is not None and runs_on(build, capability) is not True):
             return False
-        return driver is None or _driver_runs(driver, build.cuda, facts.text("os")) is not False
+        return driver is None or _driver_runs(driver, build.cuda, system) is not False
 
     public = None if torch is None else torch.text.partition("+")[0]
     built = [] if public is None else [torch_build(f"{public}+{variant}", machine) for variant in variants(public, machine)]
     same = sorted((build for build in built if build is not None and fits(build)), key=lambda build: not build.pypi_default)
     pins = [("torch", f"=={public}+{build.variant}") for build in same[:1]]
-    if facts.text("os") in (None, "linux") and machine == "x86_64":
+    if system in (None, "linux") and machine == "x86_64":
         pins += [("torch", spec) for spec in _ranges(public, fits)]
     return tuple(pins)
 

@@ -47,6 +47,7 @@ def toolkit_driver(cuda: str, os: str) -> str | None:
     return next((_of(row, os) for row in _table()["toolkits"] if _numbers(row["cuda"]) == number[:2]), None)
 
 
+@lru_cache(maxsize=1024)
 def driver_runs(driver: str, cuda: str, os: str) -> bool | None:
     """Whether the driver runs programs built for this CUDA; None where the driver or the CUDA is not known.
 
@@ -72,6 +73,7 @@ def _of(row: _Floor | _Toolkit, os: str) -> str | None:
     return row["windows"] if os == "windows" else None
 
 
+@lru_cache(maxsize=1024)
 def _numbers(text: str) -> tuple[int, ...] | None:
     text = text.strip()
     return tuple(int(part) for part in text.split(".")) if re.fullmatch(r"\d{1,6}(\.\d{1,6}){0,3}", text, flags=re.ASCII) else None

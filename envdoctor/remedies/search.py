@@ -18,6 +18,7 @@ MOST_REMEDIES = 8
 # Sets looked at, some tenths of a millisecond each: for one finding alone, for all together, and for more than the smallest ones.
 _MOST_ALONE = 1500
 _MOST_TOGETHER = 4000
+_MOST_AT_FIRST = 800
 _MOST_FURTHER = 120
 CUT_SHORT = "the search was cut short: a smaller set of changes may exist"
 
@@ -74,13 +75,13 @@ class _Search:
 
     def found(self) -> tuple[Remedy, ...]:
         """The remedies, ranked; none where nothing is cleared."""
-        # Most often all can be cleared, and nobody needs to know what cannot.
-        found = self._together(frozenset())
-        if not found.whole or not found.sets or found.sets[0].left:
+        # Most often it is soon known what can be cleared together, and nobody needs to know what cannot.
+        found = self._whole(frozenset(), _MOST_AT_FIRST)
+        if found is None:
             hopeless = self._hopeless()
             if len(hopeless) == len(self._goals):
                 return ()
-            found = self._together(hopeless)
+            found = self._whole(hopeless, _MOST_TOGETHER) or self._one_by_one(hopeless)
         if not found.sets or not found.sets[0].state:
             return ()
         proof = "" if found.whole else CUT_SHORT
@@ -100,16 +101,17 @@ class _Search:
     def _all_but(self, kept: Iterable[int]) -> frozenset[int]:
         return frozenset(range(len(self._goals))) - frozenset(kept)
 
-    def _together(self, hopeless: frozenset[int]) -> _Found:
+    def _whole(self, hopeless: frozenset[int], most: int) -> _Found | None:
+        """The sets for all goals but the hopeless ones; None where not even the first was found among so many."""
         found: list[Set] = []
-        for one in self._walk.sets(hopeless, most=_MOST_TOGETHER, further=_MOST_FURTHER if self._most > 1 else 0):
+        for one in self._walk.sets(hopeless, most=most, further=_MOST_FURTHER if self._most > 1 else 0):
             if one is None or (found and self._most == 1 and one.cost != found[0].cost):
                 break
             if found and _rough(one) != _rough(found[0]):
                 return _Found(tuple(found))
             if not found or one.cost == found[0].cost or not any(_own(other) <= _own(one) for other in found):
                 found.append(one)
-        return _Found(tuple(found)) if found else self._one_by_one(hopeless)
+        return _Found(tuple(found)) if found else None
 
     def _one_by_one(self, hopeless: frozenset[int]) -> _Found:
         """Where all at once is too much to look at: goal after goal, errors first, each with those that were cleared before."""

@@ -278,6 +278,7 @@ def test_a_search_that_was_cut_short_says_so(monkeypatch: pytest.MonkeyPatch) ->
     facts = {f"packages.{name}": "1.0" for name in ("alpha", "beta", "gamma")}
     whole = small(facts, *rules)[0]
     assert whole.proof == ""
+    monkeypatch.setattr(search, "_MOST_AT_FIRST", 1)
     monkeypatch.setattr(search, "_MOST_TOGETHER", 1)
     cut = small(facts, *rules)
     assert [one.proof for one in cut] == [search.CUT_SHORT]
