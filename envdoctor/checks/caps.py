@@ -40,7 +40,13 @@ def _cautious(name: str, version: str, until: str) -> tuple[Dependency, ...] | N
 def _admits(own: Iterable[Dependency], cap: Dependency) -> bool:
     """Whether a cap leaves something of what a release asks for: one that was followed by an older line does not."""
     asked = [one.specifier for one in own if one.name == cap.name]
-    return satisfiable(",".join((*asked, cap.specifier)), release_texts(cap.name))
+    return _leaves(cap.name, ",".join((*asked, cap.specifier)), releases_until())
+
+
+# Few ranges are asked for by many releases.
+@lru_cache(maxsize=4096)
+def _leaves(name: str, specifier: str, until: str) -> bool:
+    return satisfiable(specifier, release_texts(name))
 
 
 def _cap(specifier: str) -> str:
