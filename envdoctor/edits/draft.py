@@ -5,10 +5,11 @@ Offsets are characters of ``text``, which has no byte order mark. Only ``\\n`` e
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from envdoctor.edits.edit import Edited, Pin, Refusal, Set
+from envdoctor.edits.specifier import RefusedError
 from envdoctor.errors import EnvdoctorError
 
 _MARK = b"\xef\xbb\xbf"
@@ -92,6 +93,27 @@ class Draft:
     def line_of(self, at: int) -> int:
         """The number, from 1, that the line of an offset had in the original, or that of the last one before it."""
         return next((number for number in reversed(self._numbers[: self.text.count("\n", 0, at) + 1]) if number), 1)
+
+
+def edited_by(path: Path, before: bytes, pins: Sequence[Pin], give: Callable[[Draft, Pin], None]) -> tuple[Edited, ...]:
+    """The file with every pin that could be given; one that is refused (RefusedError) leaves no trace.
+
+    Raises:
+        EnvdoctorError: bytes that are not UTF-8.
+    """
+    draft = Draft(before, str(path))
+    done: list[Pin | Set] = []
+    refused: list[Refusal] = []
+    for pin in pins:
+        attempt = draft.copy()
+        try:
+            give(attempt, pin)
+        except RefusedError as error:
+            refused.append(Refusal(pin, str(error)))
+        else:
+            draft = attempt
+            done.append(pin)
+    return (draft.edited(path, before, done, refused),)
 
 
 __all__ = ["Draft"]

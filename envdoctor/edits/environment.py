@@ -11,8 +11,8 @@ from typing import Any
 from packaging.markers import Marker, UndefinedComparison, UndefinedEnvironmentName
 
 from envdoctor.edits.constraints import name_of, rewritten_requirement, rewritten_specifier
-from envdoctor.edits.draft import Draft
-from envdoctor.edits.edit import Edited, Pin, Refusal, Set
+from envdoctor.edits.draft import Draft, edited_by
+from envdoctor.edits.edit import Edited, Pin
 from envdoctor.edits.specifier import RefusedError, bounded, says, written
 from envdoctor.edits.yaml_spans import append_item, compose, entry, literal, remove_item, scalar_span
 from envdoctor.names import canonical
@@ -51,19 +51,7 @@ def edit_environment(path: Path, pins: Sequence[Pin], installation: Installation
     """
     collect_conda(path, installation)
     before = path.read_bytes()
-    draft = Draft(before, str(path))
-    done: list[Pin | Set] = []
-    refused: list[Refusal] = []
-    for pin in pins:
-        attempt = draft.copy()
-        try:
-            _give(attempt, pin, installation)
-        except RefusedError as error:
-            refused.append(Refusal(pin, str(error)))
-        else:
-            draft = attempt
-            done.append(pin)
-    return (draft.edited(path, before, done, refused),)
+    return edited_by(path, before, pins, lambda draft, pin: _give(draft, pin, installation))
 
 
 def _rows(draft: Draft) -> list[_Row]:

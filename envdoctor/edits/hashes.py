@@ -5,15 +5,13 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import tempfile
 from collections.abc import Callable, Sequence
 
-from envdoctor.environments import uv_command, uv_environ
 from envdoctor.errors import EnvdoctorError
 from envdoctor.names import canonical
+from envdoctor.sources.asking_uv import run_uv, without_downloads
 from envdoctor.sources.jsonfile import plain
 
-TIMEOUT_S = 60.0
 _HASH = re.compile(r"--hash=(sha(?:256|384|512):[0-9a-f]{64,128})\b")
 _PINNED = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)==(\S+)")
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?", re.ASCII)
@@ -54,25 +52,7 @@ def release_hashes(
 
 
 def _uv(words: Sequence[str], text: str) -> subprocess.CompletedProcess[str]:
-    with tempfile.TemporaryDirectory(prefix="envdoctor-hashes-") as directory:
-        # uv looks for a project in every directory above, and the one for temporary files is everybody's: it ends at this one.
-        with open(os.path.join(directory, "pyproject.toml"), "w", encoding="utf-8") as file:
-            file.write("[tool.uv]\n")
-        try:
-            return subprocess.run(
-                [*uv_command("hashes"), *words],
-                input=text,
-                env=uv_environ(os.environ),
-                cwd=directory,
-                capture_output=True,
-                encoding="utf-8",
-                errors="replace",
-                check=False,
-                timeout=TIMEOUT_S,
-            )
-        except subprocess.TimeoutExpired as error:
-            found = f"no answer from uv within {TIMEOUT_S:g} s"
-            raise EnvdoctorError("hashes", found=found, expected="an answer of the index", next_step="try again") from error
+    return run_uv(words, text, without_downloads(os.environ), place="hashes", next_step="try again")
 
 
 __all__ = ["release_hashes"]

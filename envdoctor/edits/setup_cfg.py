@@ -9,8 +9,8 @@ from pathlib import Path
 from packaging.markers import Marker, UndefinedComparison, UndefinedEnvironmentName
 
 from envdoctor.edits.constraints import name_of, rewritten_requirement, rewritten_specifier
-from envdoctor.edits.draft import Draft
-from envdoctor.edits.edit import Edited, Pin, Refusal, Set
+from envdoctor.edits.draft import Draft, edited_by
+from envdoctor.edits.edit import Edited, Pin
 from envdoctor.edits.specifier import RefusedError, written
 from envdoctor.names import canonical
 from envdoctor.sources.installation import Installation
@@ -37,19 +37,7 @@ def edit_setup_cfg(path: Path, pins: Sequence[Pin], installation: Installation) 
     """
     read_config(path)
     before = path.read_bytes()
-    draft = Draft(before, str(path))
-    done: list[Pin | Set] = []
-    refused: list[Refusal] = []
-    for pin in pins:
-        attempt = draft.copy()
-        try:
-            _give(attempt, path, pin, installation)
-        except RefusedError as error:
-            refused.append(Refusal(pin, str(error)))
-        else:
-            draft = attempt
-            done.append(pin)
-    return (draft.edited(path, before, done, refused),)
+    return edited_by(path, before, pins, lambda draft, pin: _give(draft, path, pin, installation))
 
 
 def _config(draft: Draft) -> Config:

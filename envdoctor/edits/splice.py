@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-import codecs
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from envdoctor.errors import EnvdoctorError
+from envdoctor.sources.requirement_text import CODING, MARKS
 
-# UTF-32 first: its little-endian mark begins with that of UTF-16.
-_MARKS = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),
-    (codecs.BOM_UTF32_BE, "utf-32-be"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
-_CODING = re.compile(rb"coding[:=]\s*([-\w.]+)")
 _END = re.compile(r"\r\n|\r|\n")
 
 
@@ -80,11 +71,11 @@ def encoding_of(data: bytes) -> str:
 
 
 def _encoding(data: bytes, *, coding_line: bool) -> tuple[bytes, str]:
-    for mark, encoding in _MARKS:
+    for mark, encoding in MARKS:
         if data.startswith(mark):
             return mark, encoding
     for line in data.split(b"\n", 2)[:2] if coding_line else ():
-        stated = _CODING.search(line) if line.startswith(b"#") else None
+        stated = CODING.search(line) if line.startswith(b"#") else None
         if stated is not None:
             return b"", stated[1].decode("ascii", "replace")
     start = data[:400]

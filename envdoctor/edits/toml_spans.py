@@ -12,18 +12,12 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from envdoctor.edits.specifier import RefusedError
-from envdoctor.errors import EnvdoctorError
-from envdoctor.toml import parse_toml
+from envdoctor.sources.toml_lines import BARE_KEY, BLANK, SCALAR, string_end, unescaped
 
 Path: TypeAlias = "tuple[str | int, ...]"
 Span: TypeAlias = "tuple[int, int]"
 
-BLANK = re.compile(r"[ \t\r\n]*(?:#[^\n]*\n?[ \t\r\n]*)*")
 _SPACE = re.compile(r"[ \t]*")
-_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
-# A date may be parted from its time by one space.
-_SCALAR = re.compile(r"[^\s,\]}#]+(?: [0-9][^\s,\]}#]*)?")
-_IN_STRING = {'"': re.compile(r'\\.|"', re.DOTALL), '"""': re.compile(r'\\.|"""', re.DOTALL)}
 _DEEPEST = 100
 
 
@@ -114,8 +108,8 @@ class _Scan:
             if quote in ('"', "'") and quote:
                 self._string()
                 raw = self._text[start : self._at]
-                parts.append(_unescaped(raw) if quote == '"' and "\\" in raw else raw[1:-1])
-            elif (match := _BARE_KEY.match(self._text, start)) is not None:
+                parts.append(unescaped(raw) if quote == '"' and "\\" in raw else raw[1:-1])
+            elif (match := BARE_KEY.match(self._text, start)) is not None:
                 self._at = match.end()
                 parts.append(match[0])
             self._end = self._at
@@ -144,31 +138,12 @@ class _Scan:
             self._at += 1
         elif opening in ('"', "'"):
             self._string()
-        elif (match := _SCALAR.match(self._text, start)) is not None:
+        elif (match := SCALAR.match(self._text, start)) is not None:
             self._at = match.end()
         self.spans.values[path] = (start, self._at)
 
     def _string(self) -> None:
-        quote = self._text[self._at]
-        long = self._text.startswith(quote * 3, self._at)
-        delimiter = quote * 3 if long else quote
-        start = self._at + len(delimiter)
-        if quote == "'":
-            end = self._text.find(delimiter, start)
-        else:
-            closing = _IN_STRING[delimiter].finditer(self._text, start)
-            end = next((match.start() for match in closing if match[0] == delimiter), -1)
-        self._at = len(self._text) if end < 0 else end + len(delimiter)
-        if long:  # up to two quotes may stand before the closing three
-            for _ in range(2):
-                self._at += 1 if self._text.startswith(quote, self._at) else 0
-
-
-def _unescaped(raw: str) -> str:
-    try:
-        return next(iter(parse_toml(f"{raw} = 0".encode(), "a quoted key")))
-    except (EnvdoctorError, UnicodeEncodeError):
-        return raw[1:-1]
+        self._at = string_end(self._text, self._at)
 
 
 __all__ = ["BLANK", "Path", "Span", "Spans", "toml_spans"]

@@ -86,9 +86,9 @@ def refresh(
             jobs = [(one.name, version, built) for one in asked for version, built in (one.wheels or {}).items()]
             counted = _Counted(len(names) + len(jobs), tell, len(names))
             read = counted.over(pool.map(lambda job: _read(job[2], get), jobs))
-        except BaseException:
+        finally:
+            # All is read by here, unless the run was interrupted: what has not begun is then left.
             pool.shutdown(wait=False, cancel_futures=True)
-            raise
     found: dict[str, dict[str, list[str]]] = {}
     unread: dict[str, list[str]] = {}
     for (name, version, _), told in zip(jobs, read, strict=True):

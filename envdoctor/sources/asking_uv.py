@@ -247,21 +247,40 @@ def _taken(text: str) -> dict[str, Told]:
 
 
 def _uv(call: Call) -> subprocess.CompletedProcess[str]:
-    with tempfile.TemporaryDirectory(prefix="envdoctor-resolve-") as directory:
+    # A marker that holds nowhere takes a package out, whoever asks for it.
+    nowhere = [f'{name} ; sys_platform == "nowhere"' for name in call.left_out]
+    # What stands in the output file already is what uv prefers.
+    files = {"--constraint": call.constraints, "--override": nowhere, "--output-file": call.preferences}
+    environ = _environ(os.environ, several="--extra-index-url" in call.text)
+    return run_uv(call.words, call.text, environ, files=files, place="--resolve", next_step=_WITHOUT)
+
+
+def run_uv(
+    words: Sequence[str],
+    text: str,
+    environ: Mapping[str, str],
+    *,
+    files: Mapping[str, Sequence[str]] | None = None,
+    place: str,
+    next_step: str,
+) -> subprocess.CompletedProcess[str]:
+    """Run uv in an empty directory; ``text`` is its input, ``files`` the lines of files by the option that names them.
+
+    Raises:
+        EnvdoctorError: no uv, or no answer in time; ``place`` and ``next_step`` are those of the error.
+    """
+    with tempfile.TemporaryDirectory(prefix="envdoctor-uv-") as directory:
         # uv looks for a project in every directory above, and the one for temporary files is everybody's: it ends at this one.
         _write(directory, "pyproject.toml", ("[tool.uv]",))
-        # A marker that holds nowhere takes a package out, whoever asks for it.
-        nowhere = [f'{name} ; sys_platform == "nowhere"' for name in call.left_out]
         given: list[str] = []
-        # What stands in the output file already is what uv prefers.
-        for option, lines in (("--constraint", call.constraints), ("--override", nowhere), ("--output-file", call.preferences)):
+        for option, lines in (files or {}).items():
             if lines:
                 given += [option, _write(directory, f"{option[2:]}.txt", lines)]
         try:
             return subprocess.run(
-                [*uv_command("--resolve"), *call.words, *given],
-                input=call.text,
-                env=_environ(os.environ, several="--extra-index-url" in call.text),
+                [*uv_command(place), *words, *given],
+                input=text,
+                env=dict(environ),
                 # A project in the working directory has settings of its own for uv; the user's still count.
                 cwd=directory,
                 capture_output=True,
@@ -272,7 +291,7 @@ def _uv(call: Call) -> subprocess.CompletedProcess[str]:
             )
         except subprocess.TimeoutExpired as error:
             found = f"no answer from uv within {TIMEOUT_S:g} s"
-            raise EnvdoctorError("--resolve", found=found, expected="a resolution", next_step=_WITHOUT) from error
+            raise EnvdoctorError(place, found=found, expected="an answer of the index", next_step=next_step) from error
 
 
 def _write(directory: str, name: str, lines: Sequence[str]) -> str:
@@ -282,10 +301,14 @@ def _write(directory: str, name: str, lines: Sequence[str]) -> str:
     return path
 
 
+def without_downloads(environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment for uv where nothing is built: no Python is needed but for its number, and uv would download it."""
+    return uv_environ(environ) | {"UV_PYTHON_DOWNLOADS": "never"}
+
+
 def _environ(environ: Mapping[str, str], *, several: bool) -> dict[str, str]:
     """What uv reads from the environment. Of several indexes one may be out of reach, and the others are asked without it soon."""
-    # Nothing is built, so that no Python is needed but for its number: uv would download the one that is asked about.
-    told = uv_environ(environ) | {"UV_PYTHON_DOWNLOADS": "never"}
+    told = without_downloads(environ)
     if "PIP_EXTRA_INDEX_URL" in told:
         told.setdefault("UV_INDEX", told["PIP_EXTRA_INDEX_URL"])
     if several:

@@ -17,14 +17,14 @@ from envdoctor.sources.jsonfile import UnreadableError, plain, read_bounded
 
 MOST_BYTES = 4 * 2**20
 # UTF-32 first: its little-endian mark begins with that of UTF-16.
-_MARKS = (
+MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
     (codecs.BOM_UTF32_BE, "utf-32-be"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-_CODING = re.compile(rb"coding[:=]\s*([-\w.]+)")
+CODING = re.compile(rb"coding[:=]\s*([-\w.]+)")
 # One blank before the sign: with all of them, a line of nothing but blanks would be tried from each.
 _COMMENT = re.compile(r"(?:^|\s)#.*$")
 _COMMENT_LINE = re.compile(r"\s*#")
@@ -74,11 +74,11 @@ def decode(data: bytes, place: str) -> RequirementsText:
     Raises:
         EnvdoctorError: a coding line names an encoding that does not exist, or that is none of texts.
     """
-    for mark, encoding in _MARKS:
+    for mark, encoding in MARKS:
         if data.startswith(mark):
             return _decoded(data[len(mark) :], encoding)
     for number, line in enumerate(data.split(b"\n", 2)[:2], start=1):
-        stated = _CODING.search(line) if line.startswith(b"#") else None
+        stated = CODING.search(line) if line.startswith(b"#") else None
         if stated is not None:
             name = stated[1].decode("ascii", "replace")
             try:

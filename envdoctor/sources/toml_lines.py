@@ -17,10 +17,10 @@ from envdoctor.toml import parse_toml
 
 Path: TypeAlias = "tuple[str | int, ...]"
 
-_BLANK = re.compile(r"[ \t\r\n]*(?:#[^\n]*\n?[ \t\r\n]*)*")
-_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+BLANK = re.compile(r"[ \t\r\n]*(?:#[^\n]*\n?[ \t\r\n]*)*")
+BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 # A date may be parted from its time by one space.
-_SCALAR = re.compile(r"[^\s,\]}#]+(?: [0-9][^\s,\]}#]*)?")
+SCALAR = re.compile(r"[^\s,\]}#]+(?: [0-9][^\s,\]}#]*)?")
 _IN_STRING = {'"': re.compile(r'\\.|"', re.DOTALL), '"""': re.compile(r'\\.|"""', re.DOTALL)}
 
 
@@ -70,7 +70,7 @@ class _Scan:
 
     def _skip_blank(self) -> bool:
         """Move over blanks and comments; whether anything is left."""
-        match = _BLANK.match(self._text, self._at)
+        match = BLANK.match(self._text, self._at)
         self._at = match.end() if match else self._at
         return self._at < len(self._text)
 
@@ -114,8 +114,8 @@ class _Scan:
             if quote in ('"', "'") and quote:
                 self._string()
                 raw = self._text[start : self._at]
-                parts.append(_unescaped(raw) if quote == '"' and "\\" in raw else raw[1:-1])
-            elif (match := _BARE_KEY.match(self._text, start)) is not None:
+                parts.append(unescaped(raw) if quote == '"' and "\\" in raw else raw[1:-1])
+            elif (match := BARE_KEY.match(self._text, start)) is not None:
                 self._at = match.end()
                 parts.append(match[0])
             else:
@@ -168,26 +168,33 @@ class _Scan:
     def _scalar(self) -> None:
         if self._text.startswith(('"', "'"), self._at):
             self._string()
-        elif (match := _SCALAR.match(self._text, self._at)) is not None:
+        elif (match := SCALAR.match(self._text, self._at)) is not None:
             self._at = match.end()
 
     def _string(self) -> None:
-        quote = self._text[self._at]
-        long = self._text.startswith(quote * 3, self._at)
-        delimiter = quote * 3 if long else quote
-        start = self._at + len(delimiter)
-        if quote == "'":
-            end = self._text.find(delimiter, start)
-        else:
-            closing = _IN_STRING[delimiter].finditer(self._text, start)
-            end = next((match.start() for match in closing if match[0] == delimiter), -1)
-        self._at = len(self._text) if end < 0 else end + len(delimiter)
-        if long:  # up to two quotes may stand before the closing three
-            for _ in range(2):
-                self._at += 1 if self._text.startswith(quote, self._at) else 0
+        self._at = string_end(self._text, self._at)
 
 
-def _unescaped(raw: str) -> str:
+def string_end(text: str, at: int) -> int:
+    """The place behind a string of any of TOML's four kinds that begins here; the end of the text where it is not closed."""
+    quote = text[at]
+    long = text.startswith(quote * 3, at)
+    delimiter = quote * 3 if long else quote
+    start = at + len(delimiter)
+    if quote == "'":
+        end = text.find(delimiter, start)
+    else:
+        closing = _IN_STRING[delimiter].finditer(text, start)
+        end = next((match.start() for match in closing if match[0] == delimiter), -1)
+    behind = len(text) if end < 0 else end + len(delimiter)
+    if long:  # up to two quotes may stand before the closing three
+        for _ in range(2):
+            behind += 1 if text.startswith(quote, behind) else 0
+    return behind
+
+
+def unescaped(raw: str) -> str:
+    """What a quoted key says; without its quotes as it stands where it is no TOML."""
     try:
         return next(iter(parse_toml(f"{raw} = 0".encode(), "a quoted key")))
     except (EnvdoctorError, UnicodeEncodeError):
