@@ -157,6 +157,8 @@ TERMS: tuple[Term, ...] = (
     Term("plan.load_in_4bit", "bool", "load_in_4bit= is passed to from_pretrained"),
     Term("plan.load_in_8bit", "bool", "load_in_8bit= is passed to from_pretrained"),
     Term("plan.quantization_config", "bool", "quantization_config= is passed to from_pretrained"),
+    Term("plan.double_quant", "bool", "bnb_4bit_use_double_quant: the scales of a 4-bit base are quantized too"),
+    Term("plan.kbit_preparation", "bool", "prepare_model_for_kbit_training: what is not quantized is made float32"),
     Term("plan.gradient_checkpointing", "bool", "activations are recomputed"),
     Term("plan.gradient_checkpointing_kwargs", "bool", "gradient_checkpointing_kwargs is given"),
     Term("plan.use_reentrant", "bool", "use_reentrant of gradient checkpointing"),
@@ -169,6 +171,7 @@ TERMS: tuple[Term, ...] = (
     Term("plan.lora_r", "int", "rank of the LoRA matrices"),
     Term("plan.lora_alpha", "float", "scale of the LoRA matrices"),
     Term("plan.lora_targets", "list", "target_modules"),
+    Term("plan.lora_dropout", "float", "lora_dropout: chance that an adapter's input is dropped"),
     Term("plan.modules_to_save", "list", "modules trained in full beside the adapter"),
     Term("plan.autocast_adapter_dtype", "bool", "autocast_adapter_dtype of get_peft_model"),
     Term(
@@ -208,6 +211,13 @@ TERMS: tuple[Term, ...] = (
     Term("plan.neftune", "bool", "neftune_noise_alpha is given"),
     Term("plan.stream", "bool", "the data set is streamed"),
     Term("plan.liger", "bool", "Liger kernels are used"),
+    Term(
+        "plan.fused_loss",
+        "choice",
+        "a cross entropy that keeps no log-softmax (Unsloth, fms-acceleration), or that never makes all logits (Liger)",
+        choices=("none", "cross_entropy", "linear_cross_entropy"),
+        closed=True,
+    ),
     Term("plan.vllm", "bool", "vLLM generates during training"),
 )
 

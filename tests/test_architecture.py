@@ -16,14 +16,14 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("__init__", "errors", "names", "user_cache", "versions"),
     ("tables",),
     ("architectures", "boundaries", "environments", "facts", "hardware", "hashing", "releases", "toml", "vocabulary", "wheels"),
-    ("dependencies", "values"),
+    ("dependencies", "out_of_memory", "values"),
     ("sources",),
     ("checks", "conditions", "defaults", "snapshot"),
     ("code", "coherence", "edits", "refresh", "taken"),
     ("rules", "suspicion"),
     ("diagnosis", "ledger", "recognition", "signatures"),
     ("probes", "rulebook"),
-    ("explanation", "remedies", "reproduction"),
+    ("explanation", "lengths", "memory", "remedies", "reproduction"),
     ("lint", "report"),
     ("policy",),
     ("cli",),
@@ -33,7 +33,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 LAYER_OF = {area: number for number, row in enumerate(LAYERS) for area in row}
 
 # What runs in the interpreter that is examined: it may import the stack, and answers on its own stdout.
-PATIENT = ("probes/children/", "sources/scan_snippet.py", "integrations/")
+PATIENT = ("probes/children/", "memory/children/", "lengths/children/", "sources/scan_snippet.py", "integrations/")
 STACK = {"torch", "transformers", "peft", "accelerate", "bitsandbytes", "deepspeed", "trl", "datasets", "numpy"}
 MOST_LINES = 400
 

@@ -25,6 +25,7 @@ _SUFFIXES = (".sh", ".bash", ".slurm", ".sbatch", ".zsh", ".ksh")
 _SHELLS = (b"sh", b"bash", b"zsh", b"ksh", b"dash")
 _MOST_LAUNCHES = 64
 _OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
+_ALLOCATOR = ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,11 @@ def read_launcher(path: Path) -> Launcher:
     for _, found in said:
         skips += [skip for skip in found.skips if skip not in skips]
     for fact in _surroundings(path, script, facts):
-        facts.setdefault(fact.name, fact)
+        before = facts.get(fact.name)
+        if before is not None and fact.name == "plan.code_uses":
+            facts[fact.name] = Fact(fact.name, tuple(sorted({*_items(before), *_items(fact)})), before.origin)
+        else:
+            facts.setdefault(fact.name, fact)
     if not facts and not skips and not script.installs:
         skips.append(Skip(place, "no command in it starts a training run that is known"))
     return Launcher(Collected(tuple(facts.values()), skips=tuple(skips)), tuple(script.installs))
@@ -158,6 +163,10 @@ def _surroundings(path: Path, script: Script, facts: dict[str, Fact]) -> list[Fa
         piece = environment.get(name)
         if piece is not None and piece.known and piece.text.strip().upper() in ("1", "ON", "YES", "TRUE"):
             found += _say(path, "plan.offline", True, piece.line)
+    asked = [(name, environment[name]) for name in _ALLOCATOR if name in environment]
+    grown = [(name, piece.line) for name, piece in asked if piece.known and "expandable_segments:true" in piece.text.lower()]
+    if grown:
+        found += _say(path, "plan.code_uses", [f"{name}(expandable_segments)" for name, _ in grown], grown[0][1])
     count, nodes, line = None, 1, 0
     for option, value, at in each_option(script.directives):
         last = value.rpartition(":")[2]

@@ -111,6 +111,15 @@ def test_what_a_launcher_installs(tmp_path: Path) -> None:
         ("srun --gres=gpu:1 -p x python t.py --fp16 True", {"fp16": True}),
         ("env HF_HUB_OFFLINE=1 python t.py --fp16 True", {"offline": True}),
         ("export HF_HUB_OFFLINE=0\npython t.py --fp16 True", {"offline": None}),
+        (
+            "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\npython t.py --fp16 True",
+            {"code_uses": ("PYTORCH_CUDA_ALLOC_CONF(expandable_segments)",)},
+        ),
+        (
+            "PYTORCH_ALLOC_CONF=max_split_size_mb:64,expandable_segments:True python t.py --fp16 True",
+            {"code_uses": ("PYTORCH_ALLOC_CONF(expandable_segments)",)},
+        ),
+        ("export PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:64\npython t.py --fp16 True", {"code_uses": None}),
         ("export CUDA_VISIBLE_DEVICES=3\npython t.py --fp16 True", {"gpu.count": 1, "distributed": "none"}),
         ("CUDA_VISIBLE_DEVICES= python t.py --fp16 True", {"accelerator": "cpu", "gpu.count": None}),
         ("python -m torch.distributed.launch --nproc_per_node 8 t.py --per_device_train_batch_size 1",

@@ -86,6 +86,7 @@ def test_the_plan_of_the_fixtures_says_the_same_in_both_forms(fixtures: Path) ->
         "method": "lora",
         "lora_r": 8,
         "lora_alpha": 32.0,
+        "lora_dropout": 0.1,
         "lora_targets": ("query_key_value",),
         "trainer": "transformers",
         "arguments": (
@@ -495,3 +496,14 @@ def test_any_bytes_are_a_plan_a_skip_or_an_error(tmp_path: Path, content: bytes)
         except EnvdoctorError as error:
             said = str(tmp_path / name) in error.place
         assert said
+
+
+def test_what_decides_the_memory_of_qlora_is_read(tmp_path: Path) -> None:
+    plan = tmp_path / "train_qlora.yaml"
+    plan.write_text(
+        "model_name_or_path: m\nstage: sft\ndo_train: true\nfinetuning_type: lora\nlora_rank: 16\nlora_dropout: 0.05\n"
+        "quantization_bit: 4\ndouble_quantization: false\nenable_liger_kernel: true\noutput_dir: out\n",
+        encoding="utf-8",
+    )
+    found = values(collect_plan(plan))
+    assert (found["lora_dropout"], found["double_quant"], found["liger"]) == (0.05, False, True)

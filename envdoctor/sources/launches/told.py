@@ -46,6 +46,7 @@ _SHARED = (
     ("lora_r", "plan.lora_r"),
     ("lora_rank", "plan.lora_r"),
     ("lora_alpha", "plan.lora_alpha"),
+    ("lora_dropout", "plan.lora_dropout"),
     ("streaming", "plan.stream"),
 )
 # In the names of scripts that are given an adapter, and train none.

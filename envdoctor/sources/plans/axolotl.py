@@ -110,6 +110,7 @@ def _method(reader: Reader, table: Table) -> None:
             (
                 ("lora_r", "plan.lora_r"),
                 ("lora_alpha", "plan.lora_alpha"),
+                ("lora_dropout", "plan.lora_dropout"),
                 ("lora_modules_to_save", "plan.modules_to_save"),
                 ("peft_autocast_adapter_dtype", "plan.autocast_adapter_dtype"),
             ),

@@ -47,6 +47,7 @@ def _read(reader: Reader, table: Table) -> None:
     if kind == "lora":
         lora_facts(reader, table, ("lora_rank", "lora_alpha", "lora_target", "additional_target"))
         reader.default("plan.lora_r", 8, _DEFAULT)
+        reader.default("plan.lora_dropout", 0.0, _DEFAULT)
     bits, method = table.get("quantization_bit"), word(table.get("quantization_method") or "bnb").lower()
     if bits is not None:
         reader.say("plan.quant", f"{word(bits)}bit" if method in ("bnb", "bitsandbytes") else method, "quantization_bit")
@@ -61,6 +62,7 @@ def _read(reader: Reader, table: Table) -> None:
         ("packing", "plan.packing"),
         ("neat_packing", "plan.packing"),
         ("enable_liger_kernel", "plan.liger"),
+        ("double_quantization", "plan.double_quant"),
         ("trust_remote_code", "plan.trust_remote_code"),
         ("streaming", "plan.stream"),
     ):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from envdoctor.facts import Origin
 from envdoctor.sources.plans.reader import Reader, Table, is_open, word
 
 _TYPES = {"LORA": "lora", "PREFIX_TUNING": "prefix-tuning", "P_TUNING": "p-tuning", "PROMPT_TUNING": "prompt-tuning"}
@@ -15,6 +16,7 @@ def read_peft(reader: Reader, peft: Table) -> None:
         reader.say("plan.method", lora_kind(peft, method), "peft_config", "peft_type")
     if method == "lora":
         lora_facts(reader, peft, ("r", "lora_alpha", "target_modules", "modules_to_save"), "peft_config")
+        reader.default("plan.lora_dropout", 0.0, Origin("default of LoraConfig"))
 
 
 def lora_kind(table: Table, method: str) -> str:
@@ -28,6 +30,7 @@ def lora_facts(reader: Reader, table: Table, keys: tuple[str, str, str, str], *a
     """Rank, scale, targets and saved modules, each under the dialect's own name."""
     facts = ("plan.lora_r", "plan.lora_alpha", "plan.modules_to_save")
     reader.say_all(table, zip((keys[0], keys[1], keys[3]), facts, strict=True), *above)
+    reader.say("plan.lora_dropout", table.get("lora_dropout"), *above, "lora_dropout")
     say_targets(reader, table, keys[2], *above)
 
 

@@ -41,6 +41,7 @@ _DIRECT = (
     ("adam_epsilon", "plan.optimizer_eps"),
     ("gradient_checkpointing", "plan.gradient_checkpointing"),
     ("predict_with_generate", "plan.predict_with_generate"),
+    ("bnb_4bit_use_double_quant", "plan.double_quant"),
     ("use_liger", "plan.liger"),
     ("use_liger_kernel", "plan.liger"),
     ("use_vllm", "plan.vllm"),
@@ -48,6 +49,7 @@ _DIRECT = (
 _LORA = (
     ("lora_rank", "plan.lora_r"),
     ("lora_alpha", "plan.lora_alpha"),
+    ("lora_dropout", "plan.lora_dropout"),
     ("lora_modules_to_save", "plan.modules_to_save"),
     ("modules_to_save", "plan.modules_to_save"),
 )

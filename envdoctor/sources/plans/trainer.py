@@ -98,6 +98,7 @@ def read_trl(reader: Reader, table: Table, *, trains_all: bool = True) -> None:
             ("max_length", "plan.seq_len"),
             ("packing", "plan.packing"),
             ("use_vllm", "plan.vllm"),
+            ("use_bnb_nested_quant", "plan.double_quant"),
         ),
     )
     for key, bits in (("load_in_8bit", "8bit"), ("load_in_4bit", "4bit")):

@@ -16,11 +16,12 @@ _KINDS = {
 _SETTINGS = (
     ("r", "plan.lora_r"),
     ("lora_alpha", "plan.lora_alpha"),
+    ("lora_dropout", "plan.lora_dropout"),
     ("target_modules", "plan.lora_targets"),
     ("modules_to_save", "plan.modules_to_save"),
 )
 # Fields of LoraConfig with one default in all releases of peft.
-_DEFAULTS = (("r", "plan.lora_r", 8), ("lora_alpha", "plan.lora_alpha", 8))
+_DEFAULTS = (("r", "plan.lora_r", 8), ("lora_alpha", "plan.lora_alpha", 8), ("lora_dropout", "plan.lora_dropout", 0))
 _ADAPTERS = ("prefix-tuning", "prompt-tuning", "p-tuning")
 _LIBRARIES = frozenset(
     ("torch", "transformers", "peft", "datasets", "accelerate", "numpy", "pandas", "tqdm", "evaluate", "bitsandbytes", "wandb", "fire",
@@ -107,6 +108,8 @@ def _unsloth(reading: Reading, call: Call) -> None:
 
 def _prepared(reading: Reading, call: Call) -> None:
     """prepare_model_for_kbit_training switches checkpointing on, and makes the inputs require gradients, unless told not to."""
+    if call.sure:
+        reading.claims.state("plan.kbit_preparation", True, call.line, call.scope)
     given = "use_gradient_checkpointing" in call.keywords or len(call.node.args) > 1
     known = reading.value(call, "use_gradient_checkpointing", 1) if given else Known(True)
     if known is not None and known.value is False:

@@ -174,6 +174,8 @@ def _from_config(reading: Reading, known: Known | None, line: int, call: Call) -
         value = asked[on[0]]
         assert value is not None
         claims.say("plan.quant", Known(on[0], value.default, value.line), line, call.scope)
+        if "bnb_4bit_use_double_quant" in keywords:
+            claims.say("plan.double_quant", reading.of(*keywords["bnb_4bit_use_double_quant"]), line, call.scope, "no constant")
     else:
         claims.unknown("plan.quant", line, call.scope, "a BitsAndBytesConfig whose bits are no constant")
 

@@ -26,7 +26,7 @@ _PACKAGES = {
     "peft": ("LoraConfig", "get_peft_model_state_dict"),
     "sentence_transformers": ("SentenceTransformer", "SentenceTransformerTrainer"),
     "transformers": (
-        "AutoTokenizer", "DynamicCache", "LlamaTokenizer", "ShardedDDPOption", "SlidingWindowCache", "Trainer",
+        "AutoModelForCausalLM", "AutoTokenizer", "DynamicCache", "LlamaTokenizer", "ShardedDDPOption", "SlidingWindowCache", "Trainer",
         "find_pruneable_heads_and_indices", "prune_linear_layer",
     ),
     "trl": (
@@ -61,6 +61,7 @@ KEYWORDS = tuple(
         "SFTTrainer": "dataset_kwargs dataset_num_proc dataset_text_field max_seq_length packing processing_class",
         "hf_hub_download": "proxies token use_auth_token",
         "load_dataset": "ignore_verifications task token trust_remote_code use_auth_token",
+        "Trainer": "compute_metrics preprocess_logits_for_metrics",
         "snapshot_download": "use_auth_token",
     }.items()
     for keyword in keywords.split()
@@ -73,16 +74,29 @@ GIVEN = ("DPOTrainer(DPOConfig)", "DPOTrainer(TrainingArguments)", "SFTTrainer(T
 # Methods of data sets, told where the script imports datasets.
 DATASET_METHODS = ("map", "set_format", "with_format")
 ENVIRONMENT = ("HF_HOME", "HF_HUB_ENABLE_HF_TRANSFER")
+# A variable of torch's allocator that asks for expandable segments.
+ALLOCATOR = ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")
+EXPANDABLE = tuple(f"{name}(expandable_segments)" for name in ALLOCATOR)
 SWIFT = {"swift rlhf": "rlhf_main", "swift sft": "sft_main"}
 OTHERS = (
     "LoraConfig(bias=all)", "PPOTrainer.step", "Trainer.compute_loss", "get_batch_logps(average_log_prob)", "load_dataset(script)",
-    "model.state_dict = get_peft_model_state_dict", "safetensors.torch.save_file", "save_pretrained", "use_fast=False",
+    "device_map", "model.state_dict = get_peft_model_state_dict", "safetensors.torch.save_file", "save_pretrained", "use_fast=False",
 )  # fmt: skip
 # Spellings of rules that no syntax tree shows, and why.
-NOT_SHOWN = {"load_dataset(json object)": "whether a JSON file holds one object is a matter of the data, not of the script"}
+NOT_SHOWN = {
+    "load_dataset(json object)": "whether a JSON file holds one object is a matter of the data, not of the script",
+    "load_state_dict(zero3)": "whether parameters are divided when weights are loaded into them is settled by what was called before",
+    "deepspeed(optimizer of the script)": "a DeepSpeed configuration with an optimizer of its own overrules the script's",
+    "deepspeed(train_batch_size)": "the product is that of the configuration with the number of processes of a start",
+    "deepspeed(values beside TrainingArguments)": "TrainingArguments are complete when the Trainer has worked out the number of steps",
+    "deepspeed(cache flushes)": "how full a GPU gets is told by the log alone",
+    "cublasCreate(on a full GPU)": "how full a GPU is when cuBLAS starts is told by the log alone",
+    "launcher(ended by signal 9)": "how a process ended is told by its launcher alone",
+    "deepspeed(stage3_gather_16bit_weights_on_model_save)": "a run may mean to save in shares: that it did not is told by its log alone",
+}
 
 SPELLINGS = frozenset(
-    (*NAMES, *MODULES, *KEYWORDS, *HUB_KEYWORDS, *LOADING_KEYWORDS, *GIVEN, *DATASET_METHODS, *ENVIRONMENT, *SWIFT, *OTHERS)
+    (*NAMES, *MODULES, *KEYWORDS, *HUB_KEYWORDS, *LOADING_KEYWORDS, *GIVEN, *DATASET_METHODS, *ENVIRONMENT, *EXPANDABLE, *SWIFT, *OTHERS)
 )
 
 _BY_LAST: dict[str, list[tuple[str, str]]] = {}
@@ -114,6 +128,8 @@ def _all(reading: Reading) -> Iterator[tuple[str, int]]:
     for name, value, line, _ in environment(reading):
         if name == "HF_HOME" or (name in ENVIRONMENT and value.lower() in _SET):
             yield name, line
+        elif name in ALLOCATOR and "expandable_segments:true" in value.lower():
+            yield f"{name}(expandable_segments)", line
     for shell in reading.source.shell:
         said = re.match(r"[!%]?\s*(?:[A-Z_]+=\S*\s+)*(swift (?:rlhf|sft))\b", shell.text)
         if said:
@@ -203,6 +219,9 @@ def _called(reading: Reading, call: Call) -> Iterator[tuple[str, int]]:
         yield from ((keyword, call.line_of(keyword)) for keyword in HUB_KEYWORDS if keyword in call.keywords)
     if call.last in ("from_pretrained", "from_config"):
         yield from ((keyword, call.line_of(keyword)) for keyword in LOADING_KEYWORDS if keyword in call.keywords)
+        placed = reading.value(call, "device_map")
+        if placed is not None and placed.value is not None and not placed.default:
+            yield "device_map", call.line_of("device_map")
         known = reading.value(call, "use_fast")
         if known is not None and known.value is False and not known.default:
             yield "use_fast=False", call.line_of("use_fast")
@@ -233,7 +252,10 @@ def _is_api(reading: Reading, call: Call) -> bool:
 
 
 def _means_it(spelling: str, call: Call) -> bool:
-    """PPOTrainer was rewritten: that config= is the old one's is told by what the new one alone takes."""
+    """PPOTrainer was rewritten: that config= is the old one's is told by what the new one alone takes. ``None`` is as good as nothing."""
+    if spelling in ("Trainer(compute_metrics)", "Trainer(preprocess_logits_for_metrics)"):
+        expression, _ = call.keywords[spelling[len("Trainer(") : -1]]
+        return isinstance(expression, (ast.Name, ast.Attribute, ast.Lambda, ast.Call))
     return spelling != "PPOTrainer(config)" or not (_NEW_PPO & call.keywords.keys())
 
 

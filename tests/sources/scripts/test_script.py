@@ -34,7 +34,7 @@ QLORA = """
         tokenizer = AutoTokenizer.from_pretrained(MODEL, trust_remote_code=True)
         tokenizer.padding_side = "right"
         model = prepare_model_for_kbit_training(model)
-        config = LoraConfig(r=16, lora_alpha=2 * 16, target_modules=["q_proj", "v_proj"], modules_to_save=["lm_head"])
+        config = LoraConfig(r=16, lora_dropout=0.1, lora_alpha=2 * 16, target_modules=["q_proj", "v_proj"], modules_to_save=["lm_head"])
         model = get_peft_model(model, config, autocast_adapter_dtype=False)
         arguments = TrainingArguments(
             output_dir="out",
@@ -73,10 +73,12 @@ def test_a_whole_qlora_script(tmp_path: Path) -> None:
         "plan.trust_remote_code": (True, 17),
         "plan.lora_r": (16, 20),
         "plan.lora_alpha": (32.0, 20),
+        "plan.lora_dropout": (0.1, 20),
         "plan.lora_targets": (("q_proj", "v_proj"), 20),
         "plan.modules_to_save": (("lm_head",), 20),
         "plan.method": ("lora", 20),
         "plan.autocast_adapter_dtype": (False, 21),
+        "plan.kbit_preparation": (True, 19),
         "plan.gradient_checkpointing": (True, 19),
         "plan.input_require_grads": (True, 19),
         "plan.batch_size": (2, 24),
@@ -105,7 +107,7 @@ def test_a_whole_qlora_script(tmp_path: Path) -> None:
         "plan.use_cache": (False, 16),
         "plan.padding_side": ("right", 18),
         "plan.generate": (True, 35),
-        "plan.code_uses": (("AutoTokenizer", "LoraConfig", "Trainer", "attn_implementation"), 2),
+        "plan.code_uses": (("AutoModelForCausalLM", "AutoTokenizer", "LoraConfig", "Trainer", "attn_implementation", "device_map"), 2),
     }
     assert found.skips == ()
     assert {fact.origin.file for fact in found.facts if fact.origin.file} == {str(path)}

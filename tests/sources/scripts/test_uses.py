@@ -45,6 +45,11 @@ SHOWS: dict[str, str] = {
     "resume_download": "from huggingface_hub import snapshot_download\nsnapshot_download('a/b', resume_download=True)",
     "attn_implementation": "from transformers import AutoModel\nAutoModel.from_pretrained('a/b', attn_implementation='sdpa')",
     "use_flash_attention_2": "from transformers import AutoModel\nAutoModel.from_pretrained('a/b', use_flash_attention_2=True)",
+    "device_map": "from transformers import AutoModel\nAutoModel.from_pretrained('a/b', device_map='auto')",
+    "PYTORCH_ALLOC_CONF(expandable_segments)": "import os\nos.environ['PYTORCH_ALLOC_CONF'] = 'expandable_segments:True'",
+    "PYTORCH_CUDA_ALLOC_CONF(expandable_segments)": (
+        "import os\nos.environ.setdefault('PYTORCH_CUDA_ALLOC_CONF', 'max_split_size_mb:64,expandable_segments:True')"
+    ),
     "use_fast=False": "from transformers import AutoTokenizer\nAutoTokenizer.from_pretrained('a/b', use_fast=False)",
     "map": "from datasets import load_dataset\nload_dataset('x').map(f)",
     "set_format": "import datasets\nd.set_format('torch')",
@@ -110,6 +115,11 @@ NEAR = (
     ("resume_download", "from transformers import AutoModel\nAutoModel.from_pretrained('a/b', resume_download=True)"),
     ("HF_HUB_ENABLE_HF_TRANSFER", "import os\nos.environ['HF_HUB_ENABLE_HF_TRANSFER'] = '0'"),
     ("HF_HUB_ENABLE_HF_TRANSFER", "settings['HF_HUB_ENABLE_HF_TRANSFER'] = '1'"),
+    ("device_map", "from transformers import AutoModel\nAutoModel.from_pretrained('a/b', device_map=None)"),
+    ("device_map", "import os\nfrom transformers import AutoModel\nAutoModel.from_pretrained('a', device_map=None if f() else 'auto')"),
+    ("Trainer(compute_metrics)", "from transformers import Trainer\nTrainer(model, compute_metrics=None)"),
+    ("Trainer(compute_metrics)", "from transformers import Trainer\nTrainer(model, compute_metrics=m if args.do_eval else None)"),
+    ("PYTORCH_CUDA_ALLOC_CONF(expandable_segments)", "import os\nos.environ['PYTORCH_CUDA_ALLOC_CONF'] = 'max_split_size_mb:128'"),
     ("datasets.Audio", "from IPython.display import Audio"),
 )
 

@@ -1,0 +1,120 @@
+"""The sizes of a model that its memory follows from, and nothing else of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+Role: TypeAlias = Literal[
+    "query", "key", "value", "key_value", "attention", "latent", "output", "gate", "up", "gate_up", "down", "router", "other"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """One kind of matrix product in a layer: what a quantizer replaces, and LoRA may target, by the last part of its name.
+
+    ``count`` modules of it stand in a layer (experts); ``share`` is the part of the layer's tokens that each of them sees
+    (experts per token over experts). ``role`` is where it stands: "attention" is a fused query, key and value, "key_value" the last two,
+    "latent" a projection to a narrow state that other projections start from, "other" none of a layer's usual products.
+    ``module`` is False for a bare parameter, which neither a quantizer nor LoRA finds by its class.
+    """
+
+    name: str
+    inputs: int
+    outputs: int
+    role: Role
+    bias: bool = False
+    count: int = 1
+    share: float = 1.0
+    module: bool = True
+
+    @property
+    def parameters(self) -> int:
+        return self.count * (self.inputs * self.outputs + (self.outputs if self.bias else 0))
+
+
+@dataclass(frozen=True, slots=True)
+class Architecture:
+    """A transformer of ``layers`` equal layers.
+
+    ``linears`` are those of one layer; ``role`` "attention" is a fused query, key and value. ``norm_width`` counts the elements of all
+    normalisation vectors of a layer (weights and biases), ``norms`` how many of them are as wide as the hidden state.
+    ``head_norms`` says that queries and keys are normalised too. ``positions`` are rows of a learned position table.
+    ``dense_layers`` are the first layers of a mixture of experts that have none, and ``dense_linears`` what they have instead.
+    ``beside`` counts parameters that stand beside the language model (a vision tower), where config.json tells.
+    Of an encoder and decoder, ``layers`` counts both: the encoder's are ``dense_layers`` of ``dense_linears``, with ``dense_norm_width``
+    where it differs. ``once`` are linears that stand once, not in every layer (a pooler, a projection beside the embedding), ``extra``
+    counts parameters that are in none of the others. ``known`` is False where model_type is none that was compared with the real
+    modules, and the layers were read as those of Llama. ``assumed`` names fields of config.json that it does not state, and for which
+    the default of the class in transformers was taken. ``packed_bits`` and ``packed_group`` are bits and group_size of a
+    quantization_config, None where it states none; a group of 0 or less is a whole column.
+    """
+
+    kind: str
+    hidden: int
+    layers: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    ffn: int
+    vocab: int
+    tied: bool
+    linears: tuple[Linear, ...]
+    norm: Literal["rms", "layer"] = "rms"
+    norms: int = 2
+    norm_width: int = 0
+    final_norm_width: int = 0
+    head_norms: bool = False
+    activation: str = "silu"
+    gated: bool = True
+    parallel: bool = False
+    positions: int = 0
+    embedding_width: int = 0
+    head: Literal["causal", "classification", "none"] = "causal"
+    labels: int = 2
+    head_bias: bool = False
+    experts: int = 0
+    experts_per_token: int = 0
+    dense_layers: int = 0
+    dense_linears: tuple[Linear, ...] = ()
+    softcap: bool = False
+    hidden_dropout: float = 0.0
+    attention_dropout: float = 0.0
+    encoder_decoder: bool = False
+    beside: int = 0
+    remote: bool = False
+    dense_norm_width: int | None = None
+    once: tuple[Linear, ...] = ()
+    extra: int = 0
+    known: bool = True
+    assumed: tuple[str, ...] = ()
+    packed_bits: float | None = None
+    packed_group: int | None = None
+
+    @property
+    def query_width(self) -> int:
+        return self.heads * self.head_dim
+
+    @property
+    def key_width(self) -> int:
+        return self.kv_heads * self.head_dim
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """How many parameters stand where. ``linear`` is what a 4-bit quantizer replaces; ``head`` is 0 where it is the embedding.
+
+    ``bare`` is that part of ``other`` that are matrices without a module (experts of GPT-OSS): only a quantizer made for them sees them.
+    """
+
+    embedding: int
+    head: int
+    linear: int
+    other: int
+    beside: int = 0
+    bare: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.embedding + self.head + self.linear + self.other + self.beside

@@ -1,0 +1,31 @@
+"""A wider range where what decides was not stated: a figure must not look surer than what it was made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from envdoctor.memory.architecture import Architecture
+from envdoctor.memory.closed_form import estimate
+from envdoctor.memory.estimate import Assumption, Estimate, Range
+from envdoctor.memory.plan import Plan
+
+# Rows of instruction data are often this short, and seldom longer than that where nobody says how long they are.
+_SHORT, _LONG = 256, 4096
+
+
+def widened(computed: Estimate, architecture: Architecture, plan: Plan, assumptions: Iterable[Assumption]) -> Estimate:
+    """The estimate with the low end of short rows and the high end of long ones, where the length of the rows was assumed."""
+    if "plan.seq_len" not in {assumption.fact for assumption in assumptions}:
+        return computed
+    short = estimate(architecture, replace(plan, tokens=min(_SHORT, plan.tokens)))
+    long = estimate(architecture, replace(plan, tokens=max(_LONG, plan.tokens)))
+    return replace(
+        computed,
+        allocated=_both(computed.allocated, short.allocated, long.allocated),
+        reserved=_both(computed.reserved, short.reserved, long.reserved),
+    )
+
+
+def _both(expected: Range, short: Range, long: Range) -> Range:
+    return Range(min(expected.low, short.low), expected.expected, max(expected.high, long.high))

@@ -1,0 +1,231 @@
+"""Two optimizer steps of a plan on the real architecture under fake tensors: the most that is allocated, when, and for what.
+
+CPython 3.8+, the patient's torch (2.1 or later), transformers and peft; no weights, no GPU. What is measured: ``versions``,
+``moments`` (each ``name``, ``allocated``, ``reserved`` and ``terms`` in bytes), ``allocated`` and ``reserved`` (the most of each),
+``trainable`` and ``parameters``; or ``refused``, the reason why it was not tried. With ``debug`` also what lives at each peak and
+what is kept at the end of the first forward.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import os
+import runpy
+import sys
+from collections.abc import Callable
+from typing import Any
+
+# cuBLAS keeps one workspace for each thread that multiplies matrices: the one that computes forward and that of the backward
+# engine (aten/src/ATen/cuda/CublasHandlePool.cpp: 4096 KiB x 2 + 16 KiB x 8).
+WORKSPACE = 2 * 4096 * 1024 + 8 * 16 * 1024
+HELPERS = ("allocator", "tracker", "kernels", "autocast", "quantized", "optimizers", "real_model")
+
+
+def run(params: dict[str, Any], stage: Callable[[str], None]) -> dict[str, Any]:
+    stage("importing torch")
+    torch: Any = importlib.import_module("torch")
+    here = os.path.dirname(os.path.abspath(__file__))
+    helpers = {name: runpy.run_path(os.path.join(here, name + ".py")) for name in HELPERS}
+    fake: Any = importlib.import_module("torch._subclasses.fake_tensor")
+    try:
+        return _Run(torch, helpers, params, stage).measure()
+    except helpers["real_model"]["RefusedError"] as reason:
+        return {"refused": str(reason)}
+    except (fake.DynamicOutputShapeException, fake.DataDependentOutputException) as error:
+        return {"refused": f"its code looks at the values of tensors, which fake ones do not have ({error.func})"}
+    except fake.UnsupportedOperatorException as error:
+        return {"refused": f"it uses an operation that fake tensors do not know ({error.func})"}
+
+
+class _Run:
+    def __init__(self, torch: Any, helpers: dict[str, Any], params: dict[str, Any], stage: Callable[[str], None]) -> None:
+        self.torch = torch
+        self.helpers = helpers
+        self.params = params
+        self.stage = stage
+        self.debug = bool(params.get("debug"))
+        self.ledger = helpers["tracker"]["Ledger"](helpers["allocator"]["Allocator"](), self.debug)
+        self.path: list[str] = []
+        self.shapes: set[tuple[int, ...]] = set()
+        self.vocabulary = -1
+        self.in_head = False
+        self.forward_end: Any = None
+
+    def measure(self) -> dict[str, Any]:
+        torch, params = self.torch, self.params
+        build = self.helpers["real_model"]
+        if build["release"](torch.__version__) < (2, 1):
+            raise build["RefusedError"](f"torch {torch.__version__}: fake tensors keep track of storages from torch 2.1 on")
+        fake_tensor: Any = importlib.import_module("torch._subclasses.fake_tensor")
+        importlib.import_module("torch.utils._python_dispatch")
+        self.stage("importing transformers")
+        planned = self.planned = build["Plan"](torch, params)
+        attend = self.helpers["kernels"]["install"](torch)
+        build["simple_conversions"](torch)
+        library = self.helpers["autocast"]["install"](torch) if params["autocast"] else None
+        torch.set_num_threads(1)
+        with fake_tensor.FakeTensorMode(allow_non_fake_inputs=True):
+            self.stage("building the model")
+            model = planned.build()
+            build["install_flash"](torch, attend)
+            self._settle(model)
+            self._train(model)
+        del library
+        return self._told(model)
+
+    def _settle(self, model: Any) -> None:
+        """Count the base model as it lies on the GPU before adapters are put in."""
+        params, quantized = self.params, self.helpers["quantized"]
+        self.vocabulary = int(getattr(model.config, "vocab_size", -1))
+        if params["quant"] == "4bit":
+            compute = getattr(self.torch, params["autocast"] or params["dtype"])
+            quantized["quantize"](self.torch, model, compute, params["double_quant"], self.ledger)
+        if params["upcast"]:
+            quantized["upcast"](self.torch, model, params["upcast"] == "norms")
+        for tensor in list(model.parameters()) + list(model.buffers()):
+            self.ledger.take(tensor, "weights", ("weight", tuple(tensor.shape), str(tensor.dtype), "") if self.debug else None)
+
+    def _train(self, base: Any) -> None:
+        torch, params, ledger = self.torch, self.params, self.ledger
+        build, tracker = self.helpers["real_model"], self.helpers["tracker"]
+        model = base
+        if params["adapter"] is not None:
+            self.stage("putting adapters in")
+            model = build["adapt"](base, params["adapter"], self.planned.classifies)
+            for name, tensor in model.named_parameters():
+                ledger.take(tensor, "adapters", (name, tuple(tensor.shape), str(tensor.dtype), "") if self.debug else None)
+        if params["checkpointing"]:
+            asked = {} if params.get("reentrant") is None else {"gradient_checkpointing_kwargs": {"use_reentrant": params["reentrant"]}}
+            model.gradient_checkpointing_enable(**asked)
+            if params["adapter"] is not None:
+                model.enable_input_require_grads()
+            base.config.use_cache = False
+        trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+        self.trained = trained
+        self.shapes = {tuple(parameter.shape) for parameter in trained}
+        if params.get("ddp"):
+            ledger.hold(sum(parameter.numel() * parameter.element_size() for parameter in trained), "gradients")
+        for parameter in trained:
+            parameter.register_post_accumulate_grad_hook(self._accumulated)
+        optimizer = self.helpers["optimizers"]["make"](torch, params["optimizer"], trained, build["RefusedError"])
+        self._watch_head(base)
+        if self.debug:
+            self._watch_modules(base)
+        extra = _counts(base, self.planned.release)
+        mode = tracker["mode"](torch, ledger, self._term, lambda: self.path[-1] if self.path else "")
+        with mode:
+            for step in range(2):
+                self.stage(f"step {step + 1}: forward and backward")
+                for _ in range(2 if params["accumulation"] > 1 and step else 1):
+                    self._micro_batch(model, extra)
+                self.stage(f"step {step + 1}: optimizer")
+                ledger.enter("optimizer step")
+                optimizer.step()
+                optimizer.zero_grad(set_to_none=True)
+
+    def _micro_batch(self, model: Any, extra: bool) -> None:
+        torch, params, ledger = self.torch, self.params, self.ledger
+        ledger.enter("forward")
+        shape = (params["rows"], params["tokens"])
+        labels = shape[:1] if self.planned.classifies else shape
+        batch = {"input_ids": torch.zeros(shape, dtype=torch.long), "labels": torch.zeros(labels, dtype=torch.long)}
+        # FlashAttention-2 cuts the padding away, and keeps no mask.
+        if params["mask"] and params["attention"] != "flash_attention_2":
+            batch["attention_mask"] = torch.ones(shape, dtype=torch.long)
+        loss = self._loss(model, batch, extra)
+        if self.debug and self.forward_end is None:
+            self.forward_end = len(ledger.events)
+        if not hasattr(self, "workspaces"):
+            self.workspaces = [ledger.hold(WORKSPACE, "other")]
+        del batch
+        self.in_head = False
+        ledger.enter("backward")
+        if len(self.workspaces) < 2:
+            self.workspaces.append(ledger.hold(WORKSPACE, "other"))
+        loss.backward()
+
+    def _loss(self, model: Any, batch: dict[str, Any], extra: bool) -> Any:
+        """The loss as the Trainer of transformers takes it: what else the model returned dies here."""
+        torch, options = self.torch, {"num_items_in_batch": 100} if extra else {}
+        if self.params["autocast"] is None:
+            outputs = model(**batch, **options)
+        else:
+            with torch.autocast("cpu", dtype=getattr(torch, self.params["autocast"])):
+                outputs = model(**batch, **options)
+            # accelerate gives all that a model returns back in float32.
+            outputs = {name: value.float() if isinstance(value, torch.Tensor) else value for name, value in outputs.items()}
+        loss = outputs["loss"]
+        return loss / self.params["accumulation"] if self.params["accumulation"] > 1 and not extra else loss
+
+    def _accumulated(self, parameter: Any) -> None:
+        self.ledger.call(parameter.grad, "gradients")
+
+    def _watch_head(self, base: Any) -> None:
+        head = base.get_output_embeddings()
+        if head is not None:
+            head.register_forward_pre_hook(lambda *_: self._enter_head())
+
+    def _enter_head(self) -> None:
+        if self.ledger.moment == "forward":
+            self.in_head = True
+            self.ledger.enter("loss")
+
+    def _watch_modules(self, base: Any) -> None:
+        for name, module in base.named_modules():
+            module.register_forward_pre_hook(lambda *_, name=name: self.path.append(name))
+            module.register_forward_hook(lambda *_: (self.path.pop(), None)[1])
+
+    def _term(self, func: Any, tensor: Any) -> str:
+        moment = self.ledger.moment
+        shape = tensor.shape
+        if moment == "optimizer step":
+            return "optimizer"
+        if self.in_head or (len(shape) > 1 and shape[-1] == self.vocabulary and tuple(shape) not in self.shapes):
+            return "logits"
+        if moment == "backward" and tuple(shape) in self.shapes:
+            return "gradients"
+        return "activations"
+
+    def _told(self, model: Any) -> dict[str, Any]:
+        ledger = self.ledger
+        names = ("loading", "forward", "loss", "backward", "optimizer step")
+        parameters = list(model.parameters())
+        measured: dict[str, Any] = {
+            "versions": _versions(),
+            "moments": [
+                {"name": name, **{key: ledger.peaks[name][key] for key in ("allocated", "reserved", "terms")}}
+                for name in names
+                if name in ledger.peaks
+            ],
+            "allocated": ledger.allocator.most_allocated,
+            "reserved": ledger.allocator.most_reserved,
+            "parameters": sum(parameter.numel() for parameter in parameters),
+            "trainable": sum(parameter.numel() for parameter in parameters if parameter.requires_grad),
+        }
+        if self.debug:
+            measured["debug"] = self._debugged()
+        return measured
+
+    def _debugged(self) -> dict[str, Any]:
+        ledger = self.ledger
+        found: dict[str, Any] = {}
+        for name, peak in ledger.peaks.items():
+            found["top at " + name] = [[size, *made] if made else [size] for size, *made in ledger.lived(peak["event"])[:15]]
+        found["saved at forward end"] = [each for each in ledger.lived(self.forward_end) if each[-1] in ("activations", "logits")]
+        return found
+
+
+def _counts(base: Any, release: tuple[int, int]) -> bool:
+    """Whether the Trainer gives the model the number of items of a batch, from 4.46 on, so that it sums the loss."""
+    if release < (4, 46):
+        return False
+    if hasattr(base, "accepts_loss_kwargs"):
+        return bool(base.accepts_loss_kwargs)
+    # Some classes take others only to warn of arguments that they once had.
+    more = [each.name for each in inspect.signature(base.forward).parameters.values() if each.kind is each.VAR_KEYWORD]
+    return bool(more) and more != ["deprecated_arguments"]
+
+
+def _versions() -> dict[str, str]:
+    return {name: str(sys.modules[name].__version__) for name in ("torch", "transformers", "peft") if name in sys.modules}

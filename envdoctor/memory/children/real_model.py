@@ -1,0 +1,142 @@
+"""The model of a plan at its true size, without a single weight: built under fake tensors as transformers and peft would.
+
+A child reads this file by its path, since its directory is no place to import from. CPython 3.8+; torch comes as an argument.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+
+class RefusedError(Exception):
+    """Why this plan is not measured here; no fault."""
+
+
+def release(version: str) -> tuple[int, int]:
+    """The first two numbers of a version."""
+    numbers = [int("".join(c for c in part if c.isdigit()) or 0) for part in version.split(".")[:2]]
+    return numbers[0], numbers[1] if len(numbers) > 1 else 0
+
+
+class Plan:
+    """The class of a model, its config, and how it is asked for; found before anything of torch is replaced."""
+
+    def __init__(self, torch: Any, params: dict[str, Any]) -> None:
+        configuration: Any = importlib.import_module("transformers.models.auto.configuration_auto")
+        modeling: Any = importlib.import_module("transformers.models.auto.modeling_auto")
+        transformers: Any = importlib.import_module("transformers")
+        utils: Any = importlib.import_module("transformers.modeling_utils")
+        if params["adapter"] is not None:
+            importlib.import_module("peft")
+        self.release = release(transformers.__version__)
+        self.attention = params["attention"]
+        # Where eager attention is not asked for, transformers takes SDPA if the model has it.
+        self.options: dict[str, Any] = {"attn_implementation": "eager"} if self.attention == "eager" else {}
+        self.options["dtype" if self.release >= (4, 56) else "torch_dtype"] = getattr(torch, params["dtype"])
+        # Values do not matter, and one operation for each parameter costs seconds.
+        utils.PreTrainedModel._initialize_weights = lambda self, module, *_: None
+        table = {name: value for name, value in params["config"].items() if name not in ("quantization_config", "attn_implementation")}
+        if params["remote"]:
+            self.config = transformers.AutoConfig.from_pretrained(params["path"], trust_remote_code=True)
+            self.make = transformers.AutoModelForCausalLM.from_config
+            self.options["trust_remote_code"] = True
+        else:
+            kind = table.get("model_type")
+            if kind not in configuration.CONFIG_MAPPING:
+                raise RefusedError(f"transformers {transformers.__version__} has no model of the type {kind}")
+            self.config = configuration.CONFIG_MAPPING[kind].from_dict({**table, "torch_dtype": params["dtype"]})
+            self.make = _class(transformers, modeling, table, self.config)._from_config
+        self.classifies = "ForSequenceClassification" in _named(table)
+
+    def build(self) -> Any:
+        """The base model in its dtype; in fake mode it has no values."""
+        model = self.make(self.config, **self.options)
+        model.train()
+        # Before 4.48 each model has classes of its own for FlashAttention-2, which import the package: SDPA stays in its place. It
+        # differs where there are fewer key heads than query heads, which FlashAttention-2 takes as they are.
+        if self.attention == "flash_attention_2" and self.release >= (4, 48):
+            for module in model.modules():
+                if hasattr(module, "config"):
+                    module.config._attn_implementation = "flash_attention_2"
+        return model
+
+
+def _class(transformers: Any, modeling: Any, table: dict[str, Any], config: Any) -> Any:
+    named = _named(table)
+    if named.endswith("ForSequenceClassification"):
+        mapping = modeling.MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING
+    elif named.endswith("ForMaskedLM"):
+        mapping = modeling.MODEL_FOR_MASKED_LM_MAPPING
+    else:
+        mapping = modeling.MODEL_FOR_CAUSAL_LM_MAPPING
+    if type(config) not in mapping:
+        raise RefusedError(f"transformers {transformers.__version__} has no language model alone for the type {config.model_type}")
+    return mapping[type(config)]
+
+
+def _named(table: dict[str, Any]) -> str:
+    return next((name for name in table.get("architectures") or () if isinstance(name, str)), "")
+
+
+def install_flash(torch: Any, attend: Any) -> None:
+    """Make transformers' FlashAttention-2 function the stand-in for the kernel of that package."""
+    try:
+        functions: Any = importlib.import_module("transformers.modeling_utils").ALL_ATTENTION_FUNCTIONS
+    except AttributeError:
+        return
+
+    def forward(module: Any, query: Any, key: Any, value: Any, attention_mask: Any, *_: Any, **__: Any) -> tuple[Any, None]:
+        if attention_mask is not None:
+            raise RefusedError("FlashAttention-2 is given a mask, and cuts the batch by values that fake tensors do not have")
+        if query.dtype == torch.float32:
+            query, key, value = (tensor.to(torch.bfloat16) for tensor in (query, key, value))
+        return attend(query, key, value, enable_gqa=True).transpose(1, 2), None
+
+    functions["flash_attention_2"] = forward
+
+
+def simple_conversions(torch: Any) -> None:
+    """Let a module take converted parameters by assignment: torch swaps those of fake tensors, and cannot."""
+
+    def apply(self: Any, convert: Any, recurse: bool = True) -> Any:
+        if recurse:
+            for child in self.children():
+                child._apply(convert)
+        for name, parameter in self._parameters.items():
+            if parameter is not None:
+                with torch.no_grad():
+                    made = convert(parameter)
+                if made is not parameter:
+                    self._parameters[name] = torch.nn.Parameter(made, parameter.requires_grad)
+        for name, buffer in self._buffers.items():
+            if buffer is not None:
+                self._buffers[name] = convert(buffer)
+        return self
+
+    torch.nn.Module._apply = apply
+
+
+def adapt(model: Any, adapter: dict[str, Any], classifies: bool) -> Any:
+    """The model with low-rank adapters, as peft puts them in."""
+    peft: Any = importlib.import_module("peft")
+    targets = adapter["targets"]
+    options: dict[str, Any] = {"use_dora": True} if adapter["dora"] else {}
+    config = peft.LoraConfig(
+        r=adapter["rank"],
+        target_modules="all-linear" if list(targets) == ["all-linear"] else list(targets),
+        modules_to_save=list(adapter["modules_to_save"]) or None,
+        lora_alpha=adapter["rank"],
+        lora_dropout=adapter.get("dropout", 0.0),
+        task_type="SEQ_CLS" if classifies else "CAUSAL_LM",
+        **options,
+    )
+    try:
+        adapted = peft.get_peft_model(model, config)
+    except ValueError as error:
+        raise RefusedError(f"peft {peft.__version__}: {error}") from error
+    if not adapter["float32"]:
+        for name, parameter in adapted.named_parameters():
+            if "lora_" in name:
+                parameter.data = parameter.data.to(next(model.parameters()).dtype)
+    return adapted

@@ -1,0 +1,213 @@
+"""The estimate in closed form: what lies on one GPU at each moment of a training step, term by term."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from envdoctor.memory import kept, logits, reserved, sharding, working
+from envdoctor.memory.architecture import Architecture, Linear, Parameters
+from envdoctor.memory.estimate import Estimate, Moment, Term
+from envdoctor.memory.parameters import parameters
+from envdoctor.memory.plan import Plan
+from envdoctor.memory.stack import at_least
+from envdoctor.memory.targets import adapter_parameters, tuned
+from envdoctor.memory.trained import Trained, trained
+from envdoctor.memory.uncertainty import spread
+from envdoctor.memory.weights import base_bytes, dequantized_bytes, linear_width, root_bytes
+
+# cuBLAS keeps its workspace with the allocator: 8 MiB and 128 KiB a handle, 32 MiB on Hopper (at::cuda::getCUDABlasLtWorkspaceSize,
+# https://docs.nvidia.com/cuda/cublas/#cublassetworkspace).
+_WORKSPACE = 8.125 * 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A plan on an architecture, with everything that follows from the two, in bytes for one GPU."""
+
+    architecture: Architecture
+    plan: Plan
+    parameters: Parameters
+    targets: tuple[Linear, ...]
+    trained: Trained
+    shares: sharding.Shares
+    width: kept.Widths
+
+    @property
+    def tokens(self) -> int:
+        return self.plan.rows * (self.plan.tokens + self.plan.prompt)
+
+
+def estimate(architecture: Architecture, plan: Plan) -> Estimate:
+    """What the fullest GPU needs for a plan."""
+    run = _run(architecture, plan)
+    moments = _moments(run)
+    peak = max(moments, key=lambda moment: moment.total)
+    allocated = spread(run.architecture, run.plan, peak)
+    gathered = _gathered(run, 2) if plan.sharding == "fsdp" else 0.0
+    return Estimate("closed-form", moments, allocated, reserved.held(moments, allocated, plan, gathered), reserved.beside(plan))
+
+
+def _run(architecture: Architecture, plan: Plan) -> Run:
+    counted = parameters(architecture)
+    targets: tuple[Linear, ...] = ()
+    added = 0
+    if plan.method == "adapter" and plan.adapter is not None:
+        targets = tuned(architecture, plan.adapter.targets)
+        added = adapter_parameters(architecture, plan.adapter.targets, plan.adapter.rank)
+    elif plan.method == "prompt":
+        added = plan.prompt * architecture.hidden
+    made = trained(architecture, counted, plan, added)
+    return Run(architecture, plan, counted, targets, made, sharding.shares(plan), kept.widths(plan))
+
+
+def _moments(run: Run) -> tuple[Moment, ...]:
+    held = _held(run)
+    moments = [_moment("loading", _loading(run), {})]
+    if run.plan.method == "inference":
+        return (*moments, _moment("forward", held, _passing(run)))
+    return (*moments, *(_moment(name, held, terms) for name, terms in _step(run)))
+
+
+def _moment(name: str, held: Mapping[Term, float], more: Mapping[Term, float]) -> Moment:
+    terms = dict(held)
+    for term, value in more.items():
+        terms[term] = terms.get(term, 0.0) + value
+    return Moment(name, {term: value for term, value in terms.items() if value})
+
+
+def _loading(run: Run) -> dict[Term, float]:
+    """The base model, and for a quantizer the largest tensor that it is given whole."""
+    whole = base_bytes(run.architecture, run.parameters, run.plan) * run.shares.weights
+    return {"weights": whole, "other": dequantized_bytes(run.architecture, run.plan)}
+
+
+def _held(run: Run) -> dict[Term, float]:
+    """What is there at every moment of every step but the first."""
+    plan, made, part = run.plan, run.trained, run.shares
+    full = plan.method == "full" and made.width == 4
+    base = run.parameters.total * 4.0 if full else base_bytes(run.architecture, run.parameters, plan)
+    return {
+        "weights": base * part.weights,
+        "adapters": made.added * part.weights,
+        "optimizer": (made.states + made.master) * part.optimizer,
+        "other": _WORKSPACE + sharding.buckets(plan, made.parameters, made.width),
+    }
+
+
+def _gathered(run: Run, layers: int) -> float:
+    root = root_bytes(run.parameters, run.plan)
+    in_layers = run.parameters.linear / max(run.architecture.layers, 1)
+    layer = in_layers * linear_width(run.architecture, run.plan)
+    return sharding.gathered(run.plan, root, layer, in_layers, base_bytes(run.architecture, run.parameters, run.plan), layers)
+
+
+def _layer(run: Run) -> Mapping[str, float]:
+    """Bytes that one layer keeps for each token."""
+    return kept.layer(run.architecture, run.plan, run.targets, repeats=_repeats(run))
+
+
+def _repeats(run: Run) -> bool:
+    """Whether keys and values are copied for each query head: sdpa before transformers let torch's kernel do it (``enable_gqa``, with
+    torch 2.5 and no mask); FlashAttention takes them as they are."""
+    grouped = run.architecture.kv_heads < run.architecture.heads
+    if not grouped or run.plan.attention.startswith("flash"):
+        return False
+    alone = at_least(run.plan.stack.transformers, "4.48") and at_least(run.plan.stack.torch, "2.5") and not run.plan.mask
+    return not (run.plan.attention == "sdpa" and alone)
+
+
+def _step(run: Run) -> list[tuple[str, dict[Term, float]]]:
+    """The moments of one step, each with what it adds to what is held."""
+    plan, made, part, tokens = run.plan, run.trained, run.shares, run.tokens
+    layers, share = run.architecture.layers, part.activations
+    boundary = run.width.stream * run.architecture.hidden
+    items = _layer(run)
+    layer = sum(items.values())
+    busy = working.backward(run.architecture, plan, run.width, items)
+    loss = logits.loss(run.architecture, plan, run.width)
+    gradients = made.gradients * part.gradients if made.keeps_gradients else 0.0
+    accumulated = _accumulated(run, gradients)
+    unquantized = dequantized_bytes(run.architecture, plan)
+    shared = _shared(run)
+    saved = layers * (boundary if plan.checkpointing else layer)
+    whole_layer = made.gradients / max(layers, 1) if plan.sharding in ("fsdp", "zero3") and plan.method == "full" else 0.0
+    root = made.root_gradients * part.gradients if made.keeps_gradients else 0.0
+    last = (saved if not plan.checkpointing else layers * boundary + layer) + busy
+    first = (layer if not plan.checkpointing else boundary + layer) + busy + _unreleased(run, boundary)
+    during: dict[Term, float] = {"weights": _gathered(run, 0), "other": unquantized + shared, "adapters": made.casts}
+    within: dict[Term, float] = {**during, "weights": _gathered(run, 1 if plan.method == "adapter" else 2)}
+    return [
+        ("loss", {**during, "activations": saved * tokens * share, "logits": loss.forward * tokens, "gradients": accumulated}),
+        (
+            "backward of the loss",
+            {**during, "activations": saved * tokens * share, "logits": loss.backward * tokens, "gradients": max(accumulated, root)},
+        ),
+        ("backward of the last layer", {**within, "activations": last * tokens * share, "gradients": max(accumulated, root) + whole_layer}),
+        (
+            "backward of the first layer",
+            {
+                **within,
+                "activations": first * tokens * share,
+                "gradients": max(accumulated, gradients - _to_come(run) + whole_layer),
+            },
+        ),
+        ("backward of the embeddings", {**during, "gradients": gradients + _waiting(run)}),
+        ("optimizer step", {"gradients": gradients, "optimizer": made.transient * part.optimizer}),
+    ]
+
+
+def _accumulated(run: Run, gradients: float) -> float:
+    """Gradients that are there while the next micro-batch runs. FSDP does not reduce them until the last one (``no_sync``, which accelerate
+    enters for all but the last): they are whole then."""
+    if run.plan.accumulation < 2:
+        return 0.0
+    whole = run.plan.sharding == "fsdp" and run.plan.method == "full" and run.trained.keeps_gradients
+    return run.trained.gradients if whole else gradients
+
+
+def _unreleased(run: Run, boundary: float) -> float:
+    """Bytes for each token that FSDP holds back where a checkpointed layer has no trained weight of its own flat parameter.
+
+    Its hook on the layer's inputs (``register_multi_grad_hook``) lives to the end of the backward, and with it every boundary and the
+    gradient of it. Measured: 60 h for 32 layers on 2 and 4 GPUs, with and without autocast (docs/memory.md).
+    """
+    held_back = run.plan.sharding == "fsdp" and run.plan.checkpointing and run.plan.method == "adapter"
+    layers = run.architecture.layers
+    return ((layers - 1) * boundary + max(0, layers - 2) * boundary) if held_back else 0.0
+
+
+def _to_come(run: Run) -> float:
+    """Gradients that are not there yet in the backward of the first layer: its own, and the embeddings', which a tied one has from the
+    output layer on."""
+    if run.plan.method != "full" or not run.trained.keeps_gradients:
+        return 0.0
+    own = (run.parameters.linear + run.parameters.other) / max(run.architecture.layers, 1)
+    return (own + (0 if run.architecture.tied else run.parameters.embedding)) * run.trained.width * run.shares.gradients
+
+
+def _waiting(run: Run) -> float:
+    """A tied embedding has two gradients: that of the output layer waits for the other one, and both are there when they are added."""
+    both = run.plan.method == "full" and run.architecture.tied
+    return float(run.parameters.embedding * run.trained.width) if both else 0.0
+
+
+def _passing(run: Run) -> dict[Term, float]:
+    """A forward that keeps nothing but keys and values for what follows."""
+    plan = run.plan
+    cache = 2 * run.architecture.layers * run.width.computed * run.architecture.key_width
+    busy = working.forward(run.architecture, plan, run.width)
+    loss = logits.loss(run.architecture, plan, run.width)
+    return {
+        "weights": _gathered(run, 1),
+        "activations": (cache + busy) * run.tokens * run.shares.activations,
+        "logits": loss.forward * run.tokens,
+        "other": dequantized_bytes(run.architecture, plan) + _shared(run),
+    }
+
+
+def _shared(run: Run) -> float:
+    """What all layers share: the ids, labels and positions of the batch, and the padding mask where one is made."""
+    plan = run.plan
+    mask = run.tokens * plan.tokens * run.width.computed if plan.mask and not plan.attention.startswith("flash") else 0
+    return run.tokens * 24 + mask

@@ -1,0 +1,64 @@
+"""What an estimate says: the moments of a run, the terms of each, and a range that is honest about the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+GIB = 2**30
+Term = Literal["weights", "adapters", "gradients", "optimizer", "activations", "logits", "other"]
+TERMS: tuple[Term, ...] = ("weights", "adapters", "gradients", "optimizer", "activations", "logits", "other")
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Bytes, from what is surely needed to what may be."""
+
+    low: float
+    expected: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """One point of a run and what lies in the memory of one GPU then, in bytes."""
+
+    name: str
+    terms: Mapping[Term, float]
+
+    @property
+    def total(self) -> float:
+        return sum(self.terms.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Assumption:
+    """A fact that nobody stated, and what was taken in its place; ``why`` in a few words, such as ``default of peft 0.17.1``."""
+
+    fact: str
+    assumed: object
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Memory of the fullest GPU.
+
+    ``allocated`` is what ``torch.cuda.max_memory_allocated()`` would say; ``reserved`` what the allocator holds of the driver;
+    ``beside`` what the CUDA context and its libraries take outside of both. ``moments`` are in their order in time.
+    ``notes`` are sentences that a reader of the number has to know.
+    """
+
+    method: Literal["closed-form", "fake-tensors"]
+    moments: tuple[Moment, ...]
+    allocated: Range
+    reserved: Range
+    beside: Range
+    assumptions: tuple[Assumption, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def peak(self) -> Moment:
+        """The moment with the most; the earlier one of two."""
+        return max(self.moments, key=lambda moment: moment.total)

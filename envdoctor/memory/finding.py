@@ -1,0 +1,118 @@
+"""The finding of ``check``: a plan that cannot fit into the memory of its GPU, whatever nobody has stated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from envdoctor.checks.hit import Hit
+from envdoctor.defaults import derive
+from envdoctor.facts import Fact, Facts, FactValue, NotUnderstood, Origin
+from envdoctor.memory.config import ArchitectureError, read_architecture
+from envdoctor.memory.estimate import GIB, Estimate
+from envdoctor.memory.fits import usable_memory
+from envdoctor.memory.plan import Plan
+from envdoctor.memory.situation import Planned, planned
+
+RULE = "plan-exceeds-gpu-memory"
+# Rules that say of the same run why, where the number of parameters alone decides.
+_WHY = ("full-training-adam-states-larger-than-gpu", "weights-larger-than-one-gpu")
+# What is taken for a fact that nobody stated: whatever needs the least memory, so that it is never held against the plan.
+_LEAST: Mapping[str, FactValue] = {
+    "plan.batch_size": 1,
+    "plan.seq_len": 1,
+    "plan.gradient_accumulation": 1,
+    "plan.gradient_checkpointing": True,
+    "plan.attn": "flash_attention_2",
+    "plan.optimizer": "paged_adamw_8bit",
+    "plan.load_dtype": "bfloat16",
+    "plan.lora_r": 1,
+    "plan.liger": True,
+    "plan.double_quant": True,
+    "plan.kbit_preparation": False,
+    "plan.padding": False,
+}
+_TRAINED_WHOLE = frozenset(("full", "pretrain"))
+_ADAPTED = frozenset(("lora", "qlora", "dora", "rslora"))
+_ALONE = frozenset(("none", "ddp", "dp"))
+# How far activations may be below the estimate where the release of transformers is not known: it moved by 30 % between some.
+_UNKNOWN_RELEASE = 0.3
+
+
+def exceeding(stated: Facts, config: Mapping[str, object]) -> tuple[Hit, ...]:
+    """The rule holds where the low end of the estimate, with the smallest context, is more than torch may use of the card.
+
+    It is not asked where method, GPU or way of sharing are not known, nor of architectures that were compared with no real modules.
+    """
+    facts = derive(stated)
+    memory = usable_memory(facts)
+    if memory is None or facts.text("plan.method") not in _TRAINED_WHOLE | _ADAPTED or not _counted(facts):
+        return ()
+    try:
+        architecture = read_architecture(config)
+    except ArchitectureError:
+        return ()
+    if not architecture.known:
+        return ()
+    least = planned(stated.with_facts(_least(facts)), architecture)
+    estimate = least.estimate()
+    if _needed(estimate, least.plan) <= memory:
+        return ()
+    return (_hit(planned(stated, architecture), estimate, _needed(estimate, least.plan), memory),)
+
+
+def _counted(facts: Facts) -> bool:
+    """Whether it is known on how many GPUs the run is spread, and that they are GPUs with a memory of their own."""
+    if facts.text("accelerator") not in (None, "cuda", "rocm"):
+        return False
+    return facts.text("plan.distributed") in _ALONE or isinstance(facts.value("gpu.count"), int)
+
+
+def _least(facts: Facts) -> Iterator[Fact]:
+    origin = Origin("the least that a plan can ask")
+    least = dict(_LEAST)
+    if facts.text("plan.method") in _ADAPTED:
+        least["plan.quant"] = "4bit"
+    count = facts.value("gpu.count")
+    if facts.text("plan.distributed") is None and isinstance(count, int) and count > 1:
+        least["plan.distributed"] = "zero3"
+    if facts.text("plan.distributed") not in _ALONE and not (count == 1 and facts.value("plan.deepspeed") is False):
+        least["plan.offload"] = "both"
+    for name, value in least.items():
+        if facts.value(name) is None or isinstance(facts.value(name), NotUnderstood):
+            yield Fact(name, value, origin)
+
+
+def _needed(estimate: Estimate, plan: Plan) -> float:
+    """Bytes that are surely needed."""
+    needed = estimate.allocated.low + estimate.beside.low
+    if not plan.stack.transformers:
+        terms = estimate.peak.terms
+        needed -= _UNKNOWN_RELEASE * (terms.get("activations", 0.0) + terms.get("logits", 0.0))
+    return needed
+
+
+def _hit(situation: Planned, least: Estimate, needed: float, memory: float) -> Hit:
+    # A finding is rare, and the search for its cure is most of what there is to load.
+    from envdoctor.memory.advice import advise
+
+    facts, peak = situation.facts, least.peak
+    terms = sorted(((count, term) for term, count in peak.terms.items() if count >= 0.05 * peak.total), reverse=True)
+    made = ", ".join(f"{term} {_gib(count)}" for count, term in terms[:3])
+    card = facts.text("gpu.name") or "the GPU"
+    proposed = advise(situation.plan, situation.estimate_with, memory, situation.circumstances())
+    advice = next((one for one in proposed if all(name.startswith("plan.") for name in one.change)), None)
+    then = "" if advice is None else f"; with what is proposed it needs {_gib(advice.allocated.expected)}"
+    because = [("gpu.memory_gib", f"less than {_gib(needed)} and what the driver keeps")]
+    because += [(name, "decides the memory") for name in ("plan.method", "plan.batch_size", "plan.seq_len") if name in facts]
+    return Hit(
+        RULE,
+        True,
+        because=tuple(because),
+        detail=f"at least {_gib(needed)} on each GPU at the peak ({peak.name}: {made}); torch may use {_gib(memory)} of {card}{then}",
+        plan=() if advice is None else tuple(advice.change.items()),
+        unless=_WHY,
+    )
+
+
+def _gib(count: float) -> str:
+    return f"{count / GIB:.1f} GiB"

@@ -1,0 +1,91 @@
+"""What the output layer and the loss take, in bytes for each token: at large vocabularies the real peak of a run.
+
+transformers computes the loss in float32. Up to 4.45 the 16-bit logits are freed when they are upcast; from 4.46 on (``loss_function``,
+transformers/loss/loss_utils.py) the caller holds them meanwhile; from 4.49 on the labels are shifted and no longer a copy of the logits.
+The log-softmax keeps one float32 for each logit, and its backward has three.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from envdoctor.memory.architecture import Architecture
+from envdoctor.memory.kept import Widths
+from envdoctor.memory.plan import Plan
+from envdoctor.memory.stack import at_least
+
+# Until 4.49 these compute the loss in the dtype of the logits, with a shifted copy: modeling_*.py of the released wheels from 4.44.2 to
+# 4.49.0; Qwen's own code does so at any time.
+_NEVER_UPCAST = frozenset(
+    ("gpt2", "gptj", "gpt_neox", "gpt_bigcode", "codegen", "bloom", "opt", "falcon", "mpt", "persimmon", "stablelm", "qwen")
+)
+# Models that took up loss_function later than 4.46, and in which release (read on the wheels of 4.46.0 to 4.49.0).
+_LATER = {"mistral": "4.48", "granite": "4.48", "starcoder2": "4.47", "granitemoe": "4.49"}
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Bytes for each token at the fullest point of the forward and of the backward of output layer and loss, with the last norm."""
+
+    forward: float
+    backward: float
+
+
+def loss(architecture: Architecture, plan: Plan, width: Widths) -> Loss:
+    """What one token costs between the last layer and the gradient that comes back into it."""
+    if architecture.head != "causal":
+        return Loss(0.0, 0.0)
+    vocabulary, hidden = architecture.vocab, architecture.hidden
+    last, again = last_norm(architecture, plan, width)
+    computed = min(width.computed, 4)
+    if plan.liger:
+        return Loss(last + computed * hidden + _chunk(vocabulary, hidden) * (computed + 4), again + computed * hidden)
+    if plan.method == "inference":
+        return Loss(computed * vocabulary, 0.0)
+    if not _upcasts(architecture, plan) and plan.autocast is None:
+        # Logits, their shifted copy, the log-softmax; its backward has one more (santacoder, 14.15 GiB measured, 14.19 so).
+        return Loss(3 * computed * vocabulary + last, 4 * computed * vocabulary + again)
+    upcast = 4 if computed < 4 else 0
+    if not _upcasts(architecture, plan):
+        # Autocast computes the cross entropy in float32: the shifted 16-bit logits are cast.
+        return Loss((2 * computed + upcast + 4) * vocabulary + last, 12 * vocabulary + again)
+    if plan.compile:
+        # Upcast, shift and softmax become one kernel: the logits and their gradient, in float32 at most (torchtune's README, 60.0 to 51.0
+        # GiB for Llama-3.2-3B at 8192 tokens).
+        return Loss(8 * vocabulary + last, 8 * vocabulary + again)
+    if plan.fused_loss:
+        fused = _upcast_logits(architecture, plan, computed, upcast) - 4
+        return Loss(fused * vocabulary + last, (computed + upcast) * vocabulary + again)
+    return Loss(_upcast_logits(architecture, plan, computed, upcast) * vocabulary + last, 12 * vocabulary + again)
+
+
+def _upcast_logits(architecture: Architecture, plan: Plan, computed: int, upcast: int) -> int:
+    """Bytes for each logit at the fullest point of the forward, by release; a snapshot's own code does as transformers did at first."""
+    if architecture.remote:
+        return 12
+    if at_least(plan.stack.transformers, "4.49"):
+        return computed + upcast + 4
+    if at_least(plan.stack.transformers, _LATER.get(architecture.kind, "4.46")):
+        return computed + upcast + 8
+    return 12
+
+
+def last_norm(architecture: Architecture, plan: Plan, width: Widths) -> tuple[float, float]:
+    """The norm before the output layer, in the forward and in the backward: what it keeps, and what it hands on, which a trained output
+    layer keeps too."""
+    kept = architecture.hidden * (4 if architecture.norm == "rms" and not plan.liger else width.stream)
+    handed = width.stream * architecture.hidden
+    return kept + handed, kept + (2 * handed if plan.method == "full" else 0)
+
+
+def _chunk(vocabulary: int, hidden: int) -> float:
+    """Logits for each token that Liger's fused linear cross entropy holds at once: it cuts the rows into as many chunks as the vocabulary
+    is longer than the hidden state, rounded up to a power of two (liger_kernel/ops/fused_linear_cross_entropy.py)."""
+    chunks = 1
+    while chunks < vocabulary / max(hidden, 1):
+        chunks *= 2
+    return vocabulary / chunks
+
+
+def _upcasts(architecture: Architecture, plan: Plan) -> bool:
+    return architecture.kind not in _NEVER_UPCAST or (at_least(plan.stack.transformers, "4.49") and not architecture.remote)

@@ -1,0 +1,113 @@
+"""What an optimizer keeps for each trainable parameter, and what its step takes for a moment.
+
+States have the dtype of the parameter (torch.optim) unless said. Names are those of transformers' ``OptimizerNames``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from envdoctor.memory.plan import Plan
+
+# One float32 absmax for 256 values (bitsandbytes 0.43 and later; 2048 before), in each of the two states.
+_BLOCK = 4 / 256
+
+
+@dataclass(frozen=True, slots=True)
+class Optimizer:
+    """``moments`` are states as wide as the parameter; ``bytes`` are states of a fixed width; ``transient`` is how many copies, as wide
+    as the parameter, one step makes of all parameters at once. ``paged`` states lie in memory that the allocator does not count.
+
+    ``rank`` of a low-rank projection of the gradient, 0 without; ``factored`` states are as long as rows and columns, not as both.
+    ``keeps_gradients`` is False where each gradient is used and freed as soon as it is there.
+    """
+
+    moments: int = 2
+    bytes: float = 0.0
+    transient: float = 1.0
+    paged: bool = False
+    rank: int = 0
+    factored: bool = False
+    keeps_gradients: bool = True
+
+
+_EIGHT = 2 * (1 + _BLOCK)
+_KNOWN: dict[str, Optimizer] = {
+    # torch's AdamW takes the foreach path on CUDA: the square root of the second moment is one new tensor for each parameter, all at once
+    # (torch/optim/adamw.py, _multi_tensor_adamw: exp_avg_sq_sqrt). The fused kernel makes none.
+    "adamw_torch": Optimizer(),
+    "adamw": Optimizer(),
+    "adam": Optimizer(),
+    "adamw_torch_fused": Optimizer(transient=0),
+    "adamw_torch_xla": Optimizer(),
+    "adamw_torch_npu_fused": Optimizer(transient=0),
+    "adamw_apex_fused": Optimizer(transient=0),
+    "adamw_anyprecision": Optimizer(),
+    # transformers' own AdamW walks through the parameters one by one: what it makes is of one tensor at a time.
+    "adamw_hf": Optimizer(transient=0),
+    "adamw_torch_8bit": Optimizer(moments=0, bytes=_EIGHT, transient=0),
+    "adamw_torch_4bit": Optimizer(moments=0, bytes=2 * (0.5 + 4 / 128), transient=0),
+    "adamw_8bit": Optimizer(moments=0, bytes=_EIGHT, transient=0),
+    "adamw_bnb_8bit": Optimizer(moments=0, bytes=_EIGHT, transient=0),
+    "ademamix": Optimizer(moments=3, transient=0),
+    "ademamix_8bit": Optimizer(moments=0, bytes=1.5 * _EIGHT, transient=0),
+    "paged_ademamix_8bit": Optimizer(moments=0, bytes=1.5 * _EIGHT, transient=0, paged=True),
+    "paged_ademamix_32bit": Optimizer(moments=3, transient=0, paged=True),
+    # bitsandbytes keeps 32-bit states whatever the parameter's dtype is.
+    "adamw_bnb_32bit": Optimizer(moments=0, bytes=8, transient=0),
+    "paged_adamw": Optimizer(moments=0, bytes=8, transient=0, paged=True),
+    "paged_adamw_32bit": Optimizer(moments=0, bytes=8, transient=0, paged=True),
+    "paged_adamw_8bit": Optimizer(moments=0, bytes=_EIGHT, transient=0, paged=True),
+    "lion": Optimizer(moments=1, transient=0),
+    "lion_32bit": Optimizer(moments=0, bytes=4, transient=0),
+    "lion_8bit": Optimizer(moments=0, bytes=_EIGHT / 2, transient=0),
+    "paged_lion_32bit": Optimizer(moments=0, bytes=4, transient=0, paged=True),
+    "paged_lion_8bit": Optimizer(moments=0, bytes=_EIGHT / 2, transient=0, paged=True),
+    "rmsprop": Optimizer(moments=1),
+    "rmsprop_bnb": Optimizer(moments=0, bytes=4, transient=0),
+    "rmsprop_bnb_8bit": Optimizer(moments=0, bytes=_EIGHT / 2, transient=0),
+    "rmsprop_bnb_32bit": Optimizer(moments=0, bytes=4, transient=0),
+    "sgd": Optimizer(moments=0, transient=0),
+    "adagrad": Optimizer(moments=1),
+    # Rows and columns instead of the second moment, and no first one by default (https://arxiv.org/abs/1804.04235).
+    "adafactor": Optimizer(moments=0, transient=0, factored=True),
+    "lomo": Optimizer(moments=0, transient=0, keeps_gradients=False),
+    "adalomo": Optimizer(moments=0, transient=0, factored=True, keeps_gradients=False),
+    "galore_adamw": Optimizer(transient=0, rank=128),
+    "galore_adamw_8bit": Optimizer(moments=0, bytes=_EIGHT, transient=0, rank=128),
+    "galore_adafactor": Optimizer(moments=0, transient=0, rank=128, factored=True),
+    "galore_adamw_layerwise": Optimizer(transient=0, rank=128, keeps_gradients=False),
+    "galore_adamw_8bit_layerwise": Optimizer(moments=0, bytes=_EIGHT, transient=0, rank=128, keeps_gradients=False),
+    "galore_adafactor_layerwise": Optimizer(moments=0, transient=0, rank=128, factored=True, keeps_gradients=False),
+    "apollo_adamw": Optimizer(transient=0, rank=256),
+    "apollo_adamw_layerwise": Optimizer(transient=0, rank=256, keeps_gradients=False),
+    "grokadamw": Optimizer(moments=3),
+    "schedule_free_adamw": Optimizer(moments=2),
+    "schedule_free_radam": Optimizer(moments=2),
+    "schedule_free_sgd": Optimizer(moments=1),
+    "stable_adamw": Optimizer(moments=2),
+    "muon": Optimizer(moments=1),
+}
+
+
+def find(name: str) -> Optimizer | None:
+    """The optimizer of a name as a plan writes it; None for one that is not known."""
+    return _KNOWN.get(name.strip().lower().replace("-", "_").replace(" ", "_"))
+
+
+def of(plan: Plan) -> Optimizer:
+    """The plan's optimizer; one of an unknown name is counted as AdamW, which the plan's reader says."""
+    return find(plan.optimizer) or Optimizer()
+
+
+def state_bytes(optimizer: Optimizer, width: float, hidden: int) -> float:
+    """Bytes of states for one parameter of ``width`` bytes that stands in matrices of about ``hidden`` rows or columns."""
+    if optimizer.paged:
+        return 0.0
+    if optimizer.factored:
+        return 4 * 2 / max(hidden, 1)
+    states = optimizer.moments * width + optimizer.bytes
+    if optimizer.rank:
+        # The states of the projected gradient, and the projection itself.
+        return states * min(1.0, optimizer.rank / max(hidden, 1)) + width * min(1.0, optimizer.rank / max(hidden, 1))
+    return states

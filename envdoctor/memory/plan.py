@@ -1,0 +1,69 @@
+"""What of a training plan decides its memory, read from facts; what nobody stated is assumed, and said."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Dtype = Literal["float32", "float16", "bfloat16"]
+Sharding = Literal["none", "ddp", "zero1", "zero2", "zero3", "fsdp", "device_map"]
+Method = Literal["full", "adapter", "prompt", "inference"]
+Offload = Literal["none", "optimizer", "parameters", "both"]
+WIDTH = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "float8": 1, "int8": 1, "uint8": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Adapter:
+    """Low-rank matrices beside ``targets`` (last parts of module names; ("all-linear",) for every one), and modules trained in full."""
+
+    rank: int
+    targets: tuple[str, ...]
+    modules_to_save: tuple[str, ...] = ()
+    float32: bool = True
+    dora: bool = False
+    dropout: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """Releases that change what is kept: "" where one is not known, "-" where it is known not to be there."""
+
+    torch: str = ""
+    transformers: str = ""
+    peft: str = ""
+    accelerate: str = ""
+    deepspeed: str = ""
+    bitsandbytes: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """``rows`` of ``tokens`` each are one micro-batch of one GPU; ``autocast`` is the dtype of mixed precision, None without.
+
+    ``quant`` is the form of the base model's linear layers: "none", "4bit" (bitsandbytes), "8bit", "gptq", "awq" ...
+    ``upcast`` says that what is not quantized was made float32 (prepare_model_for_kbit_training). ``prompt`` are virtual tokens.
+    ``fused_loss`` is a cross entropy that keeps no log-softmax (Unsloth's, fms-acceleration's); ``liger`` fuses the output layer too.
+    """
+
+    method: Method
+    load_dtype: Dtype
+    autocast: Dtype | None
+    rows: int
+    tokens: int
+    adapter: Adapter | None = None
+    quant: str = "none"
+    double_quant: bool = False
+    upcast: bool = False
+    prompt: int = 0
+    accumulation: int = 1
+    checkpointing: bool = False
+    optimizer: str = "adamw_torch"
+    attention: str = "sdpa"
+    sharding: Sharding = "none"
+    gpus: int = 1
+    offload: Offload = "none"
+    mask: bool = False
+    liger: bool = False
+    fused_loss: bool = False
+    compile: bool = False
+    stack: Stack = Stack()

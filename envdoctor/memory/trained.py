@@ -1,0 +1,94 @@
+"""What is trained: how many parameters, how wide they, their gradients and their states are, and how long each of them lives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from envdoctor.memory import optimizer as optimizers
+from envdoctor.memory.architecture import Architecture, Parameters
+from envdoctor.memory.plan import WIDTH, Plan
+from envdoctor.memory.sharding import is_deepspeed
+from envdoctor.memory.weights import other_width
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """Bytes for all trained parameters of a run, on one GPU if nothing is shared.
+
+    ``added`` are weights beside the base model (adapters, copies of modules trained in full); ``master`` the float32 copies that
+    DeepSpeed or mixed precision keep; ``casts`` 16-bit copies that autocast keeps from the forward to the end of the backward;
+    ``transient`` what one step of the optimizer makes beside all that.
+    """
+
+    parameters: int
+    width: int
+    added: float
+    gradients: float
+    states: float
+    master: float
+    casts: float
+    transient: float
+    keeps_gradients: bool
+    root_gradients: float
+
+
+def trained(architecture: Architecture, parameters: Parameters, plan: Plan, adapters: int) -> Trained:
+    """``adapters`` is the number of parameters of the low-rank matrices or the prompt, all layers together."""
+    if plan.method == "inference":
+        return Trained(0, 2, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, True, 0.0)
+    if plan.method == "full":
+        return _of(architecture, plan, ((parameters.total, _full_width(plan)),), added=False, root=parameters.embedding + parameters.head)
+    saved = _saved_modules(parameters, plan)
+    float32 = plan.adapter is None or plan.adapter.float32
+    low_rank = 4 if float32 else WIDTH[plan.load_dtype]
+    return _of(architecture, plan, ((adapters, low_rank), (saved, int(other_width(plan)))), added=True, root=saved)
+
+
+def _full_width(plan: Plan) -> int:
+    """Weights as they are loaded; FSDP with mixed precision keeps the trained ones in float32 (accelerate, ``prepare_model``)."""
+    if plan.sharding == "fsdp" and plan.autocast is not None:
+        return 4
+    return WIDTH[plan.load_dtype]
+
+
+def _saved_modules(parameters: Parameters, plan: Plan) -> int:
+    """Parameters of the modules that peft copies to train in full: by the names of embeddings and output layers."""
+    named = plan.adapter.modules_to_save if plan.adapter is not None else ()
+    total = 0
+    for name in named:
+        word = name.lower().rpartition(".")[2]
+        if word in ("lm_head", "output_layer", "output", "embed_out", "score", "classifier"):
+            total += parameters.head or parameters.embedding
+        elif "emb" in word or word in ("wte", "tok_embeddings"):
+            total += parameters.embedding
+    return total
+
+
+def _of(architecture: Architecture, plan: Plan, groups: tuple[tuple[int, int], ...], *, added: bool, root: int) -> Trained:
+    chosen = optimizers.of(plan)
+    count = sum(number for number, _ in groups)
+    weights = sum(number * width for number, width in groups)
+    width = max((width for number, width in groups if number), default=2)
+    if is_deepspeed(plan):
+        # ZeRO keeps float32 masters of 16-bit weights, two float32 states, and while it steps a float32 copy of the gradients, which stages
+        # 1 and 2 flatten first (deepspeed/runtime/zero/stage_1_and_2.py, step and get_flat_partition).
+        wide = plan.load_dtype == "float32" and plan.autocast is None
+        states = count * optimizers.state_bytes(chosen, 4, architecture.hidden)
+        sixteen = 4 if wide else 2
+        return Trained(
+            count,
+            sixteen,
+            weights if added else 0.0,
+            count * sixteen,
+            states,
+            0.0 if wide else count * 4.0,
+            0.0,
+            count * (4.0 * (1 + chosen.transient) + (sixteen if plan.sharding in ("zero1", "zero2") else 0)),
+            chosen.keeps_gradients,
+            root * sixteen,
+        )
+    states = sum(number * optimizers.state_bytes(chosen, each, architecture.hidden) for number, each in groups)
+    casts = count * 2.0 if plan.autocast is not None and width == 4 and not added and plan.sharding != "fsdp" else 0.0
+    transient = weights * chosen.transient
+    added_weights = weights if added else 0.0
+    return Trained(count, width, added_weights, weights, states, 0.0, casts, transient, chosen.keeps_gradients, root * width)

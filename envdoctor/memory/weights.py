@@ -1,0 +1,63 @@
+"""What the weights take on a GPU: as they are stored, or as a quantizer leaves them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from envdoctor.memory.architecture import Architecture, Parameters
+from envdoctor.memory.plan import WIDTH, Plan
+
+# Bytes for each parameter of a quantized linear layer, with what the quantizer keeps beside the values.
+# bitsandbytes: blocks of 64 with one float32 absmax; double quantization stores that in 8 bits with a float32 for 256 of them
+# (https://huggingface.co/docs/bitsandbytes, functional.quantize_4bit). GPTQ, AWQ: groups, mostly of 128, with a float16 scale and a zero
+# point as narrow as the values (https://github.com/AutoGPTQ/AutoGPTQ, qlinear buffers). int8: one scale a row.
+_QUANTIZED: Mapping[str, float] = {
+    "4bit": 0.5 + 4 / 64,
+    "8bit": 1.0,
+    "hqq": 0.5 + 4 / 64,
+    "aqlm": 0.25,
+    "fp8": 1.0,
+    "mxfp4": 0.5 + 1 / 32,
+    "torchao": 0.5 + 4 / 256,
+}
+_DOUBLE = 0.5 + 1 / 64 + 4 / (64 * 256)
+
+
+def linear_width(architecture: Architecture, plan: Plan) -> float:
+    """Bytes for each parameter of the linear layers inside the blocks."""
+    if plan.quant == "none":
+        return WIDTH[plan.load_dtype]
+    if plan.quant in ("gptq", "awq"):
+        bits, group = architecture.packed_bits or 4, architecture.packed_group
+        values = group if group is not None and group > 0 else 128 if group is None else architecture.hidden
+        return bits / 8 + (2 + bits / 8) / values
+    if plan.quant in ("4bit", "torchao") and plan.double_quant:
+        return _DOUBLE
+    return _QUANTIZED.get(plan.quant, 0.5 + 4 / 64)
+
+
+def other_width(plan: Plan) -> float:
+    """Bytes for each parameter of embeddings, output layer and norms: no quantizer replaces them, and preparing for k-bit training
+    makes them float32 (peft, ``prepare_model_for_kbit_training``)."""
+    return 4 if plan.upcast else WIDTH[plan.load_dtype]
+
+
+def base_bytes(architecture: Architecture, parameters: Parameters, plan: Plan) -> float:
+    """Bytes of the base model, whole."""
+    others = parameters.embedding + parameters.head + parameters.other
+    beside = parameters.beside * WIDTH[plan.load_dtype]
+    return parameters.linear * linear_width(architecture, plan) + others * other_width(plan) + beside
+
+
+def root_bytes(parameters: Parameters, plan: Plan) -> float:
+    """Bytes of what stands outside of the layers: embeddings, output layer, last norm."""
+    return (parameters.embedding + parameters.head) * other_width(plan)
+
+
+def dequantized_bytes(architecture: Architecture, plan: Plan) -> float:
+    """The largest linear layer in the dtype that it is computed in: a quantized one is written out before its product, forward and
+    backward, one at a time (bitsandbytes ``MatMul4Bit``; auto-gptq's triton and exllama kernels do so for many rows)."""
+    if plan.quant in ("none", "fp8"):
+        return 0.0
+    largest = max((one.inputs * one.outputs for one in architecture.linears), default=0)
+    return 2.0 * largest

@@ -1,0 +1,22 @@
+"""A figure made of an assumption says so by its range."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from envdoctor.memory.assumed import widened
+from envdoctor.memory.closed_form import estimate
+from envdoctor.memory.config import read_architecture
+from envdoctor.memory.estimate import Assumption
+from tests.memory.test_closed_form import LORA, MISTRAL
+
+
+def test_rows_of_assumed_length_widen_the_range_and_leave_the_expected_figure() -> None:
+    architecture = read_architecture(MISTRAL)
+    plan = replace(LORA, rows=1, tokens=2048)
+    stated = estimate(architecture, plan)
+    found = widened(stated, architecture, plan, (Assumption("plan.seq_len", 2048),))
+    assert found.allocated.expected == stated.allocated.expected
+    assert found.allocated.low == estimate(architecture, replace(plan, tokens=256)).allocated.low
+    assert found.allocated.high == estimate(architecture, replace(plan, tokens=4096)).allocated.high
+    assert widened(stated, architecture, plan, (Assumption("plan.batch_size", 1),)) == stated
