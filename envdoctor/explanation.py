@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from envdoctor.conditions import All, AnyOf, Condition, Known, Not, PackageIs, accused, holds, missing
 from envdoctor.diagnosis import Because, Diagnosis, Finding, Location, Status
 from envdoctor.facts import Facts
+from envdoctor.out_of_memory import PREFIX
 from envdoctor.rules import Rule
 from envdoctor.signatures import Shown
 from envdoctor.suspicion import breadth
@@ -81,7 +82,8 @@ def _order(one: Candidate, stated: Facts, known: Known) -> tuple[object, ...]:
 
 def _outcome(rule: Rule, finding: Finding | None, seen: Shown, stated: Facts, known: Known) -> bool | None:
     if rule.condition is None:
-        return True if finding is not None and finding.status == "matched" else None
+        # What a message's numbers come to is no likeness of words.
+        return True if (finding is not None and finding.status == "matched") or seen.symptom.lower().startswith(PREFIX) else None
     # Words that any program may print say nothing of the model: a name of the library at fault does, and so does a model that is stated.
     about = any(leaf.fact.startswith("model.") and holds(leaf, stated, known) for leaf in accused(rule.condition))
     asked = ("packages.",) if about or names_something(seen.symptom) else ("packages.", "model.")

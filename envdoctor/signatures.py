@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from envdoctor.out_of_memory import OutOfMemory
 from envdoctor.rules import Rule
 
 # Cursor and colour sequences, and window titles: what a terminal would act on, without the text between.
@@ -40,13 +41,14 @@ class Signatures:
     by_anchor: Mapping[str, tuple[tuple[str, str, str], ...]]
     found: dict[str, Shown] = field(default_factory=dict)
     curve: _LossCurve = field(default_factory=lambda: _LossCurve())
+    memory: OutOfMemory = field(default_factory=OutOfMemory)
 
     def read(self, lines: Iterable[str]) -> None:
         """Look at the lines of a log, in order."""
         for number, raw in enumerate(lines, start=1):
             line = plain_line(raw)
             self._match(line, number, raw)
-            for event in self.curve.read(line):
+            for event in (*self.curve.read(line), *self.memory.read(line)):
                 self._match(event, number, raw)
 
     def _match(self, line: str, number: int, raw: str) -> None:

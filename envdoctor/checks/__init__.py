@@ -15,13 +15,15 @@ if TYPE_CHECKING:
 
 FACT_CHECKS = (*hardware.CHECKS, *architectures.CHECKS, *declared_together.CHECKS)
 
-# The rules that code decides: those of the checks here, and those that sources report while they read.
+# The rules that code decides: those of the checks here, those that sources report while they read, and those that only an error's
+# numbers tell (out_of_memory).
 CHECK_IDS = frozenset(
     (
         "torch-wheel-lacks-gpu-kernels",
         "nvidia-driver-older-than-torch-cuda",
         "cpu-torch-beside-a-gpu",
         "bf16-on-a-gpu-without-it",
+        "plan-exceeds-gpu-memory",
         "declared-requirement-unmet",
         "declared-requirement-missing",
         "model-type-unknown-to-transformers",
@@ -40,6 +42,10 @@ CHECK_IDS = frozenset(
         "requires-python-without-patches",
         "requirements-unresolvable",
         "sources-disagree",
+        "gpu-memory-fragmented",
+        "gpu-memory-in-use",
+        "gpu-memory-held-by-others",
+        "one-request-larger-than-the-gpu",
         "snapshot-lfs-pointer",
         "snapshot-safetensors-truncated",
         "snapshot-safetensors-header-invalid",

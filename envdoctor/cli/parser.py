@@ -56,7 +56,7 @@ def _built() -> tuple[_Parser, argparse._SubParsersAction[_Parser]]:
         add(commands)
     add_lock(commands, situation=_situation, output=_output)
     add_verify(commands, verdict=_verdict, output=lambda command: _output(command, FORMATS), extra_rules=_extra_rules)
-    for add in (_probe, _explain, _rules, _facts):
+    for add in (_fit, _probe, _explain, _rules, _facts):
         add(commands)
     for command in commands.choices.values():
         command.formatter_class = _Help
@@ -144,6 +144,24 @@ def _fix(commands: argparse._SubParsersAction[_Parser]) -> None:
     command.set_defaults(fail_on=None)
     _policy(command, writes=False)
     _output(command, FORMATS)
+
+
+def _fit(commands: argparse._SubParsersAction[_Parser]) -> None:
+    command = commands.add_parser(
+        "fit",
+        help="will this plan fit in this GPU's memory, and which change makes it fit",
+        description="Estimate the memory of a training plan on one GPU at the peak of a step: for what, at which moment, whether it fits, "
+        "and the smallest changes that make it fit. What nobody states is assumed, and listed. Exit status 1 when it does not fit.",
+    )
+    command.add_argument("model", metavar="MODEL", help="a model directory (a config.json is enough), or a hub id in the local hub cache")
+    command.add_argument("--plan", metavar="FILE", help="the training plan or script")
+    command.add_argument("--gpu", metavar="NAME", help='the card, and how many of them: "RTX 3090 x3" (default: those of this machine)')
+    command.add_argument("--data", metavar="FILE", help="training data: the memory follows from the lengths of its rows")
+    command.add_argument(
+        "--exact", action="store_true", help="measure: run the model's code on fake tensors, without weights or GPU, in the patient's stack"
+    )
+    _situation(command)
+    _output(command, ("text", "json", "html"))
 
 
 def _probe(commands: argparse._SubParsersAction[_Parser]) -> None:

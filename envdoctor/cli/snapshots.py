@@ -40,7 +40,7 @@ def examined(gathered: Gathered, *, full: bool = False) -> Gathered:
         known, told = recognised(path, whole.records, gathered.derived)
         coherent = examine(snapshot, gathered.derived)
         code, unread = _remote_code(snapshot, gathered, whole.records)
-        hits += [*coherent.hits, *known.hits, *code]
+        hits += [*coherent.hits, *known.hits, *code, *_too_large(snapshot, gathered)]
         skips += unread
         defects += [*coherent.defects, *whole.collected.defects, *known.defects]
         skips += [*coherent.skips, *whole.collected.skips]
@@ -57,6 +57,15 @@ def examined(gathered: Gathered, *, full: bool = False) -> Gathered:
 
 _WITH_AUTO_MAP = ("config.json", "tokenizer_config.json", "processor_config.json", "preprocessor_config.json")
 _OF_THE_PLAN = ("plan.generate", "plan.gradient_checkpointing", "plan.tokenize")
+
+
+def _too_large(snapshot: Snapshot, gathered: Gathered) -> tuple[Hit, ...]:
+    """Whether the plan cannot fit into the memory of the GPU; asked where both are known."""
+    if gathered.derived.value("gpu.memory_gib") is None or gathered.derived.value("plan.method") is None:
+        return ()
+    from envdoctor.memory.finding import exceeding
+
+    return exceeding(gathered.facts, table_of(snapshot.config))
 
 
 def _remote_code(snapshot: Snapshot, gathered: Gathered, records: Mapping[str, Record]) -> Found:

@@ -123,3 +123,34 @@ def test_words_that_any_program_prints_accuse_no_model(diagnose, tmp_path: Path)
     assert all(finding["status"] != "matched" for finding in diagnose(log, "--facts", str(facts)).json["findings"])
     facts.write_text('[packages]\ntransformers = "4.42.3"\n[model]\ntype = "chatglm"\n', encoding="utf-8")
     assert diagnose(log, "--facts", str(facts)).json["findings"][0]["rule"] == "chatglm-generate-cache-pair"
+
+
+MOVED = """\
+Traceback (most recent call last):
+  File "/env/lib/python3.9/site-packages/transformers/trainer.py", line 507, in _move_model_to_device
+    model = model.to(device)
+"""
+FULL = """\
+torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 MiB (GPU 2; 23.64 GiB total capacity; 23.08 GiB already allocated; \
+704.00 KiB free; 23.08 GiB reserved in total by PyTorch) If reserved memory is >> allocated memory try setting max_split_size_mb
+"""
+
+
+def _rules(ran: Ran) -> list[tuple[str, str]]:
+    return [(finding["rule"], finding["status"]) for finding in ran.json["findings"] if finding["status"] == "matched"]
+
+
+def test_the_numbers_of_an_out_of_memory_error_overrule_its_advice(diagnose) -> None:  # type: ignore[no-untyped-def]
+    assert _rules(diagnose(FULL)) == [("gpu-memory-in-use", "matched")]
+    assert _rules(diagnose(MOVED + FULL)) == [("weights-larger-than-one-gpu", "matched"), ("gpu-memory-in-use", "matched")]
+
+
+def test_weights_that_are_known_to_fit_are_not_blamed(diagnose) -> None:  # type: ignore[no-untyped-def]
+    words = ("--set", "model.parameters=1100000000", "--set", "gpu.memory_gib=23.64")
+    assert _rules(diagnose(MOVED + FULL, *words)) == [("gpu-memory-in-use", "matched")]
+
+
+def test_chatglm_is_not_blamed_for_the_memory_of_another_model(diagnose) -> None:  # type: ignore[no-untyped-def]
+    model = ("--set", "model.type=chatglm", "--set", "model.gc_support=no-op", "--set", "plan.gradient_checkpointing=true")
+    assert ("chatglm-gradient-checkpointing-no-op", "matched") not in _rules(diagnose(FULL))
+    assert _rules(diagnose(FULL, *model))[0] == ("chatglm-gradient-checkpointing-no-op", "matched")

@@ -1,0 +1,139 @@
+"""What a fit report says, in words that its formats share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from envdoctor.facts import FactValue
+from envdoctor.memory.advice import Advice
+from envdoctor.memory.estimate import GIB, Range, Term
+from envdoctor.memory.plan import Adapter, Plan
+from envdoctor.report.fit import FitReport
+from envdoctor.report.plain import printable
+
+TERM_WORDS: dict[Term, str] = {
+    "weights": "weights",
+    "adapters": "adapters",
+    "gradients": "gradients",
+    "optimizer": "optimizer",
+    "activations": "activations",
+    "logits": "logits, loss",
+    "other": "other",
+}
+_SHARDING = {
+    "ddp": "DDP: a whole copy on each",
+    "zero1": "ZeRO-1",
+    "zero2": "ZeRO-2",
+    "zero3": "ZeRO-3",
+    "fsdp": "FSDP",
+    "device_map": "layers spread by device_map",
+}
+_DECISIVE = ("plan.method", "plan.batch_size", "plan.seq_len")
+_FITS = {"yes": "fits", "tight": "tight", "no": "does not fit", "unknown": "cannot be told"}
+
+
+def gib(count: float, places: int = 1) -> str:
+    """Bytes as GiB, 2**30 bytes."""
+    return f"{count / GIB:.{places}f} GiB"
+
+
+def between(range_: Range) -> str:
+    """A range in GiB, without its unit: ``60.1 to 70.2``."""
+    return f"{range_.low / GIB:.1f} to {range_.high / GIB:.1f}"
+
+
+def verdict_word(report: FitReport) -> str:
+    return _FITS[report.verdict.fits]
+
+
+def verdict_words(report: FitReport) -> str:
+    """What follows the verdict: the need, and what there is."""
+    verdict, estimate = report.verdict, report.estimate
+    needed = f"{gib(verdict.needed.expected)} at the peak ({printable(estimate.peak.name)})"
+    if verdict.memory is None or verdict.spare is None:
+        return f"{needed}; the memory of the GPU is not known"
+    there = f"{gib(verdict.memory)} usable"
+    if verdict.fits == "yes":
+        return f"{needed}, {there}: {gib(verdict.spare)} to spare"
+    if verdict.fits == "tight":
+        return f"{needed}, {there}; it may be {gib(verdict.needed.high)}"
+    return f"{needed}, {there}: {gib(-verdict.spare)} too much"
+
+
+def decisive(report: FitReport) -> str:
+    """What was assumed of the facts that decide most; empty where all of them were stated."""
+    taken = [f"{one.fact.removeprefix('plan.')} = {assumed(one.assumed)}" for one in report.assumptions if one.fact in _DECISIVE]
+    return f"with what nobody stated: {', '.join(taken)}" if taken else ""
+
+
+def plan_words(plan: Plan) -> str:
+    """The plan in one sentence without a verb, as a person would tell it."""
+    return printable(", ".join(_plan(plan)))
+
+
+def gpu_words(report: FitReport) -> str:
+    """The GPUs of the plan: ``3 x RTX 3090, 23.6 GiB usable each``."""
+    name = printable(report.gpu) or "a GPU that is not named"
+    count = f"{report.plan.gpus} x " if report.plan.gpus > 1 else ""
+    memory = report.verdict.memory
+    each = " each" if report.plan.gpus > 1 else ""
+    return f"{count}{name}, {'memory not known' if memory is None else f'{gib(memory)} usable{each}'}"
+
+
+def change_line(advice: Advice) -> str:
+    """A change as it is given on the command line."""
+    return " ".join(f"--set {name}={setting(value)}" for name, value in advice.change.items())
+
+
+def setting(value: FactValue) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return ",".join(value) if isinstance(value, tuple) else str(value)
+
+
+def assumed(value: object) -> str:
+    """What was taken in the place of a fact."""
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(str, value))
+    return setting(value) if isinstance(value, (bool, str, int, float)) else str(value)
+
+
+def _plan(plan: Plan) -> Iterator[str]:
+    yield _method(plan)
+    yield plan.load_dtype if plan.autocast in (None, plan.load_dtype) else f"{plan.load_dtype} weights under {plan.autocast} autocast"
+    rows = f"{plan.rows} row{'s' if plan.rows != 1 else ''} of {plan.tokens} tokens"
+    yield f"{rows}, {plan.accumulation} times a step" if plan.accumulation > 1 else rows
+    yield f"{plan.attention} attention"
+    if plan.method != "inference":
+        yield plan.optimizer
+        yield "gradient checkpointing" if plan.checkpointing else "no gradient checkpointing"
+    if plan.liger or plan.fused_loss:
+        yield "Liger kernels" if plan.liger else "fused cross entropy"
+    if plan.compile:
+        yield "torch.compile"
+    if plan.gpus > 1 or plan.sharding not in ("none", "ddp"):
+        yield f"{plan.gpus} GPU{'s' if plan.gpus != 1 else ''}{_way(plan)}"
+    if plan.offload != "none":
+        yield {"optimizer": "optimizer", "parameters": "parameters", "both": "parameters and optimizer"}[plan.offload] + " on the CPU"
+
+
+def _way(plan: Plan) -> str:
+    return f" ({_SHARDING[plan.sharding]})" if plan.sharding in _SHARDING else ""
+
+
+def _method(plan: Plan) -> str:
+    quant = "" if plan.quant == "none" else f" beside {plan.quant}{', doubly quantized' if plan.double_quant else ''} weights"
+    if plan.method == "full":
+        return f"full fine-tuning{'' if not quant else f' of {plan.quant} weights'}"
+    if plan.method == "inference":
+        return f"inference{'' if not quant else f' with {plan.quant} weights'}"
+    if plan.adapter is not None:
+        return f"{_adapter(plan.adapter)}{quant}"
+    return f"{plan.prompt} virtual tokens{quant}" if plan.prompt else f"an adapter{quant}"
+
+
+def _adapter(adapter: Adapter) -> str:
+    name = "DoRA" if adapter.dora else "LoRA"
+    where = "every linear layer" if adapter.targets == ("all-linear",) else ", ".join(adapter.targets)
+    saved = f" and {', '.join(adapter.modules_to_save)} in full" if adapter.modules_to_save else ""
+    return f"{name} r {adapter.rank}{f' on {where}' if where else ''}{saved}"

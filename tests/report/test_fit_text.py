@@ -1,0 +1,88 @@
+"""The fit report on a screen: whole pages, as they are read at 80 columns."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from envdoctor.facts import Skip
+from envdoctor.memory.estimate import Assumption
+from envdoctor.report.fit import FitReport
+from envdoctor.report.fit_text import bar, render
+from tests.report.fits import ESTIMATE, HOSTILE, report, too_much
+
+EXPECTED = Path(__file__).parent / "expected"
+PAGES = {
+    "fit-yes": report(96.0, name="H20"),
+    "fit-tight": report(),
+    "fit-no": too_much(),
+    "fit-unknown": report(None, name=""),
+    "fit-exact": replace(report(), closed_form=ESTIMATE, estimate=replace(ESTIMATE, method="fake-tensors", notes=())),
+}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_whole_screen_at_80_columns(name: str) -> None:
+    text = render(PAGES[name])
+    assert text == (EXPECTED / f"{name}.txt").read_text(encoding="utf-8")
+    assert all(len(line) <= 80 or "--set" in line for line in text.splitlines())
+
+
+@pytest.mark.parametrize("width", [60, 72, 100])
+@pytest.mark.parametrize("name", PAGES)
+def test_no_line_is_wider_than_asked_but_one_to_paste(name: str, width: int) -> None:
+    for line in render(PAGES[name], width=width).splitlines():
+        assert len(line) <= width or "--set" in line
+
+
+def test_a_terminal_without_blocks_has_the_same_report_in_ascii() -> None:
+    text = render(report(), blocks=False)
+    assert text.isascii()
+    assert without_bars(text) == without_bars(render(report()))
+
+
+def without_bars(text: str) -> list[str]:
+    return [re.sub(r"  [#█▉▊▋▌▍▎▏| ]+$", "", line) for line in text.splitlines()]
+
+
+def test_colour_marks_the_verdict_and_says_nothing_that_words_do_not() -> None:
+    coloured = render(too_much(), colour=True)
+    assert "\x1b[1;31mdoes not fit\x1b[0m: " in coloured
+    assert coloured.replace("\x1b[1;31m", "").replace("\x1b[0m", "") == render(too_much())
+
+
+def hostile() -> FitReport:
+    return replace(
+        too_much(),
+        model=HOSTILE,
+        gpu=HOSTILE,
+        stack=HOSTILE,
+        assumptions=(Assumption("plan.attn", HOSTILE, HOSTILE),),
+        notes=(HOSTILE,),
+        skipped=(Skip(HOSTILE, HOSTILE),),
+        refused=HOSTILE,
+        useless=(HOSTILE,),
+    )
+
+
+def test_names_from_files_do_nothing_to_the_terminal() -> None:
+    text = render(hostile())
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    assert "evil\\x1b[2J" in text
+
+
+def test_a_line_to_paste_is_whole() -> None:
+    lines = [line.split("GiB  ", 1)[1] for line in render(too_much(), width=60).splitlines() if "--set plan" in line]
+    assert lines == ["--set plan.gradient_checkpointing=true --set plan.method=qlora --set plan.quant=4bit"]
+
+
+@pytest.mark.parametrize("blocks", [True, False])
+def test_a_bar_grows_with_what_it_shows(blocks: bool) -> None:
+    drawn = [len(bar(part / 100, 40, blocks=blocks)) for part in range(101)]
+    assert drawn == sorted(drawn)
+    assert drawn[0] == 1
+    assert drawn[-1] == 40
