@@ -8,6 +8,7 @@ what is kept at the end of the first forward.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import inspect
 import os
@@ -70,6 +71,8 @@ class _Run:
             model = planned.build()
             build["install_flash"](torch, attend)
             self._settle(model)
+            # What was imported stays: the collector need not look through it again and again.
+            gc.freeze()
             self._train(model)
         del library
         return self._told(model)
@@ -100,7 +103,6 @@ class _Run:
             model.gradient_checkpointing_enable(**asked)
             if params["adapter"] is not None:
                 model.enable_input_require_grads()
-            base.config.use_cache = False
         trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
         self.trained = trained
         self.shapes = {tuple(parameter.shape) for parameter in trained}
