@@ -31,13 +31,14 @@ _EXCEPTION = re.compile(r"[A-Z][A-Za-z]*(?:Error|Exception|Warning)")
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A rule whose symptom the text shows: whether it holds, how long the fragment is and whether it may decide on its own,
-    how many of the rule's versions are stated."""
+    how many of the rule's versions are stated, and whether the text is what an out-of-memory error comes to."""
 
     outcome: bool | None
     finding: Finding
     length: int
     specific: bool
     stands: int
+    of_memory: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +65,33 @@ def explain(
             continue
         finding = _finding(rule, already.get(name), seen, derived, known, log)
         specific = len(seen.symptom) >= _SPECIFIC and (names_something(seen.symptom) or not _about_a_model(rule))
-        candidates.append(Candidate(outcome, finding, len(seen.symptom), specific, _stands(rule, stated, known)))
+        of_memory = seen.symptom.lower().startswith(PREFIX)
+        candidates.append(Candidate(outcome, finding, len(seen.symptom), specific, _stands(rule, stated, known), of_memory))
+    candidates = _to_the_point(candidates, stated, known)
     candidates.sort(key=lambda one: _order(one, stated, known))
     findings = [replace(one.finding, status=_status(one, candidates)) for one in candidates[:_MOST_FINDINGS]]
     if not findings:
         findings = [finding for finding in diagnosis.findings if finding.status == "matched"]
     return Explanation(tuple(sorted(findings, key=lambda finding: finding.status != "matched")), tuple(sorted(elsewhere)))
+
+
+def _to_the_point(candidates: list[Candidate], stated: Facts, known: Known) -> list[Candidate]:
+    """Without rules about a model of which nothing is stated, by words that any program may print, where other rules know the text.
+
+    Where a message's numbers tell what it is, neither is there a place for a rule that only a look at the files decides.
+    """
+    by_numbers = any(one.of_memory and one.finding.rule.condition is None for one in candidates)
+
+    def is_beside(one: Candidate) -> bool:
+        condition = one.finding.rule.condition
+        if one.outcome is True or one.of_memory:
+            return False
+        if condition is None:
+            return by_numbers and not one.finding.rule.packages
+        of_model = [leaf for leaf in accused(condition) if leaf.fact.startswith("model.")]
+        return not one.specific and bool(of_model) and all(holds(leaf, stated, known) is None for leaf in of_model)
+
+    return [one for one in candidates if not is_beside(one)] or candidates
 
 
 def _order(one: Candidate, stated: Facts, known: Known) -> tuple[object, ...]:
@@ -82,12 +104,16 @@ def _order(one: Candidate, stated: Facts, known: Known) -> tuple[object, ...]:
 
 def _outcome(rule: Rule, finding: Finding | None, seen: Shown, stated: Facts, known: Known) -> bool | None:
     if rule.condition is None:
-        # What a message's numbers come to is no likeness of words.
-        return True if (finding is not None and finding.status == "matched") or seen.symptom.lower().startswith(PREFIX) else None
+        return True if (finding is not None and finding.status == "matched") or _by_numbers(rule, seen) else None
     # Words that any program may print say nothing of the model: a name of the library at fault does, and so does a model that is stated.
     about = any(leaf.fact.startswith("model.") and holds(leaf, stated, known) for leaf in accused(rule.condition))
     asked = ("packages.",) if about or names_something(seen.symptom) else ("packages.", "model.")
     return met(rule.condition, stated, known, asked=asked)
+
+
+def _by_numbers(rule: Rule, seen: Shown) -> bool:
+    """Whether the rule is what a message's numbers come to, which is no likeness of words."""
+    return rule.condition is None and seen.symptom.lower().startswith(PREFIX)
 
 
 def names_something(symptom: str) -> bool:

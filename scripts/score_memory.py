@@ -34,11 +34,10 @@ from memory_cases import Case, dump, load, toml
 from memory_rows import case
 
 from envdoctor.cli.gather import gather
-from envdoctor.memory.closed_form import estimate
 from envdoctor.memory.config import ArchitectureError, read_architecture
 from envdoctor.memory.estimate import GIB, Range
 from envdoctor.memory.fits import usable_memory, verdict
-from envdoctor.memory.read_plan import read_plan
+from envdoctor.memory.situation import planned
 from envdoctor.sources.jsonfile import Document
 
 KEPT = Path(__file__).parent.parent / "fixtures" / "memory" / "cases.json"
@@ -111,8 +110,7 @@ def answer(folder: Path, facts: Path) -> Answer:
     options = argparse.Namespace(targets=[str(folder)], facts=str(facts), settings=[], python=None, trust_remote_code=False)
     gathered = gather(options)
     architecture = read_architecture(_config(gathered.snapshots[0].config))
-    plan, _ = read_plan(gathered.derived, architecture)
-    made = estimate(architecture, plan)
+    made = planned(gathered.facts, architecture).estimate()
     steps = made.moments[1:] or made.moments
     kept = min(sum(moment.terms.get(term, 0.0) for term in ("weights", "adapters", "optimizer")) for moment in steps)
     return Answer(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,9 +12,31 @@ from hypothesis import HealthCheck, settings
 
 # How fast or how often an example is found says nothing about the law, only about the machine and the draw.
 _UNHURRIED = (HealthCheck.filter_too_much, HealthCheck.too_slow, HealthCheck.data_too_large)
-settings.register_profile("unhurried", deadline=None, suppress_health_check=_UNHURRIED)
-settings.register_profile("soak", settings.get_profile("unhurried"), max_examples=3000, print_blob=True)
-settings.load_profile("unhurried")
+settings.register_profile("quick", deadline=None, suppress_health_check=_UNHURRIED, max_examples=30)
+settings.register_profile("full", settings.get_profile("quick"), max_examples=100)
+settings.register_profile("soak", settings.get_profile("quick"), max_examples=3000, print_blob=True)
+settings.load_profile("quick")
+
+# Hundreds of children are started here; where none may keep what it compiled, each compiles the whole program anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# As the program itself does: ten thousand tests are many objects, and hardly any of them is garbage.
+gc.set_threshold(200_000, 30, 30)
+
+
+def pytest_collection_finish() -> None:
+    """What was collected lives to the end: no search for garbage need walk through it."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _environments(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """One directory of real environments for all modules: whoever asks for the same pins gets what was built for the first."""
+    with pytest.MonkeyPatch.context() as patch:
+        if not os.environ.get("ENVDOCTOR_PROBE_CACHE"):
+            patch.setenv("ENVDOCTOR_PROBE_CACHE", str(tmp_path_factory.getbasetemp() / "environments"))
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -30,6 +30,7 @@ from envdoctor.ledger import (
 from envdoctor.rulebook import compile_rules, load_rulebook, rule_files
 from envdoctor.toml import parse_toml, read_toml
 from tests.cli.run import run
+from tests.examples import examples
 from tests.rule_files import CLAIM, REPRODUCTION, write_rule
 
 TABLE: dict[str, Any] = parse_toml(('[affected]\npackages = ["peft >=0.7, <0.12"]\n' + CLAIM + REPRODUCTION).encode(), "rule")
@@ -95,7 +96,7 @@ JSON = st.recursive(
 ENTRIES = st.none() | st.dictionaries(st.text(), JSON, max_size=3)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.builds(Ledger, ENTRIES, ENTRIES, ENTRIES))
 def test_what_is_written_is_read(tmp_path_factory: pytest.TempPathFactory, ledger: Ledger) -> None:
     rule = tmp_path_factory.getbasetemp() / "rule.toml"
@@ -103,7 +104,7 @@ def test_what_is_written_is_read(tmp_path_factory: pytest.TempPathFactory, ledge
     assert read_ledger(rule) == ledger
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.builds(Ledger, ENTRIES, ENTRIES, ENTRIES), st.sampled_from(LEVELS))
 def test_no_rule_is_more_than_its_ledger_shows_or_than_it_claims(
     tmp_path_factory: pytest.TempPathFactory, drawn: Ledger, claim: str

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor.out_of_memory import FOREIGN, FRAGMENTED, IN_USE, LARGER, Account, OutOfMemory, account
+from envdoctor.out_of_memory import FOREIGN, FRAGMENTED, IN_USE, LARGER, ROOM, Account, OutOfMemory, account, fit_command
 from envdoctor.rulebook import load_rulebook
 from envdoctor.signatures import plain_line, signatures
 
@@ -47,6 +47,38 @@ LIMITED = (
 )
 
 
+LIMITED_BEFORE = (
+    "RuntimeError: CUDA out of memory. Tried to allocate 512.00 MiB (GPU 0; 23.69 GiB total capacity; 11.50 GiB already allocated; "
+    "11.40 GiB free; 11.84 GiB allowed; 11.60 GiB reserved in total by PyTorch)"
+)
+# Up to torch 1.3 the last number is what is reserved without use.
+CACHED = (
+    "RuntimeError: CUDA out of memory. Tried to allocate 294.00 MiB (GPU 0; 7.79 GiB total capacity; 6.27 GiB already allocated; "
+    "61.62 MiB free; 617.88 MiB cached)"
+)
+CACHED_PIECES = (
+    "RuntimeError: CUDA out of memory. Tried to allocate 1.50 GiB (GPU 0; 10.92 GiB total capacity; 5.00 GiB already allocated; "
+    "512.00 MiB free; 5.00 GiB cached)"
+)
+NPU = (
+    "RuntimeError: NPU out of memory. Tried to allocate 386.00 MiB (NPU 2; 60.97 GiB total capacity; 59.57 GiB already allocated; "
+    "59.57 GiB current active; 16.54 MiB free; 60.06 GiB reserved in total by PyTorch) If reserved memory is >> allocated memory"
+)
+NPU_OTHERS = (
+    "RuntimeError: NPU out of memory. Tried to allocate 22.00 MiB (NPU 0; 60.97 GiB total capacity; 10.24 GiB already allocated; "
+    "10.24 GiB current active; 19.52 MiB free; 10.65 GiB reserved in total by PyTorch)"
+)
+XPU_FULL = (
+    "torch.OutOfMemoryError: XPU out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 15.11 GiB. Of the allocated "
+    "memory 14.20 GiB is allocated by PyTorch, and 100.00 MiB is reserved by PyTorch but unallocated."
+)
+XPU_EMPTY = (
+    "torch.OutOfMemoryError: XPU out of memory. Tried to allocate 8.00 GiB. GPU 0 has a total capacity of 15.11 GiB. Of the allocated "
+    "memory 0 bytes is allocated by PyTorch, and 0 bytes is reserved by PyTorch but unallocated."
+)
+ABSURD = "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate more than 1EB memory."
+
+
 def told(*lines: str) -> list[str]:
     reader = OutOfMemory()
     return [event for line in lines for event in reader.read(plain_line(line))]
@@ -54,15 +86,21 @@ def told(*lines: str) -> list[str]:
 
 @pytest.mark.parametrize(
     ("message", "verdict"),
-    [(FULL, IN_USE), (FULL_SINCE, IN_USE), (OTHERS, FOREIGN), (OTHERS_SINCE, FOREIGN), (PIECES, FRAGMENTED), (HUGE, LARGER)],
-)
+    [
+        (FULL, IN_USE), (FULL_SINCE, IN_USE), (CACHED, IN_USE), (NPU, IN_USE), (XPU_FULL, IN_USE),
+        (OTHERS, FOREIGN), (OTHERS_SINCE, FOREIGN), (NPU_OTHERS, FOREIGN),
+        (PIECES, FRAGMENTED), (CACHED_PIECES, FRAGMENTED),
+        (HUGE, LARGER), (ABSURD, LARGER),
+        (LIMITED, ROOM), (LIMITED_BEFORE, ROOM),
+    ],
+)  # fmt: skip
 def test_the_numbers_of_a_message_tell_which_it_is(message: str, verdict: str) -> None:
     assert told(message) == [verdict]
     assert told(f"[rank3]: {message}") == [verdict]
 
 
-def test_a_card_with_room_is_not_called_full() -> None:
-    assert told(LIMITED) == []
+def test_what_a_message_does_not_tell_is_not_made_up() -> None:
+    assert told(XPU_EMPTY) == []
 
 
 def test_a_narrow_terminal_breaks_the_message() -> None:
@@ -116,6 +154,11 @@ def test_a_rich_traceback_is_read_as_well() -> None:
     assert events == ["gpu out of memory in train", "gpu out of memory at return inner_training_loop(", IN_USE]
 
 
+def test_whose_model_code_it_was() -> None:
+    place = '  File "/root/.cache/huggingface/modules/transformers_modules/chatglm3-6b/modeling_chatglm.py", line 413, in forward'
+    assert "gpu out of memory in the code of chatglm" in told("Traceback (most recent call last):", place, FULL)
+
+
 def test_the_traceback_of_another_error_is_not_that_of_the_memory() -> None:
     assert told(*TRACEBACK.splitlines(), "ValueError: no", "Traceback (most recent call last):", FULL) == [IN_USE]
     assert told(*TRACEBACK.splitlines(), "RuntimeError: Sizes of tensors must match") == []
@@ -137,6 +180,28 @@ def test_a_rule_of_the_shipped_ones_knows_the_log(log: str, rule: str) -> None:
     assert rule in looking.found
 
 
+def test_the_command_that_computes_it_is_filled_with_what_is_known() -> None:
+    short = account(plain_line(FULL))
+    assert short is not None
+    assert fit_command(short, None, None, None) == "envdoctor fit MODEL --plan PLAN --set gpu.memory_gib=23.64"
+    named = fit_command(short, "zjunlp/OneKE", "NVIDIA GeForce RTX 3090", 3)
+    assert named == "envdoctor fit zjunlp/OneKE --plan PLAN --gpu 'NVIDIA GeForce RTX 3090 x3' --set gpu.memory_gib=23.64"
+    assert "--gpu" not in fit_command(short, None, "H100 80GB", 1)
+    assert fit_command(None, None, "H100 80GB", 1).endswith("--plan PLAN --gpu 'H100 80GB'")
+    assert fit_command(None, None, None, None) == "envdoctor fit MODEL --plan PLAN --gpu GPU"
+    assert fit_command(short, "a model; rm", None, None).startswith("envdoctor fit 'a model; rm' --plan")
+
+
+def test_which_card_is_too_small_is_kept_of_the_first_message_that_says_so() -> None:
+    reader = OutOfMemory()
+    for message in (OTHERS, PIECES, LIMITED, ABSURD):
+        list(reader.read(plain_line(message)))
+        assert reader.too_small is None
+    for message in (FULL, FULL_SINCE):
+        list(reader.read(plain_line(message)))
+    assert reader.too_small == account(plain_line(FULL))
+
+
 SIZES = st.floats(min_value=0, max_value=2**47)
 
 
@@ -145,7 +210,9 @@ def test_fragmentation_is_told_only_where_what_is_idle_would_do(
     asked: float, total: float, free: float, allocated: float, idle: float, own: float | None
 ) -> None:
     verdict = Account(asked, total, free, allocated, idle, own).verdict()
-    assert verdict in (None, LARGER, FOREIGN, FRAGMENTED, IN_USE)
+    assert verdict in (ROOM, LARGER, FOREIGN, FRAGMENTED, IN_USE)
+    if verdict == ROOM:
+        assert free > asked
     if verdict == FRAGMENTED:
         assert idle >= asked
     if asked > total:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from functools import lru_cache
 
+import pytest
+
 from envdoctor.conditions import Condition, judged
 from envdoctor.defaults import derive
 from envdoctor.diagnosis import Outcomes, diagnose
@@ -15,6 +17,7 @@ from envdoctor.rulebook import load_rulebook
 from envdoctor.rules import Rule
 from envdoctor.suspicion import speaks, weigh
 from envdoctor.values import parse_value
+from tests.examples import examples
 
 PACKAGES = ("torch", "transformers", "peft", "accelerate", "numpy", "bitsandbytes", "deepspeed", "trl", "datasets", "tokenizers")
 VALUES: dict[str, tuple[object, ...]] = {
@@ -73,18 +76,19 @@ def test_every_answer_is_that_of_the_function_of_its_name() -> None:
     assert told > 100
 
 
+@pytest.mark.hypothesis  # its dice are its own, but as with any law there are more examples where there is more time
 def test_a_situation_is_judged_alike_whatever_was_judged_before() -> None:
     kept = Outcomes(release_texts)
     dice = random.Random(7)
     found = 0
-    for _ in range(120):
+    for _ in range(examples(150)):
         facts = situation(dice)
         alone = diagnose(facts, rules(), release_texts)
         assert diagnose(facts, rules(), release_texts, outcomes=kept) == alone
         remedies = [find_remedy(Problem(facts, rules(), (), release_texts, outcomes), alone.findings) for outcomes in (None, kept)]
         assert remedies[0] == remedies[1]
         found += len(alone.findings)
-    assert found > 100
+    assert found > examples(100)
 
 
 def test_values_that_python_takes_for_one_are_told_apart() -> None:

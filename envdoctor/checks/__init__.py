@@ -43,6 +43,7 @@ CHECK_IDS = frozenset(
         "requirements-unresolvable",
         "sources-disagree",
         "gpu-memory-fragmented",
+        "gpu-memory-free-yet-refused",
         "gpu-memory-in-use",
         "gpu-memory-held-by-others",
         "one-request-larger-than-the-gpu",

@@ -15,9 +15,11 @@ from envdoctor.cli.gather import gather
 from envdoctor.cli.judging import judge
 from envdoctor.cli.output import write
 from envdoctor.cli.snapshots import examined
+from envdoctor.diagnosis import Finding
 from envdoctor.errors import EnvdoctorError
 from envdoctor.explanation import explain
-from envdoctor.facts import Collected
+from envdoctor.facts import Collected, Facts
+from envdoctor.out_of_memory import Account, fit_command
 from envdoctor.recognition import recognised
 from envdoctor.releases import release_texts
 from envdoctor.rulebook import load_rulebook
@@ -27,6 +29,7 @@ from envdoctor.sources.env_reports import parse_env_report
 # Environment blocks stand at the head or the end of what people paste; between them only errors are looked for.
 _HEAD_LINES, _TAIL_LINES = 4000, 4000
 _LONGEST_LINE = 1 << 16
+_TOO_LARGE = "plan-exceeds-gpu-memory"
 
 
 def run(options: argparse.Namespace) -> int:
@@ -45,6 +48,7 @@ def run(options: argparse.Namespace) -> int:
     hints = list(_elsewhere(explanation.elsewhere))
     if not looking.found:
         hints += _unknown_error(ends)
+    hints += _would_it_fit(looking.memory.too_small, explanation.findings, gathered.derived)
     report = compose(
         gathered,
         book,
@@ -101,6 +105,20 @@ def _look(looking: Signatures, lines: Iterable[str], head: list[str], kept: dequ
 def _elsewhere(names: tuple[str, ...]) -> Iterator[str]:
     for name in names[:3]:
         yield f"the text is that of {name}, but the versions stated lie outside its range: envdoctor explain {name}"
+
+
+def _would_it_fit(short: Account | None, found: Iterable[Finding], facts: Facts) -> Iterator[str]:
+    """The command that computes what an error says, where the card is plainly too small or nothing but its name tells of memory."""
+    if short is not None:
+        card = f"the {short.total / 2**30:.2f} GiB of this card"
+    elif any(finding.rule.id == _TOO_LARGE for finding in found):
+        card = "the card"
+    else:
+        return
+    count = facts.value("gpu.count")
+    model = facts.text("model.path") or facts.text("model.id")
+    yield f"what fills {card}, and which change makes the plan fit:"
+    yield fit_command(short, model, facts.text("gpu.name"), count if isinstance(count, int) else None)
 
 
 def _unknown_error(lines: Iterable[str]) -> Iterator[str]:

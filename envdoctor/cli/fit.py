@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from envdoctor import __version__
 from envdoctor.cli.gather import Gathered, gather
-from envdoctor.cli.measuring import as_measured, cuts, lengths_of, measured
+from envdoctor.cli.measuring import as_measured, cuts, lengths_of, measured, with_data
 from envdoctor.cli.output import coloured, emit, width
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts import Facts
@@ -21,7 +21,8 @@ from envdoctor.memory.config import ArchitectureError, read_architecture
 from envdoctor.memory.fits import usable_memory, verdict
 from envdoctor.memory.no_help import no_help
 from envdoctor.memory.plan import Stack
-from envdoctor.memory.situation import Planned, planned, restated
+from envdoctor.memory.situation import Planned, planned
+from envdoctor.memory.targets import adapter_parameters
 from envdoctor.report.fit import FitReport
 from envdoctor.sources.snapshot import Snapshot, table_of
 
@@ -51,8 +52,7 @@ def fitted(options: argparse.Namespace) -> FitReport:
     on_lengths: LengthAdvice | None = None
     if options.data is not None:
         lengths, on_lengths = lengths_of(options, gathered, snapshot, situation)
-        if situation.facts.value("plan.packing") is not True:
-            situation = restated(situation, {"plan.seq_len": on_lengths.now.longest}, options.data)
+        situation = with_data(situation, lengths, on_lengths)
     memory = usable_memory(situation.facts)
     computed = situation.estimate()
     report = FitReport(
@@ -68,6 +68,7 @@ def fitted(options: argparse.Namespace) -> FitReport:
         skipped=tuple(skip for skip in gathered.situation.skips if options.gpu is None or skip.what != "GPU"),
         lengths=lengths,
         length_advice=on_lengths,
+        trained_layers=situation.regime.trained_layers,
     )
     if options.exact:
         report = measured(options, gathered, snapshot, situation, report)
@@ -144,7 +145,13 @@ def _notes(situation: Planned) -> tuple[str, ...]:
         notes.append(f"config.json does not state {', '.join(assumed)}: the defaults of its class in transformers are counted")
     if situation.facts.value("plan.gradient_checkpointing") is True and not situation.circumstances().checkpointing_works:
         notes.append("gradient checkpointing is asked for and stays off: this snapshot's own code switches nothing on")
-    return tuple(notes)
+    plan = situation.plan
+    if plan.method == "full" and plan.quant != "none":
+        notes.append(f"the Trainer refuses to train {plan.quant} weights: it asks for adapters on top of them")
+    adapter = plan.adapter
+    if adapter is not None and not adapter_parameters(architecture, adapter.targets, adapter.rank):
+        notes.append(f"no module of this model is called {', '.join(adapter.targets)}: peft refuses such an adapter, and none is counted")
+    return (*notes, *situation.regime.notes)
 
 
 def _rendered(options: argparse.Namespace, report: FitReport) -> str:

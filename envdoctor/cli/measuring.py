@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING
 from envdoctor.cli.gather import Gathered
 from envdoctor.cli.probing import shown
 from envdoctor.errors import EnvdoctorError
+from envdoctor.facts import FactValue
 from envdoctor.memory.advice import EstimateWith
-from envdoctor.memory.estimate import Estimate, Range
+from envdoctor.memory.estimate import Assumption, Estimate, Range
 from envdoctor.memory.fits import verdict
 from envdoctor.memory.moves import Change
-from envdoctor.memory.situation import Planned
+from envdoctor.memory.read_method import OF_PREFERENCES, objective
+from envdoctor.memory.regime import beside_training
+from envdoctor.memory.situation import Planned, restated
 from envdoctor.report.fit import FitReport
 from envdoctor.report.plain import printable
 from envdoctor.sources.snapshot import Snapshot, table_of
@@ -62,10 +65,23 @@ def lengths_of(options: argparse.Namespace, gathered: Gathered, snapshot: Snapsh
     return lengths, advice_on(lengths, max(1, plan.rows), longest, max(1, plan.accumulation))
 
 
+def with_data(situation: Planned, lengths: Lengths, on_lengths: LengthAdvice) -> Planned:
+    """The situation with the longest row that a batch of the data may hold; rows that are pairs are trained on as pairs."""
+    told: dict[str, FactValue] = {}
+    if situation.facts.value("plan.packing") is not True:
+        told["plan.seq_len"] = on_lengths.now.longest
+    if lengths.sequences == 2 and objective(situation.facts) not in OF_PREFERENCES:
+        told["plan.objective"] = "dpo"
+        return restated(situation, told, lengths.data, (Assumption("plan.objective", "dpo", "the rows of the data are pairs"),))
+    return restated(situation, told, lengths.data)
+
+
 def measured(options: argparse.Namespace, gathered: Gathered, snapshot: Snapshot, situation: Planned, report: FitReport) -> FitReport:
     """The report with the figure of a run on fake tensors, or with why there is none; the closed form stays beside it."""
     if gathered.interpreter is None:
         return replace(report, refused="no environment with torch and transformers: --python PATH names one")
+    if situation.regime.trained_layers is not None:
+        return replace(report, refused="a plan that trains some of the layers is computed in closed form only")
     from envdoctor.memory.exact import Refusal, measure
 
     with shown("the model on fake tensors", "up to 30 s") as told:
@@ -80,6 +96,7 @@ def measured(options: argparse.Namespace, gathered: Gathered, snapshot: Snapshot
         )
     if isinstance(found, Refusal):
         return replace(report, refused=found.reason)
+    found = beside_training(found, situation.architecture, situation.plan, situation.regime)
     return replace(
         report,
         estimate=found,

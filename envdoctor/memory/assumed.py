@@ -6,24 +6,25 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from envdoctor.memory.architecture import Architecture
-from envdoctor.memory.closed_form import estimate
 from envdoctor.memory.estimate import Assumption, Estimate, Range
 from envdoctor.memory.plan import Plan
+from envdoctor.memory.regime import Regime, estimate_under
 
 # Rows of instruction data are often this short, and seldom longer than that where nobody says how long they are.
 _SHORT, _LONG = 256, 4096
 
 
-def widened(computed: Estimate, architecture: Architecture, plan: Plan, assumptions: Iterable[Assumption]) -> Estimate:
+def widened(computed: Estimate, architecture: Architecture, plan: Plan, assumptions: Iterable[Assumption], regime: Regime) -> Estimate:
     """The estimate with the low end of short rows and the high end of long ones, where the length of the rows was assumed."""
     if "plan.seq_len" not in {assumption.fact for assumption in assumptions}:
         return computed
-    short = estimate(architecture, replace(plan, tokens=min(_SHORT, plan.tokens)))
-    long = estimate(architecture, replace(plan, tokens=max(_LONG, plan.tokens)))
+    short = estimate_under(architecture, replace(plan, tokens=min(_SHORT, plan.tokens)), regime)
+    long = estimate_under(architecture, replace(plan, tokens=max(_LONG, plan.tokens)), regime)
     return replace(
         computed,
         allocated=_both(computed.allocated, short.allocated, long.allocated),
         reserved=_both(computed.reserved, short.reserved, long.reserved),
+        guessed=True,
     )
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from envdoctor.memory import kept, logits, reserved, sharding, working
+from envdoctor.memory import kept, logits, modeling, reserved, sharding, working
 from envdoctor.memory.architecture import Architecture, Linear, Parameters
 from envdoctor.memory.estimate import Estimate, Moment, Term
 from envdoctor.memory.parameters import parameters
 from envdoctor.memory.plan import Plan
-from envdoctor.memory.stack import at_least
 from envdoctor.memory.targets import adapter_parameters, tuned
 from envdoctor.memory.trained import Trained, trained
 from envdoctor.memory.uncertainty import spread
@@ -49,6 +48,7 @@ def estimate(architecture: Architecture, plan: Plan) -> Estimate:
 
 
 def _run(architecture: Architecture, plan: Plan) -> Run:
+    plan = replace(plan, checkpointing=modeling.checkpoints(architecture, plan))
     counted = parameters(architecture)
     targets: tuple[Linear, ...] = ()
     added = 0
@@ -104,17 +104,7 @@ def _gathered(run: Run, layers: int) -> float:
 
 def _layer(run: Run) -> Mapping[str, float]:
     """Bytes that one layer keeps for each token."""
-    return kept.layer(run.architecture, run.plan, run.targets, repeats=_repeats(run))
-
-
-def _repeats(run: Run) -> bool:
-    """Whether keys and values are copied for each query head: sdpa before transformers let torch's kernel do it (``enable_gqa``, with
-    torch 2.5 and no mask); FlashAttention takes them as they are."""
-    grouped = run.architecture.kv_heads < run.architecture.heads
-    if not grouped or run.plan.attention.startswith("flash"):
-        return False
-    alone = at_least(run.plan.stack.transformers, "4.48") and at_least(run.plan.stack.torch, "2.5") and not run.plan.mask
-    return not (run.plan.attention == "sdpa" and alone)
+    return kept.layer(run.architecture, run.plan, run.targets)
 
 
 def _step(run: Run) -> list[tuple[str, dict[Term, float]]]:
@@ -124,37 +114,106 @@ def _step(run: Run) -> list[tuple[str, dict[Term, float]]]:
     boundary = run.width.stream * run.architecture.hidden
     items = _layer(run)
     layer = sum(items.values())
-    busy = working.backward(run.architecture, plan, run.width, items)
+    busy = working.backward(run.architecture, plan, run.width, items, run.targets)
     loss = logits.loss(run.architecture, plan, run.width)
+    handed = logits.handed_back(run.architecture, plan, run.width)
+    normed = logits.last_norm_backward(run.architecture, plan, run.width)
     gradients = made.gradients * part.gradients if made.keeps_gradients else 0.0
     accumulated = _accumulated(run, gradients)
     unquantized = dequantized_bytes(run.architecture, plan)
     shared = _shared(run)
     saved = layers * (boundary if plan.checkpointing else layer)
     whole_layer = made.gradients / max(layers, 1) if plan.sharding in ("fsdp", "zero3") and plan.method == "full" else 0.0
-    root = made.root_gradients * part.gradients if made.keeps_gradients else 0.0
+    root = _root_gradient(run)
     last = (saved if not plan.checkpointing else layers * boundary + layer) + busy
     first = (layer if not plan.checkpointing else boundary + layer) + busy + _unreleased(run, boundary)
-    during: dict[Term, float] = {"weights": _gathered(run, 0), "other": unquantized + shared, "adapters": made.casts}
+    during: dict[Term, float] = {"weights": _gathered(run, 0), "other": unquantized + shared}
     within: dict[Term, float] = {**during, "weights": _gathered(run, 1 if plan.method == "adapter" else 2)}
+    casts = _casts(run)
     return [
-        ("loss", {**during, "activations": saved * tokens * share, "logits": loss.forward * tokens, "gradients": accumulated}),
+        (
+            "loss",
+            {
+                **during,
+                "activations": (saved + layers * kept.cached(run.architecture, plan)) * tokens * share,
+                "logits": loss.forward * tokens,
+                "gradients": accumulated,
+                "adapters": casts.forward,
+            },
+        ),
         (
             "backward of the loss",
-            {**during, "activations": saved * tokens * share, "logits": loss.backward * tokens, "gradients": max(accumulated, root)},
+            {
+                **during,
+                "activations": saved * tokens * share,
+                "adapters": casts.backward,
+                **_fullest(
+                    {"logits": loss.backward * tokens, "gradients": accumulated},
+                    {"logits": handed * tokens, "gradients": accumulated + root},
+                    {"logits": normed * tokens, "gradients": accumulated + root},
+                ),
+            },
         ),
-        ("backward of the last layer", {**within, "activations": last * tokens * share, "gradients": max(accumulated, root) + whole_layer}),
+        (
+            "backward of the last layer",
+            {
+                **within,
+                "activations": last * tokens * share,
+                "gradients": max(accumulated, root) + whole_layer,
+                "adapters": casts.last,
+            },
+        ),
         (
             "backward of the first layer",
             {
                 **within,
                 "activations": first * tokens * share,
                 "gradients": max(accumulated, gradients - _to_come(run) + whole_layer),
+                "adapters": casts.first,
             },
         ),
         ("backward of the embeddings", {**during, "gradients": gradients + _waiting(run)}),
         ("optimizer step", {"gradients": gradients, "optimizer": made.transient * part.optimizer}),
     ]
+
+
+def _fullest(*points: dict[Term, float]) -> dict[Term, float]:
+    return max(points, key=lambda terms: sum(terms.values()))
+
+
+def _root_gradient(run: Run) -> float:
+    """The gradient of the output layer, the first that is there; of copies that an adapter trains in full, all of them."""
+    made = run.trained
+    if not made.keeps_gradients:
+        return 0.0
+    if run.plan.method != "full":
+        return made.root_gradients * run.shares.gradients
+    if run.architecture.head != "causal":
+        return 0.0
+    return (run.parameters.head or run.parameters.embedding) * made.width * run.shares.gradients
+
+
+@dataclass(frozen=True, slots=True)
+class Casts:
+    """Bytes of 16-bit copies of float32 weights at four moments: of the loss, its backward, and those of the last and first layer."""
+
+    forward: float = 0.0
+    backward: float = 0.0
+    last: float = 0.0
+    first: float = 0.0
+
+
+def _casts(run: Run) -> Casts:
+    """Autocast keeps every copy until the forward ends; then each lives as long as its product waits for the backward. A checkpointed
+    layer makes its own again."""
+    if not run.trained.casts:
+        return Casts()
+    layers = run.parameters.linear * 2.0
+    head = (run.parameters.head or run.parameters.embedding) * 2.0
+    one = layers / max(run.architecture.layers, 1)
+    if run.plan.checkpointing:
+        return Casts(layers + head, head, one, one)
+    return Casts(layers + head, layers + head, layers, one)
 
 
 def _accumulated(run: Run, gradients: float) -> float:
@@ -183,12 +242,19 @@ def _to_come(run: Run) -> float:
     if run.plan.method != "full" or not run.trained.keeps_gradients:
         return 0.0
     own = (run.parameters.linear + run.parameters.other) / max(run.architecture.layers, 1)
-    return (own + (0 if run.architecture.tied else run.parameters.embedding)) * run.trained.width * run.shares.gradients
+    # That of its last product is the first one there.
+    own -= sum(one.parameters for one in run.architecture.linears if one.role == "down")
+    return (own + (0 if _is_tied(run) else run.parameters.embedding)) * run.trained.width * run.shares.gradients
+
+
+def _is_tied(run: Run) -> bool:
+    """Whether the embedding is the output layer too: a model that classifies has another one."""
+    return run.architecture.tied and run.architecture.head == "causal"
 
 
 def _waiting(run: Run) -> float:
     """A tied embedding has two gradients: that of the output layer waits for the other one, and both are there when they are added."""
-    both = run.plan.method == "full" and run.architecture.tied
+    both = run.plan.method == "full" and _is_tied(run)
     return float(run.parameters.embedding * run.trained.width) if both else 0.0
 
 

@@ -47,7 +47,8 @@ class Estimate:
 
     ``allocated`` is what ``torch.cuda.max_memory_allocated()`` would say; ``reserved`` what the allocator holds of the driver;
     ``beside`` what the CUDA context and its libraries take outside of both. ``moments`` are in their order in time.
-    ``notes`` are sentences that a reader of the number has to know.
+    ``notes`` are sentences that a reader of the number has to know. ``guessed`` says that the range spans what nobody stated, so that its
+    expected figure decides nothing.
     """
 
     method: Literal["closed-form", "fake-tensors"]
@@ -57,6 +58,7 @@ class Estimate:
     beside: Range
     assumptions: tuple[Assumption, ...] = ()
     notes: tuple[str, ...] = ()
+    guessed: bool = False
 
     @property
     def peak(self) -> Moment:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from envdoctor.checks.hit import Hit
 from envdoctor.defaults import derive
 from envdoctor.facts import Fact, Facts, FactValue, NotUnderstood, Origin
+from envdoctor.memory import optimizer as optimizers
 from envdoctor.memory.config import ArchitectureError, read_architecture
 from envdoctor.memory.estimate import GIB, Estimate
 from envdoctor.memory.fits import usable_memory
@@ -51,13 +52,21 @@ def exceeding(stated: Facts, config: Mapping[str, object]) -> tuple[Hit, ...]:
         architecture = read_architecture(config)
     except ArchitectureError:
         return ()
-    if not architecture.known:
+    if not architecture.known or _another_way(facts):
         return ()
-    least = planned(stated.with_facts(_least(facts)), architecture)
+    # What is evaluated may be short rows only.
+    least = planned(stated.with_facts(_least(facts)).without("plan.evaluate"), architecture)
     estimate = least.estimate()
     if _needed(estimate, least.plan) <= memory:
         return ()
     return (_hit(planned(stated, architecture), estimate, _needed(estimate, least.plan), memory),)
+
+
+def _another_way(facts: Facts) -> bool:
+    """Whether the run may step in a way that no fact tells: torchtune's optimizer_in_bwd, or an optimizer that is not known here."""
+    named = facts.text("plan.optimizer")
+    whole = facts.text("plan.method") in _TRAINED_WHOLE
+    return whole and (facts.text("plan.trainer") == "torchtune" or (named is not None and optimizers.find(named) is None))
 
 
 def _counted(facts: Facts) -> bool:

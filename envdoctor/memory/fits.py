@@ -29,7 +29,8 @@ class Verdict:
 
     ``yes``: the high end fits. ``no``: not even the expected allocation does, with the smallest context and an allocator that loses
     nothing. ``tight``: between the two, where what decides is in no estimate. That ``no`` starts from the expected figure, and not from
-    the low end, errs least: of runs just at that border as many fit as do not, and of all beyond it fewer.
+    the low end, errs least: of runs just at that border as many fit as do not, and of all beyond it fewer. Where the length of the rows
+    is a guess, it starts from the low end.
     """
 
     fits: Fits
@@ -59,7 +60,7 @@ def verdict(estimate: Estimate, memory: float | None) -> Verdict:
     fits: Fits = "tight"
     if needed.high <= memory:
         fits = "yes"
-    elif allocated.expected + beside.low > memory:
+    elif (allocated.low if estimate.guessed else allocated.expected) + beside.low > memory:
         fits = "no"
     return Verdict(fits, memory, needed, fragments)
 

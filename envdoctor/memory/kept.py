@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from envdoctor.memory import modeling
 from envdoctor.memory.architecture import Architecture, Linear
 from envdoctor.memory.plan import WIDTH, Plan
 from envdoctor.memory.stack import at_least
@@ -31,18 +32,14 @@ def widths(plan: Plan) -> Widths:
     return Widths(WIDTH[plan.autocast] if plan.autocast is not None else WIDTH[plan.load_dtype], stream)
 
 
-def layer(architecture: Architecture, plan: Plan, tuned: Sequence[Linear], *, repeats: bool) -> Mapping[str, float]:
-    """Bytes that one layer keeps for each token.
-
-    ``tuned`` are the linear layers with a trained adapter beside them; ``repeats`` says that keys and values are copied for every
-    query head before the attention kernel sees them.
-    """
+def layer(architecture: Architecture, plan: Plan, tuned: Sequence[Linear]) -> Mapping[str, float]:
+    """Bytes that one layer keeps for each token. ``tuned`` are the linear layers with a trained adapter beside them."""
     width = widths(plan)
     full = plan.method == "full"
     items = {
-        "norms": _norms(architecture, width, full, fused=plan.liger),
-        "attention": _attention(architecture, plan, width, repeats=repeats),
-        "mlp": _mlp(architecture, width, fused=plan.liger),
+        "norms": _norms(architecture, plan, width, trained=full),
+        "attention": _attention(architecture, plan, width),
+        "mlp": _mlp(architecture, plan, width),
         "dropout": _dropout(architecture),
     }
     if full:
@@ -50,76 +47,168 @@ def layer(architecture: Architecture, plan: Plan, tuned: Sequence[Linear], *, re
     elif plan.quant == "8bit" or (plan.quant == "4bit" and not at_least(plan.stack.bitsandbytes, "0.43.2")):
         items["inputs"] = _all_inputs(architecture, width)
     if plan.method == "adapter" and plan.adapter is not None:
-        items["adapters"] = _adapter_inputs(tuned, plan, width)
+        items["adapters"] = _adapter_inputs(architecture, tuned, plan, width)
     return {name: bytes_ for name, bytes_ in items.items() if bytes_}
 
 
-def _norms(architecture: Architecture, width: Widths, trained: bool, *, fused: bool) -> float:
+def _norms(architecture: Architecture, plan: Plan, width: Widths, *, trained: bool) -> float:
     hidden = architecture.hidden
-    if fused:
+    if plan.liger:
         # Liger's norms keep their input as it is and one number a row.
         return architecture.norms * (width.stream * hidden + 4)
-    if architecture.norm == "layer":
-        # native_layer_norm keeps its input, its mean and its reciprocal deviation.
-        return architecture.norms * (width.stream * hidden + 8)
-    # The input as float32 and the reciprocal root; with a trained weight the normalised values too, in the stream's dtype.
-    total = architecture.norms * (4 * hidden + 4 + (width.stream * hidden if trained else 0))
+    rows = 8 if architecture.norm == "layer" else 4
+    own = architecture.norms
+    if modeling.norm(architecture, plan) == "layer" and architecture.parallel and (plan.autocast is None or width.stream == 4):
+        # Both norms of parallel branches keep the same input, if neither makes a copy of its own.
+        own = 1
+    total = own * (_normed(architecture, plan, width.stream, trained) * hidden + rows)
+    if modeling.norm(architecture, plan) == "rms" and trained:
+        # These are given what a branch puts out, not the stream.
+        after = architecture.norms if modeling.after_only(architecture) else 2 if architecture.norms == 4 else 0
+        total -= after * (width.stream - width.computed) * hidden
     if architecture.head_norms:
-        heads = architecture.query_width + architecture.key_width
-        total += (4 + (width.computed if trained else 0)) * heads
+        total += _normed(architecture, plan, width.computed, trained) * (architecture.query_width + architecture.key_width)
     return total
 
 
-def _attention(architecture: Architecture, plan: Plan, width: Widths, *, repeats: bool) -> float:
+def _normed(architecture: Architecture, plan: Plan, given: int, trained: bool) -> int:
+    """Bytes that a norm keeps for each of its elements, of ``given`` bytes each."""
+    way = modeling.norm(architecture, plan)
+    if way == "rms":
+        # The input as float32; with a trained weight the normalised values too, in the dtype of the input.
+        return 4 + (given if trained else 0)
+    if way == "rms in float32":
+        return 4 + (4 if trained else 0)
+    if way == "layer by hand":
+        # The difference to the mean twice: for the variance and for the result.
+        return 8 + (4 if trained else 0)
+    # native_layer_norm keeps its input; autocast gives it float32, but for Nemotron's, which leaves the region first.
+    if plan.autocast is not None and architecture.kind == "nemotron":
+        return WIDTH[plan.autocast]
+    return 4 if way == "layer in float32" or plan.autocast is not None else given
+
+
+def _attention(architecture: Architecture, plan: Plan, width: Widths) -> float:
     """Queries, keys, values and the output; the kernels of sdpa and FlashAttention add one float32 for each head, eager attention the
-    whole matrix of probabilities: as float32 out of the softmax, and as it is multiplied with the values."""
+    whole matrix of probabilities: out of the softmax, and as it is multiplied with the values, where that is another dtype."""
     query, key = architecture.query_width, architecture.key_width
-    whole = query if repeats or plan.attention == "eager" else key
-    kept = width.computed * (query + 2 * whole + query)
-    if plan.attention == "eager":
-        matrix = architecture.heads * plan.tokens
-        kept += matrix * (4 + (width.computed if width.computed < 4 else 0))
-        if architecture.attention_dropout:
+    whole = query if modeling.repeats(architecture, plan) else key
+    kept = float(width.computed * (query + 2 * whole))
+    matrix = architecture.heads * plan.tokens
+    if modeling.falls_back(architecture, plan):
+        # 16 bits are computed in float32 there from torch 2.5 on. One key head is spread over all without a copy.
+        wide = 4 if at_least(plan.stack.torch, "2.5") else width.computed
+        return wide * (query + 2 * (key if architecture.kv_heads == 1 else query) + matrix)
+    if modeling.is_eager(architecture, plan):
+        kept += matrix * width.computed * (2 if architecture.softcap else 1)
+        if architecture.kind == "opt" and not modeling.wide_softmax(architecture, plan):
+            # The scores as they were before the largest negative number bounded them.
+            kept += matrix * width.computed
+        if architecture.kind in ("gptj", "codegen") and plan.autocast is None:
+            # Queries and keys are multiplied in float32.
+            kept += (4 - width.computed) * 2 * query
+        if width.computed < 4 and modeling.wide_softmax(architecture, plan):
+            kept += matrix * 4
+            if architecture.attention_dropout:
+                # The probabilities that the dropout was given are the float32 ones, cast, and gone.
+                kept += matrix
+        elif architecture.attention_dropout:
             kept += matrix * (1 + width.computed)
         return kept
-    return kept + 4 * architecture.heads
+    if modeling.copied_by_cache(architecture, plan):
+        kept += width.computed * 2 * key
+    if modeling.views_values(architecture, plan):
+        kept += width.computed * (query + key)
+    if modeling.mask_copies(plan):
+        kept += width.computed * plan.tokens
+    return kept + width.computed * query + 4 * architecture.heads
 
 
-def _mlp(architecture: Architecture, width: Widths, *, fused: bool) -> float:
+def cached(architecture: Architecture, plan: Plan) -> float:
+    """Bytes for each token that one layer's part of an unread cache takes until the model returns, where they are other tensors than
+    those that the attention keeps: rotated in float32 under autocast, or copied since, for every head or to be contiguous."""
+    if not modeling.fills_cache(architecture, plan):
+        return 0.0
+    width, newer = widths(plan), at_least(plan.stack.transformers, "4.56")
+    if plan.autocast is not None and width.stream == 4 and architecture.positions == 0:
+        # The first keys decide the dtype of the whole cache from 4.56 on.
+        return float((4 + (4 if newer else 0)) * architecture.key_width)
+    copied = modeling.repeats(architecture, plan) or modeling.makes_matrix(architecture, plan)
+    if copied or (plan.attention == "sdpa" and not newer and architecture.positions == 0):
+        return float(2 * width.computed * architecture.key_width)
+    return 0.0
+
+
+def _mlp(architecture: Architecture, plan: Plan, width: Widths) -> float:
     """Gated: the gate, what its activation makes of it, and the values that are multiplied; Liger's fused one computes the second again.
-    Plain: what goes into the activation."""
-    share = architecture.experts_per_token or 1
+    Plain: what the activation keeps."""
     if architecture.experts:
-        # Each expert's output is kept until it is weighted.
-        return share * width.computed * (3 * architecture.ffn + architecture.hidden)
-    if architecture.gated and fused:
-        return share * width.computed * 2 * architecture.ffn
+        # The weighted outputs are as wide as the stream.
+        wider = (width.stream - width.computed) * architecture.experts_per_token * architecture.hidden
+        return width.computed * _experts(architecture) + wider
     if architecture.gated:
-        return share * width.computed * 3 * architecture.ffn
-    # transformers' own tanh GELU ("gelu_new", "gelu_fast") is five operations of Python: x, x/2, the tanh, and 1 + tanh stay.
-    copies = 4 if architecture.activation in ("gelu_new", "gelu_fast", "gelu_python_tanh") else 1
-    return share * width.computed * copies * architecture.ffn
+        return width.computed * (2 if plan.liger else 3) * architecture.ffn
+    return modeling.activation(architecture, plan, width.computed, full=plan.method == "full") * architecture.ffn
+
+
+def _experts(architecture: Architecture) -> float:
+    """Elements for each token: of each expert that it goes through, what a gated network keeps, its output, which the router's weight is
+    multiplied with, and the product (``index_add_`` keeps its source); of a network for all tokens, the same but for the outputs, of
+    which the one before a gate of its own is kept (Qwen2-MoE)."""
+    each = architecture.experts_per_token * (3 * architecture.ffn + 2 * architecture.hidden)
+    shared = sum(_SHARED.get(one.role, 0) * one.outputs for one in architecture.linears if one.count == 1)
+    gated = any(one.name == "shared_expert_gate" for one in architecture.linears)
+    return each + shared + (architecture.hidden if gated else 0)
+
+
+# How often the outputs of a product are kept, as they are and as the activation or the multiplication leaves them.
+_SHARED = {"gate": 2, "up": 1, "gate_up": 1.5}
 
 
 def _dropout(architecture: Architecture) -> float:
-    """One byte for each element that a dropout with a chance above 0 saw, after the attention and after the MLP."""
-    return 2.0 * architecture.hidden if architecture.hidden_dropout else 0.0
+    """One byte for each element that a dropout with a chance above 0 saw, after the attention (not DistilBERT's) and after the MLP."""
+    places = 1 if architecture.kind == "distilbert" else 2
+    return float(places * architecture.hidden) if architecture.hidden_dropout else 0.0
 
 
 def _trained_inputs(architecture: Architecture, plan: Plan, width: Widths) -> float:
-    """The inputs of trained matrix products. Under autocast every product makes its own 16-bit copy of a float32 input."""
-    copies = width.computed < width.stream
+    """The inputs of trained matrix products. Under autocast every product makes its own 16-bit copy of a float32 input, and a layer norm
+    puts out float32."""
+    copies = width.computed < width.stream or (plan.autocast is not None and modeling.norm(architecture, plan) == "layer")
+    copies = copies and architecture.kind != "nemotron"
     total = 0.0
     for roles in (_ATTENTION_INPUTS, _MLP_INPUTS):
         fed = [one for one in architecture.linears if one.role in roles]
         if fed:
             # Products of one input share it; those of a latent attention have inputs of several widths.
             total += width.computed * (sum(map(_fed, fed)) if copies else sum(set(map(_fed, fed))))
-    # The output of the attention is kept by the attention itself; what goes into the last product is new.
+    if architecture.experts and not any(one.role in _MLP_INPUTS and one.count == 1 for one in architecture.linears):
+        # Experts are given copies of their rows; the router has the input itself.
+        total += width.computed * architecture.hidden
+    if modeling.one_input(architecture) and not copies:
+        total -= width.computed * architecture.hidden
+    # The output of the attention is kept by a fused kernel itself; what goes into the last product is new.
     total += width.computed * sum(_fed(one) for one in architecture.linears if one.role == "down")
-    if plan.attention == "eager":
+    if modeling.makes_matrix(architecture, plan):
         total += width.computed * architecture.query_width
     return total
+
+
+def last_input(architecture: Architecture, plan: Plan, width: Widths, tuned: Sequence[Linear]) -> float:
+    """Bytes that the input of the last product of the network takes for each token, where that is trained or has an adapter."""
+    down = [one for one in (architecture.linears if plan.method == "full" else tuned) if one.role == "down"]
+    if architecture.experts or not down or (plan.method != "full" and plan.adapter is None):
+        return 0.0
+    if plan.method == "full":
+        return width.computed * sum(map(_fed, down))
+    return _adapter_width(plan, width) * sum(map(_fed, down))
+
+
+def _adapter_width(plan: Plan, width: Widths) -> int:
+    """Bytes of an element of what goes into an adapter: in its own dtype, or in that of autocast."""
+    if plan.autocast is not None:
+        return WIDTH[plan.autocast]
+    return 4 if plan.adapter is None or plan.adapter.float32 else width.stream
 
 
 def _all_inputs(architecture: Architecture, width: Widths) -> float:
@@ -128,7 +217,7 @@ def _all_inputs(architecture: Architecture, width: Widths) -> float:
     return width.computed * sum(_fed(one) for one in _firsts(architecture.linears) if one.role != "output")
 
 
-def _adapter_inputs(tuned: Iterable[Linear], plan: Plan, width: Widths) -> float:
+def _adapter_inputs(architecture: Architecture, tuned: Iterable[Linear], plan: Plan, width: Widths) -> float:
     """What the low-rank path keeps: its input, in the adapter's dtype where that is another, and the product of the first matrix.
 
     peft casts the input to the dtype of ``lora_A`` for each target by itself; autocast makes 16 bits of that again.
@@ -136,9 +225,7 @@ def _adapter_inputs(tuned: Iterable[Linear], plan: Plan, width: Widths) -> float
     adapter = plan.adapter
     if adapter is None:
         return 0.0
-    of_adapter = 4 if adapter.float32 else width.stream
-    if plan.autocast is not None:
-        of_adapter = WIDTH[plan.autocast]
+    of_adapter = _adapter_width(plan, width)
     total = 0.0
     shared: dict[str, float] = {}
     for one in tuned:
@@ -152,7 +239,8 @@ def _adapter_inputs(tuned: Iterable[Linear], plan: Plan, width: Widths) -> float
         total += of_adapter * adapter.rank * one.count * one.share
         if adapter.dora:
             total += width.computed * one.outputs * one.count * one.share
-    shared.pop("output", None)
+    if not modeling.makes_matrix(architecture, plan):
+        shared.pop("output", None)
     return total + sum(shared.values())
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from envdoctor.memory import modeling
 from envdoctor.memory.architecture import Architecture
 from envdoctor.memory.kept import Widths
 from envdoctor.memory.plan import Plan
@@ -38,17 +39,21 @@ def loss(architecture: Architecture, plan: Plan, width: Widths) -> Loss:
     vocabulary, hidden = architecture.vocab, architecture.hidden
     last, again = last_norm(architecture, plan, width)
     computed = min(width.computed, 4)
+    if architecture.softcap and not plan.liger and plan.method != "inference":
+        # The tanh that caps the logits (Gemma 2) stays for its backward.
+        last, again = last + computed * vocabulary, again + computed * vocabulary
+    shifts = 0 if plan.rows == 1 else 1
     if plan.liger:
         return Loss(last + computed * hidden + _chunk(vocabulary, hidden) * (computed + 4), again + computed * hidden)
     if plan.method == "inference":
         return Loss(computed * vocabulary, 0.0)
     if not _upcasts(architecture, plan) and plan.autocast is None:
         # Logits, their shifted copy, the log-softmax; its backward has one more (santacoder, 14.15 GiB measured, 14.19 so).
-        return Loss(3 * computed * vocabulary + last, 4 * computed * vocabulary + again)
+        return Loss((2 + shifts) * computed * vocabulary + last, (3 + shifts) * computed * vocabulary + again)
     upcast = 4 if computed < 4 else 0
     if not _upcasts(architecture, plan):
         # Autocast computes the cross entropy in float32: the shifted 16-bit logits are cast.
-        return Loss((2 * computed + upcast + 4) * vocabulary + last, 12 * vocabulary + again)
+        return Loss(((1 + shifts) * computed + upcast + 4) * vocabulary + last, 12 * vocabulary + again)
     if plan.compile:
         # Upcast, shift and softmax become one kernel: the logits and their gradient, in float32 at most (torchtune's README, 60.0 to 51.0
         # GiB for Llama-3.2-3B at 8192 tokens).
@@ -59,15 +64,36 @@ def loss(architecture: Architecture, plan: Plan, width: Widths) -> Loss:
     return Loss(_upcast_logits(architecture, plan, computed, upcast) * vocabulary + last, 12 * vocabulary + again)
 
 
+def handed_back(architecture: Architecture, plan: Plan, width: Widths) -> float:
+    """Bytes for each token when the gradient of the output layer is made: the gradient of the logits in the dtype of that product, and
+    what the last norm keeps. Liger's kernel makes both gradients chunk by chunk in the forward, and hands on that of its input."""
+    if architecture.head != "causal":
+        return 0.0
+    _, again = last_norm(architecture, plan, width)
+    return again + width.computed * (architecture.hidden if plan.liger else architecture.vocab)
+
+
+def last_norm_backward(architecture: Architecture, plan: Plan, width: Widths) -> float:
+    """Bytes for each token in the backward of the last norm, when all layers still keep what they have: an RMS norm is written in Python,
+    and has its float32 input and five float32 gradients then; a fused one has its input and two gradients."""
+    if plan.liger or modeling.norm(architecture, plan) in ("layer", "layer in float32"):
+        return 3.0 * width.stream * architecture.hidden
+    return 6.0 * 4 * architecture.hidden
+
+
 def _upcast_logits(architecture: Architecture, plan: Plan, computed: int, upcast: int) -> int:
-    """Bytes for each logit at the fullest point of the forward, by release; a snapshot's own code does as transformers did at first."""
+    """Bytes for each logit at the fullest point of the forward, by release; a snapshot's own code does as transformers did at first.
+
+    The shifted logits of a single row lie beside each other as they are: nothing is copied then.
+    """
+    shifted = 0 if plan.rows == 1 else 4
     if architecture.remote:
-        return 12
+        return 8 + shifted
     if at_least(plan.stack.transformers, "4.49"):
         return computed + upcast + 4
     if at_least(plan.stack.transformers, _LATER.get(architecture.kind, "4.46")):
-        return computed + upcast + 8
-    return 12
+        return computed + upcast + 4 + shifted
+    return 8 + shifted
 
 
 def last_norm(architecture: Architecture, plan: Plan, width: Widths) -> tuple[float, float]:

@@ -11,11 +11,14 @@ from typing import TypeAlias
 
 from envdoctor.facts import FactValue
 from envdoctor.memory.plan import Plan
+from envdoctor.memory.sharding import is_deepspeed
 
 Change: TypeAlias = Mapping[str, FactValue]
 
 NOT_MEASURED = "speed not measured"
 _COUNTS = (2, 3, 4, 5, 6, 7, 8, 16, 32, 64)
+# As many as one machine has: more is for whoever has as many already.
+_IN_ONE_MACHINE = 8
 _PARTS = (0.75, 0.5, 0.375, 0.25, 0.125)
 _SHORTEST = 256
 # Language models whose loss Liger computes without the logits (MODEL_TYPE_TO_APPLY_LIGER_FN of liger-kernel 0.8.5; code of a
@@ -28,7 +31,7 @@ class Circumstances:
     """What decides on a change beside the plan: ``method`` as stated, the model's type and code, the GPU, the lengths of the data.
 
     ``lengths`` are (tokens, share of the rows that are longer), the longest first. ``half`` says that the GPU is an Ampere or later one.
-    ``sequences`` are made of one row of the data: 2 of a preference pair.
+    ``sequences`` are made of one row of the data: 2 of a preference pair. ``evaluated`` are the rows of an evaluation's batch, 0 without.
     """
 
     method: str | None = None
@@ -37,6 +40,7 @@ class Circumstances:
     checkpointing_works: bool = True
     half: bool = False
     sequences: int = 1
+    evaluated: int = 0
     lengths: tuple[tuple[int, float], ...] = ()
 
 
@@ -60,14 +64,18 @@ class Move:
 
 def moves(plan: Plan, circumstances: Circumstances) -> tuple[Move, ...]:
     """What may be changed of this plan at all, most acceptable first; moves without a step are left out."""
+    frozen = plan.method != "full"
     told = (
+        Move("dtype", tuple(_dtype(plan, circumstances)) if frozen else ()),
         Move("checkpointing", tuple(_checkpointing(plan, circumstances))),
         Move("attention", tuple(_attention(plan, circumstances))),
         Move("batch", tuple(_batch(plan, circumstances.sequences))),
+        Move("evaluation", tuple(_evaluation(circumstances))),
         Move("liger", tuple(_liger(plan, circumstances))),
         Move("length", tuple(_length(plan, circumstances))),
         Move("quant", tuple(_quant(plan, circumstances))),
         Move("optimizer", tuple(_optimizer(plan))),
+        Move("dtype", () if frozen else tuple(_dtype(plan, circumstances))),
         Move("zero", tuple(_zero(plan))),
         Move("offload", tuple(_offload(plan))),
         Move("gpus", tuple(_gpus(plan)), hardware=True),
@@ -96,6 +104,20 @@ def _checkpointing(plan: Plan, circumstances: Circumstances) -> Iterator[Step]:
         yield Step({"plan.gradient_checkpointing": True}, "about 20 to 30 % slower: activations are computed twice", 1.0)
 
 
+def _dtype(plan: Plan, circumstances: Circumstances) -> Iterator[Step]:
+    """Weights of 16 bits in the place of float32: costs nothing where they are frozen, and small updates where they are trained.
+
+    float16 weights cannot be trained in full: the GradScaler refuses to unscale their gradients.
+    """
+    half = "bfloat16" if circumstances.half or plan.autocast == "bfloat16" else "float16"
+    if plan.load_dtype != "float32" or is_deepspeed(plan):
+        return
+    if plan.method != "full":
+        yield Step({"plan.load_dtype": half}, f"frozen weights in 16 bits; {NOT_MEASURED}", 0.5)
+    elif half == "bfloat16" and plan.sharding != "fsdp":
+        yield Step({"plan.load_dtype": half}, f"trains 16-bit weights: small updates are lost in rounding; {NOT_MEASURED}", 3.5)
+
+
 def _attention(plan: Plan, circumstances: Circumstances) -> Iterator[Step]:
     if plan.attention == "eager":
         yield Step({"plan.attn": "sdpa"}, f"the same result; {NOT_MEASURED}", 0.5)
@@ -117,6 +139,15 @@ def _batch(plan: Plan, sequences: int) -> Iterator[Step]:
         yield Step(change, cost, 1.0)
 
 
+def _evaluation(circumstances: Circumstances) -> Iterator[Step]:
+    """Fewer rows at a time where evaluation is what needs most: it changes nothing of the training."""
+    rows = min(circumstances.evaluated, 4096) // 2
+    while rows:
+        at_once = f"{rows} row{'s' if rows > 1 else ''} at a time"
+        yield Step({"plan.eval_batch_size": rows}, f"the same evaluation, {at_once}; {NOT_MEASURED}", 0.4)
+        rows //= 2
+
+
 def _liger(plan: Plan, circumstances: Circumstances) -> Iterator[Step]:
     if _trains(plan) and not plan.liger and not circumstances.remote and circumstances.kind in _LIGER:
         yield Step({"plan.liger": True}, f"the loss without its logits; needs liger-kernel; {NOT_MEASURED}")
@@ -126,7 +157,7 @@ def _length(plan: Plan, circumstances: Circumstances) -> Iterator[Step]:
     if circumstances.lengths:
         for tokens, longer in circumstances.lengths:
             if 0 < tokens < plan.tokens:
-                yield Step({"plan.seq_len": tokens}, f"{100 * longer:.2g} % of the rows are cut", 1.0 + 7 * longer)
+                yield Step({"plan.seq_len": tokens}, f"{100 * longer:.2g} % of the rows are cut", 1.8 + 8 * longer)
         return
     for part in _PARTS:
         tokens = int(plan.tokens * part) // 64 * 64
@@ -179,5 +210,5 @@ def _offload(plan: Plan) -> Iterator[Step]:
 def _gpus(plan: Plan) -> Iterator[Step]:
     way = "device_map" if plan.quant != "none" or not _trains(plan) else "fsdp" if plan.sharding == "fsdp" else "zero3"
     for count in _COUNTS:
-        if count > plan.gpus:
+        if count > plan.gpus and (count <= _IN_ONE_MACHINE or plan.gpus >= _IN_ONE_MACHINE):
             yield Step({"gpu.count": count, "plan.distributed": way}, f"{count} GPUs; {NOT_MEASURED}")

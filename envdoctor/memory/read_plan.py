@@ -2,66 +2,39 @@
 
 from __future__ import annotations
 
-from typing import get_args
+from collections.abc import Mapping
 
 from envdoctor.facts import Facts
 from envdoctor.memory import optimizer as optimizers
 from envdoctor.memory.architecture import Architecture
+from envdoctor.memory.asked import Reader
 from envdoctor.memory.estimate import Assumption
-from envdoctor.memory.plan import Adapter, Dtype, Method, Offload, Plan, Sharding, Stack
+from envdoctor.memory.plan import Adapter, Plan, Sharding, Stack
+from envdoctor.memory.read_method import VIRTUAL_TOKENS, autocast_of, load_dtype_of, method_of, sequences
+from envdoctor.memory.read_sharing import offload_of, sharding_of
 from envdoctor.memory.stack import at_least
-from envdoctor.memory.targets import default_targets
+from envdoctor.memory.targets import default_targets, tuned
 from envdoctor.versions import ABSENT, Exact
 
-_ADAPTED = frozenset(("lora", "qlora", "dora", "rslora"))
-_PROMPTED = frozenset(("prompt-tuning", "prefix-tuning", "p-tuning"))
-_PREFERENCE = frozenset(("dpo", "kto", "orpo"))
-_QUANTIZED = frozenset(("4bit", "8bit", "gptq", "awq", "fp8", "hqq", "aqlm", "mxfp4", "torchao"))
-_MOST = 2**24
-
-
-class _Reader:
-    """Facts of a plan, with a list of what was assumed in their absence."""
-
-    def __init__(self, facts: Facts) -> None:
-        self.facts = facts
-        self.assumed: list[Assumption] = []
-
-    def text(self, name: str) -> str | None:
-        return self.facts.text(name)
-
-    def flag(self, name: str) -> bool | None:
-        value = self.facts.value(name)
-        return value if isinstance(value, bool) else None
-
-    def number(self, name: str) -> int | None:
-        value = self.facts.value(name)
-        whole = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value <= _MOST
-        return int(value) if whole and isinstance(value, (int, float)) else None
-
-    def words(self, name: str) -> tuple[str, ...] | None:
-        value = self.facts.value(name)
-        return value if isinstance(value, tuple) else None
-
-    def assume(self, name: str, value: object, why: str = "") -> None:
-        self.assumed.append(Assumption(name, value, why))
-
-    def number_or(self, name: str, default: int, why: str = "") -> int:
-        stated = self.number(name)
-        if stated is None:
-            self.assume(name, default, why)
-        return default if stated is None else stated
+# What torchtune calls the modules of Llama's layers (torchtune/modules: transformer.py, attention.py, feed_forward.py).
+_OF_TORCHTUNE = {"output_proj": "o_proj", "w1": "gate_proj", "w2": "down_proj", "w3": "up_proj", "output": "lm_head"}
+# Settings that a plan may state in words that are not understood, and what is counted then.
+_IN_WORDS: Mapping[str, object] = {
+    "plan.quant": "none", "plan.fp16": False, "plan.bf16": False, "plan.packing": False, "plan.offload": "none",
+    "plan.gradient_accumulation": 1, "plan.double_quant": False,
+}  # fmt: skip
 
 
 def read_plan(facts: Facts, architecture: Architecture) -> tuple[Plan, tuple[Assumption, ...]]:
     """The plan that facts describe, and what had to be assumed."""
-    reader = _Reader(facts)
-    method, quant = _method(reader)
+    reader = Reader(facts)
+    method, quant = method_of(reader)
     stack = _stack(reader)
-    dtype = _load_dtype(reader, quant)
-    autocast = _autocast(reader)
+    autocast = autocast_of(reader)
     adapter = _adapter(reader, architecture, stack) if method == "adapter" else None
-    sharding, gpus = _sharding(reader)
+    sharding, gpus = sharding_of(reader)
+    offload, sharding = offload_of(reader, method, sharding)
+    dtype = load_dtype_of(reader, method, quant)
     if sharding in ("zero1", "zero2", "zero3") and autocast is not None:
         # DeepSpeed's engine casts the weights and computes in that dtype: accelerate does not autocast then (Accelerator, native_amp).
         dtype, autocast = autocast, None
@@ -71,48 +44,34 @@ def read_plan(facts: Facts, architecture: Architecture) -> tuple[Plan, tuple[Ass
         method=method,
         load_dtype=dtype,
         autocast=autocast,
-        rows=rows * (2 if reader.text("plan.method") in _PREFERENCE else 1),
+        rows=rows * sequences(facts),
         tokens=reader.number_or("plan.seq_len", 2048),
         adapter=adapter,
         quant=quant,
         double_quant=reader.flag("plan.double_quant") is True,
         upcast=_upcast(reader, method, quant, sharding),
-        prompt=20 if method == "prompt" else 0,
+        prompt=reader.number("plan.virtual_tokens") or VIRTUAL_TOKENS if method == "prompt" else 0,
         accumulation=reader.number("plan.gradient_accumulation") or 1,
         checkpointing=_checkpointing(reader, method),
         optimizer=_optimizer(reader, stack) if method != "inference" else "none",
         attention=_attention(reader),
         sharding=sharding,
         gpus=gpus,
-        offload=_offload(reader),
+        offload=offload,
         mask=_mask(reader, rows, packed),
         liger=reader.flag("plan.liger") is True or reader.text("plan.fused_loss") == "linear_cross_entropy",
         fused_loss=reader.text("plan.fused_loss") == "cross_entropy",
         compile=reader.flag("plan.compile") is True,
         stack=stack,
     )
+    for name, value in _IN_WORDS.items():
+        words = reader.in_words(name)
+        if words is not None and name not in {one.fact for one in reader.assumed}:
+            reader.assume(name, value, f"{words} is not understood")
     return plan, tuple(reader.assumed)
 
 
-def _method(reader: _Reader) -> tuple[Method, str]:
-    """full, adapter, prompt or inference; and the form of the base model's layers."""
-    named = reader.text("plan.method")
-    quant = reader.text("plan.quant")
-    if quant not in _QUANTIZED:
-        quant = "none"
-    if named == "qlora" and quant == "none":
-        quant = "4bit"
-    if named is None:
-        reader.assume("plan.method", "lora")
-        return "adapter", quant
-    if named in _ADAPTED or (named not in ("full", "pretrain", "freeze", "inference") and reader.number("plan.lora_r")):
-        return "adapter", quant
-    if named in _PROMPTED:
-        return "prompt", quant
-    return ("inference" if named == "inference" else "full"), quant
-
-
-def _stack(reader: _Reader) -> Stack:
+def _stack(reader: Reader) -> Stack:
     def release(package: str) -> str:
         value = reader.facts.value(f"packages.{package}")
         if isinstance(value, Exact):
@@ -122,32 +81,11 @@ def _stack(reader: _Reader) -> Stack:
     return Stack(*(release(name) for name in ("torch", "transformers", "peft", "accelerate", "deepspeed", "bitsandbytes")))
 
 
-def _load_dtype(reader: _Reader, quant: str) -> Dtype:
-    stated = reader.text("plan.load_dtype")
-    if stated in get_args(Dtype):
-        return stated  # type: ignore[return-value]
-    for name, why in (("model.dtype", "as the weights are stored"), ("model.config_dtype", "as config.json says")):
-        value = reader.text(name)
-        if value in get_args(Dtype):
-            reader.assume("plan.load_dtype", value, why)
-            return value  # type: ignore[return-value]
-    value = "float16" if reader.flag("plan.fp16") and quant != "none" else "bfloat16"
-    reader.assume("plan.load_dtype", value)
-    return value  # type: ignore[return-value]
-
-
-def _autocast(reader: _Reader) -> Dtype | None:
-    """Mixed precision asked of the trainer; none where nobody asked."""
-    if reader.flag("plan.bf16"):
-        return "bfloat16"
-    if reader.flag("plan.fp16"):
-        return "float16"
-    return None
-
-
-def _adapter(reader: _Reader, architecture: Architecture, stack: Stack) -> Adapter:
+def _adapter(reader: Reader, architecture: Architecture, stack: Stack) -> Adapter:
     rank = reader.number_or("plan.lora_r", 8, "default of peft")
     targets = reader.words("plan.lora_targets")
+    if targets and reader.text("plan.trainer") == "torchtune" and not tuned(architecture, ("output_proj", "w1", "w2", "w3")):
+        targets = tuple(_OF_TORCHTUNE.get(name, name) for name in targets)
     if not targets:
         targets, why = default_targets(architecture), "default of peft for this architecture"
         if not targets:
@@ -163,7 +101,7 @@ def _adapter(reader: _Reader, architecture: Architecture, stack: Stack) -> Adapt
     return Adapter(rank, targets, saved, float32, reader.text("plan.method") == "dora", _chance(reader))
 
 
-def _chance(reader: _Reader) -> float:
+def _chance(reader: Reader) -> float:
     value = reader.facts.value("plan.lora_dropout")
     if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 1:
         return float(value)
@@ -172,20 +110,7 @@ def _chance(reader: _Reader) -> float:
     return 0.05
 
 
-def _sharding(reader: _Reader) -> tuple[Sharding, int]:
-    gpus = reader.number("gpu.count") or 1
-    named = reader.text("plan.distributed")
-    if named == "dp":
-        named = "ddp"
-    if named in get_args(Sharding):
-        return named, gpus  # type: ignore[return-value]
-    if gpus > 1:
-        reader.assume("plan.distributed", "ddp", "several GPUs, each with all of the model")
-        return "ddp", gpus
-    return "none", 1
-
-
-def _upcast(reader: _Reader, method: str, quant: str, sharding: Sharding) -> bool:
+def _upcast(reader: Reader, method: str, quant: str, sharding: Sharding) -> bool:
     """Whether what is not quantized became float32: peft's preparation does so, unless FSDP or ZeRO-3 shards the weights."""
     stated = reader.flag("plan.kbit_preparation")
     # GPTQ and AWQ layers are left as they are by it (peft/utils/other.py).
@@ -194,7 +119,7 @@ def _upcast(reader: _Reader, method: str, quant: str, sharding: Sharding) -> boo
     return stated is True or (quant in ("4bit", "8bit") and sharding not in ("fsdp", "zero3"))
 
 
-def _checkpointing(reader: _Reader, method: str) -> bool:
+def _checkpointing(reader: Reader, method: str) -> bool:
     """Asked for, and done: the override of some snapshots switches nothing on."""
     if method == "inference":
         return False
@@ -204,7 +129,7 @@ def _checkpointing(reader: _Reader, method: str) -> bool:
     return stated is True and reader.text("model.gc_support") != "no-op"
 
 
-def _optimizer(reader: _Reader, stack: Stack) -> str:
+def _optimizer(reader: Reader, stack: Stack) -> str:
     stated = reader.text("plan.optimizer")
     if stated is None:
         default = "adamw_torch_fused" if at_least(stack.transformers, "4.54") and at_least(stack.torch, "2.8") else "adamw_torch"
@@ -217,7 +142,7 @@ def _optimizer(reader: _Reader, stack: Stack) -> str:
     return stated
 
 
-def _attention(reader: _Reader) -> str:
+def _attention(reader: Reader) -> str:
     stated = reader.text("plan.attn")
     if stated is not None and stated != "auto":
         return {"flash_attention_3": "flash_attention_2", "flex_attention": "sdpa", "xformers": "flash_attention_2"}.get(stated, stated)
@@ -225,12 +150,7 @@ def _attention(reader: _Reader) -> str:
     return "sdpa"
 
 
-def _offload(reader: _Reader) -> Offload:
-    stated = reader.text("plan.offload")
-    return stated if stated in get_args(Offload) else "none"  # type: ignore[return-value]
-
-
-def _mask(reader: _Reader, rows: int, packed: bool) -> bool:
+def _mask(reader: Reader, rows: int, packed: bool) -> bool:
     """Rows of a batch are padded to the longest, and then a mask of all positions against all is made."""
     stated = reader.flag("plan.padding")
     return (rows > 1 and not packed) if stated is None else stated

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from envdoctor.defaults import derive
@@ -10,16 +9,16 @@ from envdoctor.facts import Fact, Facts, Origin
 from envdoctor.hardware.gpus import capability_key
 from envdoctor.memory.architecture import Architecture
 from envdoctor.memory.assumed import widened
-from envdoctor.memory.closed_form import estimate
 from envdoctor.memory.estimate import Assumption, Estimate
 from envdoctor.memory.moves import Change, Circumstances
 from envdoctor.memory.plan import Plan, Stack
+from envdoctor.memory.read_method import sequences
 from envdoctor.memory.read_plan import read_plan
+from envdoctor.memory.regime import Regime, estimate_under, read_regime
 from envdoctor.releases import newest
 from envdoctor.versions import Exact
 
 _STATED = Origin("--set")
-_PREFERENCE = frozenset(("dpo", "kto", "orpo"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,18 +29,18 @@ class Planned:
     stated: Facts
     facts: Facts
     plan: Plan
+    regime: Regime
     assumptions: tuple[Assumption, ...]
 
     def estimate(self) -> Estimate:
-        return widened(estimate(self.architecture, self.plan), self.architecture, self.plan, self.assumptions)
+        computed = estimate_under(self.architecture, self.plan, self.regime)
+        return widened(computed, self.architecture, self.plan, self.assumptions, self.regime)
 
     def estimate_with(self, change: Change) -> Estimate:
         """The estimate of the same situation in which these facts are stated beside, or in the place of, its own."""
         if not change:
             return self.estimate()
-        facts = self.stated.with_facts(Fact(name, value, _STATED) for name, value in change.items())
-        plan, assumed = read_plan(derive(facts), self.architecture)
-        return widened(estimate(self.architecture, plan), self.architecture, plan, assumed)
+        return planned(self.stated.with_facts(Fact(name, value, _STATED) for name, value in change.items()), self.architecture).estimate()
 
     def circumstances(self, lengths: tuple[tuple[int, float], ...] = ()) -> Circumstances:
         facts = self.facts
@@ -53,7 +52,8 @@ class Planned:
             remote=self.architecture.remote,
             checkpointing_works=facts.text("model.gc_support") != "no-op",
             half=key is not None and key >= (8, 0),
-            sequences=2 if facts.text("plan.method") in _PREFERENCE else 1,
+            sequences=sequences(facts),
+            evaluated=self.regime.evaluated // sequences(facts),
             lengths=lengths,
         )
 
@@ -62,13 +62,16 @@ def planned(stated: Facts, architecture: Architecture) -> Planned:
     """The situation of stated and read facts on an architecture; releases that nobody knows are assumed to be the newest."""
     facts = derive(stated)
     plan, assumed = read_plan(facts, architecture)
-    return Planned(architecture, stated, facts, plan, (*assumed, *_releases(plan)))
+    regime = read_regime(facts, plan)
+    return Planned(architecture, stated, facts, plan, regime, (*assumed, *regime.assumptions, *_releases(plan)))
 
 
-def restated(situation: Planned, values: Mapping[str, int], source: str) -> Planned:
-    """The same situation with these facts, read from ``source``."""
+def restated(situation: Planned, values: Change, source: str, more: tuple[Assumption, ...] = ()) -> Planned:
+    """The same situation with these facts, read from ``source``; ``more`` is what had to be assumed of it."""
     origin = Origin(source)
-    return planned(situation.stated.with_facts(Fact(name, value, origin) for name, value in values.items()), situation.architecture)
+    facts = situation.stated.with_facts(Fact(name, value, origin) for name, value in values.items())
+    again = planned(facts, situation.architecture)
+    return replace(again, assumptions=(*again.assumptions, *more))
 
 
 def _releases(plan: Plan) -> tuple[Assumption, ...]:

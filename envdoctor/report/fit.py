@@ -17,7 +17,8 @@ class FitReport:
     """``estimate`` is what is shown; with ``--exact`` it is the measured one and ``closed_form`` the other, or ``refused`` says why not.
 
     ``gpu`` is the card as it was named ("" where none was), ``stack`` the releases that the estimate is for. ``useless`` are changes that
-    do not help, with their reasons. ``lengths`` are there with ``--data``.
+    do not help, with their reasons. ``lengths`` are there with ``--data``. ``trained_layers`` is how many layers a plan trains that
+    freezes the others.
     """
 
     version: str
@@ -36,6 +37,7 @@ class FitReport:
     refused: str = ""
     lengths: Lengths | None = None
     length_advice: LengthAdvice | None = None
+    trained_layers: int | None = None
 
     @property
     def exit_code(self) -> int:

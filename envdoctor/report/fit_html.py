@@ -57,7 +57,7 @@ def _page(report: FitReport) -> Iterator[str]:
     yield "<!doctype html>"
     yield f'<html lang="en"><head><meta charset="utf-8"><title>{_safe(title)}</title><style>{_STYLE}</style></head><body>'
     yield f"<h1>{_safe(title)}</h1>"
-    yield _table((("plan", plan_words(report.plan)), ("GPU", gpu_words(report)), ("stack", report.stack)))
+    yield _table((("plan", plan_words(report)), ("GPU", gpu_words(report)), ("stack", report.stack)))
     told = f"<br>{_safe(decisive(report))}" if decisive(report) else ""
     yield f'<p class="verdict {report.verdict.fits}"><b>{verdict_word(report)}</b>: {_safe(verdict_words(report))}{told}</p>'
     yield "<h2>Memory of one GPU over the step</h2>"

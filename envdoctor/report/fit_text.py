@@ -13,6 +13,7 @@ from envdoctor.report.fit_words import (
     assumed,
     between,
     change_line,
+    counted,
     decisive,
     gib,
     gpu_words,
@@ -36,7 +37,7 @@ def render(report: FitReport, *, width: int = 80, colour: bool = False, blocks: 
 
 def _lines(report: FitReport, width: int, *, colour: bool, blocks: bool) -> Iterator[str]:
     yield from _wrapped(f"envdoctor {report.version}: ", f"fit of {printable(report.model)}", width)
-    yield from _item("plan", plan_words(report.plan), width)
+    yield from _item("plan", plan_words(report), width)
     yield from _item("GPU", gpu_words(report), width)
     yield from _item("stack", printable(report.stack), width)
     yield ""
@@ -138,19 +139,21 @@ def _lengths(report: FitReport, width: int) -> Iterator[str]:
         return
     yield ""
     cut = "" if lengths.whole else ", as far as was read"
-    found = f"{printable(lengths.data)}: {lengths.rows:,} rows ({printable(lengths.form)}), {lengths.tokens:,} tokens{cut}"
+    rows, tokens = counted(lengths.rows, "row"), counted(lengths.tokens, "token")
+    found = f"{printable(lengths.data)}: {rows} ({printable(lengths.form)}), {tokens}{cut}"
     yield from _item("data", found, width)
-    told = f"half have at most {lengths.p50}, 95 % {lengths.p95}, 99 % {lengths.p99}, the longest {lengths.longest} tokens"
+    told = f"half have at most {lengths.p50}, 95 % {lengths.p95}, 99 % {lengths.p99}, the longest {counted(lengths.longest, 'token')}"
     yield from _item("lengths", told, width)
     if advice is not None:
-        batch = f"rows of {advice.now.longest} tokens in the worst batch; {100 * advice.now.waste:.0f} % of what is computed is padding"
+        worst = f"rows of {counted(advice.now.longest, 'token')} in the worst batch"
+        batch = f"{worst}; {100 * advice.now.waste:.0f} % of what is computed is padding"
         yield from _item("batches", batch, width)
         for number, saving in enumerate(advice.savings[:3]):
             yield from _item("saves" if number == 0 else "", printable(saving.words), width)
     for note in lengths.notes:
         yield from _item("note", printable(note), width)
     for why, count in lengths.reasons[:3]:
-        yield from _item("left out", f"{count} rows: {printable(why)}", width)
+        yield from _item("left out", f"{counted(count, 'row')}: {printable(why)}", width)
 
 
 def _assumptions(report: FitReport, width: int) -> Iterator[str]:

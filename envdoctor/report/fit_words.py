@@ -8,6 +8,7 @@ from envdoctor.facts import FactValue
 from envdoctor.memory.advice import Advice
 from envdoctor.memory.estimate import GIB, Range, Term
 from envdoctor.memory.plan import Adapter, Plan
+from envdoctor.memory.targets import EVERY_LINEAR
 from envdoctor.report.fit import FitReport
 from envdoctor.report.plain import printable
 
@@ -28,13 +29,19 @@ _SHARDING = {
     "fsdp": "FSDP",
     "device_map": "layers spread by device_map",
 }
-_DECISIVE = ("plan.method", "plan.batch_size", "plan.seq_len")
+_DECISIVE = ("plan.method", "plan.trained_layers", "plan.batch_size", "plan.seq_len", "gpu.count")
 _FITS = {"yes": "fits", "tight": "tight", "no": "does not fit", "unknown": "cannot be told"}
 
 
 def gib(count: float, places: int = 1) -> str:
     """Bytes as GiB, 2**30 bytes."""
     return f"{count / GIB:.{places}f} GiB"
+
+
+def counted(number: int, of: str) -> str:
+    """``12,408 tokens``, ``1024 tokens``, and ``1 token``."""
+    written = f"{number:,}" if number >= 10_000 else str(number)
+    return f"{written} {of}{'' if number == 1 else 's'}"
 
 
 def between(range_: Range) -> str:
@@ -62,13 +69,17 @@ def verdict_words(report: FitReport) -> str:
 
 def decisive(report: FitReport) -> str:
     """What was assumed of the facts that decide most; empty where all of them were stated."""
-    taken = [f"{one.fact.removeprefix('plan.')} = {assumed(one.assumed)}" for one in report.assumptions if one.fact in _DECISIVE]
+    known = {one.fact: assumed(one.assumed) for one in report.assumptions}
+    taken = [f"{name.removeprefix('plan.')} = {known[name]}" for name in _DECISIVE if name in known]
     return f"with what nobody stated: {', '.join(taken)}" if taken else ""
 
 
-def plan_words(plan: Plan) -> str:
+def plan_words(report: FitReport) -> str:
     """The plan in one sentence without a verb, as a person would tell it."""
-    return printable(", ".join(_plan(plan)))
+    what, *how = _plan(report.plan)
+    if report.trained_layers is not None:
+        what = f"training of {report.trained_layers} layer{'s' if report.trained_layers != 1 else ''}, the others frozen"
+    return printable(", ".join((what, *how)))
 
 
 def gpu_words(report: FitReport) -> str:
@@ -101,7 +112,7 @@ def assumed(value: object) -> str:
 def _plan(plan: Plan) -> Iterator[str]:
     yield _method(plan)
     yield plan.load_dtype if plan.autocast in (None, plan.load_dtype) else f"{plan.load_dtype} weights under {plan.autocast} autocast"
-    rows = f"{plan.rows} row{'s' if plan.rows != 1 else ''} of {plan.tokens} tokens"
+    rows = f"{counted(plan.rows, 'row')} of {counted(plan.tokens, 'token')}"
     yield f"{rows}, {plan.accumulation} times a step" if plan.accumulation > 1 else rows
     yield f"{plan.attention} attention"
     if plan.method != "inference":
@@ -134,6 +145,6 @@ def _method(plan: Plan) -> str:
 
 def _adapter(adapter: Adapter) -> str:
     name = "DoRA" if adapter.dora else "LoRA"
-    where = "every linear layer" if adapter.targets == ("all-linear",) else ", ".join(adapter.targets)
+    where = "every linear layer" if not EVERY_LINEAR.isdisjoint(adapter.targets) else ", ".join(adapter.targets)
     saved = f" and {', '.join(adapter.modules_to_save)} in full" if adapter.modules_to_save else ""
     return f"{name} r {adapter.rank}{f' on {where}' if where else ''}{saved}"

@@ -144,7 +144,8 @@ def _possible(console: Console, possible: Sequence[Diagnosed]) -> None:
         within = f" (with {', '.join(diagnosed.within)})" if diagnosed.within else ""
         line(console, f"{finding.rule.id}: {finding.rule.title}{within}", 2)
         if not finding.newest:
-            line(console, f"needs {', '.join(finding.missing)}", 4, "dim")
+            if finding.missing:
+                line(console, f"needs {', '.join(finding.missing)}", 4, "dim")
             continue
         line(console, finding.detail, 4)
         cure = next((cure for cure in diagnosed.cures if cure.pins), None)
@@ -234,4 +235,8 @@ def _summary(console: Console, report: Report) -> None:
     if newer:
         line(console, f"newer than any release the rules have seen: {', '.join(newer)}")
     for hint in report.hints:
-        line(console, hint)
+        if hint.startswith("envdoctor "):
+            # A command is pasted, and must not be broken.
+            console.print(f"  {printable(hint)}", soft_wrap=True)
+        else:
+            line(console, hint)

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from envdoctor import rulebook
 from envdoctor.cli import main
+from envdoctor.rules import Rule
 
 
 @dataclass(frozen=True)
@@ -24,6 +30,34 @@ class Ran:
 
 def run(capsys: pytest.CaptureFixture[str], *words: str) -> Ran:
     capsys.readouterr()
-    status = main(words)
+    with _shipped_rules_read_once():
+        status = main(words)
     captured = capsys.readouterr()
     return Ran(status, captured.out, captured.err)
+
+
+@lru_cache(maxsize=1)
+def _shipped() -> tuple[dict[str, Any], dict[str, tuple[Mapping[str, Any], Rule]]]:
+    """The rules that come with envdoctor as they are kept, and their outlines by place: hundreds of runs here need the same."""
+    found, _ = rulebook._compiled(rulebook.shipped_rules())
+    return found, {place: (table, rulebook._outlined(table, place)) for place, table in found["rules"]}
+
+
+@contextmanager
+def _shipped_rules_read_once() -> Iterator[None]:
+    """How rules are found and kept is tested in ``test_rulebook.py``, with rules of its own."""
+    compiled, outlined = rulebook._compiled, rulebook._outlined
+    found, outlines = _shipped()
+    shipped = rulebook.shipped_rules()
+
+    def compiled_once(directory: Path) -> tuple[dict[str, Any], Path | None]:
+        return (found, None) if directory == shipped else compiled(directory)
+
+    def outlined_once(table: Mapping[str, Any], place: str) -> Rule:
+        own, outline = outlines.get(place, (None, None))
+        return outline if outline is not None and own is table else outlined(table, place)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rulebook, "_compiled", compiled_once)
+        patch.setattr(rulebook, "_outlined", outlined_once)
+        yield

@@ -40,7 +40,7 @@ def diagnose(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: py
     def ask(log: str, *words: str) -> Ran:
         file = tmp_path / "train.log"
         file.write_text(log, encoding="utf-8")
-        return run(capsys, "diagnose", str(file), *words, "--format", "json")
+        return run(capsys, "diagnose", str(file), "--format", "json", *words)
 
     return ask
 
@@ -143,6 +143,58 @@ def _rules(ran: Ran) -> list[tuple[str, str]]:
 def test_the_numbers_of_an_out_of_memory_error_overrule_its_advice(diagnose) -> None:  # type: ignore[no-untyped-def]
     assert _rules(diagnose(FULL)) == [("gpu-memory-in-use", "matched")]
     assert _rules(diagnose(MOVED + FULL)) == [("weights-larger-than-one-gpu", "matched"), ("gpu-memory-in-use", "matched")]
+
+
+def test_a_full_card_ends_with_the_command_that_says_what_fills_it(diagnose) -> None:  # type: ignore[no-untyped-def]
+    words = ("--set", "gpu.name=RTX 3090 x3", "--set", "model.id=zjunlp/OneKE", "--format", "text")
+    command = "envdoctor fit zjunlp/OneKE --plan PLAN --gpu 'RTX 3090 x3' --set gpu.memory_gib=23.64"
+    assert diagnose(FULL, *words).out.endswith(f"which change makes the plan fit:\n  {command}\n")
+
+
+def test_a_traceback_through_chatglm_names_what_its_code_may_lack(diagnose) -> None:  # type: ignore[no-untyped-def]
+    place = (
+        'Traceback (most recent call last):\n  File "/modules/transformers_modules/chatglm3-6b/modeling_chatglm.py", line 413, in forward\n'
+    )
+    told = [(finding["rule"], finding["status"]) for finding in diagnose(place + FULL).json["findings"]]
+    assert told == [("gpu-memory-in-use", "matched"), ("chatglm-gradient-checkpointing-no-op", "possible")]
+
+
+def test_numbers_leave_no_room_for_what_words_might_mean(diagnose) -> None:  # type: ignore[no-untyped-def]
+    assert [finding["rule"] for finding in diagnose(FULL).json["findings"]] == ["gpu-memory-in-use"]
+    told = diagnose("RuntimeError: CUDA error: out of memory\n").json["findings"]
+    assert [(finding["rule"], finding["status"]) for finding in told] == [("plan-exceeds-gpu-memory", "possible")]
+
+
+@pytest.mark.parametrize(
+    ("log", "rule"),
+    [
+        (
+            "RuntimeError: MPS backend out of memory (MPS allocated: 33.48 GB, other allocations: 2.45 GB, max allowed: 36.27 GB). Tried "
+            "to allocate 600.15 MB on private pool.",
+            "mps-memory-limit",
+        ),
+        (
+            "RuntimeError: [enforce fail at alloc_cpu.cpp:75] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to allocate "
+            "4009910272 bytes. Error code 12 (Cannot allocate memory)",
+            "host-memory-refused",
+        ),
+        (
+            "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine.",
+            "vllm-no-memory-for-the-cache",
+        ),
+        ("ncclUnhandledCudaError: Call to CUDA function failed.\nLast error:\nCuda failure 2 'out of memory'", "nccl-on-a-full-gpu"),
+        ("slurmstepd: error: Detected 1 oom_kill event in StepId=11300781.0.", "host-memory-ended-the-run"),
+        ("RuntimeError: CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate(handle)`", "cublas-handle-on-a-full-gpu"),
+    ],
+)
+def test_memory_that_is_not_torchs_own(diagnose, log: str, rule: str) -> None:  # type: ignore[no-untyped-def]
+    assert _rules(diagnose(log + "\n")) == [(rule, "matched")]
+
+
+def test_an_error_without_numbers_has_its_command_too(diagnose) -> None:  # type: ignore[no-untyped-def]
+    out = diagnose("RuntimeError: CUDA error: out of memory\n", "--format", "text").out
+    assert out.endswith("which change makes the plan fit:\n  envdoctor fit MODEL --plan PLAN --gpu GPU\n")
+    assert "    needs" not in out
 
 
 def test_weights_that_are_known_to_fit_are_not_blamed(diagnose) -> None:  # type: ignore[no-untyped-def]

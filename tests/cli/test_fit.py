@@ -74,7 +74,8 @@ def test_a_config_alone_is_enough_and_what_is_unknown_is_assumed(capsys: pytest.
 def test_an_answer_for_an_assumed_plan_says_so_beside_the_verdict(capsys: pytest.CaptureFixture[str]) -> None:
     lines = fit(capsys, "qwen", "--gpu", "RTX 3090").out.splitlines()
     place = next(number for number, line in enumerate(lines) if line.startswith("fits: "))
-    assert lines[place + 1] == "  with what nobody stated: method = lora, batch_size = 1, seq_len = 2048"
+    verdict = lines[place : lines.index("", place)]
+    assert verdict[-1] == "  with what nobody stated: method = lora, batch_size = 1, seq_len = 2048"
     assert "nobody stated" not in fit(capsys, "qwen", "--gpu", "RTX 3090", *LORA, "--set", "plan.seq_len=8").out
 
 
@@ -229,6 +230,52 @@ def test_the_longest_row_of_the_data_is_what_is_counted(capsys: pytest.CaptureFi
     assert cut["cost"] == f"{shares[cut['change']['plan.seq_len']]} of the rows are cut"
     shorter = told(capsys, "glm", *LORA, "--data", "train.jsonl", "--set", "plan.seq_len=900")
     assert shorter["lengths"]["worst_batch"]["longest"] == 900
+
+
+def test_rows_that_are_pairs_are_trained_on_as_pairs(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    lengths_are(monkeypatch, replace(LENGTHS, sequences=2))
+    body = told(capsys, "glm", *LORA, "--data", "pairs.jsonl")
+    assert {"fact": "plan.objective", "assumed": "dpo", "why": "the rows of the data are pairs"} in body["unknown"]
+    stated = told(capsys, "glm", *LORA, "--set", "plan.seq_len=6001", "--set", "plan.objective=dpo")
+    assert body["per_gpu"] == stated["per_gpu"]
+    again = told(capsys, "glm", *LORA, "--data", "pairs.jsonl", "--set", "plan.objective=orpo")
+    assert "plan.objective" not in {one["fact"] for one in again["unknown"]}
+
+
+def test_frozen_layers_and_reference_models_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    frozen = fit(capsys, "qwen", "--set", "plan.method=freeze", "--set", "plan.trained_layers=1").out
+    assert "  plan     training of 1 layer, the others frozen, bfloat16, " in frozen
+    assert "full" not in frozen
+    assert "  with what nobody stated: trained_layers = 2, " in fit(capsys, "qwen", "--set", "plan.method=freeze").out
+    (note,) = told(capsys, "qwen", "--set", "plan.method=dpo")["notes"]
+    assert note.startswith("dpo compares with a frozen copy of the model")
+    assert told(capsys, "qwen", *LORA, "--set", "plan.objective=dpo")["notes"] == []
+    (rolled,) = told(capsys, "qwen", "--set", "plan.method=ppo")["notes"]
+    assert "only the step of the policy is counted" in rolled
+
+
+def test_quantized_weights_are_not_trained(capsys: pytest.CaptureFixture[str]) -> None:
+    model("gptq", {**QWEN_HALF_B, "quantization_config": {"quant_method": "gptq", "bits": 4, "group_size": 128}})
+    (note,) = told(capsys, "gptq", "--set", "plan.method=full")["notes"]
+    assert note == "the Trainer refuses to train gptq weights: it asks for adapters on top of them"
+    assert told(capsys, "gptq", "--set", "plan.method=qlora")["notes"] == []
+
+
+def test_targets_that_name_nothing_are_said(capsys: pytest.CaptureFixture[str]) -> None:
+    (note,) = told(capsys, "qwen", *LORA, "--set", "plan.lora_targets=query_key_value,foo")["notes"]
+    assert note.startswith("no module of this model is called query_key_value, foo: peft refuses")
+    for good in ("all-linear", "lm_head", "q_proj,foo", ".*_proj$"):
+        assert told(capsys, "qwen", *LORA, "--set", f"plan.lora_targets={good}")["notes"] == []
+
+
+def test_the_rows_of_an_evaluation_are_a_change_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("qwen", *LORA, "--set", "plan.seq_len=2048", "--set", "plan.evaluate=true", "--set", "plan.eval_batch_size=32")
+    body = told(capsys, *words, "--gpu", "RTX 3090")
+    assert (body["fits"], body["per_gpu"]["peak_at"]) == ("no", "evaluation")
+    (first, *_) = body["advice"]
+    assert set(first["change"]) == {"plan.eval_batch_size"}
+    again = told(capsys, *words, "--gpu", "RTX 3090", "--set", f"plan.eval_batch_size={first['change']['plan.eval_batch_size']}")
+    assert again["fits"] == first["fits"]
 
 
 def test_data_that_cannot_be_counted_is_bad_input(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from envdoctor.facts import Defect
 from envdoctor.sources.adapter import read_adapter
 from envdoctor.sources.snapshot import Snapshot
 from tests.coherence.situations import Tensors, rules, run, safetensors, situation, snapshot, write
+from tests.examples import examples
 
 LORA: dict[str, object] = {
     "peft_type": "LORA",
@@ -278,7 +279,7 @@ names = st.sampled_from([f"{Q}.lora_A.weight", f"{Q}.lora_B.weight", f"{Q}.lora_
 shapes = st.lists(st.integers(0, 4), max_size=3)
 
 
-@settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(120), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.dictionaries(keys, values), st.dictionaries(names, shapes), st.sampled_from(["0.2.0", "0.9.0", "0.14.0", "0.22.0", "1.0.dev1"]))
 def test_any_adapter_is_examined(tmp_path: Path, config: dict[str, object], tensors: dict[str, list[int]], peft: str) -> None:
     weights: Tensors = {name: ("F32", shape) for name, shape in tensors.items()}

@@ -15,6 +15,7 @@ from envdoctor.facts import Defect, Facts
 from envdoctor.sources.snapshot import read_snapshot
 from tests.coherence.models import CONFIG, llama, model, packed, sharded, tiny_models
 from tests.coherence.situations import rules, write
+from tests.examples import examples
 
 KINDS = sorted(tiny_models())
 HEALTHY: list[Defect] = []
@@ -275,7 +276,7 @@ def test_names_of_another_architecture_are_not_judged(tmp_path: Path) -> None:
     assert found(model(tmp_path, {"model.safetensors": packed({"transformer.wte.weight": ("F32", (3, 3))})})) == HEALTHY
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.dictionaries(
         st.sampled_from([*CONFIG, "head_dim", "num_experts", "text_config"]),

@@ -14,6 +14,7 @@ from envdoctor.coherence.special_tokens import CHECKS
 from envdoctor.facts import Defect
 from envdoctor.sources.snapshot import read_snapshot
 from tests.coherence.situations import added, rules, run, safetensors, situation, snapshot
+from tests.examples import examples
 
 CHATML = "{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\\n' + m['content'] + '<|im_end|>\\n' }}{% endfor %}"
 QWEN = added((151643, "<|endoftext|>"), (151644, "<|im_start|>"), (151645, "<|im_end|>"))
@@ -357,7 +358,7 @@ keys = st.sampled_from(
 tables = st.dictionaries(keys, values, max_size=6)
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(tables, tables, tables, tables)
 def test_any_files_are_read(
     tmp_path: Path, config: dict[str, object], generation: dict[str, object], tokenizer: dict[str, object], special: dict[str, object]

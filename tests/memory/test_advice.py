@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -126,7 +127,7 @@ def test_checkpointing_comes_first_and_is_enough_for_long_rows() -> None:
     assert dict(first.change) == {"plan.gradient_checkpointing": True}
     assert first.fits == "yes"
     assert "slower" in first.cost
-    assert [dict(advice.change) for advice in rest][-1] == {"gpu.memory_gib": 96}
+    assert set(rest[-1].change) == {"gpu.memory_gib"}
 
 
 def test_the_order_is_that_of_a_practitioner() -> None:
@@ -134,6 +135,32 @@ def test_the_order_is_that_of_a_practitioner() -> None:
     circumstances = Circumstances(method="full", kind="llama", half=True)
     names = [move.name for move in moves(one.plan, circumstances)]
     assert names == ["checkpointing", "attention", "batch", "liger", "length", "quant", "optimizer", "zero", "offload", "gpus"]
+
+
+@pytest.mark.parametrize(
+    ("facts", "taken"),
+    [
+        ({"plan__method": "lora", "plan__bf16": True, "gpu__name": "RTX 3090"}, "bfloat16"),
+        ({"plan__method": "lora", "plan__fp16": True, "gpu__name": "RTX 3090"}, "bfloat16"),
+        ({"plan__method": "lora", "plan__fp16": True, "gpu__name": "T4"}, "float16"),
+        ({"plan__method": "inference", "gpu__name": "V100 32GB"}, "float16"),
+        ({"plan__method": "full", "plan__bf16": True, "gpu__name": "A100 80GB"}, "bfloat16"),
+        ({"plan__method": "full", "plan__fp16": True, "gpu__name": "T4"}, None),  # float16 weights cannot be trained
+        ({"plan__method": "full", "plan__bf16": True, "plan__distributed": "zero2", "gpu__name": "A100 80GB x2"}, None),
+    ],
+)
+def test_weights_of_float32_may_be_16_bits_where_the_card_computes_so(facts: Mapping[str, object], taken: str | None) -> None:
+    one = situation("qwen", **{"plan__load_dtype": "float32", **facts})
+    steps = [step for move in moves(one.plan, one.circumstances()) if move.name == "dtype" for step in move.steps]
+    assert [step.change["plan.load_dtype"] for step in steps] == ([] if taken is None else [taken])
+    assert not [move for move in moves(replace(one.plan, load_dtype="bfloat16"), one.circumstances()) if move.name == "dtype"]
+
+
+def test_frozen_weights_in_16_bits_come_before_all_that_slows_a_run_down() -> None:
+    one = situation("glm", plan__method="lora", plan__load_dtype="float32", plan__bf16=True, plan__batch_size=1, plan__seq_len=512)
+    first = advised(one, 40)[0]
+    assert dict(first.change) == {"plan.load_dtype": "bfloat16"}
+    assert first.fits == "yes"
 
 
 def test_a_smaller_batch_keeps_the_effective_batch() -> None:
@@ -214,7 +241,7 @@ def test_no_move_repeats_what_the_plan_already_says(plan: Mapping[str, object]) 
             assert any(one.facts.value(name) != value for name, value in step.change.items())
 
 
-@pytest.mark.parametrize("method", ["dpo", "kto", "orpo"])
+@pytest.mark.parametrize("method", ["dpo", "orpo"])
 def test_pairs_are_counted_as_pairs(method: str) -> None:
     one = situation("qwen", plan__method=method, plan__lora_r=8, plan__batch_size=8, plan__seq_len=4096)
     assert one.plan.rows == 16

@@ -152,3 +152,84 @@ def test_what_saves_memory_never_needs_more(plan: Plan) -> None:
 def test_more_gpus_never_need_more_on_each(plan: Plan, sharding: Sharding) -> None:
     shared = replace(plan, sharding=sharding)
     assert of(SMALL, replace(shared, gpus=8)).allocated.expected <= of(SMALL, replace(shared, gpus=2)).allocated.expected * (1 + 1e-9)
+
+
+BIGCODE: Mapping[str, object] = {
+    "model_type": "gpt_bigcode",
+    "n_embd": 2048,
+    "n_layer": 24,
+    "n_head": 16,
+    "n_inner": 8192,
+    "n_positions": 2048,
+    "vocab_size": 49280,
+    "multi_query": True,
+}
+STARCODER2: Mapping[str, object] = {
+    "model_type": "starcoder2",
+    "hidden_size": 3072,
+    "num_hidden_layers": 30,
+    "num_attention_heads": 24,
+    "num_key_value_heads": 2,
+    "intermediate_size": 12288,
+    "vocab_size": 49152,
+}
+FULL = Plan("full", "bfloat16", None, 4, 1024, optimizer="adafactor", stack=Stack("2.6.0", "4.57.1"))
+
+
+def released(plan: Plan, transformers: str) -> Plan:
+    return replace(plan, stack=replace(plan.stack, transformers=transformers))
+
+
+# modeling_*.py of the wheels: layers that no checkpoint function is called for.
+@pytest.mark.parametrize(
+    ("config", "release", "works"),
+    [
+        (STARCODER2, "4.47.1", True),
+        (STARCODER2, "4.48.0", False),
+        (STARCODER2, "4.51.3", False),
+        (STARCODER2, "4.52.0", True),
+        (BIGCODE, "4.53.3", True),
+        (BIGCODE, "4.54.0", False),
+        (BIGCODE, "4.57.6", False),
+        (BIGCODE, "5.0.0", True),
+        (MISTRAL, "4.48.1", True),
+    ],
+)
+def test_checkpointing_that_a_release_does_not_do_saves_nothing(config: Mapping[str, object], release: str, works: bool) -> None:
+    plan = released(FULL, release)
+    saved = of(config, plan).allocated.expected - of(config, replace(plan, checkpointing=True)).allocated.expected
+    assert (saved > GIB) is works
+    assert works or saved == 0
+
+
+def activations(config: Mapping[str, object], plan: Plan) -> float:
+    return next(moment for moment in of(config, plan).moments if moment.name == "backward of the loss").terms["activations"]
+
+
+def test_keys_and_values_are_copied_for_every_head_until_transformers_4_54() -> None:
+    copied = activations(MISTRAL, released(FULL, "4.53.3")) - activations(MISTRAL, released(FULL, "4.54.0"))
+    # 32 heads instead of 8, two bytes, keys and values, 32 layers of 4 x 1024 tokens.
+    assert copied == 2 * 2 * (32 - 8) * 128 * 32 * 4096
+    masked = replace(FULL, mask=True)
+    assert activations(MISTRAL, released(masked, "4.54.0")) > activations(MISTRAL, released(masked, "4.52.4"))
+
+
+def test_float32_with_shared_keys_falls_back_to_matrices_from_transformers_4_54_on() -> None:
+    wide = replace(FULL, load_dtype="float32")
+    for longer in (2048, 4096):
+        older, newer = (activations(MISTRAL, released(replace(wide, tokens=longer), release)) for release in ("4.53.3", "4.54.0"))
+        # A float32 for each head and each pair of positions; the output is kept once either way, without its row of sums.
+        assert newer - older == pytest.approx(4 * 32 * longer * 32 * 4 * longer, rel=0.01)
+
+
+def test_the_gradient_of_an_output_layer_comes_after_the_loss_is_let_go() -> None:
+    found = of({**MISTRAL, "vocab_size": 131072, "num_hidden_layers": 2}, replace(FULL, checkpointing=True, rows=8))
+    loss = next(moment for moment in found.moments if moment.name == "backward of the loss")
+    assert "gradients" not in loss.terms
+    assert loss.terms["logits"] == pytest.approx(12 * 131072 * 8 * 1024, rel=0.03)
+
+
+def test_capped_logits_keep_their_tanh() -> None:
+    gemma: Mapping[str, object] = {**SMALL, "model_type": "gemma2", "head_dim": 64, "vocab_size": 256000}
+    capped, plain = ({**gemma, "final_logit_softcapping": cap, "attn_logit_softcapping": None} for cap in (30.0, None))
+    assert of(capped, FULL).allocated.expected - of(plain, FULL).allocated.expected == pytest.approx(2 * 256000 * 4096, rel=1e-6)

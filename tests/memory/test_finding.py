@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -10,12 +14,16 @@ from hypothesis import strategies as st
 
 from envdoctor.checks import CHECK_IDS
 from envdoctor.checks.hit import Hit
+from envdoctor.defaults import derive
+from envdoctor.diagnosis import diagnose
 from envdoctor.facts import Fact, Origin
 from envdoctor.memory.config import read_architecture
 from envdoctor.memory.estimate import GIB
 from envdoctor.memory.finding import RULE, exceeding
 from envdoctor.memory.fits import usable_memory, verdict
+from envdoctor.memory.parameters import parameters
 from envdoctor.memory.situation import planned
+from envdoctor.releases import release_texts
 from envdoctor.rulebook import load_rulebook
 from tests.memory.models import CHATGLM3_6B, GLM_4_9B, LLAMA_2_13B, QWEN_HALF_B, stated
 from tests.memory.test_advice import PLANS, STACK
@@ -67,6 +75,13 @@ def test_nothing_is_held_against_a_plan_that_nobody_stated(change: Mapping[str, 
     assert hits(values) == ()
 
 
+def test_rows_that_are_only_evaluated_are_held_against_no_plan() -> None:
+    lora = {**DDP_13B, "plan.distributed": "none", "gpu.name": "A100 40GB", "gpu.count": 1, "plan.seq_len": 4096, "plan.batch_size": 1}
+    facts = {**lora, "plan.gradient_checkpointing": True, "plan.evaluate": True, "plan.eval_batch_size": 512}
+    assert planned(stated(facts), read_architecture(LLAMA_2_13B)).estimate().peak.name == "evaluation"
+    assert hits(facts) == ()
+
+
 def test_a_config_that_tells_no_sizes_is_no_finding() -> None:
     assert hits(DDP_13B, {"model_type": "llama"}) == ()
     assert hits(DDP_13B, {}) == ()
@@ -97,3 +112,36 @@ def test_a_finding_is_a_no_of_fit_whatever_is_stated_beside(
     memory = usable_memory(situation.facts)
     assert memory is not None
     assert verdict(situation.estimate(), memory).fits == "no", f"{memory / GIB:.1f} GiB"
+
+
+SCRIPTS = Path(__file__).parent.parent.parent / "scripts"
+sys.path.insert(0, str(SCRIPTS))
+memory_cases = import_module("memory_cases")
+MEASURED = [case for case in memory_cases.load(SCRIPTS.parent / "fixtures" / "memory" / "cases.json") if case.config]
+OF_SIZE = [
+    rule for rule in load_rulebook(()).rules if rule.id in ("weights-larger-than-one-gpu", "full-training-adam-states-larger-than-gpu")
+]
+
+
+def facts_of(case: Any) -> dict[str, object]:
+    """What the measured run states, with the number of parameters that its weight files would tell."""
+    tables = {"packages": {}, **case.facts}
+    told: dict[str, object] = {f"{table}.{name}": value for table, values in tables.items() for name, value in values.items()}
+    return {**told, "model.parameters": parameters(read_architecture(case.config)).total}
+
+
+@pytest.mark.parametrize("case", MEASURED, ids=lambda case: str(case.number))
+def test_no_run_that_was_measured_is_said_to_be_impossible(case: Any) -> None:
+    values = facts_of(case)
+    found = [hit.detail for hit in exceeding(stated(values), case.config)]
+    judged = diagnose(derive(stated(values)), OF_SIZE, release_texts)
+    found += [finding.rule.id for finding in judged.findings if finding.status == "matched"]
+    assert case.ended == "oom" or found == []
+
+
+def test_the_rules_of_size_are_asked_of_the_measured_runs() -> None:
+    assert len(OF_SIZE) == 2
+    (small,) = [rule for rule in OF_SIZE if rule.id.startswith("weights")]
+    facts = {**DDP_13B, "plan.offload": "none", "model.parameters": parameters(read_architecture(LLAMA_2_13B)).total}
+    assert [finding.rule.id for finding in diagnose(derive(stated(facts)), [small], release_texts).findings] == [small.id]
+    assert len([case for case in MEASURED if case.ended != "oom"]) > 250

@@ -90,9 +90,10 @@ def test_a_terminal_shows_what_is_done(tmp_path: Path, term: str) -> None:
     assert lines[-1] == "interrupted\n"
 
 
-def patients(directory: Path) -> list[Path]:
+@pytest.fixture(scope="module")
+def patients(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Virtual environments of this Python and of the oldest and newest at hand, in a place with spaces and letters of another alphabet."""
-    place = directory / "mein Ordner für Übungen 模型"
+    place = tmp_path_factory.mktemp("patients") / "mein Ordner für Übungen 模型"
     place.mkdir()
     newest = Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser().glob("versions/3.13.*/bin/python")
     made = []
@@ -103,14 +104,14 @@ def patients(directory: Path) -> list[Path]:
 
 
 @pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
-def test_a_patient_in_an_odd_place_without_torch(tmp_path: Path, locale: str) -> None:
+def test_a_patient_in_an_odd_place_without_torch(tmp_path: Path, patients: list[Path], locale: str) -> None:
     names = ["lora-step", "tokenizer", "numpy-abi", "extension-import", "kernel-image"]
     place = tmp_path / "tmp é"
     place.mkdir()
     environ = {**os.environ, "TMPDIR": str(place), "LC_ALL": locale, "COLUMNS": "80"}
     environ.pop("PYTHONPATH", None)
-    for patient in patients(tmp_path):
-        shutil.copytree(Path(__file__).parents[2] / "fixtures" / "llama-2-7b-hf", tmp_path / "ein Modell", dirs_exist_ok=True)
+    shutil.copytree(Path(__file__).parents[2] / "fixtures" / "llama-2-7b-hf", tmp_path / "ein Modell")
+    for patient in patients:
         words = command(*names, "--python", str(patient), "--format", "json", "--set", f"model.path={tmp_path / 'ein Modell'}")
         done = subprocess.run(words, env=environ, capture_output=True, check=False, timeout=60, cwd=Path(__file__).parents[2])
         assert done.returncode == 0, done.stderr

@@ -23,6 +23,7 @@ from envdoctor.remedies.search import Problem, find_remedy
 from envdoctor.rules import Rule, named_packages
 from envdoctor.suspicion import speaks, weigh
 from envdoctor.versions import Exact
+from tests.examples import examples
 from tests.remedies.universe import UNIVERSE, invented, known, rule, stated
 
 Told = tuple[dict[str, str], tuple[str, ...], tuple[str, ...]]
@@ -158,7 +159,7 @@ def _steps(situation: Facts, package: str, release: Exact) -> int:
     return abs(offered.index(Version(release.text)) - sum(one < public for one in offered))
 
 
-@settings(max_examples=250)
+@settings(max_examples=examples(250))
 @given(situations, st.lists(conditions, min_size=1, max_size=5))
 def test_no_set_of_pins_is_better(facts: Mapping[str, object], tables: Sequence[Mapping[str, object]]) -> None:
     rules = made(tables)

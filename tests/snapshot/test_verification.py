@@ -24,6 +24,7 @@ from envdoctor.snapshot.lock import Lock
 from envdoctor.snapshot.meaning import summary
 from envdoctor.snapshot.record import Record
 from envdoctor.snapshot.verification import expect_directory, expect_lock, verify
+from tests.examples import examples
 from tests.snapshot.places import CODE, CONFIG, MODEL, WEIGHTS, against, hub_cache, lock_of, shard, told, write
 
 PART = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="/\0"), min_size=1, max_size=8)
@@ -32,7 +33,7 @@ NAMES = PART.filter(lambda name: name not in (".", "..", ".git", ".cache", "envd
 FILES = st.dictionaries(NAMES, st.binary(max_size=40), min_size=1, max_size=5)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(FILES, st.data())
 def test_one_changed_byte_is_always_found_and_nothing_else_is(files: dict[str, bytes], data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as place:

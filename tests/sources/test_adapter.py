@@ -14,6 +14,7 @@ from envdoctor.facts import Collected, FactValue
 from envdoctor.sources.adapter import collect_adapter, is_adapter, read_adapter
 from envdoctor.vocabulary import term
 from tests.coherence.situations import safetensors, write
+from tests.examples import examples
 
 LORA = {"peft_type": "LORA", "base_model_name_or_path": "meta-llama/Llama-2-7b-hf", "r": 8, "lora_alpha": 16, "target_modules": ["q_proj"]}
 LAYER = "base_model.model.model.layers.0.self_attn.q_proj"
@@ -126,7 +127,7 @@ keys = st.sampled_from(["peft_type", "base_model_name_or_path", "r", "lora_alpha
 values = st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.lists(st.integers(), max_size=2)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.dictionaries(keys, values), st.binary(max_size=40))
 def test_any_adapter_is_read(tmp_path: Path, config: dict[str, object], weights: bytes) -> None:
     path = adapter(tmp_path, json.dumps(config).encode(), adapter_model__safetensors=weights)

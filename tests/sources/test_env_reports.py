@@ -12,6 +12,7 @@ from envdoctor.facts import Collected
 from envdoctor.sources.env_reports import parse_env_report, parse_printed_report
 from envdoctor.values import shown
 from envdoctor.versions import ABSENT, Ranged
+from tests.examples import examples
 
 TRANSFORMERS_ENV = """\
 Copy-and-paste the text below in your GitHub issue and FILL OUT the two last points.
@@ -438,7 +439,7 @@ PIECES = st.sampled_from([
 ])  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(PIECES, min_size=1, max_size=4), st.lists(PIECES, max_size=4))
 def test_long_repeats_are_read_in_bounded_time(unit: list[str], tail: list[str]) -> None:
     repeated = "".join(unit)
@@ -448,7 +449,7 @@ def test_long_repeats_are_read_in_bounded_time(unit: list[str], tail: list[str])
     assert time.process_time() - started < 2.0
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.text(alphabet=st.characters(codec=None), max_size=300) | st.lists(PIECES, max_size=30).map("".join))
 def test_any_text_gives_facts_with_lines_or_nothing(text: str) -> None:
     found = parse_env_report(text, "x")
@@ -458,7 +459,7 @@ def test_any_text_gives_facts_with_lines_or_nothing(text: str) -> None:
         assert 1 <= fact.origin.line <= lines
 
 
-@settings(max_examples=100, deadline=None)
+@settings(deadline=None)
 @given(
     st.sampled_from(["transformers", "peft", "trl", "accelerate", "datasets", "deepspeed", "vllm"]),
     st.tuples(st.integers(0, 9), st.integers(0, 60), st.integers(0, 30)),

@@ -15,6 +15,7 @@ from envdoctor.facts import Collected, FactValue, NotUnderstood
 from envdoctor.sources.launcher import collect_launcher, is_launcher, read_launcher
 from envdoctor.sources.launches.programs import Install, read_script
 from envdoctor.vocabulary import term
+from tests.examples import examples
 
 
 def collect(folder: Path, text: str) -> Collected:
@@ -258,7 +259,7 @@ def test_windows_line_ends(tmp_path: Path) -> None:
 words = st.text(st.characters(codec="ascii", exclude_characters="\0\r"), min_size=1, max_size=12)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.lists(words, max_size=6))
 def test_words_are_those_of_the_shell(values: list[str]) -> None:
     """shlex.join writes what a shell reads back as the same words."""
@@ -268,7 +269,7 @@ def test_words_are_those_of_the_shell(values: list[str]) -> None:
     assert all(piece.known for piece in launch.arguments)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.dictionaries(st.sampled_from(["fp16", "optim", "learning_rate", "tf32", "lora_r", "seed"]), st.integers(1, 3), min_size=1))
 def test_every_flag_has_the_line_that_it_stands_on(gaps: dict[str, int]) -> None:
     text, expected, line = "python t.py", {}, 1
@@ -286,7 +287,7 @@ FRAGMENTS = (
 )  # fmt: skip
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(300), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text("ab=$(){}[]<>|&;'\"\\`# \n-1+*!@:", max_size=60) | st.lists(st.sampled_from(FRAGMENTS)).map("".join))
 def test_any_text_is_read_or_skipped(tmp_path: Path, text: str) -> None:
     path = tmp_path / "any.sh"

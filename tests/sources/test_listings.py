@@ -17,6 +17,7 @@ from envdoctor.sources.listings import Listing, parse_listing
 from envdoctor.sources.statements import collect_facts_file, collect_facts_text
 from envdoctor.values import shown
 from envdoctor.versions import Ranged
+from tests.examples import examples
 
 FREEZE = """\
 accelerate==0.33.0
@@ -316,7 +317,7 @@ NAMES = st.from_regex(r"[a-z][a-z0-9]{0,8}(?:-[a-z]{1,6})?", fullmatch=True).fil
 VERSIONS = st.tuples(st.integers(0, 99), st.integers(0, 99), st.integers(0, 99)).map(lambda numbers: ".".join(map(str, numbers)))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.dictionaries(NAMES, VERSIONS, min_size=1, max_size=12))
 def test_every_form_of_one_listing_says_the_same(packages: dict[str, str]) -> None:
     forms = (
@@ -334,7 +335,7 @@ def test_every_form_of_one_listing_says_the_same(packages: dict[str, str]) -> No
         assert collected.closed
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.binary(max_size=200) | st.text(max_size=200).map(lambda text: text.encode("utf-8", "surrogatepass")))
 def test_any_bytes_give_facts_or_the_error_of_exit_2(data: bytes) -> None:
     try:

@@ -15,6 +15,7 @@ from envdoctor.facts import Collected, Fact, FactValue, NotUnderstood
 from envdoctor.sources.plan import collect_plan
 from envdoctor.sources.training_arguments import DEFAULTS, FIELDS
 from envdoctor.vocabulary import term
+from tests.examples import examples
 
 FINETUNE_DEMO = """
     data_config:
@@ -330,6 +331,11 @@ def test_llama_factory(tmp_path: Path) -> None:
         ("finetuning_type: full\nstage: pt", "method", "pretrain"),
         ("finetuning_type: full", "method", "full"),
         ("finetuning_type: freeze", "method", "freeze"),
+        ("finetuning_type: full\nuse_badam: true", "method", "freeze"),
+        ("finetuning_type: full\nuse_badam: false", "method", "full"),
+        ("finetuning_type: full\nuse_galore: true\ngalore_layerwise: true", "optimizer", "galore_adamw_layerwise"),
+        ("finetuning_type: full\nuse_apollo: true\noptim: adamw_torch", "optimizer", "apollo_adamw"),
+        ("finetuning_type: full\nuse_galore: false", "optimizer", None),
         ("finetuning_type: oft", "method", NotUnderstood("oft")),
         ("finetuning_type: lora\nuse_dora: true", "method", "dora"),
         ("finetuning_type: lora", "lora_r", 8),
@@ -469,7 +475,7 @@ plans = st.dictionaries(
 )
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(plans | st.fixed_dictionaries({"training_args": plans, "peft_config": json_values, "max_input_length": json_values}))
 def test_any_settings_are_read_and_mean_the_same_in_both_forms(tmp_path: Path, plan: dict[str, object]) -> None:
     text = json.dumps(plan)
@@ -485,7 +491,7 @@ def test_any_settings_are_read_and_mean_the_same_in_both_forms(tmp_path: Path, p
         assert [(fact.name, fact.value) for fact in collect(tmp_path, text).facts] == [(fact.name, fact.value) for fact in found.facts]
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(max_size=60) | st.text("{}[]:,-?&*!#|>'\"%@` \n\tab1.e", max_size=40).map(str.encode))
 def test_any_bytes_are_a_plan_a_skip_or_an_error(tmp_path: Path, content: bytes) -> None:
     for name in ("plan.yaml", "plan.json"):
@@ -507,3 +513,14 @@ def test_what_decides_the_memory_of_qlora_is_read(tmp_path: Path) -> None:
     )
     found = values(collect_plan(plan))
     assert (found["lora_dropout"], found["double_quant"], found["liger"]) == (0.05, False, True)
+
+
+def test_llama_factory_says_what_its_stage_trains_and_in_which_dtype(tmp_path: Path) -> None:
+    plan = tmp_path / "dpo.yaml"
+    text = "model_name_or_path: m\nstage: {}\ndo_train: true\nfinetuning_type: {}\npure_bf16: true\nbf16: true\noutput_dir: out\n"
+    plan.write_text(text.format("dpo", "full") + "pref_loss: orpo\n", encoding="utf-8")
+    found = values(collect_plan(plan))
+    assert (found["objective"], found["load_dtype"], found["bf16"]) == ("orpo", "bfloat16", False)
+    plan.write_text(text.format("rm", "freeze") + "freeze_trainable_layers: -4\n", encoding="utf-8")
+    found = values(collect_plan(plan))
+    assert (found["objective"], found["trained_layers"]) == ("reward", 4)

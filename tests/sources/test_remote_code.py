@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from envdoctor.facts import Collected, FactValue
 from envdoctor.sources.snapshot_facts import collect_snapshot
+from tests.examples import examples
 
 CONFIG = {
     "model_type": "chatglm",
@@ -354,7 +355,7 @@ fragments = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(fragments | st.text(max_size=8), max_size=12))
 def test_any_text_in_the_place_of_code_is_read_or_skipped(tmp_path: Path, parts: list[str]) -> None:
     text = "".join(parts).encode("utf-8", "replace")

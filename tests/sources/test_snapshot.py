@@ -19,6 +19,7 @@ from envdoctor.rules import parse_rule
 from envdoctor.sources.snapshot_facts import collect_snapshot
 from envdoctor.toml import read_toml
 from envdoctor.vocabulary import term
+from tests.examples import examples
 
 LLAMA = {"model_type": "llama", "torch_dtype": "float16", "num_hidden_layers": 2}
 HASHES = "weights not hashed; judged by size and headers"
@@ -286,7 +287,7 @@ odd_values = json_values | known_values | st.dictionaries(keys | st.text(max_siz
 objects = st.dictionaries(keys, odd_values)
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(objects, objects, objects)
 def test_any_json_object_is_read(
     tmp_path: Path, config: dict[str, object], tokenizer: dict[str, object], generation: dict[str, object]
@@ -297,7 +298,7 @@ def test_any_json_object_is_read(
         assert str(told.value).isprintable() or isinstance(told.value, tuple)
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(max_size=60).filter(lambda content: not content.startswith(b"version https:")))
 def test_any_bytes_in_optional_files_leave_the_rest(tmp_path: Path, content: bytes) -> None:
     names = ("tokenizer_config.json", "generation_config.json", "model.safetensors.index.json")

@@ -8,6 +8,9 @@ from envdoctor.sources.plans.peft import lora_facts, lora_kind
 from envdoctor.sources.plans.reader import Dialect, Reader, Table, is_open, is_yes, word
 
 _DEFAULT = Origin("default of LLaMA-Factory")
+# With finetuning_type full: a block of the model at a time, or all but the language model.
+_PARTLY = ("use_badam", "freeze_language_model")
+_OBJECTIVES = {"dpo": "dpo", "kto": "kto", "ppo": "ppo", "rm": "reward"}
 _FLASH = {"fa2": "flash_attention_2", "fa3": "flash_attention_3", "sdpa": "sdpa", "disabled": "eager", "off": "eager"}
 
 
@@ -44,6 +47,20 @@ def _read(reader: Reader, table: Table) -> None:
     kind = word(table.get("finetuning_type", "lora"))
     pretrains = table.get("stage") == "pt" and kind == "full"
     reader.say("plan.method", "pretrain" if pretrains else lora_kind(table, kind), "finetuning_type")
+    partly = next((key for key in _PARTLY if kind == "full" and is_yes(table.get(key))), None)
+    if partly is not None:
+        reader.say("plan.method", "freeze", partly)
+    objective = _OBJECTIVES.get(word(table.get("stage") or ""))
+    if objective is not None:
+        # pref_loss says which preference loss stage dpo computes (src/llamafactory/hparams/finetuning_args.py).
+        alone = objective == "dpo" and word(table.get("pref_loss") or "").lower() == "orpo"
+        reader.say("plan.objective", "orpo" if alone else objective, "stage")
+    if is_yes(table.get("pure_bf16")):
+        reader.say("plan.load_dtype", "bfloat16", "pure_bf16")
+        reader.say("plan.bf16", False, "pure_bf16")
+    layers = table.get("freeze_trainable_layers")
+    if kind == "freeze" and type(layers) is int and layers:
+        reader.say("plan.trained_layers", abs(layers), "freeze_trainable_layers")
     if kind == "lora":
         lora_facts(reader, table, ("lora_rank", "lora_alpha", "lora_target", "additional_target"))
         reader.default("plan.lora_r", 8, _DEFAULT)
@@ -68,11 +85,22 @@ def _read(reader: Reader, table: Table) -> None:
     ):
         if not (key == "neat_packing" and table.get(key) is False):
             reader.say(fact, table.get(key), key)
+    _own_optimizer(reader, table)
     disabled = table.get("disable_gradient_checkpointing") is True
     origin = reader.origin("disable_gradient_checkpointing") if disabled else _DEFAULT
     reader.facts["plan.gradient_checkpointing"] = Fact("plan.gradient_checkpointing", not disabled, origin)
     reader.say("plan.use_reentrant", table.get("use_reentrant_gc"), "use_reentrant_gc")
     reader.default("plan.trainer", "llamafactory", reader.origin())
+
+
+def _own_optimizer(reader: Reader, table: Table) -> None:
+    """Switches that put another optimizer in the place of ``optim``: src/llamafactory/train/trainer_utils.py."""
+    for name in ("galore", "apollo", "adam_mini", "muon"):
+        if is_yes(table.get(f"use_{name}")):
+            layerwise = "_layerwise" if is_yes(table.get(f"{name}_layerwise")) else ""
+            known = f"{name}_adamw{layerwise}" if name in ("galore", "apollo") else name
+            reader.say("plan.optimizer", known, f"use_{name}")
+            return
 
 
 LLAMA_FACTORY = Dialect("LLaMA-Factory", _recognises, _read)

@@ -16,6 +16,9 @@ from envdoctor.sources.plans.reader import Dialect, Reader, Table, is_open, is_y
 
 _DEFAULT = Origin("default of ms-swift")
 _MARKS = frozenset(("train_type", "tuner_type", "sft_type", "rlhf_type", "model_id_or_path", "split_dataset_ratio", "swift_version"))
+# With a tuner of "full": some layers at a time (LISA), or parts that are left as they are.
+_PARTLY = ("lisa_activated_layers", "freeze_parameters_ratio", "freeze_parameters", "freeze_llm")
+_ALL: tuple[object, ...] = (None, False, 0, "0", "0.0", "", "false", [])
 _TUNERS = ("tuner_type", "train_type", "sft_type")
 _WITH_TUNER = frozenset(
     ("model", "model_type", "dataset", "torch_dtype", "max_length", "target_modules", "lora_rank", "attn_impl", "template",
@@ -69,6 +72,8 @@ def read_swift(reader: Reader, table: Table) -> None:
         table = {**table, **group}
     megatron = next((key for key in table if key in _MEGATRON), None)
     reader.say_all(table, _DIRECT)
+    if is_yes(table.get("use_galore")):
+        reader.say("plan.optimizer", "galore_adamw", "use_galore")
     reader.say_model(table, "model", "model_id_or_path")
     _method(reader, table, megatron is None)
     _quantization(reader, table)
@@ -116,7 +121,8 @@ def _method(reader: Reader, table: Table, adapts: bool) -> None:
     elif kind == "full" and rl:
         reader.say("plan.method", rl, "rlhf_type")
     elif key:
-        reader.say("plan.method", lora_kind(table, kind), key)
+        partly = next((name for name in _PARTLY if kind == "full" and table.get(name) not in _ALL), None)
+        reader.say("plan.method", "freeze" if partly else lora_kind(table, kind), partly or key)
     elif lora_kind(table, kind) == kind:
         reader.default("plan.method", "lora", _DEFAULT)
     else:

@@ -92,6 +92,10 @@ NOT_SHOWN = {
     "deepspeed(cache flushes)": "how full a GPU gets is told by the log alone",
     "cublasCreate(on a full GPU)": "how full a GPU is when cuBLAS starts is told by the log alone",
     "launcher(ended by signal 9)": "how a process ended is told by its launcher alone",
+    "nccl(on a full GPU)": "how full a GPU is when NCCL starts is told by the log alone",
+    "mps(out of memory)": "how much of a Mac's memory is taken is told by the log alone",
+    "vllm(no memory for the cache)": "what vLLM leaves for its cache is told by the log alone",
+    "DefaultCPUAllocator(refused)": "how much of the main memory is taken is told by the log alone",
     "deepspeed(stage3_gather_16bit_weights_on_model_save)": "a run may mean to save in shares: that it did not is told by its log alone",
 }
 

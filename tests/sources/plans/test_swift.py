@@ -89,6 +89,10 @@ def test_release_2(tmp_path: Path) -> None:
     ("text", "expected"),
     [
         ("tuner_type: full", {"plan.method": "full", "plan.lora_r": None}),
+        ("tuner_type: full\nlisa_activated_layers: 2", {"plan.method": "freeze"}),
+        ("tuner_type: full\nfreeze_parameters_ratio: 0.8", {"plan.method": "freeze"}),
+        ("tuner_type: full\nfreeze_parameters_ratio: 0.0\nfreeze_llm: false", {"plan.method": "full"}),
+        ("tuner_type: full\nuse_galore: true", {"plan.method": "full", "plan.optimizer": "galore_adamw"}),
         ("tuner_type: full\nrlhf_type: dpo", {"plan.method": "dpo"}),
         ("tuner_type: lora\nrlhf_type: dpo", {"plan.method": "lora"}),
         ("tuner_type: lora\nuse_dora: true", {"plan.method": "dora"}),

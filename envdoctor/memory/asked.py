@@ -1,0 +1,46 @@
+"""What is asked of the facts of a plan, with a list of what was assumed in their absence."""
+
+from __future__ import annotations
+
+from envdoctor.facts import Facts, NotUnderstood
+from envdoctor.memory.estimate import Assumption
+
+_MOST = 2**24
+
+
+class Reader:
+    """Facts of a plan, with a list of what was assumed in their absence."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.assumed: list[Assumption] = []
+
+    def text(self, name: str) -> str | None:
+        return self.facts.text(name)
+
+    def flag(self, name: str) -> bool | None:
+        value = self.facts.value(name)
+        return value if isinstance(value, bool) else None
+
+    def number(self, name: str) -> int | None:
+        value = self.facts.value(name)
+        whole = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value <= _MOST
+        return int(value) if whole and isinstance(value, (int, float)) else None
+
+    def words(self, name: str) -> tuple[str, ...] | None:
+        value = self.facts.value(name)
+        return value if isinstance(value, tuple) else None
+
+    def in_words(self, name: str) -> str | None:
+        """What was stated of a fact and not understood."""
+        value = self.facts.value(name)
+        return value.text if isinstance(value, NotUnderstood) else None
+
+    def assume(self, name: str, value: object, why: str = "") -> None:
+        self.assumed.append(Assumption(name, value, why))
+
+    def number_or(self, name: str, default: int, why: str = "") -> int:
+        stated = self.number(name)
+        if stated is None:
+            self.assume(name, default, why)
+        return default if stated is None else stated

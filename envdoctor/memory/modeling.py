@@ -1,0 +1,166 @@
+"""What the modeling file of a kind of model does that its sizes do not tell.
+
+Read in the wheels of transformers (4.48.1 and 4.57.1, and those between where a behaviour began or ended), and counted with the same code
+under fake tensors (docs/memory-terms.md).
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from envdoctor.memory.architecture import Architecture
+from envdoctor.memory.plan import Plan
+from envdoctor.memory.stack import at_least
+
+Norm: TypeAlias = Literal["rms", "rms in float32", "layer", "layer in float32", "layer by hand"]
+
+# The weight multiplies the float32 values, and only the product is cast: output.type_as(x) in modeling_gemma.py, modeling_olmo2.py.
+_IN_FLOAT32 = frozenset(("gemma", "gemma2", "gemma3", "gemma3_text", "olmo2", "olmo3", "gpt_oss"))
+# A mean, a difference and a reciprocal root of float32 values: CohereLayerNorm.
+_BY_HAND = frozenset(("cohere", "cohere2"))
+# Norms after the branches only: attention and network are given the residual stream as it is.
+_AFTER_ONLY = frozenset(("olmo2", "olmo3", "exaone4"))
+# No class for torch's sdpa, so that transformers takes eager attention (envdoctor/data/sdpa.json); "" where no release has one.
+_EAGER_UNTIL = {
+    "bloom": "", "mpt": "", "gptj": "", "gpt_neo": "", "codegen": "", "deberta-v2": "", "gpt_oss": "",
+    "electra": "5.0", "t5": "5.23", "mt5": "5.23", "umt5": "5.23",
+}  # fmt: skip
+# Eager attention whose softmax stays in the dtype of the scores, and from which release on it is in float32; "" where it stays so.
+_NARROW_SOFTMAX = {
+    "gpt2": "", "bert": "", "roberta": "", "xlm-roberta": "", "camembert": "", "distilbert": "", "electra": "", "falcon": "",
+    "bart": "", "mbart": "", "RefinedWeb": "", "RefinedWebModel": "", "opt": "4.49", "gpt_neox": "4.49",
+}  # fmt: skip
+# Values are a view of one product of queries, keys and values, which is kept whole beside the rotated queries and keys.
+_VIEWED = frozenset(("gpt_neox", "phi3"))
+# Attention classes of their own for sdpa up to 4.57, which copy keys and values for every head whatever torch could do.
+_OWN_SDPA = frozenset(("stablelm", "nemotron", "qwen2_moe", "olmoe", "phimoe"))
+# From which release to before which one a model says that it supports gradient checkpointing, and its layers are neither called through
+# the checkpoint function nor a GradientCheckpointingLayer: nothing is computed again, and all is kept.
+_NEVER_CHECKPOINTED = {"starcoder2": ("4.48", "4.52"), "gpt_bigcode": ("4.54", "5.0")}
+# Query, key and value stay parts of one product where no rotation makes them new; from this release on a cache that is filled in
+# training too, unless checkpointing turns it off, copies keys and values out of it.
+_COPIED_BY_CACHE = {"gpt2": "4.52", "gpt_bigcode": "4.56"}
+
+
+def norm(architecture: Architecture, plan: Plan) -> Norm:
+    if architecture.kind in _IN_FLOAT32:
+        # OLMo 2's was Llama's up to 4.51.
+        return "rms" if architecture.kind == "olmo2" and not at_least(plan.stack.transformers, "4.52") else "rms in float32"
+    if architecture.kind in _BY_HAND:
+        return "layer by hand"
+    if architecture.kind == "olmo":
+        return "layer in float32"
+    return architecture.norm
+
+
+def after_only(architecture: Architecture) -> bool:
+    """Whether attention and network are given the residual stream, and only what they put out is normalised."""
+    return architecture.kind in _AFTER_ONLY
+
+
+def one_input(architecture: Architecture) -> bool:
+    """Whether attention and network are given the same normalised tensor."""
+    return architecture.parallel and architecture.norms == 1
+
+
+def is_eager(architecture: Architecture, plan: Plan) -> bool:
+    """Whether transformers makes the matrix of probabilities, because it is asked to, or because the kind has nothing else."""
+    if plan.attention != "sdpa":
+        return plan.attention == "eager"
+    until = _EAGER_UNTIL.get(architecture.kind)
+    return until is not None and (not until or not at_least(plan.stack.transformers, until))
+
+
+def falls_back(architecture: Architecture, plan: Plan) -> bool:
+    """Whether torch's sdpa has no fused kernel for what it is given, and multiplies matrices (``_scaled_dot_product_attention_math``).
+
+    The first Falcon gives it one key head for all query heads and does not say ``enable_gqa``: no kernel takes that. With
+    ``enable_gqa`` FlashAttention does, for 16 bits only; the memory-efficient kernel never does (aten, sdp_utils_cpp.h,
+    check_batch_size_and_num_heads_dense; cuda/sdp_utils.cpp), so that float32 is left without one.
+    """
+    if plan.attention != "sdpa" or architecture.kv_heads >= architecture.heads or is_eager(architecture, plan):
+        return False
+    if architecture.kind in ("falcon", "RefinedWebModel") and architecture.kv_heads == 1:
+        return True
+    wide = plan.autocast is None and plan.load_dtype == "float32"
+    return wide and not repeats(architecture, plan) and not plan.mask
+
+
+def makes_matrix(architecture: Architecture, plan: Plan) -> bool:
+    return is_eager(architecture, plan) or falls_back(architecture, plan)
+
+
+def wide_softmax(architecture: Architecture, plan: Plan) -> bool:
+    """Whether eager attention computes its softmax in float32: autocast always does."""
+    if plan.autocast is not None:
+        return True
+    since = _NARROW_SOFTMAX.get(architecture.kind)
+    return since is None or bool(since and at_least(plan.stack.transformers, since))
+
+
+def repeats(architecture: Architecture, plan: Plan) -> bool:
+    """Whether keys and values are copied for every query head before the attention sees them.
+
+    FlashAttention takes them as they are. torch's sdpa does so from transformers 4.54.0 with torch 2.5 on, where there is no mask
+    (``use_gqa_in_sdpa``, integrations/sdpa_attention.py); 4.48 to 4.53 always copy. Falcon's new layers broadcast them at any time.
+    """
+    if architecture.kv_heads >= architecture.heads or plan.attention.startswith("flash"):
+        return False
+    if is_eager(architecture, plan) or architecture.kind in ("falcon", "RefinedWeb"):
+        return True
+    if architecture.kind in _OWN_SDPA and not at_least(plan.stack.transformers, "5.0"):
+        return True
+    if architecture.kv_heads == 1 and (architecture.kind == "gpt_bigcode" or at_least(plan.stack.transformers, "4.56")):
+        # One key for all heads is spread over them without a copy, which only sdpa_attention_forward's ``contiguous`` made, up to 4.55.
+        return False
+    return not (at_least(plan.stack.transformers, "4.54") and at_least(plan.stack.torch, "2.5") and not plan.mask)
+
+
+def mask_copies(plan: Plan) -> bool:
+    """Whether each layer makes a mask of its own in the computed dtype: transformers makes boolean ones from 4.53 on
+    (masking_utils.py), which sdpa's kernels turn into numbers and keep."""
+    transformers = plan.stack.transformers
+    return plan.mask and plan.attention == "sdpa" and transformers != "-" and at_least(transformers, "4.53")
+
+
+def copied_by_cache(architecture: Architecture, plan: Plan) -> bool:
+    since = _COPIED_BY_CACHE.get(architecture.kind)
+    return since is not None and not plan.checkpointing and at_least(plan.stack.transformers, since)
+
+
+def fills_cache(architecture: Architecture, plan: Plan) -> bool:
+    """Whether a training forward fills a cache of keys and values that nobody reads: config.use_cache is true by default, and only
+    checkpointing turns it off; transformers 5 does in training (TrainingArguments.use_cache)."""
+    release = plan.stack.transformers
+    known = bool(release) and release != "-" and not at_least(release, "5.0")
+    return known and not plan.checkpointing and architecture.head == "causal" and not architecture.encoder_decoder
+
+
+def views_values(architecture: Architecture, plan: Plan) -> bool:
+    """Whether the values that an attention keeps are a part of a larger tensor: a cache copies them out of it, and so did
+    sdpa_attention_forward up to 4.55 (``contiguous``)."""
+    if architecture.kind not in _VIEWED or fills_cache(architecture, plan) or makes_matrix(architecture, plan):
+        return False
+    return plan.attention.startswith("flash") or at_least(plan.stack.transformers, "4.56")
+
+
+def checkpoints(architecture: Architecture, plan: Plan) -> bool:
+    """Whether gradient checkpointing does what it is asked for; a release that is not known is taken for one in which it does."""
+    release, without = plan.stack.transformers, _NEVER_CHECKPOINTED.get(architecture.kind)
+    if not plan.checkpointing or without is None or not release or architecture.remote:
+        return plan.checkpointing
+    return not (at_least(release, without[0]) and not at_least(release, without[1]))
+
+
+def activation(architecture: Architecture, plan: Plan, width: int, *, full: bool) -> float:
+    """Bytes that an activation function keeps for each element of a network without a gate, beside the input of the next product."""
+    name = architecture.activation
+    if name in ("gelu_new", "gelu_fast", "gelu_python_tanh"):
+        # Operations of Python: x, x/2, the tanh, and 1 + tanh. Autocast takes the power of x, and all that follows, in float32.
+        return 3 * 4 + width if plan.autocast is not None and width < 4 else 4 * width
+    if name == "relu":
+        # Its result, which is the input of the next product.
+        return 0.0 if full else width
+    if name == "relu2":
+        return width + (4 if plan.autocast is not None and width < 4 else 0)
+    return width

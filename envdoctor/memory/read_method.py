@@ -1,0 +1,101 @@
+"""What is trained, and in which form and dtype the weights lie: read from the facts of a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from envdoctor.facts import Facts
+from envdoctor.memory.asked import Reader
+from envdoctor.memory.plan import Dtype, Method
+
+_ADAPTED = frozenset(("lora", "qlora", "dora", "rslora"))
+_PROMPTED = frozenset(("prompt-tuning", "prefix-tuning", "p-tuning"))
+_PAIRED = frozenset(("dpo", "orpo", "reward"))
+OF_PREFERENCES = frozenset(("dpo", "orpo", "kto", "ppo", "grpo", "reward"))
+"""What a loss may be of beside the answer itself."""
+_NEVER_ADAPTED = frozenset(("full", "freeze", "inference"))
+_DTYPES: Mapping[str, Dtype] = {"float32": "float32", "float16": "float16", "bfloat16": "bfloat16"}
+_QUANTIZED = frozenset(("4bit", "8bit", "gptq", "awq", "fp8", "hqq", "aqlm", "mxfp4", "torchao"))
+_OF_BITSANDBYTES = frozenset(("bitsandbytes", "bnb", "bitsandbytes-4bit"))
+VIRTUAL_TOKENS = 20
+"""What is taken for a number of virtual tokens that nobody stated."""
+
+
+def objective(facts: Facts) -> str | None:
+    """What the loss is of, where that is said beside the method or is the method: dpo, kto, ppo ..."""
+    return facts.text("plan.objective") or facts.text("plan.method")
+
+
+def sequences(facts: Facts) -> int:
+    """Rows of the model that one row of the data makes: a chosen and a rejected answer pass together (TRL, ``concatenated_forward``)."""
+    return 2 if objective(facts) in _PAIRED else 1
+
+
+def method_of(reader: Reader) -> tuple[Method, str]:
+    """full, adapter, prompt or inference; and the form of the base model's layers."""
+    named = reader.text("plan.method")
+    quant = quant_of(reader, named)
+    if named is None:
+        words = reader.in_words("plan.method")
+        reader.assume("plan.method", "lora", "" if words is None else f"{words} is not understood")
+        return "adapter", quant
+    if named in _ADAPTED or (named not in _NEVER_ADAPTED and (reader.number("plan.lora_r") or reader.words("plan.lora_targets"))):
+        return "adapter", quant
+    if named in _PROMPTED:
+        if reader.number("plan.virtual_tokens") is None:
+            reader.assume("plan.virtual_tokens", VIRTUAL_TOKENS)
+        return "prompt", quant
+    if named == "inference":
+        return "inference", quant
+    if named not in ("full", "pretrain", "freeze"):
+        reader.assume("plan.lora_r", "none", f"{named} without an adapter trains all weights")
+    return "full", quant
+
+
+def quant_of(reader: Reader, method: str | None) -> str:
+    """The form of the base model's layers. What a checkpoint is stored as is kept by transformers, whatever quantization is asked for
+    beside it (``merge_quantization_configs`` of its quantizers)."""
+    stored = (reader.text("model.quant_method") or "none").lower().replace("_", "-")
+    if stored in _QUANTIZED:
+        return stored
+    asked = reader.text("plan.quant")
+    if asked in _QUANTIZED:
+        return asked
+    if method == "qlora":
+        if asked is not None:
+            reader.assume("plan.quant", "4bit", "QLoRA is LoRA on a 4-bit base")
+        return "4bit"
+    if stored in _OF_BITSANDBYTES:
+        reader.assume("plan.quant", "4bit", "the checkpoint is quantized by bitsandbytes")
+        return "4bit"
+    if stored != "none":
+        reader.assume("plan.quant", "none", f"quant_method {stored} of config.json is not known here")
+    return "none"
+
+
+def load_dtype_of(reader: Reader, method: Method, quant: str) -> Dtype:
+    stated = _DTYPES.get(reader.text("plan.load_dtype") or "")
+    if stated is not None:
+        return stated
+    if method == "full" and reader.text("plan.trainer") == "llamafactory" and autocast_of(reader) is not None:
+        # init_adapter (model/adapter.py) of llamafactory 0.9.3 casts what is trained to float32; pure_bf16, which keeps it from that, goes
+        # without bf16 and fp16.
+        reader.assume("plan.load_dtype", "float32", "LLaMA-Factory trains in float32 unless pure_bf16 is set")
+        return "float32"
+    for name, why in (("model.dtype", "as the weights are stored"), ("model.config_dtype", "as config.json says")):
+        value = _DTYPES.get(reader.text(name) or "")
+        if value is not None:
+            reader.assume("plan.load_dtype", value, why)
+            return value
+    half: Dtype = "float16" if reader.flag("plan.fp16") and quant != "none" else "bfloat16"
+    reader.assume("plan.load_dtype", half)
+    return half
+
+
+def autocast_of(reader: Reader) -> Dtype | None:
+    """Mixed precision asked of the trainer; none where nobody asked."""
+    if reader.flag("plan.bf16"):
+        return "bfloat16"
+    if reader.flag("plan.fp16"):
+        return "float16"
+    return None

@@ -1,0 +1,140 @@
+"""What a way of training adds to the closed form or takes from it: frozen layers, a reference model, an evaluation between steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from envdoctor.facts import Facts
+from envdoctor.memory import kept, reserved, sharding, working
+from envdoctor.memory.architecture import Architecture
+from envdoctor.memory.closed_form import estimate
+from envdoctor.memory.estimate import Assumption, Estimate, Moment, Term
+from envdoctor.memory.parameters import parameters
+from envdoctor.memory.plan import WIDTH, Dtype, Plan
+from envdoctor.memory.read_method import objective, sequences
+from envdoctor.memory.uncertainty import spread
+from envdoctor.memory.weights import base_bytes
+
+# freeze_trainable_layers of LLaMA-Factory (hparams/finetuning_args.py).
+_LAST_LAYERS = 2
+# per_device_eval_batch_size of TrainingArguments.
+_EVALUATED = 8
+# Trainers that compare with a frozen copy of the model; beside an adapter the model without it serves (TRL's DPOTrainer and KTOTrainer,
+# LLaMA-Factory's create_ref_model).
+_COMPARED = frozenset(("dpo", "kto"))
+_ROLLED_OUT = frozenset(("ppo", "grpo"))
+
+
+@dataclass(frozen=True, slots=True)
+class Regime:
+    """``trained_layers`` of a plan that freezes the rest; ``resting`` is the dtype of what is frozen; ``reference`` that of a frozen copy.
+
+    ``evaluated`` are the rows of a batch that is evaluated between steps, 0 without.
+    """
+
+    trained_layers: int | None = None
+    reference: Dtype | None = None
+    resting: Dtype = "bfloat16"
+    evaluated: int = 0
+    assumptions: tuple[Assumption, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def plain(self) -> bool:
+        """Whether the closed form is all there is to it."""
+        return self.trained_layers is None and self.reference is None and not self.evaluated
+
+
+def read_regime(facts: Facts, plan: Plan) -> Regime:
+    """The regime that facts describe of a plan that was read from them."""
+    assumptions: list[Assumption] = []
+    layers = None
+    if plan.method == "full" and facts.text("plan.method") == "freeze":
+        layers = _count(facts, "plan.trained_layers")
+        if layers is None:
+            layers = _LAST_LAYERS
+            assumptions.append(Assumption("plan.trained_layers", layers, "default of LLaMA-Factory"))
+    # LLaMA-Factory loads in the dtype of the computation, and makes float32 only of what is trained.
+    of_factory = facts.text("plan.trainer") == "llamafactory" and plan.autocast is not None
+    resting = plan.autocast if of_factory and plan.autocast is not None else plan.load_dtype
+    goal = objective(facts)
+    compared = plan.method == "full" and goal in _COMPARED
+    evaluated = 0
+    if plan.method != "inference" and facts.value("plan.evaluate") is True and facts.value("plan.predict_with_generate") is not True:
+        stated = _count(facts, "plan.eval_batch_size")
+        if stated is None:
+            assumptions.append(Assumption("plan.eval_batch_size", _EVALUATED, "default of TrainingArguments"))
+        evaluated = (stated or _EVALUATED) * sequences(facts)
+    notes = tuple(_notes(goal, compared=compared))
+    return Regime(layers, resting if compared else None, resting, evaluated, tuple(assumptions), notes)
+
+
+def _count(facts: Facts, name: str) -> int | None:
+    value = facts.value(name)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+
+
+def _notes(goal: str | None, *, compared: bool) -> Iterator[str]:
+    if compared:
+        yield f"{goal} compares with a frozen copy of the model: it is counted among the weights (none beside an adapter)"
+    if goal in _ROLLED_OUT:
+        yield f"{goal} generates answers, and may hold a reference, a reward and a value model: only the step of the policy is counted"
+
+
+def estimate_under(architecture: Architecture, plan: Plan, regime: Regime) -> Estimate:
+    """The closed form of a plan under a regime."""
+    return beside_training(estimate(architecture, plan), architecture, plan, regime)
+
+
+def beside_training(computed: Estimate, architecture: Architecture, plan: Plan, regime: Regime) -> Estimate:
+    """An estimate of the plan alone, in closed form or measured, with what the regime changes of it."""
+    if regime.plain:
+        return computed
+    moments = computed.moments
+    if regime.trained_layers is not None:
+        moments = tuple(_frozen(moment, architecture, plan, regime) for moment in moments)
+    if regime.evaluated:
+        moments = (*moments, _evaluation(moments, architecture, plan, regime))
+    if regime.reference is not None:
+        copied = base_bytes(architecture, parameters(architecture), replace(plan, load_dtype=regime.reference))
+        held: dict[Term, float] = {"weights": copied * sharding.shares(plan).weights}
+        moments = tuple(_with(moment, held) for moment in moments)
+    allocated = spread(architecture, plan, max(moments, key=lambda moment: moment.total))
+    cached = reserved.held(moments, allocated, plan, 0.0)
+    return replace(computed, moments=moments, allocated=allocated, reserved=cached)
+
+
+def _with(moment: Moment, more: dict[Term, float]) -> Moment:
+    return Moment(moment.name, {**moment.terms, **{term: moment.terms.get(term, 0.0) + count for term, count in more.items()}})
+
+
+def _frozen(moment: Moment, architecture: Architecture, plan: Plan, regime: Regime) -> Moment:
+    """The moment of a full training in which only some layers are trained: of the rest nothing is kept but the weights."""
+    counted = parameters(architecture)
+    layers = min(1.0, (regime.trained_layers or 0) / max(architecture.layers, 1))
+    trained = layers * (counted.linear + counted.other) / max(counted.total, 1)
+    width = WIDTH[plan.load_dtype]
+    shares: dict[Term, float] = {
+        "weights": trained + (1 - trained) * min(1.0, WIDTH[regime.resting] / width),
+        "adapters": trained,
+        "gradients": trained,
+        "optimizer": trained,
+        "activations": layers,
+    }
+    terms = {term: count * shares.get(term, 1.0) for term, count in moment.terms.items()}
+    bucket = sharding.buckets(plan, counted.total, width) - sharding.buckets(plan, counted.total * trained, width)
+    if "other" in terms:
+        terms["other"] = max(0.0, terms["other"] - bucket)
+    return Moment(moment.name, terms)
+
+
+def _evaluation(moments: tuple[Moment, ...], architecture: Architecture, plan: Plan, regime: Regime) -> Moment:
+    """A forward of the rows that are evaluated, with its loss, beside the weights and the states of the run; no gradient is there then."""
+    rows = replace(plan, rows=regime.evaluated, mask=regime.evaluated > 1 and (plan.mask or plan.rows == 1), accumulation=1)
+    forward = next(moment for moment in estimate(architecture, rows).moments if moment.name == "loss")
+    held = next((moment for moment in moments if moment.name == "loss"), forward)
+    busy = working.forward(architecture, rows, kept.widths(rows)) * rows.rows * rows.tokens * sharding.shares(plan).activations
+    terms: dict[Term, float] = {**held.terms, "logits": forward.terms.get("logits", 0.0), "activations": busy}
+    terms.pop("gradients", None)
+    return Moment("evaluation", terms)

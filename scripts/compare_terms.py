@@ -1,0 +1,166 @@
+"""The closed form beside the real modules, family by family: what one layer keeps, and the most that is allocated.
+
+    python scripts/compare_terms.py PYTHON [PYTHON ...]    # interpreters with torch, transformers and peft
+
+Each runs the models of tests/memory/counted.json, cut to three layers, under fake tensors (envdoctor/memory/children/fake_step.py).
+Writes docs/memory-terms.md and fixtures/memory/counted_layers.json, which the tests read.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import re
+import runpy
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+STEP = ROOT / "envdoctor" / "memory" / "children" / "fake_step.py"
+ROWS, TOKENS, LAYERS, VOCABULARY, EXPERTS = 16, 504, 3, 8192, 16
+FAMILIES = (
+    "Llama-3.2-3B", "Mistral-7B-v0.1", "Qwen2.5-7B", "Qwen3-8B", "gemma-2b", "gemma-2-2b", "gemma-3-1b", "phi-2", "Phi-3-mini-4k",
+    "gpt2-xl", "pythia-6.9b", "gpt_bigcode-santacoder", "bloom-7b1", "opt-6.7b", "falcon-40b", "mpt-7b", "gpt-j-6b", "starcoder2-3b",
+    "stablelm-3b-4e1t", "stablelm-2-12b", "PowerLM-3b", "OLMo-7B", "OLMo-2-7B", "command-r-v01", "command-r7b", "glm-4-9b-chat-hf",
+    "GLM-4-9B-0414", "SmolLM3-3B", "Minitron-4B", "bert-large-uncased", "roberta-large", "distilbert-base-uncased", "Mixtral-8x7B-v0.1",
+    "Qwen3-30B-A3B", "Qwen1.5-MoE-A2.7B", "OLMoE-1B-7B",
+)  # fmt: skip
+PLANS: dict[str, dict[str, Any]] = {
+    "full": {},
+    "full, checkpointing": {"checkpointing": True},
+    "full, eager": {"attention": "eager"},
+    "full, float32 under autocast": {"dtype": "float32", "autocast": "bfloat16"},
+    "LoRA": {"lora": True},
+    "LoRA, autocast": {"lora": True, "autocast": "bfloat16"},
+    "LoRA, autocast, checkpointing, whole vocabulary": {"lora": True, "autocast": "bfloat16", "checkpointing": True, "whole": True},
+}
+_LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
+_EXPERTS = ("num_local_experts", "num_experts", "n_routed_experts")
+_CLASSIFY = ("bert", "roberta", "distilbert")
+
+
+def jobs() -> list[dict[str, Any]]:
+    told = json.loads((ROOT / "tests" / "memory" / "counted.json").read_text())["models"]
+    return [job(name, told[name]["config"], plan) for plan in PLANS for name in FAMILIES]
+
+
+def job(name: str, config: dict[str, Any], plan: str) -> dict[str, Any]:
+    asked: dict[str, Any] = dict(PLANS[plan])
+    whole, lora = asked.pop("whole", False), asked.pop("lora", False)
+    config = dict(config)
+    config.update({field: LAYERS for field in _LAYERS if field in config} or {"num_hidden_layers": LAYERS})
+    config.update({field: EXPERTS for field in _EXPERTS if field in config})
+    if "layer_types" in config:
+        config["layer_types"] = config["layer_types"][:LAYERS]
+    if config["model_type"] in _CLASSIFY:
+        config["architectures"] = ["ForSequenceClassification"]
+    if not whole:
+        config.update(vocab_size=VOCABULARY, pad_token_id=0, bos_token_id=1, eos_token_id=1)
+    adapter = {"rank": 16, "targets": ["all-linear"], "modules_to_save": [], "float32": True, "dora": False, "dropout": 0.0}
+    params = {
+        "config": config, "path": None, "remote": False, "dtype": "bfloat16", "autocast": None, "rows": ROWS, "tokens": TOKENS,
+        "adapter": adapter if lora else None, "quant": "none", "double_quant": False, "upcast": False, "accumulation": 1,
+        "checkpointing": False, "optimizer": "sgd", "attention": "sdpa", "mask": False, "ddp": False, "debug": True, **asked,
+    }  # fmt: skip
+    return {"name": name, "plan": plan, "params": params}
+
+
+def child(asked: str, answers: str) -> None:
+    """In an interpreter with torch: every job, one line of JSON for each."""
+    torch: Any = importlib.import_module("torch")
+    functional = torch.nn.functional
+    kept = [(where, name, getattr(where, name)) for where, name in (
+        (functional, "scaled_dot_product_attention"), (functional, "softmax"), (functional, "dropout"), (torch.nn.Module, "_apply"),
+        (torch, "is_autocast_enabled"), (torch, "get_autocast_gpu_dtype"),
+    )]  # fmt: skip
+    run = runpy.run_path(str(STEP))["run"]
+    _even_experts(torch)
+    with open(answers, "w") as out:
+        for line in Path(asked).read_text().splitlines():
+            one = json.loads(line)
+            try:
+                measured = run(one["params"], lambda _: None)
+            except (
+                ArithmeticError,
+                AssertionError,
+                AttributeError,
+                ImportError,
+                LookupError,
+                RuntimeError,
+                TypeError,
+                ValueError,
+            ) as error:
+                measured = {"refused": f"{type(error).__name__}: {error}"[:200]}
+            for where, name, value in kept:
+                setattr(where, name, value)
+            if "allocated" in measured:
+                layer = None if one["params"]["checkpointing"] else _layer(one["params"], measured["debug"]["saved at forward end"])
+                measured = {"layer": layer, "allocated": measured["allocated"], "versions": measured["versions"]}
+            out.write(json.dumps(measured) + "\n")
+            out.flush()
+
+
+def _even_experts(torch: Any) -> None:
+    """Which rows go to which expert depends on values: every expert is given its even share. Nor is a batch of one length packed."""
+    nonzero, where = torch.Tensor.nonzero, torch.where
+
+    def chosen(self: Any, *args: Any, **options: Any) -> Any:
+        return list(range(EXPERTS)) if tuple(self.shape) == (EXPERTS,) else nonzero(self, *args, **options)
+
+    def rows(condition: Any, *args: Any, **options: Any) -> Any:
+        if args or options:
+            return where(condition, *args, **options)
+        found = torch.zeros(condition.numel() // EXPERTS, dtype=torch.long)
+        return found, found.clone()
+
+    torch.Tensor.nonzero, torch.where = chosen, rows
+    try:
+        masks: Any = importlib.import_module("transformers.masking_utils")
+    except ImportError:
+        return
+    masks.find_packed_sequence_indices = lambda *_: None
+
+
+def _layer(params: dict[str, Any], saved: list[Any]) -> float:
+    """Bytes for each token that the second layer keeps; 16-bit copies of weights have no dimension of the batch."""
+    tokens = params["rows"] * params["tokens"]
+    chosen = params["config"].get("num_experts_per_tok")
+    batch = {params["rows"], params["tokens"], tokens, tokens * chosen // EXPERTS if chosen else tokens}
+    total = 0.0
+    for size, made, _ in saved:
+        within = made and re.search(r"(?:^|\.)(?:layers|h|layer|blocks)\.(\d+)(?:\.|$)", made[3])
+        if within and within[1] == "1" and batch.intersection(made[1]):
+            total += size
+    return round(float(total / tokens), 1)
+
+
+def main(interpreters: list[str]) -> None:
+    import terms_page
+
+    told = []
+    with tempfile.TemporaryDirectory() as folder:
+        asked = Path(folder) / "asked"
+        asked.write_text("".join(json.dumps(one) + "\n" for one in jobs()))
+        environment = {**os.environ, "PYTORCH_JIT": "0", "TRANSFORMERS_VERBOSITY": "error"}
+        running = [
+            subprocess.Popen([one, __file__, "--child", str(asked), f"{folder}/{number}"], env=environment, stderr=subprocess.DEVNULL)
+            for number, one in enumerate(interpreters)
+        ]
+        for number, process in enumerate(running):
+            if process.wait():
+                raise SystemExit(f"{interpreters[number]} ended with {process.returncode}")
+            answers = Path(folder, str(number)).read_text().splitlines()
+            told += [{**one, **json.loads(line)} for one, line in zip(jobs(), answers, strict=True)]
+    terms_page.FIXTURE.write_text(terms_page.fixture(told))
+    terms_page.main()
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "--child":
+        child(sys.argv[2], sys.argv[3])
+    else:
+        main(sys.argv[1:])

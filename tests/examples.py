@@ -1,0 +1,10 @@
+"""How many examples a law gets that is wider or costlier than others: a share of what the profile gives to each."""
+
+from __future__ import annotations
+
+from hypothesis import settings
+
+
+def examples(percent: int) -> int:
+    """``percent`` of the examples of the profile that is in force (see ``conftest.py``), at least ten."""
+    return max(10, settings().max_examples * percent // 100)

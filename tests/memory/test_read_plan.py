@@ -1,0 +1,100 @@
+"""From facts as people state them to a plan: what was not understood, or does not go together, is said and never silently no."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from envdoctor.memory.config import read_architecture
+from envdoctor.memory.estimate import Assumption
+from envdoctor.memory.plan import Plan
+from envdoctor.memory.situation import planned
+from tests.memory.models import LLAMA_2_13B, stated
+from tests.memory.test_advice import STACK
+
+PLAN: Mapping[str, object] = {"plan.method": "lora", "plan.load_dtype": "bfloat16", "plan.batch_size": 1, "plan.seq_len": 512}
+
+
+def read(facts: Mapping[str, object], config: Mapping[str, object] = LLAMA_2_13B) -> tuple[Plan, dict[str, Assumption]]:
+    one = planned(stated({**STACK, **PLAN, **facts}), read_architecture(config))
+    return one.plan, {assumption.fact: assumption for assumption in one.assumptions}
+
+
+@pytest.mark.parametrize(
+    ("fact", "words", "taken"),
+    [
+        ("plan.method", "bitfit", "lora"),
+        ("plan.quant", "bnb of some kind", "none"),
+        ("plan.distributed", "megatron", "none"),
+        ("plan.bf16", "perhaps", False),
+        ("plan.offload", "to the moon", "none"),
+        ("plan.packing", "neatly", False),
+    ],
+)
+def test_words_that_are_not_understood_are_named_beside_what_is_counted(fact: str, words: str, taken: object) -> None:
+    _, assumed = read({fact: words})
+    assert assumed[fact].assumed == taken
+    assert words in assumed[fact].why
+
+
+@pytest.mark.parametrize(
+    ("facts", "quant", "said"),
+    [
+        ({"model.quant_method": "gptq", "plan.method": "qlora"}, "gptq", False),
+        ({"model.quant_method": "awq", "plan.quant": "4bit"}, "awq", False),
+        ({"model.quant_method": "bitsandbytes"}, "4bit", True),
+        ({"model.quant_method": "compressed-tensors"}, "none", True),
+        ({"plan.method": "qlora", "plan.quant": "none"}, "4bit", True),
+        ({"plan.method": "qlora", "plan.quant": "8bit"}, "8bit", False),
+        ({"plan.load_in_8bit": True}, "8bit", False),
+        ({}, "none", False),
+    ],
+)
+def test_a_checkpoint_keeps_the_form_that_it_is_stored_in(facts: Mapping[str, object], quant: str, said: bool) -> None:
+    plan, assumed = read(facts)
+    assert plan.quant == quant
+    assert ("plan.quant" in assumed) == said
+
+
+@pytest.mark.parametrize(
+    ("facts", "way"),
+    [
+        ({"plan.offload": "optimizer"}, ("zero2", "optimizer")),
+        ({"plan.offload": "both"}, ("zero3", "both")),
+        ({"plan.offload": "both", "gpu.count": 2}, ("zero3", "both")),
+        ({"plan.offload": "both", "plan.distributed": "ddp", "gpu.count": 2}, ("ddp", "none")),
+        ({"plan.offload": "both", "plan.distributed": "fsdp", "gpu.count": 2}, ("fsdp", "both")),
+        ({"plan.offload": "both", "plan.method": "inference"}, ("none", "both")),
+    ],
+)
+def test_what_is_moved_to_the_cpu_is_moved_by_something(facts: Mapping[str, object], way: tuple[str, str]) -> None:
+    plan, assumed = read(facts)
+    assert (plan.sharding, plan.offload) == way
+    told = {name: one.assumed for name, one in assumed.items() if name in ("plan.distributed", "plan.offload")}
+    assert all(told.get(name, value) == value for name, value in (("plan.distributed", way[0]), ("plan.offload", way[1])))
+    if way[0] != facts.get("plan.distributed", "none"):
+        assert told["plan.distributed"] == way[0]
+    if way[1] != facts["plan.offload"]:
+        assert told["plan.offload"] == way[1]
+
+
+def test_shares_of_a_number_of_gpus_that_nobody_stated_say_of_how_many() -> None:
+    assert read({"plan.distributed": "zero3"})[1]["gpu.count"].assumed == 1
+    assert "gpu.count" not in read({"plan.distributed": "zero3", "gpu.count": 8})[1]
+    assert "gpu.count" not in read({"plan.distributed": "ddp"})[1]
+
+
+def test_the_modules_of_torchtune_are_those_of_the_same_layers() -> None:
+    own = {"plan.trainer": "torchtune", "plan.lora_targets": ("q_proj", "output_proj", "w1", "w2", "w3")}
+    adapter = read(own)[0].adapter
+    assert adapter is not None
+    assert adapter.targets == ("q_proj", "o_proj", "gate_proj", "down_proj", "up_proj")
+
+
+def test_virtual_tokens_are_assumed_aloud() -> None:
+    plan, assumed = read({"plan.method": "p-tuning"})
+    assert assumed["plan.virtual_tokens"].assumed == plan.prompt == 20
+    plan, assumed = read({"plan.method": "p-tuning", "plan.virtual_tokens": 128})
+    assert plan.prompt == 128
+    assert "plan.virtual_tokens" not in assumed
