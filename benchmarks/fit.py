@@ -16,24 +16,10 @@ import resource
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
-CONFIG = {
-    "model_type": "glm",
-    "architectures": ["GlmForCausalLM"],
-    "num_hidden_layers": 40,
-    "hidden_size": 4096,
-    "intermediate_size": 13696,
-    "num_attention_heads": 32,
-    "num_key_value_heads": 2,
-    "head_dim": 128,
-    "vocab_size": 151552,
-    "attention_bias": True,
-    "tie_word_embeddings": False,
-    "pad_token_id": 151329,
-}
+MODEL = Path(__file__).resolve().parent.parent / "fixtures" / "memory" / "glm-4-9b"
 SETTINGS = (
     "plan.method=lora", "plan.lora_r=8", "plan.load_dtype=bfloat16", "plan.batch_size=1", "plan.seq_len=6001", "plan.attn=sdpa",
     "plan.gradient_checkpointing=true", "plan.optimizer=adamw_torch", "plan.padding=false",
@@ -45,19 +31,16 @@ def main() -> None:
     parser.add_argument("--stack", type=Path, help="an interpreter with torch, transformers and peft")
     parser.add_argument("--runs", type=int, default=5)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as directory:
-        config = Path(directory) / "config.json"
-        config.write_text(json.dumps(CONFIG), encoding="utf-8")
-        settings = [word for setting in SETTINGS for word in ("--set", setting)]
-        command = [sys.executable, "-m", "envdoctor", "fit", directory, "--gpu", "H800", "--format", "json", *settings]
-        if options.stack is not None:
-            command += ["--python", str(options.stack)]
-        bare = [sys.executable, "-c", f"import json, pathlib; json.loads(pathlib.Path({str(config)!r}).read_text())"]
-        floor = measured("python and json alone", bare, options.runs)
-        closed = measured("closed form", command, options.runs)
-        print(f"closed form / python and json: {closed / floor:.1f} x CPU")
-        if options.stack is not None:
-            measured("--exact", [*command, "--exact"], max(1, options.runs // 2))
+    settings = [word for setting in SETTINGS for word in ("--set", setting)]
+    command = [sys.executable, "-m", "envdoctor", "fit", str(MODEL), "--gpu", "H800", "--format", "json", *settings]
+    if options.stack is not None:
+        command += ["--python", str(options.stack)]
+    bare = [sys.executable, "-c", f"import json, pathlib; json.loads(pathlib.Path({str(MODEL / 'config.json')!r}).read_text())"]
+    floor = measured("python and json alone", bare, options.runs)
+    closed = measured("closed form", command, options.runs)
+    print(f"closed form / python and json: {closed / floor:.1f} x CPU")
+    if options.stack is not None:
+        measured("--exact", [*command, "--exact"], max(1, options.runs // 2))
 
 
 def measured(name: str, command: list[str], runs: int) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from envdoctor.memory import kept, logits, modeling, reserved, sharding, working
@@ -115,9 +115,6 @@ def _step(run: Run) -> list[tuple[str, dict[Term, float]]]:
     items = _layer(run)
     layer = sum(items.values())
     busy = working.backward(run.architecture, plan, run.width, items, run.targets)
-    loss = logits.loss(run.architecture, plan, run.width)
-    handed = logits.handed_back(run.architecture, plan, run.width)
-    normed = logits.last_norm_backward(run.architecture, plan, run.width)
     gradients = made.gradients * part.gradients if made.keeps_gradients else 0.0
     accumulated = _accumulated(run, gradients)
     unquantized = dequantized_bytes(run.architecture, plan)
@@ -131,29 +128,7 @@ def _step(run: Run) -> list[tuple[str, dict[Term, float]]]:
     within: dict[Term, float] = {**during, "weights": _gathered(run, 1 if plan.method == "adapter" else 2)}
     casts = _casts(run)
     return [
-        (
-            "loss",
-            {
-                **during,
-                "activations": (saved + layers * kept.cached(run.architecture, plan)) * tokens * share,
-                "logits": loss.forward * tokens,
-                "gradients": accumulated,
-                "adapters": casts.forward,
-            },
-        ),
-        (
-            "backward of the loss",
-            {
-                **during,
-                "activations": saved * tokens * share,
-                "adapters": casts.backward,
-                **_fullest(
-                    {"logits": loss.backward * tokens, "gradients": accumulated},
-                    {"logits": handed * tokens, "gradients": accumulated + root},
-                    {"logits": normed * tokens, "gradients": accumulated + root},
-                ),
-            },
-        ),
+        *_around_the_loss(run, during, saved, accumulated, casts),
         (
             "backward of the last layer",
             {
@@ -175,6 +150,29 @@ def _step(run: Run) -> list[tuple[str, dict[Term, float]]]:
         ("backward of the embeddings", {**during, "gradients": gradients + _waiting(run)}),
         ("optimizer step", {"gradients": gradients, "optimizer": made.transient * part.optimizer}),
     ]
+
+
+def _around_the_loss(
+    run: Run, during: dict[Term, float], saved: float, accumulated: float, casts: Casts
+) -> Iterator[tuple[str, dict[Term, float]]]:
+    """The loss and its backward, while all layers keep what they ``saved`` for each token."""
+    architecture, plan, tokens, share = run.architecture, run.plan, run.tokens, run.shares.activations
+    loss = logits.loss(architecture, plan, run.width)
+    cached = run.architecture.layers * kept.cached(architecture, plan)
+    forward: dict[Term, float] = {
+        "activations": (saved + cached) * tokens * share,
+        "logits": loss.forward * tokens,
+        "gradients": accumulated,
+        "adapters": casts.forward,
+    }
+    yield "loss", {**during, **forward}
+    with_root = accumulated + _root_gradient(run)
+    fullest = _fullest(
+        {"logits": loss.backward * tokens, "gradients": accumulated},
+        {"logits": logits.handed_back(architecture, plan, run.width) * tokens, "gradients": with_root},
+        {"logits": logits.last_norm_backward(architecture, plan, run.width) * tokens, "gradients": with_root},
+    )
+    yield "backward of the loss", {**during, "activations": saved * tokens * share, "adapters": casts.backward, **fullest}
 
 
 def _fullest(*points: dict[Term, float]) -> dict[Term, float]:

@@ -29,8 +29,8 @@ class Verdict:
 
     ``yes``: the high end fits. ``no``: not even the expected allocation does, with the smallest context and an allocator that loses
     nothing. ``tight``: between the two, where what decides is in no estimate. That ``no`` starts from the expected figure, and not from
-    the low end, errs least: of runs just at that border as many fit as do not, and of all beyond it fewer. Where the length of the rows
-    is a guess, it starts from the low end.
+    the low end, errs least: of runs just at that border as many fit as do not, and of all beyond it fewer. ``unknown``:
+    nobody said how much memory there is, or the expected figure rests on a guessed length of the rows, and short ones would fit.
     """
 
     fits: Fits
@@ -60,8 +60,10 @@ def verdict(estimate: Estimate, memory: float | None) -> Verdict:
     fits: Fits = "tight"
     if needed.high <= memory:
         fits = "yes"
-    elif (allocated.low if estimate.guessed else allocated.expected) + beside.low > memory:
+    elif allocated.low + beside.low > memory:
         fits = "no"
+    elif allocated.expected + beside.low > memory:
+        fits = "unknown" if estimate.guessed else "no"
     return Verdict(fits, memory, needed, fragments)
 
 

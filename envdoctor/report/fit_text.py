@@ -62,7 +62,9 @@ def _verdict(report: FitReport, width: int, *, colour: bool) -> Iterator[str]:
     yield from rest
     if decisive(report):
         yield from _wrapped("  ", decisive(report), width)
-    if report.verdict.fits == "unknown":
+    if report.verdict.memory is not None and report.verdict.fits == "unknown":
+        yield "  state it: --set plan.seq_len=512, or --data train.jsonl"
+    elif report.verdict.memory is None:
         told = "its name does not tell:" if report.gpu else 'name it: --gpu "RTX 3090 x3", or'
         yield f"  {told} --set gpu.memory_gib=24"
 

@@ -64,6 +64,8 @@ def verdict_words(report: FitReport) -> str:
         return f"{needed}, {there}: {gib(verdict.spare)} to spare"
     if verdict.fits == "tight":
         return f"{needed}, {there}; it may be {gib(verdict.needed.high)}"
+    if verdict.fits == "unknown":
+        return f"{needed}, {there}; {gib(verdict.needed.low)} with short rows: what decides was not stated"
     return f"{needed}, {there}: {gib(-verdict.spare)} too much"
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -12,34 +14,9 @@ from envdoctor.memory.config import read_architecture
 from envdoctor.memory.estimate import GIB, Estimate
 from envdoctor.memory.fits import verdict
 from envdoctor.memory.plan import Adapter, Plan, Stack
+from tests.memory.models import CHATGLM3_6B
 
-CHATGLM3: Mapping[str, object] = {
-    "model_type": "chatglm",
-    "auto_map": {"AutoModel": "modeling_chatglm.ChatGLMForConditionalGeneration"},
-    "num_layers": 28,
-    "hidden_size": 4096,
-    "ffn_hidden_size": 13696,
-    "num_attention_heads": 32,
-    "kv_channels": 128,
-    "multi_query_attention": True,
-    "multi_query_group_num": 2,
-    "padded_vocab_size": 65024,
-    "add_qkv_bias": True,
-    "add_bias_linear": False,
-    "rmsnorm": True,
-}
-GLM4: Mapping[str, object] = {
-    "model_type": "glm",
-    "num_hidden_layers": 40,
-    "hidden_size": 4096,
-    "intermediate_size": 13696,
-    "num_attention_heads": 32,
-    "num_key_value_heads": 2,
-    "head_dim": 128,
-    "vocab_size": 151552,
-    "attention_bias": True,
-    "tie_word_embeddings": False,
-}
+GLM4: Mapping[str, object] = json.loads((Path(__file__).parents[2] / "fixtures/memory/glm-4-9b/config.json").read_text(encoding="utf-8"))
 LLAMA_13B: Mapping[str, object] = {
     "model_type": "llama",
     "num_hidden_layers": 40,
@@ -62,14 +39,14 @@ def of(config: Mapping[str, object], plan: Plan) -> Estimate:
 
 
 def test_chatglm3_fits_sixteen_gib_with_checkpointing() -> None:
-    found = of(CHATGLM3, replace(CHATGLM3_LORA, checkpointing=True))
+    found = of(CHATGLM3_6B, replace(CHATGLM3_LORA, checkpointing=True))
     # The demo's README measures 13.75 GiB on its own, shorter rows.
     assert found.allocated.expected / GIB == pytest.approx(14.6, abs=0.2)
     assert verdict(found, 16 * GIB).fits in ("yes", "tight")
 
 
 def test_chatglm3_does_not_fit_sixteen_gib_where_checkpointing_switches_nothing_on() -> None:
-    found = of(CHATGLM3, CHATGLM3_LORA)
+    found = of(CHATGLM3_6B, CHATGLM3_LORA)
     # 11.6 GiB of weights, 13.2 of activations and the loss (zai-org/ChatGLM3#866: the plan that had fitted 16 GB ran out of it).
     assert found.allocated.expected / GIB == pytest.approx(27, abs=0.5)
     assert verdict(found, 16 * GIB).fits == "no"

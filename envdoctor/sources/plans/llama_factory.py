@@ -50,11 +50,7 @@ def _read(reader: Reader, table: Table) -> None:
     partly = next((key for key in _PARTLY if kind == "full" and is_yes(table.get(key))), None)
     if partly is not None:
         reader.say("plan.method", "freeze", partly)
-    objective = _OBJECTIVES.get(word(table.get("stage") or ""))
-    if objective is not None:
-        # pref_loss says which preference loss stage dpo computes (src/llamafactory/hparams/finetuning_args.py).
-        alone = objective == "dpo" and word(table.get("pref_loss") or "").lower() == "orpo"
-        reader.say("plan.objective", "orpo" if alone else objective, "stage")
+    _objective(reader, table)
     if is_yes(table.get("pure_bf16")):
         reader.say("plan.load_dtype", "bfloat16", "pure_bf16")
         reader.say("plan.bf16", False, "pure_bf16")
@@ -91,6 +87,14 @@ def _read(reader: Reader, table: Table) -> None:
     reader.facts["plan.gradient_checkpointing"] = Fact("plan.gradient_checkpointing", not disabled, origin)
     reader.say("plan.use_reentrant", table.get("use_reentrant_gc"), "use_reentrant_gc")
     reader.default("plan.trainer", "llamafactory", reader.origin())
+
+
+def _objective(reader: Reader, table: Table) -> None:
+    """What the loss is of: ``stage``, and for stage dpo ``pref_loss`` (src/llamafactory/hparams/finetuning_args.py)."""
+    objective = _OBJECTIVES.get(word(table.get("stage") or ""))
+    if objective == "dpo" and word(table.get("pref_loss") or "").lower() == "orpo":
+        objective = "orpo"
+    reader.say("plan.objective", objective, "stage")
 
 
 def _own_optimizer(reader: Reader, table: Table) -> None:
