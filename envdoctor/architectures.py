@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypeAlias, TypedDict
 
-from envdoctor.versions import Exact, PackageValue, exact, version_condition
+from envdoctor.facts.versions import Exact, PackageValue, exact, version_condition
 
 _TABLE = Path(__file__).with_name("data") / "model_types.json"
 # From this release on AutoTokenizer takes TokenizersBackend for a class that it does not find.

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from envdoctor.facts import Facts, FactValue, NotUnderstood
-from envdoctor.names import canonical
-from envdoctor.values import parse_value, shown
-from envdoctor.versions import Absent, Exact, Ranged, VersionCondition, version_condition
-from envdoctor.vocabulary import suggestion, term
+from envdoctor.facts.fact import Facts, FactValue, NotUnderstood
+from envdoctor.facts.names import canonical
+from envdoctor.facts.values import parse_value, shown
+from envdoctor.facts.versions import Absent, Exact, Ranged, VersionCondition, version_condition
+from envdoctor.facts.vocabulary import suggestion, term
 
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 

@@ -13,12 +13,12 @@ from importlib import resources
 
 from envdoctor.architectures import bounds as architecture_bounds
 from envdoctor.architectures import is_never_native
-from envdoctor.facts import Fact, Facts, FactValue, NotUnderstood, Origin
+from envdoctor.facts.fact import Fact, Facts, FactValue, NotUnderstood, Origin
+from envdoctor.facts.versions import Exact, exact, version_condition
+from envdoctor.facts.vocabulary import term
 from envdoctor.hardware.torch_builds import variant_cuda
 from envdoctor.sources.hardware import derive_gpu
 from envdoctor.sources.hub_names import glm_family
-from envdoctor.versions import Exact, exact, version_condition
-from envdoctor.vocabulary import term
 
 _METHODS = term("plan.method")
 TRAINING = frozenset(_METHODS.choices if _METHODS else ()) - {"inference"}

@@ -9,10 +9,10 @@ from typing import Any, Literal
 
 from envdoctor.checks.hit import Hit
 from envdoctor.conditions import Condition, Known, deciding, evaluate, judged, leaves
-from envdoctor.facts import Defect, Fact, Facts, FactValue, Origin
+from envdoctor.facts.fact import Defect, Fact, Facts, FactValue, Origin
+from envdoctor.facts.values import shown
 from envdoctor.rules import Rule, Severity
 from envdoctor.suspicion import DECIDED, Weight, background, speaks, statements, weigh
-from envdoctor.values import shown
 
 Status = Literal["matched", "confirmed", "possible", "refuted"]
 

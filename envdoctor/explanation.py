@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from envdoctor.conditions import All, AnyOf, Condition, Known, Not, PackageIs, accused, holds, missing
 from envdoctor.diagnosis import Because, Diagnosis, Finding, Location, Status
-from envdoctor.facts import Facts
+from envdoctor.facts.fact import Facts
 from envdoctor.out_of_memory import PREFIX
 from envdoctor.rules import Rule
 from envdoctor.signatures import Shown

@@ -18,12 +18,12 @@ from packaging.utils import canonicalize_name
 
 from envdoctor.conditions import Condition, Known, evaluate
 from envdoctor.environments import Builder, Environment, NotBuiltError
-from envdoctor.facts import Fact, Facts, NotUnderstood, Origin
+from envdoctor.facts.fact import Fact, Facts, NotUnderstood, Origin
+from envdoctor.facts.values import flatten, parse_value
+from envdoctor.facts.vocabulary import term
 from envdoctor.ledger import subject
 from envdoctor.probes.registry import PROBES, run_probe
 from envdoctor.probes.runner import plain, run_child
-from envdoctor.values import flatten, parse_value
-from envdoctor.vocabulary import term
 
 Side = Literal["bad", "good"]
 SIDES: tuple[Side, ...] = ("bad", "good")

@@ -12,7 +12,7 @@ from typing import Any
 
 from envdoctor.conditions import InvalidConditionError
 from envdoctor.errors import EnvdoctorError, SeveralErrors
-from envdoctor.names import canonical
+from envdoctor.facts.names import canonical
 from envdoctor.rules import Rule, outline, parse_rule
 from envdoctor.toml import read_toml
 from envdoctor.user_cache import cache_directory

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from envdoctor.conditions import Condition, Known, PackageIs, accused, evaluate, holds
-from envdoctor.facts import Fact, Facts, FactValue, Origin
+from envdoctor.facts.fact import Fact, Facts, FactValue, Origin
+from envdoctor.facts.versions import Exact, Ranged, exact, version_condition
 from envdoctor.releases import as_of, release_texts, releases
 from envdoctor.taken import ELSEWHERE
-from envdoctor.versions import Exact, Ranged, exact, version_condition
 
 # What a run of transformers practically always has.
 _CORE = frozenset(

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from envdoctor.facts import Fact, Facts, Origin
+from envdoctor.facts.fact import Fact, Facts, Origin
+from envdoctor.facts.versions import ABSENT, Exact, Ranged, exact, parse_package, version_condition
 from envdoctor.releases import as_of, release_texts, releases
-from envdoctor.versions import ABSENT, Exact, Ranged, exact, parse_package, version_condition
 
 PROJECT = "the project itself"
 ELSEWHERE = "not of the index"

@@ -28,7 +28,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts import Collected
+from envdoctor.facts.fact import Collected
 from envdoctor.sources.targets import read_target
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from envdoctor.cli.parser import help_texts
-from envdoctor.vocabulary import TERMS
+from envdoctor.facts.vocabulary import TERMS
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 

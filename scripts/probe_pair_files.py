@@ -17,12 +17,12 @@ from typing import Any, cast, get_args
 from packaging.requirements import InvalidRequirement, Requirement
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts import NotUnderstood
+from envdoctor.facts.fact import NotUnderstood
+from envdoctor.facts.values import flatten, parse_value
+from envdoctor.facts.vocabulary import term
 from envdoctor.probes.verdict import Ruling
 from envdoctor.reproduction import SIDES, Side
 from envdoctor.toml import read_toml
-from envdoctor.values import flatten, parse_value
-from envdoctor.vocabulary import term
 
 RULINGS: tuple[Ruling, ...] = get_args(Ruling)
 EXPECTED: dict[Side, Ruling] = {"bad": "confirmed", "good": "refuted"}

@@ -36,7 +36,7 @@ from probe_pair_files import PYTHON, Pair, read_pairs
 import envdoctor.probes
 from envdoctor.environments import Builder, Environment, NotBuiltError, UvBuilder
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts import Facts
+from envdoctor.facts.fact import Facts
 from envdoctor.ledger import subject
 from envdoctor.probes.probe import Probe
 from envdoctor.probes.registry import PROBES, run_probe

@@ -29,8 +29,8 @@ from pathlib import Path
 from typing import Any
 
 from envdoctor.cli import main as envdoctor
-from envdoctor.names import canonical
-from envdoctor.versions import Exact, parse_package, version_condition
+from envdoctor.facts.names import canonical
+from envdoctor.facts.versions import Exact, parse_package, version_condition
 
 # A stack is stated, of a package that no rule is about: then nothing of this machine is read.
 NOTHING = '[packages]\nenvdoctor-nothing = "1"\n'

@@ -13,10 +13,11 @@ MODULES = sorted(PACKAGE.rglob("*.py"), key=lambda path: path.relative_to(PACKAG
 
 # From facts to words. A module imports from earlier rows only, and from its own package.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("__init__", "errors", "names", "user_cache", "versions"),
+    ("__init__", "errors", "user_cache"),
+    ("facts", "toml"),
     ("tables",),
-    ("architectures", "boundaries", "environments", "facts", "hardware", "hashing", "releases", "toml", "vocabulary", "wheels"),
-    ("dependencies", "out_of_memory", "values"),
+    ("architectures", "boundaries", "environments", "hardware", "hashing", "releases", "wheels"),
+    ("dependencies", "out_of_memory"),
     ("sources",),
     ("checks", "conditions", "defaults", "snapshot"),
     ("code", "coherence", "edits", "refresh", "taken"),

@@ -30,8 +30,8 @@ from envdoctor.architectures import (
     span_of,
     tokenizer_spans,
 )
+from envdoctor.facts.versions import ABSENT, exact, parse_package, version_condition
 from envdoctor.releases import release_texts
-from envdoctor.versions import ABSENT, exact, parse_package, version_condition
 
 SCRIPT = Path(__file__).parent.parent / "scripts" / "refresh_model_types.py"
 TABLE = json.loads((Path(__file__).parent.parent / "envdoctor" / "data" / "model_types.json").read_text(encoding="utf-8"))

@@ -24,8 +24,8 @@ from envdoctor.conditions import (
     missing,
     parse_condition,
 )
-from envdoctor.facts import Facts, NotUnderstood
-from envdoctor.versions import Exact, Ranged, version_condition
+from envdoctor.facts.fact import Facts, NotUnderstood
+from envdoctor.facts.versions import Exact, Ranged, version_condition
 from tests.strategies import COMPARISONS, STATEMENTS, conditions, facts_of, known, situated, statements
 
 KEYS = ["packages", "any", "all", "not", "plan", "method", "batch_size", "python", "gpu"]

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envdoctor.defaults import SWAYED, TRAINING, bounds, derive
-from envdoctor.facts import Fact, Facts, Origin
+from envdoctor.facts.fact import Fact, Facts, Origin
+from envdoctor.facts.values import parse_value, shown
+from envdoctor.facts.versions import exact, version_condition
+from envdoctor.facts.vocabulary import term
 from envdoctor.releases import releases
-from envdoctor.values import parse_value, shown
-from envdoctor.versions import exact, version_condition
-from envdoctor.vocabulary import term
 
 
 def stated(**facts: object) -> Facts:

@@ -9,10 +9,10 @@ import pytest
 from envdoctor.checks.hit import Hit
 from envdoctor.conditions import parse_condition
 from envdoctor.diagnosis import Because, Diagnosis, Location, diagnose
-from envdoctor.facts import Defect, Fact, Facts, Origin
+from envdoctor.facts.fact import Defect, Fact, Facts, Origin
+from envdoctor.facts.values import parse_value
 from envdoctor.releases import release_texts
 from envdoctor.rules import Confidence, Rule, Severity
-from envdoctor.values import parse_value
 
 
 def rule(

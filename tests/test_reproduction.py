@@ -14,7 +14,7 @@ import pytest
 
 from envdoctor.conditions import parse_condition
 from envdoctor.environments import Environment, NotBuiltError, UvBuilder, describe, uv_environ
-from envdoctor.facts import Facts
+from envdoctor.facts.fact import Facts
 from envdoctor.probes.verdict import Verdict
 from envdoctor.releases import release_texts
 from envdoctor.reproduction import misplaced, problems, reproduce, reproduction_of, without_places

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from packaging.markers import Marker
 
 from envdoctor.dependencies import dependencies
-from envdoctor.facts import Fact, Facts, Origin
+from envdoctor.facts.fact import Fact, Facts, Origin
+from envdoctor.facts.versions import Exact, exact, version_condition
 from envdoctor.releases import known_until, release_texts
 from envdoctor.sources.declarations import Declarations
 from envdoctor.sources.installation import Installation
 from envdoctor.taken import ELSEWHERE, taken
-from envdoctor.versions import Exact, exact, version_condition
 
 
 def declared(*lines: str, python: str = "3.11") -> Facts:

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from envdoctor.architectures import ANY_CLASS, Spans, lacks, lacks_tokenizer, oldest, span_of, tokenizer_spans
 from envdoctor.checks.hit import Hit
-from envdoctor.facts import Facts
+from envdoctor.facts.fact import Facts
+from envdoctor.facts.versions import Exact, Ranged, version_condition
 from envdoctor.releases import release_texts
-from envdoctor.versions import Exact, Ranged, version_condition
 
 _TRANSFORMERS = "packages.transformers"
 

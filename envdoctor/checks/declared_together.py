@@ -14,9 +14,9 @@ from functools import lru_cache
 from itertools import combinations
 
 from envdoctor.checks.hit import Hit
-from envdoctor.facts import Fact, Facts
+from envdoctor.facts.fact import Fact, Facts
+from envdoctor.facts.versions import Exact, Ranged, exact, parse_package, satisfiable, version_condition
 from envdoctor.releases import Release, as_of, exists, release_texts, releases
-from envdoctor.versions import Exact, Ranged, exact, parse_package, satisfiable, version_condition
 
 CONTRADICT = "requirements-contradict"
 REFUSES_PYTHON = "requirement-refuses-python"

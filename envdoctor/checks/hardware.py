@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from envdoctor.checks.hit import Hit
-from envdoctor.facts import Facts
+from envdoctor.facts.fact import Facts
+from envdoctor.facts.versions import Exact, version_condition
 from envdoctor.hardware.drivers import driver_floor, driver_runs
 from envdoctor.hardware.gpus import capability_key
 from envdoctor.hardware.torch_builds import TorchBuild, cuda_builds, releases_listed, runs_on, torch_build, variants
-from envdoctor.versions import Exact, version_condition
 
 _FULL = frozenset(("full", "freeze", "pretrain"))
 # Integrated GPUs of Jetson boards, whose processor is aarch64.

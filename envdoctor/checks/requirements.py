@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from envdoctor.checks.hit import Hit
-from envdoctor.names import canonical
+from envdoctor.facts.names import canonical
+from envdoctor.facts.versions import Exact, exact, version_condition
 from envdoctor.sources.interpreter import Installed
 from envdoctor.sources.site_packages import BROKEN, Distribution
-from envdoctor.versions import Exact, exact, version_condition
 
 UNMET = "declared-requirement-unmet"
 MISSING = "declared-requirement-missing"

@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterator, Mapping
 
 from envdoctor.checks.hit import Hit
-from envdoctor.names import canonical
+from envdoctor.facts.names import canonical
+from envdoctor.facts.versions import exact, version_condition
 from envdoctor.sources.interpreter import Installed
 from envdoctor.sources.jsonfile import UnreadableError, plain, read_bounded
 from envdoctor.sources.site_packages import Distribution
-from envdoctor.versions import exact, version_condition
 
 MINIMUM = "soft-minimum-unmet"
 EXTRA = "extra-requirement-unmet"

@@ -19,13 +19,13 @@ from envdoctor.cli.project import judged, settled
 from envdoctor.cli.snapshots import examined
 from envdoctor.diagnosis import Diagnosis, Finding, Outcomes
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts import Facts, Skip
+from envdoctor.facts.fact import Facts, Skip
+from envdoctor.facts.versions import Exact, version_condition
 from envdoctor.releases import age, as_of, known_until, newest, release_texts, source, tracked
 from envdoctor.remedies.cures import Cure, cures
 from envdoctor.remedies.remedy import Remedy
 from envdoctor.report.model import Coverage, Diagnosed, Report, worst_first
 from envdoctor.rulebook import Rulebook, load_rulebook
-from envdoctor.versions import Exact, version_condition
 
 if TYPE_CHECKING:
     from envdoctor.probes.verdict import Verdict

@@ -18,7 +18,7 @@ from envdoctor.cli.snapshots import examined
 from envdoctor.diagnosis import Finding
 from envdoctor.errors import EnvdoctorError
 from envdoctor.explanation import explain
-from envdoctor.facts import Collected, Facts
+from envdoctor.facts.fact import Collected, Facts
 from envdoctor.out_of_memory import Account, fit_command
 from envdoctor.recognition import recognised
 from envdoctor.releases import release_texts

@@ -10,12 +10,12 @@ from pathlib import Path
 from envdoctor.cli.gather import Gathered, gather
 from envdoctor.cli.output import emit
 from envdoctor.cli.project import settled
-from envdoctor.facts import Fact, Facts
+from envdoctor.facts.fact import Fact, Facts
+from envdoctor.facts.values import shown
+from envdoctor.facts.versions import Absent
+from envdoctor.facts.vocabulary import TERMS
 from envdoctor.report.json import fact_object
 from envdoctor.report.plain import printable
-from envdoctor.values import shown
-from envdoctor.versions import Absent
-from envdoctor.vocabulary import TERMS
 
 
 def run(options: argparse.Namespace) -> int:

@@ -13,7 +13,7 @@ from envdoctor.cli.gather import Gathered, gather
 from envdoctor.cli.measuring import as_measured, cuts, lengths_of, measured, with_data
 from envdoctor.cli.output import coloured, emit, width
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts import Facts
+from envdoctor.facts.fact import Facts
 from envdoctor.hardware.gpus import parse_gpu
 from envdoctor.memory.advice import advise
 from envdoctor.memory.architecture import Architecture

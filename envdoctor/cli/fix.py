@@ -17,7 +17,7 @@ from envdoctor.cli.project import judged, settled
 from envdoctor.cli.proving import proved, proved_together
 from envdoctor.edits.edit import Edited
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts import Skip
+from envdoctor.facts.fact import Skip
 from envdoctor.policy.settings import Settings
 from envdoctor.releases import known_until
 from envdoctor.report.mended import Diff, Mended

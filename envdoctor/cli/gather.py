@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 
 from envdoctor.defaults import derive
 from envdoctor.errors import EnvdoctorError, SeveralErrors
-from envdoctor.facts import Collected, Defect, Facts, Skip
+from envdoctor.facts.fact import Collected, Defect, Facts, Skip
+from envdoctor.facts.versions import Exact, Ranged
 from envdoctor.sources.situation import Situation, merge, model_path, states_packages
 from envdoctor.sources.statements import collect_facts_file, collect_facts_text, collect_settings
-from envdoctor.versions import Exact, Ranged
 
 if TYPE_CHECKING:
     from envdoctor.checks.hit import Hit

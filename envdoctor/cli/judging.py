@@ -11,12 +11,12 @@ from envdoctor.checks.declared_together import declared_together
 from envdoctor.cli.gather import Gathered
 from envdoctor.defaults import derive
 from envdoctor.diagnosis import Diagnosis, Finding, Outcomes, diagnose
-from envdoctor.facts import Facts
+from envdoctor.facts.fact import Facts
+from envdoctor.facts.versions import Exact
 from envdoctor.releases import release_texts
 from envdoctor.remedies.remedy import Remedy
 from envdoctor.rulebook import Rulebook
 from envdoctor.taken import PROJECT
-from envdoctor.versions import Exact
 
 if TYPE_CHECKING:
     from envdoctor.checks.hit import Hit

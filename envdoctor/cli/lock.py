@@ -15,7 +15,9 @@ from envdoctor.cli.gather import Gathered, gather
 from envdoctor.cli.output import emit
 from envdoctor.cli.progress import hashing
 from envdoctor.errors import EnvdoctorError, SeveralErrors
-from envdoctor.facts import Fact, Facts, NotUnderstood, Skip
+from envdoctor.facts.fact import Fact, Facts, NotUnderstood, Skip
+from envdoctor.facts.values import shown
+from envdoctor.facts.versions import Absent
 from envdoctor.hashing.cache import DigestCache
 from envdoctor.releases import tracked
 from envdoctor.report.plain import printable
@@ -29,8 +31,6 @@ from envdoctor.snapshot.manifest import outlined, summed
 from envdoctor.sources.adapter import own_facts
 from envdoctor.sources.jsonfile import plain
 from envdoctor.sources.snapshot_facts import snapshot_facts
-from envdoctor.values import shown
-from envdoctor.versions import Absent
 
 # They say where the snapshot lies, not what it is.
 PLACES = ("model.path", "model.id", "model.revision")

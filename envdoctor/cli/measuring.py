@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from envdoctor.cli.gather import Gathered
 from envdoctor.cli.probing import shown
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts import FactValue
+from envdoctor.facts.fact import FactValue
 from envdoctor.memory.advice import EstimateWith
 from envdoctor.memory.estimate import Assumption, Estimate, Range
 from envdoctor.memory.fits import verdict

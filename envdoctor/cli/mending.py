@@ -14,7 +14,9 @@ from envdoctor.diagnosis import Outcomes
 from envdoctor.edits.edit import Edited, Pin, Refusal, Setting
 from envdoctor.edits.edit import Set as SetTo
 from envdoctor.edits.registry import command_of, edit_packages, edit_settings
-from envdoctor.facts import Fact, Facts, FactValue, Origin, Skip
+from envdoctor.facts.fact import Fact, Facts, FactValue, Origin, Skip
+from envdoctor.facts.values import parse_value
+from envdoctor.facts.versions import Exact, exact
 from envdoctor.releases import release_texts
 from envdoctor.remedies.remedy import Remedy
 from envdoctor.report.model import Diagnosed, Report
@@ -23,8 +25,6 @@ from envdoctor.sources.asking_uv import named
 from envdoctor.sources.installation import Installation
 from envdoctor.sources.situation import states_packages
 from envdoctor.sources.targets import Target
-from envdoctor.values import parse_value
-from envdoctor.versions import Exact, exact
 
 Hashes = Callable[[str, str], "tuple[str, ...]"]
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from envdoctor.facts import Facts
+    from envdoctor.facts.fact import Facts
     from envdoctor.probes.verdict import Verdict
 
 VARY_SECONDS = 60.0

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts import Collected
+from envdoctor.facts.fact import Collected
 from envdoctor.policy.settings import Settings, find_settings, read_settings
 from envdoctor.report.model import Report
 from envdoctor.rulebook import Rulebook

@@ -14,7 +14,8 @@ from envdoctor.cli.gather import DECLARING, Gathered
 from envdoctor.cli.progress import waiting
 from envdoctor.defaults import derive
 from envdoctor.diagnosis import Outcomes
-from envdoctor.facts import Fact, Facts, Origin
+from envdoctor.facts.fact import Fact, Facts, Origin
+from envdoctor.facts.versions import Exact, Ranged, exact
 from envdoctor.releases import release_texts
 from envdoctor.remedies.indexes import declared_indexes
 from envdoctor.remedies.proof import WholeSet, proven
@@ -23,7 +24,6 @@ from envdoctor.report.model import Report
 from envdoctor.rulebook import Rulebook
 from envdoctor.sources.installation import Installation
 from envdoctor.sources.resolution import UNRESOLVABLE
-from envdoctor.versions import Exact, Ranged, exact
 
 # Sets of the choices of a file that are held against each other; of those that agree, how many are judged and asked about.
 _MOST_COMBINED = 512

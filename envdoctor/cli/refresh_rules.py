@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from envdoctor.cli.output import emit
 from envdoctor.errors import EnvdoctorError
-from envdoctor.names import canonical
+from envdoctor.facts.names import canonical
 from envdoctor.report.plain import printable
 from envdoctor.tables import DamagedError, users
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from envdoctor.checks.hit import Hit
 from envdoctor.cli.gather import Gathered
-from envdoctor.facts import Defect, Skip
+from envdoctor.facts.fact import Defect, Skip
+from envdoctor.facts.versions import Exact
 from envdoctor.sources.snapshot import Snapshot, table_of
-from envdoctor.versions import Exact
 
 if TYPE_CHECKING:
     from envdoctor.snapshot.record import Record

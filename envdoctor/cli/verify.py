@@ -17,7 +17,7 @@ from envdoctor.cli.progress import hashing
 from envdoctor.cli.touched import Touched, facts_of, touched
 from envdoctor.diagnosis import diagnose
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts import Collected, Defect, Fact, Facts, Skip
+from envdoctor.facts.fact import Collected, Defect, Fact, Facts, Skip
 from envdoctor.hashing.cache import DigestCache
 from envdoctor.releases import as_of, release_texts
 from envdoctor.remedies.cures import cures

@@ -10,7 +10,7 @@ from envdoctor.code.chain import Chain, add_generation, chain_of
 from envdoctor.code.history import History
 from envdoctor.code.library import Library
 from envdoctor.code.remote import RemoteCode, RemoteModule
-from envdoctor.facts import Facts
+from envdoctor.facts.fact import Facts
 
 _GENERATES = frozenset(("prepare_inputs_for_generation", "_update_model_kwargs_for_generation", "generate"))
 _KINDS = (("model", ("PreTrainedModel",)), ("config", ("PretrainedConfig", "PreTrainedConfig")), ("processor", ("ProcessorMixin",)))

@@ -14,7 +14,7 @@ from envdoctor.code.members import missing_members
 from envdoctor.code.overrides import overrides
 from envdoctor.code.pinned import PinnedLibrary
 from envdoctor.code.remote import RemoteCode
-from envdoctor.facts import Facts
+from envdoctor.facts.fact import Facts
 from envdoctor.sources.model_directory import ModelDirectory
 
 GATE = "remote-code-gate-minor-only"

@@ -13,7 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from envdoctor.checks.hit import Hit
-from envdoctor.facts import Skip
+from envdoctor.facts.fact import Skip
 from envdoctor.sources.jsonfile import UnreadableError, read_bounded
 
 _FORMAT = 1

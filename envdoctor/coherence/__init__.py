@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from envdoctor.checks.hit import Hit
-from envdoctor.facts import Defect, Facts, Skip
+from envdoctor.facts.fact import Defect, Facts, Skip
 from envdoctor.sources.snapshot import Snapshot
 
 Check = Callable[[Snapshot, Facts], Iterable[Defect | Hit]]

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Iterator
 
 from envdoctor.checks.hit import Hit
 from envdoctor.coherence.adapter_fields import IGNORES_SINCE, ignored, is_kind, refused, releases_of
-from envdoctor.facts import Defect, Facts
+from envdoctor.facts.fact import Defect, Facts
+from envdoctor.facts.versions import Exact, version_condition
 from envdoctor.sources.adapter import CONFIG, Adapter
 from envdoctor.sources.jsonfile import plain
 from envdoctor.sources.safetensors_header import Tensor
 from envdoctor.sources.snapshot import Snapshot
-from envdoctor.versions import Exact, version_condition
 
 _LORA = ("LORA", "ADALORA")
 _SIDE = re.compile(r"\.lora_([AB])(?:\.[\w-]+)?\.weight")

@@ -8,7 +8,7 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any
 
-from envdoctor.versions import Exact, version_condition
+from envdoctor.facts.versions import Exact, version_condition
 
 # From this release on peft leaves unknown fields out with a warning; before it passes them on, which is a TypeError (peft/config.py).
 IGNORES_SINCE = "0.14.0"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from envdoctor.checks.hit import Hit
-from envdoctor.facts import Defect, Facts
+from envdoctor.facts.fact import Defect, Facts
 from envdoctor.sources.jsonfile import plain
 from envdoctor.sources.snapshot import Snapshot
 

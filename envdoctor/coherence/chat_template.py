@@ -10,10 +10,10 @@ from envdoctor.checks.hit import Hit
 from envdoctor.coherence.jinja_blocks import NEWER_TAGS, first_output, read_blocks, without_comments
 from envdoctor.coherence.token_table import TokenTable, read_tokens
 from envdoctor.defaults import TRAINING
-from envdoctor.facts import Defect, Facts
+from envdoctor.facts.fact import Defect, Facts
+from envdoctor.facts.versions import Exact, Ranged, version_condition
 from envdoctor.sources.jsonfile import plain
 from envdoctor.sources.snapshot import Snapshot, table_of
-from envdoctor.versions import Exact, Ranged, version_condition
 
 FILE = "chat_template.jinja"
 _CONFIG = "tokenizer_config.json"

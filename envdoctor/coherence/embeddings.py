@@ -9,13 +9,13 @@ from envdoctor.checks.hit import Hit
 from envdoctor.coherence.arithmetic import FLOATS
 from envdoctor.coherence.families import Known, recognise
 from envdoctor.coherence.token_table import read_tokens
-from envdoctor.facts import Defect, Facts
+from envdoctor.facts.fact import Defect, Facts
+from envdoctor.facts.versions import Absent, Exact, Ranged, version_condition
 from envdoctor.releases import release_texts
 from envdoctor.sources.jsonfile import plain
 from envdoctor.sources.model_directory import is_lfs_pointer
 from envdoctor.sources.safetensors_header import HeaderError, Tensor, spans_of
 from envdoctor.sources.snapshot import Snapshot, table_of
-from envdoctor.versions import Absent, Exact, Ranged, version_condition
 
 _TOKENIZER_LIMIT = 64 * 2**20
 # tokenizers writes the vocabulary of a BPE in the order of its ids, and its merges after it.

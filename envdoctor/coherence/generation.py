@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from envdoctor.checks.hit import Hit
-from envdoctor.facts import Facts
+from envdoctor.facts.fact import Facts
+from envdoctor.facts.versions import Exact, Ranged, version_condition
 from envdoctor.sources.generation_flags import is_set
 from envdoctor.sources.jsonfile import plain
 from envdoctor.sources.snapshot import Snapshot, table_of
-from envdoctor.versions import Exact, Ranged, version_condition
 
 _OUTPUTS = ("output_attentions", "output_hidden_states", "output_scores", "output_logits")
 _FULL = frozenset(("full", "freeze", "pretrain"))

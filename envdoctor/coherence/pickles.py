@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from envdoctor.facts import Defect, Facts
+from envdoctor.facts.fact import Defect, Facts
 from envdoctor.sources.jsonfile import plain
 from envdoctor.sources.snapshot import Snapshot
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from envdoctor.checks.hit import Hit
 from envdoctor.coherence import Examined
-from envdoctor.facts import Defect, Facts
+from envdoctor.facts.fact import Defect, Facts
+from envdoctor.facts.versions import Absent, Exact, Ranged, version_condition
 from envdoctor.releases import release_texts
 from envdoctor.snapshot.record import Record
 from envdoctor.sources.jsonfile import plain
-from envdoctor.versions import Absent, Exact, Ranged, version_condition
 
 if TYPE_CHECKING:
     from envdoctor.snapshot.revisions import Recognition, Supported

@@ -15,8 +15,9 @@ from envdoctor.edits.edit import Edited, Pin, Refusal
 from envdoctor.edits.specifier import RefusedError, Written, wished, written
 from envdoctor.edits.splice import Document, Splice, document_of, lines_at_newline, lines_of, spliced
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts import Fact
-from envdoctor.names import canonical
+from envdoctor.facts.fact import Fact
+from envdoctor.facts.names import canonical
+from envdoctor.facts.versions import Absent, Exact, Ranged, version_condition
 from envdoctor.releases import tracked
 from envdoctor.sources.docker.build import build
 from envdoctor.sources.docker.parse import Dockerfile, parse_dockerfile
@@ -24,7 +25,6 @@ from envdoctor.sources.docker.stage import Stage
 from envdoctor.sources.docker.words import is_known
 from envdoctor.sources.installation import Installation
 from envdoctor.sources.jsonfile import UnreadableError, plain, read_bounded
-from envdoctor.versions import Absent, Exact, Ranged, version_condition
 
 _MOST_BYTES = 512 * 2**10
 _VARIABLE = re.compile(r"==[ \t]*\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))([A-Za-z0-9.+]*)")

@@ -15,7 +15,7 @@ from envdoctor.edits.draft import Draft, edited_by
 from envdoctor.edits.edit import Edited, Pin
 from envdoctor.edits.specifier import RefusedError, bounded, says, written
 from envdoctor.edits.yaml_spans import append_item, compose, entry, literal, remove_item, scalar_span
-from envdoctor.names import canonical
+from envdoctor.facts.names import canonical
 from envdoctor.sources.conda import collect_conda
 from envdoctor.sources.conda_spec import on_pypi, parse_match_spec
 from envdoctor.sources.installation import Installation

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.names import canonical
+from envdoctor.facts.names import canonical
 from envdoctor.sources.asking_uv import run_uv, without_downloads
 from envdoctor.sources.jsonfile import plain
 

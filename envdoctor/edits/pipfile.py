@@ -14,7 +14,7 @@ from envdoctor.edits.edit import Edited, Pin
 from envdoctor.edits.pyproject import apply_pins
 from envdoctor.edits.specifier import RefusedError
 from envdoctor.edits.toml_draft import TomlDraft
-from envdoctor.names import canonical
+from envdoctor.facts.names import canonical
 from envdoctor.sources.installation import Installation
 from envdoctor.sources.toml_document import table_of, text_of
 

@@ -16,7 +16,7 @@ from envdoctor.edits.plan_keys import TWINS, Assignment, assignments, related
 from envdoctor.edits.specifier import RefusedError
 from envdoctor.edits.yaml_spans import add_key, compose, entry, literal, scalar_span
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts import Fact
+from envdoctor.facts.fact import Fact
 from envdoctor.sources.jsonfile import UnreadableError, read_bounded
 from envdoctor.sources.plan_file import PLAN_LIMIT, PlanFile, read_documents
 from envdoctor.sources.plans.reader import Reader, is_open

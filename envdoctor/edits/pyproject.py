@@ -10,7 +10,7 @@ from envdoctor.edits.edit import Edited, Pin, Refusal, Set
 from envdoctor.edits.pyproject_places import Place, places
 from envdoctor.edits.specifier import RefusedError
 from envdoctor.edits.toml_draft import TomlDraft
-from envdoctor.names import canonical
+from envdoctor.facts.names import canonical
 from envdoctor.sources.installation import Installation
 from envdoctor.sources.toml_document import strings_of, table_of, text_of
 

@@ -11,7 +11,7 @@ from packaging.requirements import Requirement
 
 from envdoctor.edits.constraints import name_of
 from envdoctor.edits.toml_spans import Path
-from envdoctor.names import canonical
+from envdoctor.facts.names import canonical
 from envdoctor.sources.installation import Installation
 from envdoctor.sources.toml_document import table_of, text_of
 

@@ -15,7 +15,7 @@ from envdoctor.edits.requirement_statements import MOST_LINES, RequirementsFile,
 from envdoctor.edits.specifier import RefusedError, admits, bounded, pinned, wished
 from envdoctor.edits.splice import Splice, document_of, lines_of, spliced
 from envdoctor.errors import EnvdoctorError
-from envdoctor.names import canonical
+from envdoctor.facts.names import canonical
 from envdoctor.sources.installation import Installation
 
 

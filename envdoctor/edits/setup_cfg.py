@@ -12,7 +12,7 @@ from envdoctor.edits.constraints import name_of, rewritten_requirement, rewritte
 from envdoctor.edits.draft import Draft, edited_by
 from envdoctor.edits.edit import Edited, Pin
 from envdoctor.edits.specifier import RefusedError, written
-from envdoctor.names import canonical
+from envdoctor.facts.names import canonical
 from envdoctor.sources.installation import Installation
 from envdoctor.sources.setup_cfg import Config, read_config
 

@@ -11,10 +11,10 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from envdoctor.edits.edit import Pin
-from envdoctor.names import canonical
+from envdoctor.facts.names import canonical
+from envdoctor.facts.versions import parse_package, satisfiable, version_condition
 from envdoctor.sources.installation import Installation
 from envdoctor.sources.requirement_line import wheel_release
-from envdoctor.versions import parse_package, satisfiable, version_condition
 
 _LONGEST = 2000
 _HEAD = re.compile(r"([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)((?:[ \t]*\[[^\]]*\])?)[ \t]*", re.ASCII)

@@ -9,8 +9,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypedDict
 
+from envdoctor.facts.versions import final_key
 from envdoctor.hardware.gpus import capability_key
-from envdoctor.versions import final_key
 
 _TABLE = Path(__file__).with_name("torch_builds.json")
 

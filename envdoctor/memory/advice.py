@@ -9,7 +9,7 @@ from itertools import combinations
 from math import inf
 from typing import TypeAlias
 
-from envdoctor.facts import FactValue
+from envdoctor.facts.fact import FactValue
 from envdoctor.memory.estimate import GIB, Estimate, Range
 from envdoctor.memory.fits import Fits, usable_of, verdict
 from envdoctor.memory.moves import Change, Circumstances, Move, Step, go_together, moves

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envdoctor.facts import Facts, NotUnderstood
+from envdoctor.facts.fact import Facts, NotUnderstood
 from envdoctor.memory.estimate import Assumption
 
 _MOST = 2**24

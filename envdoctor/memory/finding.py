@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from envdoctor.checks.hit import Hit
 from envdoctor.defaults import derive
-from envdoctor.facts import Fact, Facts, FactValue, NotUnderstood, Origin
+from envdoctor.facts.fact import Fact, Facts, FactValue, NotUnderstood, Origin
 from envdoctor.memory import optimizer as optimizers
 from envdoctor.memory.config import ArchitectureError, read_architecture
 from envdoctor.memory.estimate import GIB, Estimate

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from envdoctor.facts import Facts
+from envdoctor.facts.fact import Facts
 from envdoctor.memory.estimate import GIB, Estimate, Range
 
 Fits = Literal["yes", "tight", "no", "unknown"]

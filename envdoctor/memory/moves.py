@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from envdoctor.facts import FactValue
+from envdoctor.facts.fact import FactValue
 from envdoctor.memory.plan import Plan
 from envdoctor.memory.sharding import is_deepspeed
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from envdoctor.facts import Facts
+from envdoctor.facts.fact import Facts
 from envdoctor.memory.asked import Reader
 from envdoctor.memory.plan import Dtype, Method
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from envdoctor.facts import Facts
+from envdoctor.facts.fact import Facts
+from envdoctor.facts.versions import ABSENT, Exact
 from envdoctor.memory import optimizer as optimizers
 from envdoctor.memory.architecture import Architecture
 from envdoctor.memory.asked import Reader
@@ -14,7 +15,6 @@ from envdoctor.memory.read_method import VIRTUAL_TOKENS, autocast_of, load_dtype
 from envdoctor.memory.read_sharing import offload_of, sharding_of
 from envdoctor.memory.stack import at_least
 from envdoctor.memory.targets import default_targets, tuned
-from envdoctor.versions import ABSENT, Exact
 
 # What torchtune calls the modules of Llama's layers (torchtune/modules: transformer.py, attention.py, feed_forward.py).
 _OF_TORCHTUNE = {"output_proj": "o_proj", "w1": "gate_proj", "w2": "down_proj", "w3": "up_proj", "output": "lm_head"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from envdoctor.facts import Facts
+from envdoctor.facts.fact import Facts
 from envdoctor.memory import kept, reserved, sharding, working
 from envdoctor.memory.architecture import Architecture
 from envdoctor.memory.closed_form import estimate

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from envdoctor.defaults import derive
-from envdoctor.facts import Fact, Facts, Origin
+from envdoctor.facts.fact import Fact, Facts, Origin
+from envdoctor.facts.versions import Exact
 from envdoctor.hardware.gpus import capability_key
 from envdoctor.memory.architecture import Architecture
 from envdoctor.memory.assumed import widened
@@ -16,7 +17,6 @@ from envdoctor.memory.read_method import sequences
 from envdoctor.memory.read_plan import read_plan
 from envdoctor.memory.regime import Regime, estimate_under, read_regime
 from envdoctor.releases import newest
-from envdoctor.versions import Exact
 
 _STATED = Origin("--set")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envdoctor.versions import exact, version_condition
+from envdoctor.facts.versions import exact, version_condition
 
 
 def at_least(release: str, bound: str) -> bool:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast, get_args
 
 from envdoctor.errors import EnvdoctorError, SeveralErrors
-from envdoctor.facts import Collected, Fact, Origin, Skip
+from envdoctor.facts.fact import Collected, Fact, Origin, Skip
 from envdoctor.toml import MOST_BYTES, parse_toml, read_toml
 
 FailOn: TypeAlias = Literal["error", "warning", "note", "never"]

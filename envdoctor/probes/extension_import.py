@@ -11,10 +11,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Literal, TypeAlias
 
-from envdoctor.facts import Facts
+from envdoctor.facts.fact import Facts
+from envdoctor.facts.versions import Absent
 from envdoctor.probes.probe import CHILDREN, Probe
 from envdoctor.probes.verdict import Ruling, Verdict
-from envdoctor.versions import Absent
 
 Judgement: TypeAlias = "tuple[Ruling, str]"
 # What one package showed: ``loaded`` is one whose import was all that could be tried.

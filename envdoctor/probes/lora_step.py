@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
-from envdoctor.facts import Facts
+from envdoctor.facts.fact import Facts
 from envdoctor.probes.measured import NOT_ON_THIS_CPU, is_count, is_finite, with_assumed
 from envdoctor.probes.on_gpu import computes_in_bfloat16
 from envdoctor.probes.probe import CHILDREN, Probe, Variation

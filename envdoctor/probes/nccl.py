@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
-from envdoctor.facts import Facts
+from envdoctor.facts.fact import Facts
 from envdoctor.probes.measured import is_finite
 from envdoctor.probes.on_gpu import no_gpu
 from envdoctor.probes.probe import CHILDREN, Probe, Variation

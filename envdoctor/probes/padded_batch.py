@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from envdoctor.facts import Facts
+from envdoctor.facts.fact import Facts
 from envdoctor.probes.measured import NOT_ON_THIS_CPU, is_finite, number, with_assumed
 from envdoctor.probes.on_gpu import no_gpu
 from envdoctor.probes.probe import CHILDREN, Probe, Variation

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TypeAlias
 
-from envdoctor.facts import Facts
+from envdoctor.facts.fact import Facts
 from envdoctor.probes.measured import is_count, is_finite, with_assumed
 from envdoctor.probes.on_gpu import gpu_words, no_gpu, ran_without_gpu
 from envdoctor.probes.probe import CHILDREN, Probe, Variation

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TypedDict
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts import Facts
+from envdoctor.facts.fact import Facts
+from envdoctor.facts.versions import Absent, Exact, Ranged, exact, version_condition
 from envdoctor.probes import (
     bf16_support,
     checkpointing,
@@ -30,7 +31,6 @@ from envdoctor.probes import (
 )
 from envdoctor.probes.probe import Probe
 from envdoctor.probes.verdict import Cured, Verdict
-from envdoctor.versions import Absent, Exact, Ranged, exact, version_condition
 
 PROBES: dict[str, Probe] = {
     module.PROBE.name: module.PROBE

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from envdoctor.facts import Facts
+from envdoctor.facts.fact import Facts
 from envdoctor.probes.measured import with_assumed
 from envdoctor.probes.probe import CHILDREN, Probe
 from envdoctor.probes.verdict import Ruling

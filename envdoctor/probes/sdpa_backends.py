@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from envdoctor.facts import Facts
+from envdoctor.facts.fact import Facts
 from envdoctor.probes.measured import is_finite, with_assumed
 from envdoctor.probes.on_gpu import gpu_words, no_gpu, ran_without_gpu
 from envdoctor.probes.probe import CHILDREN, Probe, Variation

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from envdoctor.facts import Facts
+from envdoctor.facts.fact import Facts
 
 NO_CONSENT = "the snapshot's own code is executed only with --trust-remote-code"
 # How torch says that a CPU, or its own CPU build, cannot compute what a GPU can.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from envdoctor.facts import Facts
+from envdoctor.facts.fact import Facts
 from envdoctor.probes.on_gpu import gpu_words, no_gpu, ran_without_gpu
 from envdoctor.probes.probe import CHILDREN, Probe, Variation
 from envdoctor.probes.verdict import Ruling

@@ -7,10 +7,10 @@ from datetime import date
 from functools import lru_cache
 from typing import TypeAlias
 
-from envdoctor.facts import Fact, Facts, Origin
+from envdoctor.facts.fact import Fact, Facts, Origin
+from envdoctor.facts.versions import ABSENT, Exact, PackageValue, Ranged, VersionCondition, exact, version_condition
 from envdoctor.hardware.torch_builds import variants
 from envdoctor.releases import Release, as_of, releases
-from envdoctor.versions import ABSENT, Exact, PackageValue, Ranged, VersionCondition, exact, version_condition
 
 Listed: TypeAlias = "Callable[[str], Sequence[Release]]"
 """The releases of a package by its normalised name, oldest first."""

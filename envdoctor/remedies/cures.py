@@ -10,11 +10,11 @@ from envdoctor.checks import FACT_CHECKS
 from envdoctor.conditions import Known, evaluate
 from envdoctor.defaults import derive
 from envdoctor.diagnosis import Finding
-from envdoctor.facts import Facts
+from envdoctor.facts.fact import Facts
+from envdoctor.facts.versions import Exact, exact, version_condition
 from envdoctor.releases import listed
 from envdoctor.remedies.candidates import moved, nearest_first, pinned
 from envdoctor.rules import Fix
-from envdoctor.versions import Exact, exact, version_condition
 
 _MOST_TRIED = 40
 _EXACT = re.compile(r"==\s*[0-9][0-9a-z.]*")

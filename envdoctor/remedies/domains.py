@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
+from envdoctor.facts.versions import Exact, version_condition
 from envdoctor.remedies.goals import Goal, fix_specs
 from envdoctor.remedies.universe import Option, Universe, named
 from envdoctor.remedies.verdicts import Verdicts
-from envdoctor.versions import Exact, version_condition
 
 Look: TypeAlias = "tuple[object, ...]"
 

@@ -11,9 +11,9 @@ from envdoctor.checks.hit import Hit
 from envdoctor.conditions import PackageIs
 from envdoctor.conditions import accused as must_hold
 from envdoctor.diagnosis import Finding
+from envdoctor.facts.versions import Exact, exact, version_condition
 from envdoctor.remedies.universe import Problem, State, Universe, packages_of
 from envdoctor.remedies.verdicts import Verdicts, alike
-from envdoctor.versions import Exact, exact, version_condition
 
 
 @dataclass(frozen=True, slots=True)

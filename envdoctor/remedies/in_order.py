@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import TypeAlias
 
-from envdoctor.versions import Exact, Key, final_key, version_condition
+from envdoctor.facts.versions import Exact, Key, final_key, version_condition
 
 _Clauses: TypeAlias = "tuple[tuple[str, Key, Key], ...]"
 """An operator with the bound that it names, twice; or ``in`` and ``out`` with the first release of a series and that of the next one."""

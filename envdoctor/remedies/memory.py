@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 
 from envdoctor.conditions import Known
 from envdoctor.diagnosis import Outcomes
-from envdoctor.facts import Facts
+from envdoctor.facts.fact import Facts
 from envdoctor.releases import as_of
 from envdoctor.remedies.agreement import Agreement
 from envdoctor.remedies.candidates import Listed, listed

@@ -12,12 +12,12 @@ from envdoctor.checks.hit import Hit
 from envdoctor.conditions import Condition
 from envdoctor.defaults import derive
 from envdoctor.diagnosis import Finding, Outcomes, View
-from envdoctor.facts import Fact, Facts
+from envdoctor.facts.fact import Fact, Facts
+from envdoctor.facts.versions import Exact, VersionCondition, version_condition
 from envdoctor.remedies.candidates import installable, moved, pinned
 from envdoctor.remedies.cures import Cure
 from envdoctor.remedies.rule_index import index_of
 from envdoctor.rules import Rule
-from envdoctor.versions import Exact, VersionCondition, version_condition
 
 _Held: TypeAlias = "tuple[str, tuple[str, ...]]"
 """The rule of a check that holds, with the packages which it is told of."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from envdoctor.diagnosis import Finding
+from envdoctor.facts.versions import Exact, version_condition
 from envdoctor.remedies.goals import Goal, fix_specs, stands
 from envdoctor.remedies.remedy import Change, Remedy
 from envdoctor.remedies.universe import FAMILY, Option, State, Universe
 from envdoctor.remedies.verdicts import Verdicts
 from envdoctor.remedies.walk import Set
-from envdoctor.versions import Exact, version_condition
 
 
 def ranked(sets: Sequence[Set], goals: Sequence[Goal]) -> list[Set]:

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from envdoctor.conditions import PackageIs, leaves
+from envdoctor.facts.versions import VersionCondition
 from envdoctor.rules import Rule
-from envdoctor.versions import VersionCondition
 
 
 @dataclass(frozen=True, slots=True)

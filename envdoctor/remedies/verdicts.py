@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from envdoctor.checks.hit import Hit
 from envdoctor.defaults import SWAYED, bounds, derive
 from envdoctor.diagnosis import UNREAD, Outcomes, View, diagnose
-from envdoctor.facts import Fact, Facts, NotUnderstood, Origin
+from envdoctor.facts.fact import Fact, Facts, NotUnderstood, Origin
+from envdoctor.facts.versions import Exact, Ranged, exact
 from envdoctor.remedies.agreement import Clash
 from envdoctor.remedies.candidates import moved
 from envdoctor.remedies.rule_index import index_of
 from envdoctor.remedies.universe import FAMILY, Option, Problem, State, Universe, packages_of, split
 from envdoctor.rules import Rule
-from envdoctor.versions import Exact, Ranged, exact
 
 # Facts that a release decides beside those in SWAYED: peft's default, and one that needs transformers to be a known release.
 _DECIDES = {

@@ -8,12 +8,12 @@ from heapq import heappop, heappush
 from typing import TypeAlias
 
 from envdoctor.checks.declared_together import CONTRADICT
+from envdoctor.facts.versions import Exact, Ranged, version_condition
 from envdoctor.remedies.agreement import Clash
 from envdoctor.remedies.domains import Domains
 from envdoctor.remedies.goals import Goal, accused, stands, suspects
 from envdoctor.remedies.universe import FAMILY, Option, State, Universe, group
 from envdoctor.remedies.verdicts import Verdicts
-from envdoctor.versions import Exact, Ranged, version_condition
 
 Cost: TypeAlias = "tuple[int, int, int, int, int, int, int, int]"
 """What makes a set worse, in this order: errors left, warnings left, packages removed, packages changed, steps, days, and at last the

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from envdoctor.facts import Facts
+from envdoctor.facts.fact import Facts
+from envdoctor.facts.versions import Exact, Ranged
 from envdoctor.sources.asking_uv import named
 from envdoctor.sources.installation import Installation
-from envdoctor.versions import Exact, Ranged
 
 _PACKAGE = "packages."
 _PIN = re.compile(r"==\s*([^,*\s]+)")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from envdoctor.facts import Skip
+from envdoctor.facts.fact import Skip
 from envdoctor.lengths.values import LengthAdvice, Lengths
 from envdoctor.memory.advice import Advice
 from envdoctor.memory.estimate import Assumption, Estimate

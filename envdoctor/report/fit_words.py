@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from envdoctor.facts import FactValue
+from envdoctor.facts.fact import FactValue
 from envdoctor.memory.advice import Advice
 from envdoctor.memory.estimate import GIB, Range, Term
 from envdoctor.memory.plan import Adapter, Plan

@@ -8,14 +8,14 @@ from dataclasses import replace
 from rich.console import Console
 from rich.text import Text
 
+from envdoctor.facts.values import shown
+from envdoctor.facts.versions import exact, version_condition
 from envdoctor.remedies.remedy import Change, Remedy
 from envdoctor.report.mended import Mended
 from envdoctor.report.model import Diagnosed, Report
 from envdoctor.report.plain import printable
 from envdoctor.report.text import STYLES, console_of, item, line, paste, unread
 from envdoctor.report.words import counts
-from envdoctor.values import shown
-from envdoctor.versions import exact, version_condition
 
 _MOST_ALTERNATIVES = 3
 _MOST_MOVES = 8

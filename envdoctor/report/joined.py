@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from envdoctor.facts import Facts, Skip
+from envdoctor.facts.fact import Facts, Skip
 from envdoctor.probes.verdict import Verdict
 from envdoctor.remedies.remedy import Remedy
 from envdoctor.report.model import Coverage, Diagnosed, Report, Situation, worst_first

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts import Fact, Facts
+from envdoctor.facts.fact import Fact, Facts
+from envdoctor.facts.values import shown
 from envdoctor.probes.verdict import Verdict
 from envdoctor.remedies.cures import Cure
 from envdoctor.remedies.remedy import Remedy
 from envdoctor.report.mended import Mended
 from envdoctor.report.model import Diagnosed, Report
-from envdoctor.values import shown
 
 SCHEMA_VERSION = 1
 

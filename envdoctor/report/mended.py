@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from envdoctor.facts import Skip
+    from envdoctor.facts.fact import Skip
     from envdoctor.remedies.remedy import Remedy
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from envdoctor.diagnosis import Finding
-from envdoctor.facts import Facts, Skip
+from envdoctor.facts.fact import Facts, Skip
 from envdoctor.rules import Severity
 
 if TYPE_CHECKING:

@@ -9,12 +9,12 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from envdoctor.facts.values import shown
 from envdoctor.remedies.cures import Cure
 from envdoctor.remedies.remedy import Remedy
 from envdoctor.report.model import IN_BASELINE, Diagnosed, Report, Situation
 from envdoctor.report.plain import printable
 from envdoctor.report.words import install_command
-from envdoctor.values import shown
 
 STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan", "possible": "magenta", "refuted": "dim"}
 _EFFECT = {

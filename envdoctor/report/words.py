@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from envdoctor.errors import EnvdoctorError
+from envdoctor.facts.values import shown
 from envdoctor.remedies.cures import Cure
 from envdoctor.report.model import Diagnosed, Report
 from envdoctor.report.plain import printable
 from envdoctor.rules import Rule, Severity
-from envdoctor.values import shown
 
 EXPLAINED = "envdoctor explain"
 

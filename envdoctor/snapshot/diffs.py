@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from envdoctor.facts import Skip
+from envdoctor.facts.fact import Skip
 from envdoctor.snapshot.compare import Change
 from envdoctor.snapshot.inventory import Inventory, hub_repository
 from envdoctor.snapshot.record import Record

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from envdoctor.facts import Defect
+from envdoctor.facts.fact import Defect
 from envdoctor.snapshot.claims import Claims
 from envdoctor.snapshot.inventory import Inventory
 from envdoctor.snapshot.roles import role_of

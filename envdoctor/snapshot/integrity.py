@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts import Collected, Defect, Skip
+from envdoctor.facts.fact import Collected, Defect, Skip
 from envdoctor.hashing.cache import DigestCache
 from envdoctor.snapshot.claims import Claims, read_claims
 from envdoctor.snapshot.digests import Digested, digest, known, size_to_hash

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts import Skip
+from envdoctor.facts.fact import Skip
 from envdoctor.hashing.digest import identity
 from envdoctor.sources.jsonfile import plain
 from envdoctor.sources.model_directory import blob_places

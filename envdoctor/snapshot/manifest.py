@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from envdoctor.facts import Skip
+from envdoctor.facts.fact import Skip
 from envdoctor.snapshot.definitions import definitions_of
 from envdoctor.snapshot.fields import fields_of
 from envdoctor.snapshot.inventory import Entry, Inventory

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from envdoctor.facts import Defect
+from envdoctor.facts.fact import Defect
 from envdoctor.snapshot.compare import Change
 from envdoctor.snapshot.definitions import TOP, compare_definitions
 from envdoctor.snapshot.definitions import WHOLE as PROGRAM

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from envdoctor.facts import Defect, Skip
+from envdoctor.facts.fact import Defect, Skip
 from envdoctor.hashing.cache import DigestCache
 from envdoctor.snapshot.claims import Claims
 from envdoctor.snapshot.compare import Change, compare

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts import Collected, Defect, Fact
+from envdoctor.facts.fact import Collected, Defect, Fact
 from envdoctor.sources.jsonfile import Document, plain
 from envdoctor.sources.model_directory import ModelDirectory, is_lfs_pointer
 from envdoctor.sources.safetensors_header import Header, InvalidHeaderError, TooLargeError, TruncatedError, header_of

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from envdoctor.versions import exact
+from envdoctor.facts.versions import exact
 
 _MOST_OUTPUT = 1 << 20
 _OPEN_MARK, _CLOSE_MARK = b"<envdoctor-scan\0", b"\0envdoctor-scan>"

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field, replace
 
 from envdoctor.environments import uv_command, uv_environ
 from envdoctor.errors import EnvdoctorError
-from envdoctor.names import canonical
+from envdoctor.facts.names import canonical
+from envdoctor.facts.versions import exact, version_condition
 from envdoctor.releases import releases
 from envdoctor.sources.installation import Installation
 from envdoctor.sources.jsonfile import plain
-from envdoctor.versions import exact, version_condition
 
 TIMEOUT_S = 300.0
 BUILDS = "no wheel that could be used here, and building one would run its code"

@@ -14,8 +14,10 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts import Collected, Fact, Origin
-from envdoctor.names import canonical
+from envdoctor.facts.fact import Collected, Fact, Origin
+from envdoctor.facts.names import canonical
+from envdoctor.facts.values import parse_value
+from envdoctor.facts.versions import satisfiable
 from envdoctor.releases import release_texts
 from envdoctor.sources.conda_spec import MatchSpec, cuda_of, on_pypi, parse_match_spec
 from envdoctor.sources.declarations import Declarations, Variant
@@ -23,8 +25,6 @@ from envdoctor.sources.installation import Installation
 from envdoctor.sources.jsonfile import UnreadableError, plain, read_bounded
 from envdoctor.sources.requirement_line import MALFORMED
 from envdoctor.sources.requirements import read_requirement_lines
-from envdoctor.values import parse_value
-from envdoctor.versions import satisfiable
 
 _MOST_BYTES = 2**20
 _DEEPEST = 20

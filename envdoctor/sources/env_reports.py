@@ -14,7 +14,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from envdoctor.facts import Collected, Skip
+from envdoctor.facts.fact import Collected, Skip
+from envdoctor.facts.values import parse_value
+from envdoctor.facts.versions import final_key
 from envdoctor.releases import exists, newest, release_texts
 from envdoctor.sources.report_gpus import gpu_facts, pieces, read_bare_gpu, read_labelled_gpus, read_smi
 from envdoctor.sources.report_statements import HINT, PROSE, REPORT, Statements, is_version, plausible, version_facts
@@ -50,8 +52,6 @@ from envdoctor.sources.report_words import (
     normalised,
     package_name,
 )
-from envdoctor.values import parse_value
-from envdoctor.versions import final_key
 
 _LONGEST_LINE = 4000
 

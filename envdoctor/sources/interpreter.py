@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts import Collected, Defect, Fact, NotUnderstood, Origin, Skip
+from envdoctor.facts.fact import Collected, Defect, Fact, NotUnderstood, Origin, Skip
+from envdoctor.facts.versions import Exact, Ranged, exact
 from envdoctor.sources.asking import Answer, NoAnswerError, ask
 from envdoctor.sources.layout import Layout, library_dirs, read_layout
 from envdoctor.sources.patient import Patient, find_patient, is_environment, venv_of
 from envdoctor.sources.site_packages import Distribution, SiteDir, read_site_dirs
 from envdoctor.sources.torch_build import TorchBuild, with_torch
-from envdoctor.versions import Exact, Ranged, exact
 
 TIMEOUT_S = 15.0
 _OLDEST = (3, 8)

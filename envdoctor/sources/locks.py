@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 
 from packaging.markers import Marker
 
-from envdoctor.facts import Collected, Fact, Origin, Skip
-from envdoctor.names import canonical
+from envdoctor.facts.fact import Collected, Fact, Origin, Skip
+from envdoctor.facts.names import canonical
+from envdoctor.facts.values import parse_value
 from envdoctor.releases import tracked
 from envdoctor.sources.declarations import Declarations, Variant
 from envdoctor.sources.installation import Installation
 from envdoctor.sources.jsonfile import plain
 from envdoctor.sources.toml_document import TomlDocument, text_of
-from envdoctor.values import parse_value
 
 # A part of a marker that is known to hold, or not to: there is no literal for it.
 HOLDS, FAILS = 'python_version >= "0"', 'python_version < "0"'

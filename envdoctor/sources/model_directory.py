@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from envdoctor.facts import Fact, FactValue, Origin, Skip
+from envdoctor.facts.fact import Fact, FactValue, Origin, Skip
 from envdoctor.sources.jsonfile import CONFIG_LIMIT, UnreadableError, plain, read_bounded
 
 if TYPE_CHECKING:

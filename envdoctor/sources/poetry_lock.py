@@ -16,7 +16,7 @@ from packaging.requirements import Requirement
 from packaging.version import InvalidVersion
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.names import canonical
+from envdoctor.facts.names import canonical
 from envdoctor.releases import tracked
 from envdoctor.sources.declarations import Declarations, Variant
 from envdoctor.sources.installation import Installation

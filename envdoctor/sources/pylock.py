@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from envdoctor.names import canonical
+from envdoctor.facts.names import canonical
 from envdoctor.sources.declarations import Variant
 from envdoctor.sources.installation import Installation
 from envdoctor.sources.locks import FAILS, HOLDS, Choice, Locked, LockReading

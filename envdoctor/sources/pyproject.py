@@ -12,8 +12,8 @@ from functools import partial
 from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts import Skip
-from envdoctor.names import canonical
+from envdoctor.facts.fact import Skip
+from envdoctor.facts.names import canonical
 from envdoctor.releases import tracked
 from envdoctor.sources.declarations import Declarations, Variant
 from envdoctor.sources.installation import Installation

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from envdoctor.names import canonical
+from envdoctor.facts.names import canonical
 from envdoctor.sources.project_extras import Stated
 from envdoctor.sources.pyproject_sections import Sections, direct_requirement
 from envdoctor.sources.toml_document import strings_of, table_of, text_of

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from envdoctor.facts import Fact, Origin
-from envdoctor.names import canonical
+from envdoctor.facts.fact import Fact, Origin
+from envdoctor.facts.names import canonical
+from envdoctor.facts.values import parse_value
 from envdoctor.sources.declarations import Declarations
 from envdoctor.sources.locks import kind_of
 from envdoctor.sources.package_index import cuda_of_index
 from envdoctor.sources.project_extras import Stated
 from envdoctor.sources.toml_document import TomlDocument, table_of, text_of
-from envdoctor.values import parse_value
 
 _MOST_ENTRIES = 20_000
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from envdoctor.names import canonical
+from envdoctor.facts.names import canonical
 from envdoctor.sources.project_extras import Stated
 from envdoctor.sources.pyproject_sections import Environment, Sections
 from envdoctor.sources.toml_document import strings_of, table_of, text_of

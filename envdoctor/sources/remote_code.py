@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from envdoctor.facts import Fact
+from envdoctor.facts.fact import Fact
 from envdoctor.sources.class_tree import (
     Class,
     Code,

@@ -17,7 +17,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts import Origin
+from envdoctor.facts.fact import Origin
 from envdoctor.sources.declarations import Declarations, Variant
 from envdoctor.sources.installation import Installation
 from envdoctor.sources.package_index import Indexes, is_nightly

@@ -12,12 +12,12 @@ from dataclasses import replace
 from packaging.markers import Marker, UndefinedComparison, UndefinedEnvironmentName
 
 from envdoctor.dependencies import dependencies
-from envdoctor.facts import Collected, Defect, Fact, Origin, Skip
-from envdoctor.names import canonical
+from envdoctor.facts.fact import Collected, Defect, Fact, Origin, Skip
+from envdoctor.facts.names import canonical
+from envdoctor.facts.versions import Exact, Ranged, exact, version_condition
 from envdoctor.releases import release_texts
 from envdoctor.sources.asking_uv import Question, Run, Told, answer, named, without_extras
 from envdoctor.sources.installation import Installation
-from envdoctor.versions import Exact, Ranged, exact, version_condition
 
 UNRESOLVABLE = "requirements-unresolvable"
 _PACKAGE = "packages."

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts import Skip
+from envdoctor.facts.fact import Skip
 from envdoctor.sources.interpreter import Installed
 from envdoctor.sources.layout import read_settings
 from envdoctor.sources.metadata import read_bounded

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from envdoctor.facts import Defect, Skip
-from envdoctor.names import canonical
+from envdoctor.facts.fact import Defect, Skip
+from envdoctor.facts.names import canonical
+from envdoctor.facts.versions import exact, final_key
 from envdoctor.sources.metadata import HEADER_LIMIT, Metadata, parse_headers, parse_requires_txt, read_bounded
-from envdoctor.versions import exact, final_key
 
 BROKEN = "installed-metadata-broken"
 DUPLICATE = "installed-duplicate-distribution"

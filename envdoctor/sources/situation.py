@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts import Collected, Defect, Fact, Facts, Skip
-from envdoctor.values import shown
-from envdoctor.versions import Exact, Ranged, version_condition
+from envdoctor.facts.fact import Collected, Defect, Fact, Facts, Skip
+from envdoctor.facts.values import shown
+from envdoctor.facts.versions import Exact, Ranged, version_condition
 
 # Later wins. A default of a file format is the weakest word: anybody's statement replaces it.
 RANKS = (

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from envdoctor.facts import Collected, Defect, Fact, Skip
+from envdoctor.facts.fact import Collected, Defect, Fact, Skip
 from envdoctor.sources.class_tree import SOURCE_LIMIT
 from envdoctor.sources.jsonfile import Document, plain
 from envdoctor.sources.model_directory import ModelDirectory

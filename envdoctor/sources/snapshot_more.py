@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from envdoctor.facts import Fact
+from envdoctor.facts.fact import Fact
 from envdoctor.sources.adapter import CONFIG, adapter_of, own_facts
 from envdoctor.sources.generation_flags import flags_unused
 from envdoctor.sources.snapshot import Snapshot, table_of

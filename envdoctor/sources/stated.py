@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from envdoctor.facts import FactValue, NotUnderstood
+from envdoctor.facts.fact import FactValue, NotUnderstood
+from envdoctor.facts.values import parse_value
 from envdoctor.sources.jsonfile import plain
-from envdoctor.values import parse_value
 
 _MOST = 2**63
 

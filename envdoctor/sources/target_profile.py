@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts import Collected, Fact, NotUnderstood, Origin, Skip
+from envdoctor.facts.fact import Collected, Fact, NotUnderstood, Origin, Skip
+from envdoctor.facts.vocabulary import term
 from envdoctor.sources.stated import stated_value
-from envdoctor.vocabulary import term
 
 FORM = "linux-x86_64,python=3.11,gpu=H100,driver=550"
 # What people write for the facts of a machine; the facts' own names are understood as well.

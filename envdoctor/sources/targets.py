@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts import Collected, Fact, Origin, Skip
+from envdoctor.facts.fact import Collected, Fact, Origin, Skip
 
 if TYPE_CHECKING:
     from envdoctor.sources.adapter import Adapter

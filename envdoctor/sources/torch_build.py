@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from envdoctor.facts import Defect
+from envdoctor.facts.fact import Defect
+from envdoctor.facts.versions import exact, final_key
 from envdoctor.sources.metadata import read_bounded
 from envdoctor.sources.site_packages import BROKEN, Distribution
-from envdoctor.versions import exact, final_key
 
 _LONGEST_VALUE = 100
 

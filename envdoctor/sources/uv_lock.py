@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from envdoctor.names import canonical
+from envdoctor.facts.names import canonical
 from envdoctor.sources.declarations import Variant
 from envdoctor.sources.installation import Installation
 from envdoctor.sources.locks import FAILS, HOLDS, Choice, Locked, LockReading

@@ -23,13 +23,13 @@ from envdoctor.checks.architectures import (
 from envdoctor.checks.hit import Hit
 from envdoctor.defaults import derive
 from envdoctor.diagnosis import diagnose
-from envdoctor.facts import Fact, Facts, Origin
+from envdoctor.facts.fact import Fact, Facts, Origin
+from envdoctor.facts.values import parse_value
+from envdoctor.facts.versions import exact, version_condition
 from envdoctor.releases import release_texts
 from envdoctor.rulebook import load_rulebook
 from envdoctor.sources.snapshot_facts import collect_snapshot
 from envdoctor.toml import read_toml
-from envdoctor.values import parse_value
-from envdoctor.versions import exact, version_condition
 
 RULES = Path(__file__).parent.parent.parent / "rules"
 TABLE = json.loads((RULES.parent / "envdoctor" / "data" / "model_types.json").read_text(encoding="utf-8"))

@@ -18,13 +18,13 @@ from envdoctor.checks.hit import Hit
 from envdoctor.cli import main
 from envdoctor.dependencies import Dependency, as_of, dependencies, releases_as_of, versions
 from envdoctor.diagnosis import Finding
-from envdoctor.facts import Fact, Facts, Origin
+from envdoctor.facts.fact import Fact, Facts, Origin
+from envdoctor.facts.values import parse_value
 from envdoctor.releases import as_of as listed_until
 from envdoctor.releases import known_until, release_texts, tracked
 from envdoctor.remedies.cures import cures
 from envdoctor.rulebook import load_rulebook
 from envdoctor.sources.requirements import collect_requirements
-from envdoctor.values import parse_value
 
 NOTHING = '[packages]\nenvdoctor-nothing = "1"\n'
 LINUX = {"os": "linux", "machine": "x86_64"}

@@ -8,10 +8,10 @@ from envdoctor.checks.hardware import (
     torch_wheel_lacks_gpu_kernels,
 )
 from envdoctor.checks.hit import Hit
-from envdoctor.facts import Fact, Facts, Origin
+from envdoctor.facts.fact import Fact, Facts, Origin
+from envdoctor.facts.values import parse_value
+from envdoctor.facts.versions import exact
 from envdoctor.sources.hardware import derive_gpu
-from envdoctor.values import parse_value
-from envdoctor.versions import exact
 
 
 def situation(torch: object = None, gpu: str | None = None, transformers: object = None, **stated: object) -> Facts:

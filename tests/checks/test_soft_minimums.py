@@ -7,11 +7,11 @@ from pathlib import Path
 from envdoctor.checks.hit import Hit
 from envdoctor.checks.soft_minimums import soft_minimums
 from envdoctor.diagnosis import diagnose
-from envdoctor.facts import Fact, Facts, Origin
+from envdoctor.facts.fact import Fact, Facts, Origin
+from envdoctor.facts.versions import exact
 from envdoctor.rulebook import load_rulebook
 from envdoctor.sources.interpreter import Installed
 from envdoctor.sources.site_packages import Distribution
-from envdoctor.versions import exact
 
 
 def installed(site: Path, *packages: tuple[str, str | None, tuple[str, ...]]) -> Installed:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from envdoctor.checks.hit import Hit
 from envdoctor.code.remembered import keep, key, recall
-from envdoctor.facts import Skip
+from envdoctor.facts.fact import Skip
 
 HIT = Hit(
     "remote-code-override-refuses",

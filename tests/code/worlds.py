@@ -10,7 +10,7 @@ from envdoctor.checks.hit import Hit
 from envdoctor.code.examine import examine
 from envdoctor.code.history import History
 from envdoctor.code.library import InstalledLibrary
-from envdoctor.facts import Fact, Facts, Origin
+from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.sources.model_directory import ModelDirectory
 
 LIBRARY: Mapping[str, str] = {

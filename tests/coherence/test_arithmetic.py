@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from envdoctor.coherence import arithmetic, embeddings
-from envdoctor.facts import Defect, Facts
+from envdoctor.facts.fact import Defect, Facts
 from envdoctor.sources.snapshot import read_snapshot
 from tests.coherence.models import CONFIG, llama, model, packed, sharded, tiny_models
 from tests.coherence.situations import rules, write

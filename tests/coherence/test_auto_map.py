@@ -8,7 +8,7 @@ import pytest
 
 from envdoctor.checks.hit import Hit
 from envdoctor.coherence.auto_map import CHECKS
-from envdoctor.facts import Defect
+from envdoctor.facts.fact import Defect
 from envdoctor.sources.snapshot import read_snapshot
 from tests.coherence.situations import rules, run, situation, snapshot
 

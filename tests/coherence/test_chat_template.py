@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from envdoctor.checks.hit import Hit
 from envdoctor.coherence.chat_template import CHECKS, control_tokens, template_of
 from envdoctor.coherence.jinja_blocks import first_output, read_blocks, without_comments
-from envdoctor.facts import Defect
+from envdoctor.facts.fact import Defect
 from envdoctor.sources.snapshot import read_snapshot
 from tests.coherence.situations import added, rules, run, situation, snapshot
 

@@ -8,7 +8,7 @@ import pytest
 
 from envdoctor.checks.hit import Hit
 from envdoctor.coherence.quantization import CHECKS
-from envdoctor.facts import Defect
+from envdoctor.facts.fact import Defect
 from tests.coherence.situations import run, situation, snapshot
 
 

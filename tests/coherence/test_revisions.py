@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from envdoctor.coherence.revisions import recognised
-from envdoctor.facts import Fact, Facts, Origin
+from envdoctor.facts.fact import Fact, Facts, Origin
+from envdoctor.facts.versions import Ranged, exact
 from envdoctor.snapshot.record import Record
-from envdoctor.versions import Ranged, exact
 
 # Git blob ids and sizes of THUDM/chatglm3-6b: the tokenizer of November 2023, the model code of December 2023, and that of February 2024.
 TOKENIZER_NOVEMBER = ("50e44b05e4b3e54d2f1c3f0cab8247ea53a7d4e5", 12223)

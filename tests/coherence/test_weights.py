@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envdoctor.coherence import weights
-from envdoctor.facts import Defect, Facts
+from envdoctor.facts.fact import Defect, Facts
 from envdoctor.sources.snapshot import Snapshot, read_snapshot
 from tests.coherence.models import CONFIG, index, llama, model, packed, shard, sharded
 from tests.coherence.situations import rules, situation, write
@@ -332,7 +332,7 @@ _EXAMINE = """
 import sys
 from pathlib import Path
 from envdoctor.coherence import arithmetic, embeddings, weights
-from envdoctor.facts import Facts
+from envdoctor.facts.fact import Facts
 from envdoctor.sources.snapshot import read_snapshot
 
 read = read_snapshot(Path(sys.argv[1]))

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from envdoctor.edits.dockerfile import edit_dockerfile
 from envdoctor.edits.edit import Edited, Pin
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts import Fact
+from envdoctor.facts.fact import Fact
+from envdoctor.facts.versions import Exact, Ranged, version_condition
 from envdoctor.sources.dockerfile import collect_dockerfile
 from envdoctor.sources.installation import Installation
-from envdoctor.versions import Exact, Ranged, version_condition
 
 LINUX = Installation().on("linux", "x86_64").with_python("3.10")
 ROOT = Path(__file__).parent.parent.parent

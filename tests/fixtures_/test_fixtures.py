@@ -13,10 +13,10 @@ import pytest
 import yaml
 from safetensors import SafetensorError, deserialize
 
-from envdoctor.facts import NotUnderstood
+from envdoctor.facts.fact import NotUnderstood
+from envdoctor.facts.values import parse_value
+from envdoctor.facts.vocabulary import term
 from envdoctor.toml import read_toml
-from envdoctor.values import parse_value
-from envdoctor.vocabulary import term
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 SNAPSHOTS = {

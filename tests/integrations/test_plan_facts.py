@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from envdoctor.facts.vocabulary import term
 from envdoctor.integrations.doctor import toml
 from envdoctor.integrations.plan_facts import plan_facts
 from envdoctor.sources.statements import collect_facts_text
-from envdoctor.vocabulary import term
 
 
 class Strategy(enum.Enum):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from envdoctor.facts import Fact, Facts, Origin
-from envdoctor.values import parse_value
+from envdoctor.facts.fact import Fact, Facts, Origin
+from envdoctor.facts.values import parse_value
 
 LLAMA_2_13B: Mapping[str, object] = {
     "architectures": ["LlamaForCausalLM"],

@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from envdoctor.defaults import derive
-from envdoctor.facts import Fact, Origin
+from envdoctor.facts.fact import Fact, Origin
 from envdoctor.memory.advice import Advice, advise
 from envdoctor.memory.closed_form import estimate
 from envdoctor.memory.config import read_architecture

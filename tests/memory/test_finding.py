@@ -16,7 +16,7 @@ from envdoctor.checks import CHECK_IDS
 from envdoctor.checks.hit import Hit
 from envdoctor.defaults import derive
 from envdoctor.diagnosis import diagnose
-from envdoctor.facts import Fact, Origin
+from envdoctor.facts.fact import Fact, Origin
 from envdoctor.memory.config import read_architecture
 from envdoctor.memory.estimate import GIB
 from envdoctor.memory.finding import RULE, exceeding

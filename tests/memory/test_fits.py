@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor.facts import Fact, Facts, Origin
+from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.hardware.gpus import find_gpu
 from envdoctor.memory.estimate import GIB, Estimate, Moment, Range
 from envdoctor.memory.fits import usable_memory, usable_of, verdict

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from envdoctor.errors import EnvdoctorError, SeveralErrors
-from envdoctor.facts import Collected, Fact, Origin
+from envdoctor.facts.fact import Collected, Fact, Origin
+from envdoctor.facts.versions import exact
 from envdoctor.policy.settings import Ignore, Override, Settings, find_settings, read_settings
-from envdoctor.versions import exact
 
 WHOLE = """\
 fail-on = "warning"

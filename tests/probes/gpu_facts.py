@@ -6,8 +6,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from envdoctor.facts import Fact, Facts, FactValue, NotUnderstood, Origin
-from envdoctor.vocabulary import TERMS
+from envdoctor.facts.fact import Fact, Facts, FactValue, NotUnderstood, Origin
+from envdoctor.facts.vocabulary import TERMS
 
 H100: dict[str, Any] = {"index": 0, "visible": 1, "name": "NVIDIA H100 80GB HBM3", "capability": "9.0", "memory_gib": 79.6, "cuda": "12.4"}
 ON_H100 = "on NVIDIA H100 80GB HBM3 (capability 9.0)"

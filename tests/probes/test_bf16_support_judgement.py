@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from envdoctor.facts import Fact, Facts, FactValue, Origin
+from envdoctor.facts.fact import Fact, Facts, FactValue, Origin
 from envdoctor.probes import bf16_support
 from tests.probes.gpu_facts import H100, ON_H100, anything, bent, situations, stated, with_gpu
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor.facts import Fact, Facts, Origin
+from envdoctor.facts.fact import Fact, Facts, Origin
+from envdoctor.facts.versions import ABSENT, exact
 from envdoctor.probes import extension_import
 from envdoctor.probes.children import extension_import as child
-from envdoctor.versions import ABSENT, exact
 
 RAN: dict[str, Any] = {
     "stage": "done",

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor.facts import Fact, Facts, FactValue, NotUnderstood, Origin
+from envdoctor.facts.fact import Fact, Facts, FactValue, NotUnderstood, Origin
+from envdoctor.facts.vocabulary import TERMS
 from envdoctor.probes import grad_accum
-from envdoctor.vocabulary import TERMS
 from tests.probes.anything import anything, like
 
 SAME = {"update_norm": 1.04, "ratio": 1.0, "direction_error": 0.0, "difference": 0.0, "losses": [4.18, 4.18]}

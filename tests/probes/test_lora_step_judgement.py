@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor.facts import Fact, Facts, FactValue, NotUnderstood, Origin
+from envdoctor.facts.fact import Fact, Facts, FactValue, NotUnderstood, Origin
+from envdoctor.facts.versions import exact
+from envdoctor.facts.vocabulary import TERMS
 from envdoctor.probes import lora_step
-from envdoctor.versions import exact
-from envdoctor.vocabulary import TERMS
 
 BAD: dict[str, Any] = {
     "versions": {"torch": "2.13.0+cpu", "transformers": "4.46.3", "peft": "0.11.1"},

@@ -16,12 +16,12 @@ from pathlib import Path
 
 import pytest
 
-from envdoctor.facts import Fact, Facts, FactValue, Origin
+from envdoctor.facts.fact import Fact, Facts, FactValue, Origin
+from envdoctor.facts.versions import exact
 from envdoctor.probes import lora_step
 from envdoctor.probes.registry import PROBES, run_probe
 from envdoctor.probes.runner import run_child
 from envdoctor.probes.verdict import Verdict
-from envdoctor.versions import exact
 
 pytestmark = pytest.mark.probe
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor.facts import Facts
+from envdoctor.facts.fact import Facts
 from envdoctor.probes import nccl
 from tests.probes.gpu_facts import stated, with_gpu
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from envdoctor.facts import Fact, Facts, Origin
+from envdoctor.facts.fact import Fact, Facts, Origin
+from envdoctor.facts.versions import ABSENT
 from envdoctor.probes import numpy_abi
-from envdoctor.versions import ABSENT
 from tests.probes.anything import like
 
 NONE = {"type": "RuntimeError", "message": "Numpy is not available"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from envdoctor.facts import Fact, Facts, Origin
+from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.probes.on_gpu import gpu_words, no_gpu, ran_without_gpu
 from envdoctor.sources.hardware import gpu_facts, parse_smi
 from tests.probes.gpu_facts import H100, stated, with_gpu

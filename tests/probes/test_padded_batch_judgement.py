@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor.facts import Fact, Facts, FactValue, NotUnderstood, Origin
+from envdoctor.facts.fact import Fact, Facts, FactValue, NotUnderstood, Origin
 from envdoctor.probes import padded_batch
 from tests.probes.gpu_facts import anything, bent, situations, stated, with_gpu
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from envdoctor.facts import Fact, Facts, FactValue, Origin
+from envdoctor.facts.fact import Fact, Facts, FactValue, Origin
 from envdoctor.probes.padded_batch import PROBE
 from envdoctor.probes.runner import run_child
 from tests.probes.test_lora_step_real import GOOD, STACK, build

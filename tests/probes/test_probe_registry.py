@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts import Fact, Facts, Origin
+from envdoctor.facts.fact import Fact, Facts, Origin
+from envdoctor.facts.versions import ABSENT, PackageValue, parse_package
 from envdoctor.probes.probe import Probe
 from envdoctor.probes.registry import PROBES, about, probe_named, run_probe
 from envdoctor.probes.verdict import Ruling, Verdict
-from envdoctor.versions import ABSENT, PackageValue, parse_package
 from tests.probes.anything import like
 
 posix_only = pytest.mark.skipif(os.name == "nt", reason="exit statuses are those of POSIX")

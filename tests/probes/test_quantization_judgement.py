@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor.facts import Fact, Facts, FactValue, Origin
+from envdoctor.facts.fact import Fact, Facts, FactValue, Origin
+from envdoctor.facts.versions import ABSENT
 from envdoctor.probes import quantization, quantize_4bit, quantize_8bit
-from envdoctor.versions import ABSENT
 from tests.probes.anything import like
 
 GPU = {"name": "NVIDIA A100-SXM4-80GB", "capability": "8.0"}

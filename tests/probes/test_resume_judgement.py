@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from envdoctor.facts import Fact, Facts, FactValue, Origin
+from envdoctor.facts.fact import Fact, Facts, FactValue, Origin
 from envdoctor.probes import resume
 from tests.probes.anything import like
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor.facts import Fact, Facts, FactValue, Origin
+from envdoctor.facts.fact import Fact, Facts, FactValue, Origin
+from envdoctor.facts.vocabulary import TERMS
 from envdoctor.probes import same_architecture
 from envdoctor.probes.same_architecture import STAGES
-from envdoctor.vocabulary import TERMS
 
 GOOD: dict[str, Any] = {
     "versions": {"torch": "2.13.0+cpu", "transformers": "4.51.3"},

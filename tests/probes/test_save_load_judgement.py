@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor.facts import Fact, Facts, FactValue, Origin
+from envdoctor.facts.fact import Fact, Facts, FactValue, Origin
+from envdoctor.facts.vocabulary import TERMS
 from envdoctor.probes import save_load
-from envdoctor.vocabulary import TERMS
 
 GOOD: dict[str, Any] = {
     "versions": {"torch": "2.13.0+cpu", "transformers": "4.46.3", "peft": "0.13.2"},

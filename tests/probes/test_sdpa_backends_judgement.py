@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor.facts import Fact, Facts, FactValue, Origin
+from envdoctor.facts.fact import Fact, Facts, FactValue, Origin
 from envdoctor.probes import sdpa_backends
 from tests.probes.gpu_facts import H100, ON_H100, anything, bent, situations, stated, with_gpu
 

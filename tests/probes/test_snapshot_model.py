@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from envdoctor.facts import Fact, Facts, Origin
+from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.probes.snapshot_model import NO_CONSENT, not_testable, source
 
 

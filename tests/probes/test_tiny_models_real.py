@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from envdoctor.facts import Fact, Facts, FactValue, Origin
+from envdoctor.facts.fact import Fact, Facts, FactValue, Origin
 from envdoctor.probes import checkpointing, same_architecture, save_load
 from envdoctor.probes.probe import Probe
 from envdoctor.probes.runner import run_child

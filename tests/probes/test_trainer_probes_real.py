@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from envdoctor.facts import Fact, Facts, FactValue, Origin
+from envdoctor.facts.fact import Fact, Facts, FactValue, Origin
 from envdoctor.probes import grad_accum, numpy_abi, resume
 from envdoctor.probes.probe import Probe
 from envdoctor.probes.runner import Outcome, run_child

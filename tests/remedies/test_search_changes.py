@@ -11,15 +11,15 @@ from envdoctor.checks import FACT_CHECKS
 from envdoctor.defaults import derive
 from envdoctor.dependencies import Dependency
 from envdoctor.diagnosis import Finding, diagnose
-from envdoctor.facts import Fact, Facts, Origin
+from envdoctor.facts.fact import Fact, Facts, Origin
+from envdoctor.facts.values import parse_value
+from envdoctor.facts.versions import exact
 from envdoctor.releases import Release, known_until, release_texts, releases
 from envdoctor.remedies import search
 from envdoctor.remedies.remedy import Change, Remedy
 from envdoctor.remedies.search import MOST_REMEDIES, Problem, find_remedies, find_remedy
 from envdoctor.remedies.verdicts import _DECIDES
 from envdoctor.rules import Fix, Rule
-from envdoctor.values import parse_value
-from envdoctor.versions import exact
 from tests.remedies.universe import rule, stated
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from envdoctor.facts import Skip
+from envdoctor.facts.fact import Skip
 from envdoctor.lengths.values import Cost, LengthAdvice, Lengths, LongRow, Saving, TokenizerUsed
 from envdoctor.memory.advice import Advice
 from envdoctor.memory.estimate import GIB, Assumption, Estimate, Moment, Range, Term

@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from envdoctor.facts import Skip
+from envdoctor.facts.fact import Skip
 from envdoctor.memory.estimate import GIB, TERMS, Assumption, Moment
 from envdoctor.report.fit import FitReport
 from envdoctor.report.fit_html import render

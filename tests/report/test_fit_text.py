@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from envdoctor.facts import Skip
+from envdoctor.facts.fact import Skip
 from envdoctor.memory.estimate import Assumption
 from envdoctor.report.fit import FitReport
 from envdoctor.report.fit_text import bar, render

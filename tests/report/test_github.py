@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from envdoctor.diagnosis import Location
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts import Facts, Skip
+from envdoctor.facts.fact import Facts, Skip
 from envdoctor.report.github import render, render_error
 from envdoctor.report.model import Diagnosed, Report
 from envdoctor.report.plain import printable

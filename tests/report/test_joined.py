@@ -6,14 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 from envdoctor.diagnosis import Finding, Location
-from envdoctor.facts import Fact, Facts, Origin
+from envdoctor.facts.fact import Fact, Facts, Origin
+from envdoctor.facts.versions import exact
 from envdoctor.remedies.remedy import Remedy
 from envdoctor.report.joined import join
 from envdoctor.report.json import as_object
 from envdoctor.report.model import Coverage, Diagnosed, Report
 from envdoctor.report.text import render
 from envdoctor.rules import parse_rule
-from envdoctor.versions import exact
 
 
 def page(name: str, severity: str = "error") -> Finding:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts import Skip
+from envdoctor.facts.fact import Skip
 from envdoctor.report.junit import render, render_error
 from envdoctor.report.model import Diagnosed, Report
 from tests.report.reports import MALFORMED, MATCHED, NASTY, POSSIBLE, REFUTED, report, reports, texts

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envdoctor.diagnosis import Because, Location
-from envdoctor.facts import Fact, Facts, Origin
+from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.report.location import NO_FILE, Place, checkout, fingerprints, place, places, relative
 from envdoctor.report.model import Diagnosed, Report
 from tests.report.reports import FACTS, MALFORMED, MATCHED, POSSIBLE, report, reports

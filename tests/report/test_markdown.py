@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from envdoctor.diagnosis import Location
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts import Skip
+from envdoctor.facts.fact import Skip
 from envdoctor.remedies.remedy import Remedy
 from envdoctor.report.markdown import MOST_CHARACTERS, render, render_error
 from envdoctor.report.markup import block, code, in_html, inline, link, prose

@@ -15,7 +15,7 @@ from hypothesis import given
 
 from envdoctor.diagnosis import Because, Location
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts import Fact, Facts, Origin, Skip
+from envdoctor.facts.fact import Fact, Facts, Origin, Skip
 from envdoctor.report import sarif
 from envdoctor.report.model import Diagnosed, Report
 from envdoctor.report.sarif import render, render_error

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor.facts import Defect
+from envdoctor.facts.fact import Defect
 from envdoctor.snapshot.claims import Claims, expected_of, read_claims, read_tree
 from envdoctor.snapshot.download import download_defects
 from envdoctor.snapshot.integrity import integrity

@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts import Collected, FactValue
+from envdoctor.facts.fact import Collected, FactValue
+from envdoctor.facts.vocabulary import term
 from envdoctor.sources.adapter import collect_adapter, is_adapter, read_adapter
-from envdoctor.vocabulary import term
 from tests.coherence.situations import safetensors, write
 from tests.examples import examples
 

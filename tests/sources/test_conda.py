@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts import Collected
+from envdoctor.facts.fact import Collected
 from envdoctor.sources.conda import collect_conda, is_conda
 from envdoctor.sources.conda_spec import cuda_of, on_pypi, parse_match_spec
 from envdoctor.sources.installation import Installation

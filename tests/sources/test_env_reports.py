@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from envdoctor.facts import Collected
+from envdoctor.facts.fact import Collected
+from envdoctor.facts.values import shown
+from envdoctor.facts.versions import ABSENT, Ranged
 from envdoctor.sources.env_reports import parse_env_report, parse_printed_report
-from envdoctor.values import shown
-from envdoctor.versions import ABSENT, Ranged
 from tests.examples import examples
 
 TRANSFORMERS_ENV = """\

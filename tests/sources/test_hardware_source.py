@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor.facts import Collected, Origin, Skip
+from envdoctor.facts.fact import Collected, Origin, Skip
+from envdoctor.facts.values import shown
+from envdoctor.facts.vocabulary import term
 from envdoctor.sources.hardware import SmiGpu, collect_hardware, derive_gpu, gpu_facts, parse_smi
-from envdoctor.values import shown
-from envdoctor.vocabulary import term
 
 L40S = SmiGpu("NVIDIA L40S", "8.9", 46068, "550.54.15")
 T4 = SmiGpu("Tesla T4", "7.5", 15360, "550.54.15")

@@ -14,11 +14,11 @@ import pytest
 from packaging.markers import default_environment
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts import Defect, Fact, NotUnderstood, Origin, Skip
+from envdoctor.facts.fact import Defect, Fact, NotUnderstood, Origin, Skip
+from envdoctor.facts.versions import Ranged, exact
 from envdoctor.sources.interpreter import Installed, Patient, facts, find_patient, marker_environment, scan
 from envdoctor.sources.layout import read_layout
 from envdoctor.sources.site_packages import Distribution
-from envdoctor.versions import Ranged, exact
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="interpreters are stood in for by shell scripts")
 

@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts import Collected, FactValue, NotUnderstood
+from envdoctor.facts.fact import Collected, FactValue, NotUnderstood
+from envdoctor.facts.vocabulary import term
 from envdoctor.sources.launcher import collect_launcher, is_launcher, read_launcher
 from envdoctor.sources.launches.programs import Install, read_script
-from envdoctor.vocabulary import term
 from tests.examples import examples
 
 

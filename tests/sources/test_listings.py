@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts import Facts, NotUnderstood
+from envdoctor.facts.fact import Facts, NotUnderstood
+from envdoctor.facts.values import shown
+from envdoctor.facts.versions import Ranged
 from envdoctor.sources.listings import Listing, parse_listing
 from envdoctor.sources.statements import collect_facts_file, collect_facts_text
-from envdoctor.values import shown
-from envdoctor.versions import Ranged
 from tests.examples import examples
 
 FREEZE = """\

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts import Collected
+from envdoctor.facts.fact import Collected
 from envdoctor.sources.installation import Installation
 from envdoctor.sources.pipfile import collect_pipfile, collect_pipfile_lock
 

@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts import Collected, Fact, FactValue, NotUnderstood
+from envdoctor.facts.fact import Collected, Fact, FactValue, NotUnderstood
+from envdoctor.facts.vocabulary import term
 from envdoctor.sources.plan import collect_plan
 from envdoctor.sources.training_arguments import DEFAULTS, FIELDS
-from envdoctor.vocabulary import term
 from tests.examples import examples
 
 FINETUNE_DEMO = """

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from envdoctor.facts import Collected, FactValue
+from envdoctor.facts.fact import Collected, FactValue
 from envdoctor.sources.snapshot_facts import collect_snapshot
 from tests.examples import examples
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts import Collected
+from envdoctor.facts.fact import Collected
 from envdoctor.sources.installation import Installation
 from envdoctor.sources.requirements import collect_requirements, is_requirements
 

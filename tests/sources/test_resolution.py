@@ -11,13 +11,13 @@ import pytest
 
 from envdoctor.checks.declared_together import declared_together
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts import Collected, Facts
+from envdoctor.facts.fact import Collected, Facts
+from envdoctor.facts.values import shown
+from envdoctor.facts.versions import Exact, version_condition
 from envdoctor.sources.asking_uv import Call
 from envdoctor.sources.declarations import Declarations
 from envdoctor.sources.installation import Installation
 from envdoctor.sources.resolution import resolved
-from envdoctor.values import shown
-from envdoctor.versions import Exact, version_condition
 from tests.cli.run import run as run_cli
 
 LINUX = Installation().on("linux", "x86_64").with_python("3.11")

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from envdoctor.errors import EnvdoctorError
+from envdoctor.facts.values import shown
 from envdoctor.sources.interpreter import facts
 from envdoctor.sources.root_filesystem import scan_root
-from envdoctor.values import shown
 from tests.cli.run import run
 
 

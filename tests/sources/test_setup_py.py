@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts import Collected
+from envdoctor.facts.fact import Collected
 from envdoctor.sources.declarations import Variant
 from envdoctor.sources.installation import Installation
 from envdoctor.sources.setup_py import collect_setup_py

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor.facts import Defect, Skip
+from envdoctor.facts.fact import Defect, Skip
 from envdoctor.sources.metadata import Metadata, parse_headers, parse_requires_txt
 from envdoctor.sources.site_packages import Distribution, SiteContents, SiteDir, read_site_dirs
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts import Collected, Fact, Origin, Skip
+from envdoctor.facts.fact import Collected, Fact, Origin, Skip
+from envdoctor.facts.values import parse_value
+from envdoctor.facts.versions import exact
 from envdoctor.sources.situation import merge
-from envdoctor.values import parse_value
-from envdoctor.versions import exact
 
 
 def said(source: str, **values: object) -> Collected:

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from envdoctor.facts import FactValue
+from envdoctor.facts.fact import FactValue
+from envdoctor.facts.vocabulary import term
 from envdoctor.sources.generation_flags import flags_unused
 from envdoctor.sources.jsonfile import Document
 from envdoctor.sources.snapshot import read_snapshot
 from envdoctor.sources.snapshot_more import more_facts
-from envdoctor.vocabulary import term
 from tests.coherence.situations import safetensors, write
 
 CONFIG = {"model_type": "llava"}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts import Origin
+from envdoctor.facts.fact import Origin
+from envdoctor.facts.values import shown
 from envdoctor.sources.target_profile import parse_target, target_facts
-from envdoctor.values import shown
 
 
 def said(text: str) -> dict[str, str]:

@@ -9,8 +9,9 @@ from urllib.parse import unquote
 
 from packaging.requirements import InvalidRequirement, Requirement
 
-from envdoctor.facts import Fact, Origin
-from envdoctor.names import canonical
+from envdoctor.facts.fact import Fact, Origin
+from envdoctor.facts.names import canonical
+from envdoctor.facts.versions import Exact
 from envdoctor.sources.conda_spec import cuda_of, on_pypi, parse_match_spec
 from envdoctor.sources.declarations import Declarations
 from envdoctor.sources.docker.environments import Environment
@@ -24,7 +25,6 @@ from envdoctor.sources.docker.wrappers import Argument
 from envdoctor.sources.installation import Installation
 from envdoctor.sources.package_index import Indexes
 from envdoctor.sources.requirement_line import declare, wheel_release
-from envdoctor.versions import Exact
 
 _LOCAL = re.compile(r"(?:file://)?(?:\.{1,2}(?:/|\[|$)|/|~/)")
 _NAMED = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)")

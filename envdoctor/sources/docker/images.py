@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypedDict
 
-from envdoctor.versions import version_condition
+from envdoctor.facts.versions import version_condition
 
 _TABLE = Path(__file__).parents[2] / "data" / "images.json"
 
@@ -181,7 +181,7 @@ def _pytorch_image(name: str, tag: str) -> Image | None:
 
 
 def _row_for(rows: list[_Python], version: str) -> str | None:
-    from envdoctor.versions import exact
+    from envdoctor.facts.versions import exact
 
     return next((row["python"] for row in rows if version_condition(row["of"]).admits(exact(version))), None)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts import Collected, Fact, Skip
+from envdoctor.facts.fact import Collected, Fact, Skip
 from envdoctor.sources.jsonfile import JsonError, parse_json, plain
 from envdoctor.sources.launches.programs import TOOLS, Launch, flags
 from envdoctor.sources.launches.variables import Piece

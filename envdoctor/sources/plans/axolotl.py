@@ -7,7 +7,7 @@ them agree; bf16, which is ``auto`` from 0.4.0 on and was off before, is not.
 
 from __future__ import annotations
 
-from envdoctor.facts import Origin
+from envdoctor.facts.fact import Origin
 from envdoctor.sources.plans.arguments import read_checkpointing_kwargs
 from envdoctor.sources.plans.deepspeed import beside, read_setting
 from envdoctor.sources.plans.peft import say_targets

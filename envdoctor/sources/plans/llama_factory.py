@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envdoctor.facts import Fact, Origin
+from envdoctor.facts.fact import Fact, Origin
 from envdoctor.sources.plans.arguments import read_arguments
 from envdoctor.sources.plans.peft import lora_facts, lora_kind
 from envdoctor.sources.plans.reader import Dialect, Reader, Table, is_open, is_yes, word

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envdoctor.facts import Origin
+from envdoctor.facts.fact import Origin
 from envdoctor.sources.plans.reader import Reader, Table, is_open, word
 
 _TYPES = {"LORA": "lora", "PREFIX_TUNING": "prefix-tuning", "P_TUNING": "p-tuning", "PROMPT_TUNING": "prompt-tuning"}

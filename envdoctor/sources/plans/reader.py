@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
-from envdoctor.facts import Collected, Fact, FactValue, NotUnderstood, Origin, Skip
+from envdoctor.facts.fact import Collected, Fact, FactValue, NotUnderstood, Origin, Skip
 from envdoctor.sources.hub_names import is_owned_name
 from envdoctor.sources.jsonfile import plain
 from envdoctor.sources.plan_file import PlanFile, Unresolved

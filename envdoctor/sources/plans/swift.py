@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from envdoctor.facts import Origin
+from envdoctor.facts.fact import Origin
 from envdoctor.sources.plans.arguments import read_checkpointing_kwargs, read_fsdp
 from envdoctor.sources.plans.deepspeed import PRESETS, read_setting
 from envdoctor.sources.plans.peft import lora_kind, say_targets

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from envdoctor.facts import Collected, Fact, FactValue, NotUnderstood, Origin, Skip
+from envdoctor.facts.fact import Collected, Fact, FactValue, NotUnderstood, Origin, Skip
+from envdoctor.facts.values import shown
 from envdoctor.sources.jsonfile import plain
 from envdoctor.sources.scripts.kinds import Known, Made, Symbol, Table
 from envdoctor.sources.scripts.outline import Scope
 from envdoctor.sources.scripts.source import Source
 from envdoctor.sources.stated import stated_value
-from envdoctor.values import shown
 
 # Why a claim has no value where a call that could ask for something does not.
 ABSENT = "not asked for"

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from envdoctor.facts import Skip
+from envdoctor.facts.fact import Skip
 from envdoctor.sources.scripts.claims import Claims
 from envdoctor.sources.scripts.kinds import Known, Made
 from envdoctor.sources.scripts.names import ancestry, called, dotted, is_from

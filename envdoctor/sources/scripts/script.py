@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts import Collected, Skip
+from envdoctor.facts.fact import Collected, Skip
 from envdoctor.sources.class_tree import Function
 from envdoctor.sources.jsonfile import UnreadableError, plain, read_bounded
 from envdoctor.sources.scripts.adapters import read_adapters

@@ -7,8 +7,8 @@ import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from envdoctor.facts import Collected, Skip
-from envdoctor.names import canonical
+from envdoctor.facts.fact import Collected, Skip
+from envdoctor.facts.names import canonical
 from envdoctor.sources.jsonfile import plain
 from envdoctor.sources.scripts.source import ShellLine, Source
 

@@ -8,7 +8,7 @@ import warnings
 from bisect import bisect_right
 from dataclasses import dataclass, field
 
-from envdoctor.facts import Origin, Skip
+from envdoctor.facts.fact import Origin, Skip
 from envdoctor.sources.class_tree import SOURCE_LIMIT, marks, too_dense
 from envdoctor.sources.jsonfile import plain
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from envdoctor.facts.values import shown
 from envdoctor.sources.dockerfile import collect_dockerfile
 from envdoctor.sources.installation import Installation
-from envdoctor.values import shown
 
 HERE = Installation({"sys_platform": "linux", "platform_machine": "x86_64"})
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import envdoctor
+from envdoctor.facts.versions import exact, parse_package, version_condition
 from envdoctor.sources.docker.images import image_of, parse_reference, system_python
-from envdoctor.versions import exact, parse_package, version_condition
 
 TABLE = Path(envdoctor.__file__).parent / "data" / "images.json"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from pathlib import Path
 
-from envdoctor.facts import Collected, FactValue
+from envdoctor.facts.fact import Collected, FactValue
 from envdoctor.sources.plan import collect_plan
 
 

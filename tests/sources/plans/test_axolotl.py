@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from envdoctor.facts import FactValue, NotUnderstood
+from envdoctor.facts.fact import FactValue, NotUnderstood
 from tests.sources.plans.reading import collect, defaults, lines, skips, stated
 
 QLORA = """

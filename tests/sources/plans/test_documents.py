@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from envdoctor.facts import NotUnderstood
+from envdoctor.facts.fact import NotUnderstood
 from envdoctor.sources.plan import collect_plan
 from tests.sources.plans.reading import collect, lines, skips, stated
 

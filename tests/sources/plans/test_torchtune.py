@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from envdoctor.facts import FactValue
+from envdoctor.facts.fact import FactValue
 from tests.sources.plans.reading import collect, lines, skips, stated
 
 

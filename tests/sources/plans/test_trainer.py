@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor.facts import FactValue
+from envdoctor.facts.fact import FactValue
 from envdoctor.sources.plan_file import key_lines
 from tests.sources.plans.reading import collect, defaults, lines, skips, stated
 

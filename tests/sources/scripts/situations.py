@@ -6,7 +6,7 @@ import json
 import textwrap
 from pathlib import Path
 
-from envdoctor.facts import Collected, FactValue
+from envdoctor.facts.fact import Collected, FactValue
 from envdoctor.sources.scripts.script import collect_script
 
 

@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts import Collected
+from envdoctor.facts.fact import Collected
+from envdoctor.facts.vocabulary import term
 from envdoctor.sources.jsonfile import plain
 from envdoctor.sources.scripts.script import SCRIPT_LIMIT, collect_script
-from envdoctor.vocabulary import term
 
 from .situations import notebook
 from .test_script import QLORA

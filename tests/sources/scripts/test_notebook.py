@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts import Collected
+from envdoctor.facts.fact import Collected
+from envdoctor.facts.values import shown
 from envdoctor.sources.scripts.notebook import read_cells
 from envdoctor.sources.scripts.script import collect_script
-from envdoctor.values import shown
 
 from .situations import notebook, told, values
 

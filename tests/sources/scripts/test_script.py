@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts import Fact, Origin
+from envdoctor.facts.fact import Fact, Origin
 from envdoctor.sources.scripts.script import collect_script, is_script
 from envdoctor.sources.training_arguments import DEFAULTS
 

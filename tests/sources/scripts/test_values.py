@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor.facts import Fact
+from envdoctor.facts.fact import Fact
 from envdoctor.sources.scripts.kinds import Known
 from envdoctor.sources.scripts.outline import outline
 from envdoctor.sources.scripts.script import collect_script

@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
-from envdoctor.facts import FactValue, NotUnderstood
-from envdoctor.names import canonical
-from envdoctor.versions import ABSENT, Exact, exact, parse_package
-from envdoctor.vocabulary import Term, term
+from envdoctor.facts.fact import FactValue, NotUnderstood
+from envdoctor.facts.names import canonical
+from envdoctor.facts.versions import ABSENT, Exact, exact, parse_package
+from envdoctor.facts.vocabulary import Term, term
 
 # Longer texts are no value of any fact.
 _LONGEST = 4096

@@ -7,9 +7,9 @@ from collections import Counter
 
 import pytest
 
-from envdoctor.facts import NotUnderstood
-from envdoctor.values import parse_value
-from envdoctor.vocabulary import TERMS, Term, suggestion, term
+from envdoctor.facts.fact import NotUnderstood
+from envdoctor.facts.values import parse_value
+from envdoctor.facts.vocabulary import TERMS, Term, suggestion, term
 
 # The facts that the interface promises by name.
 PROMISED = [

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from envdoctor.versions import ABSENT, PackageValue
+from envdoctor.facts.versions import ABSENT, PackageValue
 
 FactValue: TypeAlias = "bool | int | float | str | tuple[str, ...] | NotUnderstood | PackageValue"
 

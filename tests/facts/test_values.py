@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor.facts import NotUnderstood
+from envdoctor.facts.fact import NotUnderstood
+from envdoctor.facts.values import flatten, parse_value, shown
+from envdoctor.facts.versions import ABSENT, Exact, Ranged, exact
+from envdoctor.facts.vocabulary import TERMS
 from envdoctor.toml import parse_toml
-from envdoctor.values import flatten, parse_value, shown
-from envdoctor.versions import ABSENT, Exact, Ranged, exact
-from envdoctor.vocabulary import TERMS
 
 LISTS = {known.name for known in TERMS if known.kind == "list"}
 NAMES = [*(known.name for known in TERMS), "packages.torch"]

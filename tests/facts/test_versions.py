@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
-from envdoctor.releases import release_texts
-from envdoctor.versions import (
+from envdoctor.facts.versions import (
     ABSENT,
     Exact,
     Ranged,
@@ -19,6 +18,7 @@ from envdoctor.versions import (
     satisfiable,
     version_condition,
 )
+from envdoctor.releases import release_texts
 
 numbers = st.one_of(st.integers(0, 3), st.sampled_from([9, 10, 11, 2024]))
 plain = st.lists(numbers, min_size=1, max_size=4).map(lambda parts: ".".join(map(str, parts)))

@@ -1,0 +1,1 @@
+"""What a fact is: its name, its kind, its value, and where it was read."""
