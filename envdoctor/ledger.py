@@ -15,8 +15,8 @@ from typing import Any, cast, get_args
 
 from envdoctor.boundaries import boundaries_of
 from envdoctor.errors import EnvdoctorError
+from envdoctor.files.toml import parse_toml
 from envdoctor.rules import Confidence
-from envdoctor.toml import parse_toml
 
 LEVELS: tuple[Confidence, ...] = get_args(Confidence)
 SUFFIX = ".ledger.json"

@@ -15,10 +15,10 @@ from envdoctor.facts.fact import Fact, Facts, NotUnderstood, Origin
 from envdoctor.facts.values import flatten, parse_value
 from envdoctor.facts.versions import exact, version_condition
 from envdoctor.facts.vocabulary import suggestion, term
+from envdoctor.files.toml import read_toml
 from envdoctor.ledger import proven, read_ledger
 from envdoctor.reproduction import misplaced, problems, reproduction_of
 from envdoctor.rules import Fix, Rule, parse_rule
-from envdoctor.toml import read_toml
 
 _EXPECT: Mapping[str, bool | None] = {"match": True, "no-match": False, "unknown": None}
 _LONGEST_TITLE = 110

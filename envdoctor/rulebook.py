@@ -13,9 +13,9 @@ from typing import Any
 from envdoctor.conditions import InvalidConditionError
 from envdoctor.errors import EnvdoctorError, SeveralErrors
 from envdoctor.facts.names import canonical
+from envdoctor.files.toml import read_toml
+from envdoctor.files.user_cache import cache_directory
 from envdoctor.rules import Rule, outline, parse_rule
-from envdoctor.toml import read_toml
-from envdoctor.user_cache import cache_directory
 
 # What a run does not need: the proof of a rule is read by `rules lint` alone.
 _PROOF = ("case", "boundary", "reproduction")

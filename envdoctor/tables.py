@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from envdoctor.user_cache import cache_directory
+from envdoctor.files.user_cache import cache_directory
 
 SCHEMA = 2
 NAMES = ("releases", "dependencies")

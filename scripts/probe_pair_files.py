@@ -20,9 +20,9 @@ from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import NotUnderstood
 from envdoctor.facts.values import flatten, parse_value
 from envdoctor.facts.vocabulary import term
+from envdoctor.files.toml import read_toml
 from envdoctor.probes.verdict import Ruling
 from envdoctor.reproduction import SIDES, Side
-from envdoctor.toml import read_toml
 
 RULINGS: tuple[Ruling, ...] = get_args(Ruling)
 EXPECTED: dict[Side, Ruling] = {"bad": "confirmed", "good": "refuted"}

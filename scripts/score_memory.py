@@ -34,11 +34,11 @@ from memory_cases import Case, dump, load, toml
 from memory_rows import case
 
 from envdoctor.cli.gather import gather
+from envdoctor.files.json_file import Document
 from envdoctor.memory.config import ArchitectureError, read_architecture
 from envdoctor.memory.estimate import GIB, Range
 from envdoctor.memory.fits import usable_memory, verdict
 from envdoctor.memory.situation import planned
-from envdoctor.sources.jsonfile import Document
 
 KEPT = Path(__file__).parent.parent / "fixtures" / "memory" / "cases.json"
 # A facts file that states no package would be completed from the machine that this runs on.

@@ -13,8 +13,9 @@ MODULES = sorted(PACKAGE.rglob("*.py"), key=lambda path: path.relative_to(PACKAG
 
 # From facts to words. A module imports from earlier rows only, and from its own package.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("__init__", "errors", "user_cache"),
-    ("facts", "toml"),
+    ("__init__", "errors"),
+    ("files",),
+    ("facts",),
     ("tables",),
     ("architectures", "boundaries", "environments", "hardware", "hashing", "releases", "wheels"),
     ("dependencies", "out_of_memory"),

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envdoctor.errors import EnvdoctorError
+from envdoctor.files.toml import parse_toml, read_toml
 from envdoctor.ledger import (
     LEVELS,
     Ledger,
@@ -28,7 +29,6 @@ from envdoctor.ledger import (
     write_ledger,
 )
 from envdoctor.rulebook import compile_rules, load_rulebook, rule_files
-from envdoctor.toml import parse_toml, read_toml
 from tests.cli.run import run
 from tests.examples import examples
 from tests.rule_files import CLAIM, REPRODUCTION, write_rule

@@ -12,8 +12,8 @@ import pytest
 
 from envdoctor import rulebook
 from envdoctor.errors import EnvdoctorError, SeveralErrors
+from envdoctor.files.user_cache import cache_directory
 from envdoctor.rulebook import Rulebook, compile_rules, load_rulebook, rule_files, shipped_rules
-from envdoctor.user_cache import cache_directory
 
 PAGE = """
 id         = "{name}"

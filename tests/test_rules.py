@@ -10,8 +10,8 @@ import pytest
 
 from envdoctor.conditions import All, AnyOf, Not, ValueIs
 from envdoctor.errors import SeveralErrors
+from envdoctor.files.toml import parse_toml
 from envdoctor.rules import Evidence, Fix, Rule, parse_rule
-from envdoctor.toml import parse_toml
 
 PAGE = b"""
 id         = "some-rule"

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import exact, version_condition
+from envdoctor.files.json_file import UnreadableError, plain, read_bounded
 from envdoctor.sources.interpreter import Installed
-from envdoctor.sources.jsonfile import UnreadableError, plain, read_bounded
 from envdoctor.sources.site_packages import Distribution
 
 MINIMUM = "soft-minimum-unmet"

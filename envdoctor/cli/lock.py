@@ -18,6 +18,7 @@ from envdoctor.errors import EnvdoctorError, SeveralErrors
 from envdoctor.facts.fact import Fact, Facts, NotUnderstood, Skip
 from envdoctor.facts.values import shown
 from envdoctor.facts.versions import Absent
+from envdoctor.files.json_file import plain
 from envdoctor.hashing.cache import DigestCache
 from envdoctor.releases import tracked
 from envdoctor.report.plain import printable
@@ -29,7 +30,6 @@ from envdoctor.snapshot.lock import Lock, Stated
 from envdoctor.snapshot.lock_file import lock_path, refuse_place, write_lock
 from envdoctor.snapshot.manifest import outlined, summed
 from envdoctor.sources.adapter import own_facts
-from envdoctor.sources.jsonfile import plain
 from envdoctor.sources.snapshot_facts import snapshot_facts
 
 # They say where the snapshot lies, not what it is.

@@ -75,7 +75,7 @@ def _remote_code(snapshot: Snapshot, gathered: Gathered, records: Mapping[str, R
     if not any(maps) or not isinstance(value, Exact):
         return (), ()
     from envdoctor.code.remembered import keep, key, recall
-    from envdoctor.user_cache import cache_directory
+    from envdoctor.files.user_cache import cache_directory
 
     installed = gathered.installed
     releases = {} if installed is None else {one.name: one.version for one in installed.distributions if one.version is not None}

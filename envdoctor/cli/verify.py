@@ -18,6 +18,7 @@ from envdoctor.cli.touched import Touched, facts_of, touched
 from envdoctor.diagnosis import diagnose
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Defect, Fact, Facts, Skip
+from envdoctor.files.json_file import plain
 from envdoctor.hashing.cache import DigestCache
 from envdoctor.releases import as_of, release_texts
 from envdoctor.remedies.cures import cures
@@ -35,7 +36,6 @@ from envdoctor.snapshot.lock import Lock
 from envdoctor.snapshot.lock_file import lock_path, read_lock
 from envdoctor.snapshot.meaning import summary
 from envdoctor.snapshot.verification import Expectation, expect_claims, expect_directory, expect_hub, expect_lock, verify
-from envdoctor.sources.jsonfile import plain
 
 
 def run(options: argparse.Namespace) -> int:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Skip
-from envdoctor.sources.jsonfile import UnreadableError, read_bounded
+from envdoctor.files.json_file import UnreadableError, read_bounded
 
 _FORMAT = 1
 _LIMIT = 4 * 2**20

@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from envdoctor.code.shape import DamagedError, ModuleShape, pack, unpack
-from envdoctor.sources.jsonfile import UnreadableError, read_bounded
+from envdoctor.files.json_file import UnreadableError, read_bounded
 
 _FORMAT = 1
 _LIMIT = 32 * 2**20

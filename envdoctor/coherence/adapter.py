@@ -10,8 +10,8 @@ from envdoctor.checks.hit import Hit
 from envdoctor.coherence.adapter_fields import IGNORES_SINCE, ignored, is_kind, refused, releases_of
 from envdoctor.facts.fact import Defect, Facts
 from envdoctor.facts.versions import Exact, version_condition
+from envdoctor.files.json_file import plain
 from envdoctor.sources.adapter import CONFIG, Adapter
-from envdoctor.sources.jsonfile import plain
 from envdoctor.sources.safetensors_header import Tensor
 from envdoctor.sources.snapshot import Snapshot
 

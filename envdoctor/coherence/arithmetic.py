@@ -8,7 +8,7 @@ from itertools import islice
 
 from envdoctor.coherence.families import KEYS, Known, dimensions, kinds, recognise
 from envdoctor.facts.fact import Defect, Facts
-from envdoctor.sources.jsonfile import plain
+from envdoctor.files.json_file import plain
 from envdoctor.sources.safetensors_header import Tensor
 from envdoctor.sources.snapshot import Snapshot
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from envdoctor.facts.fact import Defect, Facts
-from envdoctor.sources.jsonfile import plain
+from envdoctor.files.json_file import plain
 from envdoctor.sources.snapshot import Snapshot
 
 _MOST_FILES = 512

@@ -12,9 +12,9 @@ from envdoctor.checks.hit import Hit
 from envdoctor.coherence import Examined
 from envdoctor.facts.fact import Defect, Facts
 from envdoctor.facts.versions import Absent, Exact, Ranged, version_condition
+from envdoctor.files.json_file import plain
 from envdoctor.releases import release_texts
 from envdoctor.snapshot.record import Record
-from envdoctor.sources.jsonfile import plain
 
 if TYPE_CHECKING:
     from envdoctor.snapshot.revisions import Recognition, Supported

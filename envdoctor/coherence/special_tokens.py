@@ -9,7 +9,7 @@ from envdoctor.coherence.chat_template import TURN_ENDS, control_tokens, templat
 from envdoctor.coherence.token_table import read_tokens, text_of
 from envdoctor.defaults import TRAINING
 from envdoctor.facts.fact import Defect, Facts
-from envdoctor.sources.jsonfile import Document, plain
+from envdoctor.files.json_file import Document, plain
 from envdoctor.sources.model_family import ROLE_STOP_IDS
 from envdoctor.sources.snapshot import Snapshot, table_of, text_config
 

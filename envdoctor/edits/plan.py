@@ -17,7 +17,7 @@ from envdoctor.edits.specifier import RefusedError
 from envdoctor.edits.yaml_spans import add_key, compose, entry, literal, scalar_span
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Fact
-from envdoctor.sources.jsonfile import UnreadableError, read_bounded
+from envdoctor.files.json_file import UnreadableError, read_bounded
 from envdoctor.sources.plan_file import PLAN_LIMIT, PlanFile, read_documents
 from envdoctor.sources.plans.reader import Reader, is_open
 from envdoctor.sources.plans.registry import dialect_of

@@ -11,8 +11,8 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from envdoctor.files.user_cache import cache_directory
 from envdoctor.hashing.digest import Digest, identity
-from envdoctor.user_cache import cache_directory
 
 # The file: this line, a checksum, and records in the order of their device and inode.
 _MAGIC = b"envdoctor digests 1\n"

@@ -6,8 +6,8 @@ import os
 import stat
 from pathlib import Path
 
+from envdoctor.files.json_file import plain
 from envdoctor.lengths.values import Refused
-from envdoctor.sources.jsonfile import plain
 from envdoctor.sources.model_directory import is_lfs_pointer
 
 EXPECTED = "JSON lines (.jsonl, .jsonl.gz) or one JSON array (.json)"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from envdoctor.coherence.chat_template import template_of
 from envdoctor.coherence.token_table import read_tokens
-from envdoctor.sources.jsonfile import UnreadableError, read_bounded
+from envdoctor.files.json_file import UnreadableError, read_bounded
 from envdoctor.sources.model_directory import ModelDirectory, is_lfs_pointer
 from envdoctor.sources.snapshot import Snapshot, table_of
 

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 
 from envdoctor.errors import EnvdoctorError, SeveralErrors
 from envdoctor.facts.fact import Collected, Fact, Origin, Skip
-from envdoctor.toml import MOST_BYTES, parse_toml, read_toml
+from envdoctor.files.toml import MOST_BYTES, parse_toml, read_toml
 
 FailOn: TypeAlias = Literal["error", "warning", "note", "never"]
 OWN_FILE = "envdoctor.toml"

@@ -16,9 +16,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from envdoctor.files.json_file import CONFIG_LIMIT, JsonError, UnreadableError, parse_json, read_bounded
 from envdoctor.snapshot.inventory import MOST_FILES, Inventory, hub_repository
 from envdoctor.snapshot.record import Record
-from envdoctor.sources.jsonfile import CONFIG_LIMIT, JsonError, UnreadableError, parse_json, read_bounded
 
 _HEX = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _COMMIT = re.compile(r"[0-9a-f]{40}")

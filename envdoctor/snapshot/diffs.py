@@ -10,12 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from envdoctor.facts.fact import Skip
+from envdoctor.files.json_file import UnreadableError, read_bounded
 from envdoctor.snapshot.compare import Change
 from envdoctor.snapshot.inventory import Inventory, hub_repository
 from envdoctor.snapshot.record import Record
 from envdoctor.snapshot.roles import role_of
 from envdoctor.snapshot.verification import Expectation
-from envdoctor.sources.jsonfile import UnreadableError, read_bounded
 
 _MOST_BYTES = 2**20
 _MOST_LINES = 10_000

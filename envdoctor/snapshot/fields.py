@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from envdoctor.files.json_file import JsonError, parse_json
 from envdoctor.snapshot.tensors import short_digest
-from envdoctor.sources.jsonfile import JsonError, parse_json
 
 WHOLE = "*"
 """The name of the digest of all fields together: equal ones mean the same object, however it is laid out."""

@@ -10,9 +10,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from envdoctor.errors import EnvdoctorError
+from envdoctor.files.json_file import plain
 from envdoctor.snapshot.claims import expected_of
 from envdoctor.snapshot.record import Record
-from envdoctor.sources.jsonfile import plain
 
 _TIMEOUT = 20.0
 _REPOSITORY = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?", re.ASCII)

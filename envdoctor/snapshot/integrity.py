@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Defect, Skip
+from envdoctor.files.json_file import plain
 from envdoctor.hashing.cache import DigestCache
 from envdoctor.snapshot.claims import Claims, read_claims
 from envdoctor.snapshot.digests import Digested, digest, known, size_to_hash
@@ -18,7 +19,6 @@ from envdoctor.snapshot.download import download_defects
 from envdoctor.snapshot.inventory import LOCK_NAME, Entry, Inventory, inventory
 from envdoctor.snapshot.record import SMALL, Record
 from envdoctor.snapshot.roles import role_of
-from envdoctor.sources.jsonfile import plain
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Skip
+from envdoctor.files.json_file import plain
 from envdoctor.hashing.digest import identity
-from envdoctor.sources.jsonfile import plain
 from envdoctor.sources.model_directory import blob_places
 
 LOCK_NAME = "envdoctor.lock"

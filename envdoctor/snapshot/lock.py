@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar
 
 from envdoctor.errors import EnvdoctorError
+from envdoctor.files.json_file import plain
+from envdoctor.files.toml import parse_toml
 from envdoctor.snapshot.manifest import Tensors
 from envdoctor.snapshot.record import Record
 from envdoctor.snapshot.tensors import Shard
-from envdoctor.sources.jsonfile import plain
-from envdoctor.toml import parse_toml
 
 FORMAT = 1
 MOST_BYTES = 8 * 2**20

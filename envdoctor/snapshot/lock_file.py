@@ -7,9 +7,9 @@ import tempfile
 from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
+from envdoctor.files.json_file import UnreadableError, plain, read_bounded
 from envdoctor.snapshot.inventory import LOCK_NAME
 from envdoctor.snapshot.lock import MOST_BYTES, Lock, dump_lock, parse_lock
-from envdoctor.sources.jsonfile import UnreadableError, plain, read_bounded
 
 
 def lock_path(model: Path, named: Path | None) -> Path:

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from envdoctor.facts.fact import Skip
+from envdoctor.files.json_file import UnreadableError, plain, read_bounded
 from envdoctor.snapshot.definitions import definitions_of
 from envdoctor.snapshot.fields import fields_of
 from envdoctor.snapshot.inventory import Entry, Inventory
 from envdoctor.snapshot.record import SMALL, Record
 from envdoctor.snapshot.roles import role_of
 from envdoctor.snapshot.tensors import Shard, header_digest, kinds_of, tensors_digest
-from envdoctor.sources.jsonfile import UnreadableError, plain, read_bounded
 from envdoctor.sources.safetensors_header import Header, HeaderError, Tensor, TooLargeError, header_of
 
 # Headers beyond these would fill the memory: such a file is known by its digests alone.

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from envdoctor.facts.fact import Defect
+from envdoctor.files.json_file import plain
 from envdoctor.snapshot.compare import Change
 from envdoctor.snapshot.definitions import TOP, compare_definitions
 from envdoctor.snapshot.definitions import WHOLE as PROGRAM
@@ -14,7 +15,6 @@ from envdoctor.snapshot.fields import compare_fields
 from envdoctor.snapshot.record import Record
 from envdoctor.snapshot.roles import ROLES, Role, loaded_by_name, role_of
 from envdoctor.snapshot.tensors import Shard
-from envdoctor.sources.jsonfile import plain
 
 RULE_OF: Mapping[Role, str] = {
     "weights": "snapshot-weights-changed",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from envdoctor.sources.jsonfile import CONFIG_LIMIT
+from envdoctor.files.json_file import CONFIG_LIMIT
 
 if TYPE_CHECKING:
     from envdoctor.snapshot.tensors import Shard

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from envdoctor.facts.fact import Defect, Skip
+from envdoctor.files.json_file import UnreadableError, line_of_key, plain, read_bounded
 from envdoctor.hashing.cache import DigestCache
 from envdoctor.snapshot.claims import Claims
 from envdoctor.snapshot.compare import Change, compare
@@ -19,7 +20,6 @@ from envdoctor.snapshot.meaning import Scene, defects_of
 from envdoctor.snapshot.record import SMALL, Record
 from envdoctor.snapshot.roles import loaded_by_name, role_of
 from envdoctor.snapshot.tensors import kinds_of
-from envdoctor.sources.jsonfile import UnreadableError, line_of_key, plain, read_bounded
 
 
 @dataclass(frozen=True, slots=True)

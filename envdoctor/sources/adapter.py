@@ -10,7 +10,7 @@ from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Defect, Fact
-from envdoctor.sources.jsonfile import Document, plain
+from envdoctor.files.json_file import Document, plain
 from envdoctor.sources.model_directory import ModelDirectory, is_lfs_pointer
 from envdoctor.sources.safetensors_header import Header, InvalidHeaderError, TooLargeError, TruncatedError, header_of
 from envdoctor.sources.snapshot import required_object

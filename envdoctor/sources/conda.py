@@ -18,11 +18,11 @@ from envdoctor.facts.fact import Collected, Fact, Origin
 from envdoctor.facts.names import canonical
 from envdoctor.facts.values import parse_value
 from envdoctor.facts.versions import satisfiable
+from envdoctor.files.json_file import UnreadableError, plain, read_bounded
 from envdoctor.releases import release_texts
 from envdoctor.sources.conda_spec import MatchSpec, cuda_of, on_pypi, parse_match_spec
 from envdoctor.sources.declarations import Declarations, Variant
 from envdoctor.sources.installation import Installation
-from envdoctor.sources.jsonfile import UnreadableError, plain, read_bounded
 from envdoctor.sources.requirement_line import MALFORMED
 from envdoctor.sources.requirements import read_requirement_lines
 

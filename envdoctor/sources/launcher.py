@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Fact, Skip
-from envdoctor.sources.jsonfile import UnreadableError, plain, read_bounded
+from envdoctor.files.json_file import UnreadableError, plain, read_bounded
 from envdoctor.sources.launches.programs import Install, Launch, Script, each_option, read_script
 from envdoctor.sources.launches.told import Told, told_by
 from envdoctor.sources.plan_file import PlanFile

@@ -247,7 +247,7 @@ def _rows_alone(lines: list[tuple[int, str]], place: str) -> Listing | None:
 
 
 def _json(text: str, place: str) -> Listing:
-    from envdoctor.sources.jsonfile import JsonError, parse_json
+    from envdoctor.files.json_file import JsonError, parse_json
 
     try:
         value = parse_json(text.encode("utf-8", "replace")).value
@@ -321,7 +321,7 @@ def _lines_of_names(text: str) -> Callable[[str], int | None]:
 
 def unknown_form(text: str, place: str) -> EnvdoctorError:
     """The error for a text that is neither a facts file nor a listing nor a report."""
-    from envdoctor.sources.jsonfile import plain
+    from envdoctor.files.json_file import plain
 
     first = next((line.strip() for line in text.splitlines() if line.strip()), "")
     return EnvdoctorError(

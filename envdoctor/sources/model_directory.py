@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from envdoctor.facts.fact import Fact, FactValue, Origin, Skip
-from envdoctor.sources.jsonfile import CONFIG_LIMIT, UnreadableError, plain, read_bounded
+from envdoctor.files.json_file import CONFIG_LIMIT, UnreadableError, plain, read_bounded
 
 if TYPE_CHECKING:
     import ast

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO, NamedTuple
 
-from envdoctor.sources.jsonfile import parsed_bytes, plain
+from envdoctor.files.json_file import parsed_bytes, plain
 
 MAX_HEADER = 100_000_000
 MEMORY = 208 * 2**20

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from envdoctor.facts.fact import Collected, Defect, Fact, Skip
+from envdoctor.files.json_file import Document, plain
 from envdoctor.sources.class_tree import SOURCE_LIMIT
-from envdoctor.sources.jsonfile import Document, plain
 from envdoctor.sources.model_directory import ModelDirectory
 from envdoctor.sources.model_family import ROLE_STOP_IDS, Identity, family_of, is_chat
 from envdoctor.sources.remote_code import read_remote_code

@@ -10,7 +10,7 @@ from envdoctor.errors import EnvdoctorError, SeveralErrors
 from envdoctor.facts.fact import Collected, Fact, NotUnderstood, Origin, Skip
 from envdoctor.facts.values import flatten, parse_value, shown
 from envdoctor.facts.vocabulary import suggestion, term
-from envdoctor.toml import MOST_BYTES, parse_toml
+from envdoctor.files.toml import MOST_BYTES, parse_toml
 
 
 def collect_facts_file(path: Path) -> Collected:

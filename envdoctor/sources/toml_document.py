@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.sources.jsonfile import UnreadableError, plain, read_bounded
-from envdoctor.toml import parse_toml
+from envdoctor.files.json_file import UnreadableError, plain, read_bounded
+from envdoctor.files.toml import parse_toml
 
 if TYPE_CHECKING:
     from envdoctor.sources import toml_lines

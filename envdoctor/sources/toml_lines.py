@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.toml import parse_toml
+from envdoctor.files.toml import parse_toml
 
 Path: TypeAlias = "tuple[str | int, ...]"
 

@@ -26,10 +26,10 @@ from envdoctor.diagnosis import diagnose
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.values import parse_value
 from envdoctor.facts.versions import exact, version_condition
+from envdoctor.files.toml import read_toml
 from envdoctor.releases import release_texts
 from envdoctor.rulebook import load_rulebook
 from envdoctor.sources.snapshot_facts import collect_snapshot
-from envdoctor.toml import read_toml
 
 RULES = Path(__file__).parent.parent.parent / "rules"
 TABLE = json.loads((RULES.parent / "envdoctor" / "data" / "model_types.json").read_text(encoding="utf-8"))

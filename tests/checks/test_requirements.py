@@ -11,10 +11,10 @@ from packaging.requirements import Requirement
 
 from envdoctor.checks.hit import Hit
 from envdoctor.checks.requirements import declared
+from envdoctor.files.toml import read_toml
 from envdoctor.rules import parse_rule
 from envdoctor.sources.interpreter import Installed, marker_environment
 from envdoctor.sources.site_packages import Distribution
-from envdoctor.toml import read_toml
 
 RULES = Path(__file__).parents[2] / "rules" / "installed"
 

@@ -13,7 +13,7 @@ from envdoctor.facts.fact import NotUnderstood
 from envdoctor.facts.values import flatten, parse_value, shown
 from envdoctor.facts.versions import ABSENT, Exact, Ranged, exact
 from envdoctor.facts.vocabulary import TERMS
-from envdoctor.toml import parse_toml
+from envdoctor.files.toml import parse_toml
 
 LISTS = {known.name for known in TERMS if known.kind == "list"}
 NAMES = [*(known.name for known in TERMS), "packages.torch"]

@@ -16,7 +16,7 @@ from safetensors import SafetensorError, deserialize
 from envdoctor.facts.fact import NotUnderstood
 from envdoctor.facts.values import parse_value
 from envdoctor.facts.vocabulary import term
-from envdoctor.toml import read_toml
+from envdoctor.files.toml import read_toml
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 SNAPSHOTS = {

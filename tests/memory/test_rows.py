@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envdoctor.facts.vocabulary import term
+from envdoctor.files.toml import parse_toml
 from envdoctor.memory.config import read_architecture
 from envdoctor.memory.estimate import Range
 from envdoctor.memory.parameters import parameters
-from envdoctor.toml import parse_toml
 
 sys.path.insert(0, str(Path(__file__).parent.parent.parent / "scripts"))
 memory_cases = import_module("memory_cases")

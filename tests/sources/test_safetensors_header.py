@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from safetensors import SafetensorError
 from safetensors import deserialize as _deserialize
 
-from envdoctor.sources.jsonfile import parsed_bytes
+from envdoctor.files.json_file import parsed_bytes
 from envdoctor.sources.safetensors_header import (
     BITS,
     Header,

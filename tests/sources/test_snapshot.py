@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Defect, Fact, FactValue, NotUnderstood
 from envdoctor.facts.vocabulary import term
+from envdoctor.files.toml import read_toml
 from envdoctor.rules import parse_rule
 from envdoctor.sources.snapshot_facts import collect_snapshot
-from envdoctor.toml import read_toml
 from tests.examples import examples
 
 LLAMA = {"model_type": "llama", "torch_dtype": "float16", "num_hidden_layers": 2}

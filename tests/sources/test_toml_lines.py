@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from envdoctor.files.toml import parse_toml
 from envdoctor.sources.toml_lines import block_lines, toml_lines
-from envdoctor.toml import parse_toml
 
 Lines = dict[tuple[str | int, ...], int]
 

@@ -10,12 +10,12 @@ from pathlib import Path
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Fact
 from envdoctor.facts.versions import Exact, Ranged
+from envdoctor.files.json_file import UnreadableError, read_bounded
 from envdoctor.sources.declarations import Declarations, Variant
 from envdoctor.sources.docker.files import Files
 from envdoctor.sources.docker.parse import Heredoc, Text
 from envdoctor.sources.docker.words import Lookup, is_known, shown, text_of
 from envdoctor.sources.installation import Installation
-from envdoctor.sources.jsonfile import UnreadableError, read_bounded
 
 _LOCKS = {"uv-project": ("uv.lock",), "poetry": ("poetry.lock",), "pdm": ("pdm.lock",), "pipenv": ("Pipfile.lock", "Pipfile")}
 _PROJECTS = ("pyproject.toml", "setup.cfg", "setup.py")

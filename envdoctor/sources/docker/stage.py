@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 
 from envdoctor.facts.fact import Fact, Origin, Skip
 from envdoctor.facts.values import parse_value
+from envdoctor.files.json_file import plain
 from envdoctor.sources.docker.environments import Environment
 from envdoctor.sources.docker.files import Files
 from envdoctor.sources.docker.images import Image
 from envdoctor.sources.docker.parse import Instruction
 from envdoctor.sources.docker.words import bounded, is_known, unknown
-from envdoctor.sources.jsonfile import plain
 
 _TREE = re.compile(
     r"/(?:usr(?:/local)?|opt/conda|opt/(?:mini|ana)conda3?|root/\.local|home/[^/]+/\.local)?"

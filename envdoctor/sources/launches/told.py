@@ -9,7 +9,7 @@ from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Fact, Skip
-from envdoctor.sources.jsonfile import JsonError, parse_json, plain
+from envdoctor.files.json_file import JsonError, parse_json, plain
 from envdoctor.sources.launches.programs import TOOLS, Launch, flags
 from envdoctor.sources.launches.variables import Piece
 from envdoctor.sources.plan import collect_plan

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from envdoctor.facts.fact import Collected, Fact, FactValue, NotUnderstood, Origin, Skip
+from envdoctor.files.json_file import plain
 from envdoctor.sources.hub_names import is_owned_name
-from envdoctor.sources.jsonfile import plain
 from envdoctor.sources.plan_file import PlanFile, Unresolved
 from envdoctor.sources.stated import stated_value
 

@@ -9,8 +9,8 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 
 from envdoctor.facts.fact import Origin, Skip
+from envdoctor.files.json_file import plain
 from envdoctor.sources.class_tree import SOURCE_LIMIT, marks, too_dense
-from envdoctor.sources.jsonfile import plain
 
 # Cell magics whose cell is Python all the same.
 _PYTHON_CELLS = frozenset(("capture", "time", "timeit", "prun", "python3", "skip"))

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from envdoctor.files.toml import read_toml
 from envdoctor.sources.scripts.uses import NAMES, NOT_SHOWN, SPELLINGS
-from envdoctor.toml import read_toml
 
 from .situations import notebook, read, values, write
 

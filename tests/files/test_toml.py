@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.toml import MOST_BYTES, parse_toml, read_toml
+from envdoctor.files.toml import MOST_BYTES, parse_toml, read_toml
 
 
 def test_a_file_is_read_as_a_table_with_versions_as_written(tmp_path: Path) -> None:

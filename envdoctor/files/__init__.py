@@ -1,0 +1,1 @@
+"""Files of unknown origin, read within bounds, and the place where envdoctor keeps its own."""
