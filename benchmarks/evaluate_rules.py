@@ -23,9 +23,9 @@ from envdoctor.defaults import derive
 from envdoctor.diagnosis import diagnose
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.values import parse_value
-from envdoctor.releases import release_texts, tracked
 from envdoctor.rulebook import load_rulebook
 from envdoctor.rules import Rule, parse_rule
+from envdoctor.world.releases import release_texts, tracked
 
 PLAN = {"plan.method": "lora", "plan.fp16": True, "plan.bf16": False, "plan.batch_size": 4, "plan.quant": "none", "plan.attn": "sdpa"}
 PLAN_CONDITIONS: list[dict[str, object]] = [

@@ -26,10 +26,10 @@ from envdoctor.defaults import derive
 from envdoctor.diagnosis import Finding, Outcomes, diagnose
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.values import parse_value
-from envdoctor.releases import Release, release_texts
 from envdoctor.remedies.search import CUT_SHORT, Problem, find_remedies
 from envdoctor.rulebook import load_rulebook
 from envdoctor.rules import Rule
+from envdoctor.world.releases import Release, release_texts
 
 STACK = {
     "packages.torch": "2.5.0", "packages.torchvision": "0.20.0", "packages.torchaudio": "2.5.0", "packages.transformers": "4.47.0",

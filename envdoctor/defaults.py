@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from importlib import resources
 
-from envdoctor.architectures import bounds as architecture_bounds
-from envdoctor.architectures import is_never_native
 from envdoctor.facts.fact import Fact, Facts, FactValue, NotUnderstood, Origin
 from envdoctor.facts.versions import Exact, exact, version_condition
 from envdoctor.facts.vocabulary import term
-from envdoctor.hardware.torch_builds import variant_cuda
 from envdoctor.sources.hardware import derive_gpu
 from envdoctor.sources.hub_names import glm_family
+from envdoctor.world.architectures import bounds as architecture_bounds
+from envdoctor.world.architectures import is_never_native
+from envdoctor.world.torch_builds import variant_cuda
 
 _METHODS = term("plan.method")
 TRAINING = frozenset(_METHODS.choices if _METHODS else ()) - {"inference"}

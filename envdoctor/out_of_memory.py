@@ -16,7 +16,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from envdoctor.hardware.gpus import find_gpu, parse_gpu
+from envdoctor.world.gpus import find_gpu, parse_gpu
 
 PREFIX = "gpu out of memory"
 LARGER = f"{PREFIX}: one request is larger than the whole gpu"

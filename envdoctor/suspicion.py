@@ -14,8 +14,8 @@ from functools import lru_cache
 from envdoctor.conditions import Condition, Known, PackageIs, accused, evaluate, holds
 from envdoctor.facts.fact import Fact, Facts, FactValue, Origin
 from envdoctor.facts.versions import Exact, Ranged, exact, version_condition
-from envdoctor.releases import as_of, release_texts, releases
 from envdoctor.taken import ELSEWHERE
+from envdoctor.world.releases import as_of, release_texts, releases
 
 # What a run of transformers practically always has.
 _CORE = frozenset(
@@ -146,7 +146,7 @@ def _required(package: str, facts: Facts) -> tuple[str, ...]:
     """What the stated releases require, on every system, of a package of which nothing is stated."""
     if package not in _BOUND or facts.closed or f"packages.{package}" in facts:
         return ()
-    from envdoctor.dependencies import dependencies
+    from envdoctor.world.dependencies import dependencies
 
     found: dict[str, None] = {}
     for name in _BINDING:

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.versions import ABSENT, Exact, Ranged, exact, parse_package, version_condition
-from envdoctor.releases import as_of, release_texts, releases
+from envdoctor.world.releases import as_of, release_texts, releases
 
 PROJECT = "the project itself"
 ELSEWHERE = "not of the index"
@@ -345,7 +345,7 @@ def _runs_on(requires: str | None, python: str) -> bool:
 @lru_cache(maxsize=8192)
 def _needs(name: str, version: str, python: str, system: str, machine: str) -> tuple[tuple[str, str], ...]:
     """What a release requires of others here, each with its specifier; nothing of one that is not in the table."""
-    from envdoctor.dependencies import dependencies
+    from envdoctor.world.dependencies import dependencies
 
     found: dict[str, str] = {}
     for one in dependencies(name, version, unbound=True) or ():
@@ -358,7 +358,7 @@ def _needs(name: str, version: str, python: str, system: str, machine: str) -> t
 def _holds(marker: str, python: str, system: str, machine: str) -> bool:
     from packaging.markers import Marker, UndefinedComparison, UndefinedEnvironmentName
 
-    from envdoctor.sources.installation import Installation
+    from envdoctor.world.installation import Installation
 
     try:
         return Installation().on(system, machine).with_python(python).applies(Marker(marker))

@@ -33,9 +33,9 @@ from envdoctor.edits.edit import Pin
 from envdoctor.edits.requirements import edit_requirements
 from envdoctor.edits.write import replace, unified
 from envdoctor.errors import EnvdoctorError
-from envdoctor.releases import release_texts, tracked
-from envdoctor.sources.installation import Installation
 from envdoctor.sources.requirements import collect_requirements, is_requirements
+from envdoctor.world.installation import Installation
+from envdoctor.world.releases import release_texts, tracked
 
 # A stack is stated, of a package that no rule is about: then nothing of this machine is read.
 NOTHING = '[packages]\nenvdoctor-nothing = "1"\n'

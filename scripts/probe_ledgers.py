@@ -24,9 +24,9 @@ from envdoctor.files.toml import read_toml
 from envdoctor.ledger import Ledger, accusation, earned, read_ledger, record_confidence, write_ledger
 from envdoctor.probes.registry import about
 from envdoctor.probes.verdict import Verdict
-from envdoctor.releases import release_texts
 from envdoctor.reproduction import SIDES, Side
 from envdoctor.rules import Confidence, Rule, parse_rule
+from envdoctor.world.releases import release_texts
 
 # What a probe does where nothing else is stated, and what some of the rules ask for: stating it changes nothing of what it runs.
 DOES: Mapping[str, Mapping[str, object]] = {

@@ -24,8 +24,8 @@ from pathlib import Path
 
 from packaging.version import Version
 
-from envdoctor.releases import release_texts
 from envdoctor.wheels import Wheels
+from envdoctor.world.releases import release_texts
 
 OLDEST = "4.20.0"
 FALLS_BACK = Version("5.0.0")

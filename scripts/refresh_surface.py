@@ -23,7 +23,7 @@ from packaging.version import Version
 from envdoctor.code.chain import Chain, Link, add_named
 from envdoctor.code.history import MODEL_NAME, load_history
 from envdoctor.code.library import InstalledLibrary
-from envdoctor.releases import release_texts
+from envdoctor.world.releases import release_texts
 
 OUT = Path(__file__).parent.parent / "envdoctor" / "data" / "library_surface.json"
 FIRST = Version("4.30")

@@ -31,8 +31,8 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from envdoctor.cli import main as envdoctor
-from envdoctor.releases import release_texts
 from envdoctor.rulebook import load_rulebook
+from envdoctor.world.releases import release_texts
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "score.md"
 DECIDED = ("matched", "confirmed")

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import pytest
 
 from envdoctor.diagnosis import Finding, diagnose
-from envdoctor.releases import release_texts
 from envdoctor.rules import Rule
+from envdoctor.world.releases import release_texts
 from tests.remedies.universe import rule, stated
 
 # transformers 4.42.0 requires tokenizers<0.20,>=0.19 and huggingface-hub<1.0; of torch it names nothing.

@@ -14,7 +14,7 @@ from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.values import parse_value, shown
 from envdoctor.facts.versions import exact, version_condition
 from envdoctor.facts.vocabulary import term
-from envdoctor.releases import releases
+from envdoctor.world.releases import releases
 
 
 def stated(**facts: object) -> Facts:

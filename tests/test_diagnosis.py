@@ -11,8 +11,8 @@ from envdoctor.conditions import parse_condition
 from envdoctor.diagnosis import Because, Diagnosis, Location, diagnose
 from envdoctor.facts.fact import Defect, Fact, Facts, Origin
 from envdoctor.facts.values import parse_value
-from envdoctor.releases import release_texts
 from envdoctor.rules import Confidence, Rule, Severity
+from envdoctor.world.releases import release_texts
 
 
 def rule(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from envdoctor.lint import lint_file
-from envdoctor.releases import release_texts
+from envdoctor.world.releases import release_texts
 
 ROOT = Path(__file__).parent.parent
 

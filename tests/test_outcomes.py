@@ -12,11 +12,11 @@ from envdoctor.defaults import derive
 from envdoctor.diagnosis import Outcomes, diagnose
 from envdoctor.facts.fact import Fact, Facts, FactValue, Origin
 from envdoctor.facts.values import parse_value
-from envdoctor.releases import release_texts
 from envdoctor.remedies.search import Problem, find_remedy
 from envdoctor.rulebook import load_rulebook
 from envdoctor.rules import Rule
 from envdoctor.suspicion import speaks, weigh
+from envdoctor.world.releases import release_texts
 from tests.examples import examples
 
 PACKAGES = ("torch", "transformers", "peft", "accelerate", "numpy", "bitsandbytes", "deepspeed", "trl", "datasets", "tokenizers")

@@ -17,8 +17,8 @@ from envdoctor.environments import Environment, NotBuiltError, UvBuilder, descri
 from envdoctor.facts.fact import Facts
 from envdoctor.files.toml import parse_toml
 from envdoctor.probes.verdict import Verdict
-from envdoctor.releases import release_texts
 from envdoctor.reproduction import misplaced, problems, reproduce, reproduction_of, without_places
+from envdoctor.world.releases import release_texts
 from tests.cli.run import run
 from tests.rule_files import CLAIM, REPRODUCTION, write_rule
 

@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from packaging.markers import Marker
 
-from envdoctor.dependencies import dependencies
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.versions import Exact, exact, version_condition
-from envdoctor.releases import known_until, release_texts
 from envdoctor.sources.declarations import Declarations
-from envdoctor.sources.installation import Installation
 from envdoctor.taken import ELSEWHERE, taken
+from envdoctor.world.dependencies import dependencies
+from envdoctor.world.installation import Installation
+from envdoctor.world.releases import known_until, release_texts
 
 
 def declared(*lines: str, python: str = "3.11") -> Facts:

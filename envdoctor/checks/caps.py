@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-from envdoctor.dependencies import Dependency, dependencies, versions
 from envdoctor.facts.versions import satisfiable
-from envdoctor.releases import as_of as releases_until
-from envdoctor.releases import release_texts
+from envdoctor.world.dependencies import Dependency, dependencies, versions
+from envdoctor.world.releases import as_of as releases_until
+from envdoctor.world.releases import release_texts
 
 _UPPER = re.compile(r"\s*(?:<=?|==|~=|===)\s*[^,]+")
 

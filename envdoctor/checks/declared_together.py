@@ -16,7 +16,7 @@ from itertools import combinations
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Fact, Facts
 from envdoctor.facts.versions import Exact, Ranged, exact, parse_package, satisfiable, version_condition
-from envdoctor.releases import Release, as_of, exists, release_texts, releases
+from envdoctor.world.releases import Release, as_of, exists, release_texts, releases
 
 CONTRADICT = "requirements-contradict"
 REFUSES_PYTHON = "requirement-refuses-python"
@@ -103,7 +103,7 @@ def _not_there(name: str, value: Exact | Ranged) -> str:
 
 def _ended() -> bool:
     """Whether the day that is asked about lies before the one on which the releases were listed: no more of them are to come."""
-    from envdoctor.dependencies import releases_as_of
+    from envdoctor.world.dependencies import releases_as_of
 
     return as_of() < releases_as_of()
 
@@ -180,7 +180,7 @@ def _contradictions(facts: Facts, declared: Mapping[str, Exact | Ranged], pins: 
 
 def _demands(declared: Mapping[str, Exact | Ranged], pins: Mapping[str, Exact]) -> dict[str, list[_Demand]]:
     """What the pinned releases require, by the package that it is required of."""
-    from envdoctor.dependencies import dependencies
+    from envdoctor.world.dependencies import dependencies
 
     found: dict[str, list[_Demand]] = {}
     for name, pin in pins.items():
@@ -247,7 +247,7 @@ def _waits_for(facts: Facts, pins: Mapping[str, Exact], name: str, *demands: _De
 
 def _here() -> str:
     """The minor release of Python that markers are judged for where nobody named one."""
-    from envdoctor.sources.installation import Installation
+    from envdoctor.world.installation import Installation
 
     return Installation().environment()["python_version"]
 
@@ -281,7 +281,7 @@ def _runs_on(requires_python: str, python: str) -> bool:
 def _holds(marker: str, python: str, system: str | None, machine: str | None) -> bool:
     from packaging.markers import Marker, UndefinedComparison, UndefinedEnvironmentName
 
-    from envdoctor.sources.installation import Installation
+    from envdoctor.world.installation import Installation
 
     try:
         return Installation().on(system, machine).with_python(python).applies(Marker(marker))

@@ -8,9 +8,9 @@ from functools import lru_cache
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact, version_condition
-from envdoctor.hardware.drivers import driver_floor, driver_runs
-from envdoctor.hardware.gpus import capability_key
-from envdoctor.hardware.torch_builds import TorchBuild, cuda_builds, releases_listed, runs_on, torch_build, variants
+from envdoctor.world.drivers import driver_floor, driver_runs
+from envdoctor.world.gpus import capability_key
+from envdoctor.world.torch_builds import TorchBuild, cuda_builds, releases_listed, runs_on, torch_build, variants
 
 _FULL = frozenset(("full", "freeze", "pretrain"))
 # Integrated GPUs of Jetson boards, whose processor is aarch64.

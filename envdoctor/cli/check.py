@@ -21,11 +21,11 @@ from envdoctor.diagnosis import Diagnosis, Finding, Outcomes
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Facts, Skip
 from envdoctor.facts.versions import Exact, version_condition
-from envdoctor.releases import age, as_of, known_until, newest, release_texts, source, tracked
 from envdoctor.remedies.cures import Cure, cures
 from envdoctor.remedies.remedy import Remedy
 from envdoctor.report.model import Coverage, Diagnosed, Report, worst_first
 from envdoctor.rulebook import Rulebook, load_rulebook
+from envdoctor.world.releases import age, as_of, known_until, newest, release_texts, source, tracked
 
 if TYPE_CHECKING:
     from envdoctor.probes.verdict import Verdict

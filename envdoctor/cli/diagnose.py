@@ -21,10 +21,10 @@ from envdoctor.explanation import explain
 from envdoctor.facts.fact import Collected, Facts
 from envdoctor.out_of_memory import Account, fit_command
 from envdoctor.recognition import recognised
-from envdoctor.releases import release_texts
 from envdoctor.rulebook import load_rulebook
 from envdoctor.signatures import Signatures, plain_line, signatures
 from envdoctor.sources.env_reports import parse_env_report
+from envdoctor.world.releases import release_texts
 
 # Environment blocks stand at the head or the end of what people paste; between them only errors are looked for.
 _HEAD_LINES, _TAIL_LINES = 4000, 4000

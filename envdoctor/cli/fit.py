@@ -14,7 +14,6 @@ from envdoctor.cli.measuring import as_measured, cuts, lengths_of, measured, wit
 from envdoctor.cli.output import coloured, emit, width
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Facts
-from envdoctor.hardware.gpus import parse_gpu
 from envdoctor.memory.advice import advise
 from envdoctor.memory.architecture import Architecture
 from envdoctor.memory.config import ArchitectureError, read_architecture
@@ -25,6 +24,7 @@ from envdoctor.memory.situation import Planned, planned
 from envdoctor.memory.targets import adapter_parameters
 from envdoctor.report.fit import FitReport
 from envdoctor.sources.snapshot import Snapshot, table_of
+from envdoctor.world.gpus import parse_gpu
 
 if TYPE_CHECKING:
     from envdoctor.lengths.values import LengthAdvice, Lengths

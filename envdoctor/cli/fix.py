@@ -19,10 +19,10 @@ from envdoctor.edits.edit import Edited
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Skip
 from envdoctor.policy.settings import Settings
-from envdoctor.releases import known_until
 from envdoctor.report.mended import Diff, Mended
 from envdoctor.report.model import Report
 from envdoctor.rulebook import Rulebook
+from envdoctor.world.releases import known_until
 
 _ALL = 1_000_000
 

@@ -25,10 +25,10 @@ from envdoctor.sources.statements import collect_facts_file, collect_facts_text,
 if TYPE_CHECKING:
     from envdoctor.checks.hit import Hit
     from envdoctor.sources.adapter import Adapter
-    from envdoctor.sources.installation import Installation
     from envdoctor.sources.interpreter import Installed
     from envdoctor.sources.snapshot import Snapshot
     from envdoctor.sources.targets import Target
+    from envdoctor.world.installation import Installation
 
 # The kinds of targets that say which packages are there: beside one, the installed stack is not asked.
 DECLARING = ("requirements", "lock", "image")
@@ -255,7 +255,7 @@ def _installation(stack: _Stack | None, stated: Sequence[tuple[str, Collected]])
     said = merge(about, closed=False, may_be_empty=True).facts
     if not said:
         return None
-    from envdoctor.sources.installation import Installation
+    from envdoctor.world.installation import Installation
 
     python = said.value("python")
     installation = Installation().on(said.text("os"), said.text("machine"))
@@ -303,8 +303,8 @@ def _resolved(targets: Sequence[Target], installation: Installation | None, day:
         EnvdoctorError: nothing is declared, no uv, or no index that answers.
     """
     from envdoctor.sources.declarations import Variant
-    from envdoctor.sources.installation import Installation
     from envdoctor.sources.resolution import resolved
+    from envdoctor.world.installation import Installation
 
     if not any(target.kind in DECLARING for target in targets):
         raise EnvdoctorError(

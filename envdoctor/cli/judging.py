@@ -13,10 +13,10 @@ from envdoctor.defaults import derive
 from envdoctor.diagnosis import Diagnosis, Finding, Outcomes, diagnose
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
-from envdoctor.releases import release_texts
 from envdoctor.remedies.remedy import Remedy
 from envdoctor.rulebook import Rulebook
 from envdoctor.taken import PROJECT
+from envdoctor.world.releases import release_texts
 
 if TYPE_CHECKING:
     from envdoctor.checks.hit import Hit

@@ -20,7 +20,6 @@ from envdoctor.facts.values import shown
 from envdoctor.facts.versions import Absent
 from envdoctor.files.json_file import plain
 from envdoctor.hashing.cache import DigestCache
-from envdoctor.releases import tracked
 from envdoctor.report.plain import printable
 from envdoctor.snapshot.claims import read_claims
 from envdoctor.snapshot.digests import digest, size_to_hash
@@ -31,6 +30,7 @@ from envdoctor.snapshot.lock_file import lock_path, refuse_place, write_lock
 from envdoctor.snapshot.manifest import outlined, summed
 from envdoctor.sources.adapter import own_facts
 from envdoctor.sources.snapshot_facts import snapshot_facts
+from envdoctor.world.releases import tracked
 
 # They say where the snapshot lies, not what it is.
 PLACES = ("model.path", "model.id", "model.revision")

@@ -17,14 +17,14 @@ from envdoctor.edits.registry import command_of, edit_packages, edit_settings
 from envdoctor.facts.fact import Fact, Facts, FactValue, Origin, Skip
 from envdoctor.facts.values import parse_value
 from envdoctor.facts.versions import Exact, exact
-from envdoctor.releases import release_texts
 from envdoctor.remedies.remedy import Remedy
 from envdoctor.report.model import Diagnosed, Report
 from envdoctor.rulebook import Rulebook
 from envdoctor.sources.asking_uv import named
-from envdoctor.sources.installation import Installation
 from envdoctor.sources.situation import states_packages
 from envdoctor.sources.targets import Target
+from envdoctor.world.installation import Installation
+from envdoctor.world.releases import release_texts
 
 Hashes = Callable[[str, str], "tuple[str, ...]"]
 

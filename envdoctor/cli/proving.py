@@ -16,14 +16,14 @@ from envdoctor.defaults import derive
 from envdoctor.diagnosis import Outcomes
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.versions import Exact, Ranged, exact
-from envdoctor.releases import release_texts
 from envdoctor.remedies.indexes import declared_indexes
 from envdoctor.remedies.proof import WholeSet, proven
 from envdoctor.remedies.remedy import Remedy
 from envdoctor.report.model import Report
 from envdoctor.rulebook import Rulebook
-from envdoctor.sources.installation import Installation
 from envdoctor.sources.resolution import UNRESOLVABLE
+from envdoctor.world.installation import Installation
+from envdoctor.world.releases import release_texts
 
 # Sets of the choices of a file that are held against each other; of those that agree, how many are judged and asked about.
 _MOST_COMBINED = 512

@@ -16,7 +16,7 @@ from envdoctor.cli.output import emit
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.names import canonical
 from envdoctor.report.plain import printable
-from envdoctor.tables import DamagedError, users
+from envdoctor.world.tables import DamagedError, users
 
 if TYPE_CHECKING:
     from envdoctor.refresh.index import Get

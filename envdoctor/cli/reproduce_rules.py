@@ -15,9 +15,9 @@ from envdoctor.environments import Builder, NotBuiltError, UvBuilder
 from envdoctor.errors import EnvdoctorError
 from envdoctor.files.toml import read_toml
 from envdoctor.ledger import earned, read_ledger, record_confidence, write_ledger
-from envdoctor.releases import release_texts
 from envdoctor.reproduction import SIDES, misplaced, problems, reproduce, reproduction_of
 from envdoctor.rules import parse_rule
+from envdoctor.world.releases import release_texts
 
 
 def run(options: argparse.Namespace) -> int:

@@ -13,9 +13,9 @@ from envdoctor.checks import CHECK_IDS
 from envdoctor.cli.output import emit
 from envdoctor.errors import EnvdoctorError, SeveralErrors
 from envdoctor.probes.registry import PROBES
-from envdoctor.releases import release_texts
 from envdoctor.report.plain import printable
 from envdoctor.rulebook import Rulebook, load_rulebook, rule_files, shipped_rules
+from envdoctor.world.releases import release_texts
 
 _ELSEWHERE = {"new": "new_rule", "verify": "verify_rules", "reproduce": "reproduce_rules", "refresh": "refresh_rules"}
 

@@ -9,9 +9,9 @@ from envdoctor.conditions import evaluate, holds, leaves
 from envdoctor.defaults import derive
 from envdoctor.facts.fact import Fact, Facts, NotUnderstood, Origin
 from envdoctor.facts.values import parse_value, shown
-from envdoctor.releases import release_texts
 from envdoctor.rules import Rule
 from envdoctor.snapshot.lock import Stated
+from envdoctor.world.releases import release_texts
 
 _MOST = 6
 

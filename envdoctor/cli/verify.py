@@ -20,7 +20,6 @@ from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Defect, Fact, Facts, Skip
 from envdoctor.files.json_file import plain
 from envdoctor.hashing.cache import DigestCache
-from envdoctor.releases import as_of, release_texts
 from envdoctor.remedies.cures import cures
 from envdoctor.remedies.remedy import Remedy
 from envdoctor.report.model import Diagnosed, Report
@@ -36,6 +35,7 @@ from envdoctor.snapshot.lock import Lock
 from envdoctor.snapshot.lock_file import lock_path, read_lock
 from envdoctor.snapshot.meaning import summary
 from envdoctor.snapshot.verification import Expectation, expect_claims, expect_directory, expect_hub, expect_lock, verify
+from envdoctor.world.releases import as_of, release_texts
 
 
 def run(options: argparse.Namespace) -> int:

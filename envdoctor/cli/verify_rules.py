@@ -16,8 +16,8 @@ from envdoctor.errors import EnvdoctorError
 from envdoctor.files.toml import read_toml
 from envdoctor.files.user_cache import cache_directory
 from envdoctor.ledger import earned, read_ledger, record_confidence, verified_entry, write_ledger
-from envdoctor.releases import releases
 from envdoctor.wheels import NoWheelError, Wheels
+from envdoctor.world.releases import releases
 
 Result = Literal["ok", "wrong", "not checked"]
 

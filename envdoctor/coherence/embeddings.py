@@ -12,10 +12,10 @@ from envdoctor.coherence.token_table import read_tokens
 from envdoctor.facts.fact import Defect, Facts
 from envdoctor.facts.versions import Absent, Exact, Ranged, version_condition
 from envdoctor.files.json_file import plain
-from envdoctor.releases import release_texts
 from envdoctor.sources.model_directory import is_lfs_pointer
 from envdoctor.sources.safetensors_header import HeaderError, Tensor, spans_of
 from envdoctor.sources.snapshot import Snapshot, table_of
+from envdoctor.world.releases import release_texts
 
 _TOKENIZER_LIMIT = 64 * 2**20
 # tokenizers writes the vocabulary of a BPE in the order of its ids, and its merges after it.

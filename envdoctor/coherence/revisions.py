@@ -13,8 +13,8 @@ from envdoctor.coherence import Examined
 from envdoctor.facts.fact import Defect, Facts
 from envdoctor.facts.versions import Absent, Exact, Ranged, version_condition
 from envdoctor.files.json_file import plain
-from envdoctor.releases import release_texts
 from envdoctor.snapshot.record import Record
+from envdoctor.world.releases import release_texts
 
 if TYPE_CHECKING:
     from envdoctor.snapshot.revisions import Recognition, Supported

@@ -19,12 +19,12 @@ from envdoctor.facts.fact import Fact
 from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import Absent, Exact, Ranged, version_condition
 from envdoctor.files.json_file import UnreadableError, plain, read_bounded
-from envdoctor.releases import tracked
 from envdoctor.sources.docker.build import build
 from envdoctor.sources.docker.parse import Dockerfile, parse_dockerfile
 from envdoctor.sources.docker.stage import Stage
 from envdoctor.sources.docker.words import is_known
-from envdoctor.sources.installation import Installation
+from envdoctor.world.installation import Installation
+from envdoctor.world.releases import tracked
 
 _MOST_BYTES = 512 * 2**10
 _VARIABLE = re.compile(r"==[ \t]*\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))([A-Za-z0-9.+]*)")

@@ -18,7 +18,7 @@ from envdoctor.edits.yaml_spans import append_item, compose, entry, literal, rem
 from envdoctor.facts.names import canonical
 from envdoctor.sources.conda import collect_conda
 from envdoctor.sources.conda_spec import on_pypi, parse_match_spec
-from envdoctor.sources.installation import Installation
+from envdoctor.world.installation import Installation
 
 _SPEC = re.compile(r"((?:[^\s:]+::)?[A-Za-z0-9_][A-Za-z0-9._-]*)(\s*)(.*)", re.ASCII | re.DOTALL)
 _SELECTOR = re.compile(r"#\s*\[(not\s+)?(linux|win|osx|unix)(?:32|64)?\]\s*$")

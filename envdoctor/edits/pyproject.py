@@ -11,8 +11,8 @@ from envdoctor.edits.pyproject_places import Place, places
 from envdoctor.edits.specifier import RefusedError
 from envdoctor.edits.toml_draft import TomlDraft
 from envdoctor.facts.names import canonical
-from envdoctor.sources.installation import Installation
 from envdoctor.sources.toml_document import strings_of, table_of, text_of
+from envdoctor.world.installation import Installation
 
 _INDEX_LISTS = (("tool", "uv", "index"), ("tool", "poetry", "source"), ("tool", "pdm", "source"))
 _INDEX_TEXTS = ("index-url", "extra-index-url", "find-links")

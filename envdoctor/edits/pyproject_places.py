@@ -12,8 +12,8 @@ from packaging.requirements import Requirement
 from envdoctor.edits.constraints import name_of
 from envdoctor.edits.toml_spans import Path
 from envdoctor.facts.names import canonical
-from envdoctor.sources.installation import Installation
 from envdoctor.sources.toml_document import table_of, text_of
+from envdoctor.world.installation import Installation
 
 Kind = Literal["requirement", "poetry", "version", "name", "direct"]
 _REFUSALS = (ValueError, UndefinedComparison, UndefinedEnvironmentName, RecursionError)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from envdoctor.edits.edit import Edited, Pin, Refusal, Set
 
 if TYPE_CHECKING:
-    from envdoctor.sources.installation import Installation
+    from envdoctor.world.installation import Installation
 
 Editor = Callable[[Path, Sequence[Pin], "Installation"], tuple[Edited, ...]]
 

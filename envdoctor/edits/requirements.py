@@ -16,7 +16,7 @@ from envdoctor.edits.specifier import RefusedError, admits, bounded, pinned, wis
 from envdoctor.edits.splice import Splice, document_of, lines_of, spliced
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.names import canonical
-from envdoctor.sources.installation import Installation
+from envdoctor.world.installation import Installation
 
 
 def edit_requirements(path: Path, pins: Sequence[Pin], installation: Installation) -> tuple[Edited, ...]:

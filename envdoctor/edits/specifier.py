@@ -13,8 +13,8 @@ from packaging.version import Version
 from envdoctor.edits.edit import Pin
 from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import parse_package, satisfiable, version_condition
-from envdoctor.sources.installation import Installation
 from envdoctor.sources.requirement_line import wheel_release
+from envdoctor.world.installation import Installation
 
 _LONGEST = 2000
 _HEAD = re.compile(r"([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)((?:[ \t]*\[[^\]]*\])?)[ \t]*", re.ASCII)

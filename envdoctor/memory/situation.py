@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from envdoctor.defaults import derive
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.versions import Exact
-from envdoctor.hardware.gpus import capability_key
 from envdoctor.memory.architecture import Architecture
 from envdoctor.memory.assumed import widened
 from envdoctor.memory.estimate import Assumption, Estimate
@@ -16,7 +15,8 @@ from envdoctor.memory.plan import Plan, Stack
 from envdoctor.memory.read_method import sequences
 from envdoctor.memory.read_plan import read_plan
 from envdoctor.memory.regime import Regime, estimate_under, read_regime
-from envdoctor.releases import newest
+from envdoctor.world.gpus import capability_key
+from envdoctor.world.releases import newest
 
 _STATED = Origin("--set")
 

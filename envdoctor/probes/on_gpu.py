@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from envdoctor.facts.fact import Facts
-from envdoctor.hardware.gpus import capability_key
+from envdoctor.world.gpus import capability_key
 
 # The origin of what nvidia-smi said of this machine; a GPU stated by hand may be another machine's.
 _SEEN = "nvidia-smi"

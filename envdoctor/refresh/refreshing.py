@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from envdoctor import tables as files
 from envdoctor.refresh.index import Get, NoAnswerError, page_address, project_page
 from envdoctor.refresh.packages import CORE, FURTHER, WITH_EXTRAS
 from envdoctor.refresh.pages import File, by_version, package, parse_page, wheels
 from envdoctor.refresh.tables import Package, Tables, dependencies_text, packages_of, releases_text, requires_of
 from envdoctor.refresh.wheels import UnreadableError, required_by_all
+from envdoctor.world import tables as files
 
 AT_A_TIME = 8
 _T = TypeVar("_T")

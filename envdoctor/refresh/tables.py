@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from envdoctor.tables import SCHEMA, Table
+from envdoctor.world.tables import SCHEMA, Table
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,7 +109,7 @@ class Agreement:
     def _judge(self, marker: str) -> bool:
         from packaging.markers import Marker, UndefinedComparison, UndefinedEnvironmentName
 
-        from envdoctor.sources.installation import Installation
+        from envdoctor.world.installation import Installation
 
         python = self._facts.value("python")
         here = Installation().on(self._facts.text("os"), self._facts.text("machine"))

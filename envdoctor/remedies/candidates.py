@@ -9,8 +9,8 @@ from typing import TypeAlias
 
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.versions import ABSENT, Exact, PackageValue, Ranged, VersionCondition, exact, version_condition
-from envdoctor.hardware.torch_builds import variants
-from envdoctor.releases import Release, as_of, releases
+from envdoctor.world.releases import Release, as_of, releases
+from envdoctor.world.torch_builds import variants
 
 Listed: TypeAlias = "Callable[[str], Sequence[Release]]"
 """The releases of a package by its normalised name, oldest first."""

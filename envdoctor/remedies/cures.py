@@ -12,9 +12,9 @@ from envdoctor.defaults import derive
 from envdoctor.diagnosis import Finding
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact, exact, version_condition
-from envdoctor.releases import listed
 from envdoctor.remedies.candidates import moved, nearest_first, pinned
 from envdoctor.rules import Fix
+from envdoctor.world.releases import listed
 
 _MOST_TRIED = 40
 _EXACT = re.compile(r"==\s*[0-9][0-9a-z.]*")

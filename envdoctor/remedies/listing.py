@@ -7,11 +7,11 @@ from datetime import date
 from typing import TypeAlias
 
 from envdoctor.conditions import Known
-from envdoctor.dependencies import Dependency
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact, exact
 from envdoctor.remedies.candidates import Listed, installable
 from envdoctor.remedies.in_order import InOrder
+from envdoctor.world.dependencies import Dependency
 
 FAMILY = ("torch", "torchvision", "torchaudio")
 """Packages of one project, whose releases are made for each other: they move together, and that is one change."""

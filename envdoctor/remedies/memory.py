@@ -8,10 +8,10 @@ from weakref import WeakKeyDictionary
 from envdoctor.conditions import Known
 from envdoctor.diagnosis import Outcomes
 from envdoctor.facts.fact import Facts
-from envdoctor.releases import as_of
 from envdoctor.remedies.agreement import Agreement
 from envdoctor.remedies.candidates import Listed, listed
 from envdoctor.remedies.listing import Listing, Requires
+from envdoctor.world.releases import as_of
 
 
 class Memory:

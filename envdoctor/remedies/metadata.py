@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from envdoctor.checks.declared_together import CONTRADICT, REFUSES_PYTHON, declared_together
 from envdoctor.checks.hit import Hit
-from envdoctor.dependencies import as_of, dependencies
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.versions import Exact, Ranged, exact
-from envdoctor.releases import releases
-from envdoctor.sources.installation import Installation
+from envdoctor.world.dependencies import as_of, dependencies
+from envdoctor.world.installation import Installation
+from envdoctor.world.releases import releases
 
 _PACKAGE = "packages."
 _MOST_TOLD = 2

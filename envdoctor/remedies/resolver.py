@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from envdoctor.facts.versions import exact
-from envdoctor.releases import tracked
 from envdoctor.remedies.indexes import blamed, given_up, has_build, index_for, index_line, index_of, label_of
 from envdoctor.remedies.metadata import metadata_agrees, withdrawn
 from envdoctor.remedies.remedy import Move, Remedy
 from envdoctor.remedies.whole_set import WholeSet, head
 from envdoctor.sources.asking_uv import Answer, NoIndexError, Question, Run, answer, named, public
+from envdoctor.world.releases import tracked
 
 Accepts = Callable[[Mapping[str, str]], str]
 """Judges exact pins (``==1.2`` by package): the pins of a remedy and what moves with them. Why they are refused, or nothing."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact, Ranged
 from envdoctor.sources.asking_uv import named
-from envdoctor.sources.installation import Installation
+from envdoctor.world.installation import Installation
 
 _PACKAGE = "packages."
 _PIN = re.compile(r"==\s*([^,*\s]+)")

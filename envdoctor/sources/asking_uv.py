@@ -17,8 +17,8 @@ from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import exact, version_condition
 from envdoctor.files.json_file import plain
-from envdoctor.releases import releases
-from envdoctor.sources.installation import Installation
+from envdoctor.world.installation import Installation
+from envdoctor.world.releases import releases
 
 TIMEOUT_S = 300.0
 BUILDS = "no wheel that could be used here, and building one would run its code"

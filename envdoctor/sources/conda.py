@@ -19,12 +19,12 @@ from envdoctor.facts.names import canonical
 from envdoctor.facts.values import parse_value
 from envdoctor.facts.versions import satisfiable
 from envdoctor.files.json_file import UnreadableError, plain, read_bounded
-from envdoctor.releases import release_texts
 from envdoctor.sources.conda_spec import MatchSpec, cuda_of, on_pypi, parse_match_spec
 from envdoctor.sources.declarations import Declarations, Variant
-from envdoctor.sources.installation import Installation
 from envdoctor.sources.requirement_line import MALFORMED
 from envdoctor.sources.requirements import read_requirement_lines
+from envdoctor.world.installation import Installation
+from envdoctor.world.releases import release_texts
 
 _MOST_BYTES = 2**20
 _DEEPEST = 20

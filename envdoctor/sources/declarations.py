@@ -20,8 +20,8 @@ from envdoctor.facts.names import canonical
 from envdoctor.facts.values import parse_value
 from envdoctor.facts.versions import satisfiable
 from envdoctor.files.json_file import plain
-from envdoctor.releases import release_texts
-from envdoctor.sources.installation import Installation
+from envdoctor.world.installation import Installation
+from envdoctor.world.releases import release_texts
 
 _DIRECT = re.compile(r"(?:[a-z]+\+)?[a-z]{2,12}://|\.{0,2}[/\\]|[A-Za-z]:\\|file:", re.IGNORECASE)
 # What packaging raises of a text that is no requirement or whose marker cannot be judged; a ValueError also of a number without end.

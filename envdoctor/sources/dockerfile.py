@@ -12,13 +12,13 @@ from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Fact, Skip
 from envdoctor.facts.versions import Exact, Ranged
 from envdoctor.files.json_file import UnreadableError, plain, read_bounded
-from envdoctor.releases import tracked
 from envdoctor.sources.declarations import Variant
 from envdoctor.sources.docker.build import build
 from envdoctor.sources.docker.environments import Environment
 from envdoctor.sources.docker.parse import Dockerfile, parse_dockerfile
 from envdoctor.sources.docker.stage import Stage
-from envdoctor.sources.installation import Installation
+from envdoctor.world.installation import Installation
+from envdoctor.world.releases import tracked
 
 _MOST_BYTES = 512 * 2**10
 _NAMED = re.compile(r"(?:docker|container)file(?:[._-].+)?|.+\.(?:docker|container)file", re.IGNORECASE)

@@ -17,7 +17,6 @@ from collections.abc import Iterator
 from envdoctor.facts.fact import Collected, Skip
 from envdoctor.facts.values import parse_value
 from envdoctor.facts.versions import final_key
-from envdoctor.releases import exists, newest, release_texts
 from envdoctor.sources.report_gpus import gpu_facts, pieces, read_bare_gpu, read_labelled_gpus, read_smi
 from envdoctor.sources.report_statements import HINT, PROSE, REPORT, Statements, is_version, plausible, version_facts
 from envdoctor.sources.report_words import (
@@ -52,6 +51,7 @@ from envdoctor.sources.report_words import (
     normalised,
     package_name,
 )
+from envdoctor.world.releases import exists, newest, release_texts
 
 _LONGEST_LINE = 4000
 

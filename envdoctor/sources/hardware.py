@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from envdoctor.facts.fact import Collected, Fact, FactValue, Origin, Skip
 from envdoctor.facts.versions import exact
-from envdoctor.hardware.gpus import capability_key, find_gpu, parse_gpu, vendor
+from envdoctor.world.gpus import capability_key, find_gpu, parse_gpu, vendor
 
 _FIELDS = "name,compute_cap,memory.total,driver_version"
 _OLD_FIELDS = "name,memory.total,driver_version"  # compute_cap is not a field of drivers before about 510

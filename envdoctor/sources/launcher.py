@@ -17,7 +17,7 @@ from envdoctor.sources.plan_file import PlanFile
 from envdoctor.sources.plans.reader import Reader
 
 if TYPE_CHECKING:
-    from envdoctor.sources.installation import Installation
+    from envdoctor.world.installation import Installation
 
 # Launchers are a page or two; so large a one takes a few seconds.
 _LIMIT = 2**18
@@ -57,9 +57,9 @@ def collect_launcher(path: Path, installation: Installation | None = None) -> Co
     if not launcher.installs:
         return launcher.collected
     from envdoctor.sources.declarations import Declarations
-    from envdoctor.sources.installation import Installation
     from envdoctor.sources.requirement_line import declare
     from envdoctor.sources.scripts.shell import requirements_of
+    from envdoctor.world.installation import Installation
 
     place = plain(str(path), 4096)
     declared = Declarations(installation or Installation())

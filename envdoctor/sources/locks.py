@@ -12,10 +12,10 @@ from envdoctor.facts.fact import Collected, Fact, Origin, Skip
 from envdoctor.facts.names import canonical
 from envdoctor.facts.values import parse_value
 from envdoctor.files.json_file import plain
-from envdoctor.releases import tracked
 from envdoctor.sources.declarations import Declarations, Variant
-from envdoctor.sources.installation import Installation
 from envdoctor.sources.toml_document import TomlDocument, text_of
+from envdoctor.world.installation import Installation
+from envdoctor.world.releases import tracked
 
 # A part of a marker that is known to hold, or not to: there is no literal for it.
 HOLDS, FAILS = 'python_version >= "0"', 'python_version < "0"'

@@ -16,7 +16,7 @@ _PYTORCH = re.compile(r"https?://download(?:-r2)?\.pytorch\.org/whl/(nightly/|te
 
 def cuda_of_index(url: str) -> str | None:
     """The CUDA of every torch in an index: ``https://download.pytorch.org/whl/cu118`` -> ``11.8``; None for any other."""
-    from envdoctor.hardware.torch_builds import variant_cuda
+    from envdoctor.world.torch_builds import variant_cuda
 
     match = _PYTORCH.match(url)
     return variant_cuda(match[2]) if match and match[2] else None
@@ -59,7 +59,7 @@ class Indexes:
         found = {cuda: origin for url, origin in filter(None, (self.only, *self.more)) if (cuda := cuda_of_index(url))}
         pin = re.fullmatch(r"==([0-9.]+)", str(torch.specifier))
         if len(found) == 1 and pin is not None:
-            from envdoctor.hardware.torch_builds import variant_cuda, variants
+            from envdoctor.world.torch_builds import variant_cuda, variants
 
             ((cuda, origin),) = found.items()
             if cuda in map(variant_cuda, variants(pin[1])):

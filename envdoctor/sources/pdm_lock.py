@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from envdoctor.sources.declarations import Variant
-from envdoctor.sources.installation import Installation
 from envdoctor.sources.locks import Choice, Locked, LockReading
 from envdoctor.sources.toml_document import LOCK_LIMIT, read_document, strings_of, table_of, text_of
+from envdoctor.world.installation import Installation
 
 _DEFAULT = "default"
 

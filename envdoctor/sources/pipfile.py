@@ -11,9 +11,9 @@ from envdoctor.facts.fact import Fact, Origin
 from envdoctor.facts.values import parse_value
 from envdoctor.files.json_file import JsonError, UnreadableError, parse_json, plain, read_bounded
 from envdoctor.sources.declarations import Declarations, Variant
-from envdoctor.sources.installation import Installation
 from envdoctor.sources.requirement_line import MALFORMED, declare, wheel_release, without_credentials
 from envdoctor.sources.toml_document import TomlDocument, read_document, strings_of, table_of, text_of
+from envdoctor.world.installation import Installation
 
 _LOCK_BYTES = 16 * 2**20
 # Tables of a Pipfile that are no category of packages.

@@ -17,15 +17,15 @@ from packaging.version import InvalidVersion
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.names import canonical
-from envdoctor.releases import tracked
 from envdoctor.sources.declarations import Declarations, Variant
-from envdoctor.sources.installation import Installation
 from envdoctor.sources.locks import HOLDS, Choice, Locked, LockReading
 from envdoctor.sources.poetry_ranges import admits, alternatives, hull, one_specifier
 from envdoctor.sources.project_extras import Stated
 from envdoctor.sources.pyproject_poetry import read_poetry
 from envdoctor.sources.pyproject_sections import Sections
 from envdoctor.sources.toml_document import LOCK_LIMIT, TomlDocument, read_document, strings_of, table_of, text_of
+from envdoctor.world.installation import Installation
+from envdoctor.world.releases import tracked
 
 _MAIN = "main"
 _EXTRA = re.compile(r"""extra\s*==\s*(['"])[^'"]*\1""")

@@ -13,9 +13,9 @@ from envdoctor.facts.fact import Fact, Origin
 from envdoctor.facts.names import canonical
 from envdoctor.facts.values import parse_value
 from envdoctor.sources.declarations import Declarations, Variant
-from envdoctor.sources.installation import Installation
 from envdoctor.sources.requirement_line import declare
 from envdoctor.sources.requirement_text import logical_lines, read_text
+from envdoctor.world.installation import Installation
 
 _LONGEST_RANGE = 400
 _SELF = re.compile(r"([A-Za-z0-9._-]+)\s*\[([^\]]*)\]\s*(?:;.*)?")

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from envdoctor.facts.names import canonical
 from envdoctor.sources.declarations import Variant
-from envdoctor.sources.installation import Installation
 from envdoctor.sources.locks import FAILS, HOLDS, Choice, Locked, LockReading
 from envdoctor.sources.toml_document import LOCK_LIMIT, read_document, strings_of, text_of
+from envdoctor.world.installation import Installation
 
 _FILE_NAME = re.compile(r"pylock\.(?:[^.]+\.)?toml")
 # Variables that PEP 751 has and older packaging does not: 'train' in extras.

@@ -14,9 +14,7 @@ from pathlib import Path
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Skip
 from envdoctor.facts.names import canonical
-from envdoctor.releases import tracked
 from envdoctor.sources.declarations import Declarations, Variant
-from envdoctor.sources.installation import Installation
 from envdoctor.sources.locks import say_python
 from envdoctor.sources.project_extras import Stated
 from envdoctor.sources.pyproject_poetry import poetry_pythons, read_poetry
@@ -24,6 +22,8 @@ from envdoctor.sources.pyproject_sections import Environment, Sections
 from envdoctor.sources.pyproject_tools import read_flit, read_hatch, read_pdm, read_setuptools, read_uv
 from envdoctor.sources.requirement_line import declare
 from envdoctor.sources.toml_document import TomlDocument, read_document, strings_of, table_of, text_of
+from envdoctor.world.installation import Installation
+from envdoctor.world.releases import tracked
 
 _PROJECT_NAME = re.compile(r"\s*([A-Za-z0-9._-]+)\s*(?:\[([^\]]*)\])?")
 _MOST_VARIANTS = 300

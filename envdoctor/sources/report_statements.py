@@ -10,7 +10,7 @@ from functools import lru_cache
 from envdoctor.facts.fact import Fact, FactValue, NotUnderstood, Origin, Skip
 from envdoctor.facts.values import parse_value
 from envdoctor.facts.versions import ABSENT, Ranged, exact, final_key
-from envdoctor.releases import release_texts
+from envdoctor.world.releases import release_texts
 
 HINT, PROSE, REPORT = 1, 2, 3
 _MOST_SAID = 50  # distinct statements kept of one fact

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from envdoctor.releases import tracked
+from envdoctor.world.releases import tracked
 
 # Not followed by the index here, but named in reports and in rules.
 _ALSO_KNOWN = frozenset((

@@ -19,11 +19,11 @@ from packaging.requirements import Requirement
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Origin
 from envdoctor.sources.declarations import Declarations, Variant
-from envdoctor.sources.installation import Installation
 from envdoctor.sources.package_index import Indexes, is_nightly
 from envdoctor.sources.requirement_line import MALFORMED, declare, without_credentials
 from envdoctor.sources.requirement_options import Option, UnknownOptionError, options_of, split_options
 from envdoctor.sources.requirement_text import LogicalLine, RequirementsText, logical_lines, read_text
+from envdoctor.world.installation import Installation
 
 _MOST_INCLUDES = 50
 _MOST_SNIFFED = 40

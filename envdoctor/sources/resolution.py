@@ -11,13 +11,13 @@ from dataclasses import replace
 
 from packaging.markers import Marker, UndefinedComparison, UndefinedEnvironmentName
 
-from envdoctor.dependencies import dependencies
 from envdoctor.facts.fact import Collected, Defect, Fact, Origin, Skip
 from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import Exact, Ranged, exact, version_condition
-from envdoctor.releases import release_texts
 from envdoctor.sources.asking_uv import Question, Run, Told, answer, named, without_extras
-from envdoctor.sources.installation import Installation
+from envdoctor.world.dependencies import dependencies
+from envdoctor.world.installation import Installation
+from envdoctor.world.releases import release_texts
 
 UNRESOLVABLE = "requirements-unresolvable"
 _PACKAGE = "packages."

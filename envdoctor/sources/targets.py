@@ -17,8 +17,8 @@ from envdoctor.facts.fact import Collected, Fact, Origin, Skip
 if TYPE_CHECKING:
     from envdoctor.sources.adapter import Adapter
     from envdoctor.sources.declarations import Variant
-    from envdoctor.sources.installation import Installation
     from envdoctor.sources.snapshot import Snapshot
+    from envdoctor.world.installation import Installation
 
 Kind = Literal["model", "requirements", "lock", "image", "script", "plan"]
 # Files that only mean something beside the others of their model.
@@ -140,7 +140,7 @@ def _reader(module: str, function: str) -> Any:
 
 
 def _declared(path: Path, text: str, kind: Kind, module: str, function: str, installation: Installation | None) -> Target:
-    from envdoctor.sources.installation import Installation
+    from envdoctor.world.installation import Installation
 
     collect: Callable[[Path, Installation], tuple[Variant, ...]] = _reader(module, function)
     first, *others = collect(path, installation or Installation())

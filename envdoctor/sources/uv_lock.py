@@ -13,9 +13,9 @@ from pathlib import Path
 
 from envdoctor.facts.names import canonical
 from envdoctor.sources.declarations import Variant
-from envdoctor.sources.installation import Installation
 from envdoctor.sources.locks import FAILS, HOLDS, Choice, Locked, LockReading
 from envdoctor.sources.toml_document import LOCK_LIMIT, read_document, strings_of, table_of, text_of
+from envdoctor.world.installation import Installation
 
 _KNOWN_VERSION = 1
 _CONFLICT = re.compile(r"""extra\s*(==|!=)\s*(['"])((?:extra|group|project)-[0-9]+-[^'"]*)\2""")

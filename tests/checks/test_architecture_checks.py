@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from packaging.version import Version
 
-from envdoctor.architectures import oldest, span_of
 from envdoctor.checks.architectures import (
     CHECKS,
     CLASSES_WITH_A_RULE,
@@ -27,9 +26,10 @@ from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.values import parse_value
 from envdoctor.facts.versions import exact, version_condition
 from envdoctor.files.toml import read_toml
-from envdoctor.releases import release_texts
 from envdoctor.rulebook import load_rulebook
 from envdoctor.sources.snapshot_facts import collect_snapshot
+from envdoctor.world.architectures import oldest, span_of
+from envdoctor.world.releases import release_texts
 
 RULES = Path(__file__).parent.parent.parent / "rules"
 TABLE = json.loads((RULES.parent / "envdoctor" / "data" / "model_types.json").read_text(encoding="utf-8"))

@@ -14,11 +14,11 @@ from packaging.requirements import Requirement
 from envdoctor.checks import caps
 from envdoctor.checks.caps import cautious
 from envdoctor.checks.declared_together import declared_together
-from envdoctor.dependencies import Dependency, dependencies, versions
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.values import parse_value
 from envdoctor.facts.versions import exact, satisfiable, version_condition
-from envdoctor.releases import known_until, release_texts
+from envdoctor.world.dependencies import Dependency, dependencies, versions
+from envdoctor.world.releases import known_until, release_texts
 
 Table = Mapping[str, tuple[str, ...]]
 """What the releases of ``tool`` require, oldest first; ``lib ; marker``."""

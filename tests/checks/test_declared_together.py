@@ -16,15 +16,15 @@ from packaging.version import Version
 from envdoctor.checks.declared_together import CHECKS, _as_bounds, declared_releases, declared_together, requires_python_without_patches
 from envdoctor.checks.hit import Hit
 from envdoctor.cli import main
-from envdoctor.dependencies import Dependency, as_of, dependencies, releases_as_of, versions
 from envdoctor.diagnosis import Finding
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.values import parse_value
-from envdoctor.releases import as_of as listed_until
-from envdoctor.releases import known_until, release_texts, tracked
 from envdoctor.remedies.cures import cures
 from envdoctor.rulebook import load_rulebook
 from envdoctor.sources.requirements import collect_requirements
+from envdoctor.world.dependencies import Dependency, as_of, dependencies, releases_as_of, versions
+from envdoctor.world.releases import as_of as listed_until
+from envdoctor.world.releases import known_until, release_texts, tracked
 
 NOTHING = '[packages]\nenvdoctor-nothing = "1"\n'
 LINUX = {"os": "linux", "machine": "x86_64"}

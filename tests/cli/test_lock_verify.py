@@ -17,11 +17,11 @@ import pytest
 from envdoctor.hashing import digest, pool
 from envdoctor.lint import lint_file
 from envdoctor.probes.registry import PROBES
-from envdoctor.releases import release_texts
 from envdoctor.rulebook import shipped_rules
 from envdoctor.snapshot import download as download_rules
 from envdoctor.snapshot import meaning
 from envdoctor.snapshot.manifest import outlined
+from envdoctor.world.releases import release_texts
 from tests.cli.run import Ran, run
 from tests.snapshot.hub_server import Answer, hub, listing
 from tests.snapshot.places import COMMIT, MODEL, download, hub_cache, write

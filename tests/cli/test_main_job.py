@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from envdoctor.releases import exists
+from envdoctor.world.releases import exists
 from tests.cli.run import run
 
 EXPECTED = Path(__file__).parent / "expected"

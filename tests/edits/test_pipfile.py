@@ -9,7 +9,7 @@ import pytest
 from envdoctor.edits.edit import Edited, Pin
 from envdoctor.edits.pipfile import edit_pipfile
 from envdoctor.errors import EnvdoctorError
-from envdoctor.sources.installation import Installation
+from envdoctor.world.installation import Installation
 from tests.edits.laws import assert_left_alone, assert_only_named_lines_changed
 
 LINUX = Installation().on("linux", "x86_64")

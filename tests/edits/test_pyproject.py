@@ -12,7 +12,7 @@ from envdoctor.edits.edit import Edited, Pin
 from envdoctor.edits.pyproject import edit_pyproject
 from envdoctor.errors import EnvdoctorError
 from envdoctor.files.toml import parse_toml
-from envdoctor.sources.installation import Installation
+from envdoctor.world.installation import Installation
 from tests.edits.laws import assert_left_alone, assert_only_named_lines_changed
 
 LINUX = Installation().on("linux", "x86_64").with_python("3.11")

@@ -10,7 +10,7 @@ import pytest
 from envdoctor.edits.edit import Edited, Pin
 from envdoctor.edits.requirements import edit_requirements
 from envdoctor.errors import EnvdoctorError
-from envdoctor.sources.installation import Installation
+from envdoctor.world.installation import Installation
 
 LINUX = Installation().on("linux", "x86_64").with_python("3.10")
 PEFT = Pin("peft", "==0.12.0")

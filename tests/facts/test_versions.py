@@ -18,7 +18,7 @@ from envdoctor.facts.versions import (
     satisfiable,
     version_condition,
 )
-from envdoctor.releases import release_texts
+from envdoctor.world.releases import release_texts
 
 numbers = st.one_of(st.integers(0, 3), st.sampled_from([9, 10, 11, 2024]))
 plain = st.lists(numbers, min_size=1, max_size=4).map(lambda parts: ".".join(map(str, parts)))

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envdoctor.facts.fact import Fact, Facts, Origin
-from envdoctor.hardware.gpus import find_gpu
 from envdoctor.memory.estimate import GIB, Estimate, Moment, Range
 from envdoctor.memory.fits import usable_memory, usable_of, verdict
+from envdoctor.world.gpus import find_gpu
 
 ORDER = ("yes", "tight", "no")
 

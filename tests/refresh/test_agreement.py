@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from envdoctor.dependencies import dependencies
 from envdoctor.refresh.agreement import agreed
+from envdoctor.world.dependencies import dependencies
 
 
 @pytest.mark.parametrize(

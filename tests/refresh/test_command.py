@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from envdoctor import dependencies, releases, tables
 from envdoctor.cli.refresh_rules import run
 from envdoctor.errors import EnvdoctorError
+from envdoctor.world import dependencies, releases, tables
 from tests.refresh.package_index import INDEX, PackageIndex
 
 

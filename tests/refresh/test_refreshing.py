@@ -9,7 +9,7 @@ import pytest
 
 from envdoctor.refresh.refreshing import Outcome, all_names, present, refresh, write
 from envdoctor.refresh.tables import Listed, Package, Tables
-from envdoctor.tables import BUNDLED, DamagedError
+from envdoctor.world.tables import BUNDLED, DamagedError
 from tests.refresh.package_index import INDEX, PackageIndex
 
 TODAY = "2026-12-01"

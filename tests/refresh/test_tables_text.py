@@ -8,9 +8,9 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor import dependencies as reading
 from envdoctor.refresh.tables import Listed, Package, dependencies_text, packages_of, releases_text, requires_of
-from envdoctor.tables import BUNDLED, read_table
+from envdoctor.world import dependencies as reading
+from envdoctor.world.tables import BUNDLED, read_table
 
 VERSIONS = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)).map("{0[0]}.{0[1]}".format), unique=True, max_size=12)
 DAYS = st.none() | st.dates().map(lambda day: day.isoformat())

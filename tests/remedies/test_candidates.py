@@ -11,8 +11,8 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from envdoctor.facts.versions import Ranged, exact, version_condition
-from envdoctor.releases import Release, known_until, releases
 from envdoctor.remedies.candidates import distances, installable, moved, nearest_first, pinned
+from envdoctor.world.releases import Release, known_until, releases
 from tests.remedies.universe import invented, release, stated
 
 KNOWN = tuple(map(exact, ("1.0", "1.1", "1.2", "2.0", "2.1")))

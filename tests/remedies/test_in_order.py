@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envdoctor.facts.versions import exact, version_condition
-from envdoctor.releases import as_of, release_texts
 from envdoctor.remedies.in_order import InOrder
+from envdoctor.world.releases import as_of, release_texts
 
 numbers = st.lists(st.integers(0, 3), min_size=1, max_size=3).map(lambda some: ".".join(map(str, some)))
 texts = st.one_of(numbers, numbers, st.tuples(numbers, st.sampled_from(("rc1", ".post1", ".dev2"))).map("".join))

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor.dependencies import as_of, versions
 from envdoctor.remedies.metadata import Verdict, metadata_agrees
+from envdoctor.world.dependencies import as_of, versions
 from tests.remedies.universe import stated
 
 TABLE = f"bundled metadata of {as_of()}"

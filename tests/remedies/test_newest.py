@@ -15,11 +15,11 @@ from envdoctor.defaults import derive
 from envdoctor.diagnosis import Finding, Outcomes
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact, exact
-from envdoctor.releases import Release
 from envdoctor.remedies.candidates import installable, moved
 from envdoctor.remedies.cures import Cure, cures
 from envdoctor.remedies.newest import NOTE, Newest
 from envdoctor.rules import Fix, Rule
+from envdoctor.world.releases import Release
 from tests.remedies.universe import UNIVERSE, invented, known, release, rule, stated
 
 Check = Callable[[Facts], tuple[Hit, ...]]

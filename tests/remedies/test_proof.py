@@ -13,7 +13,7 @@ from envdoctor.errors import EnvdoctorError
 from envdoctor.remedies.proof import WholeSet, prove, proven
 from envdoctor.remedies.remedy import Move, Remedy
 from envdoctor.sources.asking_uv import Call
-from envdoctor.sources.installation import Installation
+from envdoctor.world.installation import Installation
 from tests.remedies.universe import stated
 
 LINUX = Installation().on("linux", "x86_64")

@@ -10,7 +10,7 @@ import pytest
 
 from envdoctor.remedies.proof import WholeSet, prove, proven
 from envdoctor.remedies.remedy import Move, Remedy
-from envdoctor.sources.installation import Installation
+from envdoctor.world.installation import Installation
 from tests.remedies.universe import stated
 
 pytest.importorskip("uv")

@@ -17,12 +17,12 @@ from envdoctor.defaults import derive
 from envdoctor.diagnosis import Finding, diagnose
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.versions import Exact
-from envdoctor.releases import release_texts
 from envdoctor.remedies.candidates import installable, moved
 from envdoctor.remedies.remedy import Remedy
 from envdoctor.remedies.search import Problem, find_remedy
 from envdoctor.rules import Rule, named_packages
 from envdoctor.suspicion import speaks, weigh
+from envdoctor.world.releases import release_texts
 from tests.examples import examples
 from tests.remedies.universe import UNIVERSE, invented, known, rule, stated
 

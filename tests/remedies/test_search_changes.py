@@ -9,17 +9,17 @@ import pytest
 
 from envdoctor.checks import FACT_CHECKS
 from envdoctor.defaults import derive
-from envdoctor.dependencies import Dependency
 from envdoctor.diagnosis import Finding, diagnose
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.values import parse_value
 from envdoctor.facts.versions import exact
-from envdoctor.releases import Release, known_until, release_texts, releases
 from envdoctor.remedies import search
 from envdoctor.remedies.remedy import Change, Remedy
 from envdoctor.remedies.search import MOST_REMEDIES, Problem, find_remedies, find_remedy
 from envdoctor.remedies.verdicts import _DECIDES
 from envdoctor.rules import Fix, Rule
+from envdoctor.world.dependencies import Dependency
+from envdoctor.world.releases import Release, known_until, release_texts, releases
 from tests.remedies.universe import rule, stated
 
 

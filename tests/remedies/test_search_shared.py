@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envdoctor.defaults import derive
-from envdoctor.dependencies import Dependency
 from envdoctor.diagnosis import Outcomes, diagnose
-from envdoctor.releases import Release
 from envdoctor.remedies.remedy import Remedy
 from envdoctor.remedies.search import Problem, find_remedies
 from envdoctor.rules import Rule
+from envdoctor.world.dependencies import Dependency
+from envdoctor.world.releases import Release
 from tests.remedies.universe import rule, stated
 
 TEXTS = ("1.0", "1.1", "1.2", "1.3")

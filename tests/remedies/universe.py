@@ -9,9 +9,9 @@ from unittest.mock import patch
 from envdoctor.conditions import parse_condition
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.values import parse_value
-from envdoctor.releases import Release
 from envdoctor.remedies import candidates
 from envdoctor.rules import Fix, Rule
+from envdoctor.world.releases import Release
 
 
 def release(version: str, *, yanked: bool = False, python: str | None = None) -> Release:

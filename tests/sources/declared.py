@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from envdoctor.sources.declarations import Variant
-from envdoctor.sources.installation import Installation
+from envdoctor.world.installation import Installation
 
 LINUX = Installation(
     {

@@ -12,7 +12,7 @@ from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected
 from envdoctor.sources.conda import collect_conda, is_conda
 from envdoctor.sources.conda_spec import cuda_of, on_pypi, parse_match_spec
-from envdoctor.sources.installation import Installation
+from envdoctor.world.installation import Installation
 
 HERE = Installation({"sys_platform": "linux", "platform_machine": "x86_64"})
 FILE = """\

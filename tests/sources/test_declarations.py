@@ -15,9 +15,9 @@ from packaging.version import Version
 from envdoctor.facts.fact import Collected, Fact, Origin
 from envdoctor.facts.values import shown
 from envdoctor.facts.versions import Exact, Ranged
-from envdoctor.releases import release_texts
 from envdoctor.sources.declarations import Declarations
-from envdoctor.sources.installation import Installation
+from envdoctor.world.installation import Installation
+from envdoctor.world.releases import release_texts
 
 LINUX = Installation().on("linux", "x86_64").with_python("3.11")
 PACKAGES = ("peft", "accelerate", "bitsandbytes")

@@ -9,8 +9,8 @@ import pytest
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.sources.declarations import Variant
-from envdoctor.sources.installation import Installation
 from envdoctor.sources.pdm_lock import collect_pdm_lock
+from envdoctor.world.installation import Installation
 from tests.sources.declared import LINUX, WINDOWS, defects, skips, told, versions, written
 
 LOCK = """\

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from packaging.specifiers import SpecifierSet
 
 from envdoctor.sources.declarations import Variant
-from envdoctor.sources.installation import Installation
 from envdoctor.sources.poetry_ranges import admits, alternatives, hull, one_specifier
 from envdoctor.sources.pyproject import collect_pyproject
+from envdoctor.world.installation import Installation
 from tests.sources.declared import LINUX, WINDOWS, by_label, defects, skips, told, versions, written
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.sources.declarations import Variant
-from envdoctor.sources.installation import Installation
 from envdoctor.sources.poetry_lock import collect_poetry_lock
+from envdoctor.world.installation import Installation
 from tests.sources.declared import LINUX, WINDOWS, by_label, defects, skips, told, versions, written
 
 POETRY_2 = """\

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected
-from envdoctor.sources.installation import Installation
 from envdoctor.sources.requirements import collect_requirements, is_requirements
+from envdoctor.world.installation import Installation
 
 
 def write(path: Path, text: str, encoding: str = "utf-8") -> Path:

@@ -16,8 +16,8 @@ from envdoctor.facts.values import shown
 from envdoctor.facts.versions import Exact, version_condition
 from envdoctor.sources.asking_uv import Call
 from envdoctor.sources.declarations import Declarations
-from envdoctor.sources.installation import Installation
 from envdoctor.sources.resolution import resolved
+from envdoctor.world.installation import Installation
 from tests.cli.run import run as run_cli
 
 LINUX = Installation().on("linux", "x86_64").with_python("3.11")

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.sources.declarations import Variant
-from envdoctor.sources.installation import Installation
 from envdoctor.sources.setup_cfg import collect_setup_cfg, read_config
+from envdoctor.world.installation import Installation
 
 FILE = """\
 [metadata]

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.versions import Exact
 from envdoctor.sources.declarations import Variant
-from envdoctor.sources.installation import Installation
 from envdoctor.sources.uv_lock import collect_uv_lock
+from envdoctor.world.installation import Installation
 from tests.sources.declared import LINUX, WINDOWS, by_label, defects, skips, told, versions, written
 
 # As uv writes it: forks by platform, an extra that conflicts with a group, an extra that takes in another, a package from a URL.

@@ -14,7 +14,7 @@ from envdoctor.sources.docker.parse import Dockerfile, Instruction, Text, parse_
 from envdoctor.sources.docker.run import Shell
 from envdoctor.sources.docker.stage import Stage
 from envdoctor.sources.docker.words import Lookup, is_known, shown, text_of
-from envdoctor.sources.installation import Installation
+from envdoctor.world.installation import Installation
 
 _WORD = re.compile(r"(?:[^\s\"'\\`]+|\"(?:\\.|[^\"\\])*\"?|'[^']*'?|\\.|[\\`])+", re.DOTALL)
 _PAIR = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]*)=(.*)", re.DOTALL)

@@ -22,9 +22,9 @@ from envdoctor.sources.docker.run import Call
 from envdoctor.sources.docker.stage import Stage
 from envdoctor.sources.docker.words import is_known, shown
 from envdoctor.sources.docker.wrappers import Argument
-from envdoctor.sources.installation import Installation
 from envdoctor.sources.package_index import Indexes
 from envdoctor.sources.requirement_line import declare, wheel_release
+from envdoctor.world.installation import Installation
 
 _LOCAL = re.compile(r"(?:file://)?(?:\.{1,2}(?:/|\[|$)|/|~/)")
 _NAMED = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)")

@@ -9,8 +9,8 @@ from envdoctor.facts.fact import Collected, Defect, Fact, Skip
 from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import Absent, Exact, PackageValue, Ranged, version_condition
 from envdoctor.files.json_file import plain
-from envdoctor.releases import release_texts, tracked
 from envdoctor.sources.docker.images import torch_of_vllm
+from envdoctor.world.releases import release_texts, tracked
 
 # Their releases name one release of torch each (Requires-Dist of their wheels), which an installer then puts in.
 _NAME = re.compile(r"[A-Za-z0-9._-]+")

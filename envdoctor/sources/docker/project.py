@@ -15,7 +15,7 @@ from envdoctor.sources.declarations import Declarations, Variant
 from envdoctor.sources.docker.files import Files
 from envdoctor.sources.docker.parse import Heredoc, Text
 from envdoctor.sources.docker.words import Lookup, is_known, shown, text_of
-from envdoctor.sources.installation import Installation
+from envdoctor.world.installation import Installation
 
 _LOCKS = {"uv-project": ("uv.lock",), "poetry": ("poetry.lock",), "pdm": ("pdm.lock",), "pipenv": ("Pipfile.lock", "Pipfile")}
 _PROJECTS = ("pyproject.toml", "setup.cfg", "setup.py")

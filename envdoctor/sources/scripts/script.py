@@ -27,7 +27,7 @@ from envdoctor.sources.scripts.uses import read_uses
 from envdoctor.sources.scripts.values import Evaluator
 
 if TYPE_CHECKING:
-    from envdoctor.sources.installation import Installation
+    from envdoctor.world.installation import Installation
 
 SCRIPT_LIMIT = 4 * 2**20
 # Notebooks carry the pictures that they drew.

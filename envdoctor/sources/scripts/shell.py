@@ -13,7 +13,7 @@ from envdoctor.files.json_file import plain
 from envdoctor.sources.scripts.source import ShellLine, Source
 
 if TYPE_CHECKING:
-    from envdoctor.sources.installation import Installation
+    from envdoctor.world.installation import Installation
 
 _INSTALL = re.compile(r"(?:[!%]\s*)?(?:\S*python[\d.]*\s+-m\s+)?(?:uv\s+)?pip[\d.]*\s+install\s+(.*)", re.DOTALL)
 # Options of pip that take a value.

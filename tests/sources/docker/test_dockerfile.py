@@ -10,7 +10,7 @@ from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.values import shown
 from envdoctor.sources.declarations import Variant
 from envdoctor.sources.dockerfile import collect_dockerfile, is_dockerfile
-from envdoctor.sources.installation import Installation
+from envdoctor.world.installation import Installation
 
 UNTOLD = "what it stands for is not known from the Dockerfile alone"
 HERE = Installation({"sys_platform": "linux", "platform_machine": "x86_64"})

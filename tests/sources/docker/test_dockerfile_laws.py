@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from envdoctor.facts.values import shown
 from envdoctor.sources.dockerfile import collect_dockerfile
-from envdoctor.sources.installation import Installation
+from envdoctor.world.installation import Installation
 
 HERE = Installation({"sys_platform": "linux", "platform_machine": "x86_64"})
 

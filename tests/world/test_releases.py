@@ -11,7 +11,7 @@ import pytest
 from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 
-from envdoctor.releases import Release, as_of, exists, known_until, listed, newest, prereleases, release_texts, releases, tracked
+from envdoctor.world.releases import Release, as_of, exists, known_until, listed, newest, prereleases, release_texts, releases, tracked
 
 
 def test_known_releases() -> None:
@@ -107,7 +107,7 @@ def test_the_bundle_is_in_order_and_complete() -> None:
 
 def test_importing_reads_nothing() -> None:
     code = (
-        "import envdoctor.releases as r, envdoctor.tables as t; assert t.table.cache_info().currsize == 0\n"
+        "import envdoctor.world.releases as r, envdoctor.world.tables as t; assert t.table.cache_info().currsize == 0\n"
         "r.as_of(); assert t.table.cache_info().currsize == 1"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

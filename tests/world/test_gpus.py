@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import envdoctor.hardware.gpus as module
-from envdoctor.hardware.gpus import capability_key, find_gpu, parse_gpu, vendor
+import envdoctor.world.gpus as module
+from envdoctor.world.gpus import capability_key, find_gpu, parse_gpu, vendor
 
 # As written in bug reports, by nvidia-smi and by torch: name, vendor, capability, GiB (None: unknown).
 WRITTEN = [

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor.hardware.drivers import driver_floor, driver_runs, toolkit_driver
+from envdoctor.world.drivers import driver_floor, driver_runs, toolkit_driver
 
 
 def test_the_oldest_driver_of_a_cuda_major() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from packaging.markers import Marker, default_environment
 
-from envdoctor.sources.installation import Installation
+from envdoctor.world.installation import Installation
 
 SYSTEMS = {
     "linux": ("linux", "Linux", "posix"),
@@ -93,7 +93,7 @@ def test_a_project_that_does_not_admit_our_python_is_judged_for_the_newest_that_
     monkeypatch: pytest.MonkeyPatch, admits: str, python: str | None
 ) -> None:
     ours = {**_here(), "python_version": "3.11", "python_full_version": "3.11.7"}
-    monkeypatch.setattr("envdoctor.sources.installation._here", lambda: ours)
+    monkeypatch.setattr("envdoctor.world.installation._here", lambda: ours)
     assert Installation().admitted_by(admits).environment()["python_version"] == (python or "3.11")
     assert Installation().with_python("3.8").admitted_by(admits) == Installation().with_python("3.8")
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from envdoctor.tables import Table, table
+from envdoctor.world.tables import Table, table
 
 _NAME = re.compile(r"[^\[=<>!~ ]+")
 
@@ -68,7 +68,7 @@ def rows(name: str) -> Iterator[tuple[tuple[Dependency, ...], tuple[str, ...]]]:
 
 def versions(name: str) -> Sequence[str]:
     """The releases of a package that are in the table, oldest first."""
-    from envdoctor.releases import release_texts
+    from envdoctor.world.releases import release_texts
 
     known = _places(name)
     return tuple(version for version in release_texts(name) if version in known)

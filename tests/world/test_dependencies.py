@@ -9,8 +9,8 @@ import pytest
 from packaging.markers import Marker
 from packaging.requirements import Requirement
 
-from envdoctor.dependencies import Dependency, dependencies, extra_dependencies, rows, versions
-from envdoctor.releases import listed, release_texts, releases
+from envdoctor.world.dependencies import Dependency, dependencies, extra_dependencies, rows, versions
+from envdoctor.world.releases import listed, release_texts, releases
 
 
 def test_what_binds_a_version_and_what_does_not() -> None:
@@ -68,7 +68,7 @@ def test_every_row_is_a_requirement_that_can_be_judged(name: str) -> None:
 
 def test_importing_reads_nothing() -> None:
     code = (
-        "import envdoctor.dependencies as d, envdoctor.tables as t; assert t.table.cache_info().currsize == 0\n"
+        "import envdoctor.world.dependencies as d, envdoctor.world.tables as t; assert t.table.cache_info().currsize == 0\n"
         "d.as_of(); assert t.table.cache_info().currsize == 1"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -17,7 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from packaging.version import Version
 
-from envdoctor.architectures import (
+from envdoctor.facts.versions import ABSENT, exact, parse_package, version_condition
+from envdoctor.world.architectures import (
     ANY_CLASS,
     Span,
     bounds,
@@ -30,11 +31,10 @@ from envdoctor.architectures import (
     span_of,
     tokenizer_spans,
 )
-from envdoctor.facts.versions import ABSENT, exact, parse_package, version_condition
-from envdoctor.releases import release_texts
+from envdoctor.world.releases import release_texts
 
-SCRIPT = Path(__file__).parent.parent / "scripts" / "refresh_model_types.py"
-TABLE = json.loads((Path(__file__).parent.parent / "envdoctor" / "data" / "model_types.json").read_text(encoding="utf-8"))
+SCRIPT = Path(__file__).parent.parent.parent / "scripts" / "refresh_model_types.py"
+TABLE = json.loads((Path(__file__).parent.parent.parent / "envdoctor" / "data" / "model_types.json").read_text(encoding="utf-8"))
 TRANSFORMERS = release_texts("transformers")
 READ = [release for release in TRANSFORMERS if Version(release) >= Version(TABLE["oldest"])]
 TYPES = sorted(TABLE["model_types"])

@@ -20,7 +20,7 @@ from envdoctor.files.user_cache import cache_directory
 SCHEMA = 2
 NAMES = ("releases", "dependencies")
 STAMP = "stamp.json"
-BUNDLED = Path(__file__).with_name("data")
+BUNDLED = Path(__file__).parent.parent / "data"
 
 _MOST_BYTES = 64 * 2**20
 _MOST_STAMP_BYTES = 1 << 16

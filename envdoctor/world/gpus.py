@@ -11,7 +11,7 @@ from typing import Literal, TypedDict
 
 MemoryFrom = Literal["nvidia-smi", "sold", "stated"]
 
-_TABLE = Path(__file__).with_name("gpus.json")
+_TABLE = Path(__file__).parent.parent / "data" / "gpus.json"
 _LONGEST_NAME = 200
 
 # Words that tell vendor, form or packaging and never tell two products of one number apart.

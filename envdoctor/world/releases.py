@@ -10,7 +10,7 @@ from datetime import date
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from envdoctor.tables import Table, table
+from envdoctor.world.tables import Table, table
 
 if TYPE_CHECKING:
     from packaging.version import Version

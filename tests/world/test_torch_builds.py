@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-import envdoctor.hardware.torch_builds as module
-from envdoctor.hardware.torch_builds import TorchBuild, cuda_builds, releases_listed, runs_on, torch_build, variants
+import envdoctor.world.torch_builds as module
+from envdoctor.world.torch_builds import TorchBuild, cuda_builds, releases_listed, runs_on, torch_build, variants
 
 
 def _build(*sm: str, ptx: str | None = None) -> TorchBuild:

@@ -14,7 +14,7 @@ from typing import TypeAlias, TypedDict
 
 from envdoctor.facts.versions import Exact, PackageValue, exact, version_condition
 
-_TABLE = Path(__file__).with_name("data") / "model_types.json"
+_TABLE = Path(__file__).parent.parent / "data" / "model_types.json"
 # From this release on AutoTokenizer takes TokenizersBackend for a class that it does not find.
 _FALLS_BACK = "5.0.0"
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypedDict
 
-_TABLE = Path(__file__).with_name("drivers.json")
+_TABLE = Path(__file__).parent.parent / "data" / "drivers.json"
 
 
 class _Floor(TypedDict):

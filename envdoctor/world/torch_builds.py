@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TypedDict
 
 from envdoctor.facts.versions import final_key
-from envdoctor.hardware.gpus import capability_key
+from envdoctor.world.gpus import capability_key
 
-_TABLE = Path(__file__).with_name("torch_builds.json")
+_TABLE = Path(__file__).parent.parent / "data" / "torch_builds.json"
 
 # From DEVICE_REQUIREMENT in torch/cuda/__init__.py (2.13.0): integrated GPUs run only code compiled for them.
 _INTEGRATED = {(5, 3), (6, 2), (7, 2), (8, 7), (10, 1)}
