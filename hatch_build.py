@@ -17,7 +17,7 @@ class CompiledRules(BuildHookInterface):  # type: ignore[type-arg,misc,unused-ig
         if version == "editable":
             return
         sys.path.insert(0, self.root)
-        from envdoctor.rulebook import compile_rules
+        from envdoctor.rules.rulebook import compile_rules
 
         compiled = Path(tempfile.mkdtemp()) / "compiled.json"
         compiled.write_text(json.dumps(compile_rules(Path(self.root) / "rules"), default=str), encoding="utf-8")

@@ -18,13 +18,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from envdoctor.conditions import evaluate
 from envdoctor.defaults import derive
 from envdoctor.diagnosis import diagnose
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.values import parse_value
-from envdoctor.rulebook import load_rulebook
-from envdoctor.rules import Rule, parse_rule
+from envdoctor.rules.conditions import evaluate
+from envdoctor.rules.rule import Rule, parse_rule
+from envdoctor.rules.rulebook import load_rulebook
 from envdoctor.world.releases import release_texts, tracked
 
 PLAN = {"plan.method": "lora", "plan.fp16": True, "plan.bf16": False, "plan.batch_size": 4, "plan.quant": "none", "plan.attn": "sdpa"}
@@ -89,7 +89,7 @@ def main() -> int:
     found = len(diagnose(stack, rules, release_texts).findings)
     conditions = [rule.condition for rule in rules if rule.condition is not None]
     first = (
-        "import time; from envdoctor.rulebook import load_rulebook; s = time.process_time(); "
+        "import time; from envdoctor.rules.rulebook import load_rulebook; s = time.process_time(); "
         "b = load_rulebook(); print((time.process_time() - s) * 1000, len(b.rules))"
     )
     loads = [

@@ -21,14 +21,14 @@ from dataclasses import replace
 from datetime import date, timedelta
 
 from envdoctor.checks import FACT_CHECKS
-from envdoctor.conditions import parse_condition
 from envdoctor.defaults import derive
 from envdoctor.diagnosis import Finding, Outcomes, diagnose
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.values import parse_value
 from envdoctor.remedies.search import CUT_SHORT, Problem, find_remedies
-from envdoctor.rulebook import load_rulebook
-from envdoctor.rules import Rule
+from envdoctor.rules.conditions import parse_condition
+from envdoctor.rules.rule import Rule
+from envdoctor.rules.rulebook import load_rulebook
 from envdoctor.world.releases import Release, release_texts
 
 STACK = {

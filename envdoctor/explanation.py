@@ -11,11 +11,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from envdoctor.conditions import All, AnyOf, Condition, Known, Not, PackageIs, accused, holds, missing
 from envdoctor.diagnosis import Because, Diagnosis, Finding, Location, Status
 from envdoctor.facts.fact import Facts
 from envdoctor.out_of_memory import PREFIX
-from envdoctor.rules import Rule
+from envdoctor.rules.conditions import All, AnyOf, Condition, Known, Not, PackageIs, accused, holds, missing
+from envdoctor.rules.rule import Rule
 from envdoctor.signatures import Shown
 from envdoctor.suspicion import breadth
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from envdoctor.out_of_memory import OutOfMemory
-from envdoctor.rules import Rule
+from envdoctor.rules.rule import Rule
 
 # Cursor and colour sequences, and window titles: what a terminal would act on, without the text between.
 _ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)?|[@-Z\\-_])")

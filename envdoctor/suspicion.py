@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from envdoctor.conditions import Condition, Known, PackageIs, accused, evaluate, holds
 from envdoctor.facts.fact import Fact, Facts, FactValue, Origin
 from envdoctor.facts.versions import Exact, Ranged, exact, version_condition
+from envdoctor.rules.conditions import Condition, Known, PackageIs, accused, evaluate, holds
 from envdoctor.taken import ELSEWHERE
 from envdoctor.world.releases import as_of, release_texts, releases
 

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from envdoctor.report.page import fix_line, when
-from envdoctor.rulebook import load_rulebook
-from envdoctor.rules import Rule
+from envdoctor.rules.rule import Rule
+from envdoctor.rules.rulebook import load_rulebook
 
 DOCS = Path(__file__).resolve().parent.parent / "docs" / "rules"
 MADE = "<!-- written by scripts/make_rule_pages.py from the rule files: do not edit -->"

@@ -17,15 +17,15 @@ from typing import Any
 from envdoctor.checks import FACT_CHECKS
 from envdoctor.cli.gather import gather
 from envdoctor.cli.parser import parse
-from envdoctor.conditions import evaluate, missing
 from envdoctor.facts.fact import Facts, NotUnderstood
 from envdoctor.facts.values import parse_value
 from envdoctor.files.toml import read_toml
-from envdoctor.ledger import Ledger, accusation, earned, read_ledger, record_confidence, write_ledger
 from envdoctor.probes.registry import about
 from envdoctor.probes.verdict import Verdict
-from envdoctor.reproduction import SIDES, Side
-from envdoctor.rules import Confidence, Rule, parse_rule
+from envdoctor.rules.conditions import evaluate, missing
+from envdoctor.rules.ledger import Ledger, accusation, earned, read_ledger, record_confidence, write_ledger
+from envdoctor.rules.reproduction import SIDES, Side
+from envdoctor.rules.rule import Confidence, Rule, parse_rule
 from envdoctor.world.releases import release_texts
 
 # What a probe does where nothing else is stated, and what some of the rules ask for: stating it changes nothing of what it runs.

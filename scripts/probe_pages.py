@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from envdoctor.reproduction import SIDES, without_places
+from envdoctor.rules.reproduction import SIDES, without_places
 
 
 def healthy(row: Mapping[str, Any]) -> bool:

@@ -22,7 +22,7 @@ from envdoctor.facts.values import flatten, parse_value
 from envdoctor.facts.vocabulary import term
 from envdoctor.files.toml import read_toml
 from envdoctor.probes.verdict import Ruling
-from envdoctor.reproduction import SIDES, Side
+from envdoctor.rules.reproduction import SIDES, Side
 
 RULINGS: tuple[Ruling, ...] = get_args(Ruling)
 EXPECTED: dict[Side, Ruling] = {"bad": "confirmed", "good": "refuted"}

@@ -37,12 +37,12 @@ import envdoctor.probes
 from envdoctor.environments import Builder, Environment, NotBuiltError, UvBuilder
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Facts
-from envdoctor.ledger import subject
 from envdoctor.probes.probe import Probe
 from envdoctor.probes.registry import PROBES, run_probe
 from envdoctor.probes.verdict import Verdict
-from envdoctor.reproduction import SIDES, without_places
-from envdoctor.rulebook import rule_files
+from envdoctor.rules.ledger import subject
+from envdoctor.rules.reproduction import SIDES, without_places
+from envdoctor.rules.rulebook import rule_files
 
 ROOT = Path(__file__).resolve().parent.parent
 PAIRS = ROOT / "scripts" / "probe_pairs"

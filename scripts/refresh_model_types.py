@@ -24,7 +24,7 @@ from pathlib import Path
 
 from packaging.version import Version
 
-from envdoctor.wheels import Wheels
+from envdoctor.rules.wheels import Wheels
 from envdoctor.world.releases import release_texts
 
 OLDEST = "4.20.0"

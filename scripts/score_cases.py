@@ -31,7 +31,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from envdoctor.cli import main as envdoctor
-from envdoctor.rulebook import load_rulebook
+from envdoctor.rules.rulebook import load_rulebook
 from envdoctor.world.releases import release_texts
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "score.md"

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from hypothesis import strategies as st
 
-from envdoctor.conditions import All, AnyOf, Condition, Not, leaves, parse_condition
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.values import parse_value
+from envdoctor.rules.conditions import All, AnyOf, Condition, Not, leaves, parse_condition
 
 RELEASES: Mapping[str, tuple[str, ...]] = {
     "alpha": ("0.9", "1.0", "1.1", "1.1.1", "1.2", "2.0"),

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 import pytest
 
 from envdoctor.checks.hit import Hit
-from envdoctor.conditions import parse_condition
 from envdoctor.diagnosis import Because, Diagnosis, Location, diagnose
 from envdoctor.facts.fact import Defect, Fact, Facts, Origin
 from envdoctor.facts.values import parse_value
-from envdoctor.rules import Confidence, Rule, Severity
+from envdoctor.rules.conditions import parse_condition
+from envdoctor.rules.rule import Confidence, Rule, Severity
 from envdoctor.world.releases import release_texts
 
 

@@ -7,14 +7,14 @@ from functools import lru_cache
 
 import pytest
 
-from envdoctor.conditions import Condition, judged
 from envdoctor.defaults import derive
 from envdoctor.diagnosis import Outcomes, diagnose
 from envdoctor.facts.fact import Fact, Facts, FactValue, Origin
 from envdoctor.facts.values import parse_value
 from envdoctor.remedies.search import Problem, find_remedy
-from envdoctor.rulebook import load_rulebook
-from envdoctor.rules import Rule
+from envdoctor.rules.conditions import Condition, judged
+from envdoctor.rules.rule import Rule
+from envdoctor.rules.rulebook import load_rulebook
 from envdoctor.suspicion import speaks, weigh
 from envdoctor.world.releases import release_texts
 from tests.examples import examples

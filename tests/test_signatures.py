@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor.rulebook import load_rulebook
-from envdoctor.rules import Rule
+from envdoctor.rules.rule import Rule
+from envdoctor.rules.rulebook import load_rulebook
 from envdoctor.signatures import plain_line, signatures
 
 

@@ -24,7 +24,7 @@ from envdoctor.facts.versions import Exact, version_condition
 from envdoctor.remedies.cures import Cure, cures
 from envdoctor.remedies.remedy import Remedy
 from envdoctor.report.model import Coverage, Diagnosed, Report, worst_first
-from envdoctor.rulebook import Rulebook, load_rulebook
+from envdoctor.rules.rulebook import Rulebook, load_rulebook
 from envdoctor.world.releases import age, as_of, known_until, newest, release_texts, source, tracked
 
 if TYPE_CHECKING:

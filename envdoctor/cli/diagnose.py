@@ -21,7 +21,7 @@ from envdoctor.explanation import explain
 from envdoctor.facts.fact import Collected, Facts
 from envdoctor.out_of_memory import Account, fit_command
 from envdoctor.recognition import recognised
-from envdoctor.rulebook import load_rulebook
+from envdoctor.rules.rulebook import load_rulebook
 from envdoctor.signatures import Signatures, plain_line, signatures
 from envdoctor.sources.env_reports import parse_env_report
 from envdoctor.world.releases import release_texts

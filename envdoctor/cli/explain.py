@@ -10,8 +10,8 @@ from pathlib import Path
 from envdoctor.cli.output import coloured, emit, width
 from envdoctor.errors import EnvdoctorError
 from envdoctor.report.page import as_object, render
-from envdoctor.rulebook import Rulebook, load_rulebook
-from envdoctor.rules import Rule
+from envdoctor.rules.rule import Rule
+from envdoctor.rules.rulebook import Rulebook, load_rulebook
 
 
 def run(options: argparse.Namespace) -> int:

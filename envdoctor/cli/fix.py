@@ -21,7 +21,7 @@ from envdoctor.facts.fact import Skip
 from envdoctor.policy.settings import Settings
 from envdoctor.report.mended import Diff, Mended
 from envdoctor.report.model import Report
-from envdoctor.rulebook import Rulebook
+from envdoctor.rules.rulebook import Rulebook
 from envdoctor.world.releases import known_until
 
 _ALL = 1_000_000

@@ -14,7 +14,7 @@ from envdoctor.diagnosis import Diagnosis, Finding, Outcomes, diagnose
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
 from envdoctor.remedies.remedy import Remedy
-from envdoctor.rulebook import Rulebook
+from envdoctor.rules.rulebook import Rulebook
 from envdoctor.taken import PROJECT
 from envdoctor.world.releases import release_texts
 

@@ -19,7 +19,7 @@ from envdoctor.facts.values import parse_value
 from envdoctor.facts.versions import Exact, exact
 from envdoctor.remedies.remedy import Remedy
 from envdoctor.report.model import Diagnosed, Report
-from envdoctor.rulebook import Rulebook
+from envdoctor.rules.rulebook import Rulebook
 from envdoctor.sources.asking_uv import named
 from envdoctor.sources.situation import states_packages
 from envdoctor.sources.targets import Target

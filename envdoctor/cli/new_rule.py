@@ -8,7 +8,7 @@ from pathlib import Path
 
 from envdoctor.cli.output import emit
 from envdoctor.errors import EnvdoctorError
-from envdoctor.rulebook import shipped_rules
+from envdoctor.rules.rulebook import shipped_rules
 
 SKELETON = """\
 id         = "{id}"

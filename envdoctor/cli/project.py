@@ -12,7 +12,7 @@ from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected
 from envdoctor.policy.settings import Settings, find_settings, read_settings
 from envdoctor.report.model import Report
-from envdoctor.rulebook import Rulebook
+from envdoctor.rules.rulebook import Rulebook
 
 
 def settled(options: argparse.Namespace) -> Settings:

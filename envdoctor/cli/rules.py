@@ -14,7 +14,7 @@ from envdoctor.cli.output import emit
 from envdoctor.errors import EnvdoctorError, SeveralErrors
 from envdoctor.probes.registry import PROBES
 from envdoctor.report.plain import printable
-from envdoctor.rulebook import Rulebook, load_rulebook, rule_files, shipped_rules
+from envdoctor.rules.rulebook import Rulebook, load_rulebook, rule_files, shipped_rules
 from envdoctor.world.releases import release_texts
 
 _ELSEWHERE = {"new": "new_rule", "verify": "verify_rules", "reproduce": "reproduce_rules", "refresh": "refresh_rules"}
@@ -61,7 +61,7 @@ def _lint(options: argparse.Namespace) -> int:
     Raises:
         SeveralErrors: with everything that is wrong with any of them.
     """
-    from envdoctor.lint import lint_confidence, lint_file
+    from envdoctor.rules.lint import lint_confidence, lint_file
 
     files = rule_paths(options)
     errors = []

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from envdoctor.conditions import evaluate, holds, leaves
 from envdoctor.defaults import derive
 from envdoctor.facts.fact import Fact, Facts, NotUnderstood, Origin
 from envdoctor.facts.values import parse_value, shown
-from envdoctor.rules import Rule
+from envdoctor.rules.conditions import evaluate, holds, leaves
+from envdoctor.rules.rule import Rule
 from envdoctor.snapshot.lock import Stated
 from envdoctor.world.releases import release_texts
 

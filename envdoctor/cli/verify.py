@@ -24,7 +24,7 @@ from envdoctor.remedies.cures import cures
 from envdoctor.remedies.remedy import Remedy
 from envdoctor.report.model import Diagnosed, Report
 from envdoctor.report.plain import printable
-from envdoctor.rulebook import Rulebook, load_rulebook
+from envdoctor.rules.rulebook import Rulebook, load_rulebook
 from envdoctor.snapshot.claims import Claims, read_claims
 from envdoctor.snapshot.compare import Change
 from envdoctor.snapshot.diffs import Difference, differences

@@ -10,13 +10,13 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Literal
 
-from envdoctor.boundaries import Boundary, UnreadableClaimError, boundaries_of, holds_in
 from envdoctor.cli.rules import Progress, rule_paths
 from envdoctor.errors import EnvdoctorError
 from envdoctor.files.toml import read_toml
 from envdoctor.files.user_cache import cache_directory
-from envdoctor.ledger import earned, read_ledger, record_confidence, verified_entry, write_ledger
-from envdoctor.wheels import NoWheelError, Wheels
+from envdoctor.rules.boundaries import Boundary, UnreadableClaimError, boundaries_of, holds_in
+from envdoctor.rules.ledger import earned, read_ledger, record_confidence, verified_entry, write_ledger
+from envdoctor.rules.wheels import NoWheelError, Wheels
 from envdoctor.world.releases import releases
 
 Result = Literal["ok", "wrong", "not checked"]

@@ -14,7 +14,7 @@ from envdoctor.policy.settings import Ignore, Settings
 from envdoctor.remedies.cures import Cure
 from envdoctor.report.location import Place, fingerprints, places, relative
 from envdoctor.report.model import IN_BASELINE, Diagnosed, Report, worst_first
-from envdoctor.rulebook import Rulebook
+from envdoctor.rules.rulebook import Rulebook
 
 EXPIRED = "ignore-expired"
 

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from envdoctor.checks import FACT_CHECKS
-from envdoctor.conditions import Known, evaluate
 from envdoctor.defaults import derive
 from envdoctor.diagnosis import Finding
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact, exact, version_condition
 from envdoctor.remedies.candidates import moved, nearest_first, pinned
-from envdoctor.rules import Fix
+from envdoctor.rules.conditions import Known, evaluate
+from envdoctor.rules.rule import Fix
 from envdoctor.world.releases import listed
 
 _MOST_TRIED = 40

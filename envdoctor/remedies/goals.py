@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from envdoctor.checks.hit import Hit
-from envdoctor.conditions import PackageIs
-from envdoctor.conditions import accused as must_hold
 from envdoctor.diagnosis import Finding
 from envdoctor.facts.versions import Exact, exact, version_condition
 from envdoctor.remedies.universe import Problem, State, Universe, packages_of
 from envdoctor.remedies.verdicts import Verdicts, alike
+from envdoctor.rules.conditions import PackageIs
+from envdoctor.rules.conditions import accused as must_hold
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from typing import TypeAlias
 
-from envdoctor.conditions import Known
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact, exact
 from envdoctor.remedies.candidates import Listed, installable
 from envdoctor.remedies.in_order import InOrder
+from envdoctor.rules.conditions import Known
 from envdoctor.world.dependencies import Dependency
 
 FAMILY = ("torch", "torchvision", "torchaudio")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Hashable
 from weakref import WeakKeyDictionary
 
-from envdoctor.conditions import Known
 from envdoctor.diagnosis import Outcomes
 from envdoctor.facts.fact import Facts
 from envdoctor.remedies.agreement import Agreement
 from envdoctor.remedies.candidates import Listed, listed
 from envdoctor.remedies.listing import Listing, Requires
+from envdoctor.rules.conditions import Known
 from envdoctor.world.releases import as_of
 
 

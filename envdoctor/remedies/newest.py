@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
 from envdoctor.checks.hit import Hit
-from envdoctor.conditions import Condition
 from envdoctor.defaults import derive
 from envdoctor.diagnosis import Finding, Outcomes, View
 from envdoctor.facts.fact import Fact, Facts
@@ -17,7 +16,8 @@ from envdoctor.facts.versions import Exact, VersionCondition, version_condition
 from envdoctor.remedies.candidates import installable, moved, pinned
 from envdoctor.remedies.cures import Cure
 from envdoctor.remedies.rule_index import index_of
-from envdoctor.rules import Rule
+from envdoctor.rules.conditions import Condition
+from envdoctor.rules.rule import Rule
 
 _Held: TypeAlias = "tuple[str, tuple[str, ...]]"
 """The rule of a check that holds, with the packages which it is told of."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from envdoctor.conditions import PackageIs, leaves
 from envdoctor.facts.versions import VersionCondition
-from envdoctor.rules import Rule
+from envdoctor.rules.conditions import PackageIs, leaves
+from envdoctor.rules.rule import Rule
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from envdoctor.checks.hit import Hit
-from envdoctor.conditions import Known
 from envdoctor.diagnosis import Outcomes
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact, Ranged, exact, version_condition
 from envdoctor.remedies.candidates import Listed, distances, pinned
 from envdoctor.remedies.listing import FAMILY, Requires
 from envdoctor.remedies.memory import memory_of
-from envdoctor.rules import Rule
+from envdoctor.rules.conditions import Known
+from envdoctor.rules.rule import Rule
 from envdoctor.world.dependencies import dependencies
 from envdoctor.world.releases import Release
 

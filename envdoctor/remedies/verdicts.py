@@ -14,7 +14,7 @@ from envdoctor.remedies.agreement import Clash
 from envdoctor.remedies.candidates import moved
 from envdoctor.remedies.rule_index import index_of
 from envdoctor.remedies.universe import FAMILY, Option, Problem, State, Universe, packages_of, split
-from envdoctor.rules import Rule
+from envdoctor.rules.rule import Rule
 
 # Facts that a release decides beside those in SWAYED: peft's default, and one that needs transformers to be a known release.
 _DECIDES = {

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from envdoctor.diagnosis import Finding
 from envdoctor.facts.fact import Facts, Skip
-from envdoctor.rules import Severity
+from envdoctor.rules.rule import Severity
 
 if TYPE_CHECKING:
     from envdoctor.probes.verdict import Verdict

@@ -8,9 +8,9 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from envdoctor.conditions import All, AnyOf, Condition, Not
 from envdoctor.report.plain import printable
-from envdoctor.rules import Fix, Rule
+from envdoctor.rules.conditions import All, AnyOf, Condition, Not
+from envdoctor.rules.rule import Fix, Rule
 
 
 def render(rule: Rule, *, width: int = 80, colour: bool = False) -> str:

@@ -19,7 +19,7 @@ from envdoctor.report.markup import link, prose
 from envdoctor.report.model import Diagnosed, Report
 from envdoctor.report.plain import printable
 from envdoctor.report.words import EXPLAINED, advised, annotated, details, error_line, headline, level, reasons
-from envdoctor.rules import Rule
+from envdoctor.rules.rule import Rule
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 MOST_RESULTS = 25_000

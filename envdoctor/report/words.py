@@ -9,7 +9,7 @@ from envdoctor.facts.values import shown
 from envdoctor.remedies.cures import Cure
 from envdoctor.report.model import Diagnosed, Report
 from envdoctor.report.plain import printable
-from envdoctor.rules import Rule, Severity
+from envdoctor.rules.rule import Rule, Severity
 
 EXPLAINED = "envdoctor explain"
 

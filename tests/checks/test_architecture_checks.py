@@ -26,7 +26,7 @@ from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.values import parse_value
 from envdoctor.facts.versions import exact, version_condition
 from envdoctor.files.toml import read_toml
-from envdoctor.rulebook import load_rulebook
+from envdoctor.rules.rulebook import load_rulebook
 from envdoctor.sources.snapshot_facts import collect_snapshot
 from envdoctor.world.architectures import oldest, span_of
 from envdoctor.world.releases import release_texts

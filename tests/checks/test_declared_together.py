@@ -20,7 +20,7 @@ from envdoctor.diagnosis import Finding
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.values import parse_value
 from envdoctor.remedies.cures import cures
-from envdoctor.rulebook import load_rulebook
+from envdoctor.rules.rulebook import load_rulebook
 from envdoctor.sources.requirements import collect_requirements
 from envdoctor.world.dependencies import Dependency, as_of, dependencies, releases_as_of, versions
 from envdoctor.world.releases import as_of as listed_until

@@ -12,7 +12,7 @@ from packaging.requirements import Requirement
 from envdoctor.checks.hit import Hit
 from envdoctor.checks.requirements import declared
 from envdoctor.files.toml import read_toml
-from envdoctor.rules import parse_rule
+from envdoctor.rules.rule import parse_rule
 from envdoctor.sources.interpreter import Installed, marker_environment
 from envdoctor.sources.site_packages import Distribution
 

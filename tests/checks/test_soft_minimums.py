@@ -9,7 +9,7 @@ from envdoctor.checks.soft_minimums import soft_minimums
 from envdoctor.diagnosis import diagnose
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.versions import exact
-from envdoctor.rulebook import load_rulebook
+from envdoctor.rules.rulebook import load_rulebook
 from envdoctor.sources.interpreter import Installed
 from envdoctor.sources.site_packages import Distribution
 

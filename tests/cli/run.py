@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from envdoctor import rulebook
 from envdoctor.cli import main
-from envdoctor.rules import Rule
+from envdoctor.rules import rulebook
+from envdoctor.rules.rule import Rule
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import pytest
 
 from envdoctor.cli import explain
 from envdoctor.cli.parser import parse
-from envdoctor.rulebook import load_rulebook
+from envdoctor.rules.rulebook import load_rulebook
 from tests.cli.run import run
 
 

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from envdoctor.hashing import digest, pool
-from envdoctor.lint import lint_file
 from envdoctor.probes.registry import PROBES
-from envdoctor.rulebook import shipped_rules
+from envdoctor.rules.lint import lint_file
+from envdoctor.rules.rulebook import shipped_rules
 from envdoctor.snapshot import download as download_rules
 from envdoctor.snapshot import meaning
 from envdoctor.snapshot.manifest import outlined

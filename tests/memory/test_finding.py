@@ -23,7 +23,7 @@ from envdoctor.memory.finding import RULE, exceeding
 from envdoctor.memory.fits import usable_memory, verdict
 from envdoctor.memory.parameters import parameters
 from envdoctor.memory.situation import planned
-from envdoctor.rulebook import load_rulebook
+from envdoctor.rules.rulebook import load_rulebook
 from envdoctor.world.releases import release_texts
 from tests.memory.models import CHATGLM3_6B, GLM_4_9B, LLAMA_2_13B, QWEN_HALF_B, stated
 from tests.memory.test_advice import PLANS, STACK

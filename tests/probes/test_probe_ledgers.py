@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envdoctor.files.toml import read_toml
-from envdoctor.ledger import Ledger, accusation, ledger_path, read_ledger, subject, write_ledger
-from envdoctor.lint import lint_confidence
 from envdoctor.probes.registry import PROBES
+from envdoctor.rules.ledger import Ledger, accusation, ledger_path, read_ledger, subject, write_ledger
+from envdoctor.rules.lint import lint_confidence
 from tests.rule_files import write_rule
 
 ROOT = Path(__file__).parent.parent.parent

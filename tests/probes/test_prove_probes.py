@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from envdoctor.environments import Environment, NotBuiltError, describe
 from envdoctor.errors import EnvdoctorError
-from envdoctor.ledger import subject
 from envdoctor.probes.probe import Probe
 from envdoctor.probes.registry import PROBES
+from envdoctor.rules.ledger import subject
 
 ROOT = Path(__file__).parent.parent.parent
 SCRIPTS = ROOT / "scripts"

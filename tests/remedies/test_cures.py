@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from envdoctor.diagnosis import Finding
 from envdoctor.remedies.cures import Cure, cures
-from envdoctor.rules import Fix, Rule
+from envdoctor.rules.rule import Fix, Rule
 from tests.remedies.universe import invented, known, rule, stated
 
 

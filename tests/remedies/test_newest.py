@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envdoctor.checks.hit import Hit
-from envdoctor.conditions import evaluate
 from envdoctor.defaults import derive
 from envdoctor.diagnosis import Finding, Outcomes
 from envdoctor.facts.fact import Facts
@@ -18,7 +17,8 @@ from envdoctor.facts.versions import Exact, exact
 from envdoctor.remedies.candidates import installable, moved
 from envdoctor.remedies.cures import Cure, cures
 from envdoctor.remedies.newest import NOTE, Newest
-from envdoctor.rules import Fix, Rule
+from envdoctor.rules.conditions import evaluate
+from envdoctor.rules.rule import Fix, Rule
 from envdoctor.world.releases import Release
 from tests.remedies.universe import UNIVERSE, invented, known, release, rule, stated
 

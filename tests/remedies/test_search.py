@@ -12,7 +12,6 @@ from packaging.version import Version
 
 from envdoctor.checks import FACT_CHECKS
 from envdoctor.checks.hit import Hit
-from envdoctor.conditions import Known, evaluate, missing, parse_condition
 from envdoctor.defaults import derive
 from envdoctor.diagnosis import Finding, diagnose
 from envdoctor.facts.fact import Fact, Facts, Origin
@@ -20,7 +19,8 @@ from envdoctor.facts.versions import Exact
 from envdoctor.remedies.candidates import installable, moved
 from envdoctor.remedies.remedy import Remedy
 from envdoctor.remedies.search import Problem, find_remedy
-from envdoctor.rules import Rule, named_packages
+from envdoctor.rules.conditions import Known, evaluate, missing, parse_condition
+from envdoctor.rules.rule import Rule, named_packages
 from envdoctor.suspicion import speaks, weigh
 from envdoctor.world.releases import release_texts
 from tests.examples import examples

@@ -17,7 +17,7 @@ from envdoctor.remedies import search
 from envdoctor.remedies.remedy import Change, Remedy
 from envdoctor.remedies.search import MOST_REMEDIES, Problem, find_remedies, find_remedy
 from envdoctor.remedies.verdicts import _DECIDES
-from envdoctor.rules import Fix, Rule
+from envdoctor.rules.rule import Fix, Rule
 from envdoctor.world.dependencies import Dependency
 from envdoctor.world.releases import Release, known_until, release_texts, releases
 from tests.remedies.universe import rule, stated

@@ -12,7 +12,7 @@ from envdoctor.defaults import derive
 from envdoctor.diagnosis import Outcomes, diagnose
 from envdoctor.remedies.remedy import Remedy
 from envdoctor.remedies.search import Problem, find_remedies
-from envdoctor.rules import Rule
+from envdoctor.rules.rule import Rule
 from envdoctor.world.dependencies import Dependency
 from envdoctor.world.releases import Release
 from tests.remedies.universe import rule, stated

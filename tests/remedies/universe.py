@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from unittest.mock import patch
 
-from envdoctor.conditions import parse_condition
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.values import parse_value
 from envdoctor.remedies import candidates
-from envdoctor.rules import Fix, Rule
+from envdoctor.rules.conditions import parse_condition
+from envdoctor.rules.rule import Fix, Rule
 from envdoctor.world.releases import Release
 
 

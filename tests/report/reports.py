@@ -12,7 +12,7 @@ from envdoctor.probes.verdict import Verdict
 from envdoctor.remedies.cures import Cure
 from envdoctor.remedies.remedy import Remedy
 from envdoctor.report.model import Coverage, Diagnosed, Report
-from envdoctor.rules import Evidence, Rule, Severity
+from envdoctor.rules.rule import Evidence, Rule, Severity
 
 SDPA = Rule(
     id="torch-2-5-0-sdpa-mask-nan",

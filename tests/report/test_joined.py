@@ -13,7 +13,7 @@ from envdoctor.report.joined import join
 from envdoctor.report.json import as_object
 from envdoctor.report.model import Coverage, Diagnosed, Report
 from envdoctor.report.text import render
-from envdoctor.rules import parse_rule
+from envdoctor.rules.rule import parse_rule
 
 
 def page(name: str, severity: str = "error") -> Finding:

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor.conditions import parse_condition
 from envdoctor.report.page import as_object, fix_line, render, when
-from envdoctor.rules import Evidence, Fix, Rule
+from envdoctor.rules.conditions import parse_condition
+from envdoctor.rules.rule import Evidence, Fix, Rule
 
 RULE = Rule(
     id="some-rule",

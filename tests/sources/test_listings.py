@@ -297,7 +297,7 @@ def test_a_file_that_cannot_be_read_or_is_too_large_is_an_error(tmp_path: Path) 
 
 def test_a_listing_closes_the_facts_and_a_report_does_not() -> None:
     """The meaning of closed to a rule: peft is absent by a freeze, and unknown by a report."""
-    from envdoctor.conditions import evaluate, parse_condition
+    from envdoctor.rules.conditions import evaluate, parse_condition
 
     condition = parse_condition({"packages": ["peft >=0.5"]})
     outcomes = []

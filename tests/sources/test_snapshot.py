@@ -17,7 +17,7 @@ from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Defect, Fact, FactValue, NotUnderstood
 from envdoctor.facts.vocabulary import term
 from envdoctor.files.toml import read_toml
-from envdoctor.rules import parse_rule
+from envdoctor.rules.rule import parse_rule
 from envdoctor.sources.snapshot_facts import collect_snapshot
 from tests.examples import examples
 

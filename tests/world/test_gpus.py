@@ -136,7 +136,7 @@ def test_where_the_memory_is_from_is_said() -> None:
 
 
 def test_every_product_of_the_table_is_found_by_its_name_and_has_a_source() -> None:
-    table = json.loads(Path(module.__file__).with_name("gpus.json").read_text("utf-8"))
+    table = json.loads((Path(module.__file__).parent.parent / "data" / "gpus.json").read_text("utf-8"))
     for row in table["gpus"]:
         gpu = find_gpu(row["name"])
         assert gpu is not None, row

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor.conditions import (
+from envdoctor.facts.fact import Facts, NotUnderstood
+from envdoctor.facts.versions import Exact, Ranged, version_condition
+from envdoctor.rules.conditions import (
     All,
     AnyOf,
     Condition,
@@ -24,8 +26,6 @@ from envdoctor.conditions import (
     missing,
     parse_condition,
 )
-from envdoctor.facts.fact import Facts, NotUnderstood
-from envdoctor.facts.versions import Exact, Ranged, version_condition
 from tests.strategies import COMPARISONS, STATEMENTS, conditions, facts_of, known, situated, statements
 
 KEYS = ["packages", "any", "all", "not", "plan", "method", "batch_size", "python", "gpu"]

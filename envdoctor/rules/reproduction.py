@@ -16,20 +16,20 @@ from typing import Literal
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from envdoctor.conditions import Condition, Known, evaluate
 from envdoctor.environments import Builder, Environment, NotBuiltError
 from envdoctor.facts.fact import Fact, Facts, NotUnderstood, Origin
 from envdoctor.facts.values import flatten, parse_value
 from envdoctor.facts.vocabulary import term
-from envdoctor.ledger import subject
 from envdoctor.probes.registry import PROBES, run_probe
 from envdoctor.probes.runner import plain, run_child
+from envdoctor.rules.conditions import Condition, Known, evaluate
+from envdoctor.rules.ledger import subject
 
 Side = Literal["bad", "good"]
 SIDES: tuple[Side, ...] = ("bad", "good")
 SCRIPT_SECONDS = 600.0
 _SCRIPT_BYTES = 16 << 30
-_CHILD = Path(__file__).parent / "probes" / "children" / "run_script.py"
+_CHILD = Path(__file__).parent.parent / "probes" / "children" / "run_script.py"
 _KEYS = ("python", "bad", "good", "extra", "gpu", "run", "shows", "probe", "facts")
 _MOST_SEEN = 300
 

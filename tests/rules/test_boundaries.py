@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from envdoctor.boundaries import Boundary, Claim, UnreadableClaimError, boundaries_of, boundary_of, holds_in, is_boundary
+from envdoctor.rules.boundaries import Boundary, Claim, UnreadableClaimError, boundaries_of, boundary_of, holds_in, is_boundary
 from tests.cli.run import run
 from tests.rule_files import CLAIM, write_rule
 

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
-from envdoctor.boundaries import CLAIMS, is_boundary
-from envdoctor.conditions import All, AnyOf, Condition, Known, Not, evaluate
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Fact, Facts, NotUnderstood, Origin
 from envdoctor.facts.values import flatten, parse_value
 from envdoctor.facts.versions import exact, version_condition
 from envdoctor.facts.vocabulary import suggestion, term
 from envdoctor.files.toml import read_toml
-from envdoctor.ledger import proven, read_ledger
-from envdoctor.reproduction import misplaced, problems, reproduction_of
-from envdoctor.rules import Fix, Rule, parse_rule
+from envdoctor.rules.boundaries import CLAIMS, is_boundary
+from envdoctor.rules.conditions import All, AnyOf, Condition, Known, Not, evaluate
+from envdoctor.rules.ledger import proven, read_ledger
+from envdoctor.rules.reproduction import misplaced, problems, reproduction_of
+from envdoctor.rules.rule import Fix, Rule, parse_rule
 
 _EXPECT: Mapping[str, bool | None] = {"match": True, "no-match": False, "unknown": None}
 _LONGEST_TITLE = 110

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from envdoctor.lint import lint_file
+from envdoctor.rules.lint import lint_file
 from envdoctor.world.releases import release_texts
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parent.parent.parent
 
 HEAD = """
 id         = "some-rule"

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast, get_args
 
-from envdoctor.boundaries import boundaries_of
 from envdoctor.errors import EnvdoctorError
 from envdoctor.files.toml import parse_toml
-from envdoctor.rules import Confidence
+from envdoctor.rules.boundaries import boundaries_of
+from envdoctor.rules.rule import Confidence
 
 LEVELS: tuple[Confidence, ...] = get_args(Confidence)
 SUFFIX = ".ledger.json"

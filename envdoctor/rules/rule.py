@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, Literal, cast, get_args
 
-from envdoctor.conditions import Condition, InvalidConditionError, PackageIs, accused, parse_condition
 from envdoctor.errors import EnvdoctorError, SeveralErrors
 from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import version_condition
+from envdoctor.rules.conditions import Condition, InvalidConditionError, PackageIs, accused, parse_condition
 
 Severity = Literal["error", "warning", "note"]
 Effect = Literal["silent", "crash", "oom", "slow", "blocked"]

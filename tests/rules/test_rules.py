@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from envdoctor.conditions import All, AnyOf, Not, ValueIs
 from envdoctor.errors import SeveralErrors
 from envdoctor.files.toml import parse_toml
-from envdoctor.rules import Evidence, Fix, Rule, parse_rule
+from envdoctor.rules.conditions import All, AnyOf, Not, ValueIs
+from envdoctor.rules.rule import Evidence, Fix, Rule, parse_rule
 
 PAGE = b"""
 id         = "some-rule"

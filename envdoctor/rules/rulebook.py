@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from envdoctor.conditions import InvalidConditionError
 from envdoctor.errors import EnvdoctorError, SeveralErrors
 from envdoctor.facts.names import canonical
 from envdoctor.files.toml import read_toml
 from envdoctor.files.user_cache import cache_directory
-from envdoctor.rules import Rule, outline, parse_rule
+from envdoctor.rules.conditions import InvalidConditionError
+from envdoctor.rules.rule import Rule, outline, parse_rule
 
 # What a run does not need: the proof of a rule is read by `rules lint` alone.
 _PROOF = ("case", "boundary", "reproduction")
@@ -52,7 +52,7 @@ class Rulebook:
 
 def shipped_rules() -> Path:
     """The directory of the rules that come with envdoctor: inside the wheel, or beside the sources."""
-    package = Path(__file__).parent
+    package = Path(__file__).parent.parent
     inside = package / "_rules"
     return inside if inside.is_dir() else package.parent / "rules"
 
@@ -147,7 +147,7 @@ def compile_rules(directory: Path) -> dict[str, Any]:
     Raises:
         SeveralErrors: with every file that cannot be read as TOML, and every ledger that cannot be read.
     """
-    from envdoctor.ledger import proven  # only where rules are compiled: a run mostly finds them so
+    from envdoctor.rules.ledger import proven  # only where rules are compiled: a run mostly finds them so
 
     digest = hashlib.sha256()
     tables, errors = [], []

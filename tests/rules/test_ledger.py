@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.files.toml import parse_toml, read_toml
-from envdoctor.ledger import (
+from envdoctor.rules.ledger import (
     LEVELS,
     Ledger,
     accusation,
@@ -28,7 +28,7 @@ from envdoctor.ledger import (
     verified_entry,
     write_ledger,
 )
-from envdoctor.rulebook import compile_rules, load_rulebook, rule_files
+from envdoctor.rules.rulebook import compile_rules, load_rulebook, rule_files
 from tests.cli.run import run
 from tests.examples import examples
 from tests.rule_files import CLAIM, REPRODUCTION, write_rule

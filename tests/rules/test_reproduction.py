@@ -12,12 +12,12 @@ from textwrap import dedent
 
 import pytest
 
-from envdoctor.conditions import parse_condition
 from envdoctor.environments import Environment, NotBuiltError, UvBuilder, describe, uv_environ
 from envdoctor.facts.fact import Facts
 from envdoctor.files.toml import parse_toml
 from envdoctor.probes.verdict import Verdict
-from envdoctor.reproduction import misplaced, problems, reproduce, reproduction_of, without_places
+from envdoctor.rules.conditions import parse_condition
+from envdoctor.rules.reproduction import misplaced, problems, reproduce, reproduction_of, without_places
 from envdoctor.world.releases import release_texts
 from tests.cli.run import run
 from tests.rule_files import CLAIM, REPRODUCTION, write_rule
@@ -102,7 +102,7 @@ def test_a_run_that_is_killed_has_still_shown_what_it_printed(tmp_path: Path) ->
 
 
 def test_a_run_without_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("envdoctor.reproduction.SCRIPT_SECONDS", 1.5)
+    monkeypatch.setattr("envdoctor.rules.reproduction.SCRIPT_SECONDS", 1.5)
     entry = reproduced(tmp_path, "while True: pass", "")
     assert entry["why"] == "the bad environment does not show it: no result: timed out after 1.5 s while running the script"
 
@@ -205,7 +205,7 @@ def test_a_probe_confirms_in_the_bad_environment_and_refutes_in_the_good_one(
         ruling = verdicts[str(facts.value("packages.peft")) != "0.11.1"]
         return Verdict(name, ruling, f"as {ruling} in {interpreter}")  # type: ignore[arg-type]
 
-    monkeypatch.setattr("envdoctor.reproduction.run_probe", probe)
+    monkeypatch.setattr("envdoctor.rules.reproduction.run_probe", probe)
     entry = reproduced(tmp_path, "", "", PROBED)
     assert entry["result"] == result
     assert isinstance(entry["bad"], dict)

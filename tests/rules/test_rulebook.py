@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from envdoctor import rulebook
 from envdoctor.errors import EnvdoctorError, SeveralErrors
 from envdoctor.files.user_cache import cache_directory
-from envdoctor.rulebook import Rulebook, compile_rules, load_rulebook, rule_files, shipped_rules
+from envdoctor.rules import rulebook
+from envdoctor.rules.rulebook import Rulebook, compile_rules, load_rulebook, rule_files, shipped_rules
 
 PAGE = """
 id         = "{name}"

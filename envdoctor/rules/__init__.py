@@ -1,0 +1,1 @@
+"""The knowledge base: rules, their conditions, and what each has proven."""
