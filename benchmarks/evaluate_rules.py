@@ -18,8 +18,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from envdoctor.defaults import derive
-from envdoctor.diagnosis import diagnose
+from envdoctor.engine.defaults import derive
+from envdoctor.engine.diagnosis import diagnose
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.values import parse_value
 from envdoctor.rules.conditions import evaluate

@@ -21,8 +21,8 @@ from dataclasses import replace
 from datetime import date, timedelta
 
 from envdoctor.checks import FACT_CHECKS
-from envdoctor.defaults import derive
-from envdoctor.diagnosis import Finding, Outcomes, diagnose
+from envdoctor.engine.defaults import derive
+from envdoctor.engine.diagnosis import Finding, Outcomes, diagnose
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.values import parse_value
 from envdoctor.remedies.search import CUT_SHORT, Problem, find_remedies

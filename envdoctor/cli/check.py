@@ -17,7 +17,7 @@ from envdoctor.cli.judging import as_taken, is_declared, judge, remedies_of, wan
 from envdoctor.cli.output import write
 from envdoctor.cli.project import judged, settled
 from envdoctor.cli.snapshots import examined
-from envdoctor.diagnosis import Diagnosis, Finding, Outcomes
+from envdoctor.engine.diagnosis import Diagnosis, Finding, Outcomes
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Facts, Skip
 from envdoctor.facts.versions import Exact, version_condition

@@ -15,7 +15,7 @@ from envdoctor.cli.gather import gather
 from envdoctor.cli.judging import judge
 from envdoctor.cli.output import write
 from envdoctor.cli.snapshots import examined
-from envdoctor.diagnosis import Finding
+from envdoctor.engine.diagnosis import Finding
 from envdoctor.errors import EnvdoctorError
 from envdoctor.explanation import explain
 from envdoctor.facts.fact import Collected, Facts

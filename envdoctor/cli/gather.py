@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from envdoctor.defaults import derive
+from envdoctor.engine.defaults import derive
 from envdoctor.errors import EnvdoctorError, SeveralErrors
 from envdoctor.facts.fact import Collected, Defect, Facts, Skip
 from envdoctor.facts.versions import Exact, Ranged

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from envdoctor.checks import FACT_CHECKS, installed_hits
 from envdoctor.checks.declared_together import declared_together
 from envdoctor.cli.gather import Gathered
-from envdoctor.defaults import derive
-from envdoctor.diagnosis import Diagnosis, Finding, Outcomes, diagnose
+from envdoctor.engine.defaults import derive
+from envdoctor.engine.diagnosis import Diagnosis, Finding, Outcomes, diagnose
+from envdoctor.engine.likely_install import PROJECT
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
 from envdoctor.remedies.remedy import Remedy
 from envdoctor.rules.rulebook import Rulebook
-from envdoctor.taken import PROJECT
 from envdoctor.world.releases import release_texts
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def as_taken(gathered: Gathered) -> Facts:
     """The stated facts with what an installer would take of what the files leave open."""
     if not is_declared(gathered):
         return gathered.facts
-    from envdoctor.taken import taken
+    from envdoctor.engine.likely_install import taken
 
     return taken(gathered.facts, gathered.constraints, apart=gathered.apart, elsewhere=gathered.elsewhere, projects=gathered.projects)
 

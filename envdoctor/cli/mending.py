@@ -9,11 +9,11 @@ from pathlib import Path
 
 from envdoctor.checks import FACT_CHECKS
 from envdoctor.cli.gather import DECLARING, Gathered
-from envdoctor.defaults import derive
-from envdoctor.diagnosis import Outcomes
 from envdoctor.edits.edit import Edited, Pin, Refusal, Setting
 from envdoctor.edits.edit import Set as SetTo
 from envdoctor.edits.registry import command_of, edit_packages, edit_settings
+from envdoctor.engine.defaults import derive
+from envdoctor.engine.diagnosis import Outcomes
 from envdoctor.facts.fact import Fact, Facts, FactValue, Origin, Skip
 from envdoctor.facts.values import parse_value
 from envdoctor.facts.versions import Exact, exact

@@ -12,8 +12,8 @@ from pathlib import Path
 from envdoctor.checks import FACT_CHECKS
 from envdoctor.cli.gather import DECLARING, Gathered
 from envdoctor.cli.progress import waiting
-from envdoctor.defaults import derive
-from envdoctor.diagnosis import Outcomes
+from envdoctor.engine.defaults import derive
+from envdoctor.engine.diagnosis import Outcomes
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.versions import Exact, Ranged, exact
 from envdoctor.remedies.indexes import declared_indexes

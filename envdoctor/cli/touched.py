@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from envdoctor.defaults import derive
+from envdoctor.engine.defaults import derive
 from envdoctor.facts.fact import Fact, Facts, NotUnderstood, Origin
 from envdoctor.facts.values import parse_value, shown
 from envdoctor.rules.conditions import evaluate, holds, leaves

@@ -15,7 +15,7 @@ from envdoctor.cli.lock import PLACES, find_model
 from envdoctor.cli.output import emit, write
 from envdoctor.cli.progress import hashing
 from envdoctor.cli.touched import Touched, facts_of, touched
-from envdoctor.diagnosis import diagnose
+from envdoctor.engine.diagnosis import diagnose
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Defect, Fact, Facts, Skip
 from envdoctor.files.json_file import plain

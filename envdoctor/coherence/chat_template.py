@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from envdoctor.checks.hit import Hit
 from envdoctor.coherence.jinja_blocks import NEWER_TAGS, first_output, read_blocks, without_comments
 from envdoctor.coherence.token_table import TokenTable, read_tokens
-from envdoctor.defaults import TRAINING
+from envdoctor.engine.defaults import TRAINING
 from envdoctor.facts.fact import Defect, Facts
 from envdoctor.facts.versions import Exact, Ranged, version_condition
 from envdoctor.files.json_file import plain

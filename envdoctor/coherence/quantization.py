@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from envdoctor.checks.hit import Hit
-from envdoctor.defaults import TRAINING
+from envdoctor.engine.defaults import TRAINING
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact, Ranged, version_condition
 from envdoctor.files.json_file import plain

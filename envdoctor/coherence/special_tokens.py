@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from envdoctor.checks.hit import Hit
 from envdoctor.coherence.chat_template import TURN_ENDS, control_tokens, template_of
 from envdoctor.coherence.token_table import read_tokens, text_of
-from envdoctor.defaults import TRAINING
+from envdoctor.engine.defaults import TRAINING
 from envdoctor.facts.fact import Defect, Facts
 from envdoctor.files.json_file import Document, plain
 from envdoctor.sources.model_family import ROLE_STOP_IDS

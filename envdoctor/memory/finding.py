@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from envdoctor.checks.hit import Hit
-from envdoctor.defaults import derive
+from envdoctor.engine.defaults import derive
 from envdoctor.facts.fact import Fact, Facts, FactValue, NotUnderstood, Origin
 from envdoctor.memory import optimizer as optimizers
 from envdoctor.memory.config import ArchitectureError, read_architecture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from envdoctor.defaults import derive
+from envdoctor.engine.defaults import derive
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.versions import Exact
 from envdoctor.memory.architecture import Architecture

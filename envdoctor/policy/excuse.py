@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from envdoctor.diagnosis import Finding, Location
+from envdoctor.engine.diagnosis import Finding, Location
 from envdoctor.policy.settings import Ignore, Settings
 from envdoctor.remedies.cures import Cure
 from envdoctor.report.location import Place, fingerprints, places, relative

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from envdoctor.checks import FACT_CHECKS
-from envdoctor.defaults import derive
-from envdoctor.diagnosis import Finding
+from envdoctor.engine.defaults import derive
+from envdoctor.engine.diagnosis import Finding
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact, exact, version_condition
 from envdoctor.remedies.candidates import moved, nearest_first, pinned

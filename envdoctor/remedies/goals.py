@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from envdoctor.checks.hit import Hit
-from envdoctor.diagnosis import Finding
+from envdoctor.engine.diagnosis import Finding
 from envdoctor.facts.versions import Exact, exact, version_condition
 from envdoctor.remedies.universe import Problem, State, Universe, packages_of
 from envdoctor.remedies.verdicts import Verdicts, alike

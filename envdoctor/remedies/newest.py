@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
 from envdoctor.checks.hit import Hit
-from envdoctor.defaults import derive
-from envdoctor.diagnosis import Finding, Outcomes, View
+from envdoctor.engine.defaults import derive
+from envdoctor.engine.diagnosis import Finding, Outcomes, View
 from envdoctor.facts.fact import Fact, Facts
 from envdoctor.facts.versions import Exact, VersionCondition, version_condition
 from envdoctor.remedies.candidates import installable, moved, pinned

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from envdoctor.diagnosis import Finding
+from envdoctor.engine.diagnosis import Finding
 from envdoctor.facts.versions import Exact, version_condition
 from envdoctor.remedies.goals import Goal, fix_specs, stands
 from envdoctor.remedies.remedy import Change, Remedy

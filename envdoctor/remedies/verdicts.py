@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from envdoctor.checks.hit import Hit
-from envdoctor.defaults import SWAYED, bounds, derive
-from envdoctor.diagnosis import UNREAD, Outcomes, View, diagnose
+from envdoctor.engine.defaults import SWAYED, bounds, derive
+from envdoctor.engine.diagnosis import UNREAD, Outcomes, View, diagnose
 from envdoctor.facts.fact import Fact, Facts, NotUnderstood, Origin
 from envdoctor.facts.versions import Exact, Ranged, exact
 from envdoctor.remedies.agreement import Clash

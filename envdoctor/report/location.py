@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from envdoctor.diagnosis import Finding
+from envdoctor.engine.diagnosis import Finding
 from envdoctor.report.model import Report
 
 # Where no file states anything, as for an installed stack: GitHub refuses a whole upload for one result without a place

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from envdoctor.diagnosis import Finding
+from envdoctor.engine.diagnosis import Finding
 from envdoctor.facts.fact import Facts, Skip
 from envdoctor.rules.rule import Severity
 

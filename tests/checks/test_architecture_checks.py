@@ -20,8 +20,8 @@ from envdoctor.checks.architectures import (
     tokenizer_class_unknown_to_transformers,
 )
 from envdoctor.checks.hit import Hit
-from envdoctor.defaults import derive
-from envdoctor.diagnosis import diagnose
+from envdoctor.engine.defaults import derive
+from envdoctor.engine.diagnosis import diagnose
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.values import parse_value
 from envdoctor.facts.versions import exact, version_condition

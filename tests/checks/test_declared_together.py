@@ -16,7 +16,7 @@ from packaging.version import Version
 from envdoctor.checks.declared_together import CHECKS, _as_bounds, declared_releases, declared_together, requires_python_without_patches
 from envdoctor.checks.hit import Hit
 from envdoctor.cli import main
-from envdoctor.diagnosis import Finding
+from envdoctor.engine.diagnosis import Finding
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.values import parse_value
 from envdoctor.remedies.cures import cures

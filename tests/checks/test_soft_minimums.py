@@ -6,7 +6,7 @@ from pathlib import Path
 
 from envdoctor.checks.hit import Hit
 from envdoctor.checks.soft_minimums import soft_minimums
-from envdoctor.diagnosis import diagnose
+from envdoctor.engine.diagnosis import diagnose
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.versions import exact
 from envdoctor.rules.rulebook import load_rulebook

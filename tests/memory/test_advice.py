@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from envdoctor.defaults import derive
+from envdoctor.engine.defaults import derive
 from envdoctor.facts.fact import Fact, Origin
 from envdoctor.memory.advice import Advice, advise
 from envdoctor.memory.closed_form import estimate

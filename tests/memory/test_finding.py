@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from envdoctor.checks import CHECK_IDS
 from envdoctor.checks.hit import Hit
-from envdoctor.defaults import derive
-from envdoctor.diagnosis import diagnose
+from envdoctor.engine.defaults import derive
+from envdoctor.engine.diagnosis import diagnose
 from envdoctor.facts.fact import Fact, Origin
 from envdoctor.memory.config import read_architecture
 from envdoctor.memory.estimate import GIB

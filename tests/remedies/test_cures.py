@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from envdoctor.diagnosis import Finding
+from envdoctor.engine.diagnosis import Finding
 from envdoctor.remedies.cures import Cure, cures
 from envdoctor.rules.rule import Fix, Rule
 from tests.remedies.universe import invented, known, rule, stated

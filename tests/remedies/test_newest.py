@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envdoctor.checks.hit import Hit
-from envdoctor.defaults import derive
-from envdoctor.diagnosis import Finding, Outcomes
+from envdoctor.engine.defaults import derive
+from envdoctor.engine.diagnosis import Finding, Outcomes
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact, exact
 from envdoctor.remedies.candidates import installable, moved

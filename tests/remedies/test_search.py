@@ -12,8 +12,9 @@ from packaging.version import Version
 
 from envdoctor.checks import FACT_CHECKS
 from envdoctor.checks.hit import Hit
-from envdoctor.defaults import derive
-from envdoctor.diagnosis import Finding, diagnose
+from envdoctor.engine.defaults import derive
+from envdoctor.engine.diagnosis import Finding, diagnose
+from envdoctor.engine.likelihood import speaks, weigh
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.versions import Exact
 from envdoctor.remedies.candidates import installable, moved
@@ -21,7 +22,6 @@ from envdoctor.remedies.remedy import Remedy
 from envdoctor.remedies.search import Problem, find_remedy
 from envdoctor.rules.conditions import Known, evaluate, missing, parse_condition
 from envdoctor.rules.rule import Rule, named_packages
-from envdoctor.suspicion import speaks, weigh
 from envdoctor.world.releases import release_texts
 from tests.examples import examples
 from tests.remedies.universe import UNIVERSE, invented, known, rule, stated

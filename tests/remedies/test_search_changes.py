@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from envdoctor.checks import FACT_CHECKS
-from envdoctor.defaults import derive
-from envdoctor.diagnosis import Finding, diagnose
+from envdoctor.engine.defaults import derive
+from envdoctor.engine.diagnosis import Finding, diagnose
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.values import parse_value
 from envdoctor.facts.versions import exact

@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from envdoctor.defaults import derive
-from envdoctor.diagnosis import Finding, diagnose
+from envdoctor.engine.defaults import derive
+from envdoctor.engine.diagnosis import Finding, diagnose
+from envdoctor.engine.likelihood import speaks, weigh
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.versions import Exact, Ranged, exact, version_condition
 from envdoctor.remedies.remedy import Remedy
 from envdoctor.remedies.search import MOST_REMEDIES, Problem, find_remedies, find_remedy
 from envdoctor.rules.conditions import evaluate, missing
 from envdoctor.rules.rule import Fix, Rule, Severity, named_packages
-from envdoctor.suspicion import speaks, weigh
 from envdoctor.world.dependencies import Dependency
 from envdoctor.world.releases import Release
 from tests.remedies.universe import rule, stated

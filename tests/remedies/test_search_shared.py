@@ -8,8 +8,8 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from envdoctor.defaults import derive
-from envdoctor.diagnosis import Outcomes, diagnose
+from envdoctor.engine.defaults import derive
+from envdoctor.engine.diagnosis import Outcomes, diagnose
 from envdoctor.remedies.remedy import Remedy
 from envdoctor.remedies.search import Problem, find_remedies
 from envdoctor.rules.rule import Rule

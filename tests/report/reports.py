@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from envdoctor.diagnosis import Because, Finding, Location, Status
+from envdoctor.engine.diagnosis import Because, Finding, Location, Status
 from envdoctor.facts.fact import Fact, Facts, Origin, Skip
 from envdoctor.probes.verdict import Verdict
 from envdoctor.remedies.cures import Cure

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor.diagnosis import Location
+from envdoctor.engine.diagnosis import Location
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Facts, Skip
 from envdoctor.report.github import render, render_error

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from envdoctor.diagnosis import Location
+from envdoctor.engine.diagnosis import Location
 from envdoctor.report.gitlab import render
 from envdoctor.report.model import Diagnosed, Report
 from tests.report.reports import CONFIRMED, MALFORMED, MATCHED, POSSIBLE, REFUTED, report, reports

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from envdoctor.diagnosis import Finding, Location
+from envdoctor.engine.diagnosis import Finding, Location
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.versions import exact
 from envdoctor.remedies.remedy import Remedy

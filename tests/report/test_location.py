@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor.diagnosis import Because, Location
+from envdoctor.engine.diagnosis import Because, Location
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.report.location import NO_FILE, Place, checkout, fingerprints, place, places, relative
 from envdoctor.report.model import Diagnosed, Report

@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 from hypothesis import given
 
-from envdoctor.diagnosis import Because, Location
+from envdoctor.engine.diagnosis import Because, Location
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Fact, Facts, Origin, Skip
 from envdoctor.report import sarif

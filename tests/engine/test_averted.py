@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from envdoctor.diagnosis import Finding, diagnose
+from envdoctor.engine.diagnosis import Finding, diagnose
 from envdoctor.rules.rule import Rule
 from envdoctor.world.releases import release_texts
 from tests.remedies.universe import rule, stated

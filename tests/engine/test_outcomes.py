@@ -7,15 +7,15 @@ from functools import lru_cache
 
 import pytest
 
-from envdoctor.defaults import derive
-from envdoctor.diagnosis import Outcomes, diagnose
+from envdoctor.engine.defaults import derive
+from envdoctor.engine.diagnosis import Outcomes, diagnose
+from envdoctor.engine.likelihood import speaks, weigh
 from envdoctor.facts.fact import Fact, Facts, FactValue, Origin
 from envdoctor.facts.values import parse_value
 from envdoctor.remedies.search import Problem, find_remedy
 from envdoctor.rules.conditions import Condition, judged
 from envdoctor.rules.rule import Rule
 from envdoctor.rules.rulebook import load_rulebook
-from envdoctor.suspicion import speaks, weigh
 from envdoctor.world.releases import release_texts
 from tests.examples import examples
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from envdoctor.checks.hit import Hit
-from envdoctor.diagnosis import Because, Diagnosis, Location, diagnose
+from envdoctor.engine.diagnosis import Because, Diagnosis, Location, diagnose
 from envdoctor.facts.fact import Defect, Fact, Facts, Origin
 from envdoctor.facts.values import parse_value
 from envdoctor.rules.conditions import parse_condition

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from envdoctor.engine.likely_install import ELSEWHERE
 from envdoctor.facts.fact import Fact, Facts, FactValue, Origin
 from envdoctor.facts.versions import Exact, Ranged, exact, version_condition
 from envdoctor.rules.conditions import Condition, Known, PackageIs, accused, evaluate, holds
-from envdoctor.taken import ELSEWHERE
 from envdoctor.world.releases import as_of, release_texts, releases
 
 # What a run of transformers practically always has.

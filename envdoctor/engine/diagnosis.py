@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from envdoctor.checks.hit import Hit
+from envdoctor.engine.likelihood import DECIDED, Weight, background, speaks, statements, weigh
 from envdoctor.facts.fact import Defect, Fact, Facts, FactValue, Origin
 from envdoctor.facts.values import shown
 from envdoctor.rules.conditions import Condition, Known, deciding, evaluate, judged, leaves
 from envdoctor.rules.rule import Rule, Severity
-from envdoctor.suspicion import DECIDED, Weight, background, speaks, statements, weigh
 
 Status = Literal["matched", "confirmed", "possible", "refuted"]
 
