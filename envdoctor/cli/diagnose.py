@@ -17,12 +17,12 @@ from envdoctor.cli.output import write
 from envdoctor.cli.snapshots import examined
 from envdoctor.engine.diagnosis import Finding
 from envdoctor.errors import EnvdoctorError
-from envdoctor.explanation import explain
 from envdoctor.facts.fact import Collected, Facts
-from envdoctor.out_of_memory import Account, fit_command
-from envdoctor.recognition import recognised
+from envdoctor.logs.explanation import explain
+from envdoctor.logs.out_of_memory import Account, fit_command
+from envdoctor.logs.recognition import recognised
+from envdoctor.logs.signatures import Signatures, plain_line, signatures
 from envdoctor.rules.rulebook import load_rulebook
-from envdoctor.signatures import Signatures, plain_line, signatures
 from envdoctor.sources.env_reports import parse_env_report
 from envdoctor.world.releases import release_texts
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor.out_of_memory import FOREIGN, FRAGMENTED, IN_USE, LARGER, ROOM, Account, OutOfMemory, account, fit_command
+from envdoctor.logs.out_of_memory import FOREIGN, FRAGMENTED, IN_USE, LARGER, ROOM, Account, OutOfMemory, account, fit_command
+from envdoctor.logs.signatures import plain_line, signatures
 from envdoctor.rules.rulebook import load_rulebook
-from envdoctor.signatures import plain_line, signatures
 
 # torch up to 2.0, and since 2.1; numbers of public reports.
 FULL = (

@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from envdoctor.engine.diagnosis import Because, Diagnosis, Finding, Location, Status
 from envdoctor.engine.likelihood import breadth
 from envdoctor.facts.fact import Facts
-from envdoctor.out_of_memory import PREFIX
+from envdoctor.logs.out_of_memory import PREFIX
+from envdoctor.logs.signatures import Shown
 from envdoctor.rules.conditions import All, AnyOf, Condition, Known, Not, PackageIs, accused, holds, missing
 from envdoctor.rules.rule import Rule
-from envdoctor.signatures import Shown
 
 _MOST_FINDINGS = 4
 # A fragment shorter than this is shared by too many errors to decide on its own.

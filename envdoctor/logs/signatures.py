@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from envdoctor.out_of_memory import OutOfMemory
+from envdoctor.logs.out_of_memory import OutOfMemory
 from envdoctor.rules.rule import Rule
 
 # Cursor and colour sequences, and window titles: what a terminal would act on, without the text between.

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from envdoctor.logs.signatures import plain_line, signatures
 from envdoctor.rules.rule import Rule
 from envdoctor.rules.rulebook import load_rulebook
-from envdoctor.signatures import plain_line, signatures
 
 
 def rule(name: str, *symptoms: str) -> Rule:

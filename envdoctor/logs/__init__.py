@@ -1,0 +1,1 @@
+"""From error text to the rules that explain it."""
