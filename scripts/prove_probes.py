@@ -34,7 +34,6 @@ from probe_pages import healthy, healthy_page, pairs_page
 from probe_pair_files import PYTHON, Pair, read_pairs
 
 import envdoctor.probes
-from envdoctor.environments import Builder, Environment, NotBuiltError, UvBuilder
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Facts
 from envdoctor.probes.probe import Probe
@@ -43,6 +42,7 @@ from envdoctor.probes.verdict import Verdict
 from envdoctor.rules.ledger import subject
 from envdoctor.rules.reproduction import SIDES, without_places
 from envdoctor.rules.rulebook import rule_files
+from envdoctor.uv.environments import Builder, Environment, NotBuiltError, UvBuilder
 
 ROOT = Path(__file__).resolve().parent.parent
 PAIRS = ROOT / "scripts" / "probe_pairs"

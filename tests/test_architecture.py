@@ -17,7 +17,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("files",),
     ("facts", "hashing"),
     ("world",),
-    ("environments", "probes"),
+    ("probes", "uv"),
     ("sources",),
     ("checks", "snapshot", "rules"),
     ("engine",),

@@ -61,7 +61,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def _hashes(package: str, version: str) -> tuple[str, ...]:
     from envdoctor.cli.progress import waiting
-    from envdoctor.edits.hashes import release_hashes
+    from envdoctor.uv.hashes import release_hashes
 
     with waiting(f"asking the index for the hashes of {package} {version}"):
         return release_hashes(package, version)

@@ -303,7 +303,7 @@ def _resolved(targets: Sequence[Target], installation: Installation | None, day:
         EnvdoctorError: nothing is declared, no uv, or no index that answers.
     """
     from envdoctor.sources.declarations import Variant
-    from envdoctor.sources.resolution import resolved
+    from envdoctor.uv.resolution import resolved
     from envdoctor.world.installation import Installation
 
     if not any(target.kind in DECLARING for target in targets):

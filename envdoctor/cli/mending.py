@@ -20,9 +20,9 @@ from envdoctor.facts.versions import Exact, exact
 from envdoctor.remedies.remedy import Remedy
 from envdoctor.report.model import Diagnosed, Report
 from envdoctor.rules.rulebook import Rulebook
-from envdoctor.sources.asking_uv import named
 from envdoctor.sources.situation import states_packages
 from envdoctor.sources.targets import Target
+from envdoctor.uv.asking import named
 from envdoctor.world.installation import Installation
 from envdoctor.world.releases import release_texts
 

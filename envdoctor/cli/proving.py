@@ -21,7 +21,7 @@ from envdoctor.remedies.proof import WholeSet, proven
 from envdoctor.remedies.remedy import Remedy
 from envdoctor.report.model import Report
 from envdoctor.rules.rulebook import Rulebook
-from envdoctor.sources.resolution import UNRESOLVABLE
+from envdoctor.uv.resolution import UNRESOLVABLE
 from envdoctor.world.installation import Installation
 from envdoctor.world.releases import release_texts
 

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from envdoctor.cli.rules import Progress, rule_paths
-from envdoctor.environments import Builder, NotBuiltError, UvBuilder
 from envdoctor.errors import EnvdoctorError
 from envdoctor.files.toml import read_toml
 from envdoctor.rules.ledger import earned, read_ledger, record_confidence, write_ledger
 from envdoctor.rules.reproduction import SIDES, misplaced, problems, reproduce, reproduction_of
 from envdoctor.rules.rule import parse_rule
+from envdoctor.uv.environments import Builder, NotBuiltError, UvBuilder
 from envdoctor.world.releases import release_texts
 
 

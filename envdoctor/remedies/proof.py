@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from envdoctor.environments import uv_command
 from envdoctor.errors import EnvdoctorError
 from envdoctor.files.json_file import plain
 from envdoctor.remedies.indexes import given_up, index_for
@@ -17,7 +16,8 @@ from envdoctor.remedies.metadata import metadata_agrees, withdrawn
 from envdoctor.remedies.remedy import Remedy
 from envdoctor.remedies.resolver import Accepts, Resolver, beside
 from envdoctor.remedies.whole_set import WholeSet
-from envdoctor.sources.asking_uv import Run
+from envdoctor.uv.asking import Run
+from envdoctor.uv.environments import uv_command
 
 NO_UV = 'uv was not asked: it is not installed (pip install "llm-envdoctor[pins]")'
 _LONGEST = 160

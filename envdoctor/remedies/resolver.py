@@ -11,7 +11,7 @@ from envdoctor.remedies.indexes import blamed, given_up, has_build, index_for, i
 from envdoctor.remedies.metadata import metadata_agrees, withdrawn
 from envdoctor.remedies.remedy import Move, Remedy
 from envdoctor.remedies.whole_set import WholeSet, head
-from envdoctor.sources.asking_uv import Answer, NoIndexError, Question, Run, answer, named, public
+from envdoctor.uv.asking import Answer, NoIndexError, Question, Run, answer, named, public
 from envdoctor.world.releases import tracked
 
 Accepts = Callable[[Mapping[str, str]], str]

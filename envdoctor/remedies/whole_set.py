@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact, Ranged
-from envdoctor.sources.asking_uv import named
+from envdoctor.uv.asking import named
 from envdoctor.world.installation import Installation
 
 _PACKAGE = "packages."

@@ -16,7 +16,6 @@ from typing import Literal
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from envdoctor.environments import Builder, Environment, NotBuiltError
 from envdoctor.facts.fact import Fact, Facts, NotUnderstood, Origin
 from envdoctor.facts.values import flatten, parse_value
 from envdoctor.facts.vocabulary import term
@@ -24,6 +23,7 @@ from envdoctor.probes.registry import PROBES, run_probe
 from envdoctor.probes.runner import plain, run_child
 from envdoctor.rules.conditions import Condition, Known, evaluate
 from envdoctor.rules.ledger import subject
+from envdoctor.uv.environments import Builder, Environment, NotBuiltError
 
 Side = Literal["bad", "good"]
 SIDES: tuple[Side, ...] = ("bad", "good")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from envdoctor.sources.asking_uv import Call
+from envdoctor.uv.asking import Call
 from tests.cli.run import run
 
 BAD = "torch==2.5.0\ntransformers==4.46.3\nnumpy==1.26.4\n"
@@ -139,7 +139,7 @@ def test_a_resolution_is_for_the_python_that_the_project_asks_for(
         asked.append([*call.words[call.words.index("--python-version") :][:2]])
         return subprocess.CompletedProcess(call.words, 0, "peft==0.11.1\n", "")
 
-    monkeypatch.setattr("envdoctor.sources.asking_uv._uv", uv)
+    monkeypatch.setattr("envdoctor.uv.asking._uv", uv)
     project_of = "[project]\nname = 'x'\nversion = '1'\nrequires-python = '{}'\ndependencies = ['peft']\n"
     (project / "pyproject.toml").write_text(project_of.format("==3.9.*"))
     (project / "Dockerfile").write_text("FROM python:3.12-slim\nRUN pip install peft\n")

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from envdoctor.edits.hashes import release_hashes
 from envdoctor.errors import EnvdoctorError
+from envdoctor.uv.hashes import release_hashes
 
 ONE, TWO = "a" * 64, "b" * 64
 

@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor.environments import Environment, NotBuiltError, describe
 from envdoctor.errors import EnvdoctorError
 from envdoctor.probes.probe import Probe
 from envdoctor.probes.registry import PROBES
 from envdoctor.rules.ledger import subject
+from envdoctor.uv.environments import Environment, NotBuiltError, describe
 
 ROOT = Path(__file__).parent.parent.parent
 SCRIPTS = ROOT / "scripts"

@@ -12,7 +12,7 @@ import pytest
 from envdoctor.errors import EnvdoctorError
 from envdoctor.remedies.proof import WholeSet, prove, proven
 from envdoctor.remedies.remedy import Move, Remedy
-from envdoctor.sources.asking_uv import Call
+from envdoctor.uv.asking import Call
 from envdoctor.world.installation import Installation
 from tests.remedies.universe import stated
 

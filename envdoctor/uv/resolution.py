@@ -14,7 +14,7 @@ from packaging.markers import Marker, UndefinedComparison, UndefinedEnvironmentN
 from envdoctor.facts.fact import Collected, Defect, Fact, Origin, Skip
 from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import Exact, Ranged, exact, version_condition
-from envdoctor.sources.asking_uv import Question, Run, Told, answer, named, without_extras
+from envdoctor.uv.asking import Question, Run, Told, answer, named, without_extras
 from envdoctor.world.dependencies import dependencies
 from envdoctor.world.installation import Installation
 from envdoctor.world.releases import release_texts

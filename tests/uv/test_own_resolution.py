@@ -11,7 +11,7 @@ import pytest
 
 pytestmark = pytest.mark.network
 
-PROJECT = Path(__file__).parent.parent / "pyproject.toml"
+PROJECT = Path(__file__).parent.parent.parent / "pyproject.toml"
 
 # Stacks as people ran them, and the Python they ran them on.
 STACKS = {

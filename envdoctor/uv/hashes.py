@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.names import canonical
 from envdoctor.files.json_file import plain
-from envdoctor.sources.asking_uv import run_uv, without_downloads
+from envdoctor.uv.asking import run_uv, without_downloads
 
 _HASH = re.compile(r"--hash=(sha(?:256|384|512):[0-9a-f]{64,128})\b")
 _PINNED = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)==(\S+)")

@@ -1,0 +1,1 @@
+"""Everything that uv is asked: resolutions, hashes of releases, environments to build."""
