@@ -33,7 +33,7 @@ from envdoctor.edits.edit import Pin
 from envdoctor.edits.requirements import edit_requirements
 from envdoctor.edits.write import replace, unified
 from envdoctor.errors import EnvdoctorError
-from envdoctor.sources.requirements import collect_requirements, is_requirements
+from envdoctor.sources.declared.requirements import collect_requirements, is_requirements
 from envdoctor.world.installation import Installation
 from envdoctor.world.releases import release_texts, tracked
 

@@ -302,7 +302,7 @@ def _resolved(targets: Sequence[Target], installation: Installation | None, day:
     Raises:
         EnvdoctorError: nothing is declared, no uv, or no index that answers.
     """
-    from envdoctor.sources.declarations import Variant
+    from envdoctor.sources.declared.declarations import Variant
     from envdoctor.uv.resolution import resolved
     from envdoctor.world.installation import Installation
 

@@ -16,8 +16,8 @@ from envdoctor.edits.edit import Edited, Pin
 from envdoctor.edits.specifier import RefusedError, bounded, says, written
 from envdoctor.edits.yaml_spans import append_item, compose, entry, literal, remove_item, scalar_span
 from envdoctor.facts.names import canonical
-from envdoctor.sources.conda import collect_conda
-from envdoctor.sources.conda_spec import on_pypi, parse_match_spec
+from envdoctor.sources.declared.conda import collect_conda
+from envdoctor.sources.declared.conda_spec import on_pypi, parse_match_spec
 from envdoctor.world.installation import Installation
 
 _SPEC = re.compile(r"((?:[^\s:]+::)?[A-Za-z0-9_][A-Za-z0-9._-]*)(\s*)(.*)", re.ASCII | re.DOTALL)
@@ -185,7 +185,7 @@ def _in_conda(text: str, pin: Pin) -> str:
     Raises:
         RefusedError: a build that decides the device, a local version, or a range that PEP 440 cannot say.
     """
-    from envdoctor.sources.poetry_ranges import hull
+    from envdoctor.sources.declared.poetry_ranges import hull
 
     spec, match = parse_match_spec(text), _SPEC.fullmatch(text.strip())
     if spec is None or match is None or "[" in text or spec.specifier is None:

@@ -15,7 +15,7 @@ from envdoctor.edits.pyproject import apply_pins
 from envdoctor.edits.specifier import RefusedError
 from envdoctor.edits.toml_draft import TomlDraft
 from envdoctor.facts.names import canonical
-from envdoctor.sources.toml_document import table_of, text_of
+from envdoctor.sources.declared.toml_document import table_of, text_of
 from envdoctor.world.installation import Installation
 
 _OTHER = ("source", "requires", "pipenv", "scripts", "build-system", "_meta")

@@ -11,7 +11,7 @@ from envdoctor.edits.pyproject_places import Place, places
 from envdoctor.edits.specifier import RefusedError
 from envdoctor.edits.toml_draft import TomlDraft
 from envdoctor.facts.names import canonical
-from envdoctor.sources.toml_document import strings_of, table_of, text_of
+from envdoctor.sources.declared.toml_document import strings_of, table_of, text_of
 from envdoctor.world.installation import Installation
 
 _INDEX_LISTS = (("tool", "uv", "index"), ("tool", "poetry", "source"), ("tool", "pdm", "source"))
@@ -117,7 +117,7 @@ def _add(draft: TomlDraft, package: str, pin: Pin) -> None:
 
 def _pythons(draft: TomlDraft) -> str:
     """The range of Pythons that the project admits, as PEP 440 has it; empty where it says nothing readable."""
-    from envdoctor.sources.poetry_ranges import alternatives, hull
+    from envdoctor.sources.declared.poetry_ranges import alternatives, hull
 
     stated = draft.get("project", "requires-python") or draft.get("tool", "flit", "metadata", "requires-python")
     if isinstance(stated, str):

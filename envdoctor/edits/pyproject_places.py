@@ -12,7 +12,7 @@ from packaging.requirements import Requirement
 from envdoctor.edits.constraints import name_of
 from envdoctor.edits.toml_spans import Path
 from envdoctor.facts.names import canonical
-from envdoctor.sources.toml_document import table_of, text_of
+from envdoctor.sources.declared.toml_document import table_of, text_of
 from envdoctor.world.installation import Installation
 
 Kind = Literal["requirement", "poetry", "version", "name", "direct"]
@@ -125,7 +125,7 @@ def _in_poetry(table: Mapping[str, Any], path: Path, package: str, installation:
 
 def _wanted_here(row: Mapping[str, Any], installation: Installation) -> bool | None:
     """Whether an entry of Poetry's is for this Python and platform; None where its conditions cannot be read."""
-    from envdoctor.sources.poetry_ranges import admits
+    from envdoctor.sources.declared.poetry_ranges import admits
 
     here = installation.environment()
     marker, platform = text_of(row.get("markers")), text_of(row.get("platform"))

@@ -13,8 +13,8 @@ from envdoctor.edits.specifier import Written, written
 from envdoctor.edits.splice import Document, document_of, newline_of
 from envdoctor.errors import EnvdoctorError
 from envdoctor.files.json_file import UnreadableError, plain, read_bounded
-from envdoctor.sources.requirement_options import UnknownOptionError, options_of, split_options
-from envdoctor.sources.requirement_text import MOST_BYTES
+from envdoctor.sources.declared.requirement_options import UnknownOptionError, options_of, split_options
+from envdoctor.sources.declared.requirement_text import MOST_BYTES
 
 _MOST_INCLUDES = 50
 MOST_LINES = 20_000

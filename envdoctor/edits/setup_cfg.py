@@ -13,7 +13,7 @@ from envdoctor.edits.draft import Draft, edited_by
 from envdoctor.edits.edit import Edited, Pin
 from envdoctor.edits.specifier import RefusedError, written
 from envdoctor.facts.names import canonical
-from envdoctor.sources.setup_cfg import Config, read_config
+from envdoctor.sources.declared.setup_cfg import Config, read_config
 from envdoctor.world.installation import Installation
 
 _EXTRAS = "options.extras_require"

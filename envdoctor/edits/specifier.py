@@ -13,7 +13,7 @@ from packaging.version import Version
 from envdoctor.edits.edit import Pin
 from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import parse_package, satisfiable, version_condition
-from envdoctor.sources.requirement_line import wheel_release
+from envdoctor.sources.declared.requirement_line import wheel_release
 from envdoctor.world.installation import Installation
 
 _LONGEST = 2000

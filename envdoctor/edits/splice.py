@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.sources.requirement_text import CODING, MARKS
+from envdoctor.sources.declared.requirement_text import CODING, MARKS
 
 _END = re.compile(r"\r\n|\r|\n")
 

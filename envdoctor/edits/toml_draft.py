@@ -13,7 +13,7 @@ from envdoctor.edits.specifier import RefusedError
 from envdoctor.edits.toml_spans import BLANK, Path, Spans, toml_spans
 from envdoctor.errors import EnvdoctorError
 from envdoctor.files.toml import parse_toml
-from envdoctor.sources.toml_document import read_document
+from envdoctor.sources.declared.toml_document import read_document
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 _PLAIN = re.compile(r"[^\x00-\x1f\x7f]*")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from envdoctor.edits.specifier import RefusedError
-from envdoctor.sources.toml_lines import BARE_KEY, BLANK, SCALAR, string_end, unescaped
+from envdoctor.sources.declared.toml_lines import BARE_KEY, BLANK, SCALAR, string_end, unescaped
 
 Path: TypeAlias = "tuple[str | int, ...]"
 Span: TypeAlias = "tuple[int, int]"

@@ -10,8 +10,8 @@ from pathlib import Path
 from envdoctor.errors import EnvdoctorError
 from envdoctor.files.json_file import UnreadableError, read_bounded
 from envdoctor.files.toml import read_toml
-from envdoctor.sources.requirement_options import Option, UnknownOptionError, options_of, split_options
-from envdoctor.sources.requirement_text import logical_lines, read_text
+from envdoctor.sources.declared.requirement_options import Option, UnknownOptionError, options_of, split_options
+from envdoctor.sources.declared.requirement_text import logical_lines, read_text
 from envdoctor.world.torch_builds import variants
 
 # https://pytorch.org/get-started/previous-versions/ names one index a label.

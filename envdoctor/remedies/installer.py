@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from envdoctor.remedies.remedy import Remedy
-from envdoctor.sources.conda_spec import on_pypi
+from envdoctor.sources.declared.conda_spec import on_pypi
 from envdoctor.sources.interpreter import Installed
 from envdoctor.sources.layout import read_settings
 from envdoctor.sources.metadata import read_bounded

@@ -220,7 +220,7 @@ def beside(words: Iterable[str], remedy: Remedy) -> str:
 
 
 def _address(line: str) -> str:
-    from envdoctor.sources.requirement_line import without_credentials
+    from envdoctor.sources.declared.requirement_line import without_credentials
 
     return without_credentials(line.partition(" ")[2])
 

@@ -12,7 +12,7 @@ from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Fact, Skip
 from envdoctor.facts.versions import Exact, Ranged
 from envdoctor.files.json_file import UnreadableError, plain, read_bounded
-from envdoctor.sources.declarations import Variant
+from envdoctor.sources.declared.declarations import Variant
 from envdoctor.sources.docker.build import build
 from envdoctor.sources.docker.environments import Environment
 from envdoctor.sources.docker.parse import Dockerfile, parse_dockerfile

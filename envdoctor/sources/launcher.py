@@ -56,8 +56,8 @@ def collect_launcher(path: Path, installation: Installation | None = None) -> Co
     launcher = read_launcher(path)
     if not launcher.installs:
         return launcher.collected
-    from envdoctor.sources.declarations import Declarations
-    from envdoctor.sources.requirement_line import declare
+    from envdoctor.sources.declared.declarations import Declarations
+    from envdoctor.sources.declared.requirement_line import declare
     from envdoctor.sources.scripts.shell import requirements_of
     from envdoctor.world.installation import Installation
 

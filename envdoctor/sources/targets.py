@@ -16,7 +16,7 @@ from envdoctor.facts.fact import Collected, Fact, Origin, Skip
 
 if TYPE_CHECKING:
     from envdoctor.sources.adapter import Adapter
-    from envdoctor.sources.declarations import Variant
+    from envdoctor.sources.declared.declarations import Variant
     from envdoctor.sources.snapshot import Snapshot
     from envdoctor.world.installation import Installation
 
@@ -31,15 +31,15 @@ _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _PLAN_SUFFIXES = (".json", ".yaml", ".yml")
 # File names that say what a file is, each with the kind, the module and the function that read it: the first that fits is taken.
 _DECLARING: tuple[tuple[str, Kind, str, str], ...] = (
-    (r"pyproject\.toml", "requirements", "pyproject", "collect_pyproject"),
-    (r"uv\.lock|.+\.py\.lock", "lock", "uv_lock", "collect_uv_lock"),
-    (r"poetry\.lock", "lock", "poetry_lock", "collect_poetry_lock"),
-    (r"pdm\.(?:.+\.)?lock", "lock", "pdm_lock", "collect_pdm_lock"),
-    (r"pylock\.(?:[^.]+\.)?toml", "lock", "pylock", "collect_pylock"),
-    (r"Pipfile", "requirements", "pipfile", "collect_pipfile"),
-    (r"Pipfile\.lock", "lock", "pipfile", "collect_pipfile_lock"),
-    (r"setup\.cfg", "requirements", "setup_cfg", "collect_setup_cfg"),
-    (r"setup\.py", "requirements", "setup_py", "collect_setup_py"),
+    (r"pyproject\.toml", "requirements", "declared.pyproject", "collect_pyproject"),
+    (r"uv\.lock|.+\.py\.lock", "lock", "declared.uv_lock", "collect_uv_lock"),
+    (r"poetry\.lock", "lock", "declared.poetry_lock", "collect_poetry_lock"),
+    (r"pdm\.(?:.+\.)?lock", "lock", "declared.pdm_lock", "collect_pdm_lock"),
+    (r"pylock\.(?:[^.]+\.)?toml", "lock", "declared.pylock", "collect_pylock"),
+    (r"Pipfile", "requirements", "declared.pipfile", "collect_pipfile"),
+    (r"Pipfile\.lock", "lock", "declared.pipfile", "collect_pipfile_lock"),
+    (r"setup\.cfg", "requirements", "declared.setup_cfg", "collect_setup_cfg"),
+    (r"setup\.py", "requirements", "declared.setup_py", "collect_setup_py"),
 )
 
 
@@ -111,20 +111,20 @@ def _read_file(path: Path, text: str, installation: Installation | None) -> Targ
         if is_launcher(path):
             return Target(text, "script", collect_launcher(path, installation))
     if suffix in (".yml", ".yaml"):
-        from envdoctor.sources.conda import is_conda
+        from envdoctor.sources.declared.conda import is_conda
 
         if is_conda(path):
-            return _declared(path, text, "requirements", "conda", "collect_conda", installation)
+            return _declared(path, text, "requirements", "declared.conda", "collect_conda", installation)
     if path.name in _OF_A_MODEL:
         return Target(text, "plan", Collected(skips=(Skip(text, "a file of a model: give the model's directory"),)))
     if suffix in _PLAN_SUFFIXES:
         from envdoctor.sources.plan import collect_plan
 
         return Target(text, "plan", collect_plan(path))
-    from envdoctor.sources.requirements import is_requirements
+    from envdoctor.sources.declared.requirements import is_requirements
 
     if is_requirements(path):
-        return _declared(path, text, "requirements", "requirements", "collect_requirements", installation)
+        return _declared(path, text, "requirements", "declared.requirements", "collect_requirements", installation)
     raise EnvdoctorError(
         text,
         found=f"a file of no known kind ({path.suffix or 'no suffix'})",

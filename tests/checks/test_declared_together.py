@@ -21,7 +21,7 @@ from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.values import parse_value
 from envdoctor.remedies.cures import cures
 from envdoctor.rules.rulebook import load_rulebook
-from envdoctor.sources.requirements import collect_requirements
+from envdoctor.sources.declared.requirements import collect_requirements
 from envdoctor.world.dependencies import Dependency, as_of, dependencies, releases_as_of, versions
 from envdoctor.world.releases import as_of as listed_until
 from envdoctor.world.releases import known_until, release_texts, tracked

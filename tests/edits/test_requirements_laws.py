@@ -16,7 +16,7 @@ from envdoctor.edits.edit import Edited, Pin
 from envdoctor.edits.requirements import edit_requirements
 from envdoctor.edits.splice import Document, document_of
 from envdoctor.facts.versions import Exact, Ranged, version_condition
-from envdoctor.sources.requirements import collect_requirements
+from envdoctor.sources.declared.requirements import collect_requirements
 from envdoctor.world.installation import Installation
 
 LINUX = Installation().on("linux", "x86_64").with_python("3.10")

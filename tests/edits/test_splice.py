@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from envdoctor.edits.splice import Splice, document_of, lines_at_newline, lines_of, newline_of, spliced
 from envdoctor.errors import EnvdoctorError
-from envdoctor.sources.requirement_text import decode
+from envdoctor.sources.declared.requirement_text import decode
 
 
 @given(st.binary(max_size=200))

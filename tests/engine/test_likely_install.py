@@ -12,7 +12,7 @@ from packaging.markers import Marker
 from envdoctor.engine.likely_install import ELSEWHERE, taken
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.versions import Exact, exact, version_condition
-from envdoctor.sources.declarations import Declarations
+from envdoctor.sources.declared.declarations import Declarations
 from envdoctor.world.dependencies import dependencies
 from envdoctor.world.installation import Installation
 from envdoctor.world.releases import known_until, release_texts

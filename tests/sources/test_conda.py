@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected
-from envdoctor.sources.conda import collect_conda, is_conda
-from envdoctor.sources.conda_spec import cuda_of, on_pypi, parse_match_spec
+from envdoctor.sources.declared.conda import collect_conda, is_conda
+from envdoctor.sources.declared.conda_spec import cuda_of, on_pypi, parse_match_spec
 from envdoctor.world.installation import Installation
 
 HERE = Installation({"sys_platform": "linux", "platform_machine": "x86_64"})

@@ -15,7 +15,7 @@ from packaging.version import Version
 from envdoctor.facts.fact import Collected, Fact, Origin
 from envdoctor.facts.values import shown
 from envdoctor.facts.versions import Exact, Ranged
-from envdoctor.sources.declarations import Declarations
+from envdoctor.sources.declared.declarations import Declarations
 from envdoctor.world.installation import Installation
 from envdoctor.world.releases import release_texts
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected
-from envdoctor.sources.pipfile import collect_pipfile, collect_pipfile_lock
+from envdoctor.sources.declared.pipfile import collect_pipfile, collect_pipfile_lock
 from envdoctor.world.installation import Installation
 
 HERE = Installation({"sys_platform": "linux"})

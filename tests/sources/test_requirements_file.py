@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected
-from envdoctor.sources.requirements import collect_requirements, is_requirements
+from envdoctor.sources.declared.requirements import collect_requirements, is_requirements
 from envdoctor.world.installation import Installation
 
 

@@ -14,7 +14,7 @@ from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Facts
 from envdoctor.facts.values import shown
 from envdoctor.facts.versions import Exact, version_condition
-from envdoctor.sources.declarations import Declarations
+from envdoctor.sources.declared.declarations import Declarations
 from envdoctor.uv.asking import Call
 from envdoctor.uv.resolution import resolved
 from envdoctor.world.installation import Installation

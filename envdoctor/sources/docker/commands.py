@@ -12,8 +12,10 @@ from packaging.requirements import InvalidRequirement, Requirement
 from envdoctor.facts.fact import Fact, Origin
 from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import Exact
-from envdoctor.sources.conda_spec import cuda_of, on_pypi, parse_match_spec
-from envdoctor.sources.declarations import Declarations
+from envdoctor.sources.declared.conda_spec import cuda_of, on_pypi, parse_match_spec
+from envdoctor.sources.declared.declarations import Declarations
+from envdoctor.sources.declared.package_index import Indexes
+from envdoctor.sources.declared.requirement_line import declare, wheel_release
 from envdoctor.sources.docker.environments import Environment
 from envdoctor.sources.docker.images import system_python
 from envdoctor.sources.docker.installs import Request, read_request
@@ -22,8 +24,6 @@ from envdoctor.sources.docker.run import Call
 from envdoctor.sources.docker.stage import Stage
 from envdoctor.sources.docker.words import is_known, shown
 from envdoctor.sources.docker.wrappers import Argument
-from envdoctor.sources.package_index import Indexes
-from envdoctor.sources.requirement_line import declare, wheel_release
 from envdoctor.world.installation import Installation
 
 _LOCAL = re.compile(r"(?:file://)?(?:\.{1,2}(?:/|\[|$)|/|~/)")

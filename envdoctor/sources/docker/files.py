@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from envdoctor.sources.declarations import Variant
+from envdoctor.sources.declared.declarations import Variant
 from envdoctor.sources.docker.parse import Heredoc
 from envdoctor.sources.docker.words import is_known, shown
 

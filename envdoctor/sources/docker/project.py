@@ -11,7 +11,7 @@ from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Fact
 from envdoctor.facts.versions import Exact, Ranged
 from envdoctor.files.json_file import UnreadableError, read_bounded
-from envdoctor.sources.declarations import Declarations, Variant
+from envdoctor.sources.declared.declarations import Declarations, Variant
 from envdoctor.sources.docker.files import Files
 from envdoctor.sources.docker.parse import Heredoc, Text
 from envdoctor.sources.docker.words import Lookup, is_known, shown, text_of
@@ -26,7 +26,7 @@ _DEFAULT_GROUPS = ("dev",)
 
 def declare_file(path: str, files: Files, declarations: Declarations, place: str, value: Lookup, *, constraint: bool = False) -> None:
     """Declare a requirements file that lies at a path of the image; where it cannot be traced, that is said."""
-    from envdoctor.sources.requirements import read_requirement_lines, read_requirements
+    from envdoctor.sources.declared.requirements import read_requirement_lines, read_requirements
 
     found = files.find(path)
     if isinstance(found, str):
@@ -84,7 +84,7 @@ def declare_project(
 
 def declare_conda_file(path: str, files: Files, declarations: Declarations, place: str) -> tuple[str | None, tuple[Fact, ...]]:
     """Declare a conda environment file; the name of its environment, and what it states that is no package."""
-    from envdoctor.sources.conda import collect_conda
+    from envdoctor.sources.declared.conda import collect_conda
 
     found = files.find(path)
     if not isinstance(found, Path):
@@ -125,30 +125,30 @@ def _declare_variants(
 def _reader(name: str) -> Callable[[Path, Installation], tuple[Variant, ...]]:
     """The reader of a project's file; each is loaded where it is needed."""
     if name == "pyproject.toml":
-        from envdoctor.sources.pyproject import collect_pyproject
+        from envdoctor.sources.declared.pyproject import collect_pyproject
 
         return collect_pyproject
     if name == "setup.cfg":
-        from envdoctor.sources.setup_cfg import collect_setup_cfg
+        from envdoctor.sources.declared.setup_cfg import collect_setup_cfg
 
         return collect_setup_cfg
     if name == "uv.lock":
-        from envdoctor.sources.uv_lock import collect_uv_lock
+        from envdoctor.sources.declared.uv_lock import collect_uv_lock
 
         return collect_uv_lock
     if name == "poetry.lock":
-        from envdoctor.sources.poetry_lock import collect_poetry_lock
+        from envdoctor.sources.declared.poetry_lock import collect_poetry_lock
 
         return collect_poetry_lock
     if name == "pdm.lock":
-        from envdoctor.sources.pdm_lock import collect_pdm_lock
+        from envdoctor.sources.declared.pdm_lock import collect_pdm_lock
 
         return collect_pdm_lock
     if name in ("Pipfile.lock", "Pipfile"):
-        from envdoctor.sources.pipfile import collect_pipfile, collect_pipfile_lock
+        from envdoctor.sources.declared.pipfile import collect_pipfile, collect_pipfile_lock
 
         return collect_pipfile_lock if name == "Pipfile.lock" else collect_pipfile
-    from envdoctor.sources.setup_py import collect_setup_py
+    from envdoctor.sources.declared.setup_py import collect_setup_py
 
     return collect_setup_py
 

@@ -42,8 +42,8 @@ def collect_installs(source: Source, installation: Installation | None = None) -
             asked.setdefault(canonical(named[1]) if named else text, []).append((text, line))
     if not asked:
         return Collected(skips=tuple(skips))
-    from envdoctor.sources.declarations import Declarations
-    from envdoctor.sources.requirement_line import declare
+    from envdoctor.sources.declared.declarations import Declarations
+    from envdoctor.sources.declared.requirement_line import declare
 
     declared = Declarations() if installation is None else Declarations(installation)
     for name, rows in asked.items():

@@ -18,11 +18,11 @@ from packaging.requirements import Requirement
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Origin
-from envdoctor.sources.declarations import Declarations, Variant
-from envdoctor.sources.package_index import Indexes, is_nightly
-from envdoctor.sources.requirement_line import MALFORMED, declare, without_credentials
-from envdoctor.sources.requirement_options import Option, UnknownOptionError, options_of, split_options
-from envdoctor.sources.requirement_text import LogicalLine, RequirementsText, logical_lines, read_text
+from envdoctor.sources.declared.declarations import Declarations, Variant
+from envdoctor.sources.declared.package_index import Indexes, is_nightly
+from envdoctor.sources.declared.requirement_line import MALFORMED, declare, without_credentials
+from envdoctor.sources.declared.requirement_options import Option, UnknownOptionError, options_of, split_options
+from envdoctor.sources.declared.requirement_text import LogicalLine, RequirementsText, logical_lines, read_text
 from envdoctor.world.installation import Installation
 
 _MOST_INCLUDES = 50

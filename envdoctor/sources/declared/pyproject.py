@@ -14,14 +14,14 @@ from pathlib import Path
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Skip
 from envdoctor.facts.names import canonical
-from envdoctor.sources.declarations import Declarations, Variant
-from envdoctor.sources.locks import say_python
-from envdoctor.sources.project_extras import Stated
-from envdoctor.sources.pyproject_poetry import poetry_pythons, read_poetry
-from envdoctor.sources.pyproject_sections import Environment, Sections
-from envdoctor.sources.pyproject_tools import read_flit, read_hatch, read_pdm, read_setuptools, read_uv
-from envdoctor.sources.requirement_line import declare
-from envdoctor.sources.toml_document import TomlDocument, read_document, strings_of, table_of, text_of
+from envdoctor.sources.declared.declarations import Declarations, Variant
+from envdoctor.sources.declared.locks import say_python
+from envdoctor.sources.declared.project_extras import Stated
+from envdoctor.sources.declared.pyproject_poetry import poetry_pythons, read_poetry
+from envdoctor.sources.declared.pyproject_sections import Environment, Sections
+from envdoctor.sources.declared.pyproject_tools import read_flit, read_hatch, read_pdm, read_setuptools, read_uv
+from envdoctor.sources.declared.requirement_line import declare
+from envdoctor.sources.declared.toml_document import TomlDocument, read_document, strings_of, table_of, text_of
 from envdoctor.world.installation import Installation
 from envdoctor.world.releases import tracked
 
@@ -278,7 +278,7 @@ class _Variants:
 
     def _follow(self, stated: Declarations, extra: str) -> None:
         """State what the requirements files of an extra do; only files of the project itself are read."""
-        from envdoctor.sources.requirements import read_requirements
+        from envdoctor.sources.declared.requirements import read_requirements
 
         document = self._sections.document
         for name, wanted_by, line in self._sections.followed:

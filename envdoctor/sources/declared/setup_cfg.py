@@ -14,9 +14,9 @@ from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.files.json_file import UnreadableError, plain, read_bounded
-from envdoctor.sources.declarations import Declarations, Variant
-from envdoctor.sources.project_extras import Stated, declare_all, extra_variants, file_rows, state_python, within
-from envdoctor.sources.requirements import read_requirements
+from envdoctor.sources.declared.declarations import Declarations, Variant
+from envdoctor.sources.declared.project_extras import Stated, declare_all, extra_variants, file_rows, state_python, within
+from envdoctor.sources.declared.requirements import read_requirements
 from envdoctor.world.installation import Installation
 
 _MOST_BYTES = 4 * 2**20

@@ -9,7 +9,7 @@ from packaging.requirements import Requirement
 
 from envdoctor.facts.fact import Fact, Origin
 from envdoctor.facts.values import parse_value
-from envdoctor.sources.declarations import Declarations
+from envdoctor.sources.declared.declarations import Declarations
 
 _PYTORCH = re.compile(r"https?://download(?:-r2)?\.pytorch\.org/whl/(nightly/|test/)?(cu[0-9]{2,3})?(?:/|$)", re.ASCII)
 

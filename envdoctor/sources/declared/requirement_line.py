@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from packaging.markers import Marker
 from packaging.requirements import Requirement
 
-from envdoctor.sources.declarations import Declarations
+from envdoctor.sources.declared.declarations import Declarations
 
 MALFORMED = "requirement-malformed"
 _LONGEST = 2000

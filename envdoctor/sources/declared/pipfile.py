@@ -10,9 +10,9 @@ from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Fact, Origin
 from envdoctor.facts.values import parse_value
 from envdoctor.files.json_file import JsonError, UnreadableError, parse_json, plain, read_bounded
-from envdoctor.sources.declarations import Declarations, Variant
-from envdoctor.sources.requirement_line import MALFORMED, declare, wheel_release, without_credentials
-from envdoctor.sources.toml_document import TomlDocument, read_document, strings_of, table_of, text_of
+from envdoctor.sources.declared.declarations import Declarations, Variant
+from envdoctor.sources.declared.requirement_line import MALFORMED, declare, wheel_release, without_credentials
+from envdoctor.sources.declared.toml_document import TomlDocument, read_document, strings_of, table_of, text_of
 from envdoctor.world.installation import Installation
 
 _LOCK_BYTES = 16 * 2**20
@@ -114,7 +114,7 @@ def _cuda(version: str, url: str, file: str, line: int | None, declarations: Dec
     """The CUDA of the index that torch is bound to; pipenv takes a package with an index from that one alone."""
     if not url or "+" in version:
         return
-    from envdoctor.sources.package_index import cuda_of_index
+    from envdoctor.sources.declared.package_index import cuda_of_index
 
     cuda = cuda_of_index(url)
     if cuda is not None:

@@ -11,8 +11,8 @@ import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from envdoctor.sources.setup_calls import called
-from envdoctor.sources.setup_values import Opened, Told, Unknown, Value
+from envdoctor.sources.declared.setup_calls import called
+from envdoctor.sources.declared.setup_values import Opened, Told, Unknown, Value
 
 _MOST_STEPS = 200_000
 _MOST_ITEMS = 5_000

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from envdoctor.facts.fact import Fact, Origin
 from envdoctor.facts.names import canonical
 from envdoctor.facts.values import parse_value
-from envdoctor.sources.declarations import Declarations
-from envdoctor.sources.locks import kind_of
-from envdoctor.sources.package_index import cuda_of_index
-from envdoctor.sources.project_extras import Stated
-from envdoctor.sources.toml_document import TomlDocument, table_of, text_of
+from envdoctor.sources.declared.declarations import Declarations
+from envdoctor.sources.declared.locks import kind_of
+from envdoctor.sources.declared.package_index import cuda_of_index
+from envdoctor.sources.declared.project_extras import Stated
+from envdoctor.sources.declared.toml_document import TomlDocument, table_of, text_of
 
 _MOST_ENTRIES = 20_000
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from envdoctor.facts.names import canonical
-from envdoctor.sources.project_extras import Stated
-from envdoctor.sources.pyproject_sections import Environment, Sections
-from envdoctor.sources.toml_document import strings_of, table_of, text_of
+from envdoctor.sources.declared.project_extras import Stated
+from envdoctor.sources.declared.pyproject_sections import Environment, Sections
+from envdoctor.sources.declared.toml_document import strings_of, table_of, text_of
 
 _MOST_TEMPLATES = 20
 

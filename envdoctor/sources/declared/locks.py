@@ -12,8 +12,8 @@ from envdoctor.facts.fact import Collected, Fact, Origin, Skip
 from envdoctor.facts.names import canonical
 from envdoctor.facts.values import parse_value
 from envdoctor.files.json_file import plain
-from envdoctor.sources.declarations import Declarations, Variant
-from envdoctor.sources.toml_document import TomlDocument, text_of
+from envdoctor.sources.declared.declarations import Declarations, Variant
+from envdoctor.sources.declared.toml_document import TomlDocument, text_of
 from envdoctor.world.installation import Installation
 from envdoctor.world.releases import tracked
 

@@ -17,13 +17,13 @@ from packaging.version import InvalidVersion
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.names import canonical
-from envdoctor.sources.declarations import Declarations, Variant
-from envdoctor.sources.locks import HOLDS, Choice, Locked, LockReading
-from envdoctor.sources.poetry_ranges import admits, alternatives, hull, one_specifier
-from envdoctor.sources.project_extras import Stated
-from envdoctor.sources.pyproject_poetry import read_poetry
-from envdoctor.sources.pyproject_sections import Sections
-from envdoctor.sources.toml_document import LOCK_LIMIT, TomlDocument, read_document, strings_of, table_of, text_of
+from envdoctor.sources.declared.declarations import Declarations, Variant
+from envdoctor.sources.declared.locks import HOLDS, Choice, Locked, LockReading
+from envdoctor.sources.declared.poetry_ranges import admits, alternatives, hull, one_specifier
+from envdoctor.sources.declared.project_extras import Stated
+from envdoctor.sources.declared.pyproject_poetry import read_poetry
+from envdoctor.sources.declared.pyproject_sections import Sections
+from envdoctor.sources.declared.toml_document import LOCK_LIMIT, TomlDocument, read_document, strings_of, table_of, text_of
 from envdoctor.world.installation import Installation
 from envdoctor.world.releases import tracked
 

@@ -12,9 +12,9 @@ from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Fact, Origin
 from envdoctor.facts.names import canonical
 from envdoctor.facts.values import parse_value
-from envdoctor.sources.declarations import Declarations, Variant
-from envdoctor.sources.requirement_line import declare
-from envdoctor.sources.requirement_text import logical_lines, read_text
+from envdoctor.sources.declared.declarations import Declarations, Variant
+from envdoctor.sources.declared.requirement_line import declare
+from envdoctor.sources.declared.requirement_text import logical_lines, read_text
 from envdoctor.world.installation import Installation
 
 _LONGEST_RANGE = 400

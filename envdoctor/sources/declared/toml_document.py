@@ -13,7 +13,7 @@ from envdoctor.files.json_file import UnreadableError, plain, read_bounded
 from envdoctor.files.toml import parse_toml
 
 if TYPE_CHECKING:
-    from envdoctor.sources import toml_lines
+    from envdoctor.sources.declared import toml_lines
 
 MANIFEST_LIMIT = 4 * 2**20
 LOCK_LIMIT = 64 * 2**20
@@ -35,7 +35,7 @@ class TomlDocument:
     def line(self, *keys: str | int) -> int | None:
         """The line of a key path; of the nearest table around it, where the key itself is not written."""
         if self._lines is None:
-            from envdoctor.sources.toml_lines import toml_lines
+            from envdoctor.sources.declared.toml_lines import toml_lines
 
             self._lines = toml_lines(self.text)
         return next((self._lines[keys[:end]] for end in range(len(keys), 0, -1) if keys[:end] in self._lines), None)
@@ -47,7 +47,7 @@ class TomlDocument:
 
     def line_beside_packages(self, *keys: str | int) -> int | None:
         """As ``line``, for a key of a lock that stands apart from the packages: only the part around it is scanned."""
-        from envdoctor.sources.toml_lines import toml_lines
+        from envdoctor.sources.declared.toml_lines import toml_lines
 
         start = 0 if len(keys) == 1 else self.text.find(f"\n[{keys[0]}]") + 1
         found = toml_lines(self.text[start : self.text.find("\n[[package", start) + 1 or None]).get(keys)
@@ -55,7 +55,7 @@ class TomlDocument:
 
     def entry_lines(self, name: str) -> list[int | None]:
         """For every ``[[name]]`` of a lock the line of its version, or its header's; found without a scan of the whole text."""
-        from envdoctor.sources.toml_lines import block_lines
+        from envdoctor.sources.declared.toml_lines import block_lines
 
         entries = self.table.get(name)
         if not isinstance(entries, list):

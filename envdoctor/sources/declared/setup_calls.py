@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from envdoctor.sources.setup_values import Opened, Script, Told, Unknown, Value
+from envdoctor.sources.declared.setup_values import Opened, Script, Told, Unknown, Value
 
 _LISTS = ("list", "tuple", "sorted", "set", "frozenset", "reversed", "iter")
 _SAME = ("deepcopy", "copy", "Path", "PurePath", "str", "dict", "abspath", "realpath", "normpath", "resolve", "absolute")

@@ -19,10 +19,10 @@ from envdoctor.facts.names import canonical
 from envdoctor.facts.values import parse_value
 from envdoctor.facts.versions import satisfiable
 from envdoctor.files.json_file import UnreadableError, plain, read_bounded
-from envdoctor.sources.conda_spec import MatchSpec, cuda_of, on_pypi, parse_match_spec
-from envdoctor.sources.declarations import Declarations, Variant
-from envdoctor.sources.requirement_line import MALFORMED
-from envdoctor.sources.requirements import read_requirement_lines
+from envdoctor.sources.declared.conda_spec import MatchSpec, cuda_of, on_pypi, parse_match_spec
+from envdoctor.sources.declared.declarations import Declarations, Variant
+from envdoctor.sources.declared.requirement_line import MALFORMED
+from envdoctor.sources.declared.requirements import read_requirement_lines
 from envdoctor.world.installation import Installation
 from envdoctor.world.releases import release_texts
 

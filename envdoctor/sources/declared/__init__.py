@@ -1,0 +1,1 @@
+"""What files declare that is to be installed: requirements, manifests, locks."""
