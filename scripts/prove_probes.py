@@ -278,7 +278,7 @@ def unrecorded(told: Iterable[Change]) -> list[str]:
 
 
 def _pairs(options: argparse.Namespace, known: Mapping[str, Probe], build: Builder) -> int:
-    from envdoctor.sources.hardware import collect_hardware
+    from envdoctor.sources.machine.hardware import collect_hardware
 
     gpu = next((str(fact.value) for fact in collect_hardware().facts if fact.name == "gpu.name"), None)
     rows = []

@@ -32,7 +32,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 LAYER_OF = {area: number for number, row in enumerate(LAYERS) for area in row}
 
 # What runs in the interpreter that is examined: it may import the stack, and answers on its own stdout.
-PATIENT = ("probes/children/", "memory/children/", "lengths/children/", "sources/scan_snippet.py", "integrations/")
+PATIENT = ("probes/children/", "memory/children/", "lengths/children/", "sources/machine/scan_snippet.py", "integrations/")
 STACK = {"torch", "transformers", "peft", "accelerate", "bitsandbytes", "deepspeed", "trl", "datasets", "numpy"}
 MOST_LINES = 400
 

@@ -11,7 +11,7 @@ from envdoctor.checks import architectures, declared_together, hardware
 from envdoctor.checks.hit import Hit
 
 if TYPE_CHECKING:
-    from envdoctor.sources.interpreter import Installed
+    from envdoctor.sources.machine.interpreter import Installed
 
 FACT_CHECKS = (*hardware.CHECKS, *architectures.CHECKS, *declared_together.CHECKS)
 
@@ -140,6 +140,6 @@ def installed_hits(installed: Installed) -> tuple[Hit, ...]:
     """What the metadata of an installed stack shows."""
     from envdoctor.checks.requirements import declared
     from envdoctor.checks.soft_minimums import soft_minimums
-    from envdoctor.sources.interpreter import marker_environment
+    from envdoctor.sources.machine.interpreter import marker_environment
 
     return (*declared(installed, marker_environment(installed)), *soft_minimums(installed))

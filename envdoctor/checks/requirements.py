@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import Exact, exact, version_condition
-from envdoctor.sources.interpreter import Installed
-from envdoctor.sources.site_packages import BROKEN, Distribution
+from envdoctor.sources.machine.interpreter import Installed
+from envdoctor.sources.machine.site_packages import BROKEN, Distribution
 
 UNMET = "declared-requirement-unmet"
 MISSING = "declared-requirement-missing"

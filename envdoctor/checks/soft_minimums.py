@@ -13,8 +13,8 @@ from envdoctor.checks.hit import Hit
 from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import exact, version_condition
 from envdoctor.files.json_file import UnreadableError, plain, read_bounded
-from envdoctor.sources.interpreter import Installed
-from envdoctor.sources.site_packages import Distribution
+from envdoctor.sources.machine.interpreter import Installed
+from envdoctor.sources.machine.site_packages import Distribution
 
 MINIMUM = "soft-minimum-unmet"
 EXTRA = "extra-requirement-unmet"

@@ -25,7 +25,7 @@ from envdoctor.sources.statements import collect_facts_file, collect_facts_text,
 if TYPE_CHECKING:
     from envdoctor.checks.hit import Hit
     from envdoctor.sources.adapter import Adapter
-    from envdoctor.sources.interpreter import Installed
+    from envdoctor.sources.machine.interpreter import Installed
     from envdoctor.sources.snapshot import Snapshot
     from envdoctor.sources.targets import Target
     from envdoctor.world.installation import Installation
@@ -338,20 +338,20 @@ def _judged_for(stated: Collected, installation: Installation) -> Installation:
 def _interpreter(python: str | None) -> Path | None:
     if python is None:
         return None
-    from envdoctor.sources.patient import find_patient
+    from envdoctor.sources.machine.patient import find_patient
 
     return find_patient(python, os.environ).interpreter
 
 
 def _installed(options: argparse.Namespace, log: Collected | None, *, optional: bool) -> _Stack:
     """The installed stack and the hardware. Without ``--python`` and beside a target, no environment is no error."""
-    from envdoctor.sources.hardware import collect_hardware
-    from envdoctor.sources.interpreter import facts, scan
-    from envdoctor.sources.patient import find_patient
+    from envdoctor.sources.machine.hardware import collect_hardware
+    from envdoctor.sources.machine.interpreter import facts, scan
+    from envdoctor.sources.machine.patient import find_patient
 
     python = options.python
     if getattr(options, "root", None) is not None:
-        from envdoctor.sources.root_filesystem import scan_root
+        from envdoctor.sources.machine.root_filesystem import scan_root
 
         image = scan_root(Path(options.root), python)
         label = f"{image.label} (Python {image.python}, {len(image.distributions)} packages)"

@@ -100,7 +100,7 @@ def _one(path: Path, table: dict[str, Any], build: Builder) -> dict[str, object]
 
 
 def _gpu() -> str | None:
-    from envdoctor.sources.hardware import collect_hardware
+    from envdoctor.sources.machine.hardware import collect_hardware
 
     return next((str(fact.value) for fact in collect_hardware().facts if fact.name == "gpu.name"), None)
 

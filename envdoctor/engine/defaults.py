@@ -14,8 +14,8 @@ from importlib import resources
 from envdoctor.facts.fact import Fact, Facts, FactValue, NotUnderstood, Origin
 from envdoctor.facts.versions import Exact, exact, version_condition
 from envdoctor.facts.vocabulary import term
-from envdoctor.sources.hardware import derive_gpu
 from envdoctor.sources.hub_names import glm_family
+from envdoctor.sources.machine.hardware import derive_gpu
 from envdoctor.world.architectures import bounds as architecture_bounds
 from envdoctor.world.architectures import is_never_native
 from envdoctor.world.torch_builds import variant_cuda

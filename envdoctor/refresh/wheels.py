@@ -18,7 +18,7 @@ from packaging.utils import canonicalize_name
 from envdoctor.refresh.agreement import agreed
 from envdoctor.refresh.index import Get, NoAnswerError
 from envdoctor.refresh.pages import File
-from envdoctor.sources.metadata import HEADER_LIMIT, parse_headers
+from envdoctor.sources.machine.metadata import HEADER_LIMIT, parse_headers
 
 # Most wheels have their directory and their metadata in so many bytes at the end.
 _TAIL_BYTES = 64 * 1024

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from envdoctor.remedies.remedy import Remedy
 from envdoctor.sources.declared.conda_spec import on_pypi
-from envdoctor.sources.interpreter import Installed
-from envdoctor.sources.layout import read_settings
-from envdoctor.sources.metadata import read_bounded
-from envdoctor.sources.patient import venv_of
-from envdoctor.sources.site_packages import Distribution
+from envdoctor.sources.machine.interpreter import Installed
+from envdoctor.sources.machine.layout import read_settings
+from envdoctor.sources.machine.metadata import read_bounded
+from envdoctor.sources.machine.patient import venv_of
+from envdoctor.sources.machine.site_packages import Distribution
 
 _LONGEST_NAME = 1 << 10
 _MOST_RECORD = 1 << 22

@@ -11,7 +11,7 @@ from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.values import parse_value
 from envdoctor.facts.versions import exact
-from envdoctor.sources.hardware import derive_gpu
+from envdoctor.sources.machine.hardware import derive_gpu
 
 
 def situation(torch: object = None, gpu: str | None = None, transformers: object = None, **stated: object) -> Facts:

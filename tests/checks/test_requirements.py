@@ -13,8 +13,8 @@ from envdoctor.checks.hit import Hit
 from envdoctor.checks.requirements import declared
 from envdoctor.files.toml import read_toml
 from envdoctor.rules.rule import parse_rule
-from envdoctor.sources.interpreter import Installed, marker_environment
-from envdoctor.sources.site_packages import Distribution
+from envdoctor.sources.machine.interpreter import Installed, marker_environment
+from envdoctor.sources.machine.site_packages import Distribution
 
 RULES = Path(__file__).parents[2] / "rules" / "installed"
 

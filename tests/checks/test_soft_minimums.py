@@ -10,8 +10,8 @@ from envdoctor.engine.diagnosis import diagnose
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.versions import exact
 from envdoctor.rules.rulebook import load_rulebook
-from envdoctor.sources.interpreter import Installed
-from envdoctor.sources.site_packages import Distribution
+from envdoctor.sources.machine.interpreter import Installed
+from envdoctor.sources.machine.site_packages import Distribution
 
 
 def installed(site: Path, *packages: tuple[str, str | None, tuple[str, ...]]) -> Installed:

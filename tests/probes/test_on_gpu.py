@@ -6,7 +6,7 @@ import pytest
 
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.probes.on_gpu import gpu_words, no_gpu, ran_without_gpu
-from envdoctor.sources.hardware import gpu_facts, parse_smi
+from envdoctor.sources.machine.hardware import gpu_facts, parse_smi
 from tests.probes.gpu_facts import H100, stated, with_gpu
 
 SMI = parse_smi("NVIDIA A10G, 8.6, 23028, 535.104.05\n")

@@ -11,8 +11,8 @@ import pytest
 
 from envdoctor.remedies.installer import command
 from envdoctor.remedies.remedy import Move, Remedy
-from envdoctor.sources.interpreter import Installed
-from envdoctor.sources.site_packages import SiteDir, read_site_dirs
+from envdoctor.sources.machine.interpreter import Installed
+from envdoctor.sources.machine.site_packages import SiteDir, read_site_dirs
 
 CU118 = "https://download.pytorch.org/whl/cu118"
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from envdoctor.facts.fact import Collected, Origin, Skip
 from envdoctor.facts.values import shown
 from envdoctor.facts.vocabulary import term
-from envdoctor.sources.hardware import SmiGpu, collect_hardware, derive_gpu, gpu_facts, parse_smi
+from envdoctor.sources.machine.hardware import SmiGpu, collect_hardware, derive_gpu, gpu_facts, parse_smi
 
 L40S = SmiGpu("NVIDIA L40S", "8.9", 46068, "550.54.15")
 T4 = SmiGpu("Tesla T4", "7.5", 15360, "550.54.15")
@@ -237,7 +237,7 @@ def test_a_program_that_cannot_run_or_hangs_is_a_skip(only_path: Path, monkeypat
     path.write_bytes(b"\x7fELF nothing")
     path.chmod(0o755)
     assert [skip for skip in collect_hardware().skips if skip.why.startswith("no GPU seen: nvidia-smi says: Exec format error")]
-    monkeypatch.setattr("envdoctor.sources.hardware._SECONDS", 0.2)
+    monkeypatch.setattr("envdoctor.sources.machine.hardware._SECONDS", 0.2)
     _smi(only_path, "while :; do :; done")
     assert Skip("GPU", "no GPU seen: nvidia-smi says: no answer within 0.2 s") in collect_hardware().skips
 

@@ -16,9 +16,9 @@ from packaging.markers import default_environment
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Defect, Fact, NotUnderstood, Origin, Skip
 from envdoctor.facts.versions import Ranged, exact
-from envdoctor.sources.interpreter import Installed, Patient, facts, find_patient, marker_environment, scan
-from envdoctor.sources.layout import read_layout
-from envdoctor.sources.site_packages import Distribution
+from envdoctor.sources.machine.interpreter import Installed, Patient, facts, find_patient, marker_environment, scan
+from envdoctor.sources.machine.layout import read_layout
+from envdoctor.sources.machine.site_packages import Distribution
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="interpreters are stood in for by shell scripts")
 

@@ -9,8 +9,8 @@ import pytest
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.values import shown
-from envdoctor.sources.interpreter import facts
-from envdoctor.sources.root_filesystem import scan_root
+from envdoctor.sources.machine.interpreter import facts
+from envdoctor.sources.machine.root_filesystem import scan_root
 from tests.cli.run import run
 
 
@@ -158,7 +158,7 @@ def test_a_directory_of_many_files_hides_no_environment(root: Path, monkeypatch:
     venv(root, "workspace/project/.venv", "torch==2.5.0")
     found = scan_root(root)
     assert (found.label, found.skips) == (f"/workspace/project/.venv of {root}", ())
-    monkeypatch.setattr("envdoctor.sources.root_filesystem._MOST_DIRECTORIES", 3)
+    monkeypatch.setattr("envdoctor.sources.machine.root_filesystem._MOST_DIRECTORIES", 3)
     assert [skip.why for skip in scan_root(root, "/workspace/project/.venv").skips] == [
         "more than 3 directories: environments further down are not looked for; --python names one"
     ]

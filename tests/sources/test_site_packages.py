@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envdoctor.facts.fact import Defect, Skip
-from envdoctor.sources.metadata import Metadata, parse_headers, parse_requires_txt
-from envdoctor.sources.site_packages import Distribution, SiteContents, SiteDir, read_site_dirs
+from envdoctor.sources.machine.metadata import Metadata, parse_headers, parse_requires_txt
+from envdoctor.sources.machine.site_packages import Distribution, SiteContents, SiteDir, read_site_dirs
 
 posix = pytest.mark.skipif(os.name != "posix", reason="links, pipes and names as POSIX has them")
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from envdoctor.facts.fact import Defect
 from envdoctor.facts.versions import exact, final_key
-from envdoctor.sources.metadata import read_bounded
-from envdoctor.sources.site_packages import BROKEN, Distribution
+from envdoctor.sources.machine.metadata import read_bounded
+from envdoctor.sources.machine.site_packages import BROKEN, Distribution
 
 _LONGEST_VALUE = 100
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from envdoctor.facts.fact import Defect, Skip
 from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import exact, final_key
-from envdoctor.sources.metadata import HEADER_LIMIT, Metadata, parse_headers, parse_requires_txt, read_bounded
+from envdoctor.sources.machine.metadata import HEADER_LIMIT, Metadata, parse_headers, parse_requires_txt, read_bounded
 
 BROKEN = "installed-metadata-broken"
 DUPLICATE = "installed-duplicate-distribution"

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from envdoctor.sources.metadata import read_bounded
+from envdoctor.sources.machine.metadata import read_bounded
 
 _VERSION = re.compile(r"(\d{1,3})\.(\d{1,3})\.(\d{1,3})(?:(a|b|rc)(\d{1,3})|\.(alpha|beta|candidate|final)\.(\d{1,3}))?")
 _LEVELS = {"alpha": "a", "beta": "b", "candidate": "rc"}

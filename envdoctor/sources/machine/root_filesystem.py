@@ -10,11 +10,11 @@ from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Skip
-from envdoctor.sources.interpreter import Installed
-from envdoctor.sources.layout import read_settings
-from envdoctor.sources.metadata import read_bounded
-from envdoctor.sources.site_packages import Distribution, SiteDir, read_site_dirs
-from envdoctor.sources.torch_build import with_torch
+from envdoctor.sources.machine.interpreter import Installed
+from envdoctor.sources.machine.layout import read_settings
+from envdoctor.sources.machine.metadata import read_bounded
+from envdoctor.sources.machine.site_packages import Distribution, SiteDir, read_site_dirs
+from envdoctor.sources.machine.torch_build import with_torch
 
 # Directories of the image's root in which nobody makes an environment, and those below others that are worth a look.
 _SYSTEM = frozenset(("bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "libx32", "proc", "run", "sbin", "sys", "usr"))

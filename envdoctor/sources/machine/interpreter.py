@@ -11,11 +11,11 @@ from pathlib import Path
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Defect, Fact, NotUnderstood, Origin, Skip
 from envdoctor.facts.versions import Exact, Ranged, exact
-from envdoctor.sources.asking import Answer, NoAnswerError, ask
-from envdoctor.sources.layout import Layout, library_dirs, read_layout
-from envdoctor.sources.patient import Patient, find_patient, is_environment, venv_of
-from envdoctor.sources.site_packages import Distribution, SiteDir, read_site_dirs
-from envdoctor.sources.torch_build import TorchBuild, with_torch
+from envdoctor.sources.machine.asking import Answer, NoAnswerError, ask
+from envdoctor.sources.machine.layout import Layout, library_dirs, read_layout
+from envdoctor.sources.machine.patient import Patient, find_patient, is_environment, venv_of
+from envdoctor.sources.machine.site_packages import Distribution, SiteDir, read_site_dirs
+from envdoctor.sources.machine.torch_build import TorchBuild, with_torch
 
 TIMEOUT_S = 15.0
 _OLDEST = (3, 8)

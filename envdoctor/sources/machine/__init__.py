@@ -1,0 +1,1 @@
+"""What is installed and what it runs on: interpreters, site-packages, images, hardware."""
