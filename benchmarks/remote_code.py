@@ -24,7 +24,7 @@ COLD, WARM = 1.5, 0.2
 def measure(folder: Path, site: Path, release: str, cache: Path) -> None:
     from envdoctor.code.examine import entries_of, examine, library_for
     from envdoctor.code.library import InstalledLibrary
-    from envdoctor.sources.model_directory import ModelDirectory
+    from envdoctor.sources.model.model_directory import ModelDirectory
 
     documents = [json.loads((folder / name).read_bytes()) for name in ("config.json", "tokenizer_config.json") if (folder / name).is_file()]
     start, used = time.perf_counter(), time.process_time()

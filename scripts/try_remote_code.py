@@ -20,7 +20,7 @@ from packaging.version import Version
 
 from envdoctor.code.examine import entries_of, examine
 from envdoctor.code.library import InstalledLibrary
-from envdoctor.sources.model_directory import ModelDirectory
+from envdoctor.sources.model.model_directory import ModelDirectory
 
 _BASE = re.compile(r"PreTrained|Tokenizer|Config|ProcessorMixin|ImageProc")
 _MODEL = re.compile(r"For(CausalLM|ConditionalGeneration)$|LMHeadModel$")

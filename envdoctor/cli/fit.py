@@ -23,7 +23,7 @@ from envdoctor.memory.plan import Stack
 from envdoctor.memory.situation import Planned, planned
 from envdoctor.memory.targets import adapter_parameters
 from envdoctor.report.fit import FitReport
-from envdoctor.sources.snapshot import Snapshot, table_of
+from envdoctor.sources.model.snapshot import Snapshot, table_of
 from envdoctor.world.gpus import parse_gpu
 
 if TYPE_CHECKING:

@@ -24,9 +24,9 @@ from envdoctor.sources.statements import collect_facts_file, collect_facts_text,
 
 if TYPE_CHECKING:
     from envdoctor.checks.hit import Hit
-    from envdoctor.sources.adapter import Adapter
     from envdoctor.sources.machine.interpreter import Installed
-    from envdoctor.sources.snapshot import Snapshot
+    from envdoctor.sources.model.adapter import Adapter
+    from envdoctor.sources.model.snapshot import Snapshot
     from envdoctor.sources.targets import Target
     from envdoctor.world.installation import Installation
 

@@ -28,8 +28,8 @@ from envdoctor.snapshot.inventory import MOST_FILES, Inventory, inventory, moved
 from envdoctor.snapshot.lock import Lock, Stated
 from envdoctor.snapshot.lock_file import lock_path, refuse_place, write_lock
 from envdoctor.snapshot.manifest import outlined, summed
-from envdoctor.sources.adapter import own_facts
-from envdoctor.sources.snapshot_facts import snapshot_facts
+from envdoctor.sources.model.adapter import own_facts
+from envdoctor.sources.model.snapshot_facts import snapshot_facts
 from envdoctor.world.releases import tracked
 
 # They say where the snapshot lies, not what it is.

@@ -22,7 +22,7 @@ from envdoctor.memory.regime import beside_training
 from envdoctor.memory.situation import Planned, restated
 from envdoctor.report.fit import FitReport
 from envdoctor.report.plain import printable
-from envdoctor.sources.snapshot import Snapshot, table_of
+from envdoctor.sources.model.snapshot import Snapshot, table_of
 
 if TYPE_CHECKING:
     from envdoctor.lengths.values import LengthAdvice, Lengths

@@ -10,7 +10,7 @@ from envdoctor.checks.hit import Hit
 from envdoctor.cli.gather import Gathered
 from envdoctor.facts.fact import Defect, Skip
 from envdoctor.facts.versions import Exact
-from envdoctor.sources.snapshot import Snapshot, table_of
+from envdoctor.sources.model.snapshot import Snapshot, table_of
 
 if TYPE_CHECKING:
     from envdoctor.snapshot.record import Record
@@ -29,7 +29,7 @@ def examined(gathered: Gathered, *, full: bool = False) -> Gathered:
     from envdoctor.coherence import examine
     from envdoctor.coherence.revisions import recognised
     from envdoctor.snapshot.integrity import integrity
-    from envdoctor.sources.snapshot_facts import NOT_HASHED
+    from envdoctor.sources.model.snapshot_facts import NOT_HASHED
 
     hits, defects, skips, notes = [*gathered.hits], [*gathered.situation.defects], [*gathered.situation.skips], [*gathered.notes]
     for snapshot in gathered.snapshots:

@@ -149,7 +149,7 @@ def _recognised(changes: Sequence[Change]) -> list[str]:
 
 def _model_facts(model: Path) -> Collected:
     """The facts of the model as it is now; one that is no model any more has none, and that is said."""
-    from envdoctor.sources.snapshot_facts import collect_snapshot
+    from envdoctor.sources.model.snapshot_facts import collect_snapshot
 
     try:
         found = collect_snapshot(model)

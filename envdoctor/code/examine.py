@@ -15,7 +15,7 @@ from envdoctor.code.overrides import overrides
 from envdoctor.code.pinned import PinnedLibrary
 from envdoctor.code.remote import RemoteCode
 from envdoctor.facts.fact import Facts
-from envdoctor.sources.model_directory import ModelDirectory
+from envdoctor.sources.model.model_directory import ModelDirectory
 
 GATE = "remote-code-gate-minor-only"
 _MODELS = ("AutoModelForCausalLM", "AutoModel", "AutoModelForSeq2SeqLM", "AutoModelForImageTextToText", "AutoModelForVision2Seq")

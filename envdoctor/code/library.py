@@ -15,7 +15,7 @@ from envdoctor.code.outline import module_shape
 from envdoctor.code.shape import ClassShape, Method, ModuleShape
 from envdoctor.code.shelf import Shelf
 from envdoctor.files.json_file import UnreadableError, read_bounded
-from envdoctor.sources.class_tree import SOURCE_LIMIT
+from envdoctor.sources.model.class_tree import SOURCE_LIMIT
 
 _LISTED = re.compile(r"""["']([A-Za-z_][A-Za-z0-9_]*)["']""")
 _REQUIRES = re.compile(r"^@requires\([^)]*\)\n(?:@[^\n]*\n)*(?:class|def) ([A-Za-z_]\w*)", re.MULTILINE)

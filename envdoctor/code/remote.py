@@ -10,8 +10,8 @@ from envdoctor.code.gates import Gates
 from envdoctor.code.outline import bind, class_shape, flat, method_of
 from envdoctor.code.scan import Found, Scan
 from envdoctor.code.shape import Method, ModuleShape, Use
-from envdoctor.sources.class_tree import parsed
-from envdoctor.sources.model_directory import ModelDirectory
+from envdoctor.sources.model.class_tree import parsed
+from envdoctor.sources.model.model_directory import ModelDirectory
 
 MODULES_LIMIT = 32
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Defect, Facts, Skip
-from envdoctor.sources.snapshot import Snapshot
+from envdoctor.sources.model.snapshot import Snapshot
 
 Check = Callable[[Snapshot, Facts], Iterable[Defect | Hit]]
 

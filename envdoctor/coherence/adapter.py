@@ -11,9 +11,9 @@ from envdoctor.coherence.adapter_fields import IGNORES_SINCE, ignored, is_kind, 
 from envdoctor.facts.fact import Defect, Facts
 from envdoctor.facts.versions import Exact, version_condition
 from envdoctor.files.json_file import plain
-from envdoctor.sources.adapter import CONFIG, Adapter
-from envdoctor.sources.safetensors_header import Tensor
-from envdoctor.sources.snapshot import Snapshot
+from envdoctor.sources.model.adapter import CONFIG, Adapter
+from envdoctor.sources.model.safetensors_header import Tensor
+from envdoctor.sources.model.snapshot import Snapshot
 
 _LORA = ("LORA", "ADALORA")
 _SIDE = re.compile(r"\.lora_([AB])(?:\.[\w-]+)?\.weight")

@@ -9,8 +9,8 @@ from itertools import islice
 from envdoctor.coherence.families import KEYS, Known, dimensions, kinds, recognise
 from envdoctor.facts.fact import Defect, Facts
 from envdoctor.files.json_file import plain
-from envdoctor.sources.safetensors_header import Tensor
-from envdoctor.sources.snapshot import Snapshot
+from envdoctor.sources.model.safetensors_header import Tensor
+from envdoctor.sources.model.snapshot import Snapshot
 
 FLOATS = frozenset(("F16", "BF16", "F32", "F64"))
 # Absent tensors are counted up to here: a number in config.json may be anything.

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Defect, Facts
 from envdoctor.files.json_file import plain
-from envdoctor.sources.snapshot import Snapshot
+from envdoctor.sources.model.snapshot import Snapshot
 
 _NAMES = ("config.json", "tokenizer_config.json", "preprocessor_config.json", "processor_config.json")
 _MOST = 64

@@ -13,7 +13,7 @@ from envdoctor.engine.defaults import TRAINING
 from envdoctor.facts.fact import Defect, Facts
 from envdoctor.facts.versions import Exact, Ranged, version_condition
 from envdoctor.files.json_file import plain
-from envdoctor.sources.snapshot import Snapshot, table_of
+from envdoctor.sources.model.snapshot import Snapshot, table_of
 
 FILE = "chat_template.jinja"
 _CONFIG = "tokenizer_config.json"

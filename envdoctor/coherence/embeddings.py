@@ -12,9 +12,9 @@ from envdoctor.coherence.token_table import read_tokens
 from envdoctor.facts.fact import Defect, Facts
 from envdoctor.facts.versions import Absent, Exact, Ranged, version_condition
 from envdoctor.files.json_file import plain
-from envdoctor.sources.model_directory import is_lfs_pointer
-from envdoctor.sources.safetensors_header import HeaderError, Tensor, spans_of
-from envdoctor.sources.snapshot import Snapshot, table_of
+from envdoctor.sources.model.model_directory import is_lfs_pointer
+from envdoctor.sources.model.safetensors_header import HeaderError, Tensor, spans_of
+from envdoctor.sources.model.snapshot import Snapshot, table_of
 from envdoctor.world.releases import release_texts
 
 _TOKENIZER_LIMIT = 64 * 2**20

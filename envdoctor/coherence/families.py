@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from envdoctor.sources.snapshot import Snapshot, table_of, text_config
+from envdoctor.sources.model.snapshot import Snapshot, table_of, text_config
 
 # One tensor a line: its name, with ? where not every layer or model of the kind has it, and its shape in names of dimensions.
 _ATTENTION = """

@@ -8,8 +8,8 @@ from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact, Ranged, version_condition
 from envdoctor.files.json_file import plain
-from envdoctor.sources.generation_flags import is_set
-from envdoctor.sources.snapshot import Snapshot, table_of
+from envdoctor.sources.model.generation_flags import is_set
+from envdoctor.sources.model.snapshot import Snapshot, table_of
 
 _OUTPUTS = ("output_attentions", "output_hidden_states", "output_scores", "output_logits")
 _FULL = frozenset(("full", "freeze", "pretrain"))

@@ -18,8 +18,8 @@ from pickletools import genops
 from typing import Any, BinaryIO
 
 from envdoctor.files.json_file import plain
-from envdoctor.sources.model_directory import is_lfs_pointer
-from envdoctor.sources.snapshot import Snapshot
+from envdoctor.sources.model.model_directory import is_lfs_pointer
+from envdoctor.sources.model.snapshot import Snapshot
 
 # picklescan keeps every operation in memory, a hundred times the pickle. One tensor takes about 150 bytes.
 _PICKLE_LIMIT = 2**20

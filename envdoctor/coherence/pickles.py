@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from envdoctor.facts.fact import Defect, Facts
 from envdoctor.files.json_file import plain
-from envdoctor.sources.snapshot import Snapshot
+from envdoctor.sources.model.snapshot import Snapshot
 
 _MOST_FILES = 512
 

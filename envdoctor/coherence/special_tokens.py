@@ -10,8 +10,8 @@ from envdoctor.coherence.token_table import read_tokens, text_of
 from envdoctor.engine.defaults import TRAINING
 from envdoctor.facts.fact import Defect, Facts
 from envdoctor.files.json_file import Document, plain
-from envdoctor.sources.model_family import ROLE_STOP_IDS
-from envdoctor.sources.snapshot import Snapshot, table_of, text_config
+from envdoctor.sources.model.model_family import ROLE_STOP_IDS
+from envdoctor.sources.model.snapshot import Snapshot, table_of, text_config
 
 _IDS = ("bos_token_id", "eos_token_id", "pad_token_id")
 _ROWS = (

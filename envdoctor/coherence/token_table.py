@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from envdoctor.sources.model_directory import ModelDirectory, is_lfs_pointer
-from envdoctor.sources.snapshot import Snapshot
+from envdoctor.sources.model.model_directory import ModelDirectory, is_lfs_pointer
+from envdoctor.sources.model.snapshot import Snapshot
 
 _VOCABULARIES = ("tokenizer.json", "vocab.json", "vocab.txt")
 _VOCABULARY_LIMIT = 64 * 2**20

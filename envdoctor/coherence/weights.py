@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from envdoctor.coherence.arithmetic import FLOATS
 from envdoctor.facts.fact import Defect, Facts
 from envdoctor.files.json_file import plain
-from envdoctor.sources.safetensors_header import BITS, Header
-from envdoctor.sources.snapshot import Snapshot, table_of, text_config
+from envdoctor.sources.model.safetensors_header import BITS, Header
+from envdoctor.sources.model.snapshot import Snapshot, table_of, text_config
 
 _INDEX = "model.safetensors.index.json"
 _SHARD = re.compile(r"model-(\d{5})-of-(\d{5})\.safetensors")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from envdoctor.files.json_file import plain
 from envdoctor.lengths.values import Refused
-from envdoctor.sources.model_directory import is_lfs_pointer
+from envdoctor.sources.model.model_directory import is_lfs_pointer
 
 EXPECTED = "JSON lines (.jsonl, .jsonl.gz) or one JSON array (.json)"
 _MAGIC = (

@@ -11,7 +11,7 @@ from envdoctor.lengths.data_file import EXPECTED, why_not
 from envdoctor.lengths.routes import Routes, routes_of
 from envdoctor.lengths.values import Lengths, LongRow, Refusal, Refused, TokenizerUsed
 from envdoctor.probes.runner import Outcome, plain, run_child
-from envdoctor.sources.snapshot import read_snapshot
+from envdoctor.sources.model.snapshot import read_snapshot
 
 CHILD = Path(__file__).parent / "children" / "count.py"
 SECONDS = 1800.0

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from envdoctor.coherence.chat_template import template_of
 from envdoctor.coherence.token_table import read_tokens
 from envdoctor.files.json_file import UnreadableError, read_bounded
-from envdoctor.sources.model_directory import ModelDirectory, is_lfs_pointer
-from envdoctor.sources.snapshot import Snapshot, table_of
+from envdoctor.sources.model.model_directory import ModelDirectory, is_lfs_pointer
+from envdoctor.sources.model.snapshot import Snapshot, table_of
 
 _PIECES = ("tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "ice_text.model")
 _TABLES = ("vocab.json", "vocab.txt", "tokenizer_config.json")

@@ -7,7 +7,7 @@ import hashlib
 import warnings
 from collections.abc import Iterable, Mapping
 
-from envdoctor.sources.class_tree import SOURCE_LIMIT, too_dense
+from envdoctor.sources.model.class_tree import SOURCE_LIMIT, too_dense
 
 WHOLE = "*"
 """The key of the whole file: equal digests mean the same program."""

@@ -12,7 +12,7 @@ from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Skip
 from envdoctor.files.json_file import plain
 from envdoctor.hashing.digest import identity
-from envdoctor.sources.model_directory import blob_places
+from envdoctor.sources.model.model_directory import blob_places
 
 LOCK_NAME = "envdoctor.lock"
 MOST_FILES = 20_000

@@ -14,7 +14,7 @@ from envdoctor.snapshot.inventory import Entry, Inventory
 from envdoctor.snapshot.record import SMALL, Record
 from envdoctor.snapshot.roles import role_of
 from envdoctor.snapshot.tensors import Shard, header_digest, kinds_of, tensors_digest
-from envdoctor.sources.safetensors_header import Header, HeaderError, Tensor, TooLargeError, header_of
+from envdoctor.sources.model.safetensors_header import Header, HeaderError, Tensor, TooLargeError, header_of
 
 # Headers beyond these would fill the memory: such a file is known by its digests alone.
 _LONGEST_HEADER = 16 * 2**20

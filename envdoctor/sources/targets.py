@@ -15,9 +15,9 @@ from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Fact, Origin, Skip
 
 if TYPE_CHECKING:
-    from envdoctor.sources.adapter import Adapter
     from envdoctor.sources.declared.declarations import Variant
-    from envdoctor.sources.snapshot import Snapshot
+    from envdoctor.sources.model.adapter import Adapter
+    from envdoctor.sources.model.snapshot import Snapshot
     from envdoctor.world.installation import Installation
 
 Kind = Literal["model", "requirements", "lock", "image", "script", "plan"]
@@ -149,12 +149,12 @@ def _declared(path: Path, text: str, kind: Kind, module: str, function: str, ins
 
 def _model(text: str, path: Path, *facts: Fact) -> Target:
     if (path / "adapter_config.json").is_file() and not (path / "config.json").exists():
-        from envdoctor.sources.adapter import adapter_facts, read_adapter
+        from envdoctor.sources.model.adapter import adapter_facts, read_adapter
 
         adapter = read_adapter(path)
         return Target(text, "model", adapter_facts(adapter), adapter=adapter)
-    from envdoctor.sources.snapshot import read_snapshot
-    from envdoctor.sources.snapshot_facts import snapshot_facts
+    from envdoctor.sources.model.snapshot import read_snapshot
+    from envdoctor.sources.model.snapshot_facts import snapshot_facts
 
     snapshot = read_snapshot(path)
     found = snapshot_facts(snapshot)

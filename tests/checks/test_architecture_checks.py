@@ -27,7 +27,7 @@ from envdoctor.facts.values import parse_value
 from envdoctor.facts.versions import exact, version_condition
 from envdoctor.files.toml import read_toml
 from envdoctor.rules.rulebook import load_rulebook
-from envdoctor.sources.snapshot_facts import collect_snapshot
+from envdoctor.sources.model.snapshot_facts import collect_snapshot
 from envdoctor.world.architectures import oldest, span_of
 from envdoctor.world.releases import release_texts
 

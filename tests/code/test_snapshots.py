@@ -13,7 +13,7 @@ from envdoctor.code.examine import entries_of, examine, library_for
 from envdoctor.code.history import load_history
 from envdoctor.code.library import InstalledLibrary
 from envdoctor.code.pinned import PinnedLibrary
-from envdoctor.sources.model_directory import ModelDirectory
+from envdoctor.sources.model.model_directory import ModelDirectory
 from tests.code.worlds import LIBRARY, brief, found, library, write
 
 

@@ -11,7 +11,7 @@ from envdoctor.code.examine import examine
 from envdoctor.code.history import History
 from envdoctor.code.library import InstalledLibrary
 from envdoctor.facts.fact import Fact, Facts, Origin
-from envdoctor.sources.model_directory import ModelDirectory
+from envdoctor.sources.model.model_directory import ModelDirectory
 
 LIBRARY: Mapping[str, str] = {
     "transformers/__init__.py": """

@@ -10,8 +10,8 @@ from pathlib import Path
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Defect, Fact, Facts, Origin
 from envdoctor.facts.values import parse_value
-from envdoctor.sources.snapshot import Snapshot, read_snapshot
-from envdoctor.sources.snapshot_facts import snapshot_facts
+from envdoctor.sources.model.snapshot import Snapshot, read_snapshot
+from envdoctor.sources.model.snapshot_facts import snapshot_facts
 
 Tensors = Mapping[str, tuple[str, list[int]]]
 _BYTES = {"F32": 4, "F16": 2, "BF16": 2, "U8": 1}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from envdoctor.coherence import arithmetic, embeddings
 from envdoctor.facts.fact import Defect, Facts
-from envdoctor.sources.snapshot import read_snapshot
+from envdoctor.sources.model.snapshot import read_snapshot
 from tests.coherence.models import CONFIG, llama, model, packed, sharded, tiny_models
 from tests.coherence.situations import rules, write
 from tests.examples import examples

@@ -9,7 +9,7 @@ import pytest
 from envdoctor.checks.hit import Hit
 from envdoctor.coherence.auto_map import CHECKS
 from envdoctor.facts.fact import Defect
-from envdoctor.sources.snapshot import read_snapshot
+from envdoctor.sources.model.snapshot import read_snapshot
 from tests.coherence.situations import rules, run, situation, snapshot
 
 ELSEWHERE = {"AutoConfig": "owner/name--configuration_x.X", "AutoModel": "owner/name--modeling_x.X"}

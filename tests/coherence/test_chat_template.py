@@ -14,7 +14,7 @@ from envdoctor.checks.hit import Hit
 from envdoctor.coherence.chat_template import CHECKS, control_tokens, template_of
 from envdoctor.coherence.jinja_blocks import first_output, read_blocks, without_comments
 from envdoctor.facts.fact import Defect
-from envdoctor.sources.snapshot import read_snapshot
+from envdoctor.sources.model.snapshot import read_snapshot
 from tests.coherence.situations import added, rules, run, situation, snapshot
 
 CHATML = "{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\\n' + m['content'] + '<|im_end|>\\n' }}{% endfor %}"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from envdoctor.checks.hit import Hit
 from envdoctor.coherence import embeddings
 from envdoctor.facts.fact import Defect, Facts
-from envdoctor.sources.snapshot import Snapshot, read_snapshot
+from envdoctor.sources.model.snapshot import Snapshot, read_snapshot
 from tests.coherence.models import llama, model, packed, sharded
 from tests.coherence.situations import added, rules, situation
 

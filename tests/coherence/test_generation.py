@@ -8,7 +8,7 @@ import pytest
 
 from envdoctor.checks.hit import Hit
 from envdoctor.coherence.generation import CHECKS
-from envdoctor.sources.snapshot import read_snapshot
+from envdoctor.sources.model.snapshot import read_snapshot
 from tests.coherence.situations import run, situation, snapshot
 
 SAVED = {"plan_method": "full", "plan_save": True}

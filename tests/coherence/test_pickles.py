@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from envdoctor.coherence import pickles
 from envdoctor.facts.fact import Defect, Facts
-from envdoctor.sources.snapshot import read_snapshot
+from envdoctor.sources.model.snapshot import read_snapshot
 from tests.coherence.models import llama, model, packed
 from tests.coherence.situations import rules
 

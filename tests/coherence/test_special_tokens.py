@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from envdoctor.checks.hit import Hit
 from envdoctor.coherence.special_tokens import CHECKS
 from envdoctor.facts.fact import Defect
-from envdoctor.sources.snapshot import read_snapshot
+from envdoctor.sources.model.snapshot import read_snapshot
 from tests.coherence.situations import added, rules, run, safetensors, situation, snapshot
 from tests.examples import examples
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from envdoctor.coherence import weights
 from envdoctor.facts.fact import Defect, Facts
-from envdoctor.sources.snapshot import Snapshot, read_snapshot
+from envdoctor.sources.model.snapshot import Snapshot, read_snapshot
 from tests.coherence.models import CONFIG, index, llama, model, packed, shard, sharded
 from tests.coherence.situations import rules, situation, write
 
@@ -333,7 +333,7 @@ import sys
 from pathlib import Path
 from envdoctor.coherence import arithmetic, embeddings, weights
 from envdoctor.facts.fact import Facts
-from envdoctor.sources.snapshot import read_snapshot
+from envdoctor.sources.model.snapshot import read_snapshot
 
 read = read_snapshot(Path(sys.argv[1]))
 told = [one.rule for module in (arithmetic, embeddings, weights) for check in module.CHECKS for one in check(read, Facts())]

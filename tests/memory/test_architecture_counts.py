@@ -13,7 +13,7 @@ from envdoctor.memory.architecture import Linear
 from envdoctor.memory.config import read_architecture
 from envdoctor.memory.parameters import parameters
 from envdoctor.memory.targets import adapter_parameters
-from envdoctor.sources.snapshot import read_snapshot, table_of
+from envdoctor.sources.model.snapshot import read_snapshot, table_of
 from tests.memory.counted import RANK, Counted, counted
 from tests.memory.counted import model as model_named
 

@@ -14,7 +14,7 @@ from envdoctor.snapshot.definitions import TOP, WHOLE, compare_definitions, defi
 from envdoctor.snapshot.fields import MOST_FIELDS, FieldChange, compare_fields, fields_of
 from envdoctor.snapshot.roles import loaded_by_name, role_of
 from envdoctor.snapshot.tensors import header_digest, kinds_of, tensors_digest
-from envdoctor.sources.safetensors_header import Tensor, header_of
+from envdoctor.sources.model.safetensors_header import Tensor, header_of
 from tests.snapshot.places import CODE, WEIGHTS, shard
 
 SCALAR = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, FactValue
 from envdoctor.facts.vocabulary import term
-from envdoctor.sources.adapter import collect_adapter, is_adapter, read_adapter
+from envdoctor.sources.model.adapter import collect_adapter, is_adapter, read_adapter
 from tests.coherence.situations import safetensors, write
 from tests.examples import examples
 

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from envdoctor.facts.fact import Collected, FactValue
-from envdoctor.sources.snapshot_facts import collect_snapshot
+from envdoctor.sources.model.snapshot_facts import collect_snapshot
 from tests.examples import examples
 
 CONFIG = {
@@ -443,7 +443,7 @@ class OwnForCausalLM(transformers.PreTrainedModel):
     ],
 )
 def test_code_uses_what_it_needs_on_every_release(tmp_path: Path, version: str, expected: tuple[str, ...]) -> None:
-    from envdoctor.sources.snapshot_facts import collect_snapshot
+    from envdoctor.sources.model.snapshot_facts import collect_snapshot
 
     (tmp_path / "config.json").write_text('{"model_type": "own", "auto_map": {"AutoModelForCausalLM": "modeling_own.OwnForCausalLM"}}')
     (tmp_path / "modeling_own.py").write_text(USES.format(version=version))

@@ -16,7 +16,7 @@ from safetensors import SafetensorError
 from safetensors import deserialize as _deserialize
 
 from envdoctor.files.json_file import parsed_bytes
-from envdoctor.sources.safetensors_header import (
+from envdoctor.sources.model.safetensors_header import (
     BITS,
     Header,
     InvalidHeaderError,

@@ -18,7 +18,7 @@ from envdoctor.facts.fact import Collected, Defect, Fact, FactValue, NotUndersto
 from envdoctor.facts.vocabulary import term
 from envdoctor.files.toml import read_toml
 from envdoctor.rules.rule import parse_rule
-from envdoctor.sources.snapshot_facts import collect_snapshot
+from envdoctor.sources.model.snapshot_facts import collect_snapshot
 from tests.examples import examples
 
 LLAMA = {"model_type": "llama", "torch_dtype": "float16", "num_hidden_layers": 2}

@@ -9,9 +9,9 @@ import pytest
 from envdoctor.facts.fact import FactValue
 from envdoctor.facts.vocabulary import term
 from envdoctor.files.json_file import Document
-from envdoctor.sources.generation_flags import flags_unused
-from envdoctor.sources.snapshot import read_snapshot
-from envdoctor.sources.snapshot_more import more_facts
+from envdoctor.sources.model.generation_flags import flags_unused
+from envdoctor.sources.model.snapshot import read_snapshot
+from envdoctor.sources.model.snapshot_more import more_facts
 from tests.coherence.situations import safetensors, write
 
 CONFIG = {"model_type": "llava"}

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from envdoctor.sources.class_tree import Function
+from envdoctor.sources.model.class_tree import Function
 from envdoctor.sources.scripts.names import LOCAL, ancestry, dotted, is_from, method
 from envdoctor.sources.scripts.outline import Outline, Scope
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from envdoctor.facts.fact import Origin, Skip
 from envdoctor.files.json_file import plain
-from envdoctor.sources.class_tree import SOURCE_LIMIT, marks, too_dense
+from envdoctor.sources.model.class_tree import SOURCE_LIMIT, marks, too_dense
 
 # Cell magics whose cell is Python all the same.
 _PYTHON_CELLS = frozenset(("capture", "time", "timeit", "prun", "python3", "skip"))

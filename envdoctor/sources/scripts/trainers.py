@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from envdoctor.sources.class_tree import Function
+from envdoctor.sources.model.class_tree import Function
 from envdoctor.sources.scripts.kinds import Known
 from envdoctor.sources.scripts.names import LOCAL
 from envdoctor.sources.scripts.reading import Call, Reading

@@ -9,7 +9,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from envdoctor.sources.class_tree import Function, accepts
+from envdoctor.sources.model.class_tree import Function, accepts
 from envdoctor.sources.scripts.arguments import arguments_kind
 from envdoctor.sources.scripts.names import LOCAL, is_from
 from envdoctor.sources.scripts.outline import Guard, Scope

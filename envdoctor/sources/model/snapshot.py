@@ -9,8 +9,8 @@ from pathlib import Path
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Defect
 from envdoctor.files.json_file import CONFIG_LIMIT, Document, JsonError, parse_json, parsed_bytes, plain
-from envdoctor.sources.model_directory import ModelDirectory, is_lfs_pointer
-from envdoctor.sources.weights import Weights, read_weights
+from envdoctor.sources.model.model_directory import ModelDirectory, is_lfs_pointer
+from envdoctor.sources.model.weights import Weights, read_weights
 
 DOCUMENTS = 32 * 2**20
 """Bytes that the JSON files may take once parsed, by the bound of ``parsed_bytes``, beside what the headers of the weights leave over."""

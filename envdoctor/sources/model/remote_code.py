@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from envdoctor.facts.fact import Fact
-from envdoctor.sources.class_tree import (
+from envdoctor.sources.model.class_tree import (
     Class,
     Code,
     Function,
@@ -19,7 +19,7 @@ from envdoctor.sources.class_tree import (
     root,
     self_attributes,
 )
-from envdoctor.sources.model_directory import ModelDirectory
+from envdoctor.sources.model.model_directory import ModelDirectory
 
 _CACHE_HOOK = "_extract_past_from_model_output"
 _MODEL_CLASSES = ("AutoModelForCausalLM", "AutoModel", "AutoModelForSeq2SeqLM", "AutoModelForImageTextToText", "AutoModelForVision2Seq")

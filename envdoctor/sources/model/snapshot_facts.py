@@ -8,14 +8,14 @@ from pathlib import Path
 
 from envdoctor.facts.fact import Collected, Defect, Fact, Skip
 from envdoctor.files.json_file import Document, plain
-from envdoctor.sources.class_tree import SOURCE_LIMIT
-from envdoctor.sources.model_directory import ModelDirectory
-from envdoctor.sources.model_family import ROLE_STOP_IDS, Identity, family_of, is_chat
-from envdoctor.sources.remote_code import read_remote_code
-from envdoctor.sources.snapshot import Snapshot, read_snapshot, table_of, text_config
-from envdoctor.sources.snapshot_more import more_facts
+from envdoctor.sources.model.class_tree import SOURCE_LIMIT
+from envdoctor.sources.model.model_directory import ModelDirectory
+from envdoctor.sources.model.model_family import ROLE_STOP_IDS, Identity, family_of, is_chat
+from envdoctor.sources.model.remote_code import read_remote_code
+from envdoctor.sources.model.snapshot import Snapshot, read_snapshot, table_of, text_config
+from envdoctor.sources.model.snapshot_more import more_facts
+from envdoctor.sources.model.weights import Weights, read_pointers
 from envdoctor.sources.stated import stated_value
-from envdoctor.sources.weights import Weights, read_pointers
 
 _STORED = {
     "F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "I8": "int8", "U8": "uint8",

@@ -12,8 +12,8 @@ from typing import Literal
 
 from envdoctor.facts.fact import Defect
 from envdoctor.files.json_file import Document, JsonError, parse_json, parsed_bytes, plain
-from envdoctor.sources.model_directory import ModelDirectory, is_lfs_pointer, pointer_size
-from envdoctor.sources.safetensors_header import (
+from envdoctor.sources.model.model_directory import ModelDirectory, is_lfs_pointer, pointer_size
+from envdoctor.sources.model.safetensors_header import (
     MEMORY,
     Header,
     InvalidHeaderError,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from envdoctor.files.json_file import Document
-from envdoctor.sources.snapshot import table_of
+from envdoctor.sources.model.snapshot import table_of
 
 # Values with which a flag counts as not set: GenerationConfig.validate of every release from 4.37.0 to 5.22.2 (wheels).
 # min_p is refused from 4.41.0 on only, and is left out.

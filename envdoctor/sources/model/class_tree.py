@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from envdoctor.sources.model_directory import ModelDirectory
+from envdoctor.sources.model.model_directory import ModelDirectory
 
 # CPython 3.10 overflows its stack, and dies, on a chain of operators deeper than about 100,000.
 SOURCE_LIMIT = 2**20 if sys.version_info >= (3, 11) else 200_000

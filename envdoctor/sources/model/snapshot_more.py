@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from envdoctor.facts.fact import Fact
-from envdoctor.sources.adapter import CONFIG, adapter_of, own_facts
-from envdoctor.sources.generation_flags import flags_unused
-from envdoctor.sources.snapshot import Snapshot, table_of
+from envdoctor.sources.model.adapter import CONFIG, adapter_of, own_facts
+from envdoctor.sources.model.generation_flags import flags_unused
+from envdoctor.sources.model.snapshot import Snapshot, table_of
 from envdoctor.sources.stated import stated_value
 
 _PROCESSOR = "processor_config.json"
