@@ -23,7 +23,7 @@ from envdoctor.logs.out_of_memory import Account, fit_command
 from envdoctor.logs.recognition import recognised
 from envdoctor.logs.signatures import Signatures, plain_line, signatures
 from envdoctor.rules.rulebook import load_rulebook
-from envdoctor.sources.env_reports import parse_env_report
+from envdoctor.sources.stated.env_reports import parse_env_report
 from envdoctor.world.releases import release_texts
 
 # Environment blocks stand at the head or the end of what people paste; between them only errors are looked for.

@@ -20,7 +20,7 @@ from envdoctor.errors import EnvdoctorError, SeveralErrors
 from envdoctor.facts.fact import Collected, Defect, Facts, Skip
 from envdoctor.facts.versions import Exact, Ranged
 from envdoctor.sources.situation import Situation, merge, model_path, states_packages
-from envdoctor.sources.statements import collect_facts_file, collect_facts_text, collect_settings
+from envdoctor.sources.stated.statements import collect_facts_file, collect_facts_text, collect_settings
 
 if TYPE_CHECKING:
     from envdoctor.checks.hit import Hit

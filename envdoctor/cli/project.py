@@ -51,7 +51,7 @@ def _machine(asked: str | None, settings: Settings) -> Collected | None:
     profile = settings.target if asked is None else asked
     if profile is None:
         return None
-    from envdoctor.sources.target_profile import parse_target
+    from envdoctor.sources.stated.target_profile import parse_target
 
     if profile in settings.targets:
         return settings.targets[profile]

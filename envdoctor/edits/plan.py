@@ -21,7 +21,7 @@ from envdoctor.files.json_file import UnreadableError, read_bounded
 from envdoctor.sources.plan_file import PLAN_LIMIT, PlanFile, read_documents
 from envdoctor.sources.plans.reader import Reader, is_open
 from envdoctor.sources.plans.registry import dialect_of
-from envdoctor.sources.stated import stated_value
+from envdoctor.sources.stated.stated_value import stated_value
 
 # What a reader tells only where it is on.
 _OFF = (("plan.quant", "none"), ("plan.compile", False), ("plan.gradient_checkpointing", False), ("plan.resume", False))

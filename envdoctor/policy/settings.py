@@ -201,7 +201,7 @@ def _parsed(raw: object, place: str, prefix: str) -> Settings:
 
 def _targets(checker: _Checker, raw: Mapping[str, Any]) -> dict[str, Collected]:
     """The facts of every profile; each key is read by itself, so that each fault has its line."""
-    from envdoctor.sources.target_profile import target_facts
+    from envdoctor.sources.stated.target_profile import target_facts
 
     found = {}
     for name, table in (checker.take(raw, "targets", "tables of target profiles", _is_tables) or {}).items():

@@ -14,7 +14,7 @@ from envdoctor.edits.plan import edit_plan
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import FactValue
 from envdoctor.sources.plan import collect_plan
-from envdoctor.sources.stated import stated_value
+from envdoctor.sources.stated.stated_value import stated_value
 from tests.edits.laws import assert_left_alone, assert_only_named_lines_changed
 
 DERIVED = {"plan.arguments", "plan.load_dtype", "plan.quantization_config", "plan.gradient_checkpointing_kwargs", "plan.eval_batch_size",

@@ -11,7 +11,7 @@ import pytest
 from envdoctor.facts.vocabulary import term
 from envdoctor.integrations.doctor import toml
 from envdoctor.integrations.plan_facts import plan_facts
-from envdoctor.sources.statements import collect_facts_text
+from envdoctor.sources.stated.statements import collect_facts_text
 
 
 class Strategy(enum.Enum):

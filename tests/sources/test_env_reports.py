@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from envdoctor.facts.fact import Collected
 from envdoctor.facts.values import shown
 from envdoctor.facts.versions import ABSENT, Ranged
-from envdoctor.sources.env_reports import parse_env_report, parse_printed_report
+from envdoctor.sources.stated.env_reports import parse_env_report, parse_printed_report
 from tests.examples import examples
 
 TRANSFORMERS_ENV = """\

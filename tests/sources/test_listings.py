@@ -15,8 +15,8 @@ from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Facts, NotUnderstood
 from envdoctor.facts.values import shown
 from envdoctor.facts.versions import Ranged
-from envdoctor.sources.listings import Listing, parse_listing
-from envdoctor.sources.statements import collect_facts_file, collect_facts_text
+from envdoctor.sources.stated.listings import Listing, parse_listing
+from envdoctor.sources.stated.statements import collect_facts_file, collect_facts_text
 from tests.examples import examples
 
 FREEZE = """\

@@ -7,7 +7,7 @@ import pytest
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Origin
 from envdoctor.facts.values import shown
-from envdoctor.sources.target_profile import parse_target, target_facts
+from envdoctor.sources.stated.target_profile import parse_target, target_facts
 
 
 def said(text: str) -> dict[str, str]:

@@ -15,7 +15,7 @@ from envdoctor.sources.model.remote_code import read_remote_code
 from envdoctor.sources.model.snapshot import Snapshot, read_snapshot, table_of, text_config
 from envdoctor.sources.model.snapshot_more import more_facts
 from envdoctor.sources.model.weights import Weights, read_pointers
-from envdoctor.sources.stated import stated_value
+from envdoctor.sources.stated.stated_value import stated_value
 
 _STORED = {
     "F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "I8": "int8", "U8": "uint8",

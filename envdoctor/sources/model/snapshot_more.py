@@ -8,7 +8,7 @@ from envdoctor.facts.fact import Fact
 from envdoctor.sources.model.adapter import CONFIG, adapter_of, own_facts
 from envdoctor.sources.model.generation_flags import flags_unused
 from envdoctor.sources.model.snapshot import Snapshot, table_of
-from envdoctor.sources.stated import stated_value
+from envdoctor.sources.stated.stated_value import stated_value
 
 _PROCESSOR = "processor_config.json"
 _PREPROCESSOR = "preprocessor_config.json"

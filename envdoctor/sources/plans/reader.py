@@ -11,7 +11,7 @@ from envdoctor.facts.fact import Collected, Fact, FactValue, NotUnderstood, Orig
 from envdoctor.files.json_file import plain
 from envdoctor.sources.hub_names import is_owned_name
 from envdoctor.sources.plan_file import PlanFile, Unresolved
-from envdoctor.sources.stated import stated_value
+from envdoctor.sources.stated.stated_value import stated_value
 
 Table: TypeAlias = "Mapping[object, object]"
 

@@ -10,7 +10,7 @@ from envdoctor.files.json_file import plain
 from envdoctor.sources.scripts.kinds import Known, Made, Symbol, Table
 from envdoctor.sources.scripts.outline import Scope
 from envdoctor.sources.scripts.source import Source
-from envdoctor.sources.stated import stated_value
+from envdoctor.sources.stated.stated_value import stated_value
 
 # Why a claim has no value where a call that could ask for something does not.
 ABSENT = "not asked for"

@@ -42,7 +42,7 @@ def collect_facts_text(data: bytes, place: str) -> Collected:
     except EnvdoctorError as error:
         if _meant_as_toml(text):
             raise
-        from envdoctor.sources.listings import parse_listing, unknown_form
+        from envdoctor.sources.stated.listings import parse_listing, unknown_form
 
         listing = parse_listing(text, place)
         if listing is None:

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 
 from envdoctor.facts.fact import Fact, Skip
-from envdoctor.sources.report_statements import PROSE, REPORT, SaidGpu, Statements, fact_of, printable
-from envdoctor.sources.report_words import GPU_LABEL, GPU_NUMBER, GPU_WORD, SMI_GPU, SMI_MEMORY
+from envdoctor.sources.stated.report_statements import PROSE, REPORT, SaidGpu, Statements, fact_of, printable
+from envdoctor.sources.stated.report_words import GPU_LABEL, GPU_NUMBER, GPU_WORD, SMI_GPU, SMI_MEMORY
 from envdoctor.world.gpus import capability_key, find_gpu, parse_gpu, vendor
 
 MOST_GPUS = 500

@@ -17,9 +17,9 @@ from collections.abc import Iterator
 from envdoctor.facts.fact import Collected, Skip
 from envdoctor.facts.values import parse_value
 from envdoctor.facts.versions import final_key
-from envdoctor.sources.report_gpus import gpu_facts, pieces, read_bare_gpu, read_labelled_gpus, read_smi
-from envdoctor.sources.report_statements import HINT, PROSE, REPORT, Statements, is_version, plausible, version_facts
-from envdoctor.sources.report_words import (
+from envdoctor.sources.stated.report_gpus import gpu_facts, pieces, read_bare_gpu, read_labelled_gpus, read_smi
+from envdoctor.sources.stated.report_statements import HINT, PROSE, REPORT, Statements, is_version, plausible, version_facts
+from envdoctor.sources.stated.report_words import (
     ALIASES,
     BULLETS,
     DOTTED,

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Fact, NotUnderstood, Origin, Skip
 from envdoctor.facts.vocabulary import term
-from envdoctor.sources.stated import stated_value
+from envdoctor.sources.stated.stated_value import stated_value
 
 FORM = "linux-x86_64,python=3.11,gpu=H100,driver=550"
 # What people write for the facts of a machine; the facts' own names are understood as well.

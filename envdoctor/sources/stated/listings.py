@@ -99,7 +99,7 @@ def parse_listing(text: str, place: str) -> Listing | None:
         found = read(lines, place)
         if found is not None:
             return found
-    from envdoctor.sources.env_reports import parse_printed_report
+    from envdoctor.sources.stated.env_reports import parse_printed_report
 
     rows = _rows_alone(lines, place)
     report = None if rows else parse_printed_report(text, place)
@@ -153,7 +153,7 @@ def _conda_pins(lines: list[tuple[int, str]], place: str) -> Listing | None:
 
 
 def _conda(reading: _Reading, name: str, version: str, build: str, line: int | None) -> None:
-    from envdoctor.sources.env_reports import conda_package
+    from envdoctor.sources.stated.env_reports import conda_package
 
     for fact, text in conda_package(name, version, build):
         if fact.startswith("packages."):

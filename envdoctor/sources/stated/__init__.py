@@ -1,0 +1,1 @@
+"""What people state: facts files, listings, environment reports, target profiles."""
