@@ -18,7 +18,7 @@ from envdoctor.edits.yaml_spans import add_key, compose, entry, literal, scalar_
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Fact
 from envdoctor.files.json_file import UnreadableError, read_bounded
-from envdoctor.sources.plan_file import PLAN_LIMIT, PlanFile, read_documents
+from envdoctor.sources.plans.plan_file import PLAN_LIMIT, PlanFile, read_documents
 from envdoctor.sources.plans.reader import Reader, is_open
 from envdoctor.sources.plans.registry import dialect_of
 from envdoctor.sources.stated.stated_value import stated_value

@@ -118,7 +118,7 @@ def _read_file(path: Path, text: str, installation: Installation | None) -> Targ
     if path.name in _OF_A_MODEL:
         return Target(text, "plan", Collected(skips=(Skip(text, "a file of a model: give the model's directory"),)))
     if suffix in _PLAN_SUFFIXES:
-        from envdoctor.sources.plan import collect_plan
+        from envdoctor.sources.plans.plan import collect_plan
 
         return Target(text, "plan", collect_plan(path))
     from envdoctor.sources.declared.requirements import is_requirements

@@ -13,7 +13,7 @@ from envdoctor.edits.edit import Edited, Set, Setting
 from envdoctor.edits.plan import edit_plan
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import FactValue
-from envdoctor.sources.plan import collect_plan
+from envdoctor.sources.plans.plan import collect_plan
 from envdoctor.sources.stated.stated_value import stated_value
 from tests.edits.laws import assert_left_alone, assert_only_named_lines_changed
 

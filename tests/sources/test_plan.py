@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Fact, FactValue, NotUnderstood
 from envdoctor.facts.vocabulary import term
-from envdoctor.sources.plan import collect_plan
-from envdoctor.sources.training_arguments import DEFAULTS, FIELDS
+from envdoctor.sources.plans.plan import collect_plan
+from envdoctor.sources.plans.training_arguments import DEFAULTS, FIELDS
 from tests.examples import examples
 
 FINETUNE_DEMO = """

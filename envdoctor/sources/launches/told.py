@@ -12,17 +12,17 @@ from envdoctor.facts.fact import Collected, Fact, Skip
 from envdoctor.files.json_file import JsonError, parse_json, plain
 from envdoctor.sources.launches.programs import TOOLS, Launch, flags
 from envdoctor.sources.launches.variables import Piece
-from envdoctor.sources.plan import collect_plan
-from envdoctor.sources.plan_file import PlanFile, Unresolved
 from envdoctor.sources.plans.accelerate import read_accelerate
 from envdoctor.sources.plans.arguments import read_arguments, state_arguments
 from envdoctor.sources.plans.deepspeed import beside
 from envdoctor.sources.plans.llama_factory import LLAMA_FACTORY
 from envdoctor.sources.plans.peft import say_targets
+from envdoctor.sources.plans.plan import collect_plan
+from envdoctor.sources.plans.plan_file import PlanFile, Unresolved
 from envdoctor.sources.plans.reader import Reader, Table, is_yes, text_keys, word
 from envdoctor.sources.plans.swift import SWIFT, read_swift
 from envdoctor.sources.plans.trainer import is_given_whole, read_trl, telling
-from envdoctor.sources.training_arguments import FIELDS
+from envdoctor.sources.plans.training_arguments import FIELDS
 
 _NUMBER = re.compile(r"[+-]?[0-9]{1,15}")
 _REAL = re.compile(r"[+-]?(?:[0-9]{1,20}\.?[0-9]{0,20}|\.[0-9]{1,20})(?:[eE][+-]?[0-9]{1,3})?")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from envdoctor.facts.fact import Origin
 from envdoctor.sources.plans.deepspeed import read_setting
 from envdoctor.sources.plans.reader import Reader, Table, is_open, is_yes, word
-from envdoctor.sources.training_arguments import DEFAULTS, DIRECT, FIELDS, STRATEGIES
+from envdoctor.sources.plans.training_arguments import DEFAULTS, DIRECT, FIELDS, STRATEGIES
 
 _DEFAULT = Origin("default of TrainingArguments")
 

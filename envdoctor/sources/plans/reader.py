@@ -10,7 +10,7 @@ from typing import TypeAlias
 from envdoctor.facts.fact import Collected, Fact, FactValue, NotUnderstood, Origin, Skip
 from envdoctor.files.json_file import plain
 from envdoctor.sources.hub_names import is_owned_name
-from envdoctor.sources.plan_file import PlanFile, Unresolved
+from envdoctor.sources.plans.plan_file import PlanFile, Unresolved
 from envdoctor.sources.stated.stated_value import stated_value
 
 Table: TypeAlias = "Mapping[object, object]"

@@ -7,7 +7,7 @@ import re
 from envdoctor.sources.plans.arguments import read_arguments, state_arguments
 from envdoctor.sources.plans.peft import lora_facts, lora_kind, read_peft
 from envdoctor.sources.plans.reader import Dialect, Reader, Table, text_keys
-from envdoctor.sources.training_arguments import FIELDS
+from envdoctor.sources.plans.training_arguments import FIELDS
 
 # Settings of TRL's ModelConfig and of its trainers. Scripts of projects' own have those of the second kind, too.
 _TRL = frozenset(

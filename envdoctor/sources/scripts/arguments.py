@@ -9,13 +9,13 @@ from pathlib import Path
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Skip
 from envdoctor.files.json_file import plain
+from envdoctor.sources.plans.training_arguments import DEFAULTS, DIRECT, FIELDS, STRATEGIES
 from envdoctor.sources.scripts.adapters import read_checkpointing_kwargs
 from envdoctor.sources.scripts.kinds import Known, Symbol
 from envdoctor.sources.scripts.loading import read_model_kwargs
 from envdoctor.sources.scripts.names import LOCAL
 from envdoctor.sources.scripts.outline import Scope
 from envdoctor.sources.scripts.reading import Call, Reading
-from envdoctor.sources.training_arguments import DEFAULTS, DIRECT, FIELDS, STRATEGIES
 
 _PLAIN = ("TrainingArguments", "Seq2SeqTrainingArguments")
 _TRL = (
@@ -173,7 +173,7 @@ def _deepspeed(reading: Reading, call: Call) -> None:
 
 def _configuration(reading: Reading, named: str, line: int) -> None:
     """Stage and offload from the DeepSpeed configuration that a script names, where it lies beside it or a few levels above."""
-    from envdoctor.sources.plan import collect_plan
+    from envdoctor.sources.plans.plan import collect_plan
 
     if "\0" in named or len(named) > 1024:
         return

@@ -6,7 +6,7 @@ import textwrap
 from pathlib import Path
 
 from envdoctor.facts.fact import Collected, FactValue
-from envdoctor.sources.plan import collect_plan
+from envdoctor.sources.plans.plan import collect_plan
 
 
 def collect(folder: Path, text: str, name: str = "plan.yaml") -> Collected:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from envdoctor.facts.fact import NotUnderstood
-from envdoctor.sources.plan import collect_plan
+from envdoctor.sources.plans.plan import collect_plan
 from tests.sources.plans.reading import collect, lines, skips, stated
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envdoctor.facts.fact import FactValue
-from envdoctor.sources.plan_file import key_lines
+from envdoctor.sources.plans.plan_file import key_lines
 from tests.sources.plans.reading import collect, defaults, lines, skips, stated
 
 # Settings of a project's own script, as a QLoRA trainer of many models keeps them.
