@@ -106,7 +106,7 @@ def _read_file(path: Path, text: str, installation: Installation | None) -> Targ
         if is_script(path):
             return Target(text, "script", collect_script(path, installation))
     if suffix not in (*_PLAN_SUFFIXES, ".txt", ".in", ".pip"):
-        from envdoctor.sources.launcher import collect_launcher, is_launcher
+        from envdoctor.sources.launches.launcher import collect_launcher, is_launcher
 
         if is_launcher(path):
             return Target(text, "script", collect_launcher(path, installation))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, FactValue, NotUnderstood
 from envdoctor.facts.vocabulary import term
-from envdoctor.sources.launcher import collect_launcher, is_launcher, read_launcher
+from envdoctor.sources.launches.launcher import collect_launcher, is_launcher, read_launcher
 from envdoctor.sources.launches.programs import Install, read_script
 from tests.examples import examples
 

@@ -12,7 +12,7 @@ from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Fact, Skip
 from envdoctor.files.json_file import UnreadableError, plain, read_bounded
 from envdoctor.sources.launches.programs import Install, Launch, Script, each_option, read_script
-from envdoctor.sources.launches.told import Told, told_by
+from envdoctor.sources.launches.settings import Told, told_by
 from envdoctor.sources.plans.plan_file import PlanFile
 from envdoctor.sources.plans.reader import Reader
 
