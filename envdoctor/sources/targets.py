@@ -96,10 +96,10 @@ def _read_file(path: Path, text: str, installation: Installation | None) -> Targ
         return _declared(path, text, kind, module, function, installation)
     suffix = path.suffix.lower()
     if re.search(r"dockerfile|containerfile", path.name, re.IGNORECASE):
-        from envdoctor.sources.dockerfile import is_dockerfile
+        from envdoctor.sources.docker.dockerfile import is_dockerfile
 
         if is_dockerfile(path):
-            return _declared(path, text, "image", "dockerfile", "collect_dockerfile", installation)
+            return _declared(path, text, "image", "docker.dockerfile", "collect_dockerfile", installation)
     if suffix in ("", ".py", ".ipynb"):
         from envdoctor.sources.scripts.script import collect_script, is_script
 

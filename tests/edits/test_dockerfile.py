@@ -14,7 +14,7 @@ from envdoctor.edits.edit import Edited, Pin
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Fact
 from envdoctor.facts.versions import Exact, Ranged, version_condition
-from envdoctor.sources.dockerfile import collect_dockerfile
+from envdoctor.sources.docker.dockerfile import collect_dockerfile
 from envdoctor.world.installation import Installation
 
 LINUX = Installation().on("linux", "x86_64").with_python("3.10")

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envdoctor.facts.values import shown
-from envdoctor.sources.dockerfile import collect_dockerfile
+from envdoctor.sources.docker.dockerfile import collect_dockerfile
 from envdoctor.world.installation import Installation
 
 HERE = Installation({"sys_platform": "linux", "platform_machine": "x86_64"})
