@@ -12,9 +12,9 @@ from functools import lru_cache
 from importlib import resources
 
 from envdoctor.facts.fact import Fact, Facts, FactValue, NotUnderstood, Origin
+from envdoctor.facts.hub_names import glm_family
 from envdoctor.facts.versions import Exact, exact, version_condition
 from envdoctor.facts.vocabulary import term
-from envdoctor.sources.hub_names import glm_family
 from envdoctor.sources.machine.hardware import derive_gpu
 from envdoctor.world.architectures import bounds as architecture_bounds
 from envdoctor.world.architectures import is_never_native

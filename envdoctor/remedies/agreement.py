@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
 from envdoctor.facts.versions import Exact, Ranged, final_key, satisfiable, version_condition
-from envdoctor.remedies.listing import FAMILY, Listing
+from envdoctor.remedies.installable import FAMILY, Listing
 
 Values: TypeAlias = "Mapping[str, Exact | Ranged]"
 """The packages that are there, each with its version or the range that is asked for."""

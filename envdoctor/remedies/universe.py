@@ -11,8 +11,8 @@ from envdoctor.engine.diagnosis import Outcomes
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact, Ranged, exact, version_condition
 from envdoctor.remedies.candidates import Listed, distances, pinned
-from envdoctor.remedies.listing import FAMILY, Requires
-from envdoctor.remedies.memory import memory_of
+from envdoctor.remedies.installable import FAMILY, Requires
+from envdoctor.remedies.remembered import memory_of
 from envdoctor.rules.conditions import Known
 from envdoctor.rules.rule import Rule
 from envdoctor.world.dependencies import dependencies

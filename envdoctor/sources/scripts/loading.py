@@ -6,7 +6,7 @@ import ast
 import re
 from dataclasses import replace
 
-from envdoctor.sources.hub_names import glm_family, may_be_on_the_hub
+from envdoctor.facts.hub_names import glm_family, may_be_on_the_hub
 from envdoctor.sources.scripts.claims import ABSENT
 from envdoctor.sources.scripts.kinds import Known, Table
 from envdoctor.sources.scripts.names import LOCAL

@@ -9,7 +9,7 @@ from envdoctor.engine.diagnosis import Outcomes
 from envdoctor.facts.fact import Facts
 from envdoctor.remedies.agreement import Agreement
 from envdoctor.remedies.candidates import Listed, listed
-from envdoctor.remedies.listing import Listing, Requires
+from envdoctor.remedies.installable import Listing, Requires
 from envdoctor.rules.conditions import Known
 from envdoctor.world.releases import as_of
 
