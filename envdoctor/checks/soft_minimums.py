@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import exact, version_condition
-from envdoctor.files.json_file import UnreadableError, plain, read_bounded
+from envdoctor.files.json_file import UnreadableError, read_bounded
+from envdoctor.files.text import plain
 from envdoctor.sources.machine.interpreter import Installed
 from envdoctor.sources.machine.site_packages import Distribution
 

@@ -18,7 +18,7 @@ from envdoctor.errors import EnvdoctorError, SeveralErrors
 from envdoctor.facts.fact import Fact, Facts, NotUnderstood, Skip
 from envdoctor.facts.values import shown
 from envdoctor.facts.versions import Absent
-from envdoctor.files.json_file import plain
+from envdoctor.files.text import plain
 from envdoctor.hashing.cache import DigestCache
 from envdoctor.report.plain import printable
 from envdoctor.snapshot.claims import read_claims

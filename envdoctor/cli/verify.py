@@ -18,7 +18,7 @@ from envdoctor.cli.touched import Touched, facts_of, touched
 from envdoctor.engine.diagnosis import diagnose
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Defect, Fact, Facts, Skip
-from envdoctor.files.json_file import plain
+from envdoctor.files.text import plain
 from envdoctor.hashing.cache import DigestCache
 from envdoctor.remedies.cures import cures
 from envdoctor.remedies.remedy import Remedy

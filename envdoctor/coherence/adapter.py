@@ -10,7 +10,7 @@ from envdoctor.checks.hit import Hit
 from envdoctor.coherence.adapter_fields import IGNORES_SINCE, ignored, is_kind, refused, releases_of
 from envdoctor.facts.fact import Defect, Facts
 from envdoctor.facts.versions import Exact, version_condition
-from envdoctor.files.json_file import plain
+from envdoctor.files.text import plain
 from envdoctor.sources.model.adapter import CONFIG, Adapter
 from envdoctor.sources.model.safetensors_header import Tensor
 from envdoctor.sources.model.snapshot import Snapshot

@@ -8,7 +8,7 @@ from itertools import islice
 
 from envdoctor.coherence.families import KEYS, Known, dimensions, kinds, recognise
 from envdoctor.facts.fact import Defect, Facts
-from envdoctor.files.json_file import plain
+from envdoctor.files.text import plain
 from envdoctor.sources.model.safetensors_header import Tensor
 from envdoctor.sources.model.snapshot import Snapshot
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Defect, Facts
-from envdoctor.files.json_file import plain
+from envdoctor.files.text import plain
 from envdoctor.sources.model.snapshot import Snapshot
 
 _NAMES = ("config.json", "tokenizer_config.json", "preprocessor_config.json", "processor_config.json")

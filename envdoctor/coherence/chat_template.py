@@ -12,7 +12,7 @@ from envdoctor.coherence.token_table import TokenTable, read_tokens
 from envdoctor.engine.defaults import TRAINING
 from envdoctor.facts.fact import Defect, Facts
 from envdoctor.facts.versions import Exact, Ranged, version_condition
-from envdoctor.files.json_file import plain
+from envdoctor.files.text import plain
 from envdoctor.sources.model.snapshot import Snapshot, table_of
 
 FILE = "chat_template.jinja"

@@ -11,7 +11,7 @@ from envdoctor.coherence.families import Known, recognise
 from envdoctor.coherence.token_table import read_tokens
 from envdoctor.facts.fact import Defect, Facts
 from envdoctor.facts.versions import Absent, Exact, Ranged, version_condition
-from envdoctor.files.json_file import plain
+from envdoctor.files.text import plain
 from envdoctor.sources.model.model_directory import is_lfs_pointer
 from envdoctor.sources.model.safetensors_header import HeaderError, Tensor, spans_of
 from envdoctor.sources.model.snapshot import Snapshot, table_of

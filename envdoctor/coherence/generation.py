@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact, Ranged, version_condition
-from envdoctor.files.json_file import plain
+from envdoctor.files.text import plain
 from envdoctor.sources.model.generation_flags import is_set
 from envdoctor.sources.model.snapshot import Snapshot, table_of
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pickletools import genops
 from typing import Any, BinaryIO
 
-from envdoctor.files.json_file import plain
+from envdoctor.files.text import plain
 from envdoctor.sources.model.model_directory import is_lfs_pointer
 from envdoctor.sources.model.snapshot import Snapshot
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from envdoctor.facts.fact import Defect, Facts
-from envdoctor.files.json_file import plain
+from envdoctor.files.text import plain
 from envdoctor.sources.model.snapshot import Snapshot
 
 _MOST_FILES = 512

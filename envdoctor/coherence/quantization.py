@@ -8,7 +8,7 @@ from envdoctor.checks.hit import Hit
 from envdoctor.engine.defaults import TRAINING
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact, Ranged, version_condition
-from envdoctor.files.json_file import plain
+from envdoctor.files.text import plain
 from envdoctor.sources.model.snapshot import Snapshot, table_of
 
 # The first release of transformers whose AUTO_QUANTIZER_MAPPING has the method (quantizers/auto.py of the wheels).

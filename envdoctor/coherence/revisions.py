@@ -12,7 +12,7 @@ from envdoctor.checks.hit import Hit
 from envdoctor.coherence import Examined
 from envdoctor.facts.fact import Defect, Facts
 from envdoctor.facts.versions import Absent, Exact, Ranged, version_condition
-from envdoctor.files.json_file import plain
+from envdoctor.files.text import plain
 from envdoctor.snapshot.record import Record
 from envdoctor.world.releases import release_texts
 

@@ -9,7 +9,8 @@ from envdoctor.coherence.chat_template import TURN_ENDS, control_tokens, templat
 from envdoctor.coherence.token_table import read_tokens, text_of
 from envdoctor.engine.defaults import TRAINING
 from envdoctor.facts.fact import Defect, Facts
-from envdoctor.files.json_file import Document, plain
+from envdoctor.files.json_file import Document
+from envdoctor.files.text import plain
 from envdoctor.sources.model.model_family import ROLE_STOP_IDS
 from envdoctor.sources.model.snapshot import Snapshot, table_of, text_config
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from envdoctor.coherence.arithmetic import FLOATS
 from envdoctor.facts.fact import Defect, Facts
-from envdoctor.files.json_file import plain
+from envdoctor.files.text import plain
 from envdoctor.sources.model.safetensors_header import BITS, Header
 from envdoctor.sources.model.snapshot import Snapshot, table_of, text_config
 

@@ -18,7 +18,8 @@ from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Fact
 from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import Absent, Exact, Ranged, version_condition
-from envdoctor.files.json_file import UnreadableError, plain, read_bounded
+from envdoctor.files.json_file import UnreadableError, read_bounded
+from envdoctor.files.text import plain
 from envdoctor.sources.docker.build import build
 from envdoctor.sources.docker.parse import Dockerfile, parse_dockerfile
 from envdoctor.sources.docker.stage import Stage

@@ -12,7 +12,8 @@ from pathlib import Path
 from envdoctor.edits.specifier import Written, written
 from envdoctor.edits.splice import Document, document_of, newline_of
 from envdoctor.errors import EnvdoctorError
-from envdoctor.files.json_file import UnreadableError, plain, read_bounded
+from envdoctor.files.json_file import UnreadableError, read_bounded
+from envdoctor.files.text import plain
 from envdoctor.sources.declared.requirement_options import UnknownOptionError, options_of, split_options
 from envdoctor.sources.declared.requirement_text import MOST_BYTES
 

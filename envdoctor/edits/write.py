@@ -13,7 +13,8 @@ from typing import TypeVar
 from envdoctor.edits.edit import Edited
 from envdoctor.edits.splice import encoding_of, lines_at_newline
 from envdoctor.errors import EnvdoctorError
-from envdoctor.files.json_file import UnreadableError, plain, read_bounded
+from envdoctor.files.json_file import UnreadableError, read_bounded
+from envdoctor.files.text import plain
 
 T = TypeVar("T")
 _LARGEST = 64 * 2**20

@@ -8,6 +8,8 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
+from envdoctor.files.text import plain
+
 CONFIG_LIMIT = 16 * 2**20
 _BOM = b"\xef\xbb\xbf"
 
@@ -152,12 +154,3 @@ def line_of_key(text: str, key: str) -> int | None:
                 best = (indentation, position)
         position = text.find(quoted, end)
     return None if best is None else text.count("\n", 0, best[1]) + 1
-
-
-def plain(text: str, limit: int = 200) -> str:
-    """Text that is safe to print: one line, no control characters or lone surrogates, at most ``limit`` characters."""
-    if len(text) > limit:
-        text = text[: limit - 1] + "…"
-    if text.isprintable():
-        return text
-    return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in text)

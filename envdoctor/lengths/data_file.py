@@ -6,7 +6,7 @@ import os
 import stat
 from pathlib import Path
 
-from envdoctor.files.json_file import plain
+from envdoctor.files.text import plain
 from envdoctor.lengths.values import Refused
 from envdoctor.sources.model.model_directory import is_lfs_pointer
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from envdoctor.facts.fact import Defect
-from envdoctor.files.json_file import plain
+from envdoctor.files.text import plain
 from envdoctor.snapshot.claims import Claims
 from envdoctor.snapshot.inventory import Inventory
 from envdoctor.snapshot.roles import role_of

@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.files.json_file import plain
+from envdoctor.files.text import plain
 from envdoctor.snapshot.claims import expected_of
 from envdoctor.snapshot.record import Record
 

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Defect, Skip
-from envdoctor.files.json_file import plain
+from envdoctor.files.text import plain
 from envdoctor.hashing.cache import DigestCache
 from envdoctor.snapshot.claims import Claims, read_claims
 from envdoctor.snapshot.digests import Digested, digest, known, size_to_hash

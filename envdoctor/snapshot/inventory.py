@@ -10,7 +10,7 @@ from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Skip
-from envdoctor.files.json_file import plain
+from envdoctor.files.text import plain
 from envdoctor.hashing.digest import identity
 from envdoctor.sources.model.model_directory import blob_places
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.files.json_file import plain
+from envdoctor.files.text import plain
 from envdoctor.files.toml import parse_toml
 from envdoctor.snapshot.manifest import Tensors
 from envdoctor.snapshot.record import Record

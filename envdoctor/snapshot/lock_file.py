@@ -7,7 +7,8 @@ import tempfile
 from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.files.json_file import UnreadableError, plain, read_bounded
+from envdoctor.files.json_file import UnreadableError, read_bounded
+from envdoctor.files.text import plain
 from envdoctor.snapshot.inventory import LOCK_NAME
 from envdoctor.snapshot.lock import MOST_BYTES, Lock, dump_lock, parse_lock
 

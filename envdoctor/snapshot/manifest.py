@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from envdoctor.facts.fact import Skip
-from envdoctor.files.json_file import UnreadableError, plain, read_bounded
+from envdoctor.files.json_file import UnreadableError, read_bounded
+from envdoctor.files.text import plain
 from envdoctor.snapshot.definitions import definitions_of
 from envdoctor.snapshot.fields import fields_of
 from envdoctor.snapshot.inventory import Entry, Inventory

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from envdoctor.facts.fact import Defect
-from envdoctor.files.json_file import plain
+from envdoctor.files.text import plain
 from envdoctor.snapshot.compare import Change
 from envdoctor.snapshot.definitions import TOP, compare_definitions
 from envdoctor.snapshot.definitions import WHOLE as PROGRAM

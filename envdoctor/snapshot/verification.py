@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from envdoctor.facts.fact import Defect, Skip
-from envdoctor.files.json_file import UnreadableError, line_of_key, plain, read_bounded
+from envdoctor.files.json_file import UnreadableError, line_of_key, read_bounded
+from envdoctor.files.text import plain
 from envdoctor.hashing.cache import DigestCache
 from envdoctor.snapshot.claims import Claims
 from envdoctor.snapshot.compare import Change, compare

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import exact, version_condition
-from envdoctor.files.json_file import plain
+from envdoctor.files.text import plain
 from envdoctor.uv.environments import uv_command, uv_environ
 from envdoctor.world.installation import Installation
 from envdoctor.world.releases import releases

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.names import canonical
-from envdoctor.files.json_file import plain
+from envdoctor.files.text import plain
 from envdoctor.uv.asking import run_uv, without_downloads
 
 _HASH = re.compile(r"--hash=(sha(?:256|384|512):[0-9a-f]{64,128})\b")

@@ -18,7 +18,8 @@ from envdoctor.facts.fact import Collected, Fact, Origin
 from envdoctor.facts.names import canonical
 from envdoctor.facts.values import parse_value
 from envdoctor.facts.versions import satisfiable
-from envdoctor.files.json_file import UnreadableError, plain, read_bounded
+from envdoctor.files.json_file import UnreadableError, read_bounded
+from envdoctor.files.text import plain
 from envdoctor.sources.declared.conda_spec import MatchSpec, cuda_of, on_pypi, parse_match_spec
 from envdoctor.sources.declared.declarations import Declarations, Variant
 from envdoctor.sources.declared.requirement_line import MALFORMED

@@ -19,7 +19,7 @@ from envdoctor.facts.fact import Collected, Defect, Fact, Origin, Skip
 from envdoctor.facts.names import canonical
 from envdoctor.facts.values import parse_value
 from envdoctor.facts.versions import satisfiable
-from envdoctor.files.json_file import plain
+from envdoctor.files.text import plain
 from envdoctor.world.installation import Installation
 from envdoctor.world.releases import release_texts
 

@@ -11,7 +11,7 @@ from packaging.markers import Marker
 from envdoctor.facts.fact import Collected, Fact, Origin, Skip
 from envdoctor.facts.names import canonical
 from envdoctor.facts.values import parse_value
-from envdoctor.files.json_file import plain
+from envdoctor.files.text import plain
 from envdoctor.sources.declared.declarations import Declarations, Variant
 from envdoctor.sources.declared.toml_document import TomlDocument, text_of
 from envdoctor.world.installation import Installation

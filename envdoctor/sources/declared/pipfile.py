@@ -9,7 +9,8 @@ from pathlib import Path
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Fact, Origin
 from envdoctor.facts.values import parse_value
-from envdoctor.files.json_file import JsonError, UnreadableError, parse_json, plain, read_bounded
+from envdoctor.files.json_file import JsonError, UnreadableError, parse_json, read_bounded
+from envdoctor.files.text import plain
 from envdoctor.sources.declared.declarations import Declarations, Variant
 from envdoctor.sources.declared.requirement_line import MALFORMED, declare, wheel_release, without_credentials
 from envdoctor.sources.declared.toml_document import TomlDocument, read_document, strings_of, table_of, text_of

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.files.json_file import UnreadableError, plain, read_bounded
+from envdoctor.files.json_file import UnreadableError, read_bounded
+from envdoctor.files.text import plain
 
 MOST_BYTES = 4 * 2**20
 # UTF-32 first: its little-endian mark begins with that of UTF-16.

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.files.json_file import UnreadableError, plain, read_bounded
+from envdoctor.files.json_file import UnreadableError, read_bounded
+from envdoctor.files.text import plain
 from envdoctor.sources.declared.declarations import Declarations, Variant
 from envdoctor.sources.declared.project_extras import Stated, declare_all, extra_variants, file_rows, state_python, within
 from envdoctor.sources.declared.requirements import read_requirements

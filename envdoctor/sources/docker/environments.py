@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from envdoctor.facts.fact import Collected, Defect, Fact, Skip
 from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import Absent, Exact, PackageValue, Ranged, version_condition
-from envdoctor.files.json_file import plain
+from envdoctor.files.text import plain
 from envdoctor.sources.docker.images import torch_of_vllm
 from envdoctor.world.releases import release_texts, tracked
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from envdoctor.facts.fact import Fact, Origin, Skip
 from envdoctor.facts.values import parse_value
-from envdoctor.files.json_file import plain
+from envdoctor.files.text import plain
 from envdoctor.sources.docker.environments import Environment
 from envdoctor.sources.docker.files import Files
 from envdoctor.sources.docker.images import Image

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Fact, Skip
-from envdoctor.files.json_file import UnreadableError, plain, read_bounded
+from envdoctor.files.json_file import UnreadableError, read_bounded
+from envdoctor.files.text import plain
 from envdoctor.sources.launches.programs import Install, Launch, Script, each_option, read_script
 from envdoctor.sources.launches.settings import Told, told_by
 from envdoctor.sources.plans.plan_file import PlanFile

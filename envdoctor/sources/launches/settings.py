@@ -9,7 +9,8 @@ from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Fact, Skip
-from envdoctor.files.json_file import JsonError, parse_json, plain
+from envdoctor.files.json_file import JsonError, parse_json
+from envdoctor.files.text import plain
 from envdoctor.sources.launches.programs import TOOLS, Launch, flags
 from envdoctor.sources.launches.variables import Piece
 from envdoctor.sources.plans.accelerate import read_accelerate

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Defect, Fact
-from envdoctor.files.json_file import Document, plain
+from envdoctor.files.json_file import Document
+from envdoctor.files.text import plain
 from envdoctor.sources.model.model_directory import ModelDirectory, is_lfs_pointer
 from envdoctor.sources.model.safetensors_header import Header, InvalidHeaderError, TooLargeError, TruncatedError, header_of
 from envdoctor.sources.model.snapshot import required_object

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from envdoctor.facts.fact import Fact, FactValue, Origin, Skip
-from envdoctor.files.json_file import CONFIG_LIMIT, UnreadableError, plain, read_bounded
+from envdoctor.files.json_file import CONFIG_LIMIT, UnreadableError, read_bounded
+from envdoctor.files.text import plain
 
 if TYPE_CHECKING:
     import ast

@@ -18,7 +18,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO, NamedTuple
 
-from envdoctor.files.json_file import parsed_bytes, plain
+from envdoctor.files.json_file import parsed_bytes
+from envdoctor.files.text import plain
 
 MAX_HEADER = 100_000_000
 MEMORY = 208 * 2**20

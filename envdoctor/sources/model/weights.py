@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from envdoctor.facts.fact import Defect
-from envdoctor.files.json_file import Document, JsonError, parse_json, parsed_bytes, plain
+from envdoctor.files.json_file import Document, JsonError, parse_json, parsed_bytes
+from envdoctor.files.text import plain
 from envdoctor.sources.model.model_directory import ModelDirectory, is_lfs_pointer, pointer_size
 from envdoctor.sources.model.safetensors_header import (
     MEMORY,

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Fact, NotUnderstood, Origin
-from envdoctor.files.json_file import JsonError, parse_json, plain
+from envdoctor.files.json_file import JsonError, parse_json
+from envdoctor.files.text import plain
 from envdoctor.sources.plans.plan_file import read_plan
 from envdoctor.sources.plans.reader import Dialect, Reader, Table, is_open, word
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from envdoctor.facts.fact import Collected, Skip
-from envdoctor.files.json_file import plain
+from envdoctor.files.text import plain
 from envdoctor.sources.plans.plan_file import PlanText, read_documents
 from envdoctor.sources.plans.reader import Reader
 from envdoctor.sources.plans.registry import dialect_of

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.files.json_file import JsonError, UnreadableError, line_of_key, parse_json, plain, read_bounded
+from envdoctor.files.json_file import JsonError, UnreadableError, line_of_key, parse_json, read_bounded
+from envdoctor.files.text import plain
 
 # A training plan is a page of text; YAML's parser needs about a second for each of these.
 PLAN_LIMIT = 2**20

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from envdoctor.facts.fact import Collected, Fact, FactValue, NotUnderstood, Origin, Skip
 from envdoctor.facts.hub_names import is_owned_name
-from envdoctor.files.json_file import plain
+from envdoctor.files.text import plain
 from envdoctor.sources.plans.plan_file import PlanFile, Unresolved
 from envdoctor.sources.stated.stated_value import stated_value
 

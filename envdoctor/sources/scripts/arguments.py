@@ -8,7 +8,7 @@ from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Skip
-from envdoctor.files.json_file import plain
+from envdoctor.files.text import plain
 from envdoctor.sources.plans.training_arguments import DEFAULTS, DIRECT, FIELDS, STRATEGIES
 from envdoctor.sources.scripts.adapters import read_checkpointing_kwargs
 from envdoctor.sources.scripts.kinds import Known, Symbol

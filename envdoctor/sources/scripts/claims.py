@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from envdoctor.facts.fact import Collected, Fact, FactValue, NotUnderstood, Origin, Skip
 from envdoctor.facts.values import shown
-from envdoctor.files.json_file import plain
+from envdoctor.files.text import plain
 from envdoctor.sources.scripts.kinds import Known, Made, Symbol, Table
 from envdoctor.sources.scripts.outline import Scope
 from envdoctor.sources.scripts.source import Source

@@ -6,7 +6,8 @@ import json
 from collections.abc import Mapping
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.files.json_file import JsonError, parse_json, plain
+from envdoctor.files.json_file import JsonError, parse_json
+from envdoctor.files.text import plain
 from envdoctor.sources.scripts.source import Piece
 
 # A cell whose text is not found as it was written (escapes spelled otherwise) sends the search through the whole file.

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Skip
-from envdoctor.files.json_file import UnreadableError, plain, read_bounded
+from envdoctor.files.json_file import UnreadableError, read_bounded
+from envdoctor.files.text import plain
 from envdoctor.sources.model.class_tree import Function
 from envdoctor.sources.scripts.adapters import read_adapters
 from envdoctor.sources.scripts.arguments import read_arguments

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from envdoctor.facts.fact import Collected, Skip
 from envdoctor.facts.names import canonical
-from envdoctor.files.json_file import plain
+from envdoctor.files.text import plain
 from envdoctor.sources.scripts.source import ShellLine, Source
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 
 from envdoctor.facts.fact import Origin, Skip
-from envdoctor.files.json_file import plain
+from envdoctor.files.text import plain
 from envdoctor.sources.model.class_tree import SOURCE_LIMIT, marks, too_dense
 
 # Cell magics whose cell is Python all the same.

@@ -321,7 +321,7 @@ def _lines_of_names(text: str) -> Callable[[str], int | None]:
 
 def unknown_form(text: str, place: str) -> EnvdoctorError:
     """The error for a text that is neither a facts file nor a listing nor a report."""
-    from envdoctor.files.json_file import plain
+    from envdoctor.files.text import plain
 
     first = next((line.strip() for line in text.splitlines() if line.strip()), "")
     return EnvdoctorError(

@@ -6,7 +6,7 @@ import math
 
 from envdoctor.facts.fact import FactValue, NotUnderstood
 from envdoctor.facts.values import parse_value
-from envdoctor.files.json_file import plain
+from envdoctor.files.text import plain
 
 _MOST = 2**63
 

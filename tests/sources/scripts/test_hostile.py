@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected
 from envdoctor.facts.vocabulary import term
-from envdoctor.files.json_file import plain
+from envdoctor.files.text import plain
 from envdoctor.sources.scripts.script import SCRIPT_LIMIT, collect_script
 
 from .situations import notebook
