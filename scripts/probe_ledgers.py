@@ -14,9 +14,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from envdoctor.app.situations import gather
 from envdoctor.checks import FACT_CHECKS
-from envdoctor.cli.gather import gather
 from envdoctor.cli.parser import parse
+from envdoctor.cli.requests import read_request
 from envdoctor.facts.fact import Facts, NotUnderstood
 from envdoctor.facts.values import parse_value
 from envdoctor.files.toml import read_toml
@@ -57,12 +58,12 @@ class Change:
 def facts_of(told: Mapping[str, object], root: Path, *words: str) -> Facts:
     """What ``envdoctor probe`` with these words would know where this is stated; ``model.path`` is relative to ``root``."""
     if not told:
-        return gather(parse(["probe", *words])).derived
+        return gather(read_request(parse(["probe", *words]))).derived
     placed = {name: str(root / str(raw)) if name == "model.path" else raw for name, raw in told.items()}
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "facts.toml"
         path.write_text("".join(f"{name} = {json.dumps(raw, ensure_ascii=False)}\n" for name, raw in placed.items()), encoding="utf-8")
-        return gather(parse(["probe", *words, "--facts", str(path)])).derived
+        return gather(read_request(parse(["probe", *words, "--facts", str(path)]))).derived
 
 
 def stack(row: Mapping[str, Any], side: Side, root: Path) -> Facts:

@@ -33,7 +33,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from memory_cases import Case, dump, load, toml
 from memory_rows import case
 
-from envdoctor.cli.gather import gather
+from envdoctor.app.request import Request
+from envdoctor.app.situations import gather
 from envdoctor.files.json_file import Document
 from envdoctor.memory.config import ArchitectureError, read_architecture
 from envdoctor.memory.estimate import GIB, Range
@@ -107,8 +108,7 @@ def write(one: Case, folder: Path) -> Path:
 
 def answer(folder: Path, facts: Path) -> Answer:
     """What the command says of a folder and a facts file, by the functions that the command calls."""
-    options = argparse.Namespace(targets=[str(folder)], facts=str(facts), settings=[], python=None, trust_remote_code=False)
-    gathered = gather(options)
+    gathered = gather(Request(targets=(str(folder),), facts=str(facts)))
     architecture = read_architecture(_config(gathered.snapshots[0].config))
     made = planned(gathered.facts, architecture).estimate()
     steps = made.moments[1:] or made.moments

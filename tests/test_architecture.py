@@ -25,6 +25,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("lengths", "memory", "remedies"),
     ("report",),
     ("policy",),
+    ("app",),
     ("cli",),
     ("__main__",),
     ("integrations",),

@@ -7,9 +7,10 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from envdoctor.cli.gather import Gathered, gather
+from envdoctor.app.gathered import Gathered
+from envdoctor.app.situations import gather
 from envdoctor.cli.output import emit
-from envdoctor.cli.project import settled
+from envdoctor.cli.requests import read_project_request
 from envdoctor.facts.fact import Fact, Facts
 from envdoctor.facts.values import shown
 from envdoctor.facts.versions import Absent
@@ -22,8 +23,7 @@ def run(options: argparse.Namespace) -> int:
     if options.vocabulary:
         emit(options, _vocabulary_json() if options.format == "json" else _vocabulary())
         return 0
-    settled(options)
-    gathered = gather(options)
+    gathered = gather(read_project_request(options))
     render = {"json": _json, "toml": _toml, "text": _text}[options.format]
     emit(options, render(gathered))
     return 0

@@ -6,14 +6,15 @@ import argparse
 import json
 import os
 from collections.abc import Iterable, Mapping
-from copy import copy
 from datetime import datetime, timezone
 from pathlib import Path
 
 from envdoctor import __version__
-from envdoctor.cli.gather import Gathered, gather
+from envdoctor.app.gathered import Gathered
+from envdoctor.app.situations import gather
 from envdoctor.cli.output import emit
 from envdoctor.cli.progress import hashing
+from envdoctor.cli.requests import read_request
 from envdoctor.errors import EnvdoctorError, SeveralErrors
 from envdoctor.facts.fact import Fact, Facts, NotUnderstood, Skip
 from envdoctor.facts.values import shown
@@ -46,9 +47,7 @@ def run(options: argparse.Namespace) -> int:
         raise EnvdoctorError(
             options.model, found=f"more than {MOST_FILES} files", expected="a model", next_step="give the directory of the model itself"
         )
-    asked = copy(options)
-    asked.targets = [str(model), *options.targets]
-    gathered = gather(asked)
+    gathered = gather(read_request(options, str(model)))
     lock, skips = _read(files, gathered, full=options.full)
     write_lock(lock, place)
     told = [*skips, *gathered.situation.skips]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 
-from envdoctor.cli.gather import gather
+from envdoctor.app.probing import run_probes
+from envdoctor.app.situations import gather
 from envdoctor.cli.output import emit
-from envdoctor.cli.probing import run_probes
+from envdoctor.cli.requests import read_request
 from envdoctor.probes.registry import PROBES, probe_named
 from envdoctor.probes.verdict import Verdict
 from envdoctor.report.json import verdict_object
@@ -20,9 +21,10 @@ def run(options: argparse.Namespace) -> int:
         return 0
     for name in options.names:
         probe_named(name)
-    gathered = gather(options)
+    request = read_request(options)
+    gathered = gather(request)
     names = list(dict.fromkeys(options.names or PROBES))
-    verdicts = list(run_probes(names, gathered.interpreter, gathered.derived, trust=gathered.trust).values())
+    verdicts = list(run_probes(names, gathered.interpreter, gathered.derived, request.watch, trust=gathered.trust).values())
     emit(options, _json(verdicts) if options.format == "json" else _text(verdicts, gathered.patient))
     return int(any(verdict.verdict == "confirmed" for verdict in verdicts))
 

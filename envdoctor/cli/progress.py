@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from envdoctor.app.watch import Watch
+
 # Less than this is done before anybody has looked.
 _WORTH_A_BAR = 64 * 2**20
+_CLEAR = "\r\x1b[K"
 
 
 @contextmanager
@@ -35,3 +41,32 @@ def waiting(what: str) -> Iterator[None]:
 
     with Console(stderr=True).status(what):
         yield
+
+
+@contextmanager
+def stages(subject: str, cost: str) -> Iterator[Callable[[str], None] | None]:
+    """What to tell of a probe's stages while it runs: one line that is written anew and leaves nothing; None where nobody watches."""
+    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        yield None
+        return
+    started, last = time.monotonic(), ""
+
+    def tell(stage: str) -> None:
+        nonlocal last
+        seconds = int(time.monotonic() - started)
+        line = f"{subject}: {stage}, {seconds} s" if stage else f"{subject} (takes {cost})"
+        line = line[: shutil.get_terminal_size().columns - 1]
+        if line != last:
+            sys.stderr.write(_CLEAR + line)
+            sys.stderr.flush()
+            last = line
+
+    tell("")
+    try:
+        yield tell
+    finally:
+        sys.stderr.write(_CLEAR)
+        sys.stderr.flush()
+
+
+ON_TERMINAL = Watch(hashing, stages, waiting)

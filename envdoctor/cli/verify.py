@@ -10,11 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from envdoctor import __version__
-from envdoctor.cli.check import coverage
+from envdoctor.app.coverage import measure_coverage
+from envdoctor.app.touched import Touched, facts_of, touched
 from envdoctor.cli.lock import PLACES, find_model
 from envdoctor.cli.output import emit, write
 from envdoctor.cli.progress import hashing
-from envdoctor.cli.touched import Touched, facts_of, touched
 from envdoctor.engine.diagnosis import diagnose
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Defect, Fact, Facts, Skip
@@ -209,7 +209,7 @@ def _report(
         remedy=Remedy({}, (), ()),
         unknown=(),
         skipped=tuple(dict.fromkeys(skips)),
-        coverage=coverage(facts),
+        coverage=measure_coverage(facts),
         probes=(),
         hints=(),
         fail_on=options.fail_on,

@@ -197,7 +197,7 @@ def test_an_error_of_our_own_is_ready_to_paste(capsys: pytest.CaptureFixture[str
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("\x1b[31mred")
 
-    monkeypatch.setattr("envdoctor.cli.judging.diagnose", broken)
+    monkeypatch.setattr("envdoctor.app.judgement.diagnose", broken)
     ran = run(capsys, "check", "--facts", str(fixtures / "stacks" / "healthy.toml"), "--format", "json")
     assert ran.status == 3
     assert ran.json["error"]["found"] == "ZeroDivisionError: \x1b[31mred"
@@ -210,6 +210,6 @@ def test_interrupted(capsys: pytest.CaptureFixture[str], fixtures: Path, monkeyp
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("envdoctor.cli.check.gather_all", interrupted)
+    monkeypatch.setattr("envdoctor.app.check.gather_all", interrupted)
     ran = run(capsys, "check", "--facts", str(fixtures / "stacks" / "healthy.toml"))
     assert (ran.status, ran.out, ran.err) == (130, "", "interrupted\n")

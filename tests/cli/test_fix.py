@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import shutil
 import subprocess
@@ -154,7 +153,7 @@ def test_a_file_in_which_the_finding_stays_is_put_back(
     def clumsy(*arguments: object) -> object:
         return tuple(type(one)(one.path, one.before, one.before + b"# mended\n", one.done) for one in edit(*arguments))  # type: ignore[arg-type]
 
-    monkeypatch.setattr("envdoctor.cli.mending.edit_packages", clumsy)
+    monkeypatch.setattr("envdoctor.app.mending.edit_packages", clumsy)
     ran = run(capsys, "fix", "--offline", "--write", "requirements.txt", *FACTS, "--format", "json")
     assert ran.status == 2
     assert f"found {RULE} when it was checked again" in ran.err
@@ -222,7 +221,7 @@ def test_a_file_under_two_names_is_one_file(capsys: pytest.CaptureFixture[str], 
 
 def _proven(monkeypatch: pytest.MonkeyPatch, **told: object) -> None:
     """What a resolver says of the first set of pins."""
-    monkeypatch.setattr("envdoctor.cli.proving.proven", lambda remedies, *_, **__: (replace(remedies[0], **told),))
+    monkeypatch.setattr("envdoctor.app.proving.proven", lambda remedies, *_, **__: (replace(remedies[0], **told),))
 
 
 def test_what_only_a_constraint_holds_is_moved_there_and_added_nowhere(
@@ -254,7 +253,7 @@ def test_where_uv_refuses_every_set_its_words_are_shown_and_what_else_helps(
 
 
 def test_a_resolution_clears_what_could_not_be_resolved() -> None:
-    from envdoctor.cli.proving import _resolves
+    from envdoctor.app.proving import _resolves
 
     before = Remedy({"a": "==1"}, ("one",), ("requirements-unresolvable", "two"), "resolver")
     assert _resolves(before) == Remedy({"a": "==1"}, ("one", "requirements-unresolvable"), ("two",), "resolver")
@@ -317,17 +316,18 @@ def test_an_interrupted_run_leaves_the_files_as_they_were(
     capsys: pytest.CaptureFixture[str], project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The interrupt comes when all files are written and before they are checked again."""
-    from envdoctor.cli.check import examined_case
+    from envdoctor.app.check import examine
+    from envdoctor.app.request import Request
 
     seen: list[str] = []
 
-    def interrupted(options: argparse.Namespace, **how: int) -> object:
+    def interrupted(request: Request, **how: int) -> object:
         seen.append((project / "requirements.txt").read_text())
         if len(seen) > 1:
             raise KeyboardInterrupt
-        return examined_case(options, most_searched=how["most_searched"])
+        return examine(request, most_searched=how["most_searched"])
 
-    monkeypatch.setattr("envdoctor.cli.fix.examined_case", interrupted)
+    monkeypatch.setattr("envdoctor.app.fix.examine", interrupted)
     ran = run(capsys, "fix", "--offline", "--write", "requirements.txt", *FACTS)
     assert (ran.status, seen) == (130, [REQUIREMENTS, MENDED])
     assert (project / "requirements.txt").read_text() == REQUIREMENTS

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from envdoctor.app.gathered import Gathered
 from envdoctor.checks import FACT_CHECKS, installed_hits
 from envdoctor.checks.declared_together import declared_together
-from envdoctor.cli.gather import Gathered
 from envdoctor.engine.defaults import derive
 from envdoctor.engine.diagnosis import Diagnosis, Finding, Outcomes, diagnose
 from envdoctor.engine.likely_install import PROJECT
@@ -71,7 +71,7 @@ def wanted(findings: Sequence[Finding], *, strict: bool) -> list[Finding]:
     return [one for one in counted if one.status in ("matched", "confirmed")] + possible
 
 
-def remedies_of(
+def find_situation_remedies(
     gathered: Gathered, book: Rulebook, findings: Sequence[Finding], outcomes: Outcomes | None = None, *, strict: bool
 ) -> tuple[Remedy, ...]:
     """The smallest sets of pins that clear these findings of a situation, ranked; one without pins where there is none.
@@ -98,4 +98,4 @@ def remedies_of(
     return found or (Remedy({}, (), tuple(sorted({finding.rule.id for finding in goals}))),)
 
 
-__all__ = ["as_taken", "is_declared", "judge", "remedies_of", "wanted"]
+__all__ = ["as_taken", "find_situation_remedies", "is_declared", "judge", "wanted"]

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
+from envdoctor.app.gathered import Gathered
+from envdoctor.app.watch import Watch
 from envdoctor.checks.hit import Hit
-from envdoctor.cli.gather import Gathered
 from envdoctor.facts.fact import Defect, Skip
 from envdoctor.facts.versions import Exact
 from envdoctor.sources.model.snapshot import Snapshot, table_of
@@ -18,14 +19,13 @@ if TYPE_CHECKING:
 Found: TypeAlias = "tuple[tuple[Hit, ...], tuple[Skip, ...]]"
 
 
-def examined(gathered: Gathered, *, full: bool = False) -> Gathered:
+def examine_snapshots(gathered: Gathered, watch: Watch, *, full: bool = False) -> Gathered:
     """The situation with what its snapshots show: whether their files agree, are whole, are known, and suit the stack.
 
     ``full`` hashes the weights as well.
     """
     if not gathered.snapshots and not gathered.adapters:
         return gathered
-    from envdoctor.cli.progress import hashing
     from envdoctor.coherence import examine
     from envdoctor.coherence.revisions import recognised
     from envdoctor.snapshot.integrity import integrity
@@ -34,7 +34,7 @@ def examined(gathered: Gathered, *, full: bool = False) -> Gathered:
     hits, defects, skips, notes = [*gathered.hits], [*gathered.situation.defects], [*gathered.situation.skips], [*gathered.notes]
     for snapshot in gathered.snapshots:
         path = snapshot.directory.path
-        whole = integrity(path, full=full, watch=hashing)
+        whole = integrity(path, full=full, watch=watch.hashing)
         if whole.hashed:
             skips = [skip for skip in skips if skip != NOT_HASHED]
         known, told = recognised(path, whole.records, gathered.derived)

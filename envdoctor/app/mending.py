@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from envdoctor.app.gathered import Gathered
+from envdoctor.app.targets import DECLARING
 from envdoctor.checks import FACT_CHECKS
-from envdoctor.cli.gather import DECLARING, Gathered
 from envdoctor.edits.edit import Edited, Pin, Refusal, Setting
 from envdoctor.edits.edit import Set as SetTo
 from envdoctor.edits.registry import command_of, edit_packages, edit_settings

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from itertools import islice, product
 from pathlib import Path
 
+from envdoctor.app.gathered import Gathered
+from envdoctor.app.request import Request
+from envdoctor.app.targets import DECLARING
 from envdoctor.checks import FACT_CHECKS
-from envdoctor.cli.gather import DECLARING, Gathered
-from envdoctor.cli.progress import waiting
 from envdoctor.engine.defaults import derive
 from envdoctor.engine.diagnosis import Outcomes
 from envdoctor.facts.fact import Fact, Facts, Origin
@@ -31,7 +31,7 @@ _MOST_JUDGED = 32
 _MOST_ASKED = 2
 
 
-def proved(options: argparse.Namespace, gathered: Gathered, report: Report, book: Rulebook) -> Report:
+def prove_pins(request: Request, gathered: Gathered, report: Report, book: Rulebook) -> Report:
     """The report with its remedies as a resolver sees them: a proven one first, with what moves along.
 
     With ``--offline`` the bundled metadata is asked in its place, and the remedy says so.
@@ -39,9 +39,9 @@ def proved(options: argparse.Namespace, gathered: Gathered, report: Report, book
     candidates = (report.remedy, *report.alternatives)
     if not any(one.pins or one.removes for one in candidates):
         return report
-    whole = whole_set(gathered, getattr(options, "as_of", None))
-    with nullcontext() if options.offline else waiting("asking uv whether the pins install"):
-        first, *others = proven(candidates, whole, offline=options.offline, accepts=_judge(gathered.facts, book))
+    whole = whole_set(gathered, request.as_of)
+    with nullcontext() if request.offline else request.watch.waiting("asking uv whether the pins install"):
+        first, *others = proven(candidates, whole, offline=request.offline, accepts=_judge(gathered.facts, book))
     first = _resolves(first) if whole.declared else first
     declaring = [Path(one.text) for one in gathered.targets if one.kind in DECLARING]
     if first.verified == "resolver" and any(path.suffix in (".yml", ".yaml") for path in declaring):
@@ -57,8 +57,8 @@ def _resolves(remedy: Remedy) -> Remedy:
     return replace(remedy, clears=(*remedy.clears, UNRESOLVABLE), unfixable=unfixable)
 
 
-def proved_together(
-    options: argparse.Namespace, situations: Sequence[Gathered], searched: Sequence[Report], reports: Sequence[Report], book: Rulebook
+def prove_together(
+    request: Request, situations: Sequence[Gathered], searched: Sequence[Report], reports: Sequence[Report], book: Rulebook
 ) -> _Together:
     """The reports of the choices of one set of files, with remedies that agree: a line of a file is for all that read it.
 
@@ -86,7 +86,7 @@ def proved_together(
             continue
         asked += 1
         told = [
-            report if new is report.remedy else _proved_again(options, gathered, report, replace(new, proof=notes.get(_key(old), "")), book)
+            report if new is report.remedy else _proved_again(request, gathered, report, replace(new, proof=notes.get(_key(old), "")), book)
             for old, new, gathered, report in zip(chosen, fitted, situations, reports, strict=True)
         ]
         if not any(one.remedy.conflict and not two.conflict for one, two in zip(told, chosen, strict=True)):
@@ -100,8 +100,8 @@ def _key(remedy: Remedy) -> tuple[object, ...]:
     return (tuple(sorted(remedy.pins.items())), remedy.removes)
 
 
-def _proved_again(options: argparse.Namespace, gathered: Gathered, report: Report, remedy: Remedy, book: Rulebook) -> Report:
-    return proved(options, gathered, replace(report, remedy=replace(remedy, moves=()), alternatives=()), book)
+def _proved_again(request: Request, gathered: Gathered, report: Report, remedy: Remedy, book: Rulebook) -> Report:
+    return prove_pins(request, gathered, replace(report, remedy=replace(remedy, moves=()), alternatives=()), book)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,4 +194,4 @@ def _judge(facts: Facts, book: Rulebook) -> Callable[[Mapping[str, str]], str]:
     return told
 
 
-__all__ = ["proved", "proved_together", "whole_set"]
+__all__ = ["prove_pins", "prove_together", "whole_set"]

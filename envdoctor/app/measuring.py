@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 from bisect import bisect_right
 from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from envdoctor.cli.gather import Gathered
-from envdoctor.cli.probing import shown
+from envdoctor.app.gathered import Gathered
+from envdoctor.app.request import Request
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import FactValue
 from envdoctor.memory.advice import EstimateWith
@@ -43,7 +42,9 @@ def cuts(lengths: Lengths) -> tuple[tuple[int, float], ...]:
     return tuple(told.items())
 
 
-def lengths_of(options: argparse.Namespace, gathered: Gathered, snapshot: Snapshot, situation: Planned) -> tuple[Lengths, LengthAdvice]:
+def measure_lengths_of(
+    data: str, request: Request, gathered: Gathered, snapshot: Snapshot, situation: Planned
+) -> tuple[Lengths, LengthAdvice]:
     """The lengths of ``--data`` under the model's tokenizer, and what they mean for the batches of the plan.
 
     Raises:
@@ -53,10 +54,8 @@ def lengths_of(options: argparse.Namespace, gathered: Gathered, snapshot: Snapsh
     from envdoctor.lengths.measure import measure_lengths
     from envdoctor.lengths.values import Refused
 
-    with shown(printable(options.data), "a second for some thousand rows") as told:
-        lengths = measure_lengths(
-            Path(options.data), snapshot.directory.path, gathered.interpreter, trust=options.trust_remote_code, told=told
-        )
+    with request.watch.stages(printable(data), "a second for some thousand rows") as told:
+        lengths = measure_lengths(Path(data), snapshot.directory.path, gathered.interpreter, trust=request.trust_remote_code, told=told)
     if isinstance(lengths, Refused):
         raise EnvdoctorError(lengths.place, found=lengths.found, expected=lengths.expected, next_step=lengths.next_step)
     stated = situation.facts.value("plan.seq_len")
@@ -76,7 +75,7 @@ def with_data(situation: Planned, lengths: Lengths, on_lengths: LengthAdvice) ->
     return restated(situation, told, lengths.data)
 
 
-def measured(options: argparse.Namespace, gathered: Gathered, snapshot: Snapshot, situation: Planned, report: FitReport) -> FitReport:
+def measure_on_fake_tensors(request: Request, gathered: Gathered, snapshot: Snapshot, situation: Planned, report: FitReport) -> FitReport:
     """The report with the figure of a run on fake tensors, or with why there is none; the closed form stays beside it."""
     if gathered.interpreter is None:
         return replace(report, refused="no environment with torch and transformers: --python PATH names one")
@@ -84,13 +83,13 @@ def measured(options: argparse.Namespace, gathered: Gathered, snapshot: Snapshot
         return replace(report, refused="a plan that trains some of the layers is computed in closed form only")
     from envdoctor.memory.exact import Refusal, measure
 
-    with shown("the model on fake tensors", "up to 30 s") as told:
+    with request.watch.stages("the model on fake tensors", "up to 30 s") as told:
         found = measure(
             gathered.interpreter,
             table_of(snapshot.config),
             situation.plan,
             model_path=snapshot.directory.path,
-            trust=options.trust_remote_code,
+            trust=request.trust_remote_code,
             timeout=_SECONDS,
             told=told,
         )

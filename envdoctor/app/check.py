@@ -1,0 +1,78 @@
+"""Check: read, judge, confirm, propose, report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from envdoctor.app.composition import compose_report
+from envdoctor.app.coverage import measure_coverage
+from envdoctor.app.gathered import Gathered
+from envdoctor.app.judgement import judge
+from envdoctor.app.project import apply_policy
+from envdoctor.app.request import Request
+from envdoctor.app.situations import gather_all
+from envdoctor.app.snapshots import examine_snapshots
+from envdoctor.engine.diagnosis import Outcomes
+from envdoctor.errors import EnvdoctorError
+from envdoctor.report.model import Report
+from envdoctor.rules.rulebook import Rulebook, load_rulebook
+from envdoctor.world.releases import known_until, release_texts
+
+# Of more situations than these, the joint pins of each are left to `fix`: the search is exact, and costs more than all the rest.
+_MOST_SEARCHED = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Everything that the options name, read and judged: the situations, each with its report."""
+
+    situations: tuple[Gathered, ...]
+    reports: tuple[Report, ...]
+    book: Rulebook
+
+
+def check(request: Request) -> Report:
+    """Everything that is to be said of a request, as one report.
+
+    Raises:
+        EnvdoctorError: anything that cannot be used at all.
+    """
+    with known_until(request.as_of):
+        case = examine(request)
+        reports = case.reports
+        if request.resolve:
+            from envdoctor.app.proving import prove_pins
+
+            rows = zip(case.situations, reports, strict=True)
+            reports = tuple(prove_pins(request, one, report, case.book) for one, report in rows)
+        return apply_policy(request, join_reports(case.situations, reports), case.book)
+
+
+def examine(request: Request, *, most_searched: int = _MOST_SEARCHED) -> Case:
+    """The situations of a request and what is to be said of each.
+
+    Of more than ``most_searched`` situations no joint pins are searched, and that is said.
+
+    Raises:
+        EnvdoctorError: anything that cannot be used at all.
+    """
+    if request.resolve and request.offline:
+        whose = f"offline = true in {request.policy.place}" if request.policy.offline else "--offline"
+        raise EnvdoctorError("--resolve", found=whose, expected="leave to ask the package index", next_step="leave one of them out")
+    situations = tuple(examine_snapshots(gathered, request.watch, full=request.full) for gathered in gather_all(request))
+    book = load_rulebook(request.rule_directories, absent=lambda package: all(one.derived.lacks(package) for one in situations))
+    outcomes = Outcomes(release_texts)
+    search = len(situations) <= most_searched
+    reports = (compose_report(request, one, book, judge(one, book, outcomes), outcomes, search=search) for one in situations)
+    return Case(situations, tuple(reports), book)
+
+
+def join_reports(situations: Sequence[Gathered], reports: Sequence[Report]) -> Report:
+    """One report of all situations."""
+    if len(reports) == 1 and not situations[0].label:
+        return reports[0]
+    from envdoctor.report.joined import join
+
+    labelled = zip((one.label for one in situations), reports, strict=True)
+    return join(tuple(labelled), measure_coverage(*(one.derived for one in situations)))

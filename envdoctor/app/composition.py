@@ -1,0 +1,162 @@
+"""The report of a diagnosis: its findings confirmed where asked, with their cures, and one remedy for all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime, timezone
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from envdoctor import __version__
+from envdoctor.app.coverage import measure_coverage
+from envdoctor.app.gathered import Gathered
+from envdoctor.app.judgement import as_taken, find_situation_remedies, is_declared, wanted
+from envdoctor.app.request import Request
+from envdoctor.checks import FACT_CHECKS
+from envdoctor.engine.diagnosis import Diagnosis, Finding, Outcomes
+from envdoctor.facts.fact import Facts, Skip
+from envdoctor.remedies.cures import Cure, cures
+from envdoctor.remedies.remedy import Remedy
+from envdoctor.report.model import Diagnosed, Report, worst_first
+from envdoctor.rules.rulebook import Rulebook
+from envdoctor.world.releases import age, as_of, release_texts, source
+
+if TYPE_CHECKING:
+    from envdoctor.probes.verdict import Verdict
+    from envdoctor.remedies.newest import Newest
+
+PLAN_HINT = "depends on your plan: add a plan file, or --set plan.method=lora"
+FIX_HINT = "joint pins were not searched for so many situations: envdoctor fix --each FILE"
+
+
+def compose_report(
+    request: Request,
+    gathered: Gathered,
+    book: Rulebook,
+    diagnosis: Diagnosis,
+    outcomes: Outcomes | None = None,
+    *,
+    hints: Sequence[str] = (),
+    search: bool = True,
+) -> Report:
+    """The report of a diagnosis: its findings confirmed where asked, with their cures, and one remedy for all where it is searched."""
+    diagnosis = replace(diagnosis, findings=tuple(replace(finding, rule=book.whole(finding.rule.id)) for finding in diagnosis.findings))
+    verdicts = _run_probes(request, gathered, diagnosis)
+    findings = [_with_verdict(finding, verdicts) for finding in diagnosis.findings]
+    stated = lru_cache(maxsize=2)(lambda newest: as_taken(gathered) if newest else gathered.facts)
+    newer = _newer(stated, book, outcomes) if search else None
+    told = [finding for finding, _ in findings]
+    remedies = (
+        find_situation_remedies(gathered, book, told, outcomes, strict=request.strict)
+        if search
+        else (_unsearched(told, strict=request.strict),)
+    )
+    return Report(
+        version=__version__,
+        rules=len(book.tables),
+        rules_digest=book.digest,
+        releases_as_of=as_of(),
+        releases_age=_age(),
+        patient=gathered.patient,
+        facts=gathered.derived,
+        findings=worst_first(
+            [
+                Diagnosed(finding, _cures(finding, verdict, gathered, stated(finding.newest), newer), verdict)
+                for finding, verdict in findings
+            ]
+        ),
+        remedy=remedies[0],
+        alternatives=remedies[1:],
+        unknown=diagnosis.waiting,
+        skipped=(*gathered.situation.skips, *_unprobed(verdicts), *_passed_over()),
+        coverage=measure_coverage(gathered.facts),
+        probes=tuple(verdicts.values()),
+        hints=(*hints, *_hints(gathered, diagnosis), *((FIX_HINT,) if remedies[0].proof == FIX_HINT else ())),
+        fail_on=request.fail_on,
+        strict=request.strict,
+        recognised=gathered.notes,
+    )
+
+
+def _age() -> int:
+    """How many days ago the list of releases ended; none where somebody asked about an earlier day."""
+    today = datetime.now(timezone.utc).date()
+    return age(today) if as_of() == source().day else 0
+
+
+def _passed_over() -> tuple[Skip, ...]:
+    """A table of releases that the user had made, and that cannot be used."""
+    told = source().passed_over
+    return (Skip("releases that rules refresh has kept", told),) if told else ()
+
+
+def _run_probes(request: Request, gathered: Gathered, diagnosis: Diagnosis) -> dict[str, Verdict]:
+    """``auto`` runs the probes that a finding names, ``all`` every probe that fits the plan."""
+    if request.probe == "off":
+        return {}
+    from envdoctor.app.probing import run_probes
+    from envdoctor.probes.registry import PROBES
+
+    named = {finding.rule.probe for finding in diagnosis.findings if finding.rule.probe is not None}
+    chosen = [name for name in PROBES if request.probe == "all" or name in named]
+    return run_probes(chosen, gathered.interpreter, gathered.derived, request.watch, trust=gathered.trust)
+
+
+def _with_verdict(finding: Finding, verdicts: dict[str, Verdict]) -> tuple[Finding, Verdict | None]:
+    """A finding with its probe's verdict. A possible one stays possible: the probe ran with facts that nobody stated."""
+    verdict = verdicts.get(finding.rule.probe or "")
+    if verdict is not None:
+        from envdoctor.probes.registry import about
+
+        verdict = about(verdict, finding.packages, finding.rule.symptoms)
+    if verdict is None or finding.status != "matched" or verdict.verdict == "inconclusive":
+        return finding, verdict
+    return replace(finding, status="confirmed" if verdict.verdict == "confirmed" else "refuted"), verdict
+
+
+def _unsearched(findings: Sequence[Finding], *, strict: bool) -> Remedy:
+    """In place of joint pins: that they were not searched, where there is something to clear."""
+    return Remedy({}, (), (), proof=FIX_HINT if wanted(findings, strict=strict) else "")
+
+
+def _newer(stated: Callable[[bool], Facts], book: Rulebook, outcomes: Outcomes | None) -> Callable[[Finding], Newest]:
+    """Who judges the newest releases for a finding, of what is stated or of what would be taken; made when one is to be judged."""
+
+    @lru_cache(maxsize=2)
+    def judge_of(taken: bool) -> Newest:
+        from envdoctor.remedies.newest import Newest
+
+        return Newest(stated(taken), book.rules, FACT_CHECKS, outcomes or Outcomes(release_texts))
+
+    return lambda finding: judge_of(finding.newest)
+
+
+def _cures(
+    finding: Finding, verdict: Verdict | None, gathered: Gathered, stated: Facts, newer: Callable[[Finding], Newest] | None
+) -> tuple[Cure, ...]:
+    """The fixes of the rule, after those plan changes under which the probe saw the fault go.
+
+    Where files declare the packages, the newest release is offered beside the nearest one: nothing is installed yet.
+    """
+    told = cures(finding, stated, release_texts)
+    own = {name for name, _ in gathered.projects}
+    told = tuple(cure for cure in told if own.isdisjoint(cure.pins))
+    if newer is not None and any(cure.pins for cure in told) and is_declared(gathered) and finding.severity != "note":
+        last = max(place for place, cure in enumerate(told) if cure.pins) + 1
+        told = (*told[:last], *newer(finding).cures(finding, told), *told[last:])
+    if verdict is None or finding.status != "confirmed":
+        return told
+    measured = [Cure("plan", f"measured: with {one.words} the fault is gone", {}, one.plan) for one in verdict.cured_by if one.plan]
+    return (*measured, *(cure for cure in told if not any(cure.plan and dict(cure.plan) == dict(one.plan) for one in measured)))
+
+
+def _unprobed(verdicts: dict[str, Verdict]) -> list[Skip]:
+    return [Skip(f"probe {verdict.probe}", verdict.reason) for verdict in verdicts.values() if verdict.verdict == "inconclusive"]
+
+
+def _hints(gathered: Gathered, diagnosis: Diagnosis) -> tuple[str, ...]:
+    waits_for_plan = any(
+        name.startswith("plan.") for finding in diagnosis.findings if finding.status == "possible" for name in finding.missing
+    )
+    return (PLAN_HINT,) if waits_for_plan and not gathered.has_plan else ()

@@ -1,0 +1,147 @@
+"""Fit: will this plan fit into the memory of this GPU, and which change makes it fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from envdoctor import __version__
+from envdoctor.app.gathered import Gathered
+from envdoctor.app.measuring import as_measured, cuts, measure_lengths_of, measure_on_fake_tensors, with_data
+from envdoctor.app.request import Request
+from envdoctor.app.situations import gather
+from envdoctor.errors import EnvdoctorError
+from envdoctor.facts.fact import Facts
+from envdoctor.memory.advice import advise
+from envdoctor.memory.architecture import Architecture
+from envdoctor.memory.config import ArchitectureError, read_architecture
+from envdoctor.memory.fits import usable_memory, verdict
+from envdoctor.memory.no_help import no_help
+from envdoctor.memory.plan import Stack
+from envdoctor.memory.situation import Planned, planned
+from envdoctor.memory.targets import adapter_parameters
+from envdoctor.report.fit import FitReport
+from envdoctor.sources.model.snapshot import Snapshot, table_of
+from envdoctor.world.gpus import parse_gpu
+
+if TYPE_CHECKING:
+    from envdoctor.lengths.values import LengthAdvice, Lengths
+
+# Fields that nearly every config.json leaves out, and that hardly move the figure.
+_OF_NO_WEIGHT = frozenset(("hidden_act", "attention_dropout", "attention_bias", "mlp_bias", "hidden_activation"))
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of a model: its path or hub id, the card, the file of training data, whether to measure as well."""
+
+    model: str
+    gpu: str | None = None
+    data: str | None = None
+    exact: bool = False
+
+
+def fit(request: Request, question: Question) -> FitReport:
+    """Everything that follows from a request that names the model among its targets, as one report.
+
+    Raises:
+        EnvdoctorError: anything that cannot be used at all.
+    """
+    gathered = gather(request)
+    snapshot = _model(question.model, gathered)
+    situation = planned(_on_the_gpu(question.gpu, gathered.facts), _architecture(question.model, snapshot))
+    lengths: Lengths | None = None
+    on_lengths: LengthAdvice | None = None
+    if question.data is not None:
+        lengths, on_lengths = measure_lengths_of(question.data, request, gathered, snapshot, situation)
+        situation = with_data(situation, lengths, on_lengths)
+    memory = usable_memory(situation.facts)
+    computed = situation.estimate()
+    report = FitReport(
+        version=__version__,
+        model=question.model,
+        plan=situation.plan,
+        stack=_stack_words(situation.plan.stack),
+        gpu=parse_gpu(situation.facts.text("gpu.name") or "")[0],
+        estimate=computed,
+        verdict=verdict(computed, memory),
+        assumptions=(*situation.assumptions, *computed.assumptions),
+        notes=_notes(situation),
+        skipped=tuple(skip for skip in gathered.situation.skips if question.gpu is None or skip.what != "GPU"),
+        lengths=lengths,
+        length_advice=on_lengths,
+        trained_layers=situation.regime.trained_layers,
+    )
+    if question.exact:
+        report = measure_on_fake_tensors(request, gathered, snapshot, situation, report)
+    circumstances = situation.circumstances(() if lengths is None else cuts(lengths))
+    estimate_with = situation.estimate_with if report.closed_form is None else as_measured(situation, computed, report.estimate)
+    return replace(
+        report,
+        advice=advise(situation.plan, estimate_with, memory, circumstances),
+        useless=no_help(situation.plan, estimate_with, memory, circumstances),
+    )
+
+
+def _on_the_gpu(gpu: str | None, facts: Facts) -> Facts:
+    """The facts on the card that ``--gpu`` names: what was read of another one does not hold of it."""
+    if gpu is None:
+        return facts
+    if not gpu.strip():
+        raise EnvdoctorError("--gpu", found="nothing", expected="the name of a GPU", next_step='for example --gpu "RTX 3090 x3"')
+    of_another = [name for name in facts if name.startswith("gpu.") and facts[name].origin.source != "--set"]
+    counted = parse_gpu(gpu)[1] is not None
+    # How many of them there are, may still be said elsewhere.
+    return facts.without(*(name for name in of_another if counted or name != "gpu.count" or facts[name].origin.source == "nvidia-smi"))
+
+
+def _model(text: str, gathered: Gathered) -> Snapshot:
+    """The model whose sizes are counted.
+
+    Raises:
+        EnvdoctorError: there is none that could be read.
+    """
+    if gathered.snapshots:
+        return gathered.snapshots[0]
+    adapter = bool(gathered.adapters)
+    skipped = next((skip.why for skip in gathered.situation.skips if skip.what == text), "no model")
+    raise EnvdoctorError(
+        text,
+        found="an adapter without its base model" if adapter else skipped,
+        expected="a directory with config.json, or a hub id in the local hub cache",
+        next_step="give the base model as MODEL" if adapter else "download config.json into a directory, and give that",
+    )
+
+
+def _architecture(text: str, snapshot: Snapshot) -> Architecture:
+    try:
+        return read_architecture(table_of(snapshot.config))
+    except ArchitectureError as error:
+        raise EnvdoctorError(
+            f"{text}: config.json, {error.field}", found=error.found, expected=error.expected, next_step="check that it is the model's own"
+        ) from None
+
+
+def _stack_words(stack: Stack) -> str:
+    named = [(name, getattr(stack, name)) for name in ("torch", "transformers", "peft", "bitsandbytes", "deepspeed")]
+    told = [f"{name} {release}" for name, release in named if release not in ("", "-")]
+    return ", ".join(told) or "no release is known: the newest ones are counted"
+
+
+def _notes(situation: Planned) -> tuple[str, ...]:
+    """What a reader of the number has to know of the model."""
+    architecture, notes = situation.architecture, []
+    if not architecture.known:
+        notes.append(f"model_type {architecture.kind} was compared with no real modules: its layers are counted as those of Llama")
+    assumed = [name for name in architecture.assumed if name not in _OF_NO_WEIGHT]
+    if assumed:
+        notes.append(f"config.json does not state {', '.join(assumed)}: the defaults of its class in transformers are counted")
+    if situation.facts.value("plan.gradient_checkpointing") is True and not situation.circumstances().checkpointing_works:
+        notes.append("gradient checkpointing is asked for and stays off: this snapshot's own code switches nothing on")
+    plan = situation.plan
+    if plan.method == "full" and plan.quant != "none":
+        notes.append(f"the Trainer refuses to train {plan.quant} weights: it asks for adapters on top of them")
+    adapter = plan.adapter
+    if adapter is not None and not adapter_parameters(architecture, adapter.targets, adapter.rank):
+        notes.append(f"no module of this model is called {', '.join(adapter.targets)}: peft refuses such an adapter, and none is counted")
+    return (*notes, *situation.regime.notes)

@@ -1,0 +1,151 @@
+"""From a request to its situations: which sources are asked, and which are not.
+
+Targets given together describe one situation. Where one offers a choice (an extra, a stage, a fork of a lock), each choice is a
+situation of its own beside the first; with ``each`` every file is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from envdoctor.app.gathered import Gathered
+from envdoctor.app.request import Request
+from envdoctor.app.stack import Stack, find_interpreter, read_stack
+from envdoctor.app.targets import DECLARING, declares, group_targets, list_choices, read_targets, resolve_targets, with_emptiness
+from envdoctor.engine.defaults import derive
+from envdoctor.errors import EnvdoctorError
+from envdoctor.facts.fact import Collected
+from envdoctor.facts.versions import Exact
+from envdoctor.sources.situation import merge, model_path, states_packages
+from envdoctor.sources.stated.statements import collect_facts_file, collect_facts_text, collect_settings
+
+if TYPE_CHECKING:
+    from envdoctor.sources.targets import Target
+    from envdoctor.world.installation import Installation
+
+_OF_MARKERS = ("python", "os", "machine")
+
+
+def gather(request: Request, log: Collected | None = None) -> Gathered:
+    """The one situation of a request, without the choices that its targets offer; ``log`` is what a diagnosed log states.
+
+    Stated packages replace the installed stack entirely: then nothing is read from this machine. Packages that
+    a target states do so too, unless the environment is named.
+
+    Raises:
+        EnvdoctorError: anything that cannot be used at all.
+    """
+    return next(_situations(request, log))
+
+
+def gather_all(request: Request) -> tuple[Gathered, ...]:
+    """Every situation of a request: the choices that targets offer, and with ``each`` every file by itself.
+
+    Raises:
+        EnvdoctorError: anything that cannot be used at all.
+    """
+    return tuple(_situations(request, None, choices=True))
+
+
+def _situations(request: Request, log: Collected | None, *, choices: bool = False) -> Iterator[Gathered]:
+    stated, place = _stated(request)
+    if request.root is not None and states_packages(stated):
+        raise EnvdoctorError(
+            f"--root {request.root}", found=f"packages stated in {request.facts} as well", expected="one of both", next_step="leave one out"
+        )
+    asked = request.python is not None or request.root is not None
+    named = None if not asked or states_packages(stated) else read_stack(request, log, optional=False)
+    machine = () if request.machine is None else ((request.machine_from, request.machine),)
+    by_hand = (("facts file", stated), *machine, ("--set", collect_settings(request.settings)))
+    installation = _installation(named, by_hand)
+    each = choices and request.each
+    texts = list(dict.fromkeys(request.targets))
+    targets = read_targets(texts, installation, tolerant=each and len(texts) > 1)
+    model = model_path(stated, place)
+    if model is not None:
+        targets += read_targets([str(model)], installation, tolerant=False)
+    if request.resolve:
+        targets = resolve_targets(targets, installation, request.as_of, apart=each)
+    here: Stack | None = None
+    for group in group_targets(targets) if each else (tuple(targets),):
+        for label, chosen in list_choices(group) if choices else (("", group),):
+            by_target = any(map(declares, chosen)) or (log is not None and states_packages(log))
+            elsewhere = log is not None and request.facts is not None
+            if states_packages(stated):
+                stack = Stack(f"packages stated in {request.facts}", None, find_interpreter(request.python))
+            elif named is not None:
+                stack = named
+            elif by_target:
+                stack = Stack(_name_declared(chosen, log))
+            elif elsewhere:
+                stack = Stack(_name_declared((), log))
+            else:
+                # Asked for once: where many plans are checked, each is about the same environment.
+                here = here or read_stack(request, log, optional=bool(targets) or bool(request.settings) or log is not None)
+                stack = replace(here, label=_name_declared((), log)) if here.installed is None and log is not None else here
+            lenient = each or log is not None
+            found = _gather(request, stack, chosen, (("log", log or Collected()), *by_hand), label, lenient=lenient)
+            yield replace(found, installation=installation)
+
+
+def _gather(
+    request: Request,
+    stack: Stack,
+    targets: Sequence[Target],
+    stated: Sequence[tuple[str, Collected]],
+    label: str,
+    *,
+    lenient: bool,
+) -> Gathered:
+    parts: list[tuple[str, Collected]] = [(target.kind, with_emptiness(target)) for target in targets]
+    parts += [*stack.parts, *stated]
+    closed = stack.installed is not None or any(found.closed for _, found in stated) or any(target.collected.closed for target in targets)
+    known = any(target.recognised or target.kind in DECLARING for target in targets)
+    situation = merge(parts, closed=closed, may_be_empty=lenient or known)
+    others = [target.text for target in targets if not declares(target)]
+    return Gathered(
+        patient=", ".join([stack.label, *others]),
+        interpreter=stack.interpreter,
+        situation=situation,
+        derived=derive(situation.facts),
+        installed=stack.installed,
+        has_plan=any(name.startswith("plan.") for name in situation.facts),
+        trust=request.trust_remote_code,
+        snapshots=tuple(target.snapshot for target in targets if target.snapshot is not None),
+        adapters=tuple(target.adapter for target in targets if target.adapter is not None),
+        label=label,
+        targets=tuple(targets),
+    )
+
+
+def _name_declared(targets: Sequence[Target], log: Collected | None) -> str:
+    """What the report calls a stack that nobody installed here."""
+    declaring = [target.text for target in targets if declares(target)]
+    if declaring:
+        return f"packages of {', '.join(declaring)}"
+    return "the environment that the log states" if log is not None and states_packages(log) else "an environment that is not known"
+
+
+def _stated(request: Request) -> tuple[Collected, Path | None]:
+    if request.facts is None:
+        return Collected(), None
+    if request.facts == "-":
+        return collect_facts_text(request.read_stdin(), "<stdin>"), None
+    return collect_facts_file(Path(request.facts)), Path(request.facts).parent
+
+
+def _installation(stack: Stack | None, stated: Sequence[tuple[str, Collected]]) -> Installation | None:
+    """What markers are evaluated for, where anybody says so; a reader that has no markers needs none."""
+    parts = [*(stack.parts if stack else ()), *stated]
+    about = [(rank, replace(found, facts=tuple(f for f in found.facts if f.name in _OF_MARKERS), skips=())) for rank, found in parts]
+    said = merge(about, closed=False, may_be_empty=True).facts
+    if not said:
+        return None
+    from envdoctor.world.installation import Installation
+
+    python = said.value("python")
+    installation = Installation().on(said.text("os"), said.text("machine"))
+    return installation.with_python(python.text) if isinstance(python, Exact) else installation

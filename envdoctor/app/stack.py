@@ -1,0 +1,73 @@
+"""The environment that is examined: what is installed in it, and on which hardware it is to run."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from envdoctor.app.request import Request
+from envdoctor.errors import EnvdoctorError
+from envdoctor.facts.fact import Collected, Skip
+
+if TYPE_CHECKING:
+    from envdoctor.sources.machine.interpreter import Installed
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """The patient: what is installed, where, and what a report calls it."""
+
+    label: str
+    installed: Installed | None = None
+    interpreter: Path | None = None
+    parts: tuple[tuple[str, Collected], ...] = ()
+
+
+def find_interpreter(python: str | None) -> Path | None:
+    """The interpreter that was named, to run probes with; None where none was.
+
+    Raises:
+        EnvdoctorError: no environment is there.
+    """
+    if python is None:
+        return None
+    from envdoctor.sources.machine.patient import find_patient
+
+    return find_patient(python, os.environ).interpreter
+
+
+def read_stack(request: Request, log: Collected | None, *, optional: bool) -> Stack:
+    """The installed stack and the hardware. With ``optional`` no environment is no error, unless one was named; ``log`` is what a
+    diagnosed log states.
+
+    Raises:
+        EnvdoctorError: no environment is there, or it cannot be read.
+    """
+    from envdoctor.sources.machine.hardware import collect_hardware
+    from envdoctor.sources.machine.interpreter import facts, scan
+    from envdoctor.sources.machine.patient import find_patient
+
+    python = request.python
+    if request.root is not None:
+        from envdoctor.sources.machine.root_filesystem import scan_root
+
+        image = scan_root(Path(request.root), python)
+        label = f"{image.label} (Python {image.python}, {len(image.distributions)} packages)"
+        return Stack(label, image, None, (("installed", facts(image, f"the image {request.root}")),))
+    try:
+        patient = find_patient(python, os.environ)
+        installed = scan(patient)
+    except EnvdoctorError as error:
+        if python is not None or not optional:
+            raise
+        return Stack("no environment", parts=(("installed", Collected(skips=(Skip("the installed stack", error.found),))),))
+    if log is not None and python is None and not {"torch", "transformers"} & {one.name for one in installed.distributions}:
+        why = f"{patient.label} has neither torch nor transformers: it is not the environment of this log"
+        return Stack("no environment", parts=(("installed", Collected(skips=(Skip("the installed stack", why),))),))
+    label = f"{patient.label} (Python {installed.python or 'unknown'}, {len(installed.distributions)} packages)"
+    found = facts(installed)
+    if request.machine is not None:
+        return Stack(label, installed, patient.interpreter, (("installed", found),))
+    return Stack(label, installed, patient.interpreter, (("hardware", collect_hardware()), ("installed", found)))

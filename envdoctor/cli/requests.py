@@ -1,0 +1,46 @@
+"""From options to a request."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+
+from envdoctor.app.project import apply_project, read_project
+from envdoctor.app.request import Request
+from envdoctor.cli.progress import ON_TERMINAL
+
+_SAME = {field.name for field in fields(Request)} - {"targets", "settings", "rule_directories", "baseline", "write_baseline", "fail_on"}
+
+
+def read_request(options: argparse.Namespace, *targets: str, settings: Sequence[str] = ()) -> Request:
+    """What the options ask for; ``targets`` and ``settings`` stand before theirs. Options that a command lacks keep their defaults."""
+    given = vars(options)
+    return Request(
+        **{name: value for name, value in given.items() if name in _SAME},
+        targets=(*targets, *given.get("targets", ())),
+        settings=(*settings, *given.get("settings", ())),
+        rule_directories=tuple(map(Path, given.get("rule_directories", ()))),
+        fail_on=given.get("fail_on") or "error",
+        baseline=_path(given.get("baseline")),
+        write_baseline=_path(given.get("write_baseline")),
+        read_stdin=lambda: sys.stdin.buffer.read(),
+        watch=ON_TERMINAL,
+    )
+
+
+def read_project_request(options: argparse.Namespace) -> Request:
+    """What the options ask for, on top of the settings of the project at hand.
+
+    Raises:
+        EnvdoctorError: settings that cannot be used.
+    """
+    given = vars(options)
+    project = read_project(given.get("config"), isolated=bool(given.get("isolated")))
+    return apply_project(read_request(options), project, profile=given["profile"], fail_on=given.get("fail_on"))
+
+
+def _path(text: str | None) -> Path | None:
+    return None if text is None else Path(text)
