@@ -29,6 +29,7 @@ from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected
+from envdoctor.sources.readers import READERS
 from envdoctor.sources.targets import read_target
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -36,26 +37,8 @@ SEEDS = ROOT / "tests" / "data" / "inputs"
 TIME_LIMIT = 10.0
 MEMORY_LIMIT = 300 * 2**20
 _MOST_BYTES = 2**20
-# Reader, and the file name by which it is chosen.
-READERS = {
-    "requirements": "requirements.txt",
-    "pyproject": "pyproject.toml",
-    "setup.cfg": "setup.cfg",
-    "setup.py": "setup.py",
-    "Pipfile": "Pipfile",
-    "Pipfile.lock": "Pipfile.lock",
-    "uv.lock": "uv.lock",
-    "poetry.lock": "poetry.lock",
-    "pdm.lock": "pdm.lock",
-    "pylock": "pylock.toml",
-    "conda": "environment.yml",
-    "dockerfile": "Dockerfile",
-    "plan-yaml": "plan.yaml",
-    "plan-json": "plan.json",
-    "launcher": "train.sh",
-    "script": "train.py",
-    "notebook": "train.ipynb",
-}
+# The file name by which each reader is chosen.
+EXAMPLES = {reader.name: reader.example for reader in READERS}
 TOKENS = (
     b"\x00", b"\xff\xfe", b"\xef\xbb\xbf", b"\r", b"\r\n", b"\x1b[31m", b"\xe2\x80\xae", b"\xef\xbc\x8c", b"\\\n", b"'''", b'"""',
     b"${", b"${A:-", b"$(", b"<<EOF\n", b"==", b"===", b"~=", b">=", b",", b";", b"@ ", b"[", b"]", b"{", b"}", b"((((", b"#", b"-r ",
@@ -138,9 +121,9 @@ def _too_long(*_: object) -> None:
 
 
 def fuzz(reader: str, seconds: float, seed: int) -> bool:
-    name = READERS[reader]
+    name = EXAMPLES[reader]
     valid = seeds(reader, name)
-    others = [data for other in READERS.values() for data in seeds(other, other)]
+    others = [data for other in EXAMPLES.values() for data in seeds(other, other)]
     end, cases = time.perf_counter() + seconds, 0
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / name
@@ -182,16 +165,16 @@ def resident() -> int:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("readers", nargs="*", metavar="READER", help=f"one of {', '.join(READERS)} (default: all)")
+    parser.add_argument("readers", nargs="*", metavar="READER", help=f"one of {', '.join(EXAMPLES)} (default: all)")
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=None, help="the first seed (default: another one each day)")
     options = parser.parse_args()
     for reader in options.readers:
-        if reader not in READERS:
-            parser.error(f"no reader {reader!r}: {', '.join(READERS)}")
+        if reader not in EXAMPLES:
+            parser.error(f"no reader {reader!r}: {', '.join(EXAMPLES)}")
     seed = options.seed if options.seed is not None else int(time.time()) // 86400 * 10**6
     signal.signal(signal.SIGALRM, _too_long)
-    results = [fuzz(reader, options.seconds, seed) for reader in options.readers or READERS]
+    results = [fuzz(reader, options.seconds, seed) for reader in options.readers or EXAMPLES]
     return int(not all(results))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,11 +13,6 @@ if TYPE_CHECKING:
 
 Editor = Callable[[Path, Sequence[Pin], "Installation"], tuple[Edited, ...]]
 
-_BY_NAME = {
-    "pyproject.toml": ("pyproject", "edit_pyproject"),
-    "setup.cfg": ("setup_cfg", "edit_setup_cfg"),
-    "Pipfile": ("pipfile", "edit_pipfile"),
-}
 # What makes a lock anew, with one package moved.
 _LOCKS = {
     "uv.lock": "uv lock --upgrade-package {name}{pin}",
@@ -38,9 +32,7 @@ def edit_packages(path: Path, kind: str, pins: Sequence[Pin], installation: Inst
     if why:
         data = path.read_bytes()
         return (Edited(path, data, data, refused=tuple(Refusal(pin, why.format(name=pin.package, pin=pin.specifier)) for pin in pins)),)
-    module, function = _editor(path, kind)
-    editor: Editor = getattr(import_module(f"envdoctor.edits.{module}"), function)
-    return editor(path, pins, installation)
+    return _find_editor(path, kind)(path, pins, installation)
 
 
 def command_of(path: Path, kind: str, pin: Pin) -> str:
@@ -69,12 +61,31 @@ def _not_edited(path: Path, kind: str) -> str:
     return ""
 
 
-def _editor(path: Path, kind: str) -> tuple[str, str]:
+def _find_editor(path: Path, kind: str) -> Editor:
+    """The editor of a file; its module is imported when a file of its kind is to be changed."""
     if kind == "image":
-        return "dockerfile", "edit_dockerfile"
+        from envdoctor.edits.dockerfile import edit_dockerfile
+
+        return edit_dockerfile
     if path.suffix in (".yml", ".yaml"):
-        return "environment", "edit_environment"
-    return _BY_NAME.get(path.name, ("requirements", "edit_requirements"))
+        from envdoctor.edits.environment import edit_environment
+
+        return edit_environment
+    if path.name == "pyproject.toml":
+        from envdoctor.edits.pyproject import edit_pyproject
+
+        return edit_pyproject
+    if path.name == "setup.cfg":
+        from envdoctor.edits.setup_cfg import edit_setup_cfg
+
+        return edit_setup_cfg
+    if path.name == "Pipfile":
+        from envdoctor.edits.pipfile import edit_pipfile
+
+        return edit_pipfile
+    from envdoctor.edits.requirements import edit_requirements
+
+    return edit_requirements
 
 
 __all__ = ["command_of", "edit_packages", "edit_settings"]

@@ -1,18 +1,15 @@
-"""What a target is, and what it says.
-
-The readers are loaded when a target of their kind is there: a run pays for what it reads.
-"""
+"""What a target is, and what it says."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Fact, Origin, Skip
+from envdoctor.sources.readers import FileKind, find_reader
 
 if TYPE_CHECKING:
     from envdoctor.sources.declared.declarations import Variant
@@ -20,7 +17,7 @@ if TYPE_CHECKING:
     from envdoctor.sources.model.snapshot import Snapshot
     from envdoctor.world.installation import Installation
 
-Kind = Literal["model", "requirements", "lock", "image", "script", "plan"]
+Kind: TypeAlias = "FileKind | Literal['model']"
 # Files that only mean something beside the others of their model.
 _OF_A_MODEL = frozenset(
     ("config.json", "generation_config.json", "tokenizer_config.json", "tokenizer.json", "special_tokens_map.json", "added_tokens.json",
@@ -28,19 +25,6 @@ _OF_A_MODEL = frozenset(
      "model.safetensors.index.json", "pytorch_model.bin.index.json", "quantize_config.json", "vocab.json")
 )  # fmt: skip
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
-_PLAN_SUFFIXES = (".json", ".yaml", ".yml")
-# File names that say what a file is, each with the kind, the module and the function that read it: the first that fits is taken.
-_DECLARING: tuple[tuple[str, Kind, str, str], ...] = (
-    (r"pyproject\.toml", "requirements", "declared.pyproject", "collect_pyproject"),
-    (r"uv\.lock|.+\.py\.lock", "lock", "declared.uv_lock", "collect_uv_lock"),
-    (r"poetry\.lock", "lock", "declared.poetry_lock", "collect_poetry_lock"),
-    (r"pdm\.(?:.+\.)?lock", "lock", "declared.pdm_lock", "collect_pdm_lock"),
-    (r"pylock\.(?:[^.]+\.)?toml", "lock", "declared.pylock", "collect_pylock"),
-    (r"Pipfile", "requirements", "declared.pipfile", "collect_pipfile"),
-    (r"Pipfile\.lock", "lock", "declared.pipfile", "collect_pipfile_lock"),
-    (r"setup\.cfg", "requirements", "declared.setup_cfg", "collect_setup_cfg"),
-    (r"setup\.py", "requirements", "declared.setup_py", "collect_setup_py"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,61 +74,18 @@ def read_target(text: str, installation: Installation | None = None) -> Target:
 
 
 def _read_file(path: Path, text: str, installation: Installation | None) -> Target:
-    declaring = next((row for row in _DECLARING if re.fullmatch(row[0], path.name)), None)
-    if declaring is not None:
-        _, kind, module, function = declaring
-        return _declared(path, text, kind, module, function, installation)
-    suffix = path.suffix.lower()
-    if re.search(r"dockerfile|containerfile", path.name, re.IGNORECASE):
-        from envdoctor.sources.docker.dockerfile import is_dockerfile
-
-        if is_dockerfile(path):
-            return _declared(path, text, "image", "docker.dockerfile", "collect_dockerfile", installation)
-    if suffix in ("", ".py", ".ipynb"):
-        from envdoctor.sources.scripts.script import collect_script, is_script
-
-        if is_script(path):
-            return Target(text, "script", collect_script(path, installation))
-    if suffix not in (*_PLAN_SUFFIXES, ".txt", ".in", ".pip"):
-        from envdoctor.sources.launches.launcher import collect_launcher, is_launcher
-
-        if is_launcher(path):
-            return Target(text, "script", collect_launcher(path, installation))
-    if suffix in (".yml", ".yaml"):
-        from envdoctor.sources.declared.conda import is_conda
-
-        if is_conda(path):
-            return _declared(path, text, "requirements", "declared.conda", "collect_conda", installation)
-    if path.name in _OF_A_MODEL:
+    reader = find_reader(path)
+    if reader is None:
+        raise EnvdoctorError(
+            text,
+            found=f"a file of no known kind ({path.suffix or 'no suffix'})",
+            expected="requirements, a manifest, a lock, a Dockerfile, a training plan or a training script",
+            next_step="give facts as --facts FILE, a model as its directory; docs/inputs.md lists what is read",
+        )
+    if reader.kind == "plan" and path.name in _OF_A_MODEL:
         return Target(text, "plan", Collected(skips=(Skip(text, "a file of a model: give the model's directory"),)))
-    if suffix in _PLAN_SUFFIXES:
-        from envdoctor.sources.plans.plan import collect_plan
-
-        return Target(text, "plan", collect_plan(path))
-    from envdoctor.sources.declared.requirements import is_requirements
-
-    if is_requirements(path):
-        return _declared(path, text, "requirements", "declared.requirements", "collect_requirements", installation)
-    raise EnvdoctorError(
-        text,
-        found=f"a file of no known kind ({path.suffix or 'no suffix'})",
-        expected="requirements, a manifest, a lock, a Dockerfile, a training plan or a training script",
-        next_step="give facts as --facts FILE, a model as its directory; docs/inputs.md lists what is read",
-    )
-
-
-def _reader(module: str, function: str) -> Any:
-    from importlib import import_module
-
-    return getattr(import_module(f"envdoctor.sources.{module}"), function)
-
-
-def _declared(path: Path, text: str, kind: Kind, module: str, function: str, installation: Installation | None) -> Target:
-    from envdoctor.world.installation import Installation
-
-    collect: Callable[[Path, Installation], tuple[Variant, ...]] = _reader(module, function)
-    first, *others = collect(path, installation or Installation())
-    return Target(text, kind, first.collected, others=tuple(others))
+    first, *others = reader.read(path, installation)
+    return Target(text, reader.kind, first.collected, others=tuple(others))
 
 
 def _model(text: str, path: Path, *facts: Fact) -> Target:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
@@ -111,7 +111,7 @@ def _declare_variants(
 ) -> None:
     known = (path, *sorted(declarations.installation.stated.items()))
     try:
-        variants = files.read.get(known) or _reader(path.name)(path, declarations.installation)
+        variants = files.read.get(known) or _read(path, declarations.installation)
     except EnvdoctorError as error:
         declarations.skip(place, f"{path}: {error.found}")
         return
@@ -122,35 +122,11 @@ def _declare_variants(
             _feed(declarations, variant.collected)
 
 
-def _reader(name: str) -> Callable[[Path, Installation], tuple[Variant, ...]]:
-    """The reader of a project's file; each is loaded where it is needed."""
-    if name == "pyproject.toml":
-        from envdoctor.sources.declared.pyproject import collect_pyproject
+def _read(path: Path, installation: Installation) -> tuple[Variant, ...]:
+    from envdoctor.sources.readers import find_reader
 
-        return collect_pyproject
-    if name == "setup.cfg":
-        from envdoctor.sources.declared.setup_cfg import collect_setup_cfg
-
-        return collect_setup_cfg
-    if name == "uv.lock":
-        from envdoctor.sources.declared.uv_lock import collect_uv_lock
-
-        return collect_uv_lock
-    if name == "poetry.lock":
-        from envdoctor.sources.declared.poetry_lock import collect_poetry_lock
-
-        return collect_poetry_lock
-    if name == "pdm.lock":
-        from envdoctor.sources.declared.pdm_lock import collect_pdm_lock
-
-        return collect_pdm_lock
-    if name in ("Pipfile.lock", "Pipfile"):
-        from envdoctor.sources.declared.pipfile import collect_pipfile, collect_pipfile_lock
-
-        return collect_pipfile_lock if name == "Pipfile.lock" else collect_pipfile
-    from envdoctor.sources.declared.setup_py import collect_setup_py
-
-    return collect_setup_py
+    reader = find_reader(path)
+    return () if reader is None else reader.read(path, installation)
 
 
 def _feed(declarations: Declarations, collected: Collected) -> None:
