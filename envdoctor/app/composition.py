@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from envdoctor import __version__
 from envdoctor.app.coverage import measure_coverage
 from envdoctor.app.gathered import Gathered
-from envdoctor.app.judgement import as_taken, find_situation_remedies, is_declared, wanted
+from envdoctor.app.judgement import find_situation_remedies, is_declared, predict_facts, select_goals
 from envdoctor.app.request import Request
 from envdoctor.checks import FACT_CHECKS
 from envdoctor.engine.diagnosis import Diagnosis, Finding, Outcomes
@@ -44,48 +44,48 @@ def compose_report(
     diagnosis = replace(diagnosis, findings=tuple(replace(finding, rule=book.whole(finding.rule.id)) for finding in diagnosis.findings))
     verdicts = _run_probes(request, gathered, diagnosis)
     findings = [_with_verdict(finding, verdicts) for finding in diagnosis.findings]
-    stated = lru_cache(maxsize=2)(lambda newest: as_taken(gathered) if newest else gathered.facts)
-    newer = _newer(stated, book, outcomes) if search else None
+    stated = lru_cache(maxsize=2)(lambda newest: predict_facts(gathered) if newest else gathered.facts)
+    newer = _make_newest(stated, book, outcomes) if search else None
     told = [finding for finding, _ in findings]
     remedies = (
         find_situation_remedies(gathered, book, told, outcomes, strict=request.strict)
         if search
-        else (_unsearched(told, strict=request.strict),)
+        else (_say_unsearched(told, strict=request.strict),)
     )
     return Report(
         version=__version__,
         rules=len(book.tables),
         rules_digest=book.digest,
         releases_as_of=as_of(),
-        releases_age=_age(),
+        releases_age=_count_days(),
         patient=gathered.patient,
         facts=gathered.derived,
         findings=worst_first(
             [
-                Diagnosed(finding, _cures(finding, verdict, gathered, stated(finding.newest), newer), verdict)
+                Diagnosed(finding, _list_cures(finding, verdict, gathered, stated(finding.newest), newer), verdict)
                 for finding, verdict in findings
             ]
         ),
         remedy=remedies[0],
         alternatives=remedies[1:],
         unknown=diagnosis.waiting,
-        skipped=(*gathered.situation.skips, *_unprobed(verdicts), *_passed_over()),
+        skipped=(*gathered.situation.skips, *_list_unprobed(verdicts), *_list_passed_over()),
         coverage=measure_coverage(gathered.facts),
         probes=tuple(verdicts.values()),
-        hints=(*hints, *_hints(gathered, diagnosis), *((FIX_HINT,) if remedies[0].proof == FIX_HINT else ())),
+        hints=(*hints, *_give_hints(gathered, diagnosis), *((FIX_HINT,) if remedies[0].proof == FIX_HINT else ())),
         fail_on=request.fail_on,
         strict=request.strict,
         recognised=gathered.notes,
     )
 
 
-def _age() -> int:
+def _count_days() -> int:
     """How many days ago the list of releases ended; none where somebody asked about an earlier day."""
     today = datetime.now(timezone.utc).date()
     return age(today) if as_of() == source().day else 0
 
 
-def _passed_over() -> tuple[Skip, ...]:
+def _list_passed_over() -> tuple[Skip, ...]:
     """A table of releases that the user had made, and that cannot be used."""
     told = source().passed_over
     return (Skip("releases that rules refresh has kept", told),) if told else ()
@@ -115,12 +115,12 @@ def _with_verdict(finding: Finding, verdicts: dict[str, Verdict]) -> tuple[Findi
     return replace(finding, status="confirmed" if verdict.verdict == "confirmed" else "refuted"), verdict
 
 
-def _unsearched(findings: Sequence[Finding], *, strict: bool) -> Remedy:
+def _say_unsearched(findings: Sequence[Finding], *, strict: bool) -> Remedy:
     """In place of joint pins: that they were not searched, where there is something to clear."""
-    return Remedy({}, (), (), proof=FIX_HINT if wanted(findings, strict=strict) else "")
+    return Remedy({}, (), (), proof=FIX_HINT if select_goals(findings, strict=strict) else "")
 
 
-def _newer(stated: Callable[[bool], Facts], book: Rulebook, outcomes: Outcomes | None) -> Callable[[Finding], Newest]:
+def _make_newest(stated: Callable[[bool], Facts], book: Rulebook, outcomes: Outcomes | None) -> Callable[[Finding], Newest]:
     """Who judges the newest releases for a finding, of what is stated or of what would be taken; made when one is to be judged."""
 
     @lru_cache(maxsize=2)
@@ -132,7 +132,7 @@ def _newer(stated: Callable[[bool], Facts], book: Rulebook, outcomes: Outcomes |
     return lambda finding: judge_of(finding.newest)
 
 
-def _cures(
+def _list_cures(
     finding: Finding, verdict: Verdict | None, gathered: Gathered, stated: Facts, newer: Callable[[Finding], Newest] | None
 ) -> tuple[Cure, ...]:
     """The fixes of the rule, after those plan changes under which the probe saw the fault go.
@@ -151,11 +151,11 @@ def _cures(
     return (*measured, *(cure for cure in told if not any(cure.plan and dict(cure.plan) == dict(one.plan) for one in measured)))
 
 
-def _unprobed(verdicts: dict[str, Verdict]) -> list[Skip]:
+def _list_unprobed(verdicts: dict[str, Verdict]) -> list[Skip]:
     return [Skip(f"probe {verdict.probe}", verdict.reason) for verdict in verdicts.values() if verdict.verdict == "inconclusive"]
 
 
-def _hints(gathered: Gathered, diagnosis: Diagnosis) -> tuple[str, ...]:
+def _give_hints(gathered: Gathered, diagnosis: Diagnosis) -> tuple[str, ...]:
     waits_for_plan = any(
         name.startswith("plan.") for finding in diagnosis.findings if finding.status == "possible" for name in finding.missing
     )

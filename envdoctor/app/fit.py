@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from envdoctor import __version__
 from envdoctor.app.gathered import Gathered
-from envdoctor.app.measuring import as_measured, cuts, measure_lengths_of, measure_on_fake_tensors, with_data
+from envdoctor.app.measuring import correct_by_measurement, cuts, measure_lengths_of, measure_on_fake_tensors, with_data
 from envdoctor.app.request import Request
 from envdoctor.app.situations import gather
 from envdoctor.errors import EnvdoctorError
@@ -75,7 +75,7 @@ def fit(request: Request, question: Question) -> FitReport:
     if question.exact:
         report = measure_on_fake_tensors(request, gathered, snapshot, situation, report)
     circumstances = situation.circumstances(() if lengths is None else cuts(lengths))
-    estimate_with = situation.estimate_with if report.closed_form is None else as_measured(situation, computed, report.estimate)
+    estimate_with = situation.estimate_with if report.closed_form is None else correct_by_measurement(situation, computed, report.estimate)
     return replace(
         report,
         advice=advise(situation.plan, estimate_with, memory, circumstances),

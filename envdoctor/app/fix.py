@@ -11,7 +11,7 @@ from itertools import chain, groupby
 from envdoctor.app.check import Case, examine, join_reports
 from envdoctor.app.gathered import Gathered
 from envdoctor.app.judgement import find_situation_remedies
-from envdoctor.app.mending import Mend, decided, mend
+from envdoctor.app.mending import Mend, mend, needs_change
 from envdoctor.app.project import apply_policy
 from envdoctor.app.proving import prove_pins, prove_together
 from envdoctor.app.request import Request
@@ -104,11 +104,11 @@ def _write(request: Request, mends: Sequence[Mend], case: Case) -> None:
 
     edits = tuple(one for mend in mends for one in mend.edits if one.after != one.before)
     cleared = {rule for mend in mends for rule in mend.clears}
-    before = _rules(case.reports)
+    before = _list_rules(case.reports)
 
     def gone() -> bool:
         again = _without_excused(request, examine(replace(request, probe="off"), most_searched=0))
-        after = _rules(again.reports)
+        after = _list_rules(again.reports)
         left = sorted((after & cleared) | (after - before))
         if left:
             raise EnvdoctorError(
@@ -122,8 +122,8 @@ def _write(request: Request, mends: Sequence[Mend], case: Case) -> None:
     replace_files(edits, gone)
 
 
-def _rules(reports: Iterable[Report]) -> set[str]:
-    """The rules of decided errors and warnings."""
+def _list_rules(reports: Iterable[Report]) -> set[str]:
+    """The rules of needs_change errors and warnings."""
     return {
         one.finding.rule.id
         for report in reports
@@ -145,7 +145,7 @@ def _summarise(mends: Sequence[Mend], report: Report, *, written: bool) -> Mende
     refused = tuple(dict.fromkeys(skip for mend in mends for skip in mend.refused))
     cleared = {rule for mend in mends for rule in mend.clears} if written else set()
     pending = {rule for mend in mends for rule in mend.pending}
-    left = [one.finding.rule.id for one in report.findings if decided(one, report) and one.finding.rule.id not in cleared - pending]
+    left = [one.finding.rule.id for one in report.findings if needs_change(one, report) and one.finding.rule.id not in cleared - pending]
     proposed = pending | {rule for mend in mends for rule in mend.clears}
     by_hand = tuple(dict.fromkeys(name for name in left if name not in proposed))
     settings = {name: value for mend in mends for name, value in mend.settings.items()}

@@ -28,7 +28,7 @@ def judge(gathered: Gathered, book: Rulebook, outcomes: Outcomes | None = None) 
     hits += gathered.hits
     if gathered.installed is not None:
         hits += installed_hits(gathered.installed)
-    newest = as_taken(gathered)
+    newest = predict_facts(gathered)
     if gathered.apart:
         hits += [_left_open(hit, gathered.facts) for hit in declared_together(derive(newest)) if hit.outcome]
     return diagnose(
@@ -55,7 +55,7 @@ def is_declared(gathered: Gathered) -> bool:
     return any(target.kind in ("requirements", "image") for target in gathered.targets)
 
 
-def as_taken(gathered: Gathered) -> Facts:
+def predict_facts(gathered: Gathered) -> Facts:
     """The stated facts with what an installer would take of what the files leave open."""
     if not is_declared(gathered):
         return gathered.facts
@@ -64,7 +64,7 @@ def as_taken(gathered: Gathered) -> Facts:
     return taken(gathered.facts, gathered.constraints, apart=gathered.apart, elsewhere=gathered.elsewhere, projects=gathered.projects)
 
 
-def wanted(findings: Sequence[Finding], *, strict: bool) -> list[Finding]:
+def select_goals(findings: Sequence[Finding], *, strict: bool) -> list[Finding]:
     """The findings that pins are to clear: errors and warnings that are decided, and with ``strict`` what is possible, as if it were."""
     counted = [one for one in findings if one.severity != "note"]
     possible = [replace(one, status="matched") for one in counted if one.status == "possible"] if strict else []
@@ -78,7 +78,7 @@ def find_situation_remedies(
 
     With ``strict`` they clear what is possible as well. Where what an installer would take is to be cleared, the search goes out from that.
     """
-    goals = wanted(findings, strict=strict)
+    goals = select_goals(findings, strict=strict)
     if not goals:
         return (Remedy({}, (), ()),)
     from envdoctor.checks.caps import cautious
@@ -88,7 +88,7 @@ def find_situation_remedies(
     facts = stated = gathered.facts
     accused = {name for finding in goals if finding.newest for name in finding.missing}
     if accused:
-        newest = as_taken(gathered)
+        newest = predict_facts(gathered)
         stated = facts.with_facts(newest[name] for name in accused if name in newest and newest[name].origin.source != PROJECT)
     found = find_remedies(Problem(stated, book.rules, FACT_CHECKS, release_texts, outcomes, requires=cautious), goals)
     # To narrow what a file leaves open is less than to move what somebody has pinned.
@@ -98,4 +98,4 @@ def find_situation_remedies(
     return found or (Remedy({}, (), tuple(sorted({finding.rule.id for finding in goals}))),)
 
 
-__all__ = ["as_taken", "find_situation_remedies", "is_declared", "judge", "wanted"]
+__all__ = ["find_situation_remedies", "is_declared", "judge", "predict_facts", "select_goals"]

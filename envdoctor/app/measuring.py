@@ -105,7 +105,7 @@ def measure_on_fake_tensors(request: Request, gathered: Gathered, snapshot: Snap
     )
 
 
-def as_measured(situation: Planned, computed: Estimate, found: Estimate) -> EstimateWith:
+def correct_by_measurement(situation: Planned, computed: Estimate, found: Estimate) -> EstimateWith:
     """What changes leave, by the closed form, corrected by what was measured of the plan as it stands."""
     factor = found.allocated.expected / max(computed.allocated.expected, 1.0)
 

@@ -59,25 +59,25 @@ def mend(situations: Sequence[Gathered], report: Report, book: Rulebook, *, hash
     declaring = [target for target in first.targets if target.kind in DECLARING or states_packages(target.collected)]
     in_files = Mend()
     if remedy.pins or remedy.removes:
-        in_files = _packages(declaring, first, report, hashes) if declaring else _command(first, remedy)
-    left = [one for one in report.findings if one.finding.rule.id not in in_files.clears and decided(one, report)]
+        in_files = _edit_packages(declaring, first, report, hashes) if declaring else _give_command(first, remedy)
+    left = [one for one in report.findings if one.finding.rule.id not in in_files.clears and needs_change(one, report)]
     plans = [target for target in first.targets if target.kind == "plan"]
     if not left or not plans:
         return in_files
-    facts = _pinned(first.facts, remedy) if in_files.edits else first.facts
-    by_plan = _plan(plans, facts, left, book)
+    facts = _with_pins(first.facts, remedy) if in_files.edits else first.facts
+    by_plan = _edit_plan(plans, facts, left, book)
     if not in_files.pending <= by_plan.clears:  # the pins are needed all the same, and the plan is for what they do not clear
-        by_plan = _plan(plans, _pinned(facts, remedy), [one for one in left if one.finding.rule.id not in in_files.pending], book)
-    return _joined(in_files, by_plan)
+        by_plan = _edit_plan(plans, _with_pins(facts, remedy), [one for one in left if one.finding.rule.id not in in_files.pending], book)
+    return _join(in_files, by_plan)
 
 
-def decided(diagnosed: Diagnosed, report: Report) -> bool:
+def needs_change(diagnosed: Diagnosed, report: Report) -> bool:
     """Whether a finding is to be mended: errors and warnings that hold, with ``strict`` those that may."""
     counted = ("matched", "confirmed", "possible") if report.strict else ("matched", "confirmed")
     return diagnosed.finding.status in counted and diagnosed.finding.severity != "note" and not diagnosed.excused
 
 
-def _joined(one: Mend, other: Mend) -> Mend:
+def _join(one: Mend, other: Mend) -> Mend:
     pending = one.pending - other.clears
     # Of what the plan clears as well, nothing has to be installed.
     commands, instead = ((), one.commands) if one.pending and not pending and not one.refused else (one.commands, ())
@@ -87,20 +87,20 @@ def _joined(one: Mend, other: Mend) -> Mend:
     )  # fmt: skip
 
 
-def _command(gathered: Gathered, remedy: Remedy) -> Mend:
+def _give_command(gathered: Gathered, remedy: Remedy) -> Mend:
     from envdoctor.remedies.installer import command
 
     lines = command(remedy, gathered.installed, gathered.interpreter).splitlines()
     return Mend(commands=tuple(lines), pending=frozenset(remedy.clears))
 
 
-def _packages(targets: Sequence[Target], gathered: Gathered, report: Report, hashes: Hashes | None) -> Mend:
+def _edit_packages(targets: Sequence[Target], gathered: Gathered, report: Report, hashes: Hashes | None) -> Mend:
     """The pins, each in the files that state its package; one that none states goes into the first."""
     installation = gathered.installation or Installation()
     wishes: dict[str, list[Pin]] = {}
-    exactly = {name for name, value in _stated(gathered.facts).items() if isinstance(value, Exact)}
-    for pin in (*_pins(report, exactly), *_held(report, exactly, targets)):
-        owners = [target for target in targets if _states(target, pin.package) or (not pin.added and _holds(target, pin.package))]
+    exactly = {name for name, value in _list_stated(gathered.facts).items() if isinstance(value, Exact)}
+    for pin in (*_choose_pins(report, exactly), *_pin_held(report, exactly, targets)):
+        owners = [target for target in targets if _does_state(target, pin.package) or (not pin.added and _does_hold(target, pin.package))]
         for target in owners or targets[:1]:
             wishes.setdefault(target.text, []).append(pin)
     kinds = {target.text: target.kind for target in targets}
@@ -111,7 +111,7 @@ def _packages(targets: Sequence[Target], gathered: Gathered, report: Report, has
         if hashes is not None and b"--hash" in path.read_bytes():
             pins = [replace(one, hashes=hashes(one.package, one.specifier[2:])) if one.exact else one for one in pins]
         for edited in edit_packages(path, kinds[text], pins, installation):
-            refused += [Skip(f"{_place(edited, one, targets)}: {_worded(one.wish)}", one.why) for one in edited.refused]
+            refused += [Skip(f"{_locate(edited, one, targets)}: {_describe(one.wish)}", one.why) for one in edited.refused]
             place = os.path.realpath(edited.path)
             before = edits.setdefault(place, edited)
             if before.after != edited.after and edited.after != edited.before:
@@ -120,13 +120,13 @@ def _packages(targets: Sequence[Target], gathered: Gathered, report: Report, has
                 edits[place] = edited
     clears = frozenset(report.remedy.clears)
     if refused:
-        command = _command(gathered, report.remedy)
+        command = _give_command(gathered, report.remedy)
         own = [command_of(Path(text), kinds[text], pin) for text, pins in wishes.items() for pin in pins]
         return replace(command, commands=tuple(own) if all(own) else command.commands, refused=tuple(refused))
     return Mend(tuple(edits.values()), clears=clears)
 
 
-def _place(edited: Edited, refusal: Refusal, targets: Sequence[Target]) -> str:
+def _locate(edited: Edited, refusal: Refusal, targets: Sequence[Target]) -> str:
     """The file that was refused a pin; of code, with the line that states the package, since a hand has to find it."""
     code = edited.path.suffix == ".py" or any(target.kind == "script" and target.text == str(edited.path) for target in targets)
     if not code or not isinstance(refusal.wish, Pin):
@@ -137,22 +137,22 @@ def _place(edited: Edited, refusal: Refusal, targets: Sequence[Target]) -> str:
     return str(edited.path) if found is None else f"{edited.path}:{found}"
 
 
-def _held(report: Report, stated: Set[str], targets: Sequence[Target]) -> list[Pin]:
+def _pin_held(report: Report, stated: Set[str], targets: Sequence[Target]) -> list[Pin]:
     """What moves along and is held where it was by a line that installs nothing."""
     moved = [one for one in report.remedy.moves if one.after and one.package not in {*stated, *report.remedy.pins}]
-    return [Pin(one.package, f"=={one.after}", added=False) for one in moved if any(_holds(target, one.package) for target in targets)]
+    return [Pin(one.package, f"=={one.after}", added=False) for one in moved if any(_does_hold(target, one.package) for target in targets)]
 
 
-def _holds(target: Target, package: str) -> bool:
+def _does_hold(target: Target, package: str) -> bool:
     several = (target.collected, *(variant.collected for variant in target.others))
     return any(named(line) == package for one in several for line in one.constraints)
 
 
-def _stated(facts: Facts) -> dict[str, FactValue]:
+def _list_stated(facts: Facts) -> dict[str, FactValue]:
     return {name.removeprefix("packages."): fact.value for name, fact in facts.items() if name.startswith("packages.")}
 
 
-def _pins(report: Report, exactly: Set[str]) -> list[Pin]:
+def _choose_pins(report: Report, exactly: Set[str]) -> list[Pin]:
     """What files are to say: the exact pin, or the bound where a line leaves the release open and one bound is enough.
 
     What moves along is written where it is pinned: an installer would refuse the old pin.
@@ -167,34 +167,34 @@ def _pins(report: Report, exactly: Set[str]) -> list[Pin]:
     return [*pins, *moved, *(Pin(name, "") for name in report.remedy.removes)]
 
 
-def _states(target: Target, package: str) -> bool:
+def _does_state(target: Target, package: str) -> bool:
     """Whether a file says something of a package, in any of the choices that it offers."""
     several = (target.collected, *(variant.collected for variant in target.others))
     return any(fact.name == f"packages.{package}" for one in several for fact in one.facts)
 
 
-def _worded(wish: Pin | SetTo) -> str:
+def _describe(wish: Pin | SetTo) -> str:
     return f"{wish.package}{wish.specifier}" if isinstance(wish, Pin) else f"{wish.fact} = {wish.value}"
 
 
-def _pinned(facts: Facts, remedy: Remedy) -> Facts:
+def _with_pins(facts: Facts, remedy: Remedy) -> Facts:
     return facts.with_facts(Fact(f"packages.{name}", exact(pin[2:]), Origin("pin")) for name, pin in remedy.pins.items())
 
 
-def _plan(plans: Sequence[Target], facts: Facts, left: Sequence[Diagnosed], book: Rulebook) -> Mend:
+def _edit_plan(plans: Sequence[Target], facts: Facts, left: Sequence[Diagnosed], book: Rulebook) -> Mend:
     """Settings of a plan file that clear what is left and bring nothing; what no cure is written for is told with the reason."""
     kept = _Planned()
     refused: dict[str, list[Skip]] = {}
     for one in left:
         rule = one.finding.rule.id
         for cure in (cure for cure in one.cures if cure.plan):
-            told = {name: _setting(value) for name, value in cure.plan.items()}
+            told = {name: _as_setting(value) for name, value in cure.plan.items()}
             if any(kept.settings.get(name, value) != value for name, value in told.items()):
                 continue
             settings, clears = {**kept.settings, **told}, (*kept.clears, rule)
-            if not _clear(settings, facts, clears, book):
+            if not _is_clear(settings, facts, clears, book):
                 continue
-            edits, why = _written(plans, told, settings)
+            edits, why = _write_plan(plans, told, settings)
             if edits:
                 kept = _Planned(settings, clears, edits)
                 break
@@ -213,7 +213,7 @@ class _Planned:
     edits: tuple[Edited, ...] = ()
 
 
-def _written(
+def _write_plan(
     plans: Sequence[Target], told: Mapping[str, Setting], settings: Mapping[str, Setting]
 ) -> tuple[tuple[Edited, ...], list[Skip]]:
     """The edits of the first plan that takes all settings, or why none does; one that says something of them already is asked first."""
@@ -221,30 +221,30 @@ def _written(
     refused = []
     for target in sorted(plans, key=lambda one: not any(fact.name in told for fact in one.collected.facts)):
         edits = edit_settings(Path(target.text), wishes)
-        found = [Skip(f"{edited.path}: {_worded(one.wish)}", one.why) for edited in edits for one in edited.refused]
+        found = [Skip(f"{edited.path}: {_describe(one.wish)}", one.why) for edited in edits for one in edited.refused]
         if not found:
             return edits, []
         refused += found
     return (), refused
 
 
-def _setting(value: object) -> Setting:
+def _as_setting(value: object) -> Setting:
     if isinstance(value, (bool, int, float, str)):
         return value
     return tuple(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
 
 
-def _clear(settings: Mapping[str, Setting], facts: Facts, rules: Sequence[str], book: Rulebook) -> bool:
+def _is_clear(settings: Mapping[str, Setting], facts: Facts, rules: Sequence[str], book: Rulebook) -> bool:
     """Whether under the settings these rules no longer hold, and no other does that did not before."""
     stated = [
         Fact(name, parse_value(name, list(value) if isinstance(value, tuple) else value), Origin("plan"))
         for name, value in settings.items()
     ]
-    before, after = (_matching(derive(one), book) for one in (facts, facts.with_facts(stated)))
+    before, after = (_find_matching(derive(one), book) for one in (facts, facts.with_facts(stated)))
     return not after & set(rules) and not after - before
 
 
-def _matching(facts: Facts, book: Rulebook) -> set[str]:
+def _find_matching(facts: Facts, book: Rulebook) -> set[str]:
     view = Outcomes(release_texts).of(facts)
     rules = {
         rule.id
@@ -254,4 +254,4 @@ def _matching(facts: Facts, book: Rulebook) -> set[str]:
     return rules | {hit.rule for check in FACT_CHECKS for hit in check(facts) if hit.outcome}
 
 
-__all__ = ["Mend", "decided", "mend"]
+__all__ = ["Mend", "needs_change", "mend"]

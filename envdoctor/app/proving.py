@@ -41,15 +41,15 @@ def prove_pins(request: Request, gathered: Gathered, report: Report, book: Ruleb
         return report
     whole = whole_set(gathered, request.as_of)
     with nullcontext() if request.offline else request.watch.waiting("asking uv whether the pins install"):
-        first, *others = proven(candidates, whole, offline=request.offline, accepts=_judge(gathered.facts, book))
-    first = _resolves(first) if whole.declared else first
+        first, *others = proven(candidates, whole, offline=request.offline, accepts=_object_to(gathered.facts, book))
+    first = _clear_resolved(first) if whole.declared else first
     declaring = [Path(one.text) for one in gathered.targets if one.kind in DECLARING]
     if first.verified == "resolver" and any(path.suffix in (".yml", ".yaml") for path in declaring):
         first = replace(first, proof=f"{first.proof}; conda's channels were not asked, but the package index")
     return replace(report, remedy=first, alternatives=tuple(one for one in others if not one.conflict))
 
 
-def _resolves(remedy: Remedy) -> Remedy:
+def _clear_resolved(remedy: Remedy) -> Remedy:
     """What uv takes can be resolved: the finding that it could not is cleared."""
     if remedy.verified != "resolver" or UNRESOLVABLE not in remedy.unfixable:
         return remedy
@@ -64,43 +64,45 @@ def prove_together(
 
     The best ranked set of each choice is taken, or the next ones, so that no package has two pins and what the pins of one choice change
     in another brings nothing there. ``searched`` are the ``reports`` before they were proved. Where no sets agree, the reports stay as
-    they are, and the packages in dispute are told.
+    they are, and the packages in dispute are rows.
     """
     if len(situations) < 2 or not any(one.remedy.pins or one.remedy.removes for one in reports):
         return _Together(tuple(reports))
     several = [(report.remedy, *report.alternatives) if report.remedy.pins else (report.remedy,) for report in reports]
-    notes = {_key(one): one.proof for report in searched for one in (report.remedy, *report.alternatives)}
+    notes = {_identify(one): one.proof for report in searched for one in (report.remedy, *report.alternatives)}
     ranks = sorted(islice(product(*(range(len(some)) for some in several)), _MOST_COMBINED), key=lambda one: (sum(one), one))
     judged = asked = 0
     for combined in ranks:
         chosen = [some[rank] for some, rank in zip(several, combined, strict=True)]
-        pins = _agreed(chosen)
+        pins = _agree(chosen)
         if pins is None:
             continue
-        fitted = [_fitted(one, pins, gathered.facts) for one, gathered in zip(chosen, situations, strict=True)]
+        fitted = [_fit(one, pins, gathered.facts) for one, gathered in zip(chosen, situations, strict=True)]
         new = [(one, gathered) for one, gathered, report in zip(fitted, situations, reports, strict=True) if one is not report.remedy]
         judged += bool(new)
         if judged > _MOST_JUDGED or asked == _MOST_ASKED:
             break
-        if not all(_holds(one, gathered, book) for one, gathered in new):
+        if not all(_does_hold(one, gathered, book) for one, gathered in new):
             continue
         asked += 1
-        told = [
-            report if new is report.remedy else _proved_again(request, gathered, report, replace(new, proof=notes.get(_key(old), "")), book)
+        rows = [
+            report
+            if new is report.remedy
+            else _prove_again(request, gathered, report, replace(new, proof=notes.get(_identify(old), "")), book)
             for old, new, gathered, report in zip(chosen, fitted, situations, reports, strict=True)
         ]
-        if not any(one.remedy.conflict and not two.conflict for one, two in zip(told, chosen, strict=True)):
-            again = (replace(one, alternatives=two.alternatives) for one, two in zip(told, reports, strict=True))
+        if not any(one.remedy.conflict and not two.conflict for one, two in zip(rows, chosen, strict=True)):
+            again = (replace(one, alternatives=two.alternatives) for one, two in zip(rows, reports, strict=True))
             return _Together(tuple(again))
     wanted = {name for one in reports for name in one.remedy.pins}
     return _Together(tuple(reports), tuple(sorted(wanted)))
 
 
-def _key(remedy: Remedy) -> tuple[object, ...]:
+def _identify(remedy: Remedy) -> tuple[object, ...]:
     return (tuple(sorted(remedy.pins.items())), remedy.removes)
 
 
-def _proved_again(request: Request, gathered: Gathered, report: Report, remedy: Remedy, book: Rulebook) -> Report:
+def _prove_again(request: Request, gathered: Gathered, report: Report, remedy: Remedy, book: Rulebook) -> Report:
     return prove_pins(request, gathered, replace(report, remedy=replace(remedy, moves=()), alternatives=()), book)
 
 
@@ -112,7 +114,7 @@ class _Together:
     disputed: tuple[str, ...] = ()
 
 
-def _agreed(remedies: Sequence[Remedy]) -> dict[str, str] | None:
+def _agree(remedies: Sequence[Remedy]) -> dict[str, str] | None:
     """The pins of all, or None where a package has two, or one and is to be removed."""
     pins: dict[str, str] = {}
     for remedy in remedies:
@@ -122,7 +124,7 @@ def _agreed(remedies: Sequence[Remedy]) -> dict[str, str] | None:
     return {name: pin for name, pin in pins.items() if pin}
 
 
-def _fitted(remedy: Remedy, pins: Mapping[str, str], facts: Facts) -> Remedy:
+def _fit(remedy: Remedy, pins: Mapping[str, str], facts: Facts) -> Remedy:
     """A remedy with the pins of others that change what is stated here as well."""
     more = {}
     for name, pin in pins.items():
@@ -132,19 +134,19 @@ def _fitted(remedy: Remedy, pins: Mapping[str, str], facts: Facts) -> Remedy:
     return replace(remedy, pins={**remedy.pins, **more}) if more else remedy
 
 
-def _holds(remedy: Remedy, gathered: Gathered, book: Rulebook) -> bool:
+def _does_hold(remedy: Remedy, gathered: Gathered, book: Rulebook) -> bool:
     """Whether a remedy clears in a situation what it names, and brings nothing."""
-    held = _outcomes(book)
+    held = _judge_all(book)
     before = held(gathered.facts)
-    after = held(_moved(gathered.facts, remedy.pins))
+    after = held(_move(gathered.facts, remedy.pins))
     return not any(outcome and (name in remedy.clears or not before.get(name)) for name, outcome in after.items())
 
 
-def _moved(facts: Facts, pins: Mapping[str, str]) -> Facts:
+def _move(facts: Facts, pins: Mapping[str, str]) -> Facts:
     return facts.with_facts(Fact(f"packages.{name}", exact(pin.removeprefix("==")), Origin("pin")) for name, pin in pins.items())
 
 
-def _outcomes(book: Rulebook) -> Callable[[Facts], dict[str, bool | None]]:
+def _judge_all(book: Rulebook) -> Callable[[Facts], dict[str, bool | None]]:
     """What the rules and checks say of facts."""
     view = Outcomes(release_texts)
     rules = {rule.id: rule.condition for rule in book.rules if rule.condition is not None and rule.severity != "note"}
@@ -181,17 +183,17 @@ def _installation(gathered: Gathered) -> Installation:
     return where if python is None else where.admitted_by(str(python))
 
 
-def _judge(facts: Facts, book: Rulebook) -> Callable[[Mapping[str, str]], str]:
+def _object_to(facts: Facts, book: Rulebook) -> Callable[[Mapping[str, str]], str]:
     """What speaks against releases that move along: a rule that did not hold before, and would then."""
-    held = _outcomes(book)
+    held = _judge_all(book)
     before = held(facts)
 
-    def told(pins: Mapping[str, str]) -> str:
-        after = held(_moved(facts, pins))
+    def rows(pins: Mapping[str, str]) -> str:
+        after = held(_move(facts, pins))
         brought = sorted(name for name, outcome in after.items() if outcome and before.get(name, False) is False)
         return f"{', '.join(brought)} would hold with what moves along" if brought else ""
 
-    return told
+    return rows
 
 
 __all__ = ["prove_pins", "prove_together", "whole_set"]

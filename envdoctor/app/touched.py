@@ -50,7 +50,7 @@ def facts_of(values: Mapping[str, Stated], prefix: str, source: str) -> list[Fac
     return found
 
 
-def touched(before: Iterable[Fact], after: Iterable[Fact], situation: Iterable[Fact], rules: Iterable[Rule]) -> tuple[Touched, ...]:
+def find_touched(before: Iterable[Fact], after: Iterable[Fact], situation: Iterable[Fact], rules: Iterable[Rule]) -> tuple[Touched, ...]:
     """The facts of the model that differ, each with the rules that it decides in that situation, or would in another.
 
     A rule is told with the first fact that it mentions. A fact that only one side could read is told where a rule hangs on it.

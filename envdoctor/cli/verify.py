@@ -11,7 +11,7 @@ from pathlib import Path
 
 from envdoctor import __version__
 from envdoctor.app.coverage import measure_coverage
-from envdoctor.app.touched import Touched, facts_of, touched
+from envdoctor.app.touched import Touched, facts_of, find_touched
 from envdoctor.cli.lock import PLACES, find_model
 from envdoctor.cli.output import emit, write
 from envdoctor.cli.progress import hashing
@@ -171,7 +171,7 @@ def _touched(expectation: Expectation, lock: Lock | None, now: Collected, book: 
     else:
         before = []
     after = [fact for fact in now.facts if fact.name not in PLACES]
-    return touched([fact for fact in before if fact.name not in PLACES], after, kept, book.rules) if before and after else ()
+    return find_touched([fact for fact in before if fact.name not in PLACES], after, kept, book.rules) if before and after else ()
 
 
 def _with_facts(defects: Sequence[Defect], told: Sequence[Touched], facts: Sequence[Fact]) -> tuple[Defect, ...]:

@@ -253,11 +253,11 @@ def test_where_uv_refuses_every_set_its_words_are_shown_and_what_else_helps(
 
 
 def test_a_resolution_clears_what_could_not_be_resolved() -> None:
-    from envdoctor.app.proving import _resolves
+    from envdoctor.app.proving import _clear_resolved
 
     before = Remedy({"a": "==1"}, ("one",), ("requirements-unresolvable", "two"), "resolver")
-    assert _resolves(before) == Remedy({"a": "==1"}, ("one", "requirements-unresolvable"), ("two",), "resolver")
-    assert _resolves(replace(before, verified="metadata")) == replace(before, verified="metadata")
+    assert _clear_resolved(before) == Remedy({"a": "==1"}, ("one", "requirements-unresolvable"), ("two",), "resolver")
+    assert _clear_resolved(replace(before, verified="metadata")) == replace(before, verified="metadata")
 
 
 NAN_STACK = ("packages.peft=0.11.1", "packages.transformers=4.38.2", "model.type=chatglm", "model.dtype=float16")
