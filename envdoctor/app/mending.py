@@ -254,4 +254,4 @@ def _find_matching(facts: Facts, book: Rulebook) -> set[str]:
     return rules | {hit.rule for check in FACT_CHECKS for hit in check(facts) if hit.outcome}
 
 
-__all__ = ["Mend", "needs_change", "mend"]
+__all__ = ["Mend", "mend", "needs_change"]
