@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Fact, Origin, Skip
-from envdoctor.sources.readers import FileKind, find_reader
+from envdoctor.sources.declared.readers import FileKind, find_reader
+from envdoctor.sources.readers import READERS
 
 if TYPE_CHECKING:
     from envdoctor.sources.declared.declarations import Variant
@@ -74,7 +75,7 @@ def read_target(text: str, installation: Installation | None = None) -> Target:
 
 
 def _read_file(path: Path, text: str, installation: Installation | None) -> Target:
-    reader = find_reader(path)
+    reader = find_reader(path, READERS)
     if reader is None:
         raise EnvdoctorError(
             text,

@@ -12,6 +12,7 @@ from envdoctor.facts.fact import Collected, Fact
 from envdoctor.facts.versions import Exact, Ranged
 from envdoctor.files.json_file import UnreadableError, read_bounded
 from envdoctor.sources.declared.declarations import Declarations, Variant
+from envdoctor.sources.declared.readers import NAMED, find_reader
 from envdoctor.sources.docker.files import Files
 from envdoctor.sources.docker.parse import Heredoc, Text
 from envdoctor.sources.docker.words import Lookup, is_known, shown, text_of
@@ -123,9 +124,7 @@ def _declare_variants(
 
 
 def _read(path: Path, installation: Installation) -> tuple[Variant, ...]:
-    from envdoctor.sources.readers import find_reader
-
-    reader = find_reader(path)
+    reader = find_reader(path, NAMED)
     return () if reader is None else reader.read(path, installation)
 
 
