@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from functools import cache
 from pathlib import Path
 
@@ -104,6 +105,12 @@ def test_imports_flow_one_way(path: Path) -> None:
 
 def test_every_place_in_the_house_is_lived_in() -> None:
     assert {area_of(path) for path in MODULES} == set(LAYER_OF)
+
+
+def test_the_page_on_the_house_has_every_room_in_order() -> None:
+    page = (PACKAGE.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rooms = [room for row in LAYERS for room in row if room != "__init__"]
+    assert re.findall(r"^\| `([\w/]+)` \|", page, re.MULTILINE) == rooms
 
 
 @pytest.mark.parametrize("path", [path for path in MODULES if not in_patient(path)], ids=name_of)
