@@ -75,6 +75,7 @@ def compose_report(
         hints=(*hints, *_give_hints(gathered, diagnosis), *((FIX_HINT,) if remedies[0].proof == FIX_HINT else ())),
         fail_on=request.fail_on,
         strict=request.strict,
+        allow_empty=request.allow_empty,
         recognised=gathered.notes,
     )
 

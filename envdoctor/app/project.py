@@ -10,6 +10,7 @@ from pathlib import Path
 from envdoctor.app.request import Request
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected
+from envdoctor.files.writing import write_whole
 from envdoctor.policy.settings import Settings, find_settings, read_settings
 from envdoctor.report.model import Report
 from envdoctor.rules.rulebook import Rulebook
@@ -93,11 +94,7 @@ def apply_policy(request: Request, report: Report, book: Rulebook) -> Report:
     if request.write_baseline is not None:
         path = request.write_baseline
         text = baseline_text(excuse(report, settings, book, today=today, root=root), root)
-        try:
-            path.write_text(text, encoding="utf-8", newline="\n")
-        except OSError as error:
-            found = error.strerror or str(error)
-            raise EnvdoctorError(str(path), found=found, expected="a file to write to", next_step="check --write-baseline") from error
+        write_whole(path, text, next_step="check --write-baseline")
         known |= read_baseline(path)
     return excuse(report, settings, book, today=today, root=root, targets=request.targets, baseline=known)
 

@@ -42,6 +42,7 @@ class Request:
     probe: str = "off"
     fail_on: str = "error"
     strict: bool = False
+    allow_empty: bool = False
     baseline: Path | None = None
     write_baseline: Path | None = None
     policy: Settings = field(default_factory=Settings)

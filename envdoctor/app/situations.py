@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from envdoctor.app.gathered import Gathered
 from envdoctor.app.request import Request
 from envdoctor.app.stack import Stack, find_interpreter, read_stack
-from envdoctor.app.targets import DECLARING, declares, group_targets, list_choices, read_targets, resolve_targets, with_emptiness
+from envdoctor.app.targets import DECLARING, declares, group_targets, list_choices, read_targets, resolve_targets, say_emptiness
 from envdoctor.engine.defaults import derive
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected
@@ -63,10 +63,10 @@ def _situations(request: Request, log: Collected | None, *, choices: bool = Fals
     installation = _installation(named, by_hand)
     each = choices and request.each
     texts = list(dict.fromkeys(request.targets))
-    targets = read_targets(texts, installation, tolerant=each and len(texts) > 1)
+    targets = read_targets(texts, installation, tolerant=choices, each=each)
     model = model_path(stated, place)
     if model is not None:
-        targets += read_targets([str(model)], installation, tolerant=False)
+        targets += read_targets([str(model)], installation, tolerant=False, each=False)
     if request.resolve:
         targets = resolve_targets(targets, installation, request.as_of, apart=each)
     here: Stack | None = None
@@ -100,7 +100,7 @@ def _gather(
     *,
     lenient: bool,
 ) -> Gathered:
-    parts: list[tuple[str, Collected]] = [(target.kind, with_emptiness(target)) for target in targets]
+    parts: list[tuple[str, Collected]] = [(target.kind, say_emptiness(target)) for target in targets]
     parts += [*stack.parts, *stated]
     closed = stack.installed is not None or any(found.closed for _, found in stated) or any(target.collected.closed for target in targets)
     known = any(target.recognised or target.kind in DECLARING for target in targets)
@@ -133,8 +133,19 @@ def _stated(request: Request) -> tuple[Collected, Path | None]:
     if request.facts is None:
         return Collected(), None
     if request.facts == "-":
-        return collect_facts_text(request.read_stdin(), "<stdin>"), None
-    return collect_facts_file(Path(request.facts)), Path(request.facts).parent
+        found, place, beside = collect_facts_text(request.read_stdin(), "<stdin>"), "--facts -", None
+    else:
+        path = Path(request.facts)
+        found, place, beside = collect_facts_file(path), request.facts, path.parent
+    if not found.facts:
+        # Whoever states the stack means no other: that of this machine must not be judged in its place.
+        raise EnvdoctorError(
+            place,
+            found="no fact",
+            expected="facts, or what pip freeze prints",
+            next_step="check what was written there; leave --facts out to read this machine",
+        )
+    return found, beside
 
 
 def _installation(stack: Stack | None, stated: Sequence[tuple[str, Collected]]) -> Installation | None:

@@ -66,7 +66,8 @@ def read_stack(request: Request, log: Collected | None, *, optional: bool) -> St
     if log is not None and python is None and not {"torch", "transformers"} & {one.name for one in installed.distributions}:
         why = f"{patient.label} has neither torch nor transformers: it is not the environment of this log"
         return Stack("no environment", parts=(("installed", Collected(skips=(Skip("the installed stack", why),))),))
-    label = f"{patient.label} (Python {installed.python or 'unknown'}, {len(installed.distributions)} packages)"
+    lacking = "" if {"torch", "transformers"} & {one.name for one in installed.distributions} else ", neither torch nor transformers"
+    label = f"{patient.label} (Python {installed.python or 'unknown'}, {len(installed.distributions)} packages{lacking})"
     found = facts(installed)
     if request.machine is not None:
         return Stack(label, installed, patient.interpreter, (("installed", found),))

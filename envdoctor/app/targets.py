@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -20,30 +21,50 @@ if TYPE_CHECKING:
 DECLARING = ("requirements", "lock", "image")
 
 
-def read_targets(texts: Sequence[str], installation: Installation | None, *, tolerant: bool) -> list[Target]:
-    """The targets as read; with ``tolerant`` one that cannot be used is a finding and hides no other.
+def read_targets(texts: Sequence[str], installation: Installation | None, *, tolerant: bool, each: bool) -> list[Target]:
+    """The targets as read; where ``tolerant``, one that cannot be used hides no other.
+
+    With ``each``, a file that declares packages and cannot be used is a finding of its own; another one was perhaps not meant for us.
 
     Raises:
-        EnvdoctorError: a target that cannot be used; with ``tolerant`` only where none can be, with what is wrong with each.
+        EnvdoctorError: no target can be used, with what is wrong with each.
     """
-    from envdoctor.sources.targets import Target, read_target
+    from envdoctor.sources.targets import Target, is_named_for_us, read_target
 
-    if not tolerant:
-        return [read_target(text, installation) for text in texts]
     targets: list[Target] = []
     errors: list[EnvdoctorError] = []
+    failed = 0
     for text in texts:
         try:
-            targets.append(read_target(text, installation))
+            target = read_target(text, installation)
         except EnvdoctorError as error:
+            if not tolerant:
+                raise
+            if each and os.path.isfile(text) and not is_named_for_us(text):
+                targets.append(Target(text, "plan", Collected(skips=(Skip(text, f"found {error.found}"),))))
+                continue
+            failed += 1
             errors += getattr(error, "errors", (error,))
-            detail = f"{error.place}: found {error.found}; expected {error.expected}"
-            line = re.search(r", line (\d{1,9})\b", error.place)
-            defect = Defect("input-unreadable", detail, text, int(line[1]) if line else None)
-            targets.append(Target(text, "requirements", Collected(defects=(defect,))))
-    if len(errors) >= len(texts) and all(target.collected.defects and not target.collected.facts for target in targets):
-        raise SeveralErrors(errors)
+            targets.append(Target(text, "requirements", _say_unusable(text, error, each=each)))
+            continue
+        targets.append(_forgive(target) if each and target.kind not in DECLARING else target)
+    if texts and failed == len(texts):
+        raise errors[0] if len(errors) == 1 else SeveralErrors(errors)
     return targets
+
+
+def _say_unusable(text: str, error: EnvdoctorError, *, each: bool) -> Collected:
+    detail = f"{error.place}: found {error.found}; expected {error.expected}"
+    if not each or not os.path.isfile(text):
+        return Collected(skips=(Skip(text, detail.removeprefix(f"{text}: "), lost=True),))
+    line = re.search(r", line (\d{1,9})\b", error.place)
+    return Collected(defects=(Defect("input-unreadable", detail, text, int(line[1]) if line else None),))
+
+
+def _forgive(target: Target) -> Target:
+    """A file among many that is no plan or script that is read was perhaps not meant for us."""
+    skips = tuple(replace(skip, lost=False) for skip in target.collected.skips)
+    return replace(target, collected=replace(target.collected, skips=skips))
 
 
 def resolve_targets(targets: Sequence[Target], installation: Installation | None, day: str | None, *, apart: bool) -> list[Target]:
@@ -87,12 +108,16 @@ def _judged_for(stated: Collected, installation: Installation) -> Installation:
     return installation if named else installation.with_python(str(python))
 
 
-def with_emptiness(target: Target) -> Collected:
-    """What a target says; one that declares nothing at all is said to."""
+def say_emptiness(target: Target) -> Collected:
+    """What a target says; where it says nothing of packages or of a run, that is said."""
     found = target.collected
-    if target.kind not in DECLARING or found.facts or found.defects or found.skips:
+    if found.defects or found.skips or target.others:
         return found
-    return replace(found, skips=(Skip(target.text, "declares no package"),))
+    if target.kind in DECLARING and not states_packages(found):
+        return replace(found, skips=(Skip(target.text, "declares no package"),))
+    if target.kind == "script" and not found.facts:
+        return replace(found, skips=(Skip(target.text, "says nothing of a training run"),))
+    return found
 
 
 def declares(target: Target) -> bool:

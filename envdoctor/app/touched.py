@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from envdoctor.engine.defaults import derive
 from envdoctor.facts.fact import Fact, Facts, NotUnderstood, Origin
 from envdoctor.facts.values import parse_value, shown
+from envdoctor.facts.vocabulary import term
 from envdoctor.rules.conditions import evaluate, holds, leaves
 from envdoctor.rules.rule import Rule
 from envdoctor.snapshot.lock import Stated
@@ -44,6 +45,8 @@ def facts_of(values: Mapping[str, Stated], prefix: str, source: str) -> list[Fac
     """Facts that a lock has kept, as if they were stated now; what is no longer a fact decides nothing."""
     found = []
     for name, raw in values.items():
+        if term(prefix + name) is None:  # a lock of another release of envdoctor
+            continue
         value = parse_value(prefix + name, list(raw) if isinstance(raw, tuple) else raw)
         if not isinstance(value, NotUnderstood):
             found.append(Fact(prefix + name, value, Origin(source)))

@@ -19,9 +19,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     gc.set_threshold(200_000, 30, 30)
     form = _format(words)
     try:
+        from envdoctor.cli.output import refuse_overwriting
         from envdoctor.cli.parser import parse
 
         options = parse(words)
+        refuse_overwriting(options)
         status: int = options.run(options)
         sys.stdout.flush()
     except EnvdoctorError as error:
@@ -45,14 +47,14 @@ def _format(words: Sequence[str]) -> str:
 
 
 def _refused(error: EnvdoctorError, form: str) -> int:
-    from envdoctor.report.plain import printable
+    from envdoctor.report.plain import defuse, printable
 
     if form != "text":
         from envdoctor.cli.output import error_text
 
-        sys.stdout.write(error_text(form, error))
+        sys.stdout.write(defuse(error_text(form, error), form))
     for one in getattr(error, "errors", (error,)):
-        print(f"envdoctor: {printable(str(one))}", file=sys.stderr)
+        print(defuse(f"envdoctor: {printable(str(one))}", "text"), file=sys.stderr)
     return USAGE
 
 
@@ -62,7 +64,7 @@ def _crashed(error: Exception, form: str) -> int:
     import traceback
 
     from envdoctor import __version__
-    from envdoctor.report.plain import printable
+    from envdoctor.report.plain import defuse, printable
 
     about = f"envdoctor {__version__}, Python {platform.python_version()}, {platform.platform()}"
     if form != "text":
@@ -70,7 +72,7 @@ def _crashed(error: Exception, form: str) -> int:
 
         found = f"{type(error).__name__}: {error}"
         told = EnvdoctorError(about, found=found, expected="no error", next_step="report it with the text on stderr")
-        sys.stdout.write(error_text(form, told))
+        sys.stdout.write(defuse(error_text(form, told), form))
     print(f"envdoctor: internal error; please report this text\n{about}", file=sys.stderr)
-    print(printable("".join(traceback.format_exception(error)), keep_newlines=True), file=sys.stderr)
+    print(defuse(printable("".join(traceback.format_exception(error)), keep_newlines=True), "text"), file=sys.stderr)
     return INTERNAL

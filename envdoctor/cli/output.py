@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from envdoctor.errors import EnvdoctorError
+from envdoctor.files.writing import write_whole
 from envdoctor.report import FORMATS
+from envdoctor.report.plain import defuse
 
 if TYPE_CHECKING:
     from envdoctor.report.model import Report
@@ -39,6 +41,36 @@ def _text_of(report: Report) -> Callable[..., str]:
     return text.render
 
 
+# Options and arguments that name what is read.
+_INPUTS = ("targets", "facts", "log", "model", "plan", "data", "config", "baseline", "paths")
+
+
+def refuse_overwriting(options: argparse.Namespace) -> None:
+    """What is read must not be written over.
+
+    Raises:
+        EnvdoctorError: an output is the same file as an input.
+    """
+    given = vars(options)
+    for option in ("output", "write_baseline", "lock"):
+        place = given.get(option)
+        if not isinstance(place, str) or not os.path.isfile(place):
+            continue
+        for name in _INPUTS:
+            value = given.get(name)
+            texts = value if isinstance(value, list) else [value]
+            if (option, name) != ("write_baseline", "baseline") and any(isinstance(one, str) and _is_same(one, place) for one in texts):
+                flag = f"--{option.replace('_', '-')} {place}"
+                raise EnvdoctorError(flag, found="a file that is read as well", expected="another file", next_step="name another one")
+
+
+def _is_same(one: str, other: str) -> bool:
+    try:
+        return os.path.samefile(one, other)
+    except (OSError, ValueError):
+        return False
+
+
 def error_text(format_name: str, error: EnvdoctorError) -> str:
     """What a format says of a run that could not be done; empty where it has no way to say so."""
     if format_name not in FORMATS[1:]:
@@ -53,17 +85,13 @@ def emit(options: argparse.Namespace, text: str) -> None:
     Raises:
         EnvdoctorError: the file cannot be written.
     """
+    text = defuse(text, options.format)
     if options.output is None:
         # A terminal in a narrow encoding must still show the report.
         encoding = sys.stdout.encoding or "utf-8"
         sys.stdout.write(text.encode(encoding, errors="backslashreplace").decode(encoding))
         return
-    try:
-        Path(options.output).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise EnvdoctorError(
-            options.output, found=error.strerror or str(error), expected="a file to write to", next_step="check --output"
-        ) from error
+    write_whole(Path(options.output), text, next_step="check --output")
 
 
 def coloured() -> bool:

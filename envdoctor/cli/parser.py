@@ -293,6 +293,7 @@ def _verdict(command: argparse.ArgumentParser) -> None:
         "--fail-on", choices=("error", "warning", "note", "never"), default="error", help="exit 1 from this severity on (default: error)"
     )
     group.add_argument("--strict", action="store_true", help="possible findings count as matched")
+    group.add_argument("--allow-empty", action="store_true", help="do not exit 2 where a target is empty, unreadable or of no known tool")
 
 
 def _output(command: argparse.ArgumentParser, formats: Sequence[str] = ("text", "json")) -> None:

@@ -14,7 +14,8 @@ from pathlib import Path
 
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Skip
-from envdoctor.files.json_file import UnreadableError, read_bounded
+from envdoctor.files.json_file import UnreadableError
+from envdoctor.files.own import read_own
 
 _FORMAT = 1
 _LIMIT = 4 * 2**20
@@ -35,7 +36,7 @@ def key(parts: Iterable[str]) -> str:
 def recall(directory: Path, name: str) -> tuple[tuple[Hit, ...], tuple[Skip, ...]] | None:
     """What was found before; None where nothing is kept, it is damaged, or a file of the library is another."""
     try:
-        kept = json.loads(read_bounded(_place(directory, name), _LIMIT))
+        kept = json.loads(read_own(_place(directory, name), _LIMIT))
         if not all(_state(file) == tuple(state) for file, state in kept["files"].items()):
             return None
         return tuple(_hit(row) for row in kept["hits"]), tuple(Skip(str(what), str(why)) for what, why in kept["skips"])

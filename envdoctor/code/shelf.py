@@ -9,7 +9,8 @@ from hashlib import sha256
 from pathlib import Path
 
 from envdoctor.code.shape import DamagedError, ModuleShape, pack, unpack
-from envdoctor.files.json_file import UnreadableError, read_bounded
+from envdoctor.files.json_file import UnreadableError
+from envdoctor.files.own import read_own
 
 _FORMAT = 1
 _LIMIT = 32 * 2**20
@@ -72,7 +73,7 @@ class Shelf:
 
 def _load(path: Path, label: str) -> dict[str, object]:
     try:
-        data = json.loads(read_bounded(path, _LIMIT))
+        data = json.loads(read_own(path, _LIMIT))
     except (UnreadableError, ValueError, RecursionError):
         return {}
     if not isinstance(data, dict) or data.get("format") != _FORMAT or data.get("label") != label:

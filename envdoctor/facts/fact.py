@@ -54,10 +54,15 @@ class Defect:
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """Something that was not read, and why."""
+    """Something that was not read, and why.
+
+    ``lost`` says that somebody meant it to be examined: a named target, or a file that it includes, that is unreadable, damaged, empty or
+    of no known tool. A run that lost something does not end well.
+    """
 
     what: str
     why: str
+    lost: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,8 @@ from pathlib import Path
 from envdoctor.files.text import plain
 
 CONFIG_LIMIT = 16 * 2**20
+PARSED_LIMIT = 224 * 2**20
+"""Bytes of memory that a JSON text of unknown origin may take once parsed, by the bound of ``parsed_bytes``."""
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -90,13 +92,17 @@ def parsed_bytes(raw: bytes) -> int:
     return 4096 + (1 + wide + strings) * len(raw) + containers + 25 * raw.count(b'"') + 33 * raw.count(b",")
 
 
-def parse_json(data: bytes) -> Document:
+def parse_json(data: bytes, memory: int | None = PARSED_LIMIT) -> Document:
     """Parse UTF-8 JSON as Python's json does: NaN is a number, the last of equal keys wins.
 
+    ``memory`` bounds the bytes that it may take by ``parsed_bytes``; None where the caller has seen to that.
+
     Raises:
-        JsonError: not UTF-8, not JSON, nested deeper than the interpreter follows, or a number of more
-            digits than it converts.
+        JsonError: not UTF-8, not JSON, nested deeper than the interpreter follows, a number of more
+            digits than it converts, or more than the memory it may take.
     """
+    if memory is not None and len(data) * 40 > memory and (needed := parsed_bytes(data)) > memory:
+        raise JsonError(1, 1, f"JSON that may take {needed >> 20} MiB once parsed", f"one that takes at most {memory >> 20} MiB")
     marked = data.startswith(_BOM)
     body = data[len(_BOM) :] if marked else data
     try:

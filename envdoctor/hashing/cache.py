@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
-import stat as modes
 import struct
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from envdoctor.files.json_file import UnreadableError
+from envdoctor.files.own import read_own
 from envdoctor.files.user_cache import cache_directory
 from envdoctor.hashing.digest import Digest, identity
 
@@ -131,27 +132,15 @@ def _split(records: bytes) -> Iterator[bytes]:
 
 def _records(place: Path, host: bytes) -> bytes:
     """The records of a cache file; none where it is not one that this user has written whole on this host."""
-    flags = os.O_RDONLY
-    for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"):
-        flags |= getattr(os, name, 0)
     head = len(_MAGIC) + hashlib.sha256().digest_size
     most = head + MOST * _RECORD.size
     try:
-        with open(os.open(place, flags), "rb") as file:
-            stat = os.fstat(file.fileno())
-            data = file.read(most + 1) if _ours(stat) and stat.st_size <= most else b""
-    except OSError:
+        data = read_own(place, most)
+    except UnreadableError:
         return b""
     body = data[head:]
     whole = len(data) <= most and len(body) % _RECORD.size == 0 and data[:head] == _MAGIC + _checksum(host, body)
     return body if whole else b""
-
-
-def _ours(stat: os.stat_result) -> bool:
-    """Whether it is a file that only this user can have written."""
-    if not modes.S_ISREG(stat.st_mode):
-        return False
-    return not hasattr(os, "geteuid") or (stat.st_uid == os.geteuid() and not stat.st_mode & 0o022)
 
 
 def _checksum(host: bytes, body: bytes) -> bytes:

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
+from envdoctor.files.json_file import JsonError, UnreadableError, parse_json, read_bounded
 from envdoctor.policy.excuse import EXPIRED
 from envdoctor.report.location import fingerprints, places
 from envdoctor.report.model import Report
@@ -34,14 +35,12 @@ def read_baseline(path: Path) -> frozenset[str]:
     """
     expected, remedy = "a baseline", f"write one: envdoctor check ... --write-baseline {path}"
     try:
-        with path.open("rb") as file:
-            data = file.read(_MOST_BYTES + 1)
-    except OSError as error:
-        raise EnvdoctorError(str(path), found=error.strerror or str(error), expected=expected, next_step=remedy) from error
-    try:
-        table = json.loads(data) if len(data) <= _MOST_BYTES else None
-    except (ValueError, RecursionError) as error:
-        raise EnvdoctorError(str(path), found=f"no JSON: {error}", expected=expected, next_step=remedy) from error
+        table = parse_json(read_bounded(path, _MOST_BYTES)).value
+    except UnreadableError as error:
+        raise EnvdoctorError(str(path), found=str(error), expected=expected, next_step=remedy) from error
+    except JsonError as error:
+        where = f"{path}, line {error.line}, column {error.column}"
+        raise EnvdoctorError(where, found=f"no JSON: {error.found}", expected=expected, next_step=remedy) from error
     rows = table.get("findings") if isinstance(table, dict) else None
     marks = [row.get("fingerprint") if isinstance(row, dict) else None for row in rows] if isinstance(rows, list) else [None]
     if not all(isinstance(mark, str) for mark in marks) or not isinstance(table, dict) or table.get("schema_version") != 1:

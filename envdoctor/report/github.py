@@ -34,8 +34,11 @@ def render(report: Report, *, root: Path | None = None) -> str:
         title = f"{finding.rule.id} ({finding.status})" if finding.status != "matched" else finding.rule.id
         where = {} if place.file == NO_FILE and not place.own else {"file": place.file, "line": str(place.line)}
         lines.append(_command(_COMMAND[level(diagnosed, report)], {**where, "title": f"envdoctor: {title}"}, whole(diagnosed)))
-    if report.skipped:
-        unread = skips(report)
+    lost = len(report.unexamined())
+    for told in skips(report)[: min(lost, _MOST_SKIPS)]:
+        lines.append(_command("warning" if report.allow_empty else "error", {"title": "envdoctor: not examined"}, told))
+    if len(report.skipped) > lost:
+        unread = skips(report)[lost:]
         more = [f"and {len(unread) - _MOST_SKIPS} more"] if len(unread) > _MOST_SKIPS else []
         lines.append(_command("notice", {"title": "envdoctor: not read"}, "\n".join([*unread[:_MOST_SKIPS], *more])))
     return "".join(f"{line}\n" for line in lines)

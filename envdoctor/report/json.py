@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts.fact import Fact, Facts
+from envdoctor.facts.fact import Fact, Facts, Skip
 from envdoctor.facts.values import shown
 from envdoctor.probes.verdict import Verdict
 from envdoctor.remedies.cures import Cure
@@ -52,6 +52,10 @@ def _mended(mended: Mended) -> dict[str, object]:
     }
 
 
+def _skip(skip: Skip) -> dict[str, object]:
+    return {"what": skip.what, "why": skip.why} | ({"unexamined": True} if skip.lost else {})
+
+
 def _facts(facts: Facts) -> dict[str, object]:
     return {name: fact_object(facts[name]) for name in sorted(facts)}
 
@@ -91,7 +95,7 @@ def _object(report: Report) -> dict[str, object]:
         "alternatives": [_remedy(one) for one in report.alternatives],
         "unknown": [{"fact": name, "rules_waiting": count} for name, count in report.unknown],
         "recognised": list(report.recognised),
-        "skipped": [{"what": skip.what, "why": skip.why} for skip in report.skipped],
+        "skipped": [_skip(skip) for skip in report.skipped],
         "coverage": {
             "packages_known": report.coverage.packages_known,
             "packages_newer_than_rules": list(report.coverage.packages_newer_than_rules),

@@ -76,7 +76,7 @@ def _document(cases: list[str], kinds: Counter[str], output: str) -> str:
 
 
 def _attributes(**values: str) -> str:
-    return " ".join(f'{name}="{_text(value)}"' for name, value in values.items())
+    return " ".join(f'{name}="{_text(value).replace(chr(10), "&#10;")}"' for name, value in values.items())
 
 
 def _text(text: str) -> str:

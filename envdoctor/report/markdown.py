@@ -42,9 +42,12 @@ def render(report: Report, *, root: Path | None = None) -> str:
     others = [one for one in shown if one not in decided]
     page = _Page(MOST_CHARACTERS - _RESERVED)
     failed = sum(report.fails(diagnosed) for diagnosed, _ in shown)
-    verdict = f"failed by {failed} of {len(shown)} findings" if failed else "passed"
+    lost = len(report.unexamined())
+    verdict = f"failed by {failed} of {len(shown)} findings" if failed else "incomplete" if report.exit_code() else "passed"
     page.add(f"## envdoctor: {counts(report)}: {verdict}\n")
     page.add(f"\n{inline(report.patient[:2000])}; envdoctor {inline(report.version, begins=False)}, {report.rules} rules\n")
+    if lost:
+        page.count("what was not examined", (f"\n**not examined**: {code(skip)}\n" for skip in skips(report)[:lost]))
     if decided:
         page.add("\n| severity | rule | where | cure |\n| --- | --- | --- | --- |\n")
         page.count("findings of the table", (_row(diagnosed, place) for diagnosed, place in decided), within=MOST_CHARACTERS // 2)

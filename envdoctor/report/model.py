@@ -94,6 +94,7 @@ class Report:
     alternatives: tuple[Remedy, ...] = ()
     releases_age: int = 0
     mended: Mended | None = None
+    allow_empty: bool = False
 
     def releases_known(self) -> str:
         """Of which day the releases are that pins may name, and since when that is."""
@@ -118,9 +119,15 @@ class Report:
         level = FAIL_ON[diagnosed.fail_on or self.fail_on]
         return not diagnosed.excused and diagnosed.finding.status in counted and diagnosed.finding.severity in level
 
+    def unexamined(self) -> tuple[Skip, ...]:
+        """What was meant to be examined, and was not."""
+        return tuple(skip for skip in self.skipped if skip.lost)
+
     def exit_code(self) -> int:
-        """1 when any finding fails, else 0; of a fix, 1 when something is left to do after it."""
-        return int(any(map(self.fails, self.findings)) if self.mended is None else bool(self.mended.left))
+        """1 when any finding fails, or a fix leaves something to do; else 2 when something went unexamined that should not; else 0."""
+        if any(map(self.fails, self.findings)) if self.mended is None else bool(self.mended.left):
+            return 1
+        return 2 if self.unexamined() and not self.allow_empty else 0
 
 
 def worst_first(findings: Sequence[Diagnosed]) -> tuple[Diagnosed, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 # Controls, formats (bidirectional overrides among them), surrogates and private characters never reach a terminal.
@@ -13,6 +14,20 @@ def printable(text: str, *, keep_newlines: bool = False) -> str:
     if text.isascii() and text.isprintable():
         return text
     return "".join(c if (keep_newlines and c == "\n") or unicodedata.category(c) not in _UNSAFE else _escaped(c) for c in text)
+
+
+def defuse(text: str, format_name: str) -> str:
+    """The text of a format, so that a log of GitHub Actions takes none of its lines for a command.
+
+    The runner obeys ``::name::`` at the beginning of a line, blanks before it or not, and ``##[name]`` anywhere in one
+    (https://github.com/actions/runner/blob/main/src/Runner.Common/ActionCommand.cs). JSON, TOML and XML have escapes that change nothing.
+    """
+    if format_name in ("json", "sarif", "gitlab", "toml"):
+        return text.replace("##[", "#\\u0023[")
+    if format_name == "junit":
+        return re.sub(r"^(\s*):(?=:)", r"\1&#58;", text.replace("##[", "#&#35;["), flags=re.MULTILINE)
+    text = text.replace("##[", "## [")
+    return text if format_name == "github" else re.sub(r"^(\s*):(?=:)", r"\1: ", text, flags=re.MULTILINE)
 
 
 def _escaped(character: str) -> str:

@@ -18,7 +18,7 @@ from envdoctor.report.location import NO_FILE, Place, checkout, fingerprints, pl
 from envdoctor.report.markup import link, prose
 from envdoctor.report.model import Diagnosed, Report
 from envdoctor.report.plain import printable
-from envdoctor.report.words import EXPLAINED, advised, annotated, details, error_line, headline, level, reasons
+from envdoctor.report.words import EXPLAINED, advised, annotated, details, error_line, headline, level, reasons, skips
 from envdoctor.rules.rule import Rule
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -51,7 +51,7 @@ def render(report: Report, *, root: Path | None = None, category: str | None = N
     for diagnosed, _, _ in told[:MOST_RESULTS]:
         rules.setdefault(diagnosed.finding.rule.id, diagnosed)
     index = {identity: number for number, identity in enumerate(rules)}
-    notes = [f"{skip.what}: {skip.why}" for skip in report.skipped]
+    notes = list(skips(report))
     notes += [f"{d.finding.rule.id}: {headline(d)}{f' ({d.excused})' if d.excused else ''}" for d in report.findings if not annotated(d)]
     if len(told) > MOST_RESULTS:
         notes.insert(0, f"{len(told) - MOST_RESULTS} of {len(told)} findings left out: GitHub accepts {MOST_RESULTS}")
@@ -61,7 +61,7 @@ def render(report: Report, *, root: Path | None = None, category: str | None = N
         "tool": {"driver": {**_driver(report.version), "rules": [_rule(one.finding.rule) for one in rules.values()]}},
         "invocations": [
             {
-                "executionSuccessful": True,
+                "executionSuccessful": not report.unexamined() or report.allow_empty,
                 "exitCode": report.exit_code(),
                 "toolExecutionNotifications": [{"level": "note", "message": {"text": printable(note)}} for note in notes],
             }

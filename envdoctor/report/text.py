@@ -197,6 +197,7 @@ def _remedy(console: Console, report: Report, decided: Sequence[Diagnosed]) -> N
 
 
 def unread(console: Console, report: Report) -> None:
+    _listed(console, "lost", [f"{skip.what} was not examined: {skip.why}" for skip in report.unexamined()])
     _listed(console, "not read", list(_skips(report)))
 
 
@@ -222,7 +223,8 @@ def _excused(report: Report) -> Iterator[str]:
 
 def _skips(report: Report) -> Iterator[str]:
     for skip in report.skipped:
-        yield f"{skip.what}: {skip.why}"
+        if not skip.lost:
+            yield f"{skip.what}: {skip.why}"
 
 
 def _summary(console: Console, report: Report) -> None:

@@ -108,7 +108,8 @@ def counts(report: Report) -> str:
 
 def skips(report: Report) -> tuple[str, ...]:
     """What was not read, and why, one line each."""
-    return tuple(printable(f"{skip.what}: {skip.why}") for skip in report.skipped)
+    ordered = sorted(report.skipped, key=lambda skip: not skip.lost)
+    return tuple(printable(f"{skip.what}{' was not examined' if skip.lost else ''}: {skip.why}") for skip in ordered)
 
 
 def error_line(error: EnvdoctorError) -> str:

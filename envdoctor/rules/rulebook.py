@@ -12,6 +12,8 @@ from typing import Any
 
 from envdoctor.errors import EnvdoctorError, SeveralErrors
 from envdoctor.facts.names import canonical
+from envdoctor.files.json_file import UnreadableError
+from envdoctor.files.own import read_own
 from envdoctor.files.toml import read_toml
 from envdoctor.files.user_cache import cache_directory
 from envdoctor.rules.conditions import InvalidConditionError
@@ -20,6 +22,7 @@ from envdoctor.rules.rule import Rule, outline, parse_rule
 # What a run does not need: the proof of a rule is read by `rules lint` alone.
 _PROOF = ("case", "boundary", "reproduction")
 _FORMAT = 2
+_MOST_COMPILED = 64 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,19 +174,36 @@ def compile_rules(directory: Path) -> dict[str, Any]:
 
 def _compiled(directory: Path) -> tuple[dict[str, Any], Path | None]:
     """The compiled rules of a directory; and where to keep them, when they were compiled just now."""
+    # The wheel carries the shipped rules compiled. A pack of somebody's is compiled outside itself: its TOML is what counts.
     built = directory / "compiled.json"
-    found = _read_compiled(built) if built.is_file() else None
+    found = _read_compiled(_read_shipped(built)) if directory == shipped_rules() and built.is_file() else None
     if found is not None:
         return found, None
     cache = cache_directory() / f"rules-{_stamp(directory)}.json"
-    found = _read_compiled(cache)
+    found = _read_compiled(_read_kept(cache))
     return (compile_rules(directory), cache) if found is None else (found, None)
 
 
-def _read_compiled(path: Path) -> dict[str, Any] | None:
+def _read_shipped(path: Path) -> bytes | None:
     try:
-        found = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
+        return path.read_bytes()
+    except OSError:
+        return None
+
+
+def _read_kept(path: Path) -> bytes | None:
+    try:
+        return read_own(path, _MOST_COMPILED)
+    except UnreadableError:
+        return None
+
+
+def _read_compiled(data: bytes | None) -> dict[str, Any] | None:
+    if data is None:
+        return None
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError):
         return None
     whole = isinstance(found, dict) and found.get("format") == _FORMAT and isinstance(found.get("digest"), str)
     rules = found.get("rules") if whole else None

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import re
 from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.files.json_file import UnreadableError, read_bounded
 from envdoctor.files.text import plain
+from envdoctor.files.writing import write_whole
 from envdoctor.snapshot.inventory import LOCK_NAME
 from envdoctor.snapshot.lock import MOST_BYTES, Lock, dump_lock, parse_lock
 
@@ -50,6 +51,10 @@ def refuse_place(path: Path) -> None:
         )
     if os.path.isdir(path) and not os.path.islink(path):
         raise EnvdoctorError(place, found="a directory", expected="a file to write the lock to", next_step="check --lock")
+    if os.path.isfile(path) and not os.path.islink(path) and not _is_lock(path):
+        raise EnvdoctorError(
+            place, found="a file that is no lock", expected="a lock, or no file", next_step="--lock FILE names another place"
+        )
     if not os.path.isdir(path.parent):
         raise EnvdoctorError(place, found="no such directory", expected="a place that can be written to", next_step="check --lock")
     if not os.access(path.parent, os.W_OK | os.X_OK):
@@ -59,6 +64,15 @@ def refuse_place(path: Path) -> None:
             expected="a place that can be written to",
             next_step="--lock FILE names another place",
         )
+
+
+def _is_lock(path: Path) -> bool:
+    """Whether a file is a lock, or nothing at all, and may be written anew."""
+    try:
+        data = read_bounded(path, MOST_BYTES)
+    except UnreadableError:
+        return False
+    return not data.strip() or re.search(rb"^format\s*=", data[:4096], re.MULTILINE) is not None
 
 
 def write_lock(lock: Lock, path: Path) -> None:
@@ -78,26 +92,8 @@ def write_lock(lock: Lock, path: Path) -> None:
             expected=f"a lock of at most {MOST_BYTES}",
             next_step="give the directory of the model itself",
         )
-    folder = os.path.realpath(path.parent)
-    temporary = None
-    try:
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=folder)
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, os.path.join(folder, path.name))
-    except OSError as error:
-        raise EnvdoctorError(
-            place,
-            found=error.strerror or type(error).__name__,
-            expected="a place that can be written to",
-            next_step="--lock FILE names another place",
-        ) from None
-    finally:
-        if temporary is not None and os.path.lexists(temporary):
-            os.unlink(temporary)
+    # A link in its place is replaced: the lock belongs beside the files that it speaks of.
+    write_whole(path, text, next_step="--lock FILE names another place", follow=False)
 
 
 def in_hub_cache(folder: str) -> bool:
@@ -106,10 +102,3 @@ def in_hub_cache(folder: str) -> bool:
     return any(
         part.startswith("models--") and os.path.isdir(os.sep.join([*parts[: number + 1], "snapshots"])) for number, part in enumerate(parts)
     )
-
-
-def _umask() -> int:
-    """A temporary file is private; the lock is for everybody who may read the model. There is no call that only asks."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask

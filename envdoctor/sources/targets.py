@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Fact, Origin, Skip
-from envdoctor.sources.declared.readers import FileKind, find_reader
+from envdoctor.files.json_file import UnreadableError, read_bounded
+from envdoctor.sources.declared.readers import NAMED, FileKind, find_reader
 from envdoctor.sources.readers import READERS
 
 if TYPE_CHECKING:
@@ -25,6 +26,13 @@ _OF_A_MODEL = frozenset(
      "preprocessor_config.json", "processor_config.json", "adapter_config.json", "chat_template.json", "configuration.json",
      "model.safetensors.index.json", "pytorch_model.bin.index.json", "quantize_config.json", "vocab.json")
 )  # fmt: skip
+_IDENTITY = ("model.type", "model.architecture", "model.family")
+# Names by which people call a list of requirements, a conda environment or a Dockerfile.
+_DECLARING = re.compile(
+    r"[^/]*(?:requirements?|constraints?)[^/]*\.(?:txt|in|pip)|environment[^/]*\.ya?ml|(?:Dockerfile|Containerfile)(?:\.[^/]+)?",
+    re.IGNORECASE,
+)
+_BLANK_BYTES = 4096
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 
@@ -84,9 +92,26 @@ def _read_file(path: Path, text: str, installation: Installation | None) -> Targ
             next_step="give facts as --facts FILE, a model as its directory; docs/inputs.md lists what is read",
         )
     if reader.kind == "plan" and path.name in _OF_A_MODEL:
-        return Target(text, "plan", Collected(skips=(Skip(text, "a file of a model: give the model's directory"),)))
+        return Target(text, "plan", Collected(skips=(Skip(text, "a file of a model: give the model's directory", lost=True),)))
     first, *others = reader.read(path, installation)
-    return Target(text, reader.kind, first.collected, others=tuple(others))
+    collected = first.collected
+    if not collected.facts and not others and _is_blank(path):
+        collected = replace(collected, skips=(Skip(text, "an empty file", lost=True),))
+    return Target(text, reader.kind, collected, others=tuple(others))
+
+
+def _is_blank(path: Path) -> bool:
+    """Whether nothing but blanks is in a file."""
+    try:
+        return not read_bounded(path, _BLANK_BYTES).strip()
+    except UnreadableError:
+        return False
+
+
+def is_named_for_us(text: str) -> bool:
+    """Whether a file's name alone says that it declares packages."""
+    name = Path(text).name
+    return any(reader.named is not None and re.fullmatch(reader.named, name) for reader in NAMED) or bool(_DECLARING.fullmatch(name))
 
 
 def _model(text: str, path: Path, *facts: Fact) -> Target:
@@ -100,6 +125,9 @@ def _model(text: str, path: Path, *facts: Fact) -> Target:
 
     snapshot = read_snapshot(path)
     found = snapshot_facts(snapshot)
+    if not any(fact.name in _IDENTITY for fact in found.facts):
+        why = "its config.json names neither model_type nor architectures: which model it is, nobody can tell"
+        found = replace(found, skips=(*found.skips, Skip(text, why, lost=True)))
     return Target(text, "model", replace(found, facts=(*facts, *found.facts)), snapshot)
 
 
@@ -110,6 +138,6 @@ def _from_hub_cache(identity: str) -> Target:
     named = Fact("model.id", identity, Origin(identity))
     config = try_to_load_from_cache(identity, "config.json")
     if not isinstance(config, str):
-        skip = Skip(identity, "not in the local hub cache; the network was not asked")
+        skip = Skip(identity, "not in the local hub cache; the network was not asked", lost=True)
         return Target(identity, "model", Collected((named,), skips=(skip,)))
     return _model(identity, Path(config).parent, named)

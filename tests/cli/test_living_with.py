@@ -72,12 +72,24 @@ def _is_error(finding: dict[str, object]) -> bool:
 
 def test_where_no_file_can_be_used_nothing_was_checked(capsys: pytest.CaptureFixture[str], project: Path) -> None:
     (project / "plan.json").write_text("{")
-    ran = run(capsys, "check", "--each", "--isolated", "nowhere.txt", "plan.json", "--fail-on", "never")
+    ran = run(capsys, "check", "--isolated", "nowhere.txt", "plan.json", "--fail-on", "never")
     assert (ran.status, ran.out) == (2, "")
     assert [line.partition(": found")[0] for line in ran.err.splitlines()] == [
         "envdoctor: nowhere.txt",
         "envdoctor: plan.json, line 1, column 2",
     ]
+
+
+def test_among_many_files_one_that_is_not_there_is_told_apart_from_one_that_is_not_for_us(
+    capsys: pytest.CaptureFixture[str], project: Path
+) -> None:
+    (project / "plan.json").write_text("{")
+    for words, status in (([FILES[1]], 2), ([FILES[0], "--target", DRIVER], 1)):
+        ran = run(capsys, "check", "--each", "--isolated", "nowhere.txt", "plan.json", *words, "--format", "json")
+        assert ran.status == status
+        entries = {entry["what"]: entry.get("unexamined", False) for entry in ran.json["skipped"]}
+        assert (entries["nowhere.txt"], entries["plan.json"]) == (True, False)
+    assert run(capsys, "check", "--each", "--isolated", "plan.json", FILES[1]).status == 0
 
 
 def test_beside_a_file_that_declares_packages_nothing_of_this_machine_is_read(capsys: pytest.CaptureFixture[str], project: Path) -> None:

@@ -151,8 +151,8 @@ class _Reading:
         self.specs: list[tuple[MatchSpec, int]] = []
         self._pip: list[tuple[int, str]] = []
 
-    def skip(self, line: int, why: str) -> None:
-        self._declarations.skip(f"{self._file}:{line}", why)
+    def skip(self, line: int, why: str, *, lost: bool = False) -> None:
+        self._declarations.skip(f"{self._file}:{line}", why, lost=lost)
 
     def collected(self) -> Collected:
         return self._declarations.collected()
@@ -163,7 +163,7 @@ class _Reading:
         if listed is None or listed.id != "sequence":
             locked = "package" in values and "metadata" in values
             why = "a lock of conda-lock, which is not read" if locked else "no list of dependencies: none of conda's environments"
-            self.skip(node.start_mark.line + 1, why)
+            self.skip(node.start_mark.line + 1, why, lost=True)
             return
         for item in listed.value:
             if len(self.specs) + len(self._pip) > _MOST_PACKAGES:

@@ -130,8 +130,8 @@ class Declarations:
         """Say that a package comes from a URL, a path or a repository: no release of the index is taken in its place."""
         self._direct.append(f"{canonical(name)} @ {address}")
 
-    def skip(self, what: str, why: str) -> None:
-        self.skips.append(Skip(plain(what, 4096), plain(why)))
+    def skip(self, what: str, why: str, *, lost: bool = False) -> None:
+        self.skips.append(Skip(plain(what, 4096), plain(why), lost))
 
     def defect(self, rule: str, detail: str, file: str, line: int | None, packages: tuple[str, ...] = ()) -> None:
         self.defects.append(Defect(rule, plain(detail), file, line, packages))

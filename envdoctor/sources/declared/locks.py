@@ -64,7 +64,7 @@ class LockReading:
         """The entries of the lock; what is no package is said."""
         entries = self.document.table.get(key, [])
         if not isinstance(entries, list):
-            self.preamble.skip(self.document.place(key), f"{key} is {kind_of(entries)}, not a list of packages")
+            self.preamble.skip(self.document.place(key), f"{key} is {kind_of(entries)}, not a list of packages", lost=True)
             return []
         if len(entries) > _MOST_PACKAGES:
             self.preamble.skip(self.document.file, f"{len(entries)} packages, of which {_MOST_PACKAGES} are read")

@@ -72,6 +72,8 @@ def collect_pipfile_lock(path: Path, installation: Installation) -> tuple[Varian
     requires = table_of(table_of(document.value.get("_meta")).get("requires"))
     key = "python_full_version" if "python_full_version" in requires else "python_version"
     declarations = _with_python(text_of(requires.get(key)), file, lines.get(("_meta", "requires")), installation)
+    if not isinstance(document.value.get("default"), dict):
+        declarations.skip(file, "it has no table of default packages: no Pipfile.lock", lost=True)
     _locked(document.value.get("default"), "default", file, lines, declarations)
     variants = [Variant("", declarations.collected())]
     for category, table in document.value.items():

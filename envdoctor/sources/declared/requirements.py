@@ -131,7 +131,7 @@ class _Reading:
             self.declarations.skip(str(path), f"a symbolic link written as text; {source.text} is read in its place")
             self._include(source.text, path, 1, constraint)
         else:
-            self.declarations.skip(str(path), f"a symbolic link written as text, to {source.text}, which is not here")
+            self.declarations.skip(str(path), f"a symbolic link written as text, to {source.text}, which is not here", lost=True)
         return True
 
     def line(self, line: LogicalLine, path: Path, constraint: bool) -> None:
@@ -196,7 +196,7 @@ class _Reading:
         name, unknown = self._expanded(name)
         place = f"included at {path}:{number}"
         if "\0" in name:
-            self.declarations.skip(name, f"{place}: a name that no file can have")
+            self.declarations.skip(name, f"{place}: a name that no file can have", lost=True)
             return
         if unknown or re.match(r"https?://", name):
             why = f"the environment variable {unknown} is not set" if unknown else "a URL is not fetched"
@@ -210,7 +210,7 @@ class _Reading:
             try:
                 self.read(target, constraint)
             except EnvdoctorError as error:
-                self.declarations.skip(str(target), f"{place}: {error.found}")
+                self.declarations.skip(str(target), f"{place}: {error.found}", lost=True)
 
 
 def _as_path(value: str) -> str:

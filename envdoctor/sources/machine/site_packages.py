@@ -103,7 +103,7 @@ def _read_directory(site: SiteDir, reading: _Reading) -> None:
     except (FileNotFoundError, NotADirectoryError):
         return
     except OSError as error:
-        reading.skips.append(Skip(base, f"the directory cannot be read ({error.strerror}): what is installed in it is unknown"))
+        reading.skips.append(Skip(base, f"the directory cannot be read ({error.strerror}): what is installed in it is unknown", lost=True))
         return
     # lib64 is often a link to lib, and PYTHONPATH may name what is on the path anyway.
     identity = (status.st_dev, status.st_ino)

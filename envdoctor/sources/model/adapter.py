@@ -147,7 +147,7 @@ def _read_weights(adapter: Adapter, name: str, path: str) -> None:
     except InvalidHeaderError as error:
         adapter.defects.append(Defect("snapshot-safetensors-header-invalid", str(error), place))
     except OSError as error:
-        directory.skip(name, error.strerror or type(error).__name__)
+        directory.skip(name, error.strerror or type(error).__name__, lost=True)
 
 
 def _config(directory: ModelDirectory) -> Document:

@@ -46,8 +46,8 @@ class ModelDirectory:
     def fact(self, name: str, value: FactValue, file: str, line: int | None = None) -> Fact:
         return Fact(name, value, self.origin(file, line))
 
-    def skip(self, name: str, why: str) -> None:
-        self.skips.append(Skip(self.place(name), plain(why)))
+    def skip(self, name: str, why: str, *, lost: bool = False) -> None:
+        self.skips.append(Skip(self.place(name), plain(why), lost))
 
     def locate(self, name: str) -> str | None:
         """The real path of a regular file that may be read; None for one that is absent, or that was skipped.
@@ -66,7 +66,7 @@ class ModelDirectory:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except (OSError, ValueError) as error:
-            self.skip(name, f"{getattr(error, 'strerror', None) or 'a name that no file can have'}")
+            self.skip(name, f"{getattr(error, 'strerror', None) or 'a name that no file can have'}", lost=True)
             return None
         if not stat.S_ISREG(status.st_mode):
             self.skip(name, "a directory in the place of a file" if stat.S_ISDIR(status.st_mode) else "not a regular file")
@@ -94,7 +94,7 @@ class ModelDirectory:
         try:
             return read_bounded(path, limit)
         except UnreadableError as error:
-            self.skip(name, str(error))
+            self.skip(name, str(error), lost=True)
             return None
 
 

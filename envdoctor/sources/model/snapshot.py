@@ -56,7 +56,7 @@ class Snapshot:
             return None
         self._held += needed
         try:
-            document = parse_json(data)
+            document = parse_json(data, None)
         except JsonError as error:
             detail = f"found {error.found} in column {error.column}; expected {error.expected}"
             self.defects.append(Defect("snapshot-json-invalid", detail, self.directory.place(name), error.line))
@@ -130,7 +130,7 @@ def required_object(directory: ModelDirectory, name: str, data: bytes, *, next_s
         found = f"{len(data)} bytes of JSON that would fill the memory once parsed"
         raise EnvdoctorError(place, found=found, expected="a configuration", next_step=next_step)
     try:
-        document = parse_json(data)
+        document = parse_json(data, None)
     except JsonError as error:
         pointer = is_lfs_pointer(data)
         raise EnvdoctorError(

@@ -153,7 +153,7 @@ def _read_index(directory: ModelDirectory, form: Format, index: str) -> Weights:
         directory.skip(index, f"{len(data)} bytes that would take too much memory")
         return Weights(form, index, whole=False)
     try:
-        document = parse_json(data)
+        document = parse_json(data, None)
     except JsonError as error:
         detail = f"found {error.found} in column {error.column}; expected {error.expected}"
         return Weights(form, index, whole=False, defects=[Defect("snapshot-index-invalid", detail, directory.place(index), error.line)])
@@ -211,7 +211,7 @@ def _read_files(
         except InvalidHeaderError as error:
             weights.defects.append(Defect("snapshot-safetensors-header-invalid", str(error), directory.place(name)))
         except OSError as error:
-            directory.skip(name, error.strerror or type(error).__name__)
+            directory.skip(name, error.strerror or type(error).__name__, lost=True)
             weights.whole = False
     if pointers:
         weights.defects.append(_pointers(directory, pointers))

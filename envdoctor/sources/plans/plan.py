@@ -37,7 +37,7 @@ def collect_plan(path: Path) -> Collected:
             notes = [Skip(f"{place}:{line}", why) for line, why in text.notes]
             return Collected(found.facts, skips=(*found.skips, *notes, *skips))
         named = named or (dialect.name if dialect is not None else None)
-    return Collected(skips=(Skip(place, f"{named}: not a plan that is read" if named else _why_not(text)),))
+    return Collected(skips=(Skip(place, f"{named}: not a plan that is read" if named else _why_not(text), lost=True),))
 
 
 def _why_not(text: PlanText) -> str:

@@ -70,7 +70,7 @@ def collect_script(path: Path, installation: Installation | None = None) -> Coll
     if notebook:
         pieces = read_cells(data, place)
         if pieces is None:
-            return Collected(skips=(Skip(place, "JSON without cells: no notebook"),))
+            return Collected(skips=(Skip(place, "JSON without cells: no notebook", lost=True),))
     else:
         pieces = [Piece(_decoded(data, place))]
     source = read_pieces(str(path), pieces)

@@ -83,7 +83,7 @@ def read_pieces(path: str, pieces: list[Piece]) -> Source:
         source._starts.append(start)
         source._pieces.append(piece)
         if len(data) > SOURCE_LIMIT or too_dense(data, seen):
-            source.skips.append(Skip(_whole(source, piece), "not parsed: too much code for one script"))
+            source.skips.append(Skip(_whole(source, piece), "not parsed: too much code for one script", lost=True))
         else:
             seen += marks(data)
             _parse(source, piece, start)
@@ -103,14 +103,14 @@ def _parse(source: Source, piece: Piece, start: int) -> None:
     if tree is None and isinstance(error, SyntaxError):
         text, shell, why = _without_magics(piece.text)
         if why is not None:
-            source.skips.append(Skip(_whole(source, piece), why))
+            source.skips.append(Skip(_whole(source, piece), why, lost=True))
             return
         tree, _ = _tree(text) if shell else (None, None)
         if tree is not None:
             source.shell += (ShellLine(line.text, start + line.line - 1, line.sure) for line in shell)
     if tree is None:
         what = source.place(start + error.lineno - 1) if isinstance(error, SyntaxError) and error.lineno else _whole(source, piece)
-        source.skips.append(Skip(what, plain(f"no Python 3 that can be parsed: {_reason(error)}")))
+        source.skips.append(Skip(what, plain(f"no Python 3 that can be parsed: {_reason(error)}"), lost=not piece.cell))
         return
     if start > 1:
         ast.increment_lineno(tree, start - 1)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
 from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError, SeveralErrors
-from envdoctor.facts.fact import Collected, Fact, NotUnderstood, Origin, Skip
+from envdoctor.facts.fact import Collected, Fact, FactValue, NotUnderstood, Origin, Skip
 from envdoctor.facts.values import flatten, parse_value, shown
 from envdoctor.facts.vocabulary import suggestion, term
 from envdoctor.files.toml import MOST_BYTES, parse_toml
@@ -96,6 +97,11 @@ def _stated(statements: list[tuple[str, object, Origin]], place: str, errors: li
             errors.append(EnvdoctorError(where, found=f"the fact {name!r}", expected=expected, next_step=next_step))
             continue
         value = parse_value(name, raw)
+        wrong = _outside(name, value)
+        if wrong is not None:
+            where = place if origin.line is None else f"{place}, line {origin.line}"
+            errors.append(wrong(where))
+            continue
         if isinstance(value, NotUnderstood):
             skips.append(Skip(f"{name} = {shown(value)}", f"not understood; kept as free text ({origin.source})"))
         facts.append(Fact(name, value, origin))
@@ -103,6 +109,20 @@ def _stated(statements: list[tuple[str, object, Origin]], place: str, errors: li
     if errors:
         raise SeveralErrors(errors)
     return Collected(facts=tuple(facts), skips=tuple(skips))
+
+
+def _outside(name: str, value: FactValue) -> Callable[[str], EnvdoctorError] | None:
+    """What is wrong with a value that is none of its fact's, to be told with its place."""
+    known = term(name)
+    if known is None or not known.choices or (isinstance(value, str) and value in known.choices):
+        return None
+    text = shown(value)
+    close = get_close_matches(text, known.choices, n=1, cutoff=0.5)
+    meant = f", perhaps {close[0]}" if close else ""
+    expected = f"one of {', '.join(known.choices)}{meant}"
+    return lambda where: EnvdoctorError(
+        where, found=f"{name} = {text}", expected=expected, next_step="envdoctor facts --vocabulary lists them"
+    )
 
 
 def _implied(name: str, raw: object, origin: Origin) -> list[Fact]:
