@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,6 +18,7 @@ from envdoctor.app.watch import Watch
 from envdoctor.edits.edit import Edited
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Skip
+from envdoctor.files.paths import real_path
 from envdoctor.report.mended import Diff, Mended
 from envdoctor.report.model import Report
 from envdoctor.rules.rulebook import Rulebook
@@ -138,7 +138,7 @@ def _summarise(mends: Sequence[Mend], report: Report, *, written: bool) -> Mende
     edits: dict[str, Edited] = {}
     for one in chain.from_iterable(one.edits for one in mends):
         if one.after != one.before:
-            edits.setdefault(os.path.realpath(one.path), one)
+            edits.setdefault(str(real_path(one.path)), one)
     diffs = tuple(Diff(str(one.path), unified(one), written) for one in edits.values())
     commands = tuple(dict.fromkeys(line for mend in mends for line in mend.commands))
     instead = tuple(dict.fromkeys(line for mend in mends for line in mend.instead))

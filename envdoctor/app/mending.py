@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from envdoctor.engine.diagnosis import Outcomes
 from envdoctor.facts.fact import Fact, Facts, FactValue, Origin, Skip
 from envdoctor.facts.values import parse_value
 from envdoctor.facts.versions import Exact, exact
+from envdoctor.files.paths import real_path
 from envdoctor.remedies.remedy import Remedy
 from envdoctor.report.model import Diagnosed, Report
 from envdoctor.rules.rulebook import Rulebook
@@ -112,7 +112,7 @@ def _edit_packages(targets: Sequence[Target], gathered: Gathered, report: Report
             pins = [replace(one, hashes=hashes(one.package, one.specifier[2:])) if one.exact else one for one in pins]
         for edited in edit_packages(path, kinds[text], pins, installation):
             refused += [Skip(f"{_locate(edited, one, targets)}: {_describe(one.wish)}", one.why) for one in edited.refused]
-            place = os.path.realpath(edited.path)
+            place = str(real_path(edited.path))
             before = edits.setdefault(place, edited)
             if before.after != edited.after and edited.after != edited.before:
                 if before.after != before.before:

@@ -10,6 +10,7 @@ from pathlib import Path
 from envdoctor.app.request import Request
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected
+from envdoctor.files.paths import exists, real_path, working_directory
 from envdoctor.files.writing import write_whole
 from envdoctor.policy.settings import Settings, find_settings, read_settings
 from envdoctor.report.model import Report
@@ -26,7 +27,7 @@ def read_project(config: str | None, *, isolated: bool) -> Settings:
         if config is not None:
             raise EnvdoctorError("--isolated", found=f"--config {config} as well", expected="one of both", next_step="leave one out")
         return Settings()
-    return find_settings(Path.cwd()) if config is None else read_settings(Path(config))
+    return find_settings(working_directory()) if config is None else read_settings(Path(config))
 
 
 def apply_project(request: Request, settings: Settings, *, profile: str | None, fail_on: str | None) -> Request:
@@ -102,6 +103,6 @@ def apply_policy(request: Request, report: Report, book: Rulebook) -> Report:
 def _root(settings: Settings) -> Path:
     """What paths are relative to: the directory of the settings, else the repository, so that a baseline means the same below it."""
     if settings.place:
-        return settings.directory.resolve()
-    here = Path.cwd()
-    return next((directory for directory in (here, *here.parents) if (directory / ".git").exists()), here)
+        return real_path(settings.directory)
+    here = working_directory()
+    return next((directory for directory in (here, *here.parents) if exists(directory / ".git")), here)

@@ -15,6 +15,7 @@ from envdoctor.facts.fact import Fact, Facts
 from envdoctor.facts.values import shown
 from envdoctor.facts.versions import Absent
 from envdoctor.facts.vocabulary import TERMS
+from envdoctor.files.paths import real_path
 from envdoctor.report.json import fact_object
 from envdoctor.report.plain import printable
 
@@ -92,7 +93,7 @@ def _toml_value(fact: Fact) -> str:
         return repr(value)
     if fact.name == "model.path":
         # A path in a facts file is relative to that file, which may be written anywhere.
-        return _quoted(str(Path(shown(value)).resolve()))
+        return _quoted(str(real_path(Path(shown(value)))))
     if isinstance(value, tuple):
         return "[" + ", ".join(_quoted(item) for item in value) + "]"
     return _quoted(shown(value) or "*")

@@ -47,6 +47,7 @@ def run(options: argparse.Namespace) -> int:
         raise EnvdoctorError(
             options.model, found=f"more than {MOST_FILES} files", expected="a model", next_step="give the directory of the model itself"
         )
+    _refuse(files, {name: files.left_out[name] for name in files.lost})
     gathered = gather(read_request(options, str(model)))
     lock, skips = _read(files, gathered, full=options.full)
     write_lock(lock, place)

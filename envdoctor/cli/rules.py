@@ -12,6 +12,7 @@ from pathlib import Path
 from envdoctor.checks import CHECK_IDS
 from envdoctor.cli.output import emit
 from envdoctor.errors import EnvdoctorError, SeveralErrors
+from envdoctor.files.paths import is_dir, is_file
 from envdoctor.probes.registry import PROBES
 from envdoctor.report.plain import printable
 from envdoctor.rules.rulebook import Rulebook, load_rulebook, rule_files, shipped_rules
@@ -92,9 +93,9 @@ def rule_paths(options: argparse.Namespace) -> list[Path]:
 
 def _named(name: str, directories: list[Path]) -> list[Path]:
     path = Path(name)
-    if path.is_file():
+    if is_file(path):
         return [path]
-    if path.is_dir() or path.name != name or path.suffix:
+    if is_dir(path) or path.name != name or path.suffix:
         return rule_files(path)
     for directory in directories:
         for file in rule_files(directory):

@@ -15,6 +15,7 @@ from envdoctor.code.overrides import overrides
 from envdoctor.code.pinned import PinnedLibrary
 from envdoctor.code.remote import RemoteCode
 from envdoctor.facts.fact import Facts
+from envdoctor.files.paths import is_file
 from envdoctor.sources.model.model_directory import ModelDirectory
 
 GATE = "remote-code-gate-minor-only"
@@ -46,7 +47,7 @@ def library_for(
     ``release`` is the one version that is known, ``releases`` those of all packages in the site directories. None where
     nothing is known of either.
     """
-    if release is not None and any((root / "transformers" / "__init__.py").is_file() for root in site_dirs):
+    if release is not None and any(is_file(root / "transformers" / "__init__.py") for root in site_dirs):
         return InstalledLibrary(site_dirs, {**(releases or {}), "transformers": release}, cache)
     pinned = None if release is None else PinnedLibrary(release, load_history())
     return pinned if pinned is not None and pinned.known() else None

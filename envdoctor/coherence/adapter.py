@@ -10,6 +10,7 @@ from envdoctor.checks.hit import Hit
 from envdoctor.coherence.adapter_fields import IGNORES_SINCE, ignored, is_kind, refused, releases_of
 from envdoctor.facts.fact import Defect, Facts
 from envdoctor.facts.versions import Exact, version_condition
+from envdoctor.files.paths import real_path
 from envdoctor.files.text import plain
 from envdoctor.sources.model.adapter import CONFIG, Adapter
 from envdoctor.sources.model.safetensors_header import Tensor
@@ -158,7 +159,7 @@ def adapter_beside_a_model(snapshot: Snapshot, facts: Facts) -> Iterator[Defect]
     if document is None or not isinstance(document.value, dict) or "peft_type" not in document.value:
         return
     named = document.value.get("base_model_name_or_path")
-    if not isinstance(named, str) or os.path.realpath(named) == os.path.realpath(snapshot.directory.path):
+    if not isinstance(named, str) or str(real_path(named)) == str(real_path(snapshot.directory.path)):
         return
     detail = f"{CONFIG} makes from_pretrained load {plain(named, 120)} and not the weights that lie here"
     line = document.line_of("base_model_name_or_path")

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from envdoctor.coherence.arithmetic import FLOATS
 from envdoctor.facts.fact import Defect, Facts
+from envdoctor.files.paths import real_path
 from envdoctor.files.text import plain
 from envdoctor.sources.model.safetensors_header import BITS, Header
 from envdoctor.sources.model.snapshot import Snapshot, table_of, text_config
@@ -186,7 +187,7 @@ def _waiting(snapshot: Snapshot) -> list[str]:
     directory = snapshot.directory
     entries: list[str] = []
     try:
-        with os.scandir(os.path.join(os.path.realpath(directory.path), _DOWNLOADS)) as found:
+        with os.scandir(os.path.join(str(real_path(directory.path)), _DOWNLOADS)) as found:
             for entry in found:
                 entries.append(entry.name)
                 if len(entries) >= _MOST_ENTRIES:

@@ -13,6 +13,7 @@ from envdoctor.edits.specifier import Written, written
 from envdoctor.edits.splice import Document, document_of, newline_of
 from envdoctor.errors import EnvdoctorError
 from envdoctor.files.json_file import UnreadableError, read_bounded
+from envdoctor.files.paths import real_path
 from envdoctor.files.text import plain
 from envdoctor.sources.declared.requirement_options import UnknownOptionError, options_of, split_options
 from envdoctor.sources.declared.requirement_text import MOST_BYTES
@@ -129,13 +130,13 @@ def read_tree(path: Path) -> list[RequirementsFile]:
         EnvdoctorError: the first of them cannot be read, or not be written back.
     """
     first = read_file(path)
-    found = {os.path.realpath(path): first}
+    found = {str(real_path(path)): first}
     waiting = [first]
     while waiting:
         file = waiting.pop(0)
         for name, constraint in file.includes:
             target = file.path.parent / name
-            identity = os.path.realpath(target)
+            identity = str(real_path(target))
             known = found.get(identity)
             if known is not None:
                 if known.constraint and not constraint:

@@ -14,6 +14,7 @@ from envdoctor.edits.edit import Edited
 from envdoctor.edits.splice import encoding_of, lines_at_newline
 from envdoctor.errors import EnvdoctorError
 from envdoctor.files.json_file import UnreadableError, read_bounded
+from envdoctor.files.paths import real_path
 from envdoctor.files.text import plain
 
 T = TypeVar("T")
@@ -110,7 +111,7 @@ def _places(edited: Sequence[Edited]) -> dict[str, Edited]:
     for one in edited:
         if one.before == one.after:
             continue
-        place = os.path.realpath(one.path)
+        place = str(real_path(one.path))
         if place in found and found[place].after != one.after:
             raise _unwritable(one, "two changes of one file that do not agree", "one change of each file", "name the file once")
         _check(one, place)

@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
+from envdoctor.files.paths import real_path
 from envdoctor.files.text import plain
 
 _LONGEST_NAME = 50
@@ -26,7 +27,7 @@ def write_whole(path: Path, text: str, *, next_step: str, follow: bool = True) -
     """
     data = text.encode("utf-8", "backslashreplace")
     try:
-        place = os.path.realpath(path) if follow else os.path.join(os.path.realpath(path.parent), path.name)
+        place = str(real_path(path)) if follow else os.path.join(str(real_path(path.parent)), path.name)
         if os.path.exists(place) and not os.path.isfile(place):
             with open(place, "wb") as stream:
                 stream.write(data)

@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 
 from envdoctor.errors import EnvdoctorError, SeveralErrors
 from envdoctor.facts.fact import Collected, Fact, Origin, Skip
+from envdoctor.files.paths import is_file
 from envdoctor.files.toml import MOST_BYTES, parse_toml, read_toml
 
 FailOn: TypeAlias = Literal["error", "warning", "note", "never"]
@@ -69,10 +70,10 @@ def find_settings(start: Path) -> Settings:
     """
     for directory in (start, *start.parents):
         own = _from_here(directory / OWN_FILE)
-        if own.is_file():
+        if is_file(own):
             return read_settings(own)
         manifest = _from_here(directory / "pyproject.toml")
-        if manifest.is_file() and _mentions(manifest):
+        if is_file(manifest) and _mentions(manifest):
             tool = read_toml(manifest).get("tool")
             if isinstance(tool, dict) and "envdoctor" in tool:
                 return _parsed(tool["envdoctor"], str(manifest), "tool.envdoctor.")
@@ -83,7 +84,7 @@ def _from_here(path: Path) -> Path:
     """The path as one would type it here."""
     try:
         return Path(os.path.relpath(path))
-    except ValueError:  # another drive
+    except (OSError, ValueError):  # another drive, or this directory is gone
         return path
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
+from envdoctor.files.paths import is_file
 from envdoctor.refresh.index import Get, NoAnswerError, page_address, project_page
 from envdoctor.refresh.packages import CORE, FURTHER, WITH_EXTRAS
 from envdoctor.refresh.pages import File, by_version, package, parse_page, wheels
@@ -58,7 +59,7 @@ def present(directory: Path | None) -> Tables:
     Raises:
         DamagedError: a table in the directory is something else.
     """
-    if directory is not None and all((directory / f"{name}.json").is_file() for name in files.NAMES):
+    if directory is not None and all(is_file(directory / f"{name}.json") for name in files.NAMES):
         releases, dependencies = (
             files.read_table(directory / f"{name}.json", (directory / f"{name}.json").read_bytes()) for name in files.NAMES
         )

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.files.json_file import UnreadableError, read_bounded
+from envdoctor.files.paths import absolute, real_path
 from envdoctor.files.toml import read_toml
 from envdoctor.sources.declared.requirement_options import Option, UnknownOptionError, options_of, split_options
 from envdoctor.sources.declared.requirement_text import logical_lines, read_text
@@ -137,7 +138,7 @@ def _each(value: object) -> list[object]:
 
 
 def _lines(path: Path, seen: set[str]) -> Iterator[str]:
-    identity = os.path.realpath(path)
+    identity = str(real_path(path))
     if identity in seen or len(seen) >= _MOST_FILES:
         return
     seen.add(identity)
@@ -173,7 +174,7 @@ def _address(option: Option, path: Path) -> str:
         return ""
     if "://" in option.value:
         return option.value
-    place = os.path.abspath(path.parent / option.value)
+    place = absolute(path.parent / option.value)
     return Path(place).as_uri() if os.path.exists(place) else ""
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from envdoctor.files.paths import absolute, real_path
 from envdoctor.remedies.remedy import Remedy
 from envdoctor.sources.declared.conda_spec import on_pypi
 from envdoctor.sources.machine.interpreter import Installed
@@ -101,13 +102,13 @@ def _home(installed: Installed, interpreter: Path, environ: Mapping[str, str]) -
     prefix = venv_of(interpreter)
     conda = {} if prefix is None else _conda_packages(prefix)
     active = prefix is not None and any(
-        environ.get(variable) and os.path.realpath(environ[variable]) == os.path.realpath(prefix)
+        environ.get(variable) and str(real_path(environ[variable])) == str(real_path(prefix))
         for variable in ("VIRTUAL_ENV", "CONDA_PREFIX")
     )
     by_uv = prefix is not None and "uv" in read_settings(prefix)
     return _Home(
-        interpreter=Path(os.path.abspath(interpreter)),
-        prefix=None if prefix is None else Path(os.path.abspath(prefix)),
+        interpreter=Path(absolute(interpreter)),
+        prefix=None if prefix is None else Path(absolute(prefix)),
         active=active,
         windows=installed.platform == "win32",
         default="uv" if by_uv else "pip",

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from envdoctor.engine.diagnosis import Finding
+from envdoctor.files.paths import real_path, working_directory
 from envdoctor.report.model import Report
 
 # Where no file states anything, as for an installed stack: GitHub refuses a whole upload for one result without a place
@@ -37,11 +38,11 @@ def checkout() -> Path:
     ``GITHUB_WORKSPACE`` (https://docs.github.com/en/actions/reference/workflows-and-actions/variables) and ``CI_PROJECT_DIR``
     (https://docs.gitlab.com/ci/variables/predefined_variables/) name it.
     """
-    here = Path.cwd().resolve()
+    here = working_directory().resolve()
     for name in ("GITHUB_WORKSPACE", "CI_PROJECT_DIR"):
         stated = os.environ.get(name)
         if stated and os.path.isabs(stated):
-            root = Path(os.path.realpath(stated))
+            root = Path(str(real_path(stated)))
             if here.is_relative_to(root):
                 return root
     return here
@@ -52,9 +53,9 @@ def relative(file: str, root: Path) -> str:
 
     Links are followed: code scanning shows nothing for a file that it knows under another name.
     """
-    whole = os.path.normpath(os.path.join(os.getcwd(), file))
+    whole = os.path.normpath(os.path.join(str(working_directory()), file))
     try:
-        real = os.path.realpath(whole)
+        real = str(real_path(whole))
     except (OSError, ValueError):  # no name that a file system knows, such as one with a NUL
         real = whole
     for path in (real, whole):

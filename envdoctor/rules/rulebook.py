@@ -14,6 +14,8 @@ from envdoctor.errors import EnvdoctorError, SeveralErrors
 from envdoctor.facts.names import canonical
 from envdoctor.files.json_file import UnreadableError
 from envdoctor.files.own import read_own
+from envdoctor.files.paths import is_dir, is_file, real_path, why_missing
+from envdoctor.files.text import plain
 from envdoctor.files.toml import read_toml
 from envdoctor.files.user_cache import cache_directory
 from envdoctor.rules.conditions import InvalidConditionError
@@ -57,7 +59,7 @@ def shipped_rules() -> Path:
     """The directory of the rules that come with envdoctor: inside the wheel, or beside the sources."""
     package = Path(__file__).parent.parent
     inside = package / "_rules"
-    return inside if inside.is_dir() else package.parent / "rules"
+    return inside if is_dir(inside) else package.parent / "rules"
 
 
 def load_rulebook(extra: Iterable[Path] = (), *, absent: Callable[[str], bool] | None = None) -> Rulebook:
@@ -134,11 +136,20 @@ def rule_files(directory: Path) -> list[Path]:
     """Every rule file below the directory, in a stable order.
 
     Raises:
-        EnvdoctorError: no such directory.
+        EnvdoctorError: no such directory, one that cannot be read, or no rule file in it.
     """
-    if not directory.is_dir():
-        raise EnvdoctorError(str(directory), found="no directory", expected="a directory of rule files", next_step="check the path")
-    found = (path for path in directory.rglob("*.toml") if not path.is_dir())
+    place, expected, next_step = plain(str(directory), 4096), "a directory of rule files", "check the path"
+    if not is_dir(directory):
+        raise EnvdoctorError(place, found=why_missing(directory), expected=expected, next_step=next_step)
+
+    def refuse(error: OSError) -> None:
+        found = (error.strerror or type(error).__name__).lower()
+        raise EnvdoctorError(plain(error.filename or place, 4096), found=found, expected=expected, next_step=next_step) from error
+
+    walk = os.walk(directory, onerror=refuse)
+    found = [path for folder, _, names in walk for name in names if name.endswith(".toml") and not is_dir(path := Path(folder, name))]
+    if not found:
+        raise EnvdoctorError(place, found="no rule file", expected=expected, next_step=next_step)
     return sorted(found, key=lambda path: path.relative_to(directory).as_posix())
 
 
@@ -176,7 +187,7 @@ def _compiled(directory: Path) -> tuple[dict[str, Any], Path | None]:
     """The compiled rules of a directory; and where to keep them, when they were compiled just now."""
     # The wheel carries the shipped rules compiled. A pack of somebody's is compiled outside itself: its TOML is what counts.
     built = directory / "compiled.json"
-    found = _read_compiled(_read_shipped(built)) if directory == shipped_rules() and built.is_file() else None
+    found = _read_compiled(_read_shipped(built)) if directory == shipped_rules() and is_file(built) else None
     if found is not None:
         return found, None
     cache = cache_directory() / f"rules-{_stamp(directory)}.json"
@@ -229,7 +240,7 @@ def _keep(cache: Path, compiled: dict[str, Any]) -> None:
 
 def _stamp(directory: Path) -> str:
     """Changes whenever a rule file or a ledger is added, removed, renamed or written."""
-    digest = hashlib.sha256(f"{_FORMAT}{directory.resolve()}".encode())
+    digest = hashlib.sha256(f"{_FORMAT}{real_path(directory)}".encode("utf-8", "surrogateescape"))
     for line in sorted(_stats(directory)):
         digest.update(line.encode("utf-8", "surrogateescape"))
     return digest.hexdigest()[:24]
@@ -240,9 +251,10 @@ def _stats(directory: Path) -> Iterator[str]:
     while pending:
         try:
             entries = list(os.scandir(pending.pop()))
-        except OSError as error:
+        except (OSError, ValueError) as error:
+            found = getattr(error, "strerror", None) or "a name that no file can have"
             raise EnvdoctorError(
-                str(directory), found=str(error.strerror), expected="a directory of rule files", next_step="check the path"
+                plain(str(directory), 4096), found=found.lower(), expected="a directory of rule files", next_step="check the path"
             ) from error
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):

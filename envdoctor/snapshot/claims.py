@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from envdoctor.files.json_file import CONFIG_LIMIT, JsonError, UnreadableError, parse_json, read_bounded
+from envdoctor.files.paths import real_path
 from envdoctor.snapshot.inventory import MOST_FILES, Inventory, hub_repository
 from envdoctor.snapshot.record import Record
 
@@ -84,7 +85,7 @@ def _of_cache(inventory: Inventory, repository: str) -> Claims:
 
 def _of_download(inventory: Inventory) -> Claims | None:
     kept = os.path.join(inventory.root, ".cache", "huggingface")
-    if os.path.realpath(kept) != kept:  # absent or, as nobody's download leaves it, a link
+    if str(real_path(kept)) != kept:  # absent or, as nobody's download leaves it, a link
         return None
     entries = {entry.name: entry for entry in inventory.entries}
     files: dict[str, Record] = {}

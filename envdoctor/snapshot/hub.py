@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from envdoctor.errors import EnvdoctorError
+from envdoctor.files.paths import is_dir
 from envdoctor.files.text import plain
 from envdoctor.snapshot.claims import expected_of
 from envdoctor.snapshot.record import Record
@@ -127,16 +128,16 @@ def cached_snapshot(repository: str, revision: str | None) -> Path | None:
 
     folder = Path(getattr(constants, "HF_HUB_CACHE", None) or constants.HUGGINGFACE_HUB_CACHE) / f"models--{repository.replace('/', '--')}"
     snapshots = folder / "snapshots"
-    if not _REPOSITORY.fullmatch(repository) or not snapshots.is_dir():
+    if not _REPOSITORY.fullmatch(repository) or not is_dir(snapshots):
         return None
     wanted = revision or "main"
     if ".." in wanted.split("/") or wanted.startswith("/"):
         return None
-    if (snapshots / wanted).is_dir():
+    if is_dir(snapshots / wanted):
         return snapshots / wanted
     try:
         commit = (folder / "refs" / wanted).read_text(encoding="utf-8")[:64].strip()
     except (OSError, UnicodeDecodeError):
-        there = [path for path in snapshots.iterdir() if path.is_dir()]
+        there = [path for path in snapshots.iterdir() if is_dir(path)]
         return there[0] if revision is None and len(there) == 1 else None
-    return snapshots / commit if commit and "/" not in commit and (snapshots / commit).is_dir() else None
+    return snapshots / commit if commit and "/" not in commit and is_dir(snapshots / commit) else None

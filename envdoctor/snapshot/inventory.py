@@ -10,6 +10,7 @@ from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Skip
+from envdoctor.files.paths import real_path
 from envdoctor.files.text import plain
 from envdoctor.hashing.digest import identity
 from envdoctor.sources.model.model_directory import blob_places
@@ -39,7 +40,8 @@ class Inventory:
     """What lies below a directory. ``entries`` are in the order of their names.
 
     ``left_out`` says by name why something is no entry; ``dangling`` names the links that lead to nothing. Where there were
-    more than MOST_FILES files the rest was not looked at: then ``whole`` is False and a name that is no entry may yet exist.
+    more than MOST_FILES files the rest was not looked at: then ``whole`` is False and a name that is no entry may yet exist. ``lost`` are
+    directories among what was left out that could not be looked into.
     """
 
     path: Path
@@ -48,6 +50,7 @@ class Inventory:
     left_out: Mapping[str, str] = field(default_factory=dict)
     dangling: tuple[str, ...] = ()
     whole: bool = True
+    lost: frozenset[str] = frozenset()
 
     @property
     def names(self) -> frozenset[str]:
@@ -55,7 +58,7 @@ class Inventory:
 
     @property
     def skips(self) -> tuple[Skip, ...]:
-        return tuple(Skip(self.place(name), why) for name, why in sorted(self.left_out.items()))
+        return tuple(Skip(self.place(name), why, name in self.lost) for name, why in sorted(self.left_out.items()))
 
     def place(self, name: str) -> str:
         """A file's path as the user would write it."""
@@ -71,10 +74,10 @@ def inventory(path: Path, *, without: Path | None = None) -> Inventory:
     Raises:
         EnvdoctorError: no directory that can be listed.
     """
-    root = os.path.realpath(path)
+    root = str(real_path(path))
     excluded = {os.path.join(root, LOCK_NAME)}
     if without is not None:
-        excluded.add(os.path.join(os.path.realpath(without.parent), without.name))
+        excluded.add(os.path.join(str(real_path(without.parent)), without.name))
     walk = _Walk(root, excluded, blob_places(root))
     try:
         walk.run()
@@ -86,7 +89,7 @@ def inventory(path: Path, *, without: Path | None = None) -> Inventory:
             next_step="check the path",
         ) from None
     entries = tuple(sorted(walk.entries, key=lambda entry: entry.name))
-    return Inventory(path, root, entries, walk.left_out, tuple(sorted(walk.dangling)), walk.whole)
+    return Inventory(path, root, entries, walk.left_out, tuple(sorted(walk.dangling)), walk.whole, frozenset(walk.lost))
 
 
 def moved(inventory: Inventory) -> dict[str, str]:
@@ -114,6 +117,7 @@ class _Walk:
     blobs: tuple[str, ...]
     entries: list[Entry] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
+    lost: set[str] = field(default_factory=set)
     dangling: list[str] = field(default_factory=list)
     whole: bool = True
     seen: int = 0
@@ -128,6 +132,7 @@ class _Walk:
                 if not prefix:
                     raise
                 self._leave_out(_text(prefix[:-1]), error.strerror or type(error).__name__)
+                self.lost.add(_text(prefix[:-1]))
                 continue
             for item in found:
                 name = prefix + item.name

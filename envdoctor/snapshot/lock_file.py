@@ -8,6 +8,7 @@ from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.files.json_file import UnreadableError, read_bounded
+from envdoctor.files.paths import real_path
 from envdoctor.files.text import plain
 from envdoctor.files.writing import write_whole
 from envdoctor.snapshot.inventory import LOCK_NAME
@@ -42,7 +43,7 @@ def refuse_place(path: Path) -> None:
         EnvdoctorError: the file would lie in a hub cache, a directory is in its place, or nothing can be written beside it.
     """
     place = plain(str(path), 4096)
-    if in_hub_cache(os.path.realpath(path.parent)):
+    if in_hub_cache(str(real_path(path.parent))):
         raise EnvdoctorError(
             place,
             found="a directory of the hub cache, in which nothing is ever written",

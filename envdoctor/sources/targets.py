@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Fact, Origin, Skip
 from envdoctor.files.json_file import UnreadableError, read_bounded
+from envdoctor.files.paths import exists, is_dir, is_file, is_link, why_missing
 from envdoctor.sources.declared.readers import NAMED, FileKind, find_reader
 from envdoctor.sources.readers import READERS
 
@@ -33,6 +34,8 @@ _DECLARING = re.compile(
     re.IGNORECASE,
 )
 _BLANK_BYTES = 4096
+# What ends so is a file that is not there, and no repository of the hub.
+_FILES = (".cfg", ".in", ".ipynb", ".json", ".lock", ".py", ".sh", ".toml", ".txt", ".yaml", ".yml")
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 
@@ -64,19 +67,19 @@ def read_target(text: str, installation: Installation | None = None) -> Target:
             or one that cannot be used at all.
     """
     path = Path(text)
-    if path.is_dir():
+    if is_dir(path):
         return _model(text, path)
-    if path.is_file():
+    if is_file(path):
         return _read_file(path, text, installation)
-    if path.exists() or path.is_symlink():
+    if exists(path) or is_link(path):
         raise EnvdoctorError(
             text, found="neither a file nor a directory", expected="a target that can be read", next_step="check what it links to"
         )
-    if _HUB_ID.fullmatch(text):
+    if _HUB_ID.fullmatch(text) and path.suffix.lower() not in _FILES:
         return _from_hub_cache(text)
     raise EnvdoctorError(
         text,
-        found="no such file or directory",
+        found=why_missing(path),
         expected="a model directory, a hub id, a requirements file or a training plan",
         next_step="check the path",
     )
@@ -115,7 +118,7 @@ def is_named_for_us(text: str) -> bool:
 
 
 def _model(text: str, path: Path, *facts: Fact) -> Target:
-    if (path / "adapter_config.json").is_file() and not (path / "config.json").exists():
+    if is_file(path / "adapter_config.json") and not exists(path / "config.json"):
         from envdoctor.sources.model.adapter import adapter_facts, read_adapter
 
         adapter = read_adapter(path)

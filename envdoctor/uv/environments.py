@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Protocol
 
 from envdoctor.errors import EnvdoctorError
+from envdoctor.files.paths import exists
 
 BUILD_SECONDS = 1800.0
 _ASK = (
@@ -62,7 +63,7 @@ class UvBuilder:
         interpreter = home / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
         # Written last: a build that was interrupted is begun anew.
         finished = home / "finished"
-        if not finished.exists():
+        if not exists(finished):
             shutil.rmtree(home, ignore_errors=True)
             _uv("venv", "--quiet", "--python", python, str(home))
             _uv("pip", "install", "--quiet", "--python", str(interpreter), *pins)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from envdoctor.files.paths import is_file
 from envdoctor.files.user_cache import cache_directory
 
 SCHEMA = 2
@@ -126,7 +127,7 @@ def _users_own(name: str, bundled: Path) -> Table | None:
 def _bounded(path: Path, most: int) -> bytes | None:
     """At most so many bytes of a regular file; None where there is none that can be read."""
     try:
-        if not path.is_file():
+        if not is_file(path):
             return None
         with open(path, "rb") as file:
             return file.read(most)

@@ -17,6 +17,7 @@ from packaging.version import InvalidVersion
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.names import canonical
+from envdoctor.files.paths import is_file
 from envdoctor.sources.declared.declarations import Declarations, Variant
 from envdoctor.sources.declared.locks import HOLDS, Choice, Locked, LockReading
 from envdoctor.sources.declared.poetry_ranges import admits, alternatives, hull, one_specifier
@@ -96,7 +97,7 @@ def _project(document: TomlDocument, reading: LockReading) -> Sections | None:
     """What the project that a lock belongs to asks Poetry for; None, and said, where that is not beside it."""
     path = document.path.with_name("pyproject.toml")
     told = "not beside it"
-    if path.is_file():
+    if is_file(path):
         try:
             sections = Sections(read_document(path), Declarations(reading.installation))
         except EnvdoctorError as error:

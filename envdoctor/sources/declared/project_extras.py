@@ -12,6 +12,7 @@ from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Fact, Origin
 from envdoctor.facts.names import canonical
 from envdoctor.facts.values import parse_value
+from envdoctor.files.paths import real_path
 from envdoctor.sources.declared.declarations import Declarations, Variant
 from envdoctor.sources.declared.requirement_line import declare
 from envdoctor.sources.declared.requirement_text import logical_lines, read_text
@@ -47,8 +48,8 @@ def declare_all(rows: Sequence[Stated], declarations: Declarations, extra: str =
 def within(folder: Path, name: str) -> bool:
     """Whether a name, followed through links, lies in a folder."""
     try:
-        root = os.path.realpath(folder)
-        return os.path.commonpath((root, os.path.realpath(os.path.join(root, name)))) == root
+        root = str(real_path(folder))
+        return os.path.commonpath((root, str(real_path(os.path.join(root, name))))) == root
     except ValueError:  # another drive, or a name that no file can have
         return False
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Skip
 from envdoctor.facts.names import canonical
+from envdoctor.files.paths import is_file, real_path
 from envdoctor.sources.declared.declarations import Declarations, Variant
 from envdoctor.sources.declared.locks import say_python
 from envdoctor.sources.declared.project_extras import Stated
@@ -148,7 +149,7 @@ def _say_dynamic(sections: Sections) -> None:
 
 
 def _where(sections: Sections) -> str:
-    beside = [name for name in ("setup.py", "setup.cfg") if (sections.document.path.parent / name).is_file()]
+    beside = [name for name in ("setup.py", "setup.cfg") if is_file(sections.document.path.parent / name)]
     backend = text_of(sections.table("build-system").get("build-backend"))
     if beside:
         return f"stated in {' or '.join(beside)}"
@@ -163,7 +164,7 @@ def _say_nothing(sections: Sections) -> None:
     if sections.base or sections.followed or any(requirements) or sections.stated.skips or sections.stated.defects:
         return
     tools = sorted(sections.table("tool"))
-    beside = [name for name in ("setup.py", "setup.cfg", "requirements.txt") if (sections.document.path.parent / name).is_file()]
+    beside = [name for name in ("setup.py", "setup.cfg", "requirements.txt") if is_file(sections.document.path.parent / name)]
     what = "it declares no dependencies"
     if "project" not in sections.document.table:
         what = f"it has settings of tools only ({', '.join(tools[:8])})" if tools else "it states no project"
@@ -297,7 +298,7 @@ class _Variants:
 
 def _is_inside(path: Path, folder: Path) -> bool:
     try:
-        return path.resolve().is_relative_to(folder.resolve())
+        return real_path(path).is_relative_to(real_path(folder))
     except (OSError, ValueError, RuntimeError):
         return False
 

@@ -18,6 +18,7 @@ from packaging.requirements import Requirement
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Origin
+from envdoctor.files.paths import is_file, real_path
 from envdoctor.sources.declared.declarations import Declarations, Variant
 from envdoctor.sources.declared.package_index import Indexes, is_nightly
 from envdoctor.sources.declared.requirement_line import MALFORMED, declare, without_credentials
@@ -38,7 +39,7 @@ def is_requirements(path: Path) -> bool:
     if path.suffix not in (".txt", ".in", ".pip"):
         return False
     named = any(re.search(r"req|constraint|depend", name, re.IGNORECASE) for name in (path.stem, path.parent.name))
-    return named or (path.is_file() and _reads_as_requirements(path))
+    return named or (is_file(path) and _reads_as_requirements(path))
 
 
 def _reads_as_requirements(path: Path) -> bool:
@@ -107,7 +108,7 @@ class _Reading:
 
     def read(self, path: Path, constraint: bool) -> None:
         source = read_text(path)
-        identity = os.path.realpath(path)
+        identity = str(real_path(path))
         self.done.add((identity, constraint))
         self.open.append(identity)
         if source.unmarked:
@@ -203,7 +204,7 @@ class _Reading:
             self.declarations.skip(without_credentials(name), f"{place}: {why}")
             return
         target = path.parent / name.removeprefix("file://")
-        identity = os.path.realpath(target)
+        identity = str(real_path(target))
         if identity in self.open or len(self.done) >= _MOST_INCLUDES:
             self.declarations.skip(str(target), f"{place}: {'it includes itself' if identity in self.open else 'too many includes'}")
         elif (identity, constraint) not in self.done:

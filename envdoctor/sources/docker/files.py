@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from envdoctor.files.paths import exists, real_path
 from envdoctor.sources.declared.declarations import Variant
 from envdoctor.sources.docker.parse import Heredoc
 from envdoctor.sources.docker.words import is_known, shown
@@ -124,8 +125,8 @@ class Files:
         """A file or directory of the context; what a link leads out of it is none."""
         path = self.context / relative
         try:
-            inside = path.resolve().is_relative_to(self.context.resolve())
-            return path if inside and path.exists() else None
+            inside = real_path(path).is_relative_to(real_path(self.context))
+            return path if inside and exists(path) else None
         except (OSError, RuntimeError, ValueError):
             return None
 
@@ -153,9 +154,9 @@ def context_of(dockerfile: Path, sources: list[str], missing: list[tuple[str, ..
     candidate = own
     for _ in range(_MOST_PARENTS):
         try:
-            if all(any((candidate / name).exists() for name in names) for names in needs):
+            if all(any(exists(candidate / name) for name in names) for names in needs):
                 return candidate
-            if (candidate / ".git").exists():
+            if exists(candidate / ".git"):
                 break
         except (OSError, ValueError):
             break

@@ -11,6 +11,7 @@ from pathlib import Path
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Defect, Fact, NotUnderstood, Origin, Skip
 from envdoctor.facts.versions import Exact, Ranged, exact
+from envdoctor.files.paths import absolute, is_file
 from envdoctor.sources.machine.asking import Answer, NoAnswerError, ask
 from envdoctor.sources.machine.layout import Layout, library_dirs, read_layout
 from envdoctor.sources.machine.patient import Patient, find_patient, is_environment, venv_of
@@ -65,7 +66,7 @@ def scan(patient: Patient, environ: Mapping[str, str] | None = None, *, timeout_
     environ = os.environ if environ is None else environ
     path = _patient_path(patient, environ, timeout_s)
     entries = [entry for entry in environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
-    contents = read_site_dirs([SiteDir(Path(os.path.abspath(entry)), "PYTHONPATH", is_site=False) for entry in entries] + path.dirs)
+    contents = read_site_dirs([SiteDir(Path(absolute(entry)), "PYTHONPATH", is_site=False) for entry in entries] + path.dirs)
     skips = [*path.skips, *contents.skips]
     if path.python is not None and _release(path.python) < _OLDEST:
         why = "older than 3.8: what is installed is read, but no probe can run in it"
@@ -163,7 +164,7 @@ def _layout_path(patient: Patient, layout: Layout, environ: Mapping[str, str], t
 
 def _base_dirs(patient: Patient, layout: Layout, environ: Mapping[str, str], timeout_s: float, path: _Path) -> list[SiteDir]:
     """The user site and the base's directories, for a virtual environment that was made with --system-site-packages."""
-    base = next((python for python in layout.base_pythons if python.is_file()), None)
+    base = next((python for python in layout.base_pythons if is_file(python)), None)
     what = f"packages of the base Python that {patient.label} sees"
     if base is None:
         path.skips.append(Skip(what, f"{layout.base_pythons[0].parent if layout.base_pythons else 'pyvenv.cfg'} has no interpreter"))
@@ -186,7 +187,7 @@ def _answered_path(patient: Patient, answer: Answer, environ: Mapping[str, str],
             return _layout_path(patient, layout, environ, timeout_s)
     path = _Path(answer.python, answer.implementation, answer.platform, [], [])
     dirs = [*_user_dirs(answer.user, environ), *(SiteDir(Path(entry)) for entry in answer.site)]
-    if prefix is not None and (prefix / "pyvenv.cfg").is_file():
+    if prefix is not None and is_file(prefix / "pyvenv.cfg"):
         dirs = _moved_venv(prefix, answer, path)
     path.dirs = [*(SiteDir(Path(entry), is_site=False) for entry in answer.path), *dirs]
     return path

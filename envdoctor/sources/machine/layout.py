@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from envdoctor.files.paths import is_dir, is_file, real_path
 from envdoctor.sources.machine.metadata import read_bounded
 
 _VERSION = re.compile(r"(\d{1,3})\.(\d{1,3})\.(\d{1,3})(?:(a|b|rc)(\d{1,3})|\.(alpha|beta|candidate|final)\.(\d{1,3}))?")
@@ -37,9 +38,9 @@ class Layout:
 
 def read_layout(prefix: Path) -> Layout | None:
     """The layout of a virtual environment or conda prefix; None where the files do not tell it reliably."""
-    if (prefix / "pyvenv.cfg").is_file():
+    if is_file(prefix / "pyvenv.cfg"):
         return _venv(prefix)
-    if (prefix / "conda-meta").is_dir():
+    if is_dir(prefix / "conda-meta"):
         return _conda(prefix)
     return None
 
@@ -53,7 +54,7 @@ def library_dirs(prefix: Path) -> dict[str, Path]:
         names = []
     for name in names:
         site = prefix / "lib" / name / "site-packages"
-        if _LIBRARY.fullmatch(name) and site.is_dir():
+        if _LIBRARY.fullmatch(name) and is_dir(site):
             found[name] = site
     return found
 
@@ -76,7 +77,7 @@ def _venv(prefix: Path) -> Layout | None:
     minor = _minor(python)
     libraries = {name: site for name, site in library_dirs(prefix).items() if _LIBRARY.sub(r"\2", name) == minor}
     windows_site = prefix / "Lib" / "site-packages"
-    if not libraries and (prefix / "Scripts").is_dir() and windows_site.is_dir():
+    if not libraries and is_dir(prefix / "Scripts") and is_dir(windows_site):
         libraries[f"python{minor}"] = windows_site
     if len(libraries) != 1 or _points_elsewhere(prefix, minor):
         return None
@@ -97,7 +98,7 @@ def _venv(prefix: Path) -> Layout | None:
 
 def _points_elsewhere(prefix: Path, minor: str) -> bool:
     """Whether the interpreter has become another Python than the one the environment was made with, e.g. by an upgrade."""
-    match = _NAMED_VERSION.fullmatch(os.path.basename(os.path.realpath(prefix / "bin" / "python")))
+    match = _NAMED_VERSION.fullmatch(os.path.basename(str(real_path(prefix / "bin" / "python"))))
     return match is not None and match[1] != minor
 
 

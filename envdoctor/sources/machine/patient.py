@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
+from envdoctor.files.paths import absolute, is_dir, is_file, real_path, working_directory
 
 _EXPECTED = "a Python interpreter, a virtual environment or a conda prefix"
 _INTERPRETERS = ("bin/python", "bin/python3", "Scripts/python.exe", "python.exe", "bin/python.exe", "bin/pypy3")
@@ -66,7 +67,7 @@ def venv_of(interpreter: Path) -> Path | None:
 
 def is_environment(directory: Path) -> bool:
     """Whether the directory is a virtual environment or a conda prefix."""
-    return (directory / "pyvenv.cfg").is_file() or (directory / "conda-meta").is_dir()
+    return is_file(directory / "pyvenv.cfg") or is_dir(directory / "conda-meta")
 
 
 def _candidates(environ: Mapping[str, str], passed_over: list[str]) -> Iterator[Patient]:
@@ -118,7 +119,7 @@ def _of_directory(directory: Path, why: str) -> Patient | None:
     interpreter = next((path for path in interpreters if _runs(path)), None)
     if interpreter is None:
         # A virtual environment outlives its base Python, and its packages can still be read.
-        if not (directory / "pyvenv.cfg").is_file() and not any(map(os.path.lexists, interpreters)):
+        if not is_file(directory / "pyvenv.cfg") and not any(map(os.path.lexists, interpreters)):
             return None
         if not is_environment(directory):
             return None
@@ -147,10 +148,10 @@ def _runs(path: Path) -> bool:
 
 def _is_own(patient: Patient) -> bool:
     if patient.prefix is not None:
-        return os.path.realpath(patient.prefix) == os.path.realpath(sys.prefix)
+        return str(real_path(patient.prefix)) == str(real_path(sys.prefix))
     if patient.interpreter is None or sys.prefix != sys.base_prefix:
         return False
-    return os.path.realpath(patient.interpreter) == os.path.realpath(sys.executable)
+    return str(real_path(patient.interpreter)) == str(real_path(sys.executable))
 
 
 def _own_stack() -> list[str]:
@@ -160,5 +161,5 @@ def _own_stack() -> list[str]:
 
 def _label(path: Path) -> str:
     """The path as a person in this directory would write it."""
-    absolute, here = os.path.abspath(path), os.getcwd()
-    return os.path.relpath(absolute, here) if absolute.startswith(here.rstrip(os.sep) + os.sep) else absolute
+    whole, here = absolute(path), str(working_directory())
+    return os.path.relpath(whole, here) if whole.startswith(here.rstrip(os.sep) + os.sep) else whole

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Skip
+from envdoctor.files.paths import is_dir, is_file, real_path
 from envdoctor.sources.machine.interpreter import Installed
 from envdoctor.sources.machine.layout import read_settings
 from envdoctor.sources.machine.metadata import read_bounded
@@ -77,12 +78,12 @@ class _Image:
 
     def directory(self, relative: str) -> Path | None:
         path = self.inside(relative)
-        return path if path is not None and path.is_dir() else None
+        return path if path is not None and is_dir(path) else None
 
     def add(self, environment: _Environment) -> None:
         """One more environment, or one more name of one that is known: images have links to their environments."""
-        own = environment.dirs[0].resolve()
-        known = next((one for one in self.found if any(own == path.resolve() for path in one.dirs)), None)
+        own = real_path(environment.dirs[0])
+        known = next((one for one in self.found if any(own == real_path(path) for path in one.dirs)), None)
         if known is None:
             self.found.append(environment)
         elif environment.prefix != known.prefix:
@@ -97,7 +98,7 @@ def scan_root(root: Path, prefix: str | None = None) -> Installed:
     Raises:
         EnvdoctorError: no such directory, no Python environment in it, or several and none named.
     """
-    if not root.is_dir():
+    if not is_dir(root):
         raise EnvdoctorError(f"--root {root}", found="no directory", expected="an unpacked filesystem", next_step="check the path")
     image = _Image(root)
     for environment in _system(image):
@@ -152,11 +153,11 @@ def _read(image: _Image, environment: _Environment) -> Installed:
     # Lines of .pth files name directories of the machine that the image runs on: they are looked for in the image.
     dirs += [SiteDir(added, ".pth", is_site=False) for path in environment.dirs for added in _added(image, path)]
     contents = read_site_dirs(dirs)
-    real = image.root.resolve()
-    own = tuple(one for one in contents.distributions if (one.path / "METADATA").resolve().is_relative_to(real))
+    real = real_path(image.root)
+    own = tuple(one for one in contents.distributions if real_path(one.path / "METADATA").is_relative_to(real))
     outside = [one for one in contents.distributions if one not in own]
     strange = tuple(Skip(str(one.path), "a link that leads out of the image: the package is not read") for one in outside)
-    places = tuple(path for path in contents.site_dirs if (path / "torch" / "version.py").resolve().is_relative_to(real))
+    places = tuple(path for path in contents.site_dirs if real_path(path / "torch" / "version.py").is_relative_to(real))
     distributions, torch, defects = with_torch(own, places) if _is_own_torch(own, real) else (own, None, ())
     return Installed(
         label=f"{_called(image, environment)} of {image.root}",
@@ -175,7 +176,7 @@ def _read(image: _Image, environment: _Environment) -> Installed:
 
 def _is_own_torch(distributions: tuple[Distribution, ...], real: Path) -> bool:
     torch = next((one for one in distributions if one.name == "torch"), None)
-    return torch is None or (torch.path.parent / "torch" / "version.py").resolve().is_relative_to(real)
+    return torch is None or real_path(torch.path.parent / "torch" / "version.py").is_relative_to(real)
 
 
 def _added(image: _Image, site: Path) -> Iterator[Path]:
@@ -259,7 +260,7 @@ def _prefixes(image: _Image, directory: str) -> Iterator[_Environment]:
         if minor is None or site is None:
             continue
         config = image.inside(f"{directory}/pyvenv.cfg")
-        settings = read_settings(config.parent) if config is not None and config.is_file() else {}
+        settings = read_settings(config.parent) if config is not None and is_file(config) else {}
         told = settings.get("version_info") or settings.get("version", "")
         version = re.match(r"\d+\.\d+\.\d+", told)
         patched = version is not None and version[0].startswith(f"{minor[1]}.")
@@ -293,7 +294,7 @@ def _is_there(image: _Image, mark: str) -> bool:
 
 
 def _is_file(path: Path | None) -> bool:
-    return path is not None and path.is_file()
+    return path is not None and is_file(path)
 
 
 def _inside(root: Path, relative: str) -> Path | None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Defect, Fact
 from envdoctor.files.json_file import Document
+from envdoctor.files.paths import exists, is_file
 from envdoctor.files.text import plain
 from envdoctor.sources.model.model_directory import ModelDirectory, is_lfs_pointer
 from envdoctor.sources.model.safetensors_header import Header, InvalidHeaderError, TooLargeError, TruncatedError, header_of
@@ -60,7 +61,7 @@ class Adapter:
 
 def is_adapter(path: Path) -> bool:
     """Whether a directory is an adapter alone: adapter_config.json and no config.json."""
-    return (path / CONFIG).is_file() and not (path / "config.json").exists()
+    return is_file(path / CONFIG) and not exists(path / "config.json")
 
 
 def read_adapter(path: Path) -> Adapter:

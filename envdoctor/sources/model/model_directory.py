@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from envdoctor.facts.fact import Fact, FactValue, Origin, Skip
 from envdoctor.files.json_file import CONFIG_LIMIT, UnreadableError, read_bounded
+from envdoctor.files.paths import real_path
 from envdoctor.files.text import plain
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class ModelDirectory:
     _real: str = field(init=False)
 
     def __post_init__(self) -> None:
-        self._real = os.path.realpath(self.path)
+        self._real = str(real_path(self.path))
         self.names = frozenset(os.listdir(self._real))
 
     def place(self, name: str) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Fact, NotUnderstood, Origin
 from envdoctor.files.json_file import JsonError, parse_json
+from envdoctor.files.paths import is_file
 from envdoctor.files.text import plain
 from envdoctor.sources.plans.plan_file import read_plan
 from envdoctor.sources.plans.reader import Dialect, Reader, Table, is_open, word
@@ -50,7 +51,7 @@ def beside(plan: Path, named: str) -> Path | None:
         return None
     folders = [plan.parent, *(plan.parent / "/".join([".."] * up) for up in range(1, 7))]
     try:
-        return next((path for folder in folders if (path := folder / named).is_file()), None)
+        return next((path for folder in folders if is_file(path := folder / named)), None)
     except OSError:
         return None
 

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from envdoctor.facts.fact import Collected, Fact, FactValue, NotUnderstood, Origin, Skip
 from envdoctor.facts.hub_names import is_owned_name
+from envdoctor.files.paths import is_dir
 from envdoctor.files.text import plain
 from envdoctor.sources.plans.plan_file import PlanFile, Unresolved
 from envdoctor.sources.stated.stated_value import stated_value
@@ -73,7 +74,7 @@ class Reader:
 
     def _is_folder(self, named: str) -> bool:
         try:
-            return any((self.path.parent / "/".join([".."] * up) / named).is_dir() for up in range(5))
+            return any(is_dir(self.path.parent / "/".join([".."] * up) / named) for up in range(5))
         except OSError:
             return False
 

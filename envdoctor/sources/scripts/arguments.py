@@ -8,6 +8,7 @@ from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Skip
+from envdoctor.files.paths import is_file
 from envdoctor.files.text import plain
 from envdoctor.sources.plans.training_arguments import DEFAULTS, DIRECT, FIELDS, STRATEGIES
 from envdoctor.sources.scripts.adapters import read_checkpointing_kwargs
@@ -179,7 +180,7 @@ def _configuration(reading: Reading, named: str, line: int) -> None:
         return
     folder = Path(reading.source.path).parent
     try:
-        found = next((path for up in ("", "..", "../..") if (path := folder / up / named).is_file()), None)
+        found = next((path for up in ("", "..", "../..") if is_file(path := folder / up / named)), None)
         facts = collect_plan(found).facts if found is not None else ()
     except (OSError, EnvdoctorError) as error:
         reading.claims.skips.append(Skip(plain(named), plain(str(error))))
