@@ -9,7 +9,6 @@ from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
-from envdoctor.checks import CHECK_IDS
 from envdoctor.cli.output import emit
 from envdoctor.errors import EnvdoctorError, SeveralErrors
 from envdoctor.files.paths import is_dir, is_file
@@ -65,9 +64,10 @@ def _lint(options: argparse.Namespace) -> int:
     from envdoctor.rules.lint import lint_confidence, lint_file
 
     files = rule_paths(options)
+    decided_by_code = frozenset(rule.id for rule in load_rulebook().rules if rule.check is not None)
     errors = []
     for file in files:
-        errors += lint_file(file, release_texts, probes=frozenset(PROBES), checks=CHECK_IDS) or lint_confidence(file)
+        errors += lint_file(file, release_texts, probes=frozenset(PROBES), checks=decided_by_code) or lint_confidence(file)
     if errors:
         raise SeveralErrors(errors)
     emit(

@@ -11,6 +11,7 @@ from envdoctor.checks.hit import Hit
 from envdoctor.engine.likelihood import DECIDED, Weight, background, speaks, statements, weigh
 from envdoctor.facts.fact import Defect, Fact, Facts, FactValue, Origin
 from envdoctor.facts.values import shown
+from envdoctor.facts.vocabulary import UNREAD
 from envdoctor.rules.conditions import Condition, Known, deciding, evaluate, judged, leaves
 from envdoctor.rules.rule import Rule, Severity
 
@@ -24,9 +25,6 @@ _ALWAYS_THERE = frozenset(("packages.pip", "packages.setuptools", "packages.whee
 _MOST_GUESSES = 3
 _MOST_WEAK = 2
 _FEW_PACKAGES = 3
-# Only a script or a launcher tells these, and what one does not show may stand in a module that it imports: a rule that waits for one
-# has nothing to ask for, and speaks only where it may hold without it.
-UNREAD: dict[str, FactValue] = {"plan.code_uses": (), "plan.offline": False}
 
 
 @dataclass(frozen=True, slots=True)

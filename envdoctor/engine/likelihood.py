@@ -12,76 +12,20 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from envdoctor.engine.likely_install import ELSEWHERE
-from envdoctor.facts.fact import Fact, Facts, FactValue, Origin
+from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.versions import Exact, Ranged, exact, version_condition
+from envdoctor.facts.vocabulary import QUIET, USUAL
 from envdoctor.rules.conditions import Condition, Known, PackageIs, accused, evaluate, holds
+from envdoctor.world.packages import ASKED_BY, BINDING, BOUND, CORE, GENERAL
 from envdoctor.world.releases import as_of, release_texts, releases
 
-# What a run of transformers practically always has.
-_CORE = frozenset(
-    (
-        "accelerate", "datasets", "fsspec", "huggingface-hub", "numpy", "packaging", "peft", "pyarrow", "safetensors", "tokenizers",
-        "torch", "transformers",
-    )
-)  # fmt: skip
-# What an environment has with many other packages, whoever asked for it.
-_GENERAL = frozenset(
-    (
-        "anyio", "click", "httpx", "jinja2", "markupsafe", "pandas", "pillow", "protobuf", "pydantic", "requests", "scipy", "setuptools",
-        "starlette", "typer", "typing-extensions", "urllib3",
-    )
-)  # fmt: skip
-# A fact of the plan that speaks of a package.
-_HINTS = {
-    "bitsandbytes": ("plan.quant", ("4bit", "8bit")),
-    "deepspeed": ("plan.distributed", ("zero1", "zero2", "zero3")),
-    "flash-attn": ("plan.attn", ("flash_attention_2", "flash_attention_3")),
-    "xformers": ("plan.attn", ("xformers",)),
-    "auto-gptq": ("plan.quant", ("gptq",)),
-    "optimum": ("plan.quant", ("gptq",)),
-    "autoawq": ("plan.quant", ("awq",)),
-    "trl": ("plan.method", ("dpo", "ppo", "grpo", "kto", "orpo")),
-    "vllm": ("plan.vllm", (True,)),
-}
-_SPEAKING = tuple(dict.fromkeys(name for name, _ in _HINTS.values()))
-# What a machine that trains, and a plan, practically always are. Of other facts of a system nothing is expected.
-_USUAL: dict[str, FactValue] = {
-    "os": "linux", "machine": "x86_64", "accelerator": "cuda", "gpu.vendor": "nvidia",
-    "plan.distributed": "none", "plan.gradient_accumulation": 1, "plan.offload": "none", "plan.quant": "none",
-    "plan.compile": False, "plan.deepspeed": False, "plan.liger": False, "plan.neftune": False, "plan.packing": False, "plan.resume": False,
-    "plan.stream": False, "plan.vllm": False,
-}  # fmt: skip
+_SPEAKING = tuple(dict.fromkeys(name for name, _ in ASKED_BY.values()))
 _OF_DEEPSPEED = ("plan.deepspeed", "plan.distributed")
 _ASKED = ("packages.", "plan.", "model.")
-# Packages that name ranges of others which they do not run without, and these others.
-_BINDING = ("accelerate", "datasets", "diffusers", "peft", "sentence-transformers", "tokenizers", "transformers", "trl")
-_BOUND = ("accelerate", "fsspec", "huggingface-hub", "numpy", "pyarrow", "safetensors", "tokenizers", "transformers")
 _SHARES = (0.05, 0.2, 0.5)
 # A rule that waits for more than this many statements says nothing about the situation at hand.
 _MOST_MISSING = 2
 _HARDWARE = ("gpu.", "driver", "cuda", "glibc")
-# How a script spells a call, and details of a snapshot's files, are asked of nobody: a rule that waits for them only counts as waiting.
-_QUIET = frozenset(
-    (
-        "model.adapter_fields",
-        "model.adapter_vlm_layout",
-        "model.code_uses",
-        "model.generation_flags_unused",
-        "model.image_processor_type",
-        "model.processor_patch_size",
-        "model.tokenizer_class_misspelled",
-        "plan.arguments",
-        "plan.autocast_adapter_dtype",
-        "plan.framework_tokenizer_argument",
-        "plan.input_require_grads",
-        "plan.load_dtype_argument",
-        "plan.load_in_4bit",
-        "plan.load_in_8bit",
-        "plan.modules_to_save",
-        "plan.passes_config",
-        "plan.quantization_config",
-    )
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,26 +51,26 @@ def is_narrow(condition: Condition, facts: Facts, known: Known) -> bool:
 def background(facts: Facts) -> tuple[object, ...]:
     """All that `weigh` looks at beside the facts that a condition names."""
     elsewhere = tuple(sorted(name for name, fact in facts.items() if fact.origin.source == ELSEWHERE))
-    required = (_required(name, facts) for name in _BOUND)
+    required = (_required(name, facts) for name in BOUND)
     return (youngest(facts), elsewhere, _is_quantized(facts), *(facts.value(name) for name in _SPEAKING), *required)
 
 
 def weigh(condition: Condition, facts: Facts, known: Known, lacking: Sequence[str]) -> Weight:
     """How likely an undecided rule holds, and how much of a package's history it accuses."""
     packages = [name.removeprefix("packages.") for name in lacking if name.startswith("packages.")]
-    unusual = [name for name in lacking if name not in _USUAL and not name.startswith(_ASKED)]
-    general = len(packages) == 1 and packages[0] in _GENERAL and _has_rare_partner(condition, facts, known)
+    unusual = [name for name in lacking if name not in USUAL and not name.startswith(_ASKED)]
+    general = len(packages) == 1 and packages[0] in GENERAL and _has_rare_partner(condition, facts, known)
     expected = not unusual and (general or all(_expected(name, facts) for name in packages))
     likely = expected and _holds_by_default(condition, facts, known, packages)
     bound = likely and any(_required(name, facts) for name in packages)
     averted = bound and not _holds_by_default(condition, facts, known, packages, bound=True)
-    another_machine = not likely and any(name in _USUAL and not name.startswith(_ASKED) for name in lacking)
+    another_machine = not likely and any(name in USUAL and not name.startswith(_ASKED) for name in lacking)
     return Weight(likely, bool(unusual) or another_machine, breadth(condition, facts, known), averted)
 
 
 def is_rare(package: str) -> bool:
     """Whether few runs have a package, so that one has it for a reason."""
-    return package not in _CORE and package not in _GENERAL
+    return package not in CORE and package not in GENERAL
 
 
 def _has_rare_partner(condition: Condition, facts: Facts, known: Known) -> bool:
@@ -136,20 +80,20 @@ def _has_rare_partner(condition: Condition, facts: Facts, known: Known) -> bool:
 
 
 def _expected(package: str, facts: Facts) -> bool:
-    if package in _CORE or f"packages.{package}" in facts:
+    if package in CORE or f"packages.{package}" in facts:
         return True
-    name, values = _HINTS.get(package, ("", ()))
+    name, values = ASKED_BY.get(package, ("", ()))
     return facts.value(name) in values if name else False
 
 
 def _required(package: str, facts: Facts) -> tuple[str, ...]:
     """What the stated releases require, on every system, of a package of which nothing is stated."""
-    if package not in _BOUND or facts.closed or f"packages.{package}" in facts:
+    if package not in BOUND or facts.closed or f"packages.{package}" in facts:
         return ()
     from envdoctor.world.dependencies import dependencies
 
     found: dict[str, None] = {}
-    for name in _BINDING:
+    for name in BINDING:
         value = facts.value(f"packages.{name}")
         told = dependencies(name, value.text.partition("+")[0]) if isinstance(value, Exact) else None
         found |= dict.fromkeys(one.specifier for one in told or () if one.name == package and not one.marker)
@@ -159,7 +103,7 @@ def _required(package: str, facts: Facts) -> tuple[str, ...]:
 def _holds_by_default(condition: Condition, facts: Facts, known: Known, packages: Sequence[str], *, bound: bool = False) -> bool:
     # Who installs a package for it may well do it.
     unusual = (*(("plan.quant",) if _is_quantized(facts) else ()), *(_OF_DEEPSPEED if _is_there("deepspeed", facts) else ()))
-    usual = [Fact(name, value, Origin("guess")) for name, value in _USUAL.items() if name not in facts and name not in unusual]
+    usual = [Fact(name, value, Origin("guess")) for name, value in USUAL.items() if name not in facts and name not in unusual]
     for recent in (True, False):
         day = None if recent else youngest(facts)
         guesses = usual + [
@@ -257,7 +201,7 @@ def speaks(condition: Condition, facts: Facts, known: Known, lacking: Sequence[s
 
 def _asks_too_much(facts: Facts, lacking: Sequence[str]) -> bool:
     """Whether a rule waits for more than somebody would state who was asked once."""
-    if statements(lacking) > _MOST_MISSING or any(name in _QUIET for name in lacking):
+    if statements(lacking) > _MOST_MISSING or any(name in QUIET for name in lacking):
         return True
     if any(name.startswith("plan.") for name in lacking) and any(name.startswith(_HARDWARE) for name in lacking):
         return True

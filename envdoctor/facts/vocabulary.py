@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Literal
+from typing import Literal, TypeAlias
 
+Constant: TypeAlias = "bool | int | float | str | tuple[str, ...]"
 Kind = Literal["version", "text", "choice", "dtype", "bool", "int", "float", "list"]
 
 
@@ -19,6 +20,11 @@ class Term:
 
     ``choices`` are the values that have a meaning, when there is a closed list of them;
     ``closed`` says that any other value is not understood, rather than free text.
+
+    ``usual`` is what a machine that trains, or a plan, practically always has: expected where nobody says. ``unread`` is what counts where
+    only a script or a launcher could tell and none did. ``quiet`` facts are asked of nobody: how a call is spelled, details of files.
+    ``adds_up``: what several files list is joined. ``once``: one statement that it is so is enough, nothing that a script does later takes
+    it back. ``missed``: a reader should know where a script has something to say about it that cannot be read.
     """
 
     name: str
@@ -27,21 +33,27 @@ class Term:
     unit: str = ""
     choices: tuple[str, ...] = ()
     closed: bool = False
+    usual: Constant | None = None
+    unread: Constant | None = None
+    quiet: bool = False
+    adds_up: bool = False
+    once: bool = False
+    missed: bool = False
 
 
 _DTYPES = ("float32", "float16", "bfloat16", "float64", "float8", "int8", "uint8", "auto", "mixed")
 
 TERMS: tuple[Term, ...] = (
     Term("python", "version", "the Python that runs the training"),
-    Term("os", "choice", "operating system", choices=("linux", "windows", "macos"), closed=True),
-    Term("machine", "choice", "processor architecture", choices=("x86_64", "aarch64", "arm64"), closed=True),
+    Term("os", "choice", "operating system", choices=("linux", "windows", "macos"), closed=True, usual="linux"),
+    Term("machine", "choice", "processor architecture", choices=("x86_64", "aarch64", "arm64"), closed=True, usual="x86_64"),
     Term("glibc", "version", "GNU C library of the system"),
     Term("cuda", "version", "CUDA runtime that torch was built for, or the toolkit as stated"),
     Term("cudnn", "version", "cuDNN that torch loads"),
     Term("driver", "version", "NVIDIA driver"),
-    Term("accelerator", "choice", "what computes", choices=("cuda", "cpu", "mps", "rocm", "npu", "xpu"), closed=True),
+    Term("accelerator", "choice", "what computes", choices=("cuda", "cpu", "mps", "rocm", "npu", "xpu"), closed=True, usual="cuda"),
     Term("gpu.name", "text", "product name, as nvidia-smi prints it"),
-    Term("gpu.vendor", "choice", "who made the GPU", choices=("nvidia", "amd", "apple", "intel", "huawei", "none")),
+    Term("gpu.vendor", "choice", "who made the GPU", choices=("nvidia", "amd", "apple", "intel", "huawei", "none"), usual="nvidia"),
     Term("gpu.compute_capability", "version", "CUDA compute capability, e.g. 8.6"),
     Term("gpu.memory_gib", "float", "memory of one GPU", "GiB"),
     Term("gpu.count", "int", "GPUs that the run uses"),
@@ -61,7 +73,12 @@ TERMS: tuple[Term, ...] = (
     Term("model.remote_code", "bool", "the snapshot's own Python code is used (auto_map)"),
     Term("model.tokenizer_remote_code", "bool", "the tokenizer is of a class of the snapshot's own (AutoTokenizer in auto_map)"),
     Term("model.tokenizer_class", "text", "tokenizer_class of tokenizer_config.json"),
-    Term("model.tokenizer_class_misspelled", "bool", "tokenizer_class is LlamaTokenizer in other capitals, such as LLaMATokenizer"),
+    Term(
+        "model.tokenizer_class_misspelled",
+        "bool",
+        "tokenizer_class is LlamaTokenizer in other capitals, such as LLaMATokenizer",
+        quiet=True,
+    ),
     Term("model.has_chat_template", "bool", "a chat template comes with the tokenizer"),
     Term("model.weights_format", "choice", "how weights are stored", choices=("safetensors", "pickle", "gguf", "none")),
     Term("model.tied_embeddings", "bool", "tie_word_embeddings of config.json"),
@@ -86,7 +103,12 @@ TERMS: tuple[Term, ...] = (
     Term("model.has_num_hidden_layers", "bool", "config.json or the remote config class defines num_hidden_layers"),
     Term("model.uses_cache_format_hook", "bool", "the remote code calls or overrides _extract_past_from_model_output"),
     Term("model.cache_hook_gated", "bool", "the remote code chooses the cache hook by the transformers version"),
-    Term("model.code_uses", "list", "what the remote code wants of transformers: names it imports, cache methods and keywords it calls"),
+    Term(
+        "model.code_uses",
+        "list",
+        "what the remote code wants of transformers: names it imports, cache methods and keywords it calls",
+        quiet=True,
+    ),
     Term(
         "model.cache_hook_call",
         "choice",
@@ -102,16 +124,22 @@ TERMS: tuple[Term, ...] = (
         closed=True,
     ),
     Term("model.loss_kwargs", "bool", "forward accepts num_items_in_batch (**kwargs of the loss)"),
-    Term("model.generation_flags_unused", "bool", "generation_config.json sets temperature, top_p or the like and does not sample"),
-    Term("model.image_processor_type", "text", "image_processor_type of preprocessor_config.json"),
-    Term("model.processor_patch_size", "bool", "processor_config.json or preprocessor_config.json gives patch_size"),
-    Term("model.adapter_fields", "list", "fields of the adapter_config.json of the adapter that is loaded"),
+    Term(
+        "model.generation_flags_unused",
+        "bool",
+        "generation_config.json sets temperature, top_p or the like and does not sample",
+        quiet=True,
+    ),
+    Term("model.image_processor_type", "text", "image_processor_type of preprocessor_config.json", quiet=True),
+    Term("model.processor_patch_size", "bool", "processor_config.json or preprocessor_config.json gives patch_size", quiet=True),
+    Term("model.adapter_fields", "list", "fields of the adapter_config.json of the adapter that is loaded", quiet=True),
     Term(
         "model.adapter_vlm_layout",
         "choice",
         "which names of a vision-language model's submodules the tensors of the loaded adapter have",
         choices=("before-4.52", "since-4.52"),
         closed=True,
+        quiet=True,
     ),
     Term(
         "plan.method",
@@ -135,39 +163,44 @@ TERMS: tuple[Term, ...] = (
             "orpo",
             "inference",
         ),
+        missed=True,
     ),
     Term("plan.objective", "text", "what the loss is of, where the method does not say it: sft, reward, dpo, kto, orpo, ppo, grpo"),
     Term("plan.trained_layers", "int", "layers that are trained, where the others are frozen", "layers"),
     Term("plan.virtual_tokens", "int", "num_virtual_tokens of prompt and prefix tuning", "tokens"),
-    Term("plan.load_dtype", "dtype", "dtype the weights are loaded as", choices=_DTYPES, closed=True),
-    Term("plan.load_dtype_argument", "choice", "keyword that asks for it", choices=("none", "torch_dtype", "dtype"), closed=True),
-    Term("plan.passes_config", "bool", "from_pretrained is given config="),
-    Term("plan.fp16", "bool", "float16 mixed precision asked of the trainer (GradScaler)"),
-    Term("plan.bf16", "bool", "bfloat16 mixed precision asked of the trainer"),
+    Term("plan.load_dtype", "dtype", "dtype the weights are loaded as", choices=_DTYPES, closed=True, missed=True),
+    Term(
+        "plan.load_dtype_argument", "choice", "keyword that asks for it", choices=("none", "torch_dtype", "dtype"), closed=True, quiet=True
+    ),
+    Term("plan.passes_config", "bool", "from_pretrained is given config=", quiet=True),
+    Term("plan.fp16", "bool", "float16 mixed precision asked of the trainer (GradScaler)", missed=True),
+    Term("plan.bf16", "bool", "bfloat16 mixed precision asked of the trainer", missed=True),
     Term("plan.tf32", "bool", "TF32 matrix products asked of the trainer"),
-    Term("plan.batch_size", "int", "per_device_train_batch_size", "rows"),
+    Term("plan.batch_size", "int", "per_device_train_batch_size", "rows", missed=True),
     Term("plan.eval_batch_size", "int", "per_device_eval_batch_size", "rows"),
-    Term("plan.seq_len", "int", "longest row after truncation", "tokens"),
+    Term("plan.seq_len", "int", "longest row after truncation", "tokens", missed=True),
     Term("plan.padding", "bool", "rows of a batch are padded, so that a padding mask is passed"),
     Term("plan.padding_side", "choice", "where rows are padded", choices=("left", "right"), closed=True),
-    Term("plan.packing", "bool", "several samples share a row"),
+    Term("plan.packing", "bool", "several samples share a row", usual=False),
     Term(
         "plan.quant",
         "choice",
         "quantization of the base model",
         choices=("none", "4bit", "8bit", "gptq", "awq", "fp8", "hqq", "aqlm", "mxfp4", "torchao"),
+        usual="none",
+        missed=True,
     ),
-    Term("plan.load_in_4bit", "bool", "load_in_4bit= is passed to from_pretrained"),
-    Term("plan.load_in_8bit", "bool", "load_in_8bit= is passed to from_pretrained"),
-    Term("plan.quantization_config", "bool", "quantization_config= is passed to from_pretrained"),
+    Term("plan.load_in_4bit", "bool", "load_in_4bit= is passed to from_pretrained", quiet=True),
+    Term("plan.load_in_8bit", "bool", "load_in_8bit= is passed to from_pretrained", quiet=True),
+    Term("plan.quantization_config", "bool", "quantization_config= is passed to from_pretrained", quiet=True),
     Term("plan.double_quant", "bool", "bnb_4bit_use_double_quant: the scales of a 4-bit base are quantized too"),
     Term("plan.kbit_preparation", "bool", "prepare_model_for_kbit_training: what is not quantized is made float32"),
-    Term("plan.gradient_checkpointing", "bool", "activations are recomputed"),
+    Term("plan.gradient_checkpointing", "bool", "activations are recomputed", once=True, missed=True),
     Term("plan.gradient_checkpointing_kwargs", "bool", "gradient_checkpointing_kwargs is given"),
-    Term("plan.use_reentrant", "bool", "use_reentrant of gradient checkpointing"),
-    Term("plan.input_require_grads", "bool", "enable_input_require_grads is called, by the plan or by what runs it"),
-    Term("plan.gradient_accumulation", "int", "gradient_accumulation_steps", "micro-batches"),
-    Term("plan.optimizer", "text", "optim of TrainingArguments, e.g. adamw_torch"),
+    Term("plan.use_reentrant", "bool", "use_reentrant of gradient checkpointing", missed=True),
+    Term("plan.input_require_grads", "bool", "enable_input_require_grads is called, by the plan or by what runs it", quiet=True, once=True),
+    Term("plan.gradient_accumulation", "int", "gradient_accumulation_steps", "micro-batches", usual=1),
+    Term("plan.optimizer", "text", "optim of TrainingArguments, e.g. adamw_torch", missed=True),
     Term("plan.optimizer_eps", "float", "epsilon of an Adam optimizer"),
     Term("plan.learning_rate", "float", "peak learning rate"),
     Term("plan.max_grad_norm", "float", "gradient clipping"),
@@ -175,45 +208,56 @@ TERMS: tuple[Term, ...] = (
     Term("plan.lora_alpha", "float", "scale of the LoRA matrices"),
     Term("plan.lora_targets", "list", "target_modules"),
     Term("plan.lora_dropout", "float", "lora_dropout: chance that an adapter's input is dropped"),
-    Term("plan.modules_to_save", "list", "modules trained in full beside the adapter"),
-    Term("plan.autocast_adapter_dtype", "bool", "autocast_adapter_dtype of get_peft_model"),
+    Term("plan.modules_to_save", "list", "modules trained in full beside the adapter", quiet=True),
+    Term("plan.autocast_adapter_dtype", "bool", "autocast_adapter_dtype of get_peft_model", quiet=True),
     Term(
         "plan.attn",
         "choice",
         "attn_implementation",
         choices=("auto", "eager", "sdpa", "flash_attention_2", "flash_attention_3", "flex_attention", "xformers"),
+        missed=True,
     ),
     Term(
         "plan.distributed",
         "choice",
         "how ranks share the work",
         choices=("none", "ddp", "dp", "zero1", "zero2", "zero3", "fsdp", "device_map", "megatron"),
+        usual="none",
     ),
-    Term("plan.offload", "choice", "what is moved off the GPU", choices=("none", "optimizer", "parameters", "both"), closed=True),
+    Term(
+        "plan.offload",
+        "choice",
+        "what is moved off the GPU",
+        choices=("none", "optimizer", "parameters", "both"),
+        closed=True,
+        usual="none",
+    ),
     Term("plan.trainer", "text", "what runs the loop: transformers, trl, llamafactory, axolotl, ms-swift, torchtune"),
-    Term("plan.framework_tokenizer_argument", "bool", "Trainer(tokenizer=...) is passed"),
-    Term("plan.arguments", "list", "names of the TrainingArguments that the plan sets"),
+    Term("plan.framework_tokenizer_argument", "bool", "Trainer(tokenizer=...) is passed", quiet=True),
+    Term("plan.arguments", "list", "names of the TrainingArguments that the plan sets", quiet=True, adds_up=True),
     Term(
         "plan.code_uses",
         "list",
         "what the training script imports, calls or sets, and its data hold: HfFolder, SFTTrainer(packing), load_dataset(script)",
+        unread=(),
+        adds_up=True,
     ),
     Term("plan.predict_with_generate", "bool", "evaluation generates text"),
-    Term("plan.generate", "bool", "the run generates text: inference, or evaluation that generates"),
-    Term("plan.apply_chat_template", "bool", "prompts are made with apply_chat_template"),
+    Term("plan.generate", "bool", "the run generates text: inference, or evaluation that generates", once=True),
+    Term("plan.apply_chat_template", "bool", "prompts are made with apply_chat_template", once=True),
     Term("plan.tokenize", "bool", "the run tokenizes text with the snapshot's tokenizer"),
-    Term("plan.resume", "bool", "the run resumes from a checkpoint"),
-    Term("plan.offline", "bool", "HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE is set"),
+    Term("plan.resume", "bool", "the run resumes from a checkpoint", usual=False),
+    Term("plan.offline", "bool", "HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE is set", unread=False),
     Term("plan.save", "bool", "checkpoints are saved"),
     Term("plan.evaluate", "bool", "the run evaluates while it trains"),
-    Term("plan.compile", "bool", "torch.compile is used"),
+    Term("plan.compile", "bool", "torch.compile is used", usual=False, once=True),
     Term("plan.trust_remote_code", "bool", "trust_remote_code=True is passed"),
     Term("plan.use_cache", "bool", "use_cache of the model during training"),
-    Term("plan.deepspeed", "bool", "a DeepSpeed configuration is given"),
+    Term("plan.deepspeed", "bool", "a DeepSpeed configuration is given", usual=False),
     Term("plan.remove_unused_columns", "bool", "remove_unused_columns of TrainingArguments"),
-    Term("plan.neftune", "bool", "neftune_noise_alpha is given"),
-    Term("plan.stream", "bool", "the data set is streamed"),
-    Term("plan.liger", "bool", "Liger kernels are used"),
+    Term("plan.neftune", "bool", "neftune_noise_alpha is given", usual=False, once=True),
+    Term("plan.stream", "bool", "the data set is streamed", usual=False, once=True),
+    Term("plan.liger", "bool", "Liger kernels are used", usual=False, once=True),
     Term(
         "plan.fused_loss",
         "choice",
@@ -221,10 +265,16 @@ TERMS: tuple[Term, ...] = (
         choices=("none", "cross_entropy", "linear_cross_entropy"),
         closed=True,
     ),
-    Term("plan.vllm", "bool", "vLLM generates during training"),
+    Term("plan.vllm", "bool", "vLLM generates during training", usual=False),
 )
 
 _BY_NAME = {term.name: term for term in TERMS}
+USUAL = {term.name: term.usual for term in TERMS if term.usual is not None}
+UNREAD = {term.name: term.unread for term in TERMS if term.unread is not None}
+QUIET = frozenset(term.name for term in TERMS if term.quiet)
+ADDING_UP = frozenset(term.name for term in TERMS if term.adds_up)
+ONCE = frozenset(term.name for term in TERMS if term.once)
+MISSED = frozenset(term.name for term in TERMS if term.missed)
 
 
 def term(name: str) -> Term | None:

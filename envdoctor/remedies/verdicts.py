@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from envdoctor.checks.hit import Hit
 from envdoctor.engine.defaults import SWAYED, bounds, derive
-from envdoctor.engine.diagnosis import UNREAD, Outcomes, View, diagnose
+from envdoctor.engine.diagnosis import Outcomes, View, diagnose
 from envdoctor.facts.fact import Fact, Facts, NotUnderstood, Origin
 from envdoctor.facts.versions import Exact, Ranged, exact
+from envdoctor.facts.vocabulary import UNREAD
 from envdoctor.remedies.agreement import Clash
 from envdoctor.remedies.candidates import moved
 from envdoctor.remedies.rule_index import index_of

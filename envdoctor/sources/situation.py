@@ -10,6 +10,7 @@ from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Defect, Fact, Facts, Skip
 from envdoctor.facts.values import shown
 from envdoctor.facts.versions import Exact, Ranged, version_condition
+from envdoctor.facts.vocabulary import ADDING_UP
 
 # Later wins. A default of a file format is the weakest word: anybody's statement replaces it.
 RANKS = (
@@ -18,9 +19,6 @@ RANKS = (
 )  # fmt: skip
 # Said of the machine that a run is meant for, in the project's settings or for this run.
 _MACHINE = (RANKS.index("profile"), RANKS.index("--target"))
-
-# Lists of what is used: a script and a launcher, or two scripts, add up.
-_UNITED = ("plan.code_uses", "plan.arguments")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +51,7 @@ def merge(parts: Iterable[tuple[str, Collected]], *, closed: bool, may_be_empty:
             continue
         if before is not None and rank == RANKS.index("hardware") and _takes_some(before, fact):
             continue
-        if before is not None and fact.name in _UNITED and rank < RANKS.index("facts file"):
+        if before is not None and fact.name in ADDING_UP and rank < RANKS.index("facts file"):
             facts[fact.name] = _united(before, fact)
             continue
         overruled = _overruled(spoken.get(fact.name, 0), rank) or _is_another_name(fact, rank)

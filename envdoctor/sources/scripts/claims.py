@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from envdoctor.facts.fact import Collected, Fact, FactValue, NotUnderstood, Origin, Skip
 from envdoctor.facts.values import shown
+from envdoctor.facts.vocabulary import MISSED, ONCE
 from envdoctor.files.text import plain
 from envdoctor.sources.scripts.kinds import Known, Made, Symbol, Table
 from envdoctor.sources.scripts.outline import Scope
@@ -14,16 +15,6 @@ from envdoctor.sources.stated.stated_value import stated_value
 
 # Why a claim has no value where a call that could ask for something does not.
 ABSENT = "not asked for"
-# One True is enough: nothing that a script does later takes it back.
-_ONCE = frozenset(
-    ("plan.gradient_checkpointing", "plan.input_require_grads", "plan.apply_chat_template", "plan.generate", "plan.stream", "plan.liger",
-     "plan.neftune", "plan.compile")
-)  # fmt: skip
-# Facts whose absence a reader should know of where the script has something to say about them.
-_MATTERS = frozenset(
-    ("plan.load_dtype", "plan.quant", "plan.fp16", "plan.bf16", "plan.gradient_checkpointing", "plan.attn", "plan.method",
-     "plan.batch_size", "plan.optimizer", "plan.use_reentrant", "plan.seq_len")
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +80,7 @@ class Claims:
         claims = [claim for claim in claims if not self._behind_training(claim)]
         if all(claim.why == ABSENT for claim in claims):
             return None
-        if name in _ONCE:
+        if name in ONCE:
             claims = [claim for claim in claims if claim.value is True] or claims
         if name == "plan.arguments" and None not in _values(claims):
             together = tuple(sorted({item for claim in claims if isinstance(claim.value, tuple) for item in claim.value}))
@@ -102,7 +93,7 @@ class Claims:
             told = min(claims, key=lambda claim: (bool(claim.default), claim.line))
             place = plain(self.source.path, 4096)
             return Fact(name, first.value, self.source.origin(told.line, f"default of {told.default} in {place}" if told.default else ""))
-        if (name not in _MATTERS and _values(claims) == {None}) or any(claim.quiet for claim in claims):
+        if (name not in MISSED and _values(claims) == {None}) or any(claim.quiet for claim in claims):
             return None
         self.skips.append(Skip(self.source.place(first.line), plain(f"{name} is not told: {self._told(claims)}")))
         return None
