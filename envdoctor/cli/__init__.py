@@ -19,6 +19,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     gc.set_threshold(200_000, 30, 30)
     form = _format(words)
     try:
+        if not words:
+            from envdoctor.cli.parser import overview
+
+            sys.stdout.write(overview())
+            return USAGE
         from envdoctor.cli.output import refuse_overwriting
         from envdoctor.cli.parser import parse
 
@@ -42,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _format(words: Sequence[str]) -> str:
     """The format asked for, read from the words themselves: what is wrong may be the command line."""
-    pairs = zip(words, [*words[1:], ""], strict=True)
+    pairs = zip(words, [*words, ""][1:], strict=True)
     return next((value if word == "--format" else word[9:] for word, value in pairs if word.startswith("--format")), "text")
 
 

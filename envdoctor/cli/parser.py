@@ -11,6 +11,11 @@ from envdoctor.cli.snapshot_options import add_lock, add_verify
 from envdoctor.errors import EnvdoctorError
 from envdoctor.report import FORMATS
 
+_EXAMPLES = """\
+examples:
+  envdoctor check requirements.txt lora.yaml   before anything is installed
+  envdoctor diagnose train.log                 which known fault explains it
+"""
 _TARGETS = "model directory, hub id, requirements, manifest, lock, Dockerfile, training plan or script"
 
 
@@ -19,6 +24,10 @@ class _Help(argparse.HelpFormatter):
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, width=80, max_help_position=28)
+
+
+class _Overview(_Help, argparse.RawDescriptionHelpFormatter):
+    """The examples stay in their lines."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -46,9 +55,17 @@ def help_texts() -> dict[str, str]:
     return {name: command.format_help() for name, command in commands.choices.items()}
 
 
+def overview() -> str:
+    """What ``envdoctor --help`` prints."""
+    return _built()[0].format_help()
+
+
 def _built() -> tuple[_Parser, argparse._SubParsersAction[_Parser]]:
     parser = _Parser(
-        prog="envdoctor", description="A doctor for the environments in which people fine-tune language models.", formatter_class=_Help
+        prog="envdoctor",
+        description="A doctor for the environments in which people fine-tune language models.",
+        epilog=_EXAMPLES,
+        formatter_class=_Overview,
     )
     parser.add_argument("--version", action="version", version=f"envdoctor {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
