@@ -35,3 +35,7 @@ def test_an_installed_wheel_finds_its_rules(tmp_path: Path) -> None:
     here = json.loads(call(sys.executable, "-m", "envdoctor", "rules", "--format", "json", cwd=ROOT))
     assert listed == here
     assert len(listed["rules"]) == shipped
+    command = [str(tmp_path / "venv" / "bin" / "envdoctor"), "rules", "new", "flash-attn-3-x"]
+    refused = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (refused.returncode, "--rules DIR" in refused.stderr) == (2, True)
+    assert len(list((tmp_path / "venv").rglob("_rules/*/*.toml"))) == shipped

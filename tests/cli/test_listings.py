@@ -129,18 +129,6 @@ def test_what_is_made_from_the_rules_is_of_these_rules(script: str, said: str) -
     assert (done.returncode, done.stdout) == (0, said)
 
 
-def test_a_new_rule_is_a_skeleton_that_lacks_its_evidence(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    ran = run(capsys, "rules", "new", "einops-old-rearrange", "--rules", str(tmp_path))
-    path = tmp_path / "einops" / "einops-old-rearrange.toml"
-    assert (ran.status, ran.out.splitlines()[0]) == (0, str(path))
-    linted = run(capsys, "rules", "lint", str(path))
-    assert linted.status == 2
-    assert [line.partition(": found")[0] for line in linted.err.splitlines()] == [f"envdoctor: {path}: evidence.url"]
-    assert run(capsys, "rules", "new", "einops-old-rearrange", "--rules", str(tmp_path)).status == 2
-    for words in ([], ["One"], ["a", "b"], ["../etc-passwd"]):
-        assert run(capsys, "rules", "new", *words, "--rules", str(tmp_path)).status == 2
-
-
 def test_every_rule_that_code_decides_has_its_page() -> None:
     """The ids that code reports, as its literals have them, are those of the rules that say ``check``."""
     # Those of an out-of-memory message are told by its numbers, which become the words of their symptoms.
