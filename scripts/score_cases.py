@@ -1,7 +1,9 @@
-"""Score the rules on reported cases, and keep the table in docs/score.md with the digest of the rules.
+"""Score the rules on reported cases.
 
     python scripts/score_cases.py CASES.jsonl [--show] [--keep]     # --keep writes docs/score.md
-    python scripts/score_cases.py --check                           # exit 1 when docs/score.md is of other rules
+
+docs/score.md is the record of one day, and says of how many rules: who adds a rule has nothing to measure again. The cases quote
+other people's reports, and are no part of this repository.
 
 A case is one public report: the versions, model, plan and hardware that its reporter stated (``packages``, ``python``, ``os``, ``gpu``,
 ``cuda``, ``driver``, ``model``, ``model_type``, ``model_dtype``, ``plan``), the decisive ``error_lines``, and what the thread arrived at:
@@ -19,10 +21,10 @@ import argparse
 import contextlib
 import io
 import json
-import re
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -173,21 +175,10 @@ def table(verdicts: list[dict[str, Any]]) -> list[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("cases", type=Path, nargs="?")
+    parser.add_argument("cases", type=Path)
     parser.add_argument("--show", action="store_true", help="print the cases that were missed, not separated or accused")
     parser.add_argument("--keep", action="store_true", help="write docs/score.md")
-    parser.add_argument("--check", action="store_true", help="only compare the digest in docs/score.md with the rules")
     options = parser.parse_args()
-    digest = load_rulebook().digest
-    if options.check:
-        kept = re.search(r"sha256:[0-9a-f]+", PAGE.read_text(encoding="utf-8")) if PAGE.exists() else None
-        fresh = kept is not None and kept[0] == digest
-        print(
-            "docs/score.md is of these rules"
-            if fresh
-            else "docs/score.md is of other rules: run python scripts/score_cases.py CASES --keep"
-        )
-        return int(not fresh)
     cases = [json.loads(line) for line in options.cases.read_text(encoding="utf-8").splitlines() if line.strip()]
     verdicts = []
     with tempfile.TemporaryDirectory() as folder:
@@ -205,8 +196,8 @@ def main() -> int:
                 word = "failed" if row["failed"] else "accused" if row["negative"] else "missed" if not row["listed"] else "not separated"
                 print(f"{word:<14} {row['mode']:<9} {row['id']} {row.get('rules')}")
     if options.keep:
-        rules = load_rulebook()
-        head = ["# Score on reported cases", "", f"Rules: {len(rules.rules)}, digest `{digest}`. Cases: {len(cases)}.", ""]
+        today = datetime.now(tz=timezone.utc).date()
+        head = ["# Score on reported cases", "", f"Measured on {today} with {len(load_rulebook().rules)} rules, on {len(cases)} cases.", ""]
         tail = ["", "Made by `python scripts/score_cases.py CASES.jsonl --keep`; its docstring says what each row counts.", ""]
         PAGE.write_text("\n".join([*head, *lines, *tail]), encoding="utf-8")
     return 0

@@ -107,28 +107,6 @@ def test_a_probe_without_an_interpreter_is_inconclusive(capsys: pytest.CaptureFi
     assert checked.json["findings"][0]["status"] == "matched"
 
 
-def test_documentation_is_made_from_the_program() -> None:
-    import subprocess
-    import sys
-
-    root = Path(__file__).parents[2]
-    done = subprocess.run([sys.executable, "scripts/make_docs.py", "--check"], cwd=root, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (0, "docs/interface.md is up to date\n")
-
-
-@pytest.mark.parametrize(
-    ("script", "said"),
-    [("make_rule_pages.py", "docs/rules is up to date\n"), ("score_cases.py", "docs/score.md is of these rules\n")],
-)
-def test_what_is_made_from_the_rules_is_of_these_rules(script: str, said: str) -> None:
-    import subprocess
-    import sys
-
-    root = Path(__file__).parents[2]
-    done = subprocess.run([sys.executable, f"scripts/{script}", "--check"], cwd=root, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (0, said)
-
-
 def test_every_rule_that_code_decides_has_its_page() -> None:
     """The ids that code reports, as its literals have them, are those of the rules that say ``check``."""
     # Those of an out-of-memory message are told by its numbers, which become the words of their symptoms.

@@ -1,0 +1,53 @@
+"""The pages that are made from the program and its rules; and pages that point at files point at some that are there."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from envdoctor.rules.rulebook import load_rulebook
+
+ROOT = Path(__file__).parent.parent.parent
+WRITTEN = sorted((*ROOT.glob("*.md"), *(path for path in (ROOT / "docs").rglob("*.md") if path.parent.name != "rules")))
+_LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
+# Other projects have scripts and examples as well, which some pages name.
+_PLACE = re.compile(r"`((?:benchmarks|docs|envdoctor|fixtures|tests)/[\w./-]+)`")
+
+
+def make_docs(*words: str) -> str:
+    command = [sys.executable, str(ROOT / "scripts" / "make_docs.py"), *words]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def test_every_page_is_built_and_every_rule_has_one(tmp_path: Path) -> None:
+    """Of whatever rules there are: what was built before is nowhere kept."""
+    (tmp_path / "rules").mkdir()
+    own = tmp_path / "rules" / "notes.md"
+    own.write_text("mine\n", encoding="utf-8")
+    told = make_docs("--output", str(tmp_path))
+    pages = {path.stem for path in (tmp_path / "rules").glob("*.md")} - {"notes"}
+    assert pages == {rule.id for rule in load_rulebook().rules if rule.withdrawn is None} | {"README", "by-error-text"}
+    assert told == f"{len(pages) + 1} pages in {tmp_path}\n"
+    for index in ("README.md", "by-error-text.md"):
+        linked = {name.removesuffix(".md") for name in _LINK.findall((tmp_path / "rules" / index).read_text(encoding="utf-8"))}
+        assert linked <= pages
+    gone = tmp_path / "rules" / "peft-that-was.md"
+    gone.write_text((tmp_path / "rules" / "README.md").read_text(encoding="utf-8"), encoding="utf-8")
+    make_docs("--output", str(tmp_path))
+    assert not gone.exists()
+    assert own.exists()
+
+
+def test_the_interface_that_is_kept_is_that_of_the_program() -> None:
+    assert make_docs("--check") == "docs/interface.md is up to date\n"
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_what_a_page_points_at_is_there(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    dead = {name for name in _LINK.findall(text) if not (page.parent / name).exists()}
+    assert dead | {name for name in _PLACE.findall(text) if not (ROOT / name).exists()} == set()
