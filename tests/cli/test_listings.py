@@ -12,17 +12,21 @@ from envdoctor.cli import explain
 from envdoctor.cli.parser import parse
 from envdoctor.logs.out_of_memory import PREFIX
 from envdoctor.rules.rulebook import load_rulebook
-from tests.cli.run import run
+from tests.cli.run import SETTLED, run
 
 
 def test_every_rule_is_listed_and_explained(capsys: pytest.CaptureFixture[str]) -> None:
-    listed = run(capsys, "rules", "--format", "json").json["rules"]
-    text = run(capsys, "rules").out
+    listed = run(capsys, "rules", "--format", "json", every_rule=True).json["rules"]
+    text = run(capsys, "rules", every_rule=True).out
     assert [row["id"] for row in listed] == [rule.id for rule in load_rulebook().rules]
     for row in listed:
         assert row["id"] in text
         assert set(row) >= {"id", "title", "severity", "packages", "confidence"}
         assert len(row["packages"]) <= 4
+
+
+def test_the_rules_by_which_reports_are_compared_are_all_there() -> None:
+    assert {rule.id for rule in load_rulebook().rules} >= SETTLED
 
 
 def test_explain_shows_evidence_and_cures(capsys: pytest.CaptureFixture[str]) -> None:
