@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import re
-import subprocess
-import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -18,32 +18,34 @@ _LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
 _PLACE = re.compile(r"`((?:benchmarks|docs|envdoctor|fixtures|tests)/[\w./-]+)`")
 
 
-def make_docs(*words: str) -> str:
-    command = [sys.executable, str(ROOT / "scripts" / "make_docs.py"), *words]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    return importlib.import_module("make_docs")
 
 
-def test_every_page_is_built_and_every_rule_has_one(tmp_path: Path) -> None:
+def test_every_page_is_built_and_every_rule_has_one(script: ModuleType, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """Of whatever rules there are: what was built before is nowhere kept."""
     (tmp_path / "rules").mkdir()
     own = tmp_path / "rules" / "notes.md"
     own.write_text("mine\n", encoding="utf-8")
-    told = make_docs("--output", str(tmp_path))
+    assert script.main(["--output", str(tmp_path)]) == 0
     pages = {path.stem for path in (tmp_path / "rules").glob("*.md")} - {"notes"}
     assert pages == {rule.id for rule in load_rulebook().rules if rule.withdrawn is None} | {"README", "by-error-text"}
-    assert told == f"{len(pages) + 1} pages in {tmp_path}\n"
+    assert capsys.readouterr().out == f"{len(pages) + 1} pages in {tmp_path}\n"
     for index in ("README.md", "by-error-text.md"):
         linked = {name.removesuffix(".md") for name in _LINK.findall((tmp_path / "rules" / index).read_text(encoding="utf-8"))}
         assert linked <= pages
     gone = tmp_path / "rules" / "peft-that-was.md"
     gone.write_text((tmp_path / "rules" / "README.md").read_text(encoding="utf-8"), encoding="utf-8")
-    make_docs("--output", str(tmp_path))
+    script.main(["--output", str(tmp_path)])
     assert not gone.exists()
     assert own.exists()
 
 
-def test_the_interface_that_is_kept_is_that_of_the_program() -> None:
-    assert make_docs("--check") == "docs/interface.md is up to date\n"
+def test_the_interface_that_is_kept_is_that_of_the_program(script: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    status = script.main(["--check"])
+    assert (status, capsys.readouterr().out) == (0, "docs/interface.md is up to date\n")
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.relative_to(ROOT).as_posix())
