@@ -85,7 +85,7 @@ def emit(options: argparse.Namespace, text: str) -> None:
     Raises:
         EnvdoctorError: the file cannot be written.
     """
-    text = defuse(text, options.format)
+    text = defuse(text, vars(options).get("format", "text"))
     if options.output is None:
         # A terminal in a narrow encoding must still show the report.
         encoding = sys.stdout.encoding or "utf-8"

@@ -132,7 +132,7 @@ def _outlined(table: Mapping[str, Any], place: str) -> Rule:
         return parse_rule(table, place)
 
 
-def rule_files(directory: Path) -> list[Path]:
+def rule_files(directory: Path, *, may_be_empty: bool = False) -> list[Path]:
     """Every rule file below the directory, in a stable order.
 
     Raises:
@@ -148,7 +148,7 @@ def rule_files(directory: Path) -> list[Path]:
 
     walk = os.walk(directory, onerror=refuse)
     found = [path for folder, _, names in walk for name in names if name.endswith(".toml") and not is_dir(path := Path(folder, name))]
-    if not found:
+    if not found and not may_be_empty:
         raise EnvdoctorError(place, found="no rule file", expected=expected, next_step=next_step)
     return sorted(found, key=lambda path: path.relative_to(directory).as_posix())
 

@@ -114,7 +114,7 @@ def _refuse_twice(name: str, directories: Iterable[Path]) -> None:
         EnvdoctorError: a file has the id.
     """
     for directory in directories:
-        for path in rule_files(directory) if directory.is_dir() else ():
+        for path in rule_files(directory, may_be_empty=True) if directory.is_dir() else ():
             if path.stem == name:
                 raise EnvdoctorError(str(path), found=f"a rule {name!r} already", expected="an id that no rule has", next_step="another id")
 

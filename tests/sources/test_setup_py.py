@@ -190,7 +190,7 @@ LIST = "rows = ['torch']\n"
         ("setup(install_requires=['torch'], extras_require=extras())", 2, "extras_require: made when the file runs"),
         ("setup(install_requires=['torch', open('missing.txt')])", 2, "install_requires: missing.txt: No such file or directory"),
         ("setup(install_requires=['torch', open('../../etc/passwd')])", 2, "install_requires: ../../etc/passwd lies outside the project"),
-        ("setup(install_requires=[open('a\\0.txt')])", 2, "install_requires: a\\x00.txt lies outside the project"),
+        ("setup(install_requires=[open('a\\0.txt')])", 2, "install_requires: a\\x00.txt: a name that no file can have"),
         ("setup(install_requires=[row for row in ['torch', 'numpy'] if wanted(row)])", 2, "install_requires: made when the file runs"),
         ("setup(name='x')", 2, "setup() states no install_requires: the project requires nothing, or states it elsewhere"),
     ],
