@@ -10,6 +10,7 @@ from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.files.paths import absolute, is_dir, is_file, real_path, working_directory
+from envdoctor.sources.machine.project_environment import project_environments
 
 _EXPECTED = "a Python interpreter, a virtual environment or a conda prefix"
 _INTERPRETERS = ("bin/python", "bin/python3", "Scripts/python.exe", "python.exe", "bin/python.exe", "bin/pypy3")
@@ -32,7 +33,9 @@ class Patient:
 
 
 def find_patient(python: str | None, environ: Mapping[str, str]) -> Patient:
-    """The environment that ``--python`` names; without it ``$VIRTUAL_ENV``, ``$CONDA_PREFIX``, then python on the PATH.
+    """The environment that ``--python`` names; without it ``$VIRTUAL_ENV``, ``$CONDA_PREFIX``, the project's own, then python on the PATH.
+
+    The project's own is the one that uv, pixi or poetry run it in, here or in the directory above that has the project's settings.
 
     The environment that envdoctor itself runs in is taken only where torch or transformers is in it, or when it is named.
 
@@ -79,6 +82,10 @@ def _candidates(environ: Mapping[str, str], passed_over: list[str]) -> Iterator[
         if patient is None:
             passed_over.append(f"${variable} names {text}, which is no environment with a Python in it")
         else:
+            yield patient
+    for directory, why in project_environments(working_directory(), environ):
+        patient = _of_directory(directory, why)
+        if patient is not None:
             yield patient
     for name in ("python", "python3"):
         for path in _on_path(name, environ):
