@@ -1,0 +1,140 @@
+"""What was meant to be examined and could not be is said, and the run does not end well; what was not meant for us is passed over."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.cli.run import run
+
+FACTS = ("--facts", str(Path(__file__).parents[2] / "fixtures" / "stacks" / "healthy.toml"))
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+LOST = {
+    "requirements.txt": "-r nothere.txt\n",
+    "empty/requirements.txt": "",
+    "Pipfile.lock": '{"a": 1}',
+    "uv.lock": "",
+    "x.ipynb": "{}",
+    "train.py": "import transformers\ndef (\n",
+    "plan.yaml": "a: 1\n",
+    "environment.yml": "dependencies: torch\n",
+    "model/config.json": "{}",
+}
+
+
+@pytest.mark.parametrize("name", LOST)
+def test_a_named_target_that_gave_nothing_is_told_and_ends_with_2(capsys: pytest.CaptureFixture[str], folder: Path, name: str) -> None:
+    path = folder / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(LOST[name])
+    (folder / "good.txt").write_text("torch==2.1.2\n")
+    target = "model" if name.startswith("model/") else name
+    ran = run(capsys, "check", target, "good.txt", "--isolated", "--format", "json")
+    assert ran.status == 2
+    assert [entry for entry in ran.json["skipped"] if entry.get("unexamined")]
+    assert run(capsys, "check", target, "good.txt", "--isolated", "--allow-empty").status == 0
+    text = run(capsys, "check", target, "good.txt", "--isolated")
+    assert (text.status, "was not examined" in " ".join(text.out.split())) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("pyproject.toml", "[tool.ruff]\nline-length = 100\n"),
+        ("Dockerfile", "FROM scratch\n"),
+        ("train.py", "import transformers\nprint(transformers.__version__)\n"),
+    ],
+)
+def test_a_well_formed_file_that_declares_nothing_is_skipped(
+    capsys: pytest.CaptureFixture[str], folder: Path, name: str, text: str
+) -> None:
+    (folder / name).write_text(text)
+    ran = run(capsys, "check", name, "--isolated", "--format", "json", *FACTS)
+    assert ran.status == 0
+    (skipped,) = [entry for entry in ran.json["skipped"] if name in entry["what"]]
+    assert not skipped.get("unexamined")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("data.json", '{"a": 1}\n{"a": 2}\n'), ("Cargo.lock", "[[package]]\nname = 'a'\n"), ("plan.yaml", "a: 1\n"), ("t.yaml", "")],
+)
+def test_among_many_files_one_that_nobody_meant_for_us_is_passed_over(
+    capsys: pytest.CaptureFixture[str], folder: Path, name: str, text: str
+) -> None:
+    (folder / name).write_text(text)
+    (folder / "requirements.txt").write_text("torch==2.1.2\n")
+    assert run(capsys, "check", "--each", "--isolated", name, "requirements.txt").status == 0
+    assert run(capsys, "check", "--each", "--isolated", name).status == 0
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"version": "1", "installed": []}', "# nothing\n"])
+def test_facts_that_state_nothing_are_an_error(capsys: pytest.CaptureFixture[str], folder: Path, text: str) -> None:
+    (folder / "facts").write_text(text)
+    ran = run(capsys, "check", "--facts", "facts")
+    assert (ran.status, ran.out) == (2, "")
+
+
+def test_a_value_that_a_fact_does_not_have_is_an_error_with_a_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
+    ran = run(capsys, "check", "--set", "plan.method=lorra", *FACTS)
+    assert ran.status == 2
+    assert "found plan.method = lorra" in ran.err
+    assert "perhaps lora" in ran.err
+
+
+def test_a_hub_id_that_is_nowhere_is_not_examined(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    ran = run(capsys, "check", "nobody/no-such-model", "--format", "json", *FACTS)
+    assert (ran.status, [entry["what"] for entry in ran.json["skipped"] if entry.get("unexamined")]) == (2, ["nobody/no-such-model"])
+
+
+@pytest.mark.parametrize("name", ["a" * 300, "a\0b", "a\udcffb"])
+def test_no_name_is_an_internal_error(capsys: pytest.CaptureFixture[str], folder: Path, name: str) -> None:
+    for words in (
+        ["check", name],
+        ["check", "--root", name],
+        ["check", "--rules", name, *FACTS],
+        ["check", "--python", name],
+        ["rules", "lint", name],
+    ):
+        assert run(capsys, *words).status == 2, words
+
+
+def test_what_is_read_is_never_written_over(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    (folder / "requirements.txt").write_text("torch==2.1.2\n")
+    for words in (["--output", "requirements.txt"], ["--write-baseline", "requirements.txt"]):
+        assert run(capsys, "check", "requirements.txt", "--isolated", *words).status == 2
+    assert (folder / "requirements.txt").read_text() == "torch==2.1.2\n"
+
+
+def test_a_report_that_cannot_be_written_leaves_the_old_one(
+    capsys: pytest.CaptureFixture[str], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "report.json").write_text("old")
+
+    def no_room(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", no_room)
+    assert run(capsys, "check", "--output", "report.json", "--format", "json", *FACTS).status == 2
+    assert (folder / "report.json").read_text() == "old"
+    assert [path.name for path in folder.iterdir()] == ["report.json"]
+
+
+@pytest.mark.parametrize("form", ["text", "json", "junit", "markdown", "sarif"])
+def test_no_line_of_a_file_becomes_a_command_of_a_ci_log(capsys: pytest.CaptureFixture[str], folder: Path, form: str) -> None:
+    (folder / "requirements.txt").write_text(f"torch==2.1.2\n{'x' * 55} ::stop-commands::tok\n##[error]y\n")
+    out = run(capsys, "check", "requirements.txt", "--isolated", "--format", form).out
+    assert "##[" not in out
+    assert not [line for line in out.splitlines() if line.lstrip().startswith("::")]
+    if form in ("json", "sarif"):
+        assert json.loads(out)
