@@ -139,12 +139,13 @@ def _declared(facts: Facts) -> dict[str, Exact | Ranged]:
         return {}
     found = {}
     for name, fact in facts.by_name.items():
-        if name.startswith(_PACKAGE) and isinstance(fact.value, (Exact, Ranged)) and _is_declared(fact):
+        if name.startswith(_PACKAGE) and isinstance(fact.value, (Exact, Ranged)) and is_declared(fact):
             found[name.removeprefix(_PACKAGE)] = fact.value
     return found
 
 
-def _is_declared(fact: Fact) -> bool:
+def is_declared(fact: Fact) -> bool:
+    """Whether a fact is of a file that an installer is given whole, or of a proposed pin."""
     file = fact.origin.file
     return fact.origin.source == "pin" if file is None else _installed_whole(file)
 
@@ -243,6 +244,14 @@ def _waits_for(facts: Facts, pins: Mapping[str, Exact], name: str, *demands: _De
     if (cuda is None or cuda.origin.file is None) and name.startswith(_OF_A_BUILD) and any(one.by == "torch" for one in demands):
         missing.append("cuda")
     return tuple(missing)
+
+
+def demands_hold(facts: Facts, marker: str) -> bool:
+    """Whether a marker holds under every Python that the situation admits."""
+    system, machine = facts.text("os"), facts.text("machine")
+    python = facts.value("python")
+    pythons = (python.text,) if isinstance(python, Exact) else _PYTHONS
+    return all(_holds(marker, one, system, machine) for one in pythons)
 
 
 def _here() -> str:
