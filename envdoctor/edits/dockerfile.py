@@ -23,7 +23,7 @@ from envdoctor.files.text import plain
 from envdoctor.sources.docker.build import build
 from envdoctor.sources.docker.parse import Dockerfile, parse_dockerfile
 from envdoctor.sources.docker.stage import Stage
-from envdoctor.sources.docker.words import is_known
+from envdoctor.sources.shell.marks import is_known
 from envdoctor.world.installation import Installation
 from envdoctor.world.releases import tracked
 

@@ -12,11 +12,12 @@ from itertools import pairwise
 
 from envdoctor.edits.specifier import RefusedError
 from envdoctor.sources.docker.installs import Request, read_request
-from envdoctor.sources.docker.parse import Dockerfile, Heredoc, Instruction, Text
+from envdoctor.sources.docker.parse import Dockerfile, Instruction
 from envdoctor.sources.docker.run import Call
-from envdoctor.sources.docker.shell_words import ASSIGNMENT, CutError, Lexer, ShellError, Token
-from envdoctor.sources.docker.words import fields_of
-from envdoctor.sources.docker.wrappers import Argument
+from envdoctor.sources.shell.expansion import fields_of
+from envdoctor.sources.shell.lexer import ASSIGNMENT, CutError, Lexer, ShellError, Token
+from envdoctor.sources.shell.text import Heredoc, Text
+from envdoctor.sources.shell.wrappers import Argument
 
 _SHELLS = frozenset(("sh", "bash", "dash", "zsh", "ash"))
 _RESERVED = frozenset(("if", "then", "elif", "else", "fi", "for", "while", "until", "do", "done", "case", "esac", "{", "}", "!", "in"))

@@ -10,10 +10,12 @@ from pathlib import Path
 from envdoctor.sources.docker.commands import Commands
 from envdoctor.sources.docker.files import Files, context_of
 from envdoctor.sources.docker.images import Image, image_of
-from envdoctor.sources.docker.parse import Dockerfile, Instruction, Text, parse_dockerfile
+from envdoctor.sources.docker.parse import Dockerfile, Instruction, parse_dockerfile
 from envdoctor.sources.docker.run import Shell
 from envdoctor.sources.docker.stage import Stage
-from envdoctor.sources.docker.words import Lookup, is_known, shown, text_of
+from envdoctor.sources.shell.expansion import Lookup, text_of
+from envdoctor.sources.shell.marks import is_known, shown
+from envdoctor.sources.shell.text import Text
 from envdoctor.world.installation import Installation
 
 _WORD = re.compile(r"(?:[^\s\"'\\`]+|\"(?:\\.|[^\"\\])*\"?|'[^']*'?|\\.|[\\`])+", re.DOTALL)

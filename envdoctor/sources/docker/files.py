@@ -10,8 +10,8 @@ from pathlib import Path
 
 from envdoctor.files.paths import exists, real_path
 from envdoctor.sources.declared.declarations import Variant
-from envdoctor.sources.docker.parse import Heredoc
-from envdoctor.sources.docker.words import is_known, shown
+from envdoctor.sources.shell.marks import is_known, shown
+from envdoctor.sources.shell.text import Heredoc
 
 _MOST_COPIES = 2000
 _MOST_PARENTS = 4

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from bisect import bisect_right
 from dataclasses import dataclass
 
-from envdoctor.sources.docker.words import without_marks
+from envdoctor.sources.shell.marks import without_marks
+from envdoctor.sources.shell.text import Heredoc, Text
 
 _KEYWORDS = "ADD ARG CMD COPY ENTRYPOINT ENV EXPOSE FROM HEALTHCHECK LABEL MAINTAINER ONBUILD RUN SHELL STOPSIGNAL USER VOLUME WORKDIR"
 INSTRUCTIONS = frozenset(_KEYWORDS.split())
@@ -24,33 +24,6 @@ _FLAG = re.compile(r"--([A-Za-z0-9][A-Za-z0-9.-]*)(?:=((?:\"[^\"]*\"|'[^']*'|\\.
 _HEREDOC = re.compile(r"(?:^|(?<=\s))[0-9]*<<(-?)(\"[^\"<>\n]+\"|'[^'<>\n]+'|[^\s<\"']+)(?=\s|$)")
 _QUOTED = re.compile(r"\"(?:\\.|[^\"\\])*\"|'[^']*'|\\.", re.DOTALL)
 _MOST_HEREDOCS = 50
-
-
-@dataclass(frozen=True, slots=True)
-class Text:
-    """Text, and the line (from 1) that each of its parts stood on."""
-
-    text: str
-    starts: tuple[int, ...]
-    lines: tuple[int, ...]
-
-    def line_at(self, offset: int) -> int:
-        return self.lines[max(bisect_right(self.starts, offset) - 1, 0)]
-
-    def after(self, offset: int) -> Text:
-        """The text from an offset on."""
-        first = max(bisect_right(self.starts, offset) - 1, 0)
-        starts = (0, *(start - offset for start in self.starts[first + 1 :]))
-        return Text(self.text[offset:], starts, self.lines[first:])
-
-
-@dataclass(frozen=True, slots=True)
-class Heredoc:
-    """A text that an instruction carries along; ``expand`` says that its delimiter was not quoted."""
-
-    name: str
-    expand: bool
-    body: Text
 
 
 @dataclass(frozen=True, slots=True)

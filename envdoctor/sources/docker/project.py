@@ -14,8 +14,9 @@ from envdoctor.files.json_file import UnreadableError, read_bounded
 from envdoctor.sources.declared.declarations import Declarations, Variant
 from envdoctor.sources.declared.readers import NAMED, find_reader
 from envdoctor.sources.docker.files import Files
-from envdoctor.sources.docker.parse import Heredoc, Text
-from envdoctor.sources.docker.words import Lookup, is_known, shown, text_of
+from envdoctor.sources.shell.expansion import Lookup, text_of
+from envdoctor.sources.shell.marks import is_known, shown
+from envdoctor.sources.shell.text import Heredoc, Text
 from envdoctor.world.installation import Installation
 
 _LOCKS = {"uv-project": ("uv.lock",), "poetry": ("poetry.lock",), "pdm": ("pdm.lock",), "pipenv": ("Pipfile.lock", "Pipfile")}

@@ -11,13 +11,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from envdoctor.sources.docker.parse import Heredoc, Text
-from envdoctor.sources.docker.shell import parse_shell
-from envdoctor.sources.docker.shell_tests import truth
-from envdoctor.sources.docker.shell_tree import Case, For, Function, Group, If, Node, Not, Redirect, Sequence, Simple, While, Word
-from envdoctor.sources.docker.shell_words import ShellError
-from envdoctor.sources.docker.words import Lookup, assigned_of, bounded, fields_of, is_known, unknown
-from envdoctor.sources.docker.wrappers import RUNNERS, Argument, unwrapped
+from envdoctor.sources.shell.conditions import truth
+from envdoctor.sources.shell.expansion import Lookup, assigned_of, bounded, fields_of
+from envdoctor.sources.shell.lexer import ShellError
+from envdoctor.sources.shell.marks import is_known, unknown
+from envdoctor.sources.shell.parser import parse_shell
+from envdoctor.sources.shell.text import Heredoc, Text
+from envdoctor.sources.shell.tree import Case, For, Function, Group, If, Node, Not, Redirect, Sequence, Simple, While, Word
+from envdoctor.sources.shell.wrappers import RUNNERS, Argument, unwrapped
 
 _SHELLS = frozenset(("sh", "bash", "dash", "zsh", "ash"))
 _VARIABLE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)

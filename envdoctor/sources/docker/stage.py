@@ -13,7 +13,8 @@ from envdoctor.sources.docker.environments import Environment
 from envdoctor.sources.docker.files import Files
 from envdoctor.sources.docker.images import Image
 from envdoctor.sources.docker.parse import Instruction
-from envdoctor.sources.docker.words import bounded, is_known, unknown
+from envdoctor.sources.shell.expansion import bounded
+from envdoctor.sources.shell.marks import is_known, unknown
 
 _TREE = re.compile(
     r"/(?:usr(?:/local)?|opt/conda|opt/(?:mini|ana)conda3?|root/\.local|home/[^/]+/\.local)?"

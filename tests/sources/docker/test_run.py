@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor.sources.docker.parse import Heredoc, Text, parse_dockerfile
+from envdoctor.sources.docker.parse import parse_dockerfile
 from envdoctor.sources.docker.run import Call, Shell
-from envdoctor.sources.docker.words import shown
+from envdoctor.sources.shell.marks import shown
+from envdoctor.sources.shell.text import Heredoc, Text
 
 
 def run(script: str, values: dict[str, str] | None = None) -> tuple[list[Call], list[tuple[int, str]]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from envdoctor.sources.docker.parse import Heredoc
+from envdoctor.sources.shell.text import Heredoc
 
 
 @dataclass(frozen=True, slots=True)

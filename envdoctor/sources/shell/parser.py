@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from envdoctor.sources.docker.parse import Heredoc, Text
-from envdoctor.sources.docker.shell_tree import Case, For, Function, Group, If, Node, Not, Redirect, Sequence, Simple, While, Word
-from envdoctor.sources.docker.shell_words import ASSIGNMENT, CutError, Lexer, ShellError, Token
+from envdoctor.sources.shell.lexer import ASSIGNMENT, CutError, Lexer, ShellError, Token
+from envdoctor.sources.shell.text import Heredoc, Text
+from envdoctor.sources.shell.tree import Case, For, Function, Group, If, Node, Not, Redirect, Sequence, Simple, While, Word
 
 _FUNCTION = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 _CLOSERS = frozenset(("then", "do", "else", "elif", "fi", "done", "esac", "}"))

@@ -1,53 +1,23 @@
-"""Quotes and variables, as a Dockerfile and a POSIX shell write them.
-
-A value that nobody can tell from the text alone (an ARG without a default, the output of a command) is carried along
-inside the expanded text between two marks, so that whatever is made of it is known not to be known.
-"""
+"""Quotes and variables, as a Dockerfile and a POSIX shell write them: what a word comes to."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from fnmatch import translate
+
+from envdoctor.sources.shell.marks import is_known, unknown
+from envdoctor.sources.shell.parameters import change
 
 Lookup = Callable[[str], "str | None"]
 
-# Private-use characters: they are taken out of a Dockerfile before it is read.
-_OPEN, _CLOSE, _BLANK = "\ue000", "\ue001", "\ue002"
-_MARKS = str.maketrans({_OPEN: "\ufffd", _CLOSE: "\ufffd", _BLANK: "\ufffd"})
-_MARKS_OFF = str.maketrans({_OPEN: "$", _CLOSE: None, _BLANK: " "})
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _BRACED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(:[-+?=]|[-+?=]|##?|%%?|//?|:|\^\^?|,,?|)")
 _INTERESTING = re.compile(r"[\\'\"`${}()]")
 _SPECIAL = re.compile(r"[\\'\"`$]")
 _ORDINARY = re.compile(r"[^\\'\"`$]+")
 _SPACE = re.compile(r"[ \t\r\n]+")
-_SUBSTRING = re.compile(r"\s*([0-9]{1,4})(?:\s*:\s*([0-9]{1,4}))?\s*")
 _DEEPEST = 20
 _LONGEST_VALUE = 65536
-_LONGEST_MATCHED = 256
-_MOST_STARS = 3
-_LONGEST_NAMED = 60
-
-
-def without_marks(text: str) -> str:
-    """Text in which no character can be taken for a mark of ours."""
-    return text.translate(_MARKS)
-
-
-def unknown(name: str) -> str:
-    """The mark of a value that is not known; ``name`` is how the file calls it."""
-    named = _SPACE.sub(_BLANK, name[:_LONGEST_NAMED].translate(_MARKS_OFF))
-    return f"{_OPEN}{named}{_CLOSE}"
-
-
-def is_known(text: str) -> bool:
-    return _OPEN not in text
-
-
-def shown(text: str) -> str:
-    """Text as the file would write it: what is not known under its name."""
-    return text.replace(_OPEN, "$").replace(_CLOSE, "").replace(_BLANK, " ")
 
 
 def text_of(raw: str, lookup: Lookup, escape: str = "\\", *, single_quotes: bool = True) -> str:
@@ -185,7 +155,7 @@ class _Expansion:
             return unknown(name)
         if kind == "?":
             return value
-        changed = _changed(value, operator, self._word(rest)) if is_known(value) else None
+        changed = change(value, operator, self._word(rest)) if is_known(value) else None
         return unknown(f"{{{inner}}}") if changed is None else changed
 
     def _word(self, raw: str) -> str:
@@ -223,29 +193,3 @@ def closing(text: str, at: int) -> int | None:
             depth -= 1
             if not depth:
                 return position - 1
-
-
-def _changed(value: str, operator: str, word: str) -> str | None:
-    """A value with a part taken off, replaced or cut out; None where that is beyond us."""
-    if operator in ("^", "^^", ",", ",,"):
-        change = str.upper if operator[0] == "^" else str.lower
-        return None if word else change(value) if len(operator) == 2 else change(value[:1]) + value[1:]
-    if operator == ":":
-        cut = _SUBSTRING.fullmatch(word)
-        return None if cut is None else value[int(cut[1]) :][: int(cut[2]) if cut[2] else None]
-    if len(value) > _LONGEST_MATCHED or len(word) > _LONGEST_MATCHED or not is_known(word) or word.count("*") > _MOST_STARS:
-        return None
-    if operator in ("/", "//"):
-        pattern, _, replacement = word.partition("/")
-        if any(character in pattern for character in "*?["):
-            return None
-        return value.replace(pattern, replacement, 1 if operator == "/" else -1) if pattern else value
-    matches = re.compile(translate(word)).match
-    lengths = range(len(value) + 1)
-    if operator in ("#", "##"):
-        fitting = [value[n:] for n in lengths if matches(value[:n])]
-    else:
-        fitting = [value[: len(value) - n] for n in lengths if matches(value[len(value) - n :])]
-    if not fitting:
-        return value
-    return fitting[0] if len(operator) == 1 else fitting[-1]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from envdoctor.sources.docker.parse import Heredoc, Text
-from envdoctor.sources.docker.words import closing
+from envdoctor.sources.shell.expansion import closing
+from envdoctor.sources.shell.text import Heredoc, Text
 
 _BLANK = re.compile(r"(?:[ \t\r]|\\\n)+")
 # To a shell only these are blanks; what else Unicode calls a space is part of a word.

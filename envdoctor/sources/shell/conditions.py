@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 
-from envdoctor.sources.docker.words import is_known
+from envdoctor.sources.shell.marks import is_known
 
 _NUMBERS: dict[str, Callable[[int, int], bool]] = {
     "-eq": lambda a, b: a == b,
