@@ -16,8 +16,7 @@ from envdoctor.sources.docker.parse import Dockerfile, Instruction
 from envdoctor.sources.docker.run import Call
 from envdoctor.sources.shell.expansion import fields_of
 from envdoctor.sources.shell.lexer import ASSIGNMENT, CutError, Lexer, ShellError, Token
-from envdoctor.sources.shell.text import Heredoc, Text
-from envdoctor.sources.shell.wrappers import Argument
+from envdoctor.sources.shell.text import Argument, Heredoc, Text
 
 _SHELLS = frozenset(("sh", "bash", "dash", "zsh", "ash"))
 _RESERVED = frozenset(("if", "then", "elif", "else", "fi", "for", "while", "until", "do", "done", "case", "esac", "{", "}", "!", "in"))

@@ -23,7 +23,7 @@ from envdoctor.sources.docker.project import declare_conda_file, declare_file, d
 from envdoctor.sources.docker.run import Call
 from envdoctor.sources.docker.stage import Stage
 from envdoctor.sources.shell.marks import is_known, shown
-from envdoctor.sources.shell.wrappers import Argument
+from envdoctor.sources.shell.text import Argument
 from envdoctor.world.installation import Installation
 
 _LOCAL = re.compile(r"(?:file://)?(?:\.{1,2}(?:/|\[|$)|/|~/)")

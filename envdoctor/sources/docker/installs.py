@@ -9,7 +9,7 @@ from typing import Literal
 
 from envdoctor.sources.docker.run import Call
 from envdoctor.sources.shell.marks import is_known
-from envdoctor.sources.shell.wrappers import Argument
+from envdoctor.sources.shell.text import Argument
 
 Tool = Literal["pip", "uv", "uv-project", "poetry", "pdm", "pipenv", "conda", "system", "venv", "none"]
 Action = Literal["install", "uninstall", "create", "environment-file", "interpreter"]

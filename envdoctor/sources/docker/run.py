@@ -16,9 +16,9 @@ from envdoctor.sources.shell.expansion import Lookup, assigned_of, bounded, fiel
 from envdoctor.sources.shell.lexer import ShellError
 from envdoctor.sources.shell.marks import is_known, unknown
 from envdoctor.sources.shell.parser import parse_shell
-from envdoctor.sources.shell.text import Heredoc, Text
+from envdoctor.sources.shell.text import Argument, Heredoc, Text
 from envdoctor.sources.shell.tree import Case, For, Function, Group, If, Node, Not, Redirect, Sequence, Simple, While, Word
-from envdoctor.sources.shell.wrappers import RUNNERS, Argument, unwrapped
+from envdoctor.sources.shell.wrappers import RUNNERS, unwrapped
 
 _SHELLS = frozenset(("sh", "bash", "dash", "zsh", "ash"))
 _VARIABLE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
@@ -219,6 +219,8 @@ class Shell:
                     self.local.pop(name, None)
 
     def _assigned(self, name: str, more: bool, word: Word) -> str:
+        if word.raw.startswith("("):
+            return unknown(name)
         text = (self.value(name) or "") + self._text(word) if more else self._text(word)
         kept = bounded(text)
         return unknown(name) if kept is None else kept
@@ -247,6 +249,8 @@ class Shell:
             return True
         program = posixpath.basename(arguments[0].text)
         texts = [argument.text for argument in arguments]
+        if texts[0].startswith("(("):
+            return None
         if program in ("[", "[[", "test"):
             return truth([text for text in texts[1:] if text not in ("]", "]]")], patterns=program == "[[")
         if program in ("true", ":", "false"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from envdoctor.sources.shell.expansion import closing
+from envdoctor.sources.shell.expansion import ANSI_QUOTED, closing
 from envdoctor.sources.shell.text import Heredoc, Text
 
 _BLANK = re.compile(r"(?:[ \t\r]|\\\n)+")
@@ -13,6 +13,8 @@ _BLANK = re.compile(r"(?:[ \t\r]|\\\n)+")
 _PLAIN = re.compile(r"[^ \t\r\n\\'\"`$|&;()<>]+")
 _OPERATOR = re.compile(r"&&|\|\||;;&?|;&|\|&|[;|&()\n]")
 _REDIRECT = re.compile(r"([0-9]*)(<<<|<<-|<<|>>|>\||<>|>&|<&|>|<)|(&>>|&>)")
+# ((...)), which is one word to us.
+_SUM = re.compile(r"\(\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)\)")
 _DOUBLE = re.compile(r"[\"\\$`]")
 ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?)=")
 
@@ -84,15 +86,19 @@ class Lexer:
             self._redirect(redirect[2] or redirect[3])
             return
         operator = _OPERATOR.match(self.text, self.at)
-        if operator:
+        summed = _SUM.match(self.text, self.at)
+        if summed:
+            self.found.append(Token("word", summed[0], self._line()))
+            self.at = summed.end()
+        elif operator:
             self.found.append(Token("operator", operator[0], self._line()))
             self.at = operator.end()
             if operator[0] == "\n" and self.awaited:
                 self._bodies()
-            return
-        line, start = self._line(), self.at
-        self._word()
-        self.found.append(Token("word", self.text[start : self.at], line))
+        else:
+            line, start = self._line(), self.at
+            self._word()
+            self.found.append(Token("word", self.text[start : self.at], line))
 
     def _redirect(self, operator: str) -> None:
         line = self._line()
@@ -150,6 +156,8 @@ class Lexer:
                 self._past(self.text.find("`", self.at + 1), "a ` is never closed")
             elif character == '"':
                 self._double()
+            elif character == "$" and (quoted := ANSI_QUOTED.match(self.text, self.at)):
+                self.at = quoted.end()
             elif character == "$":
                 self._dollar()
             elif character in "<>" and self.text.startswith("(", self.at + 1) and self.at == start:

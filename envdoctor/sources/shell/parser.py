@@ -1,4 +1,4 @@
-"""The shell language of RUN lines, as far as it decides which commands run: POSIX, with bash's tests.
+"""The grammar of a shell script, as far as it decides which commands run: POSIX, with bash's tests, arrays and sums.
 
 Words keep their quotes and variables; they are expanded when a command is looked at, because variables change on the way.
 """
@@ -12,7 +12,7 @@ from envdoctor.sources.shell.lexer import ASSIGNMENT, CutError, Lexer, ShellErro
 from envdoctor.sources.shell.text import Heredoc, Text
 from envdoctor.sources.shell.tree import Case, For, Function, Group, If, Node, Not, Redirect, Sequence, Simple, While, Word
 
-_FUNCTION = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+_FUNCTION = re.compile(r"[^\s$'\"`=]+")
 _CLOSERS = frozenset(("then", "do", "else", "elif", "fi", "done", "esac", "}"))
 _DEEPEST = 40
 
@@ -104,6 +104,7 @@ class _Parser:
                 "!": self._not,
                 "if": self._if,
                 "for": self._for,
+                "select": self._for,
                 "while": self._while,
                 "until": self._while,
                 "case": self._case,
@@ -174,9 +175,9 @@ class _Parser:
         self._advance()
         token = self.tokens[self.at]
         name, words = token.text, None
-        if token.kind == "operator" and token.text == "(":
-            raise ShellError(token.line, "an arithmetic for")
         self._advance()
+        if name.startswith("(("):
+            return While(Sequence(()), self._body())
         if self._is_word("in"):
             self._advance()
             listed: list[Word] = []
@@ -184,20 +185,19 @@ class _Parser:
                 listed.append(Word(self.tokens[self.at].text, self.tokens[self.at].line))
                 self._advance()
             words = tuple(listed)
+        return For(name, words, self._body())
+
+    def _body(self) -> Sequence:
         self._expect("do")
         body = self._sequence()
         self._expect("done")
         self._redirects()
-        return For(name, words, body)
+        return body
 
     def _while(self) -> Node:
         self._advance()
         condition = self._sequence()
-        self._expect("do")
-        body = self._sequence()
-        self._expect("done")
-        self._redirects()
-        return While(condition, body)
+        return While(condition, self._body())
 
     def _case(self) -> Node:
         self._advance()

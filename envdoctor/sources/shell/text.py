@@ -38,3 +38,11 @@ class Heredoc:
     name: str
     expand: bool
     body: Text
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """A word as a command is given it."""
+
+    text: str
+    line: int

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import posixpath
 import re
-from dataclasses import dataclass
+
+from envdoctor.sources.shell.text import Argument
 
 WRAPPERS: dict[str, frozenset[str]] = {
     "sudo": frozenset(("-u", "-g", "-h", "-p", "-C", "-r", "-t", "-U", "-D")),
@@ -30,12 +31,6 @@ RUNNERS: dict[str, frozenset[str]] = {
     "pipenv": frozenset(),
 }
 _VARIABLE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
-
-
-@dataclass(frozen=True, slots=True)
-class Argument:
-    text: str
-    line: int
 
 
 def unwrapped(arguments: tuple[Argument, ...]) -> tuple[tuple[Argument, ...], dict[str, str]]:

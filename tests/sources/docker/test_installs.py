@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from envdoctor.sources.docker.installs import Request, read_request
 from envdoctor.sources.docker.run import Call
-from envdoctor.sources.shell.wrappers import Argument
+from envdoctor.sources.shell.text import Argument
 
 
 def request(text: str) -> Request | None:
