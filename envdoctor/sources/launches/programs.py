@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from collections.abc import Sequence as Listed
 from dataclasses import dataclass, field
 from typing import Literal
 
-from envdoctor.sources.launches.shell import Scanner, Word, commands
-from envdoctor.sources.launches.variables import Piece, Variables
+from envdoctor.sources.launches.variables import Piece, Variables, piece_of
+from envdoctor.sources.shell.lexer import ASSIGNMENT
+from envdoctor.sources.shell.marks import without_marks
+from envdoctor.sources.shell.parser import parse_shell
+from envdoctor.sources.shell.text import Argument, Text, whole_text
+from envdoctor.sources.shell.tree import Case, For, Function, If, Node, Not, Sequence, Simple, While, Word
 
 Starter = Literal["python", "torchrun", "deepspeed", "accelerate"]
 
@@ -21,6 +26,10 @@ _PROGRAMS = TOOLS | {"torchrun", "accelerate", "deepspeed"}
 _PYTHON = re.compile(r"(?:.*/)?python[0-9.]*")
 _ASSIGNS = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 _DECLARES = frozenset(("export", "declare", "local", "readonly", "typeset"))
+_FORGETFUL = frozenset(("read", "mapfile", "readarray", "unset", "getopts"))
+_TESTS = re.compile(r"(?:\[|\[\[|test)$|\(\(")
+_SHELLS = frozenset(("bash", "sh"))
+_MOST_NESTED = 2
 
 # Options of launchers that stand alone; all others take the next word.
 _ALONE: Mapping[str, frozenset[str]] = {
@@ -86,76 +95,130 @@ def read_script(text: str) -> Script:
     for number, row in enumerate(text.split("\n"), 1):
         if row.startswith("#SBATCH"):
             script.directives.append(Piece(row.removeprefix("#SBATCH").partition(" #")[0].strip(), number))
-    _read(script, text, 1, Variables(), nested=0)
+    _Reader(script, Variables()).read(whole_text(without_marks(text)))
     return script
 
 
-def _read(script: Script, text: str, line: int, variables: Variables, nested: int) -> None:
-    scanner = Scanner(text, line)
-    for command in commands(scanner):
-        words = command.words
-        if words[0].literal in ("for", "select", "read", "mapfile", "unset", "getopts"):
-            for word in words[1:]:
-                if (name := word.literal) is not None and name.isidentifier():
-                    variables.forget(name)
-                if words[0].literal in ("for", "select"):
-                    break
-            continue
-        count = 0
-        while count < len(words) and _is_assignment(words[count]):
-            count += 1
-        if count == len(words):
-            for word in words:
-                _keep(script, variables, variables.assign(word, command.certain), word.line)
-            continue
-        if words[count].literal in _DECLARES:
-            for word in words[count + 1 :]:
-                if _is_assignment(word):
-                    _export(script, variables, variables.assign(word, command.certain), word.line)
-                elif (name := word.literal) is not None and name.isidentifier():
-                    _export(script, variables, name, word.line)
-            continue
-        environment = dict(variables.given(word) for word in words[:count])
-        pieces = [piece for word in words[count:] for piece in variables.expand(word)]
-        if not pieces:
-            continue
-        if nested < 2 and (again := _text_to_run(pieces)) is not None:
-            _read(script, again.text, again.line, variables, nested + 1)
-            continue
-        _run(script, pieces, environment, command.line, command.certain)
-    script.notes += scanner.notes
+@dataclass(slots=True)
+class _Reader:
+    """Goes through all commands of a script, whatever decides whether they run; ``nested`` counts the scripts around it."""
+
+    script: Script
+    variables: Variables
+    nested: int = 0
+
+    def read(self, text: Text) -> None:
+        parsed = parse_shell(text)
+        self._node(parsed.body, certain=True)
+        if parsed.problem is not None:
+            self.script.notes.append((parsed.problem.line, f"not understood as shell from here: {parsed.problem.why}"))
+
+    def _node(self, node: Node, *, certain: bool) -> None:
+        if isinstance(node, Simple):
+            self._simple(node, certain)
+        elif isinstance(node, Sequence):
+            self._sequence(node, certain)
+        elif isinstance(node, Not):
+            self._node(node.node, certain=certain)
+        elif isinstance(node, If):
+            for condition, body in node.branches:
+                self._node(condition, certain=certain)
+                self._node(body, certain=False)
+            if node.otherwise is not None:
+                self._node(node.otherwise, certain=False)
+        elif isinstance(node, For):
+            self.variables.forget(node.name)
+            self._node(node.body, certain=False)
+        elif isinstance(node, While):
+            self._node(node.condition, certain=certain)
+            self._node(node.body, certain=False)
+        elif isinstance(node, Case):
+            for _, body in node.clauses:
+                self._node(body, certain=False)
+        elif isinstance(node, Function):
+            self._node(node.body, certain=False)
+        elif node.subshell:
+            kept, exported = self.variables, dict(self.script.environment)
+            self.variables = kept.copy()
+            self._node(node.body, certain=certain)
+            self.variables, self.script.environment = kept, exported
+        else:
+            self._node(node.body, certain=certain)
+
+    def _sequence(self, sequence: Sequence, certain: bool) -> None:
+        """A command behind ``||``, or behind a test and ``&&``, may not be reached; others are taken to succeed."""
+        decided = False
+        for before, node in sequence.items:
+            decided = before in ("&&", "||") and (decided or before == "||")
+            self._node(node, certain=certain and not decided)
+            decided = decided or (isinstance(node, Simple) and bool(node.words) and _TESTS.match(node.words[0].raw) is not None)
+
+    def _simple(self, node: Simple, certain: bool) -> None:
+        if not node.words:
+            for name, adds, word in node.assignments:
+                self.variables.assign(name, word, adds=adds, certain=certain)
+                self._keep(name, word.line)
+            return
+        first = node.words[0].raw
+        if first in _FORGETFUL:
+            for word in node.words[1:]:
+                if word.raw.isidentifier():
+                    self.variables.forget(word.raw)
+        elif first in _DECLARES:
+            for word in node.words[1:]:
+                self._declare(word, certain)
+        else:
+            environment = {name: self.variables.given(word) for name, _, word in node.assignments}
+            arguments = [argument for word in node.words for argument in self.variables.expand(word)]
+            self._command(node, arguments, environment, certain)
+
+    def _declare(self, word: Word, certain: bool) -> None:
+        found = ASSIGNMENT.match(word.raw)
+        if found is not None:
+            value = Word(word.raw[found.end() :], word.line)
+            self.variables.assign(found[1], value, adds=bool(found[2]), certain=certain)
+            self.script.environment[found[1]] = self.variables.held(found[1], word.line)
+        elif word.raw.isidentifier():
+            self.script.environment[word.raw] = self.variables.held(word.raw, word.line)
+
+    def _keep(self, name: str, line: int) -> None:
+        """A variable that is exported stays so when it is set again."""
+        if name in self.script.environment:
+            self.script.environment[name] = self.variables.held(name, line)
+
+    def _command(self, node: Simple, arguments: list[Argument], environment: dict[str, Piece], certain: bool) -> None:
+        if not arguments:
+            return
+        text = _text_to_run(arguments)
+        for heredoc in (redirect.heredoc for redirect in node.redirects if redirect.heredoc is not None):
+            if text is None and _reads_commands(arguments):
+                text = heredoc.body
+            else:
+                self.script.notes.append((heredoc.body.lines[0], "a here-document is not read"))
+        if text is not None and self.nested < _MOST_NESTED:
+            self.nested += 1
+            self.read(text)
+            self.nested -= 1
+        else:
+            _run(self.script, list(map(piece_of, arguments)), environment, node.line, certain)
 
 
-def _is_assignment(word: Word) -> bool:
-    return bool(word.parts) and word.parts[0].kind == "text" and _ASSIGNS.match(word.parts[0].text) is not None
-
-
-def _piece(variables: Variables, name: str, line: int) -> Piece:
-    value = variables.values.get(name)
-    return Piece(f"${name}", line, known=False) if value is None else Piece(" ".join(value.items), line, value.known)
-
-
-def _export(script: Script, variables: Variables, name: str, line: int) -> None:
-    script.environment[name] = _piece(variables, name, line)
-
-
-def _keep(script: Script, variables: Variables, name: str, line: int) -> None:
-    """A variable that is exported stays so when it is set again."""
-    if name in script.environment:
-        _export(script, variables, name, line)
-
-
-def _text_to_run(pieces: Sequence[Piece]) -> Piece | None:
-    """What ``eval`` and ``bash -c`` run, where it is known."""
-    name = pieces[0].text.rpartition("/")[2]
-    if name == "eval" and len(pieces) > 1:
-        return Piece(" ".join(piece.text if piece.known else "''" for piece in pieces[1:]), pieces[0].line)
-    if name in ("bash", "sh") and len(pieces) > 2 and pieces[1].text in ("-c", "-lc", "-xc") and pieces[2].known:
-        return pieces[2]
+def _text_to_run(arguments: list[Argument]) -> Text | None:
+    """What ``eval`` and ``bash -c`` run, as far as it is known."""
+    name = arguments[0].text.rpartition("/")[2]
+    if name == "eval" and len(arguments) > 1:
+        return whole_text(" ".join(argument.text for argument in arguments[1:]), arguments[0].line)
+    if name in _SHELLS and len(arguments) > 2 and arguments[1].text in ("-c", "-lc", "-xc"):
+        return whole_text(arguments[2].text, arguments[2].line)
     return None
 
 
-def _run(script: Script, pieces: Sequence[Piece], environment: dict[str, Piece], line: int, certain: bool) -> None:
+def _reads_commands(arguments: list[Argument]) -> bool:
+    """Whether a program runs what it is given to read: ``bash <<EOF``."""
+    return arguments[0].text.rpartition("/")[2] in _SHELLS and all(argument.text.startswith("-") for argument in arguments[1:])
+
+
+def _run(script: Script, pieces: Listed[Piece], environment: dict[str, Piece], line: int, certain: bool) -> None:
     while pieces and _ASSIGNS.match(pieces[0].text):
         # After `env`, or where a variable held an assignment.
         name, _, value = pieces[0].text.partition("=")
@@ -186,7 +249,7 @@ def _is_program(text: str) -> bool:
     return text.rpartition("/")[2] in _PROGRAMS or _PYTHON.fullmatch(text) is not None
 
 
-def _installs(pieces: Sequence[Piece]) -> Sequence[Piece] | None:
+def _installs(pieces: Listed[Piece]) -> Listed[Piece] | None:
     words = [piece.text for piece in pieces[:6]]
     if not words:
         return None
@@ -197,7 +260,7 @@ def _installs(pieces: Sequence[Piece]) -> Sequence[Piece] | None:
     return pieces[3:] if words[:3] == ["uv", "pip", "install"] else None
 
 
-def _launch(pieces: Sequence[Piece], environment: Mapping[str, Piece], line: int) -> Launch | None:
+def _launch(pieces: Listed[Piece], environment: Mapping[str, Piece], line: int) -> Launch | None:
     """Peel the starters off a command: ``accelerate launch ... torchrun ... script.py --flags``."""
     starters: list[tuple[str, Mapping[str, Piece]]] = []
     rest = list(pieces)
@@ -226,7 +289,7 @@ def _launch(pieces: Sequence[Piece], environment: Mapping[str, Piece], line: int
     return Launch(line, tool, tuple(rest[1:]), tuple(starters), environment, module) if runs else None
 
 
-def _options(kind: str, rest: Sequence[Piece]) -> tuple[dict[str, Piece], list[Piece]]:
+def _options(kind: str, rest: Listed[Piece]) -> tuple[dict[str, Piece], list[Piece]]:
     """A launcher's own options, by their names with underscores, and the words from its script on."""
     found: dict[str, Piece] = {}
     at = 0
@@ -251,7 +314,7 @@ def _options(kind: str, rest: Sequence[Piece]) -> tuple[dict[str, Piece], list[P
     return found, list(rest[at:])
 
 
-def flags(arguments: Sequence[Piece]) -> tuple[dict[str, list[Piece]], dict[str, int], list[Piece]]:
+def flags(arguments: Listed[Piece]) -> tuple[dict[str, list[Piece]], dict[str, int], list[Piece]]:
     """``--name value ...``, ``--name=value`` and ``--name``: the values and the line of each, and the words before the first flag.
 
     A word that is not known and stands where a flag may stand is under the name ``""``.
@@ -279,7 +342,7 @@ def flags(arguments: Sequence[Piece]) -> tuple[dict[str, list[Piece]], dict[str,
     return values, lines, before
 
 
-def each_option(directives: Sequence[Piece]) -> Iterator[tuple[str, str, int]]:
+def each_option(directives: Listed[Piece]) -> Iterator[tuple[str, str, int]]:
     """The options of ``#SBATCH`` lines: name, value, line."""
     for directive in directives:
         name, equals, value = directive.text.lstrip("-").partition("=")

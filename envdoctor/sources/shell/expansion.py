@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from envdoctor.sources.shell.arithmetic import total
-from envdoctor.sources.shell.marks import is_known, unknown
+from envdoctor.sources.shell.marks import MARKED, OPENING, is_known, unknown
 from envdoctor.sources.shell.parameters import change
 from envdoctor.sources.shell.text import Argument
 
@@ -18,7 +18,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _BRACED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*|[0-9]{1,4}|[@*])(?:\[([@*]|[0-9]{1,4})\])?(:[-+?=]|[-+?=]|##?|%%?|//?|:|\^\^?|,,?|)")
 _INTERESTING = re.compile(r"[\\'\"`${}()]")
 _SPECIAL = re.compile(r"[\\'\"`$]")
-_ORDINARY = re.compile(r"[^\\'\"`$]+")
+_ORDINARY = re.compile(rf"(?:[^\\'\"`${OPENING}]+|{MARKED})+")
 _SPACE = re.compile(r"[ \t\r\n]+")
 # A $'...', in which a backslash has a meaning of its own.
 ANSI_QUOTED = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL)
@@ -232,7 +232,7 @@ class _Expansion:
         if not (name[0].isalpha() or name[0] == "_" or self.scope.called):
             return untold, False
         items = self.scope.variable(name)
-        if index is not None and items is None:
+        if index is not None and (items is None or _joined(items) == unknown(name)):
             return untold, False
         if index is not None and items is not None and index.isdigit() and is_known(_joined(items)):
             items = items[int(index) : int(index) + 1]
@@ -253,10 +253,10 @@ class _Expansion:
                 return unknown(f"{{{inner}}}")
             there = bool(value) if operator.startswith(":") else value is not None
             return self._word(rest) if there else ""
-        if value is None:
-            return unknown(name)
         if kind == "?":
-            return value
+            return unknown(name) if value is None else value
+        if value is None:
+            return unknown(f"{{{inner}}}")
         changed = change(value, operator, self._word(rest)) if is_known(value) else None
         return unknown(f"{{{inner}}}") if changed is None else changed
 

@@ -6,11 +6,12 @@ import re
 from dataclasses import dataclass
 
 from envdoctor.sources.shell.expansion import ANSI_QUOTED, closing
+from envdoctor.sources.shell.marks import MARKED, OPENING
 from envdoctor.sources.shell.text import Heredoc, Text
 
 _BLANK = re.compile(r"(?:[ \t\r]|\\\n)+")
 # To a shell only these are blanks; what else Unicode calls a space is part of a word.
-_PLAIN = re.compile(r"[^ \t\r\n\\'\"`$|&;()<>]+")
+_PLAIN = re.compile(rf"(?:[^ \t\r\n\\'\"`$|&;()<>{OPENING}]+|{MARKED})+")
 _OPERATOR = re.compile(r"&&|\|\||;;&?|;&|\|&|[;|&()\n]")
 _REDIRECT = re.compile(r"([0-9]*)(<<<|<<-|<<|>>|>\||<>|>&|<&|>|<)|(&>>|&>)")
 # ((...)), which is one word to us.

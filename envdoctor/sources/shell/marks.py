@@ -11,6 +11,9 @@ import re
 _OPEN, _CLOSE, _BLANK = "\ue000", "\ue001", "\ue002"
 _MARKS = str.maketrans({_OPEN: "\ufffd", _CLOSE: "\ufffd", _BLANK: "\ufffd"})
 _MARKS_OFF = str.maketrans({_OPEN: "$", _CLOSE: None, _BLANK: " "})
+# Such a value in a text: nothing in it means anything to a shell.
+MARKED = f"{_OPEN}[^{_CLOSE}]*{_CLOSE}?"
+OPENING = _OPEN
 _SPACE = re.compile(r"[ \t\r\n]+")
 _LONGEST_NAMED = 60
 
