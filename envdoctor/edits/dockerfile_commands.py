@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from envdoctor.edits.specifier import RefusedError
-from envdoctor.sources.docker.installs import Request, read_request
 from envdoctor.sources.docker.parse import Dockerfile, Instruction
-from envdoctor.sources.docker.run import Call
+from envdoctor.sources.installers.request import Request, read_request
 from envdoctor.sources.shell.expansion import fields_of
 from envdoctor.sources.shell.lexer import ASSIGNMENT, CutError, Lexer, ShellError, Token
 from envdoctor.sources.shell.text import Argument, Heredoc, Text
@@ -134,8 +133,7 @@ class _Reader:
             return
         arguments = tuple(Argument(word.text, word.line) for word in words)
         for first in range(min(len(words), _MOST_WRAPPERS)):
-            call = Call(arguments[first:], words[first].line, "/", None, True, lambda _: None)
-            request = read_request(call)
+            request = read_request(arguments[first:])
             if request is not None:
                 if request.tool in ("pip", "uv") and request.action == "install":
                     wanted = {id(one) for one in request.wanted}

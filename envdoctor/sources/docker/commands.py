@@ -18,10 +18,10 @@ from envdoctor.sources.declared.package_index import Indexes
 from envdoctor.sources.declared.requirement_line import declare, wheel_release
 from envdoctor.sources.docker.environments import Environment
 from envdoctor.sources.docker.images import system_python
-from envdoctor.sources.docker.installs import Request, read_request
 from envdoctor.sources.docker.project import declare_conda_file, declare_file, declare_project
 from envdoctor.sources.docker.run import Call
 from envdoctor.sources.docker.stage import Stage
+from envdoctor.sources.installers.request import Request, read_request
 from envdoctor.sources.shell.marks import is_known, shown
 from envdoctor.sources.shell.text import Argument
 from envdoctor.world.installation import Installation
@@ -54,7 +54,7 @@ class Commands:
 
     def handle(self, call: Call) -> None:
         self._files(call)
-        request = read_request(call)
+        request = read_request(call.arguments)
         if request is None:
             self._not_followed(call)
             return

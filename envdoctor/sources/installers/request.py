@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from envdoctor.sources.docker.run import Call
+from envdoctor.sources.installers.options import CONDA_VALUED, PIP_VALUED, PROJECT_VALUED, SYSTEM_VALUED, split_options
 from envdoctor.sources.shell.marks import is_known
 from envdoctor.sources.shell.text import Argument
 
@@ -18,34 +18,6 @@ _PIP = re.compile(r"pip([0-9](?:\.[0-9]+)?)?")
 _PYTHON = re.compile(r"python([0-9](?:\.[0-9]+)?)?")
 _CONDA = frozenset(("conda", "mamba", "micromamba"))
 _SYSTEM = frozenset(("apt", "apt-get", "aptitude", "apk", "dnf", "yum", "microdnf", "zypper"))
-
-# Options that take a value as their next argument: pip 25 and uv 0.9 `install --help`, and the older names of both.
-_VALUED_OPTIONS = """
--r --requirement --requirements -c --constraint --constraints -e --editable -t --target --platform --python-version
---implementation --abi --root --prefix -b --build --src --upgrade-strategy -C --config-settings --config-setting --global-option
---install-option --build-option --no-binary --only-binary --progress-bar --root-user-action --report -i --index-url --pypi-url
---extra-index-url -f --find-links --log --log-file --proxy --retries --timeout --default-timeout --exists-action --trusted-host
---cert --client-cert --cache-dir --use-feature --use-deprecated --python --keyring-provider --group --build-constraint --build-
-constraints --index --default-index --index-strategy --torch-backend -p --python-platform --link-mode --resolution --prerelease
---exclude-newer --override --overrides --excludes --reinstall-package -P --upgrade-package --refresh-package --extra --config-file
---directory --project --no-build-isolation-package --no-build-package --no-binary-package --color --allow-insecure-host --fork-
-strategy --compile-bytecode-timeout --only-group --no-group --no-extra --package --no-install-package --scheme --requirements-
-from-script
-"""
-_VALUED = frozenset(_VALUED_OPTIONS.split())
-_CONDA_VALUED_OPTIONS = """
--n --name -p --prefix -c --channel --file -f --solver --clone --revision --repodata-fn --subdir --platform --experimental
---channel-alias --root-prefix -r --rc-file --log-level --cacert-path --retries --timeout
-"""
-_CONDA_VALUED = frozenset(_CONDA_VALUED_OPTIONS.split())
-_SYSTEM_VALUED = frozenset(("-t", "-o", "--target-release", "--option", "-c", "--repository", "-X", "--virtual"))
-_PROJECT_VALUED_OPTIONS = """
---extra --group --only-group --no-group --no-extra -E --extras --with --without --only -G --python -p --project --directory -C -P
---index-url --extra-index-url --index --default-index --package --no-install-package --link-mode --upgrade-package --reinstall-
-package --cache-dir --color --config-file --config-settings --config-setting --resolution --prerelease --exclude-newer -L
---lockfile
-"""
-_PROJECT_VALUED = frozenset(_PROJECT_VALUED_OPTIONS.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,26 +47,10 @@ class Request:
     active: bool = False
 
 
-@dataclass(slots=True)
-class _Read:
-    plain: list[Argument]
-    options: list[tuple[str, Argument]]
-
-    def values(self, *names: str) -> tuple[Argument, ...]:
-        return tuple(value for name, value in self.options if name in names)
-
-    def last(self, *names: str) -> str | None:
-        found = self.values(*names)
-        return found[-1].text if found else None
-
-    def has(self, *names: str) -> bool:
-        return any(name in names for name, _ in self.options)
-
-
-def read_request(call: Call) -> Request | None:
-    """The request that a command makes of an installer; None where it is none."""
-    program, arguments = call.program, call.arguments[1:]
-    into = _prefix_of(call.arguments[0].text)
+def read_request(command: tuple[Argument, ...]) -> Request | None:
+    """The request that a command makes of an installer; None where it is none. The first word is the program."""
+    program, arguments = posixpath.basename(command[0].text), command[1:]
+    into = _prefix_of(command[0].text)
     if _PIP.fullmatch(program):
         version = _PIP.fullmatch(program)
         return _with(_pip(arguments), into, version[1] if version else None)
@@ -129,36 +85,8 @@ def _prefix_of(program: str) -> str | None:
     return posixpath.dirname(directory) or "/" if posixpath.basename(directory) == "bin" else None
 
 
-def _split(arguments: tuple[Argument, ...], valued: frozenset[str]) -> _Read:
-    read = _Read([], [])
-    at = 0
-    while at < len(arguments):
-        argument = arguments[at]
-        at += 1
-        text = argument.text
-        if text == "--":
-            read.plain.extend(arguments[at:])
-            break
-        if not text.startswith("-") or text == "-":
-            read.plain.append(argument)
-            continue
-        name, equals, value = text.partition("=")
-        if equals and name.startswith("--"):
-            read.options.append((name, Argument(value, argument.line)))
-        elif text in valued and at < len(arguments):
-            read.options.append((text, arguments[at]))
-            at += 1
-        elif not text.startswith("--") and len(text) > 2 and text[:2] in valued:
-            read.options.append((text[:2], Argument(text[2:].removeprefix("="), argument.line)))
-        else:
-            read.options.append((text, Argument("", argument.line)))
-            if re.fullmatch(r"-[a-zA-Z]{2,}", text):
-                read.options.extend((f"-{letter}", Argument("", argument.line)) for letter in text[1:])
-    return read
-
-
 def _pip(arguments: tuple[Argument, ...], *, uv: bool = False) -> Request | None:
-    read = _split(arguments, _VALUED)
+    read = split_options(arguments, PIP_VALUED)
     if not read.plain:
         return None
     action, wanted = read.plain[0].text, tuple(read.plain[1:])
@@ -243,7 +171,7 @@ def _python(program: str, arguments: tuple[Argument, ...], into: str | None) -> 
 
 
 def _venv(arguments: tuple[Argument, ...], *interpreter: str) -> Request | None:
-    read = _split(arguments, frozenset((*interpreter, "--prompt")))
+    read = split_options(arguments, frozenset((*interpreter, "--prompt")))
     if not read.plain:
         return None
     return Request("venv", "create", into=read.plain[0].text, python=_version(read.last(*interpreter)))
@@ -252,21 +180,21 @@ def _venv(arguments: tuple[Argument, ...], *interpreter: str) -> Request | None:
 def _uv(arguments: tuple[Argument, ...]) -> Request | None:
     at = 0
     while at < len(arguments) and arguments[at].text.startswith("-"):
-        at += 2 if arguments[at].text in _VALUED else 1
+        at += 2 if arguments[at].text in PIP_VALUED else 1
     if at >= len(arguments):
         return None
     command, rest = arguments[at].text, arguments[at + 1 :]
     if command == "pip":
         return _pip(rest, uv=True)
     if command == "venv":
-        read = _split(rest, frozenset((*_VALUED, "--prompt")))
+        read = split_options(rest, frozenset((*PIP_VALUED, "--prompt")))
         python = _version(read.last("--python", "-p"))
         return Request("venv", "create", into=read.plain[0].text if read.plain else ".venv", python=python)
     if command == "python" and rest and rest[0].text == "install":
         versions = [version for argument in rest[1:] if (version := _version(argument.text)) is not None]
         return Request("uv", "interpreter", python=versions[0]) if len(versions) == 1 else None
     if command in ("sync", "add"):
-        read = _split(rest, _PROJECT_VALUED)
+        read = split_options(rest, PROJECT_VALUED)
         return Request(
             "uv-project",
             "install",
@@ -281,7 +209,7 @@ def _uv(arguments: tuple[Argument, ...]) -> Request | None:
 
 
 def _project(tool: str, arguments: tuple[Argument, ...]) -> Request | None:
-    read = _split(arguments, _PROJECT_VALUED)
+    read = split_options(arguments, PROJECT_VALUED)
     if not read.plain or read.plain[0].text not in ("install", "sync", "add", "update"):
         return None
     known: Tool = "poetry" if tool == "poetry" else "pdm" if tool == "pdm" else "pipenv"
@@ -301,7 +229,7 @@ def _project(tool: str, arguments: tuple[Argument, ...]) -> Request | None:
 
 
 def _conda(arguments: tuple[Argument, ...]) -> Request | None:
-    read = _split(arguments, _CONDA_VALUED)
+    read = split_options(arguments, CONDA_VALUED)
     words = [argument.text for argument in read.plain]
     if not words:
         return None
@@ -318,7 +246,7 @@ def _conda(arguments: tuple[Argument, ...]) -> Request | None:
 
 
 def _system(arguments: tuple[Argument, ...]) -> Request | None:
-    read = _split(arguments, _SYSTEM_VALUED)
+    read = split_options(arguments, SYSTEM_VALUED)
     if not read.plain or read.plain[0].text not in ("install", "add", "in"):
         return None
     return Request("system", "install", tuple(read.plain[1:]))

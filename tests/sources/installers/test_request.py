@@ -6,14 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor.sources.docker.installs import Request, read_request
-from envdoctor.sources.docker.run import Call
+from envdoctor.sources.installers.request import Request, read_request
 from envdoctor.sources.shell.text import Argument
 
 
 def request(text: str) -> Request | None:
-    arguments = tuple(Argument(word, 1) for word in text.split())
-    return read_request(Call(arguments, 1, "/", None, True, lambda _: None))
+    return read_request(tuple(Argument(word, 1) for word in text.split()))
 
 
 def words(arguments: tuple[Argument, ...]) -> list[str]:

@@ -1,0 +1,1 @@
+"""What installers are asked for, by the words of their commands: pip, uv, conda, poetry, pdm, apt."""
