@@ -14,7 +14,7 @@ from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, FactValue, NotUnderstood
 from envdoctor.facts.vocabulary import term
 from envdoctor.sources.launches.launcher import collect_launcher, is_launcher, read_launcher
-from envdoctor.sources.launches.programs import Install, read_script
+from envdoctor.sources.launches.script import read_script
 from tests.examples import examples
 
 
@@ -85,11 +85,13 @@ def test_a_launcher(tmp_path: Path) -> None:
 
 def test_what_a_launcher_installs(tmp_path: Path) -> None:
     (tmp_path / "train.sh").write_text(textwrap.dedent(LAUNCHER) + "python3 -m pip install -r r.txt\nuv pip install torch==2.5.1\n")
-    assert read_launcher(tmp_path / "train.sh").installs == (
-        Install(("transformers==4.44.2", "peft==0.12.0", "-q"), 6),
-        Install(("-r", "r.txt"), 17),
-        Install(("torch==2.5.1",), 18),
-    )
+    installs = read_launcher(tmp_path / "train.sh").installs
+    assert [[argument.text for argument in (*install.request.wanted, *install.request.files)] for install in installs] == [
+        ["transformers==4.44.2", "peft==0.12.0"],
+        ["r.txt"],
+        ["torch==2.5.1"],
+    ]
+    assert [install.line for install in installs] == [6, 17, 18]
 
 
 @pytest.mark.parametrize(
@@ -309,7 +311,7 @@ def test_what_it_installs_is_stated_with_its_line(tmp_path: Path) -> None:
         ("packages.peft", "<0.8,>=0.7", 2),
         ("packages.transformers", "4.36.2", 2),
     ]
-    assert [skip.what for skip in found.skips if "requirements.txt" in skip.why] == [f"{path}:2"]
+    assert [skip.what for skip in found.skips if "requirements.txt" in skip.why] == [f"{path}:3"]
 
 
 def test_what_is_installed_under_a_condition_is_not_stated(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +11,8 @@ from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Fact, Skip
 from envdoctor.files.json_file import UnreadableError, read_bounded
 from envdoctor.files.text import plain
-from envdoctor.sources.launches.programs import Install, Launch, Script, each_option, read_script
+from envdoctor.sources.launches.programs import Launch
+from envdoctor.sources.launches.script import Install, Script, each_option, read_script
 from envdoctor.sources.launches.settings import Told, told_by
 from envdoctor.sources.plans.plan_file import PlanFile
 from envdoctor.sources.plans.reader import Reader
@@ -59,19 +59,21 @@ def collect_launcher(path: Path, installation: Installation | None = None) -> Co
         return launcher.collected
     from envdoctor.sources.declared.declarations import Declarations
     from envdoctor.sources.declared.requirement_line import declare
-    from envdoctor.sources.scripts.shell import requirements_of
+    from envdoctor.sources.installers.wanted import list_wanted
     from envdoctor.world.installation import Installation
 
     place = plain(str(path), 4096)
     declared = Declarations(installation or Installation())
     for install in launcher.installs:
-        for text, why in requirements_of(f"pip install {shlex.join(install.arguments)}"):
+        for text in install.unquoted:
+            declared.skip(f"{place}:{install.line}", f"pip install ...{text}: without quotes the shell takes {text[0]} for a redirection")
+        for text, line, why in list_wanted(install.request):
             if why:
-                declared.skip(f"{place}:{install.line}", f"pip install {text}: {why}")
+                declared.skip(f"{place}:{line}", f"pip install {text}: {why}")
             elif not install.certain:
-                declared.skip(f"{place}:{install.line}", f"pip install {text}: under a condition, in a loop or in a function")
+                declared.skip(f"{place}:{line}", f"pip install {text}: under a condition, in a loop or in a function")
             else:
-                declare(text, place, install.line, declared)
+                declare(text, place, line, declared)
     found = declared.collected()
     read = launcher.collected
     return replace(

@@ -3,33 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from collections.abc import Sequence as Listed
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from envdoctor.sources.launches.variables import Piece, Variables, piece_of
-from envdoctor.sources.shell.lexer import ASSIGNMENT
-from envdoctor.sources.shell.marks import without_marks
-from envdoctor.sources.shell.parser import parse_shell
-from envdoctor.sources.shell.text import Argument, Text, whole_text
-from envdoctor.sources.shell.tree import Case, For, Function, If, Node, Not, Sequence, Simple, While, Word
+from envdoctor.sources.launches.variables import Piece
+from envdoctor.sources.shell.wrappers import RUNNERS, WRAPPERS
 
 Starter = Literal["python", "torchrun", "deepspeed", "accelerate"]
 
-_WRAPPERS = frozenset(
-    ("sudo", "env", "nohup", "srun", "exec", "numactl", "mpirun", "mpiexec", "stdbuf", "command", "nice", "uv", "poetry", "pipenv",
-     "conda", "mamba", "micromamba", "setsid", "taskset")
-)  # fmt: skip
+_WRAPPERS = frozenset(WRAPPERS) | frozenset(RUNNERS) | {"srun", "numactl", "mpirun", "mpiexec", "setsid", "taskset"}
 TOOLS = frozenset(("swift", "megatron", "llamafactory-cli", "lmf", "axolotl", "trl", "tune"))
 _PROGRAMS = TOOLS | {"torchrun", "accelerate", "deepspeed"}
 _PYTHON = re.compile(r"(?:.*/)?python[0-9.]*")
 _ASSIGNS = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
-_DECLARES = frozenset(("export", "declare", "local", "readonly", "typeset"))
-_FORGETFUL = frozenset(("read", "mapfile", "readarray", "unset", "getopts"))
-_TESTS = re.compile(r"(?:\[|\[\[|test)$|\(\(")
-_SHELLS = frozenset(("bash", "sh"))
-_MOST_NESTED = 2
 
 # Options of launchers that stand alone; all others take the next word.
 _ALONE: Mapping[str, frozenset[str]] = {
@@ -69,198 +56,32 @@ class Launch:
     module: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Install:
-    """The words after ``pip install`` on one line of a script, options included; ``certain`` as that of a command."""
-
-    arguments: tuple[str, ...]
-    line: int
-    certain: bool = True
-
-
-@dataclass(slots=True)
-class Script:
-    """What a script does, in order: launches, installations, and the environment that it exports."""
-
-    launches: list[Launch] = field(default_factory=list)
-    installs: list[Install] = field(default_factory=list)
-    environment: dict[str, Piece] = field(default_factory=dict)
-    directives: list[Piece] = field(default_factory=list)
-    notes: list[tuple[int, str]] = field(default_factory=list)
-
-
-def read_script(text: str) -> Script:
-    """The launches of a shell script, as far as its words can be made out without running it."""
-    script = Script()
-    for number, row in enumerate(text.split("\n"), 1):
-        if row.startswith("#SBATCH"):
-            script.directives.append(Piece(row.removeprefix("#SBATCH").partition(" #")[0].strip(), number))
-    _Reader(script, Variables()).read(whole_text(without_marks(text)))
-    return script
-
-
-@dataclass(slots=True)
-class _Reader:
-    """Goes through all commands of a script, whatever decides whether they run; ``nested`` counts the scripts around it."""
-
-    script: Script
-    variables: Variables
-    nested: int = 0
-
-    def read(self, text: Text) -> None:
-        parsed = parse_shell(text)
-        self._node(parsed.body, certain=True)
-        if parsed.problem is not None:
-            self.script.notes.append((parsed.problem.line, f"not understood as shell from here: {parsed.problem.why}"))
-
-    def _node(self, node: Node, *, certain: bool) -> None:
-        if isinstance(node, Simple):
-            self._simple(node, certain)
-        elif isinstance(node, Sequence):
-            self._sequence(node, certain)
-        elif isinstance(node, Not):
-            self._node(node.node, certain=certain)
-        elif isinstance(node, If):
-            for condition, body in node.branches:
-                self._node(condition, certain=certain)
-                self._node(body, certain=False)
-            if node.otherwise is not None:
-                self._node(node.otherwise, certain=False)
-        elif isinstance(node, For):
-            self.variables.forget(node.name)
-            self._node(node.body, certain=False)
-        elif isinstance(node, While):
-            self._node(node.condition, certain=certain)
-            self._node(node.body, certain=False)
-        elif isinstance(node, Case):
-            for _, body in node.clauses:
-                self._node(body, certain=False)
-        elif isinstance(node, Function):
-            self._node(node.body, certain=False)
-        elif node.subshell:
-            kept, exported = self.variables, dict(self.script.environment)
-            self.variables = kept.copy()
-            self._node(node.body, certain=certain)
-            self.variables, self.script.environment = kept, exported
-        else:
-            self._node(node.body, certain=certain)
-
-    def _sequence(self, sequence: Sequence, certain: bool) -> None:
-        """A command behind ``||``, or behind a test and ``&&``, may not be reached; others are taken to succeed."""
-        decided = False
-        for before, node in sequence.items:
-            decided = before in ("&&", "||") and (decided or before == "||")
-            self._node(node, certain=certain and not decided)
-            decided = decided or (isinstance(node, Simple) and bool(node.words) and _TESTS.match(node.words[0].raw) is not None)
-
-    def _simple(self, node: Simple, certain: bool) -> None:
-        if not node.words:
-            for name, adds, word in node.assignments:
-                self.variables.assign(name, word, adds=adds, certain=certain)
-                self._keep(name, word.line)
-            return
-        first = node.words[0].raw
-        if first in _FORGETFUL:
-            for word in node.words[1:]:
-                if word.raw.isidentifier():
-                    self.variables.forget(word.raw)
-        elif first in _DECLARES:
-            for word in node.words[1:]:
-                self._declare(word, certain)
-        else:
-            environment = {name: self.variables.given(word) for name, _, word in node.assignments}
-            arguments = [argument for word in node.words for argument in self.variables.expand(word)]
-            self._command(node, arguments, environment, certain)
-
-    def _declare(self, word: Word, certain: bool) -> None:
-        found = ASSIGNMENT.match(word.raw)
-        if found is not None:
-            value = Word(word.raw[found.end() :], word.line)
-            self.variables.assign(found[1], value, adds=bool(found[2]), certain=certain)
-            self.script.environment[found[1]] = self.variables.held(found[1], word.line)
-        elif word.raw.isidentifier():
-            self.script.environment[word.raw] = self.variables.held(word.raw, word.line)
-
-    def _keep(self, name: str, line: int) -> None:
-        """A variable that is exported stays so when it is set again."""
-        if name in self.script.environment:
-            self.script.environment[name] = self.variables.held(name, line)
-
-    def _command(self, node: Simple, arguments: list[Argument], environment: dict[str, Piece], certain: bool) -> None:
-        if not arguments:
-            return
-        text = _text_to_run(arguments)
-        for heredoc in (redirect.heredoc for redirect in node.redirects if redirect.heredoc is not None):
-            if text is None and _reads_commands(arguments):
-                text = heredoc.body
-            else:
-                self.script.notes.append((heredoc.body.lines[0], "a here-document is not read"))
-        if text is not None and self.nested < _MOST_NESTED:
-            self.nested += 1
-            self.read(text)
-            self.nested -= 1
-        else:
-            _run(self.script, list(map(piece_of, arguments)), environment, node.line, certain)
-
-
-def _text_to_run(arguments: list[Argument]) -> Text | None:
-    """What ``eval`` and ``bash -c`` run, as far as it is known."""
-    name = arguments[0].text.rpartition("/")[2]
-    if name == "eval" and len(arguments) > 1:
-        return whole_text(" ".join(argument.text for argument in arguments[1:]), arguments[0].line)
-    if name in _SHELLS and len(arguments) > 2 and arguments[1].text in ("-c", "-lc", "-xc"):
-        return whole_text(arguments[2].text, arguments[2].line)
-    return None
-
-
-def _reads_commands(arguments: list[Argument]) -> bool:
-    """Whether a program runs what it is given to read: ``bash <<EOF``."""
-    return arguments[0].text.rpartition("/")[2] in _SHELLS and all(argument.text.startswith("-") for argument in arguments[1:])
-
-
-def _run(script: Script, pieces: Listed[Piece], environment: dict[str, Piece], line: int, certain: bool) -> None:
+def find_launch(pieces: Sequence[Piece], exported: Mapping[str, Piece], line: int) -> Launch | None:
+    """The run that a command starts, behind whatever starts it (``env A=1``, ``srun``, ``uv run``); None where it starts none."""
+    environment = dict(exported)
     while pieces and _ASSIGNS.match(pieces[0].text):
         # After `env`, or where a variable held an assignment.
-        name, _, value = pieces[0].text.partition("=")
-        environment[name] = Piece(value, pieces[0].line, pieces[0].known)
+        _set(environment, pieces[0])
         pieces = pieces[1:]
-    if not pieces:
-        return
-    name = pieces[0].text.rpartition("/")[2]
-    if name in _WRAPPERS and not _installs(pieces):
+    if pieces and pieces[0].text.rpartition("/")[2] in _WRAPPERS:
         start = next((number for number, piece in enumerate(pieces) if number and _is_program(piece.text)), None)
         for piece in pieces[1:start] if start else ():
             if _ASSIGNS.match(piece.text):
-                variable, _, value = piece.text.partition("=")
-                environment[variable] = Piece(value, piece.line, piece.known)
+                _set(environment, piece)
         pieces = pieces[start:] if start else ()
-        if not pieces:
-            return
-    installed = _installs(pieces)
-    if installed is not None:
-        script.installs.append(Install(tuple(piece.text for piece in installed if piece.known), line, certain))
-        return
-    launch = _launch(pieces, {**script.environment, **environment}, line)
-    if launch is not None:
-        script.launches.append(launch)
+    return _launch(pieces, environment, line) if pieces else None
+
+
+def _set(environment: dict[str, Piece], piece: Piece) -> None:
+    name, _, value = piece.text.partition("=")
+    environment[name] = Piece(value, piece.line, piece.known)
 
 
 def _is_program(text: str) -> bool:
     return text.rpartition("/")[2] in _PROGRAMS or _PYTHON.fullmatch(text) is not None
 
 
-def _installs(pieces: Listed[Piece]) -> Listed[Piece] | None:
-    words = [piece.text for piece in pieces[:6]]
-    if not words:
-        return None
-    if re.fullmatch(r"(?:.*/)?pip[0-9.]*", words[0]) and "install" in words[1:3]:
-        return pieces[words.index("install") + 1 :]
-    if _PYTHON.fullmatch(words[0]) and words[1:4] == ["-m", "pip", "install"]:
-        return pieces[4:]
-    return pieces[3:] if words[:3] == ["uv", "pip", "install"] else None
-
-
-def _launch(pieces: Listed[Piece], environment: Mapping[str, Piece], line: int) -> Launch | None:
+def _launch(pieces: Sequence[Piece], environment: Mapping[str, Piece], line: int) -> Launch | None:
     """Peel the starters off a command: ``accelerate launch ... torchrun ... script.py --flags``."""
     starters: list[tuple[str, Mapping[str, Piece]]] = []
     rest = list(pieces)
@@ -289,7 +110,7 @@ def _launch(pieces: Listed[Piece], environment: Mapping[str, Piece], line: int) 
     return Launch(line, tool, tuple(rest[1:]), tuple(starters), environment, module) if runs else None
 
 
-def _options(kind: str, rest: Listed[Piece]) -> tuple[dict[str, Piece], list[Piece]]:
+def _options(kind: str, rest: Sequence[Piece]) -> tuple[dict[str, Piece], list[Piece]]:
     """A launcher's own options, by their names with underscores, and the words from its script on."""
     found: dict[str, Piece] = {}
     at = 0
@@ -314,7 +135,7 @@ def _options(kind: str, rest: Listed[Piece]) -> tuple[dict[str, Piece], list[Pie
     return found, list(rest[at:])
 
 
-def flags(arguments: Listed[Piece]) -> tuple[dict[str, list[Piece]], dict[str, int], list[Piece]]:
+def flags(arguments: Sequence[Piece]) -> tuple[dict[str, list[Piece]], dict[str, int], list[Piece]]:
     """``--name value ...``, ``--name=value`` and ``--name``: the values and the line of each, and the words before the first flag.
 
     A word that is not known and stands where a flag may stand is under the name ``""``.
@@ -340,12 +161,3 @@ def flags(arguments: Listed[Piece]) -> tuple[dict[str, list[Piece]], dict[str, i
         elif not piece.known:
             values.setdefault("", []).append(piece)
     return values, lines, before
-
-
-def each_option(directives: Listed[Piece]) -> Iterator[tuple[str, str, int]]:
-    """The options of ``#SBATCH`` lines: name, value, line."""
-    for directive in directives:
-        name, equals, value = directive.text.lstrip("-").partition("=")
-        if not equals:
-            name, _, value = name.partition(" ")
-        yield name.strip(), value.strip().strip("\"'"), directive.line
