@@ -111,6 +111,14 @@ def test_what_a_launcher_installs(tmp_path: Path) -> None:
         ("N=4\npython t.py --gradient_accumulation_steps $(expr 32 / $N / 2)", {"gradient_accumulation": 4}),
         ("bash -c 'python t.py --fp16 True'", {"fp16": True}),
         ("C='python t.py --fp16 True'\neval $C", {"fp16": True}),
+        ("C=\"python t.py --optim sgd --output_dir $1 --fp16 True\"\neval $C", {"fp16": True, "optimizer": "sgd"}),
+        ("A=(--optim sgd --output_dir $1)\npython t.py \"${A[@]}\"", {"optimizer": "sgd"}),
+        ("A=()\npython t.py \"${A[@]}\" --optim sgd", {"optimizer": "sgd"}),
+        ("bash <<EOF\npython t.py --fp16 True\nEOF", {"fp16": True}),
+        ("(O=sgd; python t.py --optim $O)", {"optimizer": "sgd"}),
+        ("O=sgd\n[ $1 ] && O=adafactor\npython t.py --optim $O", {"optimizer": NotUnderstood("$O")}),
+        ("for ((i = 0; i < 3; i++)); do python t.py --fp16 True; done", {"fp16": True}),
+        ("O=adamw_torch_fused\npython t.py --optim ${O%_*}", {"optimizer": "adamw_torch"}),
         ("srun --gres=gpu:1 -p x python t.py --fp16 True", {"fp16": True}),
         ("env HF_HUB_OFFLINE=1 python t.py --fp16 True", {"offline": True}),
         ("export HF_HUB_OFFLINE=0\npython t.py --fp16 True", {"offline": None}),
@@ -323,3 +331,23 @@ def test_what_is_installed_under_a_condition_is_not_stated(tmp_path: Path) -> No
         "pip install torch==2.9.0: under a condition, in a loop or in a function",
         "pip install torch==2.4.0: under a condition, in a loop or in a function",
     ]
+
+
+@pytest.mark.parametrize(
+    ("line", "stated", "skipped"),
+    [
+        ("sudo -H pip install peft==0.12.0", ["packages.peft"], []),
+        ("pip install --index-url $URL peft==0.12.0", ["packages.peft"], []),
+        ("(cd x; pip install peft==0.12.0)", ["packages.peft"], []),
+        ("setup() { pip install peft==0.12.0; }", [], ["pip install peft==0.12.0: under a condition, in a loop or in a function"]),
+        ("pip show peft || pip install peft", [], ["pip install peft: under a condition, in a loop or in a function"]),
+        ("pip install peft==$V", [], ["pip install peft==$V: it names a variable"]),
+        ("pip install -e .", [], ["pip install -e .: give that project as a target of its own"]),
+        ("pip install peft>=0.10", ["packages.peft"], ["pip install ...>=0.10: without quotes the shell takes > for a redirection"]),
+        ("pip install peft==0.12.0 > log.txt 2>&1", ["packages.peft"], []),
+    ],
+)
+def test_one_install(tmp_path: Path, line: str, stated: list[str], skipped: list[str]) -> None:
+    found = collect(tmp_path, f"{line}\n")
+    assert [fact.name for fact in found.facts] == stated
+    assert [skip.why for skip in found.skips] == skipped

@@ -9,6 +9,7 @@ from envdoctor.sources.installers.request import Request
 from envdoctor.sources.shell.marks import is_known, shown
 
 _OTHER_TARGET = "give that file as a target of its own"
+_OTHER_PROJECT = "give that project as a target of its own"
 _UNKNOWN_VERSION = "a URL or path, its version is not known"
 
 
@@ -22,7 +23,7 @@ def list_wanted(request: Request) -> Iterator[tuple[str, int, str]]:
         yield f"-c {shown(argument.text)}", argument.line, _OTHER_TARGET
     # A project's own environment is synchronised with what its manifest says: that is a target of its own.
     for argument in request.projects if request.tool in ("pip", "uv") else ():
-        yield f"-e {shown(argument.text)}", argument.line, _UNKNOWN_VERSION
+        yield f"-e {shown(argument.text)}", argument.line, _UNKNOWN_VERSION if "://" in argument.text else _OTHER_PROJECT
     for argument in request.wanted:
         text = shown(argument.text)
         if not is_known(argument.text) or "$" in text or "{" in text:

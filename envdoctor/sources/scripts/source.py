@@ -6,7 +6,7 @@ import ast
 import re
 import warnings
 from bisect import bisect_right
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from envdoctor.facts.fact import Origin, Skip
 from envdoctor.files.text import plain
@@ -20,11 +20,15 @@ _LONGEST_PLACE = 4096
 
 @dataclass(frozen=True, slots=True)
 class ShellLine:
-    """A command that a notebook hands to a shell, or a line magic: ``pip install peft``. ``sure`` says that no ``if`` stands above it."""
+    """A command that a notebook hands to a shell, or a line magic: ``pip install peft``. ``sure`` says that no ``if`` stands above it.
+
+    ``cell`` is the line on which the cell begins that it is a line of, where that is a script of a shell's; 0 for all others.
+    """
 
     text: str
     line: int
     sure: bool
+    cell: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +111,8 @@ def _parse(source: Source, piece: Piece, start: int) -> None:
             return
         tree, _ = _tree(text) if shell else (None, None)
         if tree is not None:
-            source.shell += (ShellLine(line.text, start + line.line - 1, line.sure) for line in shell)
+            for line in shell:
+                source.shell.append(replace(line, line=start + line.line - 1, cell=start + line.cell - 1 if line.cell else 0))
     if tree is None:
         what = source.place(start + error.lineno - 1) if isinstance(error, SyntaxError) and error.lineno else _whole(source, piece)
         source.skips.append(Skip(what, plain(f"no Python 3 that can be parsed: {_reason(error)}"), lost=not piece.cell))
@@ -140,8 +145,8 @@ def _without_magics(text: str) -> tuple[str, list[ShellLine], str | None]:
     if lines[first].startswith("%%"):
         magic = lines[first][2:].split(maxsplit=1)[0] if lines[first][2:].strip() else ""
         if magic in _SHELL_CELLS:
-            shell = [ShellLine(line.strip(), number + 1, True) for number, line in enumerate(lines) if number > first and line.strip()]
-            return "", shell, None
+            rows = [(number, line.strip()) for number, line in enumerate(lines) if number > first]
+            return "", [ShellLine(row, number + 1, True, first + 1) for number, row in rows if row], None
         if magic not in _PYTHON_CELLS:
             return "", [], plain(f"a cell of %%{magic}: no Python of the notebook's own")
         lines[first] = ""

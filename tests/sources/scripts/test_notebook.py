@@ -106,7 +106,7 @@ def test_what_a_notebook_installs(tmp_path: Path) -> None:
     path = _write(
         tmp_path,
         notebook(
-            "!pip install -q -U 'transformers==4.41.2' peft>=0.10 --extra-index-url https://example.org/simple",
+            "!pip install -q -U 'transformers==4.41.2' 'peft>=0.10' --extra-index-url https://example.org/simple",
             "%pip install trl==0.9.6 \\\n  bitsandbytes==0.43.1 > /dev/null && echo done",
             "%%bash\npython -m pip install datasets==2.19.1 # the last that works\nuv pip install accelerate==0.30.1",
         ),
@@ -124,6 +124,33 @@ def test_what_a_notebook_installs(tmp_path: Path) -> None:
     text = path.read_text(encoding="utf-8").splitlines()
     assert "trl==0.9.6" in text[(lines["packages.trl"] or 0) - 1]
     assert "datasets==2.19.1" in text[(lines["packages.datasets"] or 0) - 1]
+
+
+@pytest.mark.parametrize(
+    ("cell", "expected"),
+    [
+        ("!{sys.executable} -m pip install peft==0.12.0", {"peft": "0.12.0"}),
+        ("%pip install peft==0.12.0 -q --index-url $URL trl==0.9.6", {"peft": "0.12.0", "trl": "0.9.6"}),
+        ("done = !pip install peft==0.12.0", {"peft": "0.12.0"}),
+        ("!cd x && sudo pip3 install peft==0.12.0; uv add trl==0.9.6", {"peft": "0.12.0", "trl": "0.9.6"}),
+        ("%%bash\nV=0.12.0\n\npip install -q \\\n  peft==$V", {"peft": "0.12.0"}),
+        ("%%bash\nif [ -d x ]; then\n  pip install peft==0.12.0\nfi\npip install trl==0.9.6", {"trl": "0.9.6"}),
+        ("!pip install https://example.org/peft-0.12.0-py3-none-any.whl", {"peft": "0.12.0"}),
+        ("!pip uninstall -y peft", {}),
+        ("!echo pip install peft==0.12.0", {}),
+    ],
+)
+def test_one_install(tmp_path: Path, cell: str, expected: dict[str, str]) -> None:
+    assert _packages(collect_script(_write(tmp_path, notebook(cell)))) == expected
+
+
+def test_a_version_without_quotes_is_a_file_to_the_shell(tmp_path: Path) -> None:
+    path = _write(tmp_path, notebook("!pip install peft>=0.10"))
+    found = collect_script(path)
+    assert _packages(found) == {"peft": ""}
+    assert told(found, path) == [
+        "train.ipynb, code cell 1, line 1: pip install ...>=0.10: without quotes the shell takes > for a redirection"
+    ]
 
 
 def test_installs_that_are_not_told(tmp_path: Path) -> None:
