@@ -16,7 +16,7 @@ Items = tuple[Argument, ...]
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _BRACED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*|[0-9]{1,4}|[@*])(?:\[([@*]|[0-9]{1,4})\])?(:[-+?=]|[-+?=]|##?|%%?|//?|:|\^\^?|,,?|)")
-_INTERESTING = re.compile(r"[\\'\"`${}()]")
+_INTERESTING = re.compile(r"[\\'\"$#}()]")
 _SPECIAL = re.compile(r"[\\'\"`$]")
 _ORDINARY = re.compile(rf"(?:[^\\'\"`${OPENING}]+|{MARKED})+")
 _SPACE = re.compile(r"[ \t\r\n]+")
@@ -133,7 +133,7 @@ class _Expansion:
                 self._add(_ANSI.sub(lambda found: _ANSI_MEANS.get(found[1], found[1]), quoted[1]))
                 at = quoted.end()
             elif character == "$":
-                items, each, end_of = self._variable(at)
+                items, each, end_of = self._variable(at, double)
                 self._put(items, each=each, quoted=double or any(quote in self.raw[at:end_of] for quote in "\"'"))
                 at = end_of
             elif character == "`" and self.of_shell:
@@ -190,16 +190,16 @@ class _Expansion:
             self._add(following or self.escape)
         return at + 2
 
-    def _variable(self, at: int) -> tuple[Items, bool, int]:
+    def _variable(self, at: int, quoted: bool) -> tuple[Items, bool, int]:
         """The items of what begins with the dollar sign at ``at``, whether they are words of their own, and where the rest goes on."""
         following = self.raw[at + 1 : at + 2]
         if following == "{":
-            close = closing(self.raw, at + 1)
+            close = closing(self.raw, at + 1, quoted=quoted)
             if close is None:
                 return _one(unknown(self.raw[at + 1 :])), False, len(self.raw)
             return *self._braced(self.raw[at + 2 : close]), close + 1
         if following == "(" and self.of_shell:
-            close = closing(self.raw, at + 1)
+            close = closing(self.raw, at + 1, quoted=quoted)
             end = len(self.raw) if close is None else close + 1
             return _one(self._output(self.raw[at + 2 : end - 1]) if close else unknown(self.raw[at + 1 :])), False, end
         name = _NAME.match(self.raw, at + 1)
@@ -278,27 +278,43 @@ def bounded(value: str) -> str | None:
     return value if len(value) <= _LONGEST_VALUE else None
 
 
-def closing(text: str, at: int) -> int | None:
-    """Where the brace or parenthesis that opens at ``at`` is closed again; None where it is not."""
-    opener = text[at]
-    closer = {"{": "}", "(": ")"}[opener]
-    depth, position, double = 0, at, False
-    while True:
-        found = _INTERESTING.search(text, position)
-        if found is None:
-            return None
-        character, position = found[0], found.end()
+def closing(text: str, at: int, *, quoted: bool = False) -> int | None:
+    """Where the brace or parenthesis that opens at ``at`` is closed again; None where it is not.
+
+    ``quoted`` says that it stands in double quotes, where a single one means nothing to ``${...}``.
+    """
+    opened = ['"', text[at]] if quoted else [text[at]]
+    outside, position = len(opened) - 1, at + 1
+    while found := _INTERESTING.search(text, position):
+        character, position, inner = found[0], found.end(), opened[-1]
         if character == "\\":
             position += 1
+        elif character == "$":
+            if text.startswith(("{", "("), position):
+                opened.append(text[position])
+                position += 1
         elif character == '"':
-            double = not double
-        elif character == "'" and not double:
-            position = text.find("'", position) + 1
-            if not position:
-                return None
-        elif character == opener:
-            depth += 1
-        elif character == closer:
-            depth -= 1
-            if not depth:
+            if inner == '"':
+                opened.pop()
+            else:
+                opened.append(character)
+        elif inner == '"':
+            continue
+        elif character == "'":
+            if inner == "(" or opened[-2:-1] != ['"']:
+                position = text.find("'", position) + 1
+                if not position:
+                    return None
+        elif character == "#":
+            if inner == "(" and text[position - 2] in " \t\n":
+                end = text.find("\n", position)
+                if end < 0:
+                    return None
+                position = end
+        elif character == "(" and inner == "(":
+            opened.append(character)
+        elif (inner, character) in (("(", ")"), ("{", "}")):
+            opened.pop()
+            if len(opened) == outside:
                 return position - 1
+    return None

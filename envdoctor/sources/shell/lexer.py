@@ -173,13 +173,13 @@ class Lexer:
             raise ShellError(self._line(), why)
         self.at = end + 1
 
-    def _enclosed(self, at: int) -> None:
-        end = closing(self.text, at)
+    def _enclosed(self, at: int, *, quoted: bool = False) -> None:
+        end = closing(self.text, at, quoted=quoted)
         self._past(-1 if end is None else end, f"a {self.text[at]} is never closed")
 
-    def _dollar(self) -> None:
+    def _dollar(self, *, quoted: bool = False) -> None:
         if self.text.startswith(("{", "("), self.at + 1):
-            self._enclosed(self.at + 1)
+            self._enclosed(self.at + 1, quoted=quoted)
         else:
             self.at += 1
 
@@ -197,6 +197,6 @@ class Lexer:
             if found[0] == "\\":
                 self.at += 2
             elif found[0] == "$":
-                self._dollar()
+                self._dollar(quoted=True)
             else:
                 self._past(self.text.find("`", self.at + 1), "a ` is never closed")
