@@ -114,6 +114,7 @@ def test_what_a_launcher_installs(tmp_path: Path) -> None:
         ("C=\"python t.py --optim sgd --output_dir $1 --fp16 True\"\neval $C", {"fp16": True, "optimizer": "sgd"}),
         ("A=(--optim sgd --output_dir $1)\npython t.py \"${A[@]}\"", {"optimizer": "sgd"}),
         ("A=()\npython t.py \"${A[@]}\" --optim sgd", {"optimizer": "sgd"}),
+        ("O=sgd\nO[0]=adafactor\npython t.py --optim $O", {"optimizer": NotUnderstood("$O")}),
         ("bash <<EOF\npython t.py --fp16 True\nEOF", {"fp16": True}),
         ("(O=sgd; python t.py --optim $O)", {"optimizer": "sgd"}),
         ("O=sgd\n[ $1 ] && O=adafactor\npython t.py --optim $O", {"optimizer": NotUnderstood("$O")}),

@@ -137,7 +137,9 @@ def _tool(told: Told, path: Path, launch: Launch) -> None:
         if command == "train" or launch.tool in ("axolotl.cli.train", "axolotl.cli.main"):
             _follow(told, path, [piece for piece in before if piece.text.endswith(_PLANS)][:1], "axolotl")
             if table:
-                reader.skip(f"{path}:{launch.line}", f"flags that replace settings of the plan are not read: {', '.join(text_keys(table))}")
+                reader.skip(
+                    f"{path}:{launch.line}", f"flags that replace settings of the plan are not read: {', '.join(sorted(text_keys(table)))}"
+                )
     elif name == "trl":
         if command in _TRL_COMMANDS:
             _follow(told, path, values.get("config", ()), "trl")

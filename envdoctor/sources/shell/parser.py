@@ -13,6 +13,8 @@ from envdoctor.sources.shell.text import Heredoc, Text
 from envdoctor.sources.shell.tree import Case, For, Function, Group, If, Node, Not, Redirect, Sequence, Simple, While, Word
 
 _FUNCTION = re.compile(r"[^\s$'\"`=]+")
+# What sets one element leaves the array unknown: as $? is.
+_ELEMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\[[^\]]*\]\+?=")
 _CLOSERS = frozenset(("then", "do", "else", "elif", "fi", "done", "esac", "}"))
 _DEEPEST = 40
 
@@ -257,6 +259,10 @@ class _Parser:
             assigned = None if words else ASSIGNMENT.match(token.text)
             if assigned and token.kind == "word":
                 assignments.append((assigned[1], bool(assigned[2]), Word(token.text[assigned.end() :], token.line)))
+                continue
+            element = None if words else _ELEMENT.match(token.text)
+            if element and token.kind == "word":
+                assignments.append((element[1], False, Word("$?", token.line)))
                 continue
             words.append(Word(token.text, token.line))
             if token.text == "[[" and len(words) == 1:
