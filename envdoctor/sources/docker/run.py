@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from envdoctor.sources.shell.conditions import truth
-from envdoctor.sources.shell.expansion import Lookup, assigned_of, bounded, fields_of
+from envdoctor.sources.shell.expansion import Lookup, arguments_of, assigned_of, bounded, fields_of
 from envdoctor.sources.shell.lexer import ShellError
 from envdoctor.sources.shell.marks import is_known, unknown
 from envdoctor.sources.shell.parser import parse_shell
@@ -161,7 +161,7 @@ class Shell:
         return status
 
     def _for(self, node: For) -> bool | None:
-        words = [field for word in node.words or () for field in self._fields(word)]
+        words = [field for word in node.words or () for field in fields_of(word.raw, self.value)]
         if node.words is None or not all(map(is_known, words)):
             self.local[node.name] = unknown(node.name)
             self._sequence(node.body)
@@ -203,7 +203,7 @@ class Shell:
         if self.steps > _MOST_STEPS:
             raise ShellError(node.line, "more commands than are followed")
         values = {name: self._assigned(name, more, word) for name, more, word in node.assignments}
-        arguments = tuple(Argument(field, word.line) for word in node.words for field in self._fields(word))
+        arguments = tuple(argument for word in node.words for argument in arguments_of(word.raw, word.line, self.value))
         if not arguments:
             self.local.update(values)
             return True
@@ -227,9 +227,6 @@ class Shell:
 
     def _text(self, word: Word) -> str:
         return assigned_of(word.raw, self.value)
-
-    def _fields(self, word: Word) -> list[str]:
-        return fields_of(word.raw, self.value)
 
     def _dispatch(self, arguments: tuple[Argument, ...], redirects: tuple[Redirect, ...], node: Simple | None, line: int) -> bool | None:
         arguments, values = unwrapped(arguments)

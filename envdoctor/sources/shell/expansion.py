@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from envdoctor.sources.shell.arithmetic import total
+from envdoctor.sources.shell.brackets import closing
 from envdoctor.sources.shell.marks import MARKED, OPENING, is_known, unknown
 from envdoctor.sources.shell.parameters import change
 from envdoctor.sources.shell.text import Argument
@@ -16,7 +17,6 @@ Items = tuple[Argument, ...]
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _BRACED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*|[0-9]{1,4}|[@*])(?:\[([@*]|[0-9]{1,4})\])?(:[-+?=]|[-+?=]|##?|%%?|//?|:|\^\^?|,,?|)")
-_INTERESTING = re.compile(r"[\\'\"$#}()]")
 _SPECIAL = re.compile(r"[\\'\"`$]")
 _ORDINARY = re.compile(rf"(?:[^\\'\"`${OPENING}]+|{MARKED})+")
 _SPACE = re.compile(r"[ \t\r\n]+")
@@ -69,7 +69,8 @@ def text_of(raw: str, lookup: Scope | Lookup, escape: str = "\\", *, single_quot
 
 def fields_of(raw: str, lookup: Scope | Lookup) -> list[str]:
     """The words that a shell makes of one: unquoted values are split at blanks, and vanish where they are empty."""
-    return [argument.text for argument in arguments_of(raw, 0, lookup)]
+    plain = _SPECIAL.search(raw) is None and not raw.startswith(("<(", ">("))
+    return [raw] if plain else [argument.text for argument in arguments_of(raw, 0, lookup)]
 
 
 def arguments_of(raw: str, line: int, lookup: Scope | Lookup) -> list[Argument]:
@@ -276,45 +277,3 @@ def _joined(items: Items) -> str:
 def bounded(value: str) -> str | None:
     """A value that a variable may hold; None for one that grew beyond all reason."""
     return value if len(value) <= _LONGEST_VALUE else None
-
-
-def closing(text: str, at: int, *, quoted: bool = False) -> int | None:
-    """Where the brace or parenthesis that opens at ``at`` is closed again; None where it is not.
-
-    ``quoted`` says that it stands in double quotes, where a single one means nothing to ``${...}``.
-    """
-    opened = ['"', text[at]] if quoted else [text[at]]
-    outside, position = len(opened) - 1, at + 1
-    while found := _INTERESTING.search(text, position):
-        character, position, inner = found[0], found.end(), opened[-1]
-        if character == "\\":
-            position += 1
-        elif character == "$":
-            if text.startswith(("{", "("), position):
-                opened.append(text[position])
-                position += 1
-        elif character == '"':
-            if inner == '"':
-                opened.pop()
-            else:
-                opened.append(character)
-        elif inner == '"':
-            continue
-        elif character == "'":
-            if inner == "(" or opened[-2:-1] != ['"']:
-                position = text.find("'", position) + 1
-                if not position:
-                    return None
-        elif character == "#":
-            if inner == "(" and text[position - 2] in " \t\n":
-                end = text.find("\n", position)
-                if end < 0:
-                    return None
-                position = end
-        elif character == "(" and inner == "(":
-            opened.append(character)
-        elif (inner, character) in (("(", ")"), ("{", "}")):
-            opened.pop()
-            if len(opened) == outside:
-                return position - 1
-    return None

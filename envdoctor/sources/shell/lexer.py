@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from envdoctor.sources.shell.expansion import ANSI_QUOTED, closing
+from envdoctor.sources.shell.brackets import closing
+from envdoctor.sources.shell.expansion import ANSI_QUOTED
 from envdoctor.sources.shell.marks import MARKED, OPENING
 from envdoctor.sources.shell.text import Heredoc, Text
 
@@ -87,7 +88,7 @@ class Lexer:
             self._redirect(redirect[2] or redirect[3])
             return
         operator = _OPERATOR.match(self.text, self.at)
-        summed = _SUM.match(self.text, self.at)
+        summed = _SUM.match(self.text, self.at) if self.text.startswith("((", self.at) else None
         if summed:
             self.found.append(Token("word", summed[0], self._line()))
             self.at = summed.end()

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor.sources.shell.expansion import assigned_of, closing, fields_of, text_of
+from envdoctor.sources.shell.brackets import closing
+from envdoctor.sources.shell.expansion import assigned_of, fields_of, text_of
 from envdoctor.sources.shell.marks import is_known, shown, unknown
 
 VALUES = {"A": "2.1.0", "CUDA": "12.4.1", "EMPTY": "", "LIST": "x  y z", "N": "A"}
