@@ -113,6 +113,9 @@ def _remote(facts: Facts) -> Iterator[Fact]:
         yield _fact("model.remote_code", True, f"no release of transformers knows model_type {kind}")
 
 
+# They ask for a dtype whatever the plan says: LLaMA-Factory's src/llamafactory/model/{patcher,loader}.py, axolotl's
+# src/axolotl/loaders/model.py, and get_model_tokenizer_from_repo of ms-swift.
+_ASK_FOR_A_DTYPE = ("llamafactory", "axolotl", "ms-swift")
 _PROGRAMS = (".py", ".ipynb", ".sh", ".bash", ".slurm", ".sbatch", ".zsh", ".ksh")
 
 
@@ -145,6 +148,13 @@ def _says_how_it_loads(facts: Facts) -> bool:
     return arguments is not None and not (arguments.origin.file or "").endswith(_PROGRAMS)
 
 
+def _deepspeed(facts: Facts) -> Iterator[Fact]:
+    """ZeRO is DeepSpeed's; a run that shares its work in another way has no DeepSpeed configuration."""
+    shared = facts.text("plan.distributed")
+    if shared is not None and (shared.startswith("zero") or shared in ("none", "ddp", "dp", "fsdp", "device_map")):
+        yield _fact("plan.deepspeed", shared.startswith("zero"), f"plan.distributed = {shared}")
+
+
 def _loading(facts: Facts) -> Iterator[Fact]:
     """The dtype of a model loaded without a dtype argument.
 
@@ -161,8 +171,7 @@ def _loading(facts: Facts) -> Iterator[Fact]:
     if asked is not None:
         return
     argument = facts.value("plan.load_dtype_argument")
-    # LLaMA-Factory asks for a dtype whatever the plan says, its own or "auto": src/llamafactory/model/{patcher,loader}.py.
-    if argument is None and _says_how_it_loads(facts) and facts.text("plan.trainer") != "llamafactory":
+    if argument is None and _says_how_it_loads(facts) and facts.text("plan.trainer") not in _ASK_FOR_A_DTYPE:
         yield _fact("plan.load_dtype_argument", "none", "no dtype in the plan")
     elif argument != "none" and not (argument is None and remote_glm):
         return
@@ -246,5 +255,5 @@ def _work(facts: Facts) -> Iterator[Fact]:
 
 
 _STEPS: tuple[Callable[[Facts], Iterator[Fact]], ...] = (
-    _gpu, _cuda_build, _model, _remote, _quantization, _loading, _optimizer, _attention, _batches, _work,
+    _gpu, _cuda_build, _model, _remote, _quantization, _deepspeed, _loading, _optimizer, _attention, _batches, _work,
 )  # fmt: skip
