@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING
 from envdoctor.app.gathered import Gathered
 from envdoctor.app.request import Request
 from envdoctor.app.stack import Stack, find_interpreter, read_stack
-from envdoctor.app.targets import DECLARING, declares, group_targets, list_choices, read_targets, resolve_targets, say_emptiness
+from envdoctor.app.targets import (
+    DECLARING,
+    declares,
+    find_model_of,
+    group_targets,
+    list_choices,
+    read_targets,
+    resolve_targets,
+    say_emptiness,
+)
 from envdoctor.engine.defaults import derive
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected
@@ -64,7 +73,7 @@ def _situations(request: Request, log: Collected | None, *, choices: bool = Fals
     each = choices and request.each
     texts = list(dict.fromkeys(request.targets))
     targets = read_targets(texts, installation, tolerant=choices, each=each)
-    model = model_path(stated, place)
+    model = model_path(stated, place) or (None if each else find_model_of(targets))
     if model is not None:
         targets += read_targets([str(model)], installation, tolerant=False, each=False)
     if request.resolve:

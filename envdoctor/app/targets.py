@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from envdoctor.errors import EnvdoctorError, SeveralErrors
@@ -118,6 +119,15 @@ def say_emptiness(target: Target) -> Collected:
     if target.kind == "script" and not found.facts:
         return replace(found, skips=(Skip(target.text, "says nothing of a training run"),))
     return found
+
+
+def find_model_of(targets: Sequence[Target]) -> Path | None:
+    """The one model directory that plans and scripts among the targets name, where no model is a target itself."""
+    if any(target.kind == "model" for target in targets):
+        return None
+    facts = (fact for target in targets for fact in target.collected.facts if fact.name == "model.path")
+    found = {fact.value for fact in facts if isinstance(fact.value, str)}
+    return Path(found.pop()) if len(found) == 1 else None
 
 
 def declares(target: Target) -> bool:

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from envdoctor.facts.fact import Collected, Fact, FactValue, NotUnderstood, Origin, Skip
 from envdoctor.facts.hub_names import is_owned_name
+from envdoctor.facts.local_models import find_named_model
 from envdoctor.files.paths import is_dir
 from envdoctor.files.text import plain
 from envdoctor.sources.plans.plan_file import PlanFile, Unresolved
@@ -66,9 +67,13 @@ class Reader:
             self.say(fact, table.get(key), *above, key)
 
     def say_model(self, table: Table, *names: str) -> None:
-        """State the model that the first of the named settings gives, where it is a hub id and no folder beside the plan."""
+        """State the model that the first of the named settings gives: a hub id, or a model's folder here."""
         name = next((name for name in names if table.get(name) is not None), None)
         raw = table.get(name) if name else None
+        folder = find_named_model(raw, self.path) if isinstance(raw, str) else None
+        if name and folder is not None:
+            self.say("model.path", str(folder), name)
+            return
         if name and isinstance(raw, str) and is_owned_name(raw.strip()) and not self._is_folder(raw.strip()):
             self.say("model.id", raw.strip(), name)
 

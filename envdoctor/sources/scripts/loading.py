@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import replace
+from pathlib import Path
 
 from envdoctor.facts.hub_names import glm_family, may_be_on_the_hub
+from envdoctor.facts.local_models import find_named_model
 from envdoctor.sources.scripts.claims import ABSENT
 from envdoctor.sources.scripts.kinds import Known, Table
 from envdoctor.sources.scripts.names import LOCAL
@@ -202,6 +204,9 @@ def _identity(reading: Reading, call: Call, keyword: str) -> None:
     if known is not None and isinstance(known.value, str) and not may_be_on_the_hub(known.value.strip()):
         # A folder: of several loads none is then the model of the run.
         reading.claims.unknown("model.id", call.line, call.scope, "a folder", quiet=True)
+        folder = find_named_model(known.value, Path(reading.source.path))
+        if folder is not None and not known.default:
+            reading.claims.say("model.path", Known(str(folder), known.default, known.line), call.line, call.scope)
         family = glm_family(known.value)
         if family is not None:
             reading.claims.say("model.family", Known(family, known.default, known.line), call.line, call.scope)
