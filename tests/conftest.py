@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -30,22 +31,35 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _environments(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """One directory of real environments for all modules: whoever asks for the same pins gets what was built for the first."""
+@pytest.fixture(scope="session")
+def tmp_path_factory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pytest.TempPathFactory]:
+    """Directories by a count of our own: pytest reads the whole directory above to find the next number, which the laws ask for
+    thousands of times."""
+    numbers = count()
+
+    def mktemp(basename: str, numbered: bool = True) -> Path:
+        path = tmp_path_factory.getbasetemp() / (f"{basename}{next(numbers)}" if numbered else basename)
+        path.mkdir(mode=0o700)
+        return path
+
     with pytest.MonkeyPatch.context() as patch:
-        if not os.environ.get("ENVDOCTOR_PROBE_CACHE"):
-            patch.setenv("ENVDOCTOR_PROBE_CACHE", str(tmp_path_factory.getbasetemp() / "environments"))
-        yield
+        patch.setattr(tmp_path_factory, "mktemp", mktemp)
+        yield tmp_path_factory
 
 
-@pytest.fixture(autouse=True)
-def _alone(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="session", autouse=True)
+def _alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """No test reads or writes the user's cache, and none examines an environment that it did not name."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
-    monkeypatch.setenv("COLUMNS", "80")
-    for name in ("VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "NO_COLOR"):
-        monkeypatch.delenv(name, raising=False)
+    base = tmp_path_factory.getbasetemp()
+    with pytest.MonkeyPatch.context() as patch:
+        # Whoever asks for the same pins gets the environment that was built for the first.
+        if not os.environ.get("ENVDOCTOR_PROBE_CACHE"):
+            patch.setenv("ENVDOCTOR_PROBE_CACHE", str(base / "environments"))
+        patch.setenv("XDG_CACHE_HOME", str(base / "cache"))
+        patch.setenv("COLUMNS", "80")
+        for name in ("VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "NO_COLOR"):
+            patch.delenv(name, raising=False)
+        yield
 
 
 @pytest.fixture
