@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
-
-import pytest
 
 PACKAGE = Path(__file__).parent.parent / "envdoctor"
 MODULES = sorted(PACKAGE.rglob("*.py"), key=lambda path: path.relative_to(PACKAGE).as_posix())
@@ -92,16 +91,28 @@ def in_patient(path: Path) -> bool:
     return name_of(path).startswith(PATIENT)
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_imports_flow_one_way(path: Path) -> None:
-    here = area_of(path)
-    assert here in LAYER_OF, f"give {here} its place in LAYERS"
-    for module in imported(path):
-        package, _, rest = module.partition(".")
-        if package != "envdoctor":
-            continue
-        there = room_of(rest.replace(".", "/") or "__init__")
-        assert there == here or LAYER_OF[there] < LAYER_OF[here], f"{name_of(path)} imports {module}"
+def offenders(paths: Iterable[Path], wrong: Callable[[Path], Iterable[str]]) -> list[str]:
+    """What is wrong in each of these files, after the file's name: one test asks about all of them, and tells of all at once."""
+    return [f"{name_of(path)}: {what}" for path in paths for what in wrong(path)]
+
+
+DOCTOR = [path for path in MODULES if not in_patient(path)]
+QUIET = [path for path in DOCTOR if area_of(path) not in ("cli", "__main__")]
+
+
+def test_imports_flow_one_way() -> None:
+    def against_the_flow(path: Path) -> Iterator[str]:
+        here = area_of(path)
+        if here not in LAYER_OF:
+            yield f"give {here} its place in LAYERS"
+            return
+        for module in sorted(imported(path)):
+            package, _, rest = module.partition(".")
+            there = room_of(rest.replace(".", "/") or "__init__")
+            if package == "envdoctor" and there != here and LAYER_OF[there] >= LAYER_OF[here]:
+                yield f"imports {module}"
+
+    assert offenders(MODULES, against_the_flow) == []
 
 
 def test_every_place_in_the_house_is_lived_in() -> None:
@@ -114,41 +125,47 @@ def test_the_page_on_the_house_has_every_room_in_order() -> None:
     assert re.findall(r"^\| `([\w/]+)` \|", page, re.MULTILINE) == rooms
 
 
-@pytest.mark.parametrize("path", [path for path in MODULES if not in_patient(path)], ids=name_of)
-def test_the_doctor_never_imports_the_stack_that_it_examines(path: Path) -> None:
-    assert {module.partition(".")[0] for module in imported(path)} & STACK == set()
+def test_the_doctor_never_imports_the_stack_that_it_examines() -> None:
+    assert offenders(DOCTOR, lambda path: sorted({module.partition(".")[0] for module in imported(path)} & STACK)) == []
 
 
-@pytest.mark.parametrize(
-    "path", [path for path in MODULES if area_of(path) not in ("cli", "__main__") and not in_patient(path)], ids=name_of
-)
-def test_only_the_command_line_speaks_and_exits(path: Path) -> None:
-    loud = set()
-    for node in nodes(path):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("print", "exit", "quit", "input"):
-            loud.add(node.func.id)
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            told = f"{node.value.id}.{node.attr}"
-            if told in ("sys.exit", "sys.stdout", "sys.stderr", "os._exit", "os.abort"):
-                loud.add(told)
-        if isinstance(node, ast.Name) and node.id == "SystemExit":
-            loud.add("SystemExit")
-    assert loud == set()
+def test_only_the_command_line_speaks_and_exits() -> None:
+    def loud(path: Path) -> Iterator[str]:
+        for node in nodes(path):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("print", "exit", "quit", "input"):
+                yield f"line {node.lineno}: {node.func.id}"
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                told = f"{node.value.id}.{node.attr}"
+                if told in ("sys.exit", "sys.stdout", "sys.stderr", "os._exit", "os.abort"):
+                    yield f"line {node.lineno}: {told}"
+            if isinstance(node, ast.Name) and node.id == "SystemExit":
+                yield f"line {node.lineno}: SystemExit"
+
+    assert offenders(QUIET, loud) == []
 
 
-@pytest.mark.parametrize("path", [path for path in MODULES if not in_patient(path)], ids=name_of)
-def test_nothing_that_was_read_is_run(path: Path) -> None:
+def test_nothing_that_was_read_is_run() -> None:
     """No eval, exec, unpickling or shell anywhere in the doctor."""
-    assert {module.partition(".")[0] for module in imported(path)} & {"pickle", "dill", "shelve", "marshal", "imp"} == set()
-    for node in nodes(path):
-        if isinstance(node, ast.Call):
-            assert not (isinstance(node.func, ast.Name) and node.func.id in ("eval", "exec", "__import__"))
-            assert not any(keyword.arg == "shell" for keyword in node.keywords)
-            if isinstance(node.func, ast.Attribute):
-                assert ast.unparse(node.func) not in ("os.system", "os.popen", "yaml.load")
+
+    def dangerous(path: Path) -> Iterator[str]:
+        yield from sorted({module.partition(".")[0] for module in imported(path)} & {"pickle", "dill", "shelve", "marshal", "imp"})
+        for node in nodes(path):
+            if not isinstance(node, ast.Call):
+                continue
+            called = ast.unparse(node.func) if isinstance(node.func, ast.Name | ast.Attribute) else ""
+            if called in ("eval", "exec", "__import__", "os.system", "os.popen", "yaml.load"):
+                yield f"line {node.lineno}: {called}"
+            if any(keyword.arg == "shell" for keyword in node.keywords):
+                yield f"line {node.lineno}: a shell"
+
+    assert offenders(DOCTOR, dangerous) == []
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_every_module_is_short_and_says_what_it_is(path: Path) -> None:
-    assert ast.get_docstring(tree(path)), f"{name_of(path)} has no docstring"
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= MOST_LINES
+def test_every_module_is_short_and_says_what_it_is() -> None:
+    def unkempt(path: Path) -> Iterator[str]:
+        if not ast.get_docstring(tree(path)):
+            yield "no docstring"
+        if (lines := len(path.read_text(encoding="utf-8").splitlines())) > MOST_LINES:
+            yield f"{lines} lines, more than {MOST_LINES}"
+
+    assert offenders(MODULES, unkempt) == []
