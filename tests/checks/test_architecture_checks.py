@@ -30,6 +30,7 @@ from envdoctor.rules.rulebook import load_rulebook
 from envdoctor.sources.model.snapshot_facts import collect_snapshot
 from envdoctor.world.architectures import oldest, span_of
 from envdoctor.world.releases import release_texts
+from tests.each import each
 
 RULES = Path(__file__).parent.parent.parent / "rules"
 TABLE = json.loads((RULES.parent / "envdoctor" / "data" / "model_types.json").read_text(encoding="utf-8"))
@@ -204,7 +205,7 @@ def accuses(model_type: str, releases: Iterable[str]) -> list[bool]:
     return found
 
 
-@pytest.mark.parametrize("row", sorted(BY_ROW), ids=BY_ROW.get)
+@each("row", sorted(BY_ROW), ids=BY_ROW.get)
 def test_of_every_release_those_without_a_type_are_accused_and_no_other(row: tuple[str, ...]) -> None:
     bounds = [Version(text) for text in row]
     knows = [sum(Version(release) >= bound for bound in bounds) % 2 == 1 for release in RELEASES]

@@ -14,6 +14,7 @@ from envdoctor.facts.values import flatten, parse_value, shown
 from envdoctor.facts.versions import ABSENT, Exact, Ranged, exact
 from envdoctor.facts.vocabulary import TERMS
 from envdoctor.files.toml import parse_toml
+from tests.each import each
 
 LISTS = {known.name for known in TERMS if known.kind == "list"}
 NAMES = [*(known.name for known in TERMS), "packages.torch"]
@@ -23,7 +24,7 @@ def same(name: str, written: tuple[object, ...], meant: object) -> list[tuple[st
     return [(name, text, meant) for text in written]
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "written", "meant"),
     [
         *same("plan.quant", ("4bit", "4-bit", "4 bit", "int4", "nf4", "NF4", 4, "bnb 4-bit", "load_in_4bit", "4-bit NF4 (QLoRA)"), "4bit"),
@@ -92,14 +93,13 @@ def same(name: str, written: tuple[object, ...], meant: object) -> list[tuple[st
         *same("packages.torch", ("*", ""), Ranged("")),
         *same("packages.torch", (False, "none", "not installed", "N/A"), ABSENT),
     ],
-    ids=str,
 )
 def test_what_a_person_would_write_is_understood(name: str, written: object, meant: object) -> None:
     assert parse_value(name, written) == meant
     assert type(parse_value(name, written)) is type(meant)
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "written"),
     [
         ("plan.distributed", "deepspeed x6"),
@@ -197,7 +197,7 @@ def test_a_value_shown_and_read_again_is_the_same(name: str, raw: object) -> Non
         assert parse_value(name, shown(once)) == once
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_a_text_of_a_million_characters_is_no_value(name: str) -> None:
     for text in ("1" * 10**6, "1." * 500_000, "deepspeed " * 100_000):
         value = parse_value(name, text)

@@ -10,6 +10,7 @@ import pytest
 from envdoctor.facts.fact import NotUnderstood
 from envdoctor.facts.values import parse_value
 from envdoctor.facts.vocabulary import TERMS, Term, suggestion, term
+from tests.each import each
 
 # The facts that the interface promises by name.
 PROMISED = [
@@ -54,7 +55,7 @@ PROMISED = [
 ]
 
 
-@pytest.mark.parametrize("name", PROMISED)
+@each("name", PROMISED)
 def test_every_fact_of_the_interface_exists(name: str) -> None:
     assert term(name) is not None
 
@@ -67,7 +68,7 @@ def test_names_are_unique_lower_case_and_explained() -> None:
         assert not known.meaning.endswith(".")
 
 
-@pytest.mark.parametrize("known", [known for known in TERMS if known.choices], ids=lambda known: known.name)
+@each("known", [known for known in TERMS if known.choices], ids=lambda known: known.name)
 def test_every_choice_is_understood_as_itself(known: Term) -> None:
     assert known.kind in ("choice", "dtype")
     for choice in known.choices:

@@ -14,12 +14,13 @@ from envdoctor.memory.config import read_architecture
 from envdoctor.memory.parameters import parameters
 from envdoctor.memory.targets import adapter_parameters
 from envdoctor.sources.model.snapshot import read_snapshot, table_of
+from tests.each import each
 from tests.memory.counted import RANK, Counted, counted
 from tests.memory.counted import model as model_named
 
-MODELS = pytest.mark.parametrize("model", counted(), ids=lambda model: model.name)
-TALKING = pytest.mark.parametrize("model", [model for model in counted() if model.layers is not None], ids=lambda model: model.name)
-ADAPTED = pytest.mark.parametrize(
+MODELS = each("model", counted(), ids=lambda model: model.name)
+TALKING = each("model", [model for model in counted() if model.layers is not None], ids=lambda model: model.name)
+ADAPTED = each(
     ("model", "targets"), [(model, targets) for model in counted() for targets in model.adapters], ids=lambda it: getattr(it, "name", it)
 )
 

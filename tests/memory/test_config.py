@@ -14,6 +14,7 @@ from envdoctor.memory.config import ArchitectureError, read_architecture
 from envdoctor.memory.families import FAMILIES, NO_TRANSFORMER, UNLIKE_LLAMA
 from envdoctor.memory.parameters import parameters
 from envdoctor.memory.targets import EVERY_LINEAR, adapter_parameters, tuned
+from tests.each import each
 from tests.memory.counted import Counted, counted, model
 
 LLAMA: Mapping[str, object] = {
@@ -48,7 +49,7 @@ def test_no_kind_at_all_is_an_unknown_kind() -> None:
     assert not read_architecture({name: value for name, value in LLAMA.items() if name != "model_type"}).known
 
 
-@pytest.mark.parametrize("kind", sorted(NO_TRANSFORMER | UNLIKE_LLAMA))
+@each("kind", sorted(NO_TRANSFORMER | UNLIKE_LLAMA))
 def test_what_is_no_transformer_of_equal_layers_is_refused(kind: str) -> None:
     assert refusal({**LLAMA, "model_type": kind}).startswith(f"model_type: found '{kind}'; expected ")
 

@@ -24,6 +24,7 @@ from envdoctor.memory.parameters import parameters
 from envdoctor.memory.situation import planned
 from envdoctor.rules.rulebook import load_rulebook
 from envdoctor.world.releases import release_texts
+from tests.each import each
 from tests.memory.models import CHATGLM3_6B, GLM_4_9B, LLAMA_2_13B, QWEN_HALF_B, stated
 from tests.memory.test_advice import PLANS, STACK
 
@@ -129,7 +130,7 @@ def facts_of(case: Any) -> dict[str, object]:
     return {**told, "model.parameters": parameters(read_architecture(case.config)).total}
 
 
-@pytest.mark.parametrize("case", MEASURED, ids=lambda case: str(case.number))
+@each("case", MEASURED, ids=lambda case: str(case.number))
 def test_no_run_that_was_measured_is_said_to_be_impossible(case: Any) -> None:
     values = facts_of(case)
     found = [hit.detail for hit in exceeding(stated(values), case.config)]

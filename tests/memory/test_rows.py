@@ -19,6 +19,7 @@ from envdoctor.files.toml import parse_toml
 from envdoctor.memory.config import read_architecture
 from envdoctor.memory.estimate import Range
 from envdoctor.memory.parameters import parameters
+from tests.each import each
 
 sys.path.insert(0, str(Path(__file__).parent.parent.parent / "scripts"))
 memory_cases = import_module("memory_cases")
@@ -162,7 +163,7 @@ def test_how_a_run_ended(outcome: str | None, ended: str) -> None:
     assert memory_rows.case(row(outcome=outcome)).ended == ended
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: str(case.number))
+@each("case", CASES, ids=lambda case: str(case.number))
 def test_a_kept_case_states_facts_that_there_are(case: Any) -> None:
     read = parse_toml(memory_cases.toml(case.facts).encode(), "facts.toml")
     assert read == json.loads(json.dumps(case.facts))

@@ -32,6 +32,7 @@ from envdoctor.world.architectures import (
     tokenizer_spans,
 )
 from envdoctor.world.releases import release_texts
+from tests.each import each
 
 SCRIPT = Path(__file__).parent.parent.parent / "scripts" / "refresh_model_types.py"
 TABLE = json.loads((Path(__file__).parent.parent.parent / "envdoctor" / "data" / "model_types.json").read_text(encoding="utf-8"))
@@ -127,7 +128,7 @@ def test_the_table_was_read_from_every_bundled_release() -> None:
     assert (oldest(), newest()) == (READ[0], READ[-1])
 
 
-@pytest.mark.parametrize("release", READ)
+@each("release", READ)
 def test_every_release_knows_what_its_row_says(release: str) -> None:
     version = Version(release)
     expected = {name for name, row in TABLE["model_types"].items() if sum(version >= Version(text) for text in row) % 2}

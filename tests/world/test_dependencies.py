@@ -5,12 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import pytest
 from packaging.markers import Marker
 from packaging.requirements import Requirement
 
 from envdoctor.world.dependencies import Dependency, dependencies, extra_dependencies, rows, versions
 from envdoctor.world.releases import listed, release_texts, releases
+from tests.each import each
 
 
 def test_what_binds_a_version_and_what_does_not() -> None:
@@ -53,7 +53,7 @@ def test_almost_every_release_with_a_wheel_is_in_the_table() -> None:
     assert known > 0.99 * len(wheels) > 10_000
 
 
-@pytest.mark.parametrize("name", sorted(listed()))
+@each("name", sorted(listed()))
 def test_every_row_is_a_requirement_that_can_be_judged(name: str) -> None:
     assert set(versions(name)) <= set(release_texts(name))
     seen = {one for version in versions(name) for one in dependencies(name, version, unbound=True) or ()}
