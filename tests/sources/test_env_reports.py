@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-import time
+import re
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -11,8 +16,12 @@ from hypothesis import strategies as st
 from envdoctor.facts.fact import Collected
 from envdoctor.facts.values import shown
 from envdoctor.facts.versions import ABSENT, Ranged
+from envdoctor.sources.stated import report_words
 from envdoctor.sources.stated.env_reports import parse_env_report, parse_printed_report
 from tests.examples import examples
+from tests.steps import IN_PROPORTION, growth
+
+parser: Any = import_module("re._parser" if sys.version_info >= (3, 11) else "sre_parse")
 
 TRANSFORMERS_ENV = """\
 Copy-and-paste the text below in your GitHub issue and FILL OUT the two last points.
@@ -441,12 +450,43 @@ PIECES = st.sampled_from([
 
 @settings(max_examples=examples(60), deadline=None)
 @given(st.lists(PIECES, min_size=1, max_size=4), st.lists(PIECES, max_size=4))
-def test_long_repeats_are_read_in_bounded_time(unit: list[str], tail: list[str]) -> None:
+def test_of_a_line_of_any_repeats_only_the_beginning_is_read(unit: list[str], tail: list[str]) -> None:
     repeated = "".join(unit)
-    text = repeated * (60_000 // len(repeated)) + "".join(tail)
-    started = time.process_time()
-    parse_env_report(text, "x")
-    assert time.process_time() - started < 2.0
+    for escape in ("\x1b[", "\x1b]", "\r", "\n"):  # where lines begin and end is not what this is about
+        repeated = repeated.replace(escape, " ")
+    text = repeated * (60_000 // len(repeated))
+    whole, beginning = parse_env_report(text + "".join(tail[:1]), "x"), parse_env_report(text[:4000], "x")
+    assert (whole and whole.facts) == (beginning and beginning.facts)
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(st.lists(PIECES, min_size=1, max_size=8))
+def test_a_report_of_many_lines_takes_steps_in_proportion(line: list[str]) -> None:
+    def reading(count: int) -> Callable[[], object]:
+        return lambda: parse_env_report(("".join(line) + "\n") * count, "x")
+
+    assert growth(reading, 20) < IN_PROPORTION
+
+
+def test_no_pattern_is_searched_for_that_repeats_without_bound() -> None:
+    """With a bound to each repeat, and to the length of a line, no text makes a search try more than so many ways."""
+    searched = set()
+    for path in Path(report_words.__file__).parent.glob("*report*.py"):
+        found = re.findall(r"\b([A-Z][A-Z_]+)\.(?:search|finditer|findall|sub|split)\(", path.read_text(encoding="utf-8"))
+        searched.update(found)
+    assert searched >= {"STATEMENT", "ESCAPES", "NOT_STATED", "GPU_LABEL"}
+    for name in searched - {"NEGATED_WORK"}:  # of a sentence alone, of which 300 characters on either side are looked at
+        pattern = getattr(report_words, name)
+        assert not unbounded(parser.parse(pattern.pattern, pattern.flags)), name
+    assert unbounded(parser.parse("(?:a|b(?=c*))"))
+
+
+def unbounded(tree: Any) -> bool:
+    """Whether anything in a parsed pattern may repeat for ever."""
+    if isinstance(tree, tuple) and len(tree) == 3 and tree[1] is parser.MAXREPEAT:
+        return True
+    parts = tree if isinstance(tree, tuple | list) else getattr(tree, "data", ())
+    return any(map(unbounded, parts))
 
 
 @settings(max_examples=examples(200), deadline=None)

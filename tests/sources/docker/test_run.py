@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -12,6 +12,7 @@ from envdoctor.sources.docker.parse import parse_dockerfile
 from envdoctor.sources.docker.run import Call, Shell
 from envdoctor.sources.shell.marks import shown
 from envdoctor.sources.shell.text import Heredoc, Text
+from tests.steps import IN_PROPORTION, growth
 
 
 def run(script: str, values: dict[str, str] | None = None) -> tuple[list[Call], list[tuple[int, str]]]:
@@ -116,18 +117,37 @@ def test_what_is_no_shell_hides_nothing_before_it(script: str, before: list[str]
     assert [text for _, text in problems] == ([] if why is None else [f"not understood as shell from here: {why}"])
 
 
-def test_large_and_looping_scripts_end() -> None:
-    start = time.perf_counter()
-    run("f() { f; f; f; f; f; f; f; f; }; f; a")
-    run(
+@pytest.mark.parametrize(
+    "script",
+    [
+        "f() { f; f; f; f; f; f; f; f; }; f; a",
         "for a in 1 2 3 4 5 6 7 8 9 10; do for b in 1 2 3 4 5 6 7 8 9 10; do for c in $L $L $L; do x $a; done; done; done",
-        {"L": "1 " * 500},
-    )
-    run("x " + "y" * 10**6)
-    run("x " + "y " * 50_000)
-    run("[ " + "a -o " * 20_000 + " ]")
-    run("(" * 100_000)
-    assert time.perf_counter() - start < 10
+    ],
+    ids=["recursion", "loops"],
+)
+def test_of_a_script_that_loops_only_its_first_commands_are_followed(script: str) -> None:
+    calls, problems = run(script, {"L": "1 " * 500})
+    assert len(calls) <= 4000
+    assert problems == [(2, "more commands than are followed")]
+
+
+@pytest.mark.parametrize(
+    ("script", "size"),
+    [
+        (lambda n: "x " + "y" * n, 10_000),
+        (lambda n: "x " + "y " * n, 500),
+        (lambda n: "[ " + "a -o " * n + " ]", 500),
+        (lambda n: "(" * n, 500),
+    ],
+    ids=["a word", "words", "a test", "parentheses"],
+)
+def test_a_long_script_takes_steps_in_proportion(script: Callable[[int], str], size: int) -> None:
+    assert growth(lambda repeats: lambda: run(script(repeats)), size) < IN_PROPORTION
+
+
+@pytest.mark.parametrize("script", ["(" * 100_000, "x " + "y" * 10**6, "[ " + "a -o " * 5000 + " ]"], ids=["deep", "long", "a test"])
+def test_no_script_is_too_deep_or_too_long(script: str) -> None:
+    assert len(run(script)[0]) <= 1
 
 
 PIECES = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import time
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from envdoctor.sources.shell.brackets import closing
 from envdoctor.sources.shell.expansion import assigned_of, fields_of, text_of
 from envdoctor.sources.shell.marks import is_known, shown, unknown
+from tests.steps import IN_PROPORTION, growth
 
 VALUES = {"A": "2.1.0", "CUDA": "12.4.1", "EMPTY": "", "LIST": "x  y z", "N": "A"}
 
@@ -82,12 +83,27 @@ def test_marks_survive_being_assigned_and_cut() -> None:
     assert assigned_of("${V:+there}", values.get) == "there"
 
 
-def test_deep_and_long_expansions_end() -> None:
-    start = time.perf_counter()
-    for raw in ("${a:-" * 100_000 + "}" * 100_000, "${a:-" * 100_000, "$(" * 100_000, "`" * 99_999, '"' * 99_999, "${" + "a" * 10**6 + "}"):
-        assert fields_of(raw, VALUES.get) is not None
-    assert assigned_of("${L%" + "*a" * 30 + "}", {"L": "a" * 300}.get)
-    assert time.perf_counter() - start < 5
+LONG: dict[str, Callable[[int], str]] = {
+    "expansions": lambda n: "${a:-" * n + "}" * n,
+    "expansions without end": lambda n: "${a:-" * n,
+    "commands": lambda n: "$(" * n,
+    "backticks": lambda n: "`" * n,
+    "quotes": lambda n: '"' * n,
+    "a name": lambda n: "${" + "a" * n + "}",
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_a_long_expansion_takes_steps_in_proportion_and_ends(name: str) -> None:
+    assert growth(lambda size: lambda: fields_of(LONG[name](size), VALUES.get), 100) < IN_PROPORTION
+    assert len(fields_of(LONG[name](50_000), VALUES.get)) <= 1
+
+
+def test_of_a_pattern_with_many_stars_nobody_waits_for_the_value() -> None:
+    few, many = ("${L%" + "*a" * stars + "}" for stars in (3, 4))
+    assert assigned_of(few, {"L": "a" * 256}.get) == "a" * 253
+    assert not is_known(assigned_of(many, {"L": "a" * 256}.get))
+    assert not is_known(assigned_of("${L%*a}", {"L": "a" * 257}.get))
 
 
 @given(st.text(st.sampled_from("aA$\\{}()'\":-+=#%/ `^,0")))
