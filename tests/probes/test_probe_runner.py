@@ -11,7 +11,7 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -38,10 +38,10 @@ class Watch:
         return os.read(self.descriptor, 1)
 
     def seen(self) -> bool:
-        return self._read(10) == b"x"
+        return self._read(60) == b"x"
 
-    def gone(self) -> bool:
-        return self._read(2) == b""
+    def gone(self, within: float = 60) -> bool:
+        return self._read(within) == b""
 
 
 @pytest.fixture
@@ -66,16 +66,38 @@ def run(
     timeout: float = 30.0,
     memory_bytes: int | None = None,
     python: str = sys.executable,
+    told: Callable[[str], None] | None = None,
     **params: object,
 ) -> Outcome:
-    return run_child(Path(python), write(directory, body, before=before), params, timeout=timeout, memory_bytes=memory_bytes)
+    return run_child(Path(python), write(directory, body, before=before), params, timeout=timeout, memory_bytes=memory_bytes, told=told)
+
+
+class Clock:
+    """The runner's clock, which goes forward an hour as soon as the child says that it hangs: nobody has to wait for it."""
+
+    def __init__(self) -> None:
+        self.ahead = 0.0
+
+    def monotonic(self) -> float:
+        return time.monotonic() + self.ahead
+
+    def told(self, stage: str) -> None:
+        if stage.startswith("hanging"):
+            self.ahead = 3600.0
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr("envdoctor.probes.runner.time", clock)
+    return clock
 
 
 def test_a_measurement_comes_back_whole(tmp_path: Path) -> None:
     outcome = run(tmp_path, "return {'given': params, 'deep': [1, {'é': None}]}", number=3, text="ü")
     assert outcome.measured == {"given": {"number": 3, "text": "ü"}, "deep": [1, {"é": None}]}
     assert outcome.failure is None
-    assert 0 < outcome.seconds < 30
+    assert outcome.seconds > 0
 
 
 @pytest.mark.parametrize(
@@ -125,15 +147,10 @@ def test_every_end_has_its_words(tmp_path: Path, body: str, failure: str) -> Non
         "while True: print('x' * 1000)",
     ],
 )
-def test_a_hang_ends_at_the_timeout(tmp_path: Path, body: str) -> None:
-    outcome = run(tmp_path, body, timeout=0.6)
-    assert outcome.failure == "timed out after 0.6 s"
-    assert 0.6 <= outcome.seconds < 5
-
-
-def test_the_stage_of_a_hang_is_told(tmp_path: Path) -> None:
-    outcome = run(tmp_path, "stage('importing peft'); signal.pause()", timeout=1.5)
-    assert outcome.failure == "timed out after 1.5 s while importing peft"
+def test_a_hang_ends_at_the_timeout(tmp_path: Path, clock: Clock, body: str) -> None:
+    outcome = run(tmp_path, f"stage('hanging in {len(body)}')\n{body}", timeout=1800, told=clock.told)
+    assert outcome.failure == f"timed out after 1800 s while hanging in {len(body)}"
+    assert outcome.seconds > 3600
 
 
 def test_a_flood_of_output_neither_blocks_nor_fills_memory(tmp_path: Path) -> None:
@@ -197,9 +214,9 @@ def test_a_result_given_before_a_crash_stands(tmp_path: Path) -> None:
 
 def test_a_result_is_enough_even_if_the_child_never_ends(tmp_path: Path) -> None:
     body = 'os.write(result, b\'{"measured": {"a": 1}}\\n\'); signal.pause()'
-    outcome = run(tmp_path, body, before=RESULT_PIPE, timeout=30)
+    # Only the result can end this: nobody would wait for the time to be up.
+    outcome = run(tmp_path, body, before=RESULT_PIPE, timeout=3600)
     assert outcome.measured == {"a": 1}
-    assert outcome.seconds < 15
 
 
 FORKS = {
@@ -220,9 +237,11 @@ signal.pause()
 """
 
 
-@pytest.mark.parametrize("ending", ["return {'forked': True}", "signal.pause()", "os.abort()"], ids=["returns", "hangs", "crashes"])
+@pytest.mark.parametrize(
+    "ending", ["return {'forked': True}", "stage('hanging'); signal.pause()", "os.abort()"], ids=["returns", "hangs", "crashes"]
+)
 @pytest.mark.parametrize("kind", FORKS)
-def test_no_orphan_is_left(tmp_path: Path, watch: Watch, kind: str, ending: str) -> None:
+def test_no_orphan_is_left(tmp_path: Path, watch: Watch, clock: Clock, kind: str, ending: str) -> None:
     if sys.platform != "linux" and kind != "child":
         pytest.skip("a process that left the group is found on Linux only")
     body = """
@@ -232,13 +251,14 @@ def test_no_orphan_is_left(tmp_path: Path, watch: Watch, kind: str, ending: str)
             exec(STAY)
     """
     body = textwrap.dedent(body) + FORKS[kind] + "\nos.read(r, 1)\n" + ending
-    outcome = run(tmp_path, body, before=STAY, timeout=1.5, watch=str(watch.path))
+    outcome = run(tmp_path, body, before=STAY, timeout=1800, told=clock.told, watch=str(watch.path))
     assert (outcome.measured == {"forked": True}) == ending.startswith("return")
     assert watch.seen()
     assert watch.gone()
 
 
-def test_a_process_that_got_away_does_not_hold_up_the_answer(tmp_path: Path, watch: Watch) -> None:
+def test_a_process_that_got_away_does_not_hold_up_the_answer(tmp_path: Path, watch: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("envdoctor.probes.runner._GRACE_SECONDS", 0.1)
     body = """
         import subprocess
         r, w = os.pipe()
@@ -246,9 +266,8 @@ def test_a_process_that_got_away_does_not_hold_up_the_answer(tmp_path: Path, wat
         os.read(r, 1)
         return {'pid': away.pid}
     """
-    outcome = run(tmp_path, body, before=STAY, watch=str(watch.path))
+    outcome = run(tmp_path, body, before=STAY, timeout=3600, watch=str(watch.path))
     assert outcome.measured is not None
-    assert outcome.seconds < 15
     assert watch.seen()
     pid = outcome.measured["pid"]
     assert isinstance(pid, int)
@@ -391,20 +410,17 @@ run_child(Path(sys.executable), Path(sys.argv[1]), {"watch": sys.argv[2]}, timeo
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 @pytest.mark.parametrize("forks", [False, True])
-def test_ctrl_c_or_the_parents_death_ends_the_child_within_a_second(
-    tmp_path: Path, watch: Watch, sent: signal.Signals, forks: bool
-) -> None:
+def test_ctrl_c_or_the_parents_death_ends_the_child(tmp_path: Path, watch: Watch, sent: signal.Signals, forks: bool) -> None:
     body = (
         "if os.fork() == 0: signal.pause()\n" if forks else ""
     ) + "d = os.open(params['watch'], os.O_WRONLY); os.write(d, b'x'); signal.pause()"
     command = [sys.executable, "-c", DRIVER, str(write(tmp_path, body)), str(watch.path)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, env={**os.environ, "TMPDIR": str(tmp_path)}) as driver:
         assert watch.seen()
-        started = time.monotonic()
         driver.send_signal(sent)
-        errors = driver.communicate(timeout=10)[1]
-        assert time.monotonic() - started < 1
-        assert watch.gone()
+        errors = driver.communicate(timeout=60)[1]
+        # Interrupted, the parent ends the child before itself; where it had no time to, the child notices.
+        assert watch.gone(within=0 if sent == signal.SIGINT else 60)
     assert driver.returncode == -sent
     assert errors.rstrip().endswith(b"KeyboardInterrupt" if sent == signal.SIGINT else b"")
     if sent == signal.SIGINT:
