@@ -18,7 +18,9 @@ from hypothesis import strategies as st
 
 from envdoctor.coherence import weights
 from envdoctor.facts.fact import Defect, Facts
+from envdoctor.sources.model.safetensors_header import header_of
 from envdoctor.sources.model.snapshot import Snapshot, read_snapshot
+from envdoctor.sources.model.weights import Weights
 from tests.coherence.models import CONFIG, index, llama, model, packed, shard, sharded
 from tests.coherence.situations import rules, situation, write
 
@@ -379,11 +381,41 @@ def test_a_header_made_to_fill_the_memory_does_not(tmp_path: Path, kind: str) ->
     assert peak < 300
 
 
+# Headers of what stays in memory once they are read: many names, long ones, letters that take four bytes each, many sizes.
+HELD: dict[str, Callable[[], bytes]] = {
+    "tensors": lambda: header(many_tensors(20_000)),
+    "names": lambda: header(named("a" * 10_000, [0])),
+    "wide names": lambda: header(named("a" * 10_000 + "\N{GRINNING FACE}", [0])),
+    "sizes": lambda: header(named("a", [0, *range(10**9, 10**9 + 1000)])),
+}
+
+
+def named(name: str, shape: list[int]) -> bytes:
+    tensors = {f"{name}{number}": {"dtype": "U8", "shape": [*shape, number], "data_offsets": [0, 0]} for number in range(20)}
+    return json.dumps(tensors, ensure_ascii=False).encode()
+
+
+@pytest.mark.parametrize("kind", HELD)
+def test_what_a_header_keeps_in_memory_is_reckoned_and_never_less(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(HELD[kind]())
+    read = header_of(path)
+    kept = {id(part): part for name, tensor in read.tensors.items() for part in (name, tensor, tensor.shape, *tensor.shape)}
+    taken = Weights("safetensors")
+    taken.add(path.name, read)
+    reckoned = Weights("safetensors").memory - taken.memory
+    assert sys.getsizeof(read.tensors) + sum(map(sys.getsizeof, kept.values())) <= reckoned < 2**24
+
+
 @on_linux
 def test_many_headers_together_do_not_fill_the_memory(tmp_path: Path) -> None:
-    files: dict[str, object] = dict.fromkeys((shard(number, 12) for number in range(1, 13)), header(many_tensors(60_000)))
-    told = {f"{number}{'x' * 40}": shard(number % 12 + 1, 12) for number in range(20_000)}
-    peak, skips, _ = examined(model(tmp_path, {**files, "model.safetensors.index.json": index(told, 1)}))
+    shards = [shard(number, 12) for number in range(1, 13)]
+    told = {f"{number}{'x' * 40}": shards[number % 12] for number in range(20_000)}
+    wide = header(named("a" * 400_000 + "\N{GRINNING FACE}", [0]))
+    path = model(tmp_path, {shards[0]: wide, "model.safetensors.index.json": index(told, 1)})
+    for other in shards[1:]:
+        os.link(path / shards[0], path / other)
+    peak, skips, _ = examined(path)
     assert peak < 300
     assert skips > 0
 

@@ -29,8 +29,8 @@ Format = Literal["safetensors", "pickle", "gguf", "none"]
 # A pointer of git-lfs is a text of less than 1024 bytes (its specification).
 _POINTER_LIMIT = 1024
 _INDEX_LIMIT = 48 * 2**20
-# What CPython takes for a name in a dictionary, and for the dtype and shape of a tensor that no other tensor has.
-_NAME_BYTES, _SHAPE_BYTES = 160, 250
+# What CPython takes for a name in a dictionary, for the dtype and shape of a tensor that no other tensor has, and for each of its sizes.
+_NAME_BYTES, _SHAPE_BYTES, _SIZE_BYTES = 160, 180, 44
 
 _INDEXES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
 _SHARD = re.compile(r"model-\d{5}-of-\d{5}\.safetensors")
@@ -95,9 +95,10 @@ class Weights:
 
 def _held_by(header: Header) -> int:
     """A bound on the bytes of memory that a header takes once it is read: names of four bytes a character, each shape its own."""
-    shapes = len(set(map(id, header.tensors.values())))
+    tensors = {id(tensor): len(tensor.shape) for tensor in header.tensors.values()}
     letters = sum(map(len, header.tensors))
-    return _NAME_BYTES * len(header.tensors) + min(4 * letters, 4 * header.length) + _SHAPE_BYTES * shapes
+    shapes = _SHAPE_BYTES * len(tensors) + _SIZE_BYTES * sum(tensors.values())
+    return _NAME_BYTES * len(header.tensors) + min(4 * letters, 4 * header.length) + shapes
 
 
 def read_weights(directory: ModelDirectory) -> Weights:
