@@ -46,7 +46,8 @@ class HandMade:
         home = self.directory / version
         venv.create(home)
         install(home, "peft", version, dedent(self.peft[version]))
-        return describe(home / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python"))
+        interpreter = home / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+        return Environment(interpreter, platform.python_version(), {"peft": version})
 
 
 def table(text: str = REPRODUCTION) -> dict[str, object]:
