@@ -97,13 +97,13 @@ def constants(node: ast.Constant) -> Iterator[ast.AST]:
 
 
 # Fields in which nothing is decided: types, and the words of errors.
-_LEFT_ALONE = frozenset(("annotation", "returns", "decorator_list", "type_comment", "exc"))
+_LEFT_ALONE = frozenset(("annotation", "returns", "decorator_list", "type_comment", "exc", "format_spec"))
 
 
 def places(tree: ast.AST) -> Iterator[tuple[ast.AST, str, int | None, ast.AST]]:
     """Every node that may be exchanged: what it hangs on, the field and the place there, and the node."""
     for field, value in ast.iter_fields(tree):
-        if field in _LEFT_ALONE or isinstance(tree, ast.JoinedStr | ast.Import | ast.ImportFrom | ast.MatchValue):
+        if field in _LEFT_ALONE or isinstance(tree, ast.Import | ast.ImportFrom | ast.MatchValue):
             continue
         for place, node in enumerate(value) if isinstance(value, list) else ((None, value),):
             if not isinstance(node, ast.AST) or is_said(node, tree):
@@ -113,7 +113,9 @@ def places(tree: ast.AST) -> Iterator[tuple[ast.AST, str, int | None, ast.AST]]:
 
 
 def is_said(node: ast.AST, parent: ast.AST) -> bool:
-    """Whether a node is a docstring, or asks only whether types are checked."""
+    """Whether a node is a docstring, words between values, or asks only whether types are checked."""
+    if isinstance(node, ast.Constant) and isinstance(parent, ast.JoinedStr):
+        return True
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
         return True
     return isinstance(parent, ast.Module) and isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)

@@ -304,6 +304,23 @@ def test_what_cannot_be_said_is_refused_with_its_reason(tmp_path: Path, text: st
     assert why in refusal.why
 
 
+@pytest.mark.parametrize(
+    ("fact", "value", "old", "new"),
+    [
+        ("resume", False, "resume_from_checkpoint: out/checkpoint-500", "resume_from_checkpoint: false"),
+        ("neftune", False, "neftune_noise_alpha: 5", "neftune_noise_alpha: null"),
+    ],
+)
+def test_what_has_many_values_is_turned_off_and_never_on(tmp_path: Path, fact: str, value: Setting, old: str, new: str) -> None:
+    text = f"{ARGUMENTS}{old}\n"
+    path = tmp_path / "plan.yaml"
+    assert after(path, text, Set(f"plan.{fact}", value)) == text.replace(old, new)
+    path.write_text(text.replace(old, new), encoding="utf-8")
+    [result] = edit_plan(path, [Set(f"plan.{fact}", True)])
+    assert_left_alone(result)
+    assert "set it by hand" in result.refused[0].why
+
+
 def test_what_would_change_with_it_is_to_be_wished_as_well(tmp_path: Path) -> None:
     text = AXOLOTL.replace("bf16: auto", "bf16: false\nfp16: true")
     alone = edited(tmp_path / "a.yaml", text, Set("plan.bf16", True))

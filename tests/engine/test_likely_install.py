@@ -11,7 +11,7 @@ from packaging.markers import Marker
 
 from envdoctor.engine.likely_install import ELSEWHERE, taken
 from envdoctor.facts.fact import Fact, Facts, Origin
-from envdoctor.facts.versions import Exact, exact, version_condition
+from envdoctor.facts.versions import ABSENT, Exact, Ranged, exact, version_condition
 from envdoctor.sources.declared.declarations import Declarations
 from envdoctor.world.dependencies import dependencies
 from envdoctor.world.installation import Installation
@@ -117,6 +117,23 @@ def test_withdrawn_releases_and_those_of_another_python_are_not_taken() -> None:
 )
 def test_nothing_is_taken_where_nothing_is_left_open(facts: Facts) -> None:
     assert taken(facts) is facts
+
+
+def test_what_is_stated_of_a_release_or_of_its_absence_stays_as_it_was_said() -> None:
+    """numpy and tokenizers are needed by what the file names: what is known of them by hand is not overwritten."""
+    said = {
+        "packages.numpy": Fact("packages.numpy", exact("1.26.3"), Origin("--set")),
+        "packages.tokenizers": Fact("packages.tokenizers", ABSENT, Origin("--set")),
+        "packages.safetensors": Fact("packages.safetensors", Ranged(">=0.4"), Origin("--set")),
+    }
+    facts = declared("transformers==4.41.2", "peft==0.11.1").with_facts(said.values())
+    with known_until("2024-06-15"):
+        found = taken(facts)
+    assert {name: found[name] for name in ("packages.numpy", "packages.tokenizers")} == {
+        name: said[name] for name in ("packages.numpy", "packages.tokenizers")
+    }
+    assert found["packages.peft"] is facts["packages.peft"]
+    assert found["packages.safetensors"].value == exact("0.4.3")
 
 
 def test_a_package_that_is_not_tracked_stays_as_it_is() -> None:

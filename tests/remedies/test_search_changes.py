@@ -305,3 +305,22 @@ def test_the_defaults_that_a_release_decides_are_known(package: str) -> None:
             for name in seen.keys() - set(after):
                 seen[name].add("nothing")
         assert {name for name, some in seen.items() if len(some) > 1} <= _DECIDES.get(package, frozenset())
+
+
+def test_of_changes_as_near_the_one_that_a_fix_names_is_first() -> None:
+    bad = {"packages": ["alpha ==1.1", "beta ==1.1"]}
+    facts = {"packages.alpha": "1.1", "packages.beta": "1.1"}
+
+    def first(*fixes: Fix) -> dict[str, str]:
+        return dict(small(facts, rule("conflict", bad, *fixes))[0].pins)
+
+    assert first() == {"alpha": "==1.2"}
+    assert first(Fix("pin", "", pins={"beta": ">=1.2"})) == {"beta": "==1.2"}
+    assert first(Fix("pin", "", pins={"beta": "<1.0 || >= 1.2"})) == {"alpha": "==1.2"}  # a fix is known by what it names first
+    assert first(Fix("pin", "", pins={"beta": ">1.1"})) == {"alpha": "==1.2"}
+
+
+def test_a_package_goes_where_no_release_cures_whatever_a_fix_names() -> None:
+    fixes = (Fix("code", "", text="pip uninstall alpha"), Fix("pin", "", pins={"alpha": ">=1.2"}))
+    (one, *_) = small({"packages.alpha": "1.1"}, rule("gone", {"packages": ["alpha"]}, *fixes))
+    assert (dict(one.pins), one.removes, one.clears) == ({}, ("alpha",), ("gone",))
