@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -82,16 +84,24 @@ def test_text_around_a_symptom_does_not_hide_it(before: str, after: str) -> None
         assert found(line, IMPORT) == {"import": 1}
 
 
-@given(
-    st.lists(
-        st.one_of(st.text(), st.sampled_from(["\x1b[", "\x1b]0;", "loss", "'loss':", "nan", "0", "\r", "'", "grad_norm "])).map(
-            lambda s: s * 50
-        )
-    )
+PIECES = st.one_of(
+    st.text(),
+    st.sampled_from(["\x1b[", "\x1b]0;", "loss", "'loss':", "nan", "0", "\r", "'", "grad_norm "]).map(lambda text: text * 50),
+    st.sampled_from([*IMPORT.symptoms, *KERNEL.symptoms]),
 )
-def test_any_text_is_read(pieces: list[str]) -> None:
-    looking = signatures(load_rulebook().rules[:50])
-    looking.read(["".join(pieces), *pieces])
+
+
+@given(st.lists(st.lists(PIECES, max_size=4).map("".join), max_size=6), st.data())
+def test_in_any_text_a_symptom_is_found_where_it_first_stands_and_nowhere_else(lines: list[str], data: st.DataObject) -> None:
+    lines.insert(data.draw(st.integers(0, len(lines))), IMPORT.symptoms[0])
+    looking = signatures((IMPORT, LOSS, NAN, KERNEL))
+    looking.read(lines)
+    told = {name: shown.line for name, shown in looking.found.items()}
+    for symptom in (IMPORT, KERNEL):
+        standing = [number for number, line in enumerate(lines, 1) if plain_line(symptom.symptoms[0]) in plain_line(line)]
+        assert told.get(symptom.id) == (standing[0] if standing else None)
+    for curve in told.keys() - {"import", "kernel"}:
+        assert re.search("loss|grad_norm", plain_line(lines[told[curve] - 1]))
 
 
 @given(st.text())

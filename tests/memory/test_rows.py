@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
@@ -14,6 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from envdoctor.facts.fact import NotUnderstood
+from envdoctor.facts.values import flatten, parse_value
 from envdoctor.facts.vocabulary import term
 from envdoctor.files.toml import parse_toml
 from envdoctor.memory.config import read_architecture
@@ -165,10 +168,17 @@ def test_how_a_run_ended(outcome: str | None, ended: str) -> None:
 
 @each("case", CASES, ids=lambda case: str(case.number))
 def test_a_kept_case_states_facts_that_there_are(case: Any) -> None:
-    read = parse_toml(memory_cases.toml(case.facts).encode(), "facts.toml")
+    read: Any = parse_toml(memory_cases.toml(case.facts).encode(), "facts.toml")
     assert read == json.loads(json.dumps(case.facts))
-    names = [f"{table}.{name}" for table, values in read.items() for name in values]
-    assert [name for name in names if term(name) is None] == []
+    values = {name: parse_value(name, raw) for name, raw in flatten(read)}
+    assert [name for name, value in values.items() if isinstance(value, NotUnderstood)] == []
+    assert values["gpu.count"] == case.facts["gpu"]["count"] >= 1
+    # What trains is what the source says; peft's other methods are adapters like LoRA, or prompts.
+    trained = re.split(r"[ +:]", case.method)[0]
+    assert values["plan.method"] in {"peft": {"lora", "dora", "prefix-tuning", "prompt-tuning", "p-tuning"}}.get(trained, {trained})
+    # Of what decides the memory most, each is stated or named as not stated.
+    for name in ("batch_size", "seq_len"):
+        assert (f"plan.{name}" in values) is not any(text.startswith(name) for text in case.not_stated)
 
 
 def test_cases_survive_being_kept(tmp_path: Path) -> None:
