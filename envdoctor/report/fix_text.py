@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from rich.console import Console
-from rich.text import Text
-
 from envdoctor.facts.values import shown
 from envdoctor.facts.versions import exact, version_condition
 from envdoctor.remedies.remedy import Change, Remedy
 from envdoctor.report.mended import Mended
 from envdoctor.report.model import Diagnosed, Report
 from envdoctor.report.plain import printable
-from envdoctor.report.text import STYLES, console_of, item, line, paste, unread
+from envdoctor.report.sheet import STYLES, Sheet
+from envdoctor.report.text import unread
 from envdoctor.report.words import counts
 
 _MOST_ALTERNATIVES = 3
@@ -25,18 +23,12 @@ _COLOURS = {"+": "\x1b[32m", "-": "\x1b[31m", "@": "\x1b[36m"}
 def render(report: Report, *, width: int = 80, colour: bool = False) -> str:
     """The report of a fix as text; a diff's lines are never wrapped."""
     assert report.mended is not None
-    console = console_of(width, colour)
-    with console.capture() as head:
-        line(console, f"envdoctor {report.version}: {report.patient}")
+    head, tail = Sheet(width, colour), Sheet(width, colour)
+    head.line(f"envdoctor {report.version}: {report.patient}")
     diffs = "".join(f"\n{_coloured(diff.diff) if colour else diff.diff}" for diff in report.mended.diffs)
-    with console.capture() as tail:
-        _print(console, report, report.mended)
+    _print(tail, report, report.mended)
     # A line of a diff may end in spaces that are the file's own.
-    return _stripped(head.get()) + diffs + _stripped(tail.get())
-
-
-def _stripped(text: str) -> str:
-    return "\n".join(one.rstrip() for one in text.split("\n"))
+    return head.text() + diffs + tail.text()
 
 
 def _coloured(diff: str) -> str:
@@ -45,33 +37,33 @@ def _coloured(diff: str) -> str:
     return "".join(f"{_COLOURS[line[0]]}{line}\x1b[0m\n" if line[:1] in _COLOURS else f"{line}\n" for line in lines)
 
 
-def _print(console: Console, report: Report, mended: Mended) -> None:
+def _print(sheet: Sheet, report: Report, mended: Mended) -> None:
     told = [one for one in report.findings if _worth_a_line(one, report)]
     if told:
-        console.print()
+        sheet.blank()
     for one in told:
         status = " (possible)" if one.finding.status == "possible" else ""
-        console.print(Text.assemble((one.finding.severity, STYLES[one.finding.severity]), "  ", (one.finding.rule.id, "bold"), status))
-        line(console, one.finding.rule.title, 2)
+        sheet.headline((one.finding.severity, STYLES[one.finding.severity]), "  ", (one.finding.rule.id, "bold"), status)
+        sheet.line(one.finding.rule.title, 2)
     if report.remedy.pins or report.remedy.removes or mended.settings or mended.commands or report.remedy.conflict:
-        console.print()
+        sheet.blank()
     if not mended.instead:
-        _remedy(console, report.remedy, report)
+        _remedy(sheet, report.remedy, report)
     for number, (name, value) in enumerate(mended.settings.items()):
-        item(console, "plan" if number == 0 else "", f"{name} = {shown(value) if isinstance(value, (bool, str)) else value}")
+        sheet.item("plan" if number == 0 else "", f"{name} = {shown(value) if isinstance(value, (bool, str)) else value}")
     for command in mended.instead:
-        paste(console, "or", command)
+        sheet.paste("or", command)
     for number, command in enumerate(mended.commands):
-        paste(console, "run" if number == 0 else "", command)
+        sheet.paste("run" if number == 0 else "", command)
     for remedy in _other_ways(report)[:_MOST_ALTERNATIVES]:
         for number, command in enumerate(_commands(remedy)):
-            paste(console, "or" if number == 0 else "", command)
+            sheet.paste("or" if number == 0 else "", command)
     for number, skip in enumerate(mended.refused):
-        item(console, "refused" if number == 0 else "", f"{skip.what}: {skip.why}")
-    unread(console, report)
-    console.print()
+        sheet.item("refused" if number == 0 else "", f"{skip.what}: {skip.why}")
+    unread(sheet, report)
+    sheet.blank()
     for text in _ending(report, mended):
-        line(console, text)
+        sheet.line(text)
 
 
 def _other_ways(report: Report) -> list[Remedy]:
@@ -110,37 +102,36 @@ def _worth_a_line(one: Diagnosed, report: Report) -> bool:
     return one.finding.severity != "note" and one.finding.status in counted and not one.excused
 
 
-def _remedy(console: Console, remedy: Remedy, report: Report) -> None:
+def _remedy(sheet: Sheet, remedy: Remedy, report: Report) -> None:
     for number, change in enumerate(remedy.changes):
-        item(
-            console,
+        sheet.item(
             "pins" if number == 0 else "",
             f"{change.package} {change.before or 'not there'} -> {change.pin.removeprefix('==') or 'removed'}",
         )
         if change.reason:
-            _under(console, change.reason)
+            _under(sheet, change.reason)
         if change.clears:
-            _under(console, f"clears {', '.join(change.clears)}")
+            _under(sheet, f"clears {', '.join(change.clears)}")
         whose = _whose(change, report)
         if whose:
-            _under(console, f"for {', '.join(whose)}")
+            _under(sheet, f"for {', '.join(whose)}")
     if remedy.pins or remedy.removes:
-        item(console, "proof", f"{remedy.verified}: {remedy.proof}" if remedy.proof else f"{remedy.verified}: no resolver was asked")
-        item(console, "", report.releases_known())
+        sheet.item("proof", f"{remedy.verified}: {remedy.proof}" if remedy.proof else f"{remedy.verified}: no resolver was asked")
+        sheet.item("", report.releases_known())
     moves = [f"{one.package} {one.before or 'new'} -> {one.after or 'gone'}" for one in remedy.moves]
     if moves:
         more = f" and {len(moves) - _MOST_MOVES} more (--format json lists all)" if len(moves) > _MOST_MOVES else ""
-        item(console, "moves", f"{', '.join(moves[:_MOST_MOVES])}{more}")
+        sheet.item("moves", f"{', '.join(moves[:_MOST_MOVES])}{more}")
     if remedy.conflict:
-        item(console, "conflict", remedy.conflict)
+        sheet.item("conflict", remedy.conflict)
 
 
-def _under(console: Console, text: str) -> None:
+def _under(sheet: Sheet, text: str) -> None:
     """Words about the line above, set in from it."""
     from textwrap import wrap
 
-    for part in wrap(printable(text), console.width - 13, break_long_words=False, break_on_hyphens=False):
-        item(console, "", f"  {part}")
+    for part in wrap(printable(text), sheet.width - 13, break_long_words=False, break_on_hyphens=False):
+        sheet.item("", f"  {part}")
 
 
 def _whose(change: Change, report: Report) -> tuple[str, ...]:

@@ -2,68 +2,54 @@
 
 from __future__ import annotations
 
-import io
-
-from rich.console import Console
-from rich.padding import Padding
-from rich.text import Text
-
-from envdoctor.report.plain import printable
+from envdoctor.report.sheet import Sheet
 from envdoctor.rules.conditions import All, AnyOf, Condition, Not
 from envdoctor.rules.rule import Fix, Rule
 
 
 def render(rule: Rule, *, width: int = 80, colour: bool = False) -> str:
     """The page: what happens, when, what cures it, what it looks like, on what evidence."""
-    console = Console(
-        file=io.StringIO(), width=width, force_terminal=colour, no_color=not colour, color_system="standard" if colour else None,
-        highlight=False, markup=False, emoji=False, legacy_windows=False,
-    )  # fmt: skip
-    with console.capture() as capture:
-        _print(console, rule)
-    return "\n".join(line.rstrip() for line in capture.get().split("\n"))
+    sheet = Sheet(width, colour)
+    _print(sheet, rule)
+    return sheet.text()
 
 
-def _print(console: Console, rule: Rule) -> None:
-    console.print(Text(printable(rule.id), style="bold"))
-    _text(console, rule.title)
-    _text(console, f"{rule.severity}, {rule.effect}; confidence: {rule.confidence}")
+def _print(sheet: Sheet, rule: Rule) -> None:
+    sheet.line(rule.id, style="bold")
+    sheet.line(rule.title)
+    sheet.line(f"{rule.severity}, {rule.effect}; confidence: {rule.confidence}")
     if rule.withdrawn is not None:
-        _text(console, f"withdrawn: {rule.withdrawn}")
-    _head(console, "What happens")
+        sheet.line(f"withdrawn: {rule.withdrawn}")
+    _head(sheet, "What happens")
     for paragraph in rule.details.strip().split("\n\n"):
-        _text(console, " ".join(paragraph.split()), 2)
-    _head(console, "When")
+        sheet.line(" ".join(paragraph.split()), 2)
+    _head(sheet, "When")
     if rule.condition is None:
-        _text(console, f"decided by the check {rule.check}", 2)
+        sheet.line(f"decided by the check {rule.check}", 2)
     else:
         for line in when(rule.condition):
-            _text(console, line, 2)
+            sheet.line(line, 2)
     if rule.error_when is not None:
-        _text(console, f"an error where {'; '.join(when(rule.error_when))}", 2)
-    _head(console, "Cures")
+        sheet.line(f"an error where {'; '.join(when(rule.error_when))}", 2)
+    _head(sheet, "Cures")
     for fix in rule.fixes:
-        _text(console, fix_line(fix), 2)
+        sheet.line(fix_line(fix), 2)
     if rule.symptoms:
-        _head(console, "Looks like")
+        _head(sheet, "Looks like")
         for symptom in rule.symptoms:
-            console.print(Text(f"  {printable(symptom)}"), soft_wrap=True)
+            sheet.unbroken(f"  {symptom}")
     if rule.probe is not None:
-        _head(console, "Confirm it")
-        _text(console, f"envdoctor probe {rule.probe}", 2)
-    _head(console, "Evidence")
+        _head(sheet, "Confirm it")
+        sheet.line(f"envdoctor probe {rule.probe}", 2)
+    _head(sheet, "Evidence")
     for source in rule.evidence:
-        console.print(Text(f"  {printable(source.url)} ({source.kind})"), soft_wrap=True)
-        _text(console, source.says, 4)
+        sheet.unbroken(f"  {source.url} ({source.kind})")
+        sheet.line(source.says, 4)
 
 
-def _head(console: Console, title: str) -> None:
-    console.print()
-    console.print(Text(title, style="bold"))
-
-
-def _text(console: Console, text: str, indent: int = 0) -> None:
-    console.print(Padding(Text(printable(text)), (0, 0, 0, indent)))
+def _head(sheet: Sheet, title: str) -> None:
+    sheet.blank()
+    sheet.line(title, style="bold")
 
 
 def when(condition: Condition) -> list[str]:

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator, Sequence
-
-from rich.console import Console
-from rich.padding import Padding
-from rich.text import Text
 
 from envdoctor.facts.values import shown
 from envdoctor.remedies.cures import Cure
 from envdoctor.remedies.remedy import Remedy
 from envdoctor.report.model import IN_BASELINE, Diagnosed, Report, Situation
-from envdoctor.report.plain import printable
+from envdoctor.report.sheet import STYLES, Sheet
 from envdoctor.report.words import install_command
 
-STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan", "possible": "magenta", "refuted": "dim"}
 _EFFECT = {
     "silent": "no error is raised: the result is wrong",
     "crash": "the run stops with an error",
@@ -36,77 +30,52 @@ _MOST_VALUES = 4
 
 def render(report: Report, *, width: int = 80, colour: bool = False) -> str:
     """The report as text; no line is wider than ``width`` unless it is one to paste."""
-    console = console_of(width, colour)
-    with console.capture() as capture:
-        _print(console, report)
-    return "\n".join(line.rstrip() for line in capture.get().split("\n"))
+    sheet = Sheet(width, colour)
+    _print(sheet, report)
+    return sheet.text()
 
 
-def console_of(width: int, colour: bool) -> Console:
-    return Console(
-        file=io.StringIO(), width=width, force_terminal=colour, no_color=not colour, color_system="standard" if colour else None,
-        highlight=False, markup=False, emoji=False, legacy_windows=False,
-    )  # fmt: skip
-
-
-def _print(console: Console, report: Report) -> None:
-    line(console, f"envdoctor {report.version}: {report.patient}")
+def _print(sheet: Sheet, report: Report) -> None:
+    sheet.line(f"envdoctor {report.version}: {report.patient}")
     counted = [d for d in report.findings if not d.excused]
     decided = [d for d in counted if d.finding.status in ("matched", "confirmed")]
     possible = [d for d in counted if d.finding.status == "possible"]
     refuted = [d for d in counted if d.finding.status == "refuted"]
     for diagnosed in decided:
-        _decided(console, diagnosed)
-    _possible(console, possible)
-    _refuted(console, refuted)
-    _remedy(console, report, decided)
-    _listed(console, "excused", list(_excused(report)))
-    _listed(console, "files", report.recognised)
-    unread(console, report)
-    _summary(console, report)
+        _decided(sheet, diagnosed)
+    _possible(sheet, possible)
+    _refuted(sheet, refuted)
+    _remedy(sheet, report, decided)
+    _listed(sheet, "excused", list(_excused(report)))
+    _listed(sheet, "files", report.recognised)
+    unread(sheet, report)
+    _summary(sheet, report)
 
 
-def line(console: Console, text: str, indent: int = 0, style: str = "") -> None:
-    console.print(Padding(Text(printable(text), style=style), (0, 0, 0, indent)))
-
-
-def paste(console: Console, label: str, command: str) -> None:
-    """A line to paste is never wrapped: a broken one would run as something else."""
-    console.print(Text.assemble((f"  {label:<9}", "bold"), printable(command)), soft_wrap=True)
-
-
-def item(console: Console, label: str, text: str) -> None:
-    body = Text(printable(text, keep_newlines=True))
-    lines = body.wrap(console, console.width - 11)
-    for number, line in enumerate(lines):
-        head = f"  {label:<9}" if number == 0 else " " * 11
-        console.print(Text.assemble((head, "bold"), line), soft_wrap=True)
-
-
-def _decided(console: Console, diagnosed: Diagnosed) -> None:
+def _decided(sheet: Sheet, diagnosed: Diagnosed) -> None:
     finding, rule = diagnosed.finding, diagnosed.finding.rule
-    console.print()
+    sheet.blank()
     status = " (confirmed by a probe)" if finding.status == "confirmed" else ""
-    console.print(Text.assemble((finding.severity, STYLES[finding.severity]), "  ", (rule.id, "bold"), status))
-    line(console, rule.title, 2)
+    sheet.headline((finding.severity, STYLES[finding.severity]), "  ", (rule.id, "bold"), status)
+    sheet.line(rule.title, 2)
     if diagnosed.within:
-        item(console, "with", ", ".join(diagnosed.within))
+        sheet.item("with", ", ".join(diagnosed.within))
     if finding.detail:
-        item(console, "found", finding.detail)
+        sheet.item("found", finding.detail)
     for number, reason in enumerate(finding.because):
         fact = reason.fact.removeprefix("packages.")
         where = reason.source if reason.line is None else f"{reason.file}:{reason.line}"
-        item(console, "because" if number == 0 else "", f"{fact} {reason.value}  (bad: {_brief(reason.condition)}; {where})")
+        sheet.item("because" if number == 0 else "", f"{fact} {reason.value}  (bad: {_brief(reason.condition)}; {where})")
     if finding.severity != "note":
-        item(console, "effect", _EFFECT[rule.effect])
-    item(console, "why", _first_paragraph(rule.details))
+        sheet.item("effect", _EFFECT[rule.effect])
+    sheet.item("why", _first_paragraph(rule.details))
     if diagnosed.verdict is not None:
-        item(console, "probe", f"{diagnosed.verdict.probe}: {diagnosed.verdict.verdict}: {diagnosed.verdict.reason}")
+        sheet.item("probe", f"{diagnosed.verdict.probe}: {diagnosed.verdict.verdict}: {diagnosed.verdict.reason}")
     for number, cure in enumerate(diagnosed.cures):
-        _cure(console, cure, "cure" if number == 0 else "or")
-    item(console, "known", _CONFIDENCE[rule.confidence])
+        _cure(sheet, cure, "cure" if number == 0 else "or")
+    sheet.item("known", _CONFIDENCE[rule.confidence])
     for number, source in enumerate(rule.evidence[:2]):
-        paste(console, "source" if number == 0 else "", source.url)
+        sheet.paste("source" if number == 0 else "", source.url)
 
 
 def _brief(condition: str) -> str:
@@ -119,55 +88,53 @@ def _first_paragraph(details: str) -> str:
     return " ".join(details.strip().split("\n\n")[0].split())
 
 
-def _cure(console: Console, cure: Cure, label: str) -> None:
+def _cure(sheet: Sheet, cure: Cure, label: str) -> None:
     if cure.pins:
-        paste(console, label, install_command(cure.pins))
+        sheet.paste(label, install_command(cure.pins))
         if cure.note:
-            item(console, "", cure.note)
+            sheet.item("", cure.note)
     elif cure.plan:
         setting = ", ".join(f"{name} = {shown(value) if isinstance(value, (bool, str)) else value}" for name, value in cure.plan.items())
-        item(console, label, f"{setting}: {cure.note}" if cure.note else setting)
+        sheet.item(label, f"{setting}: {cure.note}" if cure.note else setting)
     elif cure.text.startswith("pip "):
-        paste(console, label, cure.text)
-        item(console, "", cure.note)
+        sheet.paste(label, cure.text)
+        sheet.item("", cure.note)
     else:
-        item(console, label, ": ".join(filter(None, (cure.text, cure.note))))
+        sheet.item(label, ": ".join(filter(None, (cure.text, cure.note))))
 
 
-def _possible(console: Console, possible: Sequence[Diagnosed]) -> None:
+def _possible(sheet: Sheet, possible: Sequence[Diagnosed]) -> None:
     if not possible:
         return
-    console.print()
-    console.print(Text.assemble((f"possible ({len(possible)})", STYLES["possible"]), ": a fact is missing to tell"))
+    sheet.blank()
+    sheet.headline((f"possible ({len(possible)})", STYLES["possible"]), ": a fact is missing to tell")
     for diagnosed in possible[:_MOST_POSSIBLE]:
         finding = diagnosed.finding
         within = f" (with {', '.join(diagnosed.within)})" if diagnosed.within else ""
-        line(console, f"{finding.rule.id}: {finding.rule.title}{within}", 2)
+        sheet.line(f"{finding.rule.id}: {finding.rule.title}{within}", 2)
         if not finding.newest:
             if finding.missing:
-                line(console, f"needs {', '.join(finding.missing)}", 4, "dim")
+                sheet.line(f"needs {', '.join(finding.missing)}", 4, "dim")
             continue
-        line(console, finding.detail, 4)
+        sheet.line(finding.detail, 4)
         cure = next((cure for cure in diagnosed.cures if cure.pins), None)
         if cure is not None:
             bounds = " ".join(f'"{name}{bound}"' for name, bound in cure.bounds.items())
-            console.print(
-                f"    {printable(install_command(cure.pins))}{f', or as a bound {printable(bounds)}' if bounds else ''}", soft_wrap=True
-            )
+            sheet.unbroken(f"    {install_command(cure.pins)}{f', or as a bound {bounds}' if bounds else ''}")
     if len(possible) > _MOST_POSSIBLE:
-        line(console, f"and {len(possible) - _MOST_POSSIBLE} more (--format json lists all)", 2)
+        sheet.line(f"and {len(possible) - _MOST_POSSIBLE} more (--format json lists all)", 2)
 
 
-def _refuted(console: Console, refuted: Sequence[Diagnosed]) -> None:
+def _refuted(sheet: Sheet, refuted: Sequence[Diagnosed]) -> None:
     for diagnosed in refuted:
-        console.print()
-        console.print(Text.assemble(("refuted", STYLES["refuted"]), "  ", (diagnosed.finding.rule.id, "bold")))
-        line(console, diagnosed.finding.rule.title, 2)
+        sheet.blank()
+        sheet.headline(("refuted", STYLES["refuted"]), "  ", (diagnosed.finding.rule.id, "bold"))
+        sheet.line(diagnosed.finding.rule.title, 2)
         if diagnosed.verdict is not None:
-            item(console, "probe", f"{diagnosed.verdict.probe}: {diagnosed.verdict.reason}")
+            sheet.item("probe", f"{diagnosed.verdict.probe}: {diagnosed.verdict.reason}")
 
 
-def _remedy(console: Console, report: Report, decided: Sequence[Diagnosed]) -> None:
+def _remedy(sheet: Sheet, report: Report, decided: Sequence[Diagnosed]) -> None:
     """One set of pins, or one for each situation where they are several."""
     # A finding about no package has no pin to miss: its own cures say what to do.
     about_packages = {d.finding.rule.id for d in decided if d.finding.packages}
@@ -181,31 +148,31 @@ def _remedy(console: Console, report: Report, decided: Sequence[Diagnosed]) -> N
             told.setdefault(pins, []).append(whose if alone else situation.name)
             by_pins[pins] = situation.remedy
     for pins, names in told.items():
-        console.print()
-        paste(console, "pins", install_command(dict(pins)))
+        sheet.blank()
+        sheet.paste("pins", install_command(dict(pins)))
         remedy = by_pins[pins]
         cleared = "it" if len(remedy.clears) == 1 else f"{len(remedy.clears)} findings"
         proof = "no resolver was asked" if remedy.verified == "none" else f"verified by {remedy.verified}"
-        item(console, "", f"clears {cleared}; {report.releases_known()}; {proof}")
+        sheet.item("", f"clears {cleared}; {report.releases_known()}; {proof}")
         if report.situations:
-            item(console, "", f"for {', '.join(names)}")
+            sheet.item("", f"for {', '.join(names)}")
     uncleared = [name for name in report.remedy.unfixable if name in about_packages]
     if uncleared:
         if not told:
-            console.print()
-        item(console, "" if told else "pins", f"none clears {', '.join(uncleared)}: its other cures are above")
+            sheet.blank()
+        sheet.item("" if told else "pins", f"none clears {', '.join(uncleared)}: its other cures are above")
 
 
-def unread(console: Console, report: Report) -> None:
-    _listed(console, "lost", [f"{skip.what} was not examined: {skip.why}" for skip in report.unexamined()])
-    _listed(console, "not read", list(_skips(report)))
+def unread(sheet: Sheet, report: Report) -> None:
+    _listed(sheet, "lost", [f"{skip.what} was not examined: {skip.why}" for skip in report.unexamined()])
+    _listed(sheet, "not read", list(_skips(report)))
 
 
-def _listed(console: Console, label: str, entries: Sequence[str]) -> None:
+def _listed(sheet: Sheet, label: str, entries: Sequence[str]) -> None:
     if entries:
-        console.print()
+        sheet.blank()
         for number, entry in enumerate(entries):
-            item(console, label if number == 0 else "", entry)
+            sheet.item(label if number == 0 else "", entry)
 
 
 def _excused(report: Report) -> Iterator[str]:
@@ -227,18 +194,18 @@ def _skips(report: Report) -> Iterator[str]:
             yield f"{skip.what}: {skip.why}"
 
 
-def _summary(console: Console, report: Report) -> None:
-    console.print()
+def _summary(sheet: Sheet, report: Report) -> None:
+    sheet.blank()
     counts = [f"{report.count(s)} {s}{'s' if report.count(s) != 1 else ''}" for s in ("error", "warning", "note")]
     known = f"{report.coverage.packages_known} packages known to {report.rules} rules"
     newer = report.coverage.packages_newer_than_rules
     excused = f", {report.excused()} excused" if report.excused() else ""
-    line(console, f"{', '.join(counts)}, {report.possible()} possible{excused}; {known}")
+    sheet.line(f"{', '.join(counts)}, {report.possible()} possible{excused}; {known}")
     if newer:
-        line(console, f"newer than any release the rules have seen: {', '.join(newer)}")
+        sheet.line(f"newer than any release the rules have seen: {', '.join(newer)}")
     for hint in report.hints:
         if hint.startswith("envdoctor "):
             # A command is pasted, and must not be broken.
-            console.print(f"  {printable(hint)}", soft_wrap=True)
+            sheet.unbroken(f"  {hint}")
         else:
-            line(console, hint)
+            sheet.line(hint)
