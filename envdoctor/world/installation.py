@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
-from packaging.markers import Marker, default_environment
-from packaging.specifiers import SpecifierSet
+if TYPE_CHECKING:
+    from packaging.markers import Marker
 
 # The minor releases that a project may ask for, newest first; patch releases decide no marker that was ever seen.
 _PYTHONS = ("3.14", "3.13", "3.12", "3.11", "3.10", "3.9", "3.8", "3.7", "3.6")
@@ -54,6 +55,8 @@ class Installation:
         """
         if "python_version" in self.stated:
             return self
+        from packaging.specifiers import SpecifierSet
+
         try:
             admitted = SpecifierSet(requires_python)
             if admitted.contains(_here()["python_full_version"], prereleases=True):
@@ -66,4 +69,6 @@ class Installation:
 
 @lru_cache(maxsize=1)
 def _here() -> dict[str, str]:
+    from packaging.markers import default_environment
+
     return {name: str(value) for name, value in default_environment().items()}

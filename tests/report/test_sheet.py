@@ -21,7 +21,8 @@ from envdoctor.report.sheet import STYLES, Sheet
 Drawn: TypeAlias = "Callable[[Sheet], None]"
 Printed: TypeAlias = "Callable[[Console], None]"
 
-WORDS = st.text("ab-/. ", max_size=120) | st.text(st.sampled_from("a b\n\t\x1b中é\u200b\u00a0e\u0301🙂"), max_size=60) | st.text(max_size=30)
+WIDE = "a b\n\t\x1b中é\u200b\u00a0e\u0301🙂"
+WORDS = st.text("ab-/. ", max_size=120) | st.text(WIDE, max_size=60) | st.text(max_size=30)
 LABELS = st.sampled_from(("", "because", "or"))
 STYLE = st.sampled_from(("", "bold", *STYLES.values()))
 WIDTH = st.integers(24, 100)
