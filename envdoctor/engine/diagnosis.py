@@ -13,6 +13,7 @@ from envdoctor.facts.fact import Defect, Fact, Facts, FactValue, Origin
 from envdoctor.facts.values import shown
 from envdoctor.facts.vocabulary import UNREAD
 from envdoctor.rules.conditions import Condition, Known, deciding, evaluate, judged, leaves
+from envdoctor.rules.outlines import Outlines
 from envdoctor.rules.rule import Rule, Severity
 
 Status = Literal["matched", "confirmed", "possible", "refuted"]
@@ -100,6 +101,11 @@ class Outcomes:
         # By identity: to hash a condition is to walk through it. What is kept stays alive.
         self._rows: dict[int, tuple[Condition, tuple[str, ...], dict[object, Any]]] = {}
         self._numbers: dict[tuple[type, FactValue], int] = {}
+        self._ruled_out: dict[Outlines, dict[tuple[str, FactValue | None], int]] = {}
+
+    def that_may_hold(self, rules: Sequence[Rule], facts: Facts) -> Iterable[Rule]:
+        """The rules without those that the packages alone rule out, as far as that is soon told."""
+        return rules.that_may_hold(facts, self.known, self._ruled_out.setdefault(rules, {})) if isinstance(rules, Outlines) else rules
 
     def of(self, facts: Facts) -> View:
         """The situation as the conditions see it."""
@@ -182,11 +188,11 @@ def diagnose(
     outcomes = outcomes or Outcomes(known)
     view = outcomes.of(facts)
     open_ = _Open(view, known, None if taken is None or taken is facts else outcomes.of(taken))
+    rules = rules if isinstance(rules, Outlines) else tuple(rules)
+    page = rules.find if isinstance(rules, Outlines) else {rule.id: rule for rule in rules}.__getitem__
     findings: list[Finding] = []
     waiting: Counter[str] = Counter()
-    pages: dict[str, Rule] = {}
-    for rule in rules:
-        pages[rule.id] = rule
+    for rule in outcomes.that_may_hold(rules, facts):
         if rule.condition is None or rule.withdrawn is not None:
             continue
         outcome, lacking = view.judged(rule.condition)
@@ -202,8 +208,8 @@ def diagnose(
     # What a check is certain of, a rule that still waits for a fact need not raise again.
     settled = {rule for hit in hits if hit.outcome for rule in hit.unless}
     suspects = [one for one in suspects if one.rule.id not in settled]
-    findings += [_from_hit(hit, pages[hit.rule], facts) for hit in hits]
-    findings += [_from_defect(defect, pages[defect.rule]) for defect in defects]
+    findings += [_from_hit(hit, page(hit.rule), facts) for hit in hits]
+    findings += [_from_defect(defect, page(defect.rule)) for defect in defects]
     findings += newest
     few = open_.taken is None and sum(name.startswith("packages.") for name in facts) <= _FEW_PACKAGES
     findings += _worth_telling(suspects, asked=few)

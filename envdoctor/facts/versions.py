@@ -23,11 +23,19 @@ Key: TypeAlias = "tuple[int, ...]"
 _FINAL = re.compile(r"v?([0-9]+(?:\.[0-9]+)*)(?:\+[a-z0-9]+(?:[.\-_][a-z0-9]+)*)?", re.IGNORECASE | re.ASCII)
 _POST = re.compile(r"([0-9]+(?:\.[0-9]+)*)\.post[0-9]+", re.ASCII)
 _CLAUSE = re.compile(r"\s*(===|~=|==|!=|<=|>=|<|>)\s*(.*?)\s*")
-# Clauses that PEP 440 surely allows, without packaging being asked.
+# Versions and clauses that PEP 440 surely allows, without packaging being asked.
+_NUMBERS, _LATER = r"[0-9]+(?:\.[0-9]+)*", r"(?:(?:a|b|rc)[0-9]+)?(?:\.post[0-9]+)?(?:\.dev[0-9]+)?"
+_LOCAL = r"\+[a-z0-9]+(?:\.[a-z0-9]+)*"
+_SURE_VERSION = re.compile(rf"{_NUMBERS}{_LATER}(?:{_LOCAL})?", re.ASCII)
 _SURE = re.compile(
-    r"===\s*[a-z0-9.+]+|[=!]=\s*[0-9]+(?:\.[0-9]+)*(?:\.\*|\+[a-z0-9]+(?:\.[a-z0-9]+)*)?|[<>]=?\s*[0-9]+(?:\.[0-9]+)*(?:\.post[0-9]+)?",
+    rf"===\s*[a-z0-9.+]+|[=!]=\s*(?:{_NUMBERS}\.\*|{_NUMBERS}{_LATER}(?:{_LOCAL})?)|[<>]=?\s*{_NUMBERS}{_LATER}"
+    rf"|~=\s*[0-9]+\.{_NUMBERS}{_LATER}",
     re.ASCII,
 )
+_IDENTICAL = re.compile(r"===\s*([a-z0-9.+]+)\s*", re.ASCII)
+# As packaging writes it: no leading zeros, and only dots within a label.
+_NUMBER, _WORD = r"(?:0|[1-9][0-9]*)", r"(?:0|[1-9][0-9]*|[0-9]*[a-z][a-z0-9]*)"
+_NORMAL = re.compile(rf"{_NUMBER}(?:\.{_NUMBER})*(?:\+{_WORD}(?:\.{_WORD})*)?", re.ASCII)
 # Python refuses to read an integer of more than 4300 digits, with an error of its own.
 _MAX_LENGTH = 4096
 
@@ -72,7 +80,7 @@ def exact(text: str) -> Exact:
         ValueError: the text is no PEP 440 version (InvalidVersion of packaging).
     """
     key = final_key(text) if len(text) <= _MAX_LENGTH else None
-    if key is None:
+    if key is None and (len(text) > _MAX_LENGTH or _SURE_VERSION.fullmatch(text) is None):
         from packaging.version import InvalidVersion, Version
 
         if len(text) > _MAX_LENGTH:
@@ -261,16 +269,31 @@ def _compile(part: str) -> tuple[tuple[str, Key], ...] | None:
     fast = True
     for piece in filter(None, (piece.strip() for piece in part.split(","))):
         match = _CLAUSE.fullmatch(piece)
-        number = None if match is None else _plain_key(match[2])
-        if match is None or number is None or match[1] in ("===", "~="):
-            if _SURE.fullmatch(piece) is None:
-                from packaging.specifiers import Specifier
+        number = None if match is None or match[1] in ("===", "~=") else _plain_key(match[2])
+        if match is not None and number is not None:
+            clauses.append((match[1], number))
+            continue
+        if _SURE.fullmatch(piece) is None:
+            from packaging.specifiers import Specifier
 
-                Specifier(piece)
+            Specifier(piece)
+        series = None if match is None else _series(match[1], match[2])
+        if series is None:
             fast = False
         else:
-            clauses.append((match[1], number))
+            clauses += series
     return tuple(clauses) if fast else None
+
+
+def _series(operator: str, text: str) -> tuple[tuple[str, Key], ...] | None:
+    """The bounds of ``==1.5.*`` and ``~=1.5.1``; None for anything else."""
+    lowest = _plain_key(text.removesuffix(".*") if operator == "==" else text if operator == "~=" else "")
+    if lowest is None:
+        return None
+    numbers = tuple(map(int, text.removesuffix(".*").split(".")))
+    if operator == "~=":
+        numbers = numbers[:-1]
+    return (">=", lowest), ("<", (*numbers[:-1], numbers[-1] + 1))
 
 
 def _plain_key(text: str) -> Key | None:
@@ -301,6 +324,14 @@ def _fast_admits(clauses: tuple[tuple[str, Key], ...], key: Key) -> bool:
 
 @lru_cache(maxsize=16384)
 def _slow_admits(part: str, version: str) -> bool:
+    identical = _IDENTICAL.fullmatch(part.strip())
+    if identical is not None and _NORMAL.fullmatch(version):
+        return identical[1] == version
+    from envdoctor.facts.unfinished import admits
+
+    found = admits(part, version)
+    if found is not None:
+        return found
     from packaging.specifiers import SpecifierSet
 
     return SpecifierSet(part.strip()).contains(_version(version), prereleases=True)

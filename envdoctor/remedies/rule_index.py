@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from envdoctor.facts.versions import VersionCondition
 from envdoctor.rules.conditions import PackageIs, leaves
+from envdoctor.rules.outlines import Outlines
 from envdoctor.rules.rule import Rule
 
 
@@ -25,7 +26,7 @@ _INDEXED: list[tuple[Sequence[Rule], RuleIndex]] = []
 
 def index_of(rules: Sequence[Rule]) -> RuleIndex:
     """The index of rules; the last one is kept, because the situations of a run are all judged by the same rules."""
-    if _INDEXED and _INDEXED[0][0] is rules and isinstance(rules, tuple):
+    if _INDEXED and _INDEXED[0][0] is rules and isinstance(rules, (tuple, Outlines)):
         return _INDEXED[0][1]
     found = {rule.id: rule for rule in rules if rule.condition is not None and rule.withdrawn is None}
     facts: dict[str, frozenset[str]] = {}

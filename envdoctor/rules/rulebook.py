@@ -6,20 +6,19 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from envdoctor.errors import EnvdoctorError, SeveralErrors
-from envdoctor.facts.names import canonical
 from envdoctor.files.json_file import UnreadableError
 from envdoctor.files.own import read_own
 from envdoctor.files.paths import is_dir, is_file, real_path, why_missing
 from envdoctor.files.text import plain
 from envdoctor.files.toml import read_toml
 from envdoctor.files.user_cache import cache_directory
-from envdoctor.rules.conditions import InvalidConditionError
-from envdoctor.rules.rule import Rule, outline, parse_rule
+from envdoctor.rules.outlines import Outlines, needs
+from envdoctor.rules.rule import Rule, parse_rule
 
 # What a run does not need: the proof of a rule is read by `rules lint` alone.
 _PROOF = ("case", "boundary", "reproduction")
@@ -35,14 +34,14 @@ class Rulebook:
     ``tables`` has every rule by its id.
     """
 
-    rules: tuple[Rule, ...]
+    rules: Outlines = field(compare=False)
     digest: str
     tables: Mapping[str, tuple[str, Mapping[str, Any]]]
+    _whole: dict[str, Rule] = field(default_factory=dict, compare=False, repr=False)
 
     def find(self, name: str) -> Rule | None:
         """The rule of that id, in full; an alias keeps working."""
-        by_alias = next((rule.id for rule in self.rules if name in rule.aliases), None)
-        known = name if name in self.tables else by_alias
+        known = name if name in self.tables else next((rule.id for rule in self.rules if name in rule.aliases), None)
         return None if known is None else self.whole(known)
 
     def knows(self, name: str) -> bool:
@@ -51,8 +50,11 @@ class Rulebook:
 
     def whole(self, name: str) -> Rule:
         """The rule of that id with its cures and its evidence."""
-        place, table = self.tables[name]
-        return parse_rule(table, place)
+        found = self._whole.get(name)
+        if found is None:
+            place, table = self.tables[name]
+            found = self._whole[name] = parse_rule(table, place)
+        return found
 
 
 def shipped_rules() -> Path:
@@ -72,7 +74,7 @@ def load_rulebook(extra: Iterable[Path] = (), *, absent: Callable[[str], bool] |
         EnvdoctorError: a rule file that cannot be read, with every error found in any of them;
             an id that two files claim.
     """
-    rules: dict[str, Rule] = {}
+    absent_ones: set[str] = set()
     by_id: dict[str, tuple[str, Mapping[str, Any]]] = {}
     digests = []
     errors: list[EnvdoctorError] = []
@@ -85,51 +87,30 @@ def load_rulebook(extra: Iterable[Path] = (), *, absent: Callable[[str], bool] |
         digests.append(found["digest"])
         before = len(errors)
         for place, table in found["rules"]:
-            try:
-                if cache is not None:
-                    # Read in full once; what is kept of it is taken on trust.
+            name = table.get("id")
+            # Read in full once; what is kept of it is taken on trust.
+            if cache is not None or not isinstance(name, str):
+                try:
                     parse_rule(table, place)
-                elif absent is not None and _needs(table, absent) and table.get("id") not in by_id:
-                    by_id[table["id"]] = (place, table)
+                except EnvdoctorError as error:
+                    errors.append(error)
                     continue
-                rule = _outlined(table, place)
-            except EnvdoctorError as error:
-                errors.append(error)
-                continue
-            if rule.id in by_id:
-                errors.append(_twice(place, rule.id))
-            rules[rule.id] = rule
-            by_id[rule.id] = (place, table)
+            if name in by_id:
+                errors.append(_twice(place, name))
+            elif absent is not None and any(absent(package) for package, _ in needs(table)):
+                absent_ones.add(name)
+            by_id[name] = (place, table)
         if cache is not None and len(errors) == before:
             _keep(cache, found)
     if errors:
         raise SeveralErrors([one for error in errors for one in getattr(error, "errors", (error,))])
     digest = hashlib.sha256("".join(digests).encode()).hexdigest() if len(digests) > 1 else digests[0]
-    return Rulebook(tuple(rules[name] for name in sorted(rules)), f"sha256:{digest}", by_id)
-
-
-def _needs(table: Mapping[str, Any], absent: Callable[[str], bool]) -> bool:
-    """Whether a rule needs a package that is absent; a table of another form is left to its reader."""
-    affected = table.get("affected")
-    packages = affected.get("packages") if isinstance(affected, dict) and isinstance(table.get("id"), str) else None
-    listed = packages if isinstance(packages, list) else []
-    return any(isinstance(text, str) and absent(canonical(text.split(" ", 1)[0])) for text in listed)
+    rules = Outlines([by_id[name] for name in sorted(by_id) if name not in absent_ones])
+    return Rulebook(rules, f"sha256:{digest}", by_id)
 
 
 def _twice(place: str, name: str) -> EnvdoctorError:
     return EnvdoctorError(f"{place}: id", found=f"{name!r}, which another rule has", expected="an id of its own", next_step="rename it")
-
-
-def _outlined(table: Mapping[str, Any], place: str) -> Rule:
-    """The outline of a rule; where the table is not what was compiled, the full reading says what is wrong with it.
-
-    Raises:
-        EnvdoctorError: with every error of the rule.
-    """
-    try:
-        return outline(table)
-    except (InvalidConditionError, KeyError, TypeError, ValueError, AttributeError):
-        return parse_rule(table, place)
 
 
 def rule_files(directory: Path, *, may_be_empty: bool = False) -> list[Path]:

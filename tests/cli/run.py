@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from envdoctor.cli import main
-from envdoctor.rules import rulebook
+from envdoctor.rules import outlines, rulebook
 from envdoctor.rules.rule import Rule
 
 
@@ -48,24 +48,24 @@ def _shipped(every_rule: bool) -> tuple[dict[str, Any], dict[str, tuple[Mapping[
     found, _ = rulebook._compiled(rulebook.shipped_rules())
     if not every_rule:
         found = found | {"rules": [row for row in found["rules"] if row[1].get("id") in SETTLED or "check" in row[1]]}
-    return found, {place: (table, rulebook._outlined(table, place)) for place, table in found["rules"]}
+    return found, {place: (table, outlines._outlined(place, table)) for place, table in found["rules"]}
 
 
 @contextmanager
 def _shipped_rules_read_once(every_rule: bool) -> Iterator[None]:
     """How rules are found and kept is tested in ``test_rulebook.py``, with rules of its own."""
-    compiled, outlined = rulebook._compiled, rulebook._outlined
-    found, outlines = _shipped(every_rule)
+    compiled, outlined = rulebook._compiled, outlines._outlined
+    found, kept = _shipped(every_rule)
     shipped = rulebook.shipped_rules()
 
     def compiled_once(directory: Path) -> tuple[dict[str, Any], Path | None]:
         return (found, None) if directory == shipped else compiled(directory)
 
-    def outlined_once(table: Mapping[str, Any], place: str) -> Rule:
-        own, outline = outlines.get(place, (None, None))
-        return outline if outline is not None and own is table else outlined(table, place)
+    def outlined_once(place: str, table: Mapping[str, Any]) -> Rule:
+        own, outline = kept.get(place, (None, None))
+        return outline if outline is not None and own is table else outlined(place, table)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rulebook, "_compiled", compiled_once)
-        patch.setattr(rulebook, "_outlined", outlined_once)
+        patch.setattr(outlines, "_outlined", outlined_once)
         yield
