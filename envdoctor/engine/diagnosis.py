@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 from envdoctor.checks.hit import Hit
-from envdoctor.engine.likelihood import DECIDED, Weight, background, speaks, statements, weigh
-from envdoctor.facts.fact import Defect, Fact, Facts, FactValue, Origin
+from envdoctor.engine.likelihood import DECIDED, Weight, statements
+from envdoctor.engine.outcomes import Outcomes, View
+from envdoctor.facts.fact import Defect, Fact, Facts
 from envdoctor.facts.values import shown
 from envdoctor.facts.vocabulary import UNREAD
-from envdoctor.rules.conditions import Condition, Known, deciding, evaluate, judged, leaves
+from envdoctor.rules.conditions import Condition, Known, deciding, evaluate
 from envdoctor.rules.outlines import Outlines
 from envdoctor.rules.rule import Rule, Severity
 
@@ -90,86 +91,6 @@ class Diagnosis:
     waiting: tuple[tuple[str, int], ...]
 
 
-class Outcomes:
-    """What conditions come to, kept by the values of the facts that each names: of many files, most agree on these.
-
-    What is kept is that of one list of releases, ``known``.
-    """
-
-    def __init__(self, known: Known) -> None:
-        self.known = known
-        # By identity: to hash a condition is to walk through it. What is kept stays alive.
-        self._rows: dict[int, tuple[Condition, tuple[str, ...], dict[object, Any]]] = {}
-        self._numbers: dict[tuple[type, FactValue], int] = {}
-        self._ruled_out: dict[Outlines, dict[tuple[str, FactValue | None], int]] = {}
-
-    def that_may_hold(self, rules: Sequence[Rule], facts: Facts) -> Iterable[Rule]:
-        """The rules without those that the packages alone rule out, as far as that is soon told."""
-        return rules.that_may_hold(facts, self.known, self._ruled_out.setdefault(rules, {})) if isinstance(rules, Outlines) else rules
-
-    def of(self, facts: Facts) -> View:
-        """The situation as the conditions see it."""
-        # True, 1 and 1.0 are one key of a dictionary, and not one value.
-        numbers = {name: self._numbers.setdefault((type(f.value), f.value), len(self._numbers)) for name, f in facts.by_name.items()}
-        numbers[_CLOSED] = int(facts.closed)
-        return View(self, facts, numbers)
-
-    def row(self, condition: Condition) -> tuple[Condition, tuple[str, ...], dict[object, Any]]:
-        """A condition, the facts it names, and what is kept of it."""
-        found = self._rows.get(id(condition))
-        if found is None or found[0] is not condition:
-            names = (_CLOSED, *dict.fromkeys(leaf.fact for leaf in leaves(condition)))
-            found = self._rows[id(condition)] = (condition, names, {})
-        return found
-
-
-class View:
-    """One situation, and what conditions come to in it; every answer is that of the function of the same name."""
-
-    def __init__(self, outcomes: Outcomes, facts: Facts, numbers: dict[str, int]) -> None:
-        self.facts = facts
-        self._outcomes = outcomes
-        self._numbers = numbers
-        self._has_plan = any(name.startswith("plan.") for name in numbers)
-        self._background: tuple[object, ...] | None = None
-
-    def closed(self) -> View:
-        """The same situation, if its packages are all there are."""
-        return self._outcomes.of(replace(self.facts, closed=True))
-
-    def with_facts(self, facts: Iterable[Fact]) -> View:
-        return self._outcomes.of(self.facts.with_facts(facts))
-
-    def judged(self, condition: Condition) -> tuple[bool | None, tuple[str, ...]]:
-        _, names, kept = self._outcomes.row(condition)
-        key = tuple(map(self._numbers.get, names))
-        found: tuple[bool | None, tuple[str, ...]] | None = kept.get(key)
-        if found is None:
-            found = kept[key] = judged(condition, self.facts, self._outcomes.known)
-        return found
-
-    def speaks(self, condition: Condition, lacking: tuple[str, ...]) -> bool:
-        _, names, kept = self._outcomes.row(condition)
-        key = (self._has_plan, lacking, *map(self._numbers.get, names))
-        found: bool | None = kept.get(key)
-        if found is None:
-            found = kept[key] = speaks(condition, self.facts, self._outcomes.known, lacking)
-        return found
-
-    def weigh(self, condition: Condition, lacking: tuple[str, ...]) -> Weight:
-        if self._background is None:
-            self._background = background(self.facts)
-        _, names, kept = self._outcomes.row(condition)
-        key = (self._background, lacking, *map(self._numbers.get, names))
-        found: Weight | None = kept.get(key)
-        if found is None:
-            found = kept[key] = weigh(condition, self.facts, self._outcomes.known, lacking)
-        return found
-
-
-_CLOSED = ""
-
-
 def diagnose(
     facts: Facts,
     rules: Iterable[Rule],
@@ -191,13 +112,13 @@ def diagnose(
     rules = rules if isinstance(rules, Outlines) else tuple(rules)
     page = rules.find if isinstance(rules, Outlines) else {rule.id: rule for rule in rules}.__getitem__
     findings: list[Finding] = []
-    waiting: Counter[str] = Counter()
+    waiting: list[str] = []
     for rule in outcomes.that_may_hold(rules, facts):
         if rule.condition is None or rule.withdrawn is not None:
             continue
         outcome, lacking = view.judged(rule.condition)
         if outcome is None:
-            waiting.update(lacking)
+            waiting += lacking
             open_.weigh(rule, rule.condition, lacking)
         elif outcome:
             findings.append(_finding(rule, rule.condition, facts, known, "matched", ()))
@@ -214,7 +135,7 @@ def diagnose(
     few = open_.taken is None and sum(name.startswith("packages.") for name in facts) <= _FEW_PACKAGES
     findings += _worth_telling(suspects, asked=few)
     findings.sort(key=lambda finding: (*finding.rank(), finding.rule.id))
-    return Diagnosis(tuple(findings), tuple(waiting.most_common()))
+    return Diagnosis(tuple(findings), tuple(Counter(waiting).most_common()))
 
 
 class _Open:
@@ -231,6 +152,9 @@ class _Open:
 
     def weigh(self, rule: Rule, condition: Condition, lacking: tuple[str, ...]) -> None:
         """Keep a rule, where it says something about this situation."""
+        # Of most rules it is soon told that they do not: nothing is known of the packages that they are about.
+        if self.view.is_silent(condition) and (self.taken is None or self.taken.lacks_needed(condition)):
+            return
         # What an installer takes says nothing to a rule that waits for the plan or the model alone.
         packages = self.taken is not None and any(name.startswith("packages.") for name in lacking)
         held, waits = self.taken.judged(condition) if self.taken is not None and packages else (None, lacking)
@@ -249,16 +173,17 @@ class _Open:
                 return  # a guess would stand on a guess
             seen, lacking = self.taken, waits
         if not UNREAD.keys().isdisjoint(lacking):
-            seen = seen.with_facts(Fact(name, UNREAD[name], Origin("nothing read")) for name in lacking if name in UNREAD)
+            seen = seen.with_unread(tuple(name for name in lacking if name in UNREAD))
             outcome, lacking = seen.judged(condition)
             if outcome is not None:
                 return
         if seen.speaks(condition, lacking):
+            weight = seen.weigh(condition, lacking)
             if taken_for:
-                told = _as_taken(rule, condition, seen.facts, self.known, (*taken_for, *lacking))
+                told = _as_taken(rule, condition, seen.facts, self.known, (*taken_for, *lacking), weight)
             else:
-                told = _finding(rule, condition, self.view.facts, self.known, "possible", lacking)
-            self.suspects.append(replace(told, weight=seen.weigh(condition, lacking)))
+                told = _finding(rule, condition, self.view.facts, self.known, "possible", lacking, weight)
+            self.suspects.append(told)
 
     def _is_missing(self, condition: Condition, waits: Sequence[str]) -> bool:
         """Whether a rule is about the absence of packages that nothing brings in."""
@@ -267,9 +192,11 @@ class _Open:
         return self.alone.judged(condition)[0] is True
 
 
-def _as_taken(rule: Rule, condition: Condition, taken: Facts, known: Known, lacking: tuple[str, ...]) -> Finding:
+def _as_taken(
+    rule: Rule, condition: Condition, taken: Facts, known: Known, lacking: tuple[str, ...], weight: Weight = DECIDED
+) -> Finding:
     """A rule that holds of what an installer would take: possible, with the releases that it would be about."""
-    found = _finding(rule, condition, taken, known, "possible", lacking)
+    found = _finding(rule, condition, taken, known, "possible", lacking, weight)
     packages = dict.fromkeys(reason.fact for reason in found.because if reason.fact in lacking and reason.fact.startswith("packages."))
     told = [f"{name.removeprefix('packages.')} {shown(taken[name].value)} ({taken[name].origin.source})" for name in packages]
     return replace(found, newest=True, detail=f"left open: {', '.join(told)}" if told else "")
@@ -291,7 +218,15 @@ def _worth_telling(suspects: Iterable[Finding], *, asked: bool) -> list[Finding]
     return told + averted[: max(_MOST_GUESSES - len(guesses), 0)]
 
 
-def _finding(rule: Rule, condition: Condition, facts: Facts, known: Known, status: Status, lacking: tuple[str, ...]) -> Finding:
+def _finding(
+    rule: Rule,
+    condition: Condition,
+    facts: Facts,
+    known: Known,
+    status: Status,
+    lacking: tuple[str, ...],
+    weight: Weight = DECIDED,
+) -> Finding:
     reasons = tuple(
         _because(facts[leaf.fact], text) for leaf, text in dict.fromkeys(deciding(condition, facts, known)) if leaf.fact in facts
     )
@@ -304,6 +239,7 @@ def _finding(rule: Rule, condition: Condition, facts: Facts, known: Known, statu
         missing=lacking,
         location=_location(facts, [reason.fact for reason in reasons]),
         packages=rule.packages,
+        weight=weight,
     )
 
 
@@ -344,3 +280,6 @@ def _from_hit(hit: Hit, rule: Rule, facts: Facts) -> Finding:
 def _from_defect(defect: Defect, rule: Rule) -> Finding:
     location = None if defect.file is None else Location(defect.file, defect.line)
     return Finding(rule, "matched", rule.severity, location=location, detail=defect.detail, packages=defect.packages)
+
+
+__all__ = ["Because", "Diagnosis", "Finding", "Location", "Outcomes", "Status", "diagnose"]

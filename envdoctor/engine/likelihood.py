@@ -7,7 +7,7 @@ a training run may well do without and of which nothing speaks.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -15,11 +15,13 @@ from envdoctor.engine.likely_install import ELSEWHERE
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.versions import Exact, Ranged, exact, version_condition
 from envdoctor.facts.vocabulary import QUIET, USUAL
-from envdoctor.rules.conditions import Condition, Known, PackageIs, accused, evaluate, holds
+from envdoctor.rules.conditions import Condition, Known, Leaf, PackageIs, accused, evaluate, holds
 from envdoctor.world.packages import ASKED_BY, BINDING, BOUND, CORE, GENERAL
 from envdoctor.world.releases import as_of, release_texts, releases
 
 _SPEAKING = tuple(dict.fromkeys(name for name, _ in ASKED_BY.values()))
+_GUESS = Origin("guess")
+_USUAL = {name: Fact(name, value, _GUESS) for name, value in USUAL.items()}
 _OF_DEEPSPEED = ("plan.deepspeed", "plan.distributed")
 _ASKED = ("packages.", "plan.", "model.")
 _SHARES = (0.05, 0.2, 0.5)
@@ -103,17 +105,18 @@ def _required(package: str, facts: Facts) -> tuple[str, ...]:
 def _holds_by_default(condition: Condition, facts: Facts, known: Known, packages: Sequence[str], *, bound: bool = False) -> bool:
     # Who installs a package for it may well do it.
     unusual = (*(("plan.quant",) if _is_quantized(facts) else ()), *(_OF_DEEPSPEED if _is_there("deepspeed", facts) else ()))
-    usual = [Fact(name, value, Origin("guess")) for name, value in USUAL.items() if name not in facts and name not in unusual]
-    for recent in (True, False):
-        day = None if recent else youngest(facts)
-        guesses = usual + [
-            Fact(f"packages.{name}", guess, Origin("guess"))
-            for name in packages
-            if not _is_elsewhere(name, facts) and (guess := _newest(name, facts, day, bound=bound)) is not None
-        ]
-        if evaluate(condition, facts.with_facts(guesses), known) is not False:
-            return True
-    return False
+    usual = [fact for name, fact in _USUAL.items() if name not in facts.by_name and name not in unusual]
+    open_ = [name for name in packages if not _is_elsewhere(name, facts)]
+    recent = [(name, _newest(name, facts, None, bound=bound)) for name in open_]
+    if evaluate(condition, facts.with_facts((*usual, *_guessed(recent))), known) is not False:
+        return True
+    day = youngest(facts) if open_ else ""
+    older = [(name, _newest(name, facts, day, bound=bound)) for name in open_]
+    return older != recent and evaluate(condition, facts.with_facts((*usual, *_guessed(older))), known) is not False
+
+
+def _guessed(releases_: Iterable[tuple[str, Exact | None]]) -> Iterator[Fact]:
+    return (Fact(f"packages.{name}", release, _GUESS) for name, release in releases_ if release is not None)
 
 
 def _is_elsewhere(package: str, facts: Facts) -> bool:
@@ -132,10 +135,10 @@ def _is_quantized(facts: Facts) -> bool:
 
 def youngest(facts: Facts) -> str:
     """The day of the youngest release that is stated, ``YYYY-MM-DD``; the first of days when none is known."""
-    days = [""]
-    for name, fact in facts.items():
-        if name.startswith("packages.") and isinstance(fact.value, Exact):
-            days.append(_day(name.removeprefix("packages."), fact.value.text.partition("+")[0], as_of()))
+    days, until = [""], as_of()
+    for name, fact in facts.by_name.items():
+        if isinstance(fact.value, Exact) and name.startswith("packages."):
+            days.append(_day(name.removeprefix("packages."), fact.value.text.partition("+")[0], until))
     return max(days)
 
 
@@ -185,8 +188,7 @@ def speaks(condition: Condition, facts: Facts, known: Known, lacking: Sequence[s
     a call says nothing until a plan or a script tells it. To be in a narrow range of releases says enough by itself.
     """
     every = accused(condition)
-    # That a package is there at all says as much as a version, where few runs have it.
-    versions = [leaf for leaf in every if isinstance(leaf, PackageIs) and (leaf.version.text or is_rare(leaf.package))]
+    versions = accused_versions(condition)
     if versions and not any(leaf.fact in facts.by_name for leaf in versions):
         return False
     if _asks_too_much(facts, lacking) and not is_narrow(condition, facts, known):
@@ -197,6 +199,12 @@ def speaks(condition: Condition, facts: Facts, known: Known, lacking: Sequence[s
     if versions:
         return any(leaf in versions for leaf in held)
     return bool(held) and not any(name.startswith("plan.") for name in lacking)
+
+
+def accused_versions(condition: Condition) -> list[Leaf]:
+    """The packages in certain versions that a rule accuses: it says nothing where nothing is known of any of them."""
+    # That a package is there at all says as much as a version, where few runs have it.
+    return [leaf for leaf in accused(condition) if isinstance(leaf, PackageIs) and (leaf.version.text or is_rare(leaf.package))]
 
 
 def _asks_too_much(facts: Facts, lacking: Sequence[str]) -> bool:

@@ -73,9 +73,10 @@ def _exact(name: str, facts: Facts) -> bool:
 
 def _fact(name: str, told: Taken, facts: Facts) -> Fact:
     """Where the release comes from: the line that declares it, or the one of the package that needs it."""
-    origin = next((facts[f"{_PACKAGE}{one}"].origin for one in (name, told.by) if f"{_PACKAGE}{one}" in facts), Origin(""))
+    before = facts.by_name.get(f"{_PACKAGE}{name}") or facts.by_name.get(f"{_PACKAGE}{told.by}")
     source = f"what an installer takes on {as_of()}" if not told.by else f"taken for {told.by} on {as_of()}"
-    return Fact(f"{_PACKAGE}{name}", told.release, Origin(source, origin.file, origin.line))
+    place = (None, None) if before is None else (before.origin.file, before.origin.line)
+    return Fact(f"{_PACKAGE}{name}", told.release, Origin(source, *place))
 
 
 def _declared(facts: Facts) -> dict[str, Exact | Ranged]:

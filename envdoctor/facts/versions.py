@@ -73,6 +73,7 @@ PackageValue: TypeAlias = "Absent | Exact | Ranged"
 ABSENT = Absent()
 
 
+@lru_cache(maxsize=65536)
 def exact(text: str) -> Exact:
     """One version.
 

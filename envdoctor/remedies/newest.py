@@ -10,7 +10,8 @@ from typing import TypeAlias
 
 from envdoctor.checks.hit import Hit
 from envdoctor.engine.defaults import derive
-from envdoctor.engine.diagnosis import Finding, Outcomes, View
+from envdoctor.engine.diagnosis import Finding
+from envdoctor.engine.outcomes import Outcomes, View
 from envdoctor.facts.fact import Fact, Facts
 from envdoctor.facts.versions import Exact, VersionCondition, version_condition
 from envdoctor.remedies.candidates import installable, moved, pinned

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from weakref import WeakKeyDictionary
 
-from envdoctor.engine.diagnosis import Outcomes
+from envdoctor.engine.outcomes import Outcomes
 from envdoctor.facts.fact import Facts
 from envdoctor.remedies.agreement import Agreement
 from envdoctor.remedies.candidates import Listed, listed

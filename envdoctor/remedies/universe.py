@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from envdoctor.checks.hit import Hit
-from envdoctor.engine.diagnosis import Outcomes
+from envdoctor.engine.outcomes import Outcomes
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact, Ranged, exact, version_condition
 from envdoctor.remedies.candidates import Listed, distances, pinned

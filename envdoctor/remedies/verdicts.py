@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from envdoctor.checks.hit import Hit
 from envdoctor.engine.defaults import SWAYED, bounds, derive
-from envdoctor.engine.diagnosis import Outcomes, View, diagnose
+from envdoctor.engine.diagnosis import diagnose
+from envdoctor.engine.outcomes import Outcomes, View
 from envdoctor.facts.fact import Fact, Facts, NotUnderstood, Origin
 from envdoctor.facts.versions import Exact, Ranged, exact
 from envdoctor.facts.vocabulary import UNREAD

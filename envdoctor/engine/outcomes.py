@@ -1,0 +1,148 @@
+"""What conditions come to, remembered from one situation to the next: of many files, most agree on the facts that one condition names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from operator import itemgetter
+from typing import Any
+
+from envdoctor.engine.likelihood import Weight, accused_versions, background, speaks, weigh
+from envdoctor.facts.fact import Fact, Facts, FactValue, Origin
+from envdoctor.facts.vocabulary import UNREAD
+from envdoctor.rules.conditions import All, Condition, Known, PackageIs, judged, leaves
+from envdoctor.rules.outlines import Outlines
+from envdoctor.rules.rule import Rule
+
+_UNKNOWN = -1
+
+
+class Outcomes:
+    """What conditions come to, kept by the values of the facts that each names.
+
+    What is kept is that of one list of releases, ``known``.
+    """
+
+    def __init__(self, known: Known) -> None:
+        self.known = known
+        # By identity: to hash a condition is to walk through it. What is kept stays alive.
+        self._rows: dict[int, _Row] = {}
+        # The facts that conditions name, each with its place in what a view keeps; the first one is for whether packages are all known.
+        self._places: dict[str, int] = {"": 0}
+        self._numbers: dict[tuple[type, FactValue], int] = {}
+        self._ruled_out: dict[Outlines, dict[tuple[str, FactValue | None], int]] = {}
+
+    def that_may_hold(self, rules: Sequence[Rule], facts: Facts) -> Iterable[Rule]:
+        """The rules without those that the packages alone rule out, as far as that is soon told."""
+        return rules.that_may_hold(facts, self.known, self._ruled_out.setdefault(rules, {})) if isinstance(rules, Outlines) else rules
+
+    def of(self, facts: Facts) -> View:
+        """The situation as the conditions see it."""
+        return View(self, facts)
+
+    def row(self, condition: Condition) -> _Row:
+        """What is kept of a condition."""
+        found = self._rows.get(id(condition))
+        if found is None or found.condition is not condition:
+            found = self._rows[id(condition)] = _Row(condition, self._places)
+        return found
+
+    def numbers(self, facts: Facts, length: int) -> list[int]:
+        """The values of the facts that conditions name, from a place on, each as a number: the same for the same value."""
+        found = [_UNKNOWN] * (len(self._places) - length)
+        for name, fact in facts.by_name.items():
+            place = self._places.get(name, -1) - length
+            if place >= 0:
+                # True, 1 and 1.0 are one key of a dictionary, and not one value.
+                found[place] = self._numbers.setdefault((type(fact.value), fact.value), len(self._numbers))
+        if length == 0:
+            found[0] = int(facts.closed)
+        return found
+
+
+class _Row:
+    """A condition, the packages that it needs and those whose versions it accuses, and what it came to.
+
+    ``key`` takes the numbers of the facts that it names out of those of a view.
+    """
+
+    __slots__ = ("accused", "condition", "key", "needed", "outcomes")
+
+    def __init__(self, condition: Condition, places: dict[str, int]) -> None:
+        self.condition = condition
+        named = dict.fromkeys(leaf.fact for leaf in leaves(condition))
+        self.key = itemgetter(0, *(places.setdefault(name, len(places)) for name in named))
+        parts = condition.parts if isinstance(condition, All) else (condition,)
+        self.needed = frozenset(part.fact for part in parts if isinstance(part, PackageIs))
+        self.accused = frozenset(leaf.fact for leaf in accused_versions(condition))
+        self.outcomes: dict[object, Any] = {}
+
+
+class View:
+    """One situation, and what conditions come to in it; every answer is that of the function of the same name."""
+
+    def __init__(self, outcomes: Outcomes, facts: Facts) -> None:
+        self.facts = facts
+        self._outcomes = outcomes
+        self._numbers = outcomes.numbers(facts, 0)
+        self._has_plan = any(name.startswith("plan.") for name in facts.by_name)
+        self._background: tuple[object, ...] | None = None
+        self._unread: dict[tuple[str, ...], View] = {}
+
+    def closed(self) -> View:
+        """The same situation, if its packages are all there are."""
+        return self._outcomes.of(replace(self.facts, closed=True))
+
+    def with_facts(self, facts: Iterable[Fact]) -> View:
+        return self._outcomes.of(self.facts.with_facts(facts))
+
+    def with_unread(self, names: tuple[str, ...]) -> View:
+        """The same situation with what is taken of these facts where nothing tells them."""
+        found = self._unread.get(names)
+        if found is None:
+            found = self._unread[names] = self.with_facts(Fact(name, UNREAD[name], Origin("nothing read")) for name in names)
+        return found
+
+    def is_silent(self, condition: Condition) -> bool:
+        """Whether nothing is known of any package whose versions a condition accuses: `speaks` is then False, whatever else is."""
+        accused = self._outcomes.row(condition).accused
+        return bool(accused) and accused.isdisjoint(self.facts.by_name)
+
+    def lacks_needed(self, condition: Condition) -> bool:
+        """Whether nothing is known of a package without which the condition does not hold."""
+        return not self._outcomes.row(condition).needed <= self.facts.by_name.keys()
+
+    def judged(self, condition: Condition) -> tuple[bool | None, tuple[str, ...]]:
+        row, key = self._row(condition)
+        found: tuple[bool | None, tuple[str, ...]] | None = row.outcomes.get(key)
+        if found is None:
+            found = row.outcomes[key] = judged(condition, self.facts, self._outcomes.known)
+        return found
+
+    def speaks(self, condition: Condition, lacking: tuple[str, ...]) -> bool:
+        row, key = self._row(condition)
+        found: bool | None = row.outcomes.get((self._has_plan, lacking, key))
+        if found is None:
+            found = row.outcomes[self._has_plan, lacking, key] = speaks(condition, self.facts, self._outcomes.known, lacking)
+        return found
+
+    def weigh(self, condition: Condition, lacking: tuple[str, ...]) -> Weight:
+        if self._background is None:
+            self._background = background(self.facts)
+        row, key = self._row(condition)
+        found: Weight | None = row.outcomes.get((self._background, lacking, key))
+        if found is None:
+            found = row.outcomes[self._background, lacking, key] = weigh(condition, self.facts, self._outcomes.known, lacking)
+        return found
+
+    def _row(self, condition: Condition) -> tuple[_Row, object]:
+        """What is kept of a condition, and under which key for this situation."""
+        row = self._outcomes.row(condition)
+        try:
+            return row, row.key(self._numbers)
+        except IndexError:  # it names a fact that no condition had named before
+            self._numbers += self._outcomes.numbers(self.facts, len(self._numbers))
+            return row, row.key(self._numbers)
+
+
+__all__ = ["Outcomes", "View"]
