@@ -81,38 +81,48 @@ def _made(cls: type[Any], *, frozen: bool, eq: bool) -> type[Any]:
     made: type[Any] = metaclass(cls.__name__, cls.__bases__, namespace)
     made.__qualname__ = cls.__qualname__
     if "__init__" not in namespace:
-        type.__setattr__(made, "__init__", _initialiser(made, fields))
+        init = _initialiser(made, fields)
+        init.__name__, init.__qualname__ = "__init__", f"{cls.__qualname__}.__init__"
+        type.__setattr__(made, "__init__", init)
     return made
 
 
 def _initialiser(cls: type[Any], fields: Mapping[str, _Field]) -> Callable[..., None]:
     taken = {name: one for name, one in fields.items() if one.init}
-    names = tuple(taken)
-    puts = [getattr(cls, name).__set__ for name in names]
+    puts = [getattr(cls, name).__set__ for name in taken]
     others = [(getattr(cls, name).__set__, one) for name, one in fields.items() if not one.init and one.has_value]
     after = getattr(cls, "__post_init__", None)
-    count = len(puts)
-    # By the number of values that are given by position alone: those that follow.
-    rests = {
-        place: tuple(taken[name].default for name in names[place:])
-        for place in range(count + 1)
-        if all(taken[name].default is not _MISSING for name in names[place:])
-    }
+    if len(puts) < len(_OF_SO_MANY) and not others and after is None and not any(one.factory for one in taken.values()):
+        return _named(_OF_SO_MANY[len(puts)](*puts), taken)
 
     def init(self: Any, *args: Any, **named: Any) -> None:
-        if named or len(args) not in rests:
-            args = _arguments(cls, taken, args, named)
-        elif len(args) < count:
-            args += rests[len(args)]
-        for put, value in zip(puts, args):  # noqa: B905 - as many: checked
+        for put, value in zip(puts, _arguments(cls, taken, args, named), strict=True):
             put(self, value)
         for put, one in others:
             put(self, one.value())
         if after is not None:
             after(self)
 
-    init.__name__, init.__qualname__ = "__init__", f"{cls.__qualname__}.__init__"
     return init
+
+
+# A function for each number of fields: to set them one by one is what costs least. What sets a field returns None.
+_OF_SO_MANY: tuple[Callable[..., Callable[..., None]], ...] = (
+    lambda: lambda _: None,
+    lambda a: lambda _, u: a(_, u),
+    lambda a, b: lambda _, u, v: a(_, u) or b(_, v),
+    lambda a, b, c: lambda _, u, v, w: a(_, u) or b(_, v) or c(_, w),
+    lambda a, b, c, d: lambda _, u, v, w, x: a(_, u) or b(_, v) or c(_, w) or d(_, x),
+    lambda a, b, c, d, e: lambda _, u, v, w, x, y: a(_, u) or b(_, v) or c(_, w) or d(_, x) or e(_, y),
+    lambda a, b, c, d, e, f: lambda _, u, v, w, x, y, z: a(_, u) or b(_, v) or c(_, w) or d(_, x) or e(_, y) or f(_, z),
+)
+
+
+def _named(function: Callable[..., None], fields: Mapping[str, _Field]) -> Callable[..., None]:
+    """The function with parameters that have the names and the defaults of the fields."""
+    function.__code__ = function.__code__.replace(co_varnames=("self", *fields))
+    function.__defaults__ = tuple(one.default for one in fields.values() if one.has_value)
+    return function
 
 
 def _arguments(cls: type[Any], fields: Mapping[str, _Field], args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from envdoctor.app.composition import compose_report
 from envdoctor.app.coverage import measure_coverage
@@ -15,6 +14,7 @@ from envdoctor.app.situations import gather_all
 from envdoctor.app.snapshots import examine_snapshots
 from envdoctor.engine.diagnosis import Outcomes
 from envdoctor.errors import EnvdoctorError
+from envdoctor.records import dataclass
 from envdoctor.report.model import Report
 from envdoctor.rules.rulebook import Rulebook, load_rulebook
 from envdoctor.world.releases import known_until, release_texts

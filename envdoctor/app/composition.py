@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import datetime, timezone
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ from envdoctor.app.request import Request
 from envdoctor.checks import FACT_CHECKS
 from envdoctor.engine.diagnosis import Diagnosis, Finding, Outcomes
 from envdoctor.facts.fact import Facts, Skip
+from envdoctor.records import replace
 from envdoctor.remedies.cures import Cure, cures
 from envdoctor.remedies.remedy import Remedy
 from envdoctor.report.model import Diagnosed, Report, worst_first

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from envdoctor.app.composition import compose_report
 from envdoctor.app.judgement import judge
@@ -17,6 +16,7 @@ from envdoctor.logs.explanation import explain
 from envdoctor.logs.out_of_memory import Account, fit_command
 from envdoctor.logs.recognition import recognised
 from envdoctor.logs.signatures import Signatures, plain_line, signatures
+from envdoctor.records import replace
 from envdoctor.report.model import Report
 from envdoctor.rules.rulebook import load_rulebook
 from envdoctor.sources.stated.env_reports import parse_env_report

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from envdoctor import __version__
@@ -20,6 +19,7 @@ from envdoctor.memory.no_help import no_help
 from envdoctor.memory.plan import Stack
 from envdoctor.memory.situation import Planned, planned
 from envdoctor.memory.targets import adapter_parameters
+from envdoctor.records import dataclass, replace
 from envdoctor.report.fit import FitReport
 from envdoctor.sources.model.snapshot import Snapshot, table_of
 from envdoctor.world.gpus import parse_gpu

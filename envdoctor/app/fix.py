@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, groupby
 
@@ -19,6 +18,7 @@ from envdoctor.edits.edit import Edited
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Skip
 from envdoctor.files.paths import real_path
+from envdoctor.records import dataclass, replace
 from envdoctor.report.mended import Diff, Mended
 from envdoctor.report.model import Report
 from envdoctor.rules.rulebook import Rulebook

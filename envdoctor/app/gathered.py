@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from envdoctor.facts.fact import Facts
+from envdoctor.records import dataclass
 from envdoctor.sources.situation import Situation
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from envdoctor.app.gathered import Gathered
@@ -14,6 +13,7 @@ from envdoctor.engine.diagnosis import Diagnosis, Finding, Outcomes, diagnose
 from envdoctor.engine.likely_install import PROJECT
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
+from envdoctor.records import replace
 from envdoctor.remedies.remedy import Remedy
 from envdoctor.rules.rulebook import Rulebook
 from envdoctor.world.releases import release_texts

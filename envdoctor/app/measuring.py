@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +18,7 @@ from envdoctor.memory.moves import Change
 from envdoctor.memory.read_method import OF_PREFERENCES, objective
 from envdoctor.memory.regime import beside_training
 from envdoctor.memory.situation import Planned, restated
+from envdoctor.records import replace
 from envdoctor.report.fit import FitReport
 from envdoctor.report.plain import printable
 from envdoctor.sources.model.snapshot import Snapshot, table_of

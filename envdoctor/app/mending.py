@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from envdoctor.app.gathered import Gathered
@@ -18,6 +17,7 @@ from envdoctor.facts.fact import Fact, Facts, FactValue, Origin, Skip
 from envdoctor.facts.values import parse_value
 from envdoctor.facts.versions import Exact, exact
 from envdoctor.files.paths import real_path
+from envdoctor.records import dataclass, field, replace
 from envdoctor.remedies.remedy import Remedy
 from envdoctor.report.model import Diagnosed, Report
 from envdoctor.rules.rulebook import Rulebook

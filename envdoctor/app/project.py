@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timezone
 from difflib import get_close_matches
 from pathlib import Path
@@ -13,6 +12,7 @@ from envdoctor.facts.fact import Collected
 from envdoctor.files.paths import exists, real_path, working_directory
 from envdoctor.files.writing import write_whole
 from envdoctor.policy.settings import Settings, find_settings, read_settings
+from envdoctor.records import replace
 from envdoctor.report.model import Report
 from envdoctor.rules.rulebook import Rulebook
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
 from itertools import islice, product
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from envdoctor.engine.defaults import derive
 from envdoctor.engine.diagnosis import Outcomes
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.versions import Exact, Ranged, exact
+from envdoctor.records import dataclass, replace
 from envdoctor.remedies.indexes import declared_indexes
 from envdoctor.remedies.proof import WholeSet, proven
 from envdoctor.remedies.remedy import Remedy

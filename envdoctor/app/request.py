@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from envdoctor.app.watch import Watch
 from envdoctor.policy.settings import Settings
+from envdoctor.records import dataclass, field
 
 if TYPE_CHECKING:
     from envdoctor.facts.fact import Collected

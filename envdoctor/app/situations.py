@@ -7,7 +7,6 @@ situation of its own beside the first; with ``each`` every file is.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,6 +27,7 @@ from envdoctor.engine.defaults import derive
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected
 from envdoctor.facts.versions import Exact
+from envdoctor.records import replace
 from envdoctor.sources.situation import merge, model_path, states_packages
 from envdoctor.sources.stated.statements import collect_facts_file, collect_facts_text, collect_settings
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from envdoctor.app.gathered import Gathered
@@ -11,6 +10,7 @@ from envdoctor.app.watch import Watch
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Defect, Skip
 from envdoctor.facts.versions import Exact
+from envdoctor.records import replace
 from envdoctor.sources.model.snapshot import Snapshot, table_of
 
 if TYPE_CHECKING:

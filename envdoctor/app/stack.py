@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from envdoctor.app.request import Request
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Skip
+from envdoctor.records import dataclass
 
 if TYPE_CHECKING:
     from envdoctor.sources.machine.interpreter import Installed

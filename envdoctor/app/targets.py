@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from envdoctor.errors import EnvdoctorError, SeveralErrors
 from envdoctor.facts.fact import Collected, Defect, Skip
 from envdoctor.facts.versions import Exact, Ranged
+from envdoctor.records import replace
 from envdoctor.sources.situation import states_packages
 
 if TYPE_CHECKING:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from envdoctor.engine.defaults import derive
 from envdoctor.facts.fact import Fact, Facts, NotUnderstood, Origin
 from envdoctor.facts.values import parse_value, shown
 from envdoctor.facts.vocabulary import term
+from envdoctor.records import dataclass
 from envdoctor.rules.conditions import evaluate, holds, leaves
 from envdoctor.rules.rule import Rule
 from envdoctor.snapshot.lock import Stated

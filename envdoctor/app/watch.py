@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from envdoctor.records import dataclass
 
 Bytes: TypeAlias = "Callable[[int], AbstractContextManager[Callable[[int], None] | None]]"
 Stages: TypeAlias = "Callable[[str, str], AbstractContextManager[Callable[[str], None] | None]]"

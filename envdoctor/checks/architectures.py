@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact, Ranged, version_condition
+from envdoctor.records import replace
 from envdoctor.world.architectures import ANY_CLASS, Spans, lacks, lacks_tokenizer, oldest, span_of, tokenizer_spans
 from envdoctor.world.releases import release_texts
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
 
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Fact, Facts
 from envdoctor.facts.versions import Exact, Ranged, exact, parse_package, satisfiable, version_condition
+from envdoctor.records import dataclass
 from envdoctor.world.releases import Release, as_of, exists, release_texts, releases
 
 CONTRADICT = "requirements-contradict"

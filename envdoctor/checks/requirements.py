@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import Exact, exact, version_condition
+from envdoctor.records import dataclass
 from envdoctor.sources.machine.interpreter import Installed
 from envdoctor.sources.machine.site_packages import BROKEN, Distribution
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
-from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 from envdoctor.cli.rules import Progress, rule_paths
 from envdoctor.errors import EnvdoctorError
 from envdoctor.files.toml import read_toml
+from envdoctor.records import replace
 from envdoctor.rules.ledger import earned, read_ledger, record_confidence, write_ledger
 from envdoctor.rules.reproduction import SIDES, misplaced, problems, reproduce, reproduction_of
 from envdoctor.rules.rule import parse_rule

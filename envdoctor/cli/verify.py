@@ -6,7 +6,6 @@ import argparse
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from envdoctor import __version__
@@ -20,6 +19,7 @@ from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Defect, Fact, Facts, Skip
 from envdoctor.files.text import plain
 from envdoctor.hashing.cache import DigestCache
+from envdoctor.records import replace
 from envdoctor.remedies.cures import cures
 from envdoctor.remedies.remedy import Remedy
 from envdoctor.report.model import Diagnosed, Report

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Literal
@@ -14,6 +13,7 @@ from envdoctor.cli.rules import Progress, rule_paths
 from envdoctor.errors import EnvdoctorError
 from envdoctor.files.toml import read_toml
 from envdoctor.files.user_cache import cache_directory
+from envdoctor.records import dataclass, replace
 from envdoctor.rules.boundaries import Boundary, UnreadableClaimError, boundaries_of, holds_in
 from envdoctor.rules.ledger import earned, read_ledger, record_confidence, verified_entry, write_ledger
 from envdoctor.rules.wheels import NoWheelError, Wheels

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from envdoctor.code.library import Library
 from envdoctor.code.remote import RemoteCode, RemoteModule, relative
 from envdoctor.code.shape import ClassShape, Method
+from envdoctor.records import dataclass, field
 
 _DEEPEST = 40
 _TORCH_MODULE = "torch.nn.Module"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 
 from envdoctor.checks.hit import Hit
 from envdoctor.code.chain import Chain, add_generation, chain_of
@@ -11,6 +10,7 @@ from envdoctor.code.history import History
 from envdoctor.code.library import Library
 from envdoctor.code.remote import RemoteCode, RemoteModule
 from envdoctor.facts.fact import Facts
+from envdoctor.records import dataclass, field
 
 _GENERATES = frozenset(("prepare_inputs_for_generation", "_update_model_kwargs_for_generation", "generate"))
 _KINDS = (("model", ("PreTrainedModel",)), ("config", ("PretrainedConfig", "PreTrainedConfig")), ("processor", ("ProcessorMixin",)))

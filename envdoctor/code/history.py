@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from envdoctor.records import dataclass
 
 _FILE = Path(__file__).parent.parent / "data" / "library_surface.json"
 

@@ -7,7 +7,6 @@ import os
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -15,6 +14,7 @@ from envdoctor.code.outline import module_shape
 from envdoctor.code.shape import ClassShape, Method, ModuleShape
 from envdoctor.code.shelf import Shelf
 from envdoctor.files.json_file import UnreadableError, read_bounded
+from envdoctor.records import dataclass
 from envdoctor.sources.model.class_tree import SOURCE_LIMIT
 
 _LISTED = re.compile(r"""["']([A-Za-z_][A-Za-z0-9_]*)["']""")

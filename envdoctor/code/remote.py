@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 
 from envdoctor.code.gates import Gates
 from envdoctor.code.outline import bind, class_shape, flat, method_of
 from envdoctor.code.scan import Found, Scan
 from envdoctor.code.shape import Method, ModuleShape, Use
+from envdoctor.records import dataclass, field
 from envdoctor.sources.model.class_tree import parsed
 from envdoctor.sources.model.model_directory import ModelDirectory
 

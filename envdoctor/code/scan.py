@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 
 from envdoctor.code.shape import DISPLAYS, Arguments, Store, Use
+from envdoctor.records import dataclass, field
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Decide = Callable[[ast.expr], "bool | None"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from envdoctor.records import dataclass, field
 
 DISPLAYS = frozenset(("list", "tuple", "set", "dict", "str"))
 

@@ -6,10 +6,10 @@ Nothing is loaded: configuration files, headers and the syntax of code are compa
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Defect, Facts, Skip
+from envdoctor.records import dataclass
 from envdoctor.sources.model.snapshot import Snapshot
 
 Check = Callable[[Snapshot, Facts], Iterable[Defect | Hit]]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from itertools import islice
 
 from envdoctor.coherence.families import KEYS, Known, dimensions, kinds, recognise
 from envdoctor.facts.fact import Defect, Facts
 from envdoctor.files.text import plain
+from envdoctor.records import dataclass, field
 from envdoctor.sources.model.safetensors_header import Tensor
 from envdoctor.sources.model.snapshot import Snapshot
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from envdoctor.checks.hit import Hit
 from envdoctor.coherence.jinja_blocks import NEWER_TAGS, first_output, read_blocks, without_comments
@@ -13,6 +12,7 @@ from envdoctor.engine.defaults import TRAINING
 from envdoctor.facts.fact import Defect, Facts
 from envdoctor.facts.versions import Exact, Ranged, version_condition
 from envdoctor.files.text import plain
+from envdoctor.records import dataclass
 from envdoctor.sources.model.snapshot import Snapshot, table_of
 
 FILE = "chat_template.jinja"

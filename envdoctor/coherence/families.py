@@ -8,9 +8,9 @@ that config.json leaves to the default of a class.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 
+from envdoctor.records import dataclass
 from envdoctor.sources.model.snapshot import Snapshot, table_of, text_config
 
 # One tensor a line: its name, with ? where not every layer or model of the kind has it, and its shape in names of dimensions.

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from envdoctor.records import dataclass
 
 # Tags that transformers added to its environment, with the first release that has them: 4.42.4 against 4.43.0 (generation),
 # 4.44.2 against 4.45.0 (loop controls); tokenization_utils_base.py and utils/chat_template_utils.py of the wheels.

@@ -13,11 +13,11 @@ import struct
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pickletools import genops
 from typing import Any, BinaryIO
 
 from envdoctor.files.text import plain
+from envdoctor.records import dataclass, field
 from envdoctor.sources.model.model_directory import is_lfs_pointer
 from envdoctor.sources.model.snapshot import Snapshot
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
+from envdoctor.records import dataclass, field
 from envdoctor.sources.model.model_directory import ModelDirectory, is_lfs_pointer
 from envdoctor.sources.model.snapshot import Snapshot
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from envdoctor.edits.dockerfile_commands import InstallCommand, InstallWord, install_commands, span_in
@@ -20,6 +19,7 @@ from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import Absent, Exact, Ranged, version_condition
 from envdoctor.files.json_file import UnreadableError, read_bounded
 from envdoctor.files.text import plain
+from envdoctor.records import dataclass
 from envdoctor.sources.docker.build import build
 from envdoctor.sources.docker.parse import Dockerfile, parse_dockerfile
 from envdoctor.sources.docker.stage import Stage

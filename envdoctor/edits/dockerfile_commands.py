@@ -7,10 +7,10 @@ import posixpath
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 
 from envdoctor.edits.specifier import RefusedError
+from envdoctor.records import dataclass, field
 from envdoctor.sources.docker.parse import Dockerfile, Instruction
 from envdoctor.sources.installers.request import Request, read_request
 from envdoctor.sources.shell.expansion import fields_of

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
+
+from envdoctor.records import dataclass
 
 Setting: TypeAlias = "bool | int | float | str | tuple[str, ...]"
 

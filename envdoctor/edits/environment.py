@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from envdoctor.edits.edit import Edited, Pin
 from envdoctor.edits.specifier import RefusedError, bounded, says, written
 from envdoctor.edits.yaml_spans import append_item, compose, entry, literal, remove_item, scalar_span
 from envdoctor.facts.names import canonical
+from envdoctor.records import dataclass
 from envdoctor.sources.declared.conda import collect_conda
 from envdoctor.sources.declared.conda_spec import on_pypi, parse_match_spec
 from envdoctor.world.installation import Installation

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
 
 from envdoctor.edits.draft import Draft
 from envdoctor.edits.specifier import RefusedError
+from envdoctor.records import dataclass, field
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
 

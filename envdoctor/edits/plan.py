@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from envdoctor.edits.yaml_spans import add_key, compose, entry, literal, scalar_
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Fact
 from envdoctor.files.json_file import UnreadableError, read_bounded
+from envdoctor.records import dataclass
 from envdoctor.sources.plans.plan_file import PLAN_LIMIT, PlanFile, read_documents
 from envdoctor.sources.plans.reader import Reader, is_open
 from envdoctor.sources.plans.registry import dialect_of

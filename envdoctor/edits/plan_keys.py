@@ -6,11 +6,11 @@ What is written here is read back before anything is kept, so that a name that a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from envdoctor.edits.edit import Setting
 from envdoctor.edits.specifier import RefusedError
+from envdoctor.records import dataclass
 
 Keys: TypeAlias = "tuple[str, ...]"
 

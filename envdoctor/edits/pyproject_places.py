@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from packaging.markers import Marker, UndefinedComparison, UndefinedEnvironmentName
@@ -12,6 +11,7 @@ from packaging.requirements import Requirement
 from envdoctor.edits.constraints import name_of
 from envdoctor.edits.toml_spans import Path
 from envdoctor.facts.names import canonical
+from envdoctor.records import dataclass
 from envdoctor.sources.declared.toml_document import table_of, text_of
 from envdoctor.world.installation import Installation
 

@@ -6,7 +6,6 @@ import os
 import os.path
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from envdoctor.edits.specifier import Written, written
@@ -15,6 +14,7 @@ from envdoctor.errors import EnvdoctorError
 from envdoctor.files.json_file import UnreadableError, read_bounded
 from envdoctor.files.paths import real_path
 from envdoctor.files.text import plain
+from envdoctor.records import dataclass, field
 from envdoctor.sources.declared.requirement_options import UnknownOptionError, options_of, split_options
 from envdoctor.sources.declared.requirement_text import MOST_BYTES
 

@@ -6,7 +6,6 @@ A wish is given in the whole tree or not at all: two statements of one package t
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from envdoctor.edits.specifier import RefusedError, admits, bounded, pinned, wis
 from envdoctor.edits.splice import Splice, document_of, lines_of, spliced
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.names import canonical
+from envdoctor.records import dataclass, field
 from envdoctor.world.installation import Installation
 
 

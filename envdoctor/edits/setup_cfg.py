@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from packaging.markers import Marker, UndefinedComparison, UndefinedEnvironmentName
@@ -13,6 +12,7 @@ from envdoctor.edits.draft import Draft, edited_by
 from envdoctor.edits.edit import Edited, Pin
 from envdoctor.edits.specifier import RefusedError, written
 from envdoctor.facts.names import canonical
+from envdoctor.records import dataclass
 from envdoctor.sources.declared.setup_cfg import Config, read_config
 from envdoctor.world.installation import Installation
 

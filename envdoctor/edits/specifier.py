@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from packaging.markers import Marker, UndefinedComparison, UndefinedEnvironmentName
 from packaging.requirements import Requirement
@@ -13,6 +12,7 @@ from packaging.version import Version
 from envdoctor.edits.edit import Pin
 from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import parse_package, satisfiable, version_condition
+from envdoctor.records import dataclass
 from envdoctor.sources.declared.requirement_line import wheel_release
 from envdoctor.world.installation import Installation
 

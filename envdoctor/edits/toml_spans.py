@@ -8,10 +8,10 @@ of a CRLF file ended in LF alone.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from envdoctor.edits.specifier import RefusedError
+from envdoctor.records import dataclass, field
 from envdoctor.sources.declared.toml_lines import BARE_KEY, BLANK, SCALAR, string_end, unescaped
 
 Path: TypeAlias = "tuple[str | int, ...]"

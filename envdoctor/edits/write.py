@@ -7,7 +7,6 @@ import os
 import stat
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 from envdoctor.edits.edit import Edited
@@ -16,6 +15,7 @@ from envdoctor.errors import EnvdoctorError
 from envdoctor.files.json_file import UnreadableError, read_bounded
 from envdoctor.files.paths import real_path
 from envdoctor.files.text import plain
+from envdoctor.records import dataclass
 
 T = TypeVar("T")
 _LARGEST = 64 * 2**20

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from typing import Literal
 
 from envdoctor.checks.hit import Hit
@@ -13,6 +12,7 @@ from envdoctor.engine.outcomes import Outcomes, View
 from envdoctor.facts.fact import Defect, Fact, Facts
 from envdoctor.facts.values import shown
 from envdoctor.facts.vocabulary import UNREAD
+from envdoctor.records import dataclass, replace
 from envdoctor.rules.conditions import Condition, Known, deciding, evaluate
 from envdoctor.rules.outlines import Outlines
 from envdoctor.rules.rule import Rule, Severity
@@ -192,9 +192,7 @@ class _Open:
         return self.alone.judged(condition)[0] is True
 
 
-def _as_taken(
-    rule: Rule, condition: Condition, taken: Facts, known: Known, lacking: tuple[str, ...], weight: Weight = DECIDED
-) -> Finding:
+def _as_taken(rule: Rule, condition: Condition, taken: Facts, known: Known, lacking: tuple[str, ...], weight: Weight = DECIDED) -> Finding:
     """A rule that holds of what an installer would take: possible, with the releases that it would be about."""
     found = _finding(rule, condition, taken, known, "possible", lacking, weight)
     packages = dict.fromkeys(reason.fact for reason in found.because if reason.fact in lacking and reason.fact.startswith("packages."))

@@ -8,13 +8,13 @@ a training run may well do without and of which nothing speaks.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from envdoctor.engine.likely_install import ELSEWHERE
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.versions import Exact, Ranged, exact, version_condition
 from envdoctor.facts.vocabulary import QUIET, USUAL
+from envdoctor.records import dataclass
 from envdoctor.rules.conditions import Condition, Known, Leaf, PackageIs, accused, evaluate, holds
 from envdoctor.world.packages import ASKED_BY, BINDING, BOUND, CORE, GENERAL
 from envdoctor.world.releases import as_of, release_texts, releases

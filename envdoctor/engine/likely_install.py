@@ -8,11 +8,11 @@ is possible. It is what makes ``numpy``, which no line names, or an open range m
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.versions import ABSENT, Exact, Ranged, exact, parse_package, version_condition
+from envdoctor.records import dataclass, field
 from envdoctor.world.releases import as_of, release_texts, releases
 
 PROJECT = "the project itself"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from operator import itemgetter
 from typing import Any
 
 from envdoctor.engine.likelihood import Weight, accused_versions, background, speaks, weigh
 from envdoctor.facts.fact import Fact, Facts, FactValue, Origin
 from envdoctor.facts.vocabulary import UNREAD
+from envdoctor.records import replace
 from envdoctor.rules.conditions import All, Condition, Known, PackageIs, judged, leaves
 from envdoctor.rules.outlines import Outlines
 from envdoctor.rules.rule import Rule

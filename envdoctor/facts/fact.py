@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TypeAlias
 
 from envdoctor.facts.versions import ABSENT, PackageValue
+from envdoctor.records import dataclass
 
 FactValue: TypeAlias = "bool | int | float | str | tuple[str, ...] | NotUnderstood | PackageValue"
 
@@ -92,7 +93,7 @@ class Facts(Mapping[str, Fact]):
     so that a package that is not listed is absent and not unknown.
     """
 
-    by_name: Mapping[str, Fact] = field(default_factory=dict)
+    by_name: Mapping[str, Fact] = MappingProxyType({})
     closed: bool = False
 
     def __getitem__(self, name: str) -> Fact:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
+
+from envdoctor.records import dataclass
 
 # packaging is imported where it is needed: most runs meet final releases alone, and it costs as much as all rules do.
 if TYPE_CHECKING:

@@ -6,9 +6,10 @@ one open family: ``packages.<normalised name>``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Literal, TypeAlias
+
+from envdoctor.records import dataclass
 
 Constant: TypeAlias = "bool | int | float | str | tuple[str, ...]"
 Kind = Literal["version", "text", "choice", "dtype", "bool", "int", "float", "list"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import os
 import stat
-from dataclasses import dataclass
 from pathlib import Path
 
 from envdoctor.files.text import plain
+from envdoctor.records import dataclass
 
 CONFIG_LIMIT = 16 * 2**20
 PARSED_LIMIT = 224 * 2**20

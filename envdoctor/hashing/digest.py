@@ -9,8 +9,9 @@ import os
 import stat as modes
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
+
+from envdoctor.records import dataclass
 
 if TYPE_CHECKING:
     import threading

@@ -7,10 +7,10 @@ import stat as modes
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from envdoctor.hashing.digest import Digest, FileChangedError, Shortcut, Stopped, digest_file
+from envdoctor.records import dataclass, field
 
 if TYPE_CHECKING:
     import threading

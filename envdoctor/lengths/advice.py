@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from envdoctor.lengths.batches import (
     batches_above,
@@ -18,6 +17,7 @@ from envdoctor.lengths.batches import (
     tokens_of,
 )
 from envdoctor.lengths.values import Arrangement, Cost, Histogram, LengthAdvice, Lengths, Saving, quantile
+from envdoctor.records import dataclass
 
 _WORTH = 0.001
 """A saving of less than this part is none."""

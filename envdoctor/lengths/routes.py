@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from envdoctor.coherence.chat_template import template_of
 from envdoctor.coherence.token_table import read_tokens
 from envdoctor.files.json_file import UnreadableError, read_bounded
+from envdoctor.records import dataclass
 from envdoctor.sources.model.model_directory import ModelDirectory, is_lfs_pointer
 from envdoctor.sources.model.snapshot import Snapshot, table_of
 

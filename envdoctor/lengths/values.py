@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Literal, TypeAlias
+
+from envdoctor.records import dataclass
 
 Histogram: TypeAlias = tuple[tuple[int, int], ...]
 """(length in tokens, how many rows are that long), by growing length; every count is at least 1."""

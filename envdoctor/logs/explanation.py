@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from envdoctor.engine.diagnosis import Because, Diagnosis, Finding, Location, Status
 from envdoctor.engine.likelihood import breadth
 from envdoctor.facts.fact import Facts
 from envdoctor.logs.out_of_memory import PREFIX
 from envdoctor.logs.signatures import Shown
+from envdoctor.records import dataclass, replace
 from envdoctor.rules.conditions import All, AnyOf, Condition, Known, Not, PackageIs, accused, holds, missing
 from envdoctor.rules.rule import Rule
 

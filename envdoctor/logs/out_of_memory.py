@@ -14,8 +14,8 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from envdoctor.records import dataclass
 from envdoctor.world.gpus import find_gpu, parse_gpu
 
 PREFIX = "gpu out of memory"

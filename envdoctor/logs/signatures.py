@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 
 from envdoctor.logs.out_of_memory import OutOfMemory
+from envdoctor.records import dataclass, field
 from envdoctor.rules.rule import Rule
 
 # Cursor and colour sequences, and window titles: what a terminal would act on, without the text between.

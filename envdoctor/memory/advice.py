@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
 from math import inf
@@ -14,6 +13,7 @@ from envdoctor.memory.estimate import GIB, Estimate, Range
 from envdoctor.memory.fits import Fits, usable_of, verdict
 from envdoctor.memory.moves import Change, Circumstances, Move, Step, go_together, moves
 from envdoctor.memory.plan import Plan
+from envdoctor.records import dataclass
 
 EstimateWith: TypeAlias = Callable[[Change], Estimate]
 """The estimate of the plan with these facts stated beside its own."""

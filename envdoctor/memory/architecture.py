@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from envdoctor.records import dataclass
 
 Role: TypeAlias = Literal[
     "query", "key", "value", "key_value", "attention", "latent", "output", "gate", "up", "gate_up", "down", "router", "other"

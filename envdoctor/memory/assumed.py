@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from envdoctor.memory.architecture import Architecture
 from envdoctor.memory.estimate import Assumption, Estimate, Range
 from envdoctor.memory.plan import Plan
 from envdoctor.memory.regime import Regime, estimate_under
+from envdoctor.records import replace
 
 # Rows of instruction data are often this short, and seldom longer than that where nobody says how long they are.
 _SHORT, _LONG = 256, 4096

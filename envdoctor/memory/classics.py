@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from envdoctor.memory.architecture import Architecture, Linear
 from envdoctor.memory.decoders import assemble, layer_normed, ungated
 from envdoctor.memory.fields import Fields
 from envdoctor.memory.parts import MOST_WIDTH, Core, attention, core, feedforward, fused_attention, plain
+from envdoctor.records import replace
 
 _POSITIONS = ("n_positions", "max_position_embeddings", "n_ctx")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 
 from envdoctor.memory import kept, logits, modeling, reserved, sharding, working
 from envdoctor.memory.architecture import Architecture, Linear, Parameters
@@ -14,6 +13,7 @@ from envdoctor.memory.targets import adapter_parameters, tuned
 from envdoctor.memory.trained import Trained, trained
 from envdoctor.memory.uncertainty import spread
 from envdoctor.memory.weights import base_bytes, dequantized_bytes, linear_width, root_bytes
+from envdoctor.records import dataclass, replace
 
 # cuBLAS keeps its workspace with the allocator: 8 MiB and 128 KiB a handle, 32 MiB on Hopper (at::cuda::getCUDABlasLtWorkspaceSize,
 # https://docs.nvidia.com/cuda/cublas/#cublassetworkspace).

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Literal
 
 from envdoctor.memory.architecture import Architecture
@@ -12,6 +11,7 @@ from envdoctor.memory.decoders import generic
 from envdoctor.memory.families import FAMILIES, NO_TRANSFORMER, UNLIKE_LLAMA
 from envdoctor.memory.fields import ArchitectureError, Fields, shown, table
 from envdoctor.memory.vision import vision_parameters
+from envdoctor.records import replace
 
 __all__ = ["ArchitectureError", "read_architecture"]
 

@@ -6,11 +6,10 @@ for ChatGLM, Qwen, Baichuan, InternLM and MiniCPM.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from envdoctor.memory.architecture import Architecture, Linear
 from envdoctor.memory.fields import Fields
 from envdoctor.memory.parts import MOST_WIDTH, Core, attention, core, feedforward, fused_attention, fused_gated, gated, plain
+from envdoctor.records import replace
 
 _ACTIVATION = ("hidden_act", "hidden_activation", "activation_function", "activation")
 _HIDDEN_DROPOUT = ("resid_pdrop", "hidden_dropout", "residual_dropout", "resid_dropout", "hidden_dropout_prob", "dropout")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from envdoctor.memory.architecture import Architecture, Linear
 from envdoctor.memory.decoders import assemble, layer_normed, ungated
 from envdoctor.memory.fields import ArchitectureError, Fields
@@ -20,6 +18,7 @@ from envdoctor.memory.parts import (
     hidden_size,
     plain,
 )
+from envdoctor.records import replace
 
 _BERT = ("query", "key", "value", "dense")
 

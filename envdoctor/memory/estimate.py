@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
+
+from envdoctor.records import dataclass
 
 GIB = 2**30
 Term = Literal["weights", "adapters", "gradients", "optimizer", "activations", "logits", "other"]

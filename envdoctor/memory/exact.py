@@ -7,13 +7,13 @@ santacoder on an A100 (full, LoRA, and 4-bit LoRA under autocast; checkpointing)
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from envdoctor.memory.estimate import TERMS, Estimate, Moment, Range, Term
 from envdoctor.memory.plan import Plan
 from envdoctor.memory.reserved import beside
 from envdoctor.probes.runner import Outcome, plain, run_child
+from envdoctor.records import dataclass
 
 CHILD = Path(__file__).parent / "children" / "fake_step.py"
 # Address space and heap of torch and transformers; what fake tensors take stays below 0.5 GiB.

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from envdoctor.memory.architecture import Architecture, Linear
 from envdoctor.memory.decoders import assemble, head_normed, latent_attention, latent_sizes, layer_normed
 from envdoctor.memory.fields import ArchitectureError, Fields, shown
 from envdoctor.memory.parts import MOST_EXPERTS, Core, attention, core, feedforward, gated
+from envdoctor.records import replace
 
 _EXPERTS = ("num_local_experts", "num_experts", "n_routed_experts")
 

@@ -7,11 +7,11 @@ that it gives back before it fails: runs of 74.8 GiB allocated have finished on 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from envdoctor.facts.fact import Facts
 from envdoctor.memory.estimate import GIB, Estimate, Range
+from envdoctor.records import dataclass
 
 Fits = Literal["yes", "tight", "no", "unknown"]
 

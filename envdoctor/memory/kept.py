@@ -7,12 +7,12 @@ storages that are alive in a run of the same code under fake tensors (docs/memor
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from envdoctor.memory import modeling
 from envdoctor.memory.architecture import Architecture, Linear
 from envdoctor.memory.plan import WIDTH, Plan
 from envdoctor.memory.stack import at_least
+from envdoctor.records import dataclass
 
 _ATTENTION_INPUTS = ("query", "key", "value", "key_value", "attention", "latent")
 _MLP_INPUTS = ("gate", "up", "gate_up")

@@ -7,13 +7,12 @@ The log-softmax keeps one float32 for each logit, and its backward has three.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from envdoctor.memory import modeling
 from envdoctor.memory.architecture import Architecture
 from envdoctor.memory.kept import Widths
 from envdoctor.memory.plan import Plan
 from envdoctor.memory.stack import at_least
+from envdoctor.records import dataclass
 
 # Until 4.49 these compute the loss in the dtype of the logits, with a shifted copy: modeling_*.py of the released wheels from 4.44.2 to
 # 4.49.0; Qwen's own code does so at any time.

@@ -6,12 +6,12 @@ Each is what is to be stated of the plan (facts), so that a person can paste it 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from envdoctor.facts.fact import FactValue
 from envdoctor.memory.plan import Plan
 from envdoctor.memory.sharding import is_deepspeed
+from envdoctor.records import dataclass
 
 Change: TypeAlias = Mapping[str, FactValue]
 

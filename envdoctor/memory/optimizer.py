@@ -5,9 +5,8 @@ States have the dtype of the parameter (torch.optim) unless said. Names are thos
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from envdoctor.memory.plan import Plan
+from envdoctor.records import dataclass
 
 # One float32 absmax for 256 values (bitsandbytes 0.43 and later; 2048 before), in each of the two states.
 _BLOCK = 4 / 256

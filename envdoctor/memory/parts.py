@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from envdoctor.memory.architecture import Linear
 from envdoctor.memory.fields import ArchitectureError, Fields
+from envdoctor.records import dataclass
 
 MOST_LAYERS = 2**12
 MOST_HEADS = 2**14

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from envdoctor.records import dataclass
 
 Dtype = Literal["float32", "float16", "bfloat16"]
 Sharding = Literal["none", "ddp", "zero1", "zero2", "zero3", "fsdp", "device_map"]

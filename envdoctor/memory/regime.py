@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
 from envdoctor.facts.fact import Facts
 from envdoctor.memory import kept, reserved, sharding, working
@@ -15,6 +14,7 @@ from envdoctor.memory.plan import WIDTH, Dtype, Plan
 from envdoctor.memory.read_method import objective, sequences
 from envdoctor.memory.uncertainty import spread
 from envdoctor.memory.weights import base_bytes
+from envdoctor.records import dataclass, replace
 
 # freeze_trainable_layers of LLaMA-Factory (hparams/finetuning_args.py).
 _LAST_LAYERS = 2

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from envdoctor.memory.plan import Plan
+from envdoctor.records import dataclass
 
 _LIVE_PARAMETERS = 1_000_000_000
 """stage3_max_live_parameters of DeepSpeed, in elements: https://www.deepspeed.ai/docs/config-json/"""

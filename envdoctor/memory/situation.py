@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from envdoctor.engine.defaults import derive
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.versions import Exact
@@ -15,6 +13,7 @@ from envdoctor.memory.plan import Plan, Stack
 from envdoctor.memory.read_method import sequences
 from envdoctor.memory.read_plan import read_plan
 from envdoctor.memory.regime import Regime, estimate_under, read_regime
+from envdoctor.records import dataclass, replace
 from envdoctor.world.gpus import capability_key
 from envdoctor.world.releases import newest
 

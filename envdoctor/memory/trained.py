@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from envdoctor.memory import optimizer as optimizers
 from envdoctor.memory.architecture import Architecture, Parameters
 from envdoctor.memory.plan import WIDTH, Plan
 from envdoctor.memory.sharding import is_deepspeed
 from envdoctor.memory.weights import other_width
+from envdoctor.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ taken for a transformer over patches, which comes close.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from envdoctor.memory.fields import table
+from envdoctor.records import dataclass
 
 _MOST = 2**24
 _CHANNELS = 3

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from envdoctor.engine.diagnosis import Finding, Location
 from envdoctor.policy.settings import Ignore, Settings
+from envdoctor.records import replace
 from envdoctor.remedies.cures import Cure
 from envdoctor.report.location import Place, fingerprints, places, relative
 from envdoctor.report.model import IN_BASELINE, Diagnosed, Report, worst_first

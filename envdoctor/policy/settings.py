@@ -6,7 +6,6 @@ import datetime
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast, get_args
@@ -15,6 +14,7 @@ from envdoctor.errors import EnvdoctorError, SeveralErrors
 from envdoctor.facts.fact import Collected, Fact, Origin, Skip
 from envdoctor.files.paths import is_file
 from envdoctor.files.toml import MOST_BYTES, parse_toml, read_toml
+from envdoctor.records import dataclass, field
 
 FailOn: TypeAlias = Literal["error", "warning", "note", "never"]
 OWN_FILE = "envdoctor.toml"

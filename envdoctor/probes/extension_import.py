@@ -8,13 +8,13 @@ another processor ends in an illegal instruction. Some packages hide the loader'
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Absent
 from envdoctor.probes.probe import CHILDREN, Probe
 from envdoctor.probes.verdict import Ruling, Verdict
+from envdoctor.records import replace
 
 Judgement: TypeAlias = "tuple[Ruling, str]"
 # What one package showed: ``loaded`` is one whose import was all that could be tried.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from envdoctor.probes.verdict import Ruling, Verdict
+from envdoctor.records import dataclass, field
 
 CHILDREN = Path(__file__).parent / "children"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TypedDict
 
@@ -31,6 +30,7 @@ from envdoctor.probes import (
 )
 from envdoctor.probes.probe import Probe
 from envdoctor.probes.verdict import Cured, Verdict
+from envdoctor.records import replace
 
 PROBES: dict[str, Probe] = {
     module.PROBE.name: module.PROBE

@@ -12,10 +12,11 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
+
+from envdoctor.records import dataclass
 
 BOOTSTRAP = Path(__file__).parent / "children" / "bootstrap.py"
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
 from envdoctor.facts.fact import Facts
 from envdoctor.probes.probe import CHILDREN, Probe
 from envdoctor.probes.verdict import Ruling, Verdict
+from envdoctor.records import replace
 
 Judgement: TypeAlias = "tuple[Ruling, str]"
 

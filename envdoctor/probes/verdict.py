@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
+
+from envdoctor.records import dataclass, field, replace
 
 Ruling: TypeAlias = Literal["confirmed", "refuted", "inconclusive"]
 

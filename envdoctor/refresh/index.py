@@ -9,8 +9,8 @@ import configparser
 import os
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
+from envdoctor.records import dataclass
 from envdoctor.sources.machine.metadata import read_bounded
 
 DEFAULT_INDEX = "https://pypi.org/simple/"

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
 from envdoctor.files.paths import is_file
+from envdoctor.records import dataclass, replace
 from envdoctor.refresh.index import Get, NoAnswerError, page_address, project_page
 from envdoctor.refresh.packages import CORE, FURTHER, WITH_EXTRAS
 from envdoctor.refresh.pages import File, by_version, package, parse_page, wheels

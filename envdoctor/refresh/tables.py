@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
+from envdoctor.records import dataclass, field
 from envdoctor.world.tables import SCHEMA, Table
 
 

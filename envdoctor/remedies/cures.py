@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 
 from envdoctor.checks import FACT_CHECKS
 from envdoctor.engine.defaults import derive
 from envdoctor.engine.diagnosis import Finding
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact, exact, version_condition
+from envdoctor.records import dataclass, field
 from envdoctor.remedies.candidates import moved, nearest_first, pinned
 from envdoctor.rules.conditions import Known, evaluate
 from envdoctor.rules.rule import Fix

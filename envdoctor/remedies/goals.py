@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Literal
 
 from envdoctor.checks.hit import Hit
 from envdoctor.engine.diagnosis import Finding
 from envdoctor.facts.versions import Exact, exact, version_condition
+from envdoctor.records import dataclass
 from envdoctor.remedies.universe import Problem, State, Universe, packages_of
 from envdoctor.remedies.verdicts import Verdicts, alike
 from envdoctor.rules.conditions import PackageIs

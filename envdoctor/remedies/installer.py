@@ -6,10 +6,10 @@ import os
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from envdoctor.files.paths import absolute, real_path
+from envdoctor.records import dataclass
 from envdoctor.remedies.remedy import Remedy
 from envdoctor.sources.declared.conda_spec import on_pypi
 from envdoctor.sources.machine.interpreter import Installed

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from envdoctor.checks.declared_together import CONTRADICT, REFUSES_PYTHON, declared_together
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.versions import Exact, Ranged, exact
+from envdoctor.records import dataclass
 from envdoctor.world.dependencies import as_of, dependencies
 from envdoctor.world.installation import Installation
 from envdoctor.world.releases import releases

@@ -7,10 +7,10 @@ what moves is told.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.files.text import plain
+from envdoctor.records import replace
 from envdoctor.remedies.indexes import given_up, index_for
 from envdoctor.remedies.metadata import metadata_agrees, withdrawn
 from envdoctor.remedies.remedy import Remedy

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 
 from envdoctor.facts.versions import exact
+from envdoctor.records import dataclass, field, replace
 from envdoctor.remedies.indexes import blamed, given_up, has_build, index_for, index_line, index_of, label_of
 from envdoctor.remedies.metadata import metadata_agrees, withdrawn
 from envdoctor.remedies.remedy import Move, Remedy

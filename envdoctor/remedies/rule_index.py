@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from envdoctor.facts.versions import VersionCondition
+from envdoctor.records import dataclass
 from envdoctor.rules.conditions import PackageIs, leaves
 from envdoctor.rules.outlines import Outlines
 from envdoctor.rules.rule import Rule

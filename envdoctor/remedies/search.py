@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from envdoctor.engine.diagnosis import Finding
+from envdoctor.records import dataclass
 from envdoctor.remedies.domains import Domains
 from envdoctor.remedies.goals import floors, goals_of, to_add, to_remove
 from envdoctor.remedies.ranking import ranked, remedy

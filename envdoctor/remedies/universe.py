@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from envdoctor.checks.hit import Hit
 from envdoctor.engine.outcomes import Outcomes
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact, Ranged, exact, version_condition
+from envdoctor.records import dataclass
 from envdoctor.remedies.candidates import Listed, distances, pinned
 from envdoctor.remedies.installable import FAMILY, Requires
 from envdoctor.remedies.remembered import memory_of

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from envdoctor.checks.hit import Hit
 from envdoctor.engine.defaults import SWAYED, bounds, derive
@@ -12,6 +11,7 @@ from envdoctor.engine.outcomes import Outcomes, View
 from envdoctor.facts.fact import Fact, Facts, NotUnderstood, Origin
 from envdoctor.facts.versions import Exact, Ranged, exact
 from envdoctor.facts.vocabulary import UNREAD
+from envdoctor.records import dataclass
 from envdoctor.remedies.agreement import Clash
 from envdoctor.remedies.candidates import moved
 from envdoctor.remedies.rule_index import index_of

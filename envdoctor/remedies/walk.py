@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import TypeAlias
 
 from envdoctor.checks.declared_together import CONTRADICT
 from envdoctor.facts.versions import Exact, Ranged, version_condition
+from envdoctor.records import dataclass
 from envdoctor.remedies.agreement import Clash
 from envdoctor.remedies.domains import Domains
 from envdoctor.remedies.goals import Goal, accused, stands, suspects

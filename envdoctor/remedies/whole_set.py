@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact, Ranged
+from envdoctor.records import dataclass
 from envdoctor.uv.asking import named
 from envdoctor.world.installation import Installation
 

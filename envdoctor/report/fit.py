@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from envdoctor.facts.fact import Skip
 from envdoctor.lengths.values import LengthAdvice, Lengths
 from envdoctor.memory.advice import Advice
 from envdoctor.memory.estimate import Assumption, Estimate
 from envdoctor.memory.fits import Verdict
 from envdoctor.memory.plan import Plan
+from envdoctor.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

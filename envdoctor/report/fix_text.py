@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from envdoctor.facts.values import shown
 from envdoctor.facts.versions import exact, version_condition
+from envdoctor.records import replace
 from envdoctor.remedies.remedy import Change, Remedy
 from envdoctor.report.mended import Mended
 from envdoctor.report.model import Diagnosed, Report

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import TypeAlias
 
 from envdoctor.facts.fact import Facts, Skip
 from envdoctor.probes.verdict import Verdict
+from envdoctor.records import replace
 from envdoctor.remedies.remedy import Remedy
 from envdoctor.report.model import Coverage, Diagnosed, Report, Situation, worst_first
 

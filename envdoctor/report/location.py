@@ -6,11 +6,11 @@ import hashlib
 import os
 import re
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 
 from envdoctor.engine.diagnosis import Finding
 from envdoctor.files.paths import real_path, working_directory
+from envdoctor.records import dataclass
 from envdoctor.report.model import Report
 
 # Where no file states anything, as for an installed stack: GitHub refuses a whole upload for one result without a place

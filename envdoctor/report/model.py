@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from envdoctor.engine.diagnosis import Finding
 from envdoctor.facts.fact import Facts, Skip
+from envdoctor.records import dataclass
 from envdoctor.rules.rule import Severity
 
 if TYPE_CHECKING:

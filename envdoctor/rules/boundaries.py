@@ -11,13 +11,14 @@ import re
 import warnings
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeGuard
 
 from packaging.markers import Marker
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
+
+from envdoctor.records import dataclass
 
 Claim = Literal["has", "parameter", "default", "requires", "contains"]
 CLAIMS: tuple[Claim, ...] = ("has", "parameter", "default", "requires", "contains")

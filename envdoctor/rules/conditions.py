@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from envdoctor.facts.fact import Facts, FactValue, NotUnderstood
@@ -16,6 +15,7 @@ from envdoctor.facts.names import canonical
 from envdoctor.facts.values import parse_value, shown
 from envdoctor.facts.versions import Absent, Exact, Ranged, VersionCondition, version_condition
 from envdoctor.facts.vocabulary import suggestion, term
+from envdoctor.records import dataclass
 
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast, get_args
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.files.toml import parse_toml
+from envdoctor.records import dataclass
 from envdoctor.rules.boundaries import boundaries_of
 from envdoctor.rules.rule import Confidence
 

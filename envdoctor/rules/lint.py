@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from envdoctor.facts.values import flatten, parse_value
 from envdoctor.facts.versions import exact, version_condition
 from envdoctor.facts.vocabulary import suggestion, term
 from envdoctor.files.toml import read_toml
+from envdoctor.records import dataclass
 from envdoctor.rules.boundaries import CLAIMS, is_boundary
 from envdoctor.rules.conditions import All, AnyOf, Condition, Known, Not, evaluate
 from envdoctor.rules.ledger import proven, read_ledger

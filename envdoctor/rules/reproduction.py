@@ -9,7 +9,6 @@ import os
 import platform
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -21,6 +20,7 @@ from envdoctor.facts.values import flatten, parse_value
 from envdoctor.facts.vocabulary import term
 from envdoctor.probes.registry import PROBES, run_probe
 from envdoctor.probes.runner import plain, run_child
+from envdoctor.records import dataclass, field
 from envdoctor.rules.conditions import Condition, Known, evaluate
 from envdoctor.rules.ledger import subject
 from envdoctor.uv.environments import Builder, Environment, NotBuiltError

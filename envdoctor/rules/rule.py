@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, Literal, cast, get_args
 
 from envdoctor.errors import EnvdoctorError, SeveralErrors
 from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import version_condition
+from envdoctor.records import dataclass, field
 from envdoctor.rules.conditions import Condition, InvalidConditionError, PackageIs, accused, parse_condition
 
 Severity = Literal["error", "warning", "note"]

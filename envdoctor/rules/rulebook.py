@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from envdoctor.files.paths import is_dir, is_file, real_path, why_missing
 from envdoctor.files.text import plain
 from envdoctor.files.toml import read_toml
 from envdoctor.files.user_cache import cache_directory
+from envdoctor.records import dataclass, field
 from envdoctor.rules.outlines import Outlines, needs
 from envdoctor.rules.rule import Rule, parse_rule
 

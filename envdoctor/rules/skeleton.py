@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.names import canonical
 from envdoctor.files.toml import read_toml
+from envdoctor.records import dataclass
 from envdoctor.rules.rulebook import rule_files, shipped_rules
 from envdoctor.world.releases import listed
 

@@ -13,11 +13,11 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Literal
 
 from envdoctor.files.json_file import CONFIG_LIMIT, JsonError, UnreadableError, parse_json, read_bounded
 from envdoctor.files.paths import real_path
+from envdoctor.records import dataclass, field
 from envdoctor.snapshot.inventory import MOST_FILES, Inventory, hub_repository
 from envdoctor.snapshot.record import Record
 

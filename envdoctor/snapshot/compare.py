@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 
+from envdoctor.records import dataclass
 from envdoctor.snapshot.record import Record
 
 Kind = Literal["changed", "missing", "added", "renamed", "unreadable"]

@@ -7,10 +7,10 @@ import hashlib
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from envdoctor.facts.fact import Skip
 from envdoctor.files.json_file import UnreadableError, read_bounded
+from envdoctor.records import dataclass
 from envdoctor.snapshot.compare import Change
 from envdoctor.snapshot.inventory import Inventory, hub_repository
 from envdoctor.snapshot.record import Record

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 
 from envdoctor.hashing.cache import DigestCache
 from envdoctor.hashing.pool import Job, digest_all
+from envdoctor.records import dataclass, field
 from envdoctor.snapshot.inventory import Entry
 from envdoctor.snapshot.record import SMALL, Record
 

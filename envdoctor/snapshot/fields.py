@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from envdoctor.files.json_file import JsonError, parse_json
+from envdoctor.records import dataclass
 from envdoctor.snapshot.tensors import short_digest
 
 WHOLE = "*"

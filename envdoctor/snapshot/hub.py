@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -12,6 +11,7 @@ from urllib.parse import urlsplit
 from envdoctor.errors import EnvdoctorError
 from envdoctor.files.paths import is_dir
 from envdoctor.files.text import plain
+from envdoctor.records import dataclass
 from envdoctor.snapshot.claims import expected_of
 from envdoctor.snapshot.record import Record
 

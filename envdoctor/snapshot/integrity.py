@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -13,6 +12,7 @@ from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Defect, Skip
 from envdoctor.files.text import plain
 from envdoctor.hashing.cache import DigestCache
+from envdoctor.records import dataclass, replace
 from envdoctor.snapshot.claims import Claims, read_claims
 from envdoctor.snapshot.digests import Digested, digest, known, size_to_hash
 from envdoctor.snapshot.download import download_defects

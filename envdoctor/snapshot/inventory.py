@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
@@ -13,6 +12,7 @@ from envdoctor.facts.fact import Skip
 from envdoctor.files.paths import real_path
 from envdoctor.files.text import plain
 from envdoctor.hashing.digest import identity
+from envdoctor.records import dataclass, field
 from envdoctor.sources.model.model_directory import blob_places
 
 LOCK_NAME = "envdoctor.lock"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.files.text import plain
 from envdoctor.files.toml import parse_toml
+from envdoctor.records import dataclass, field
 from envdoctor.snapshot.manifest import Tensors
 from envdoctor.snapshot.record import Record
 from envdoctor.snapshot.tensors import Shard

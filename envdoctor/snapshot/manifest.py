@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from envdoctor.facts.fact import Skip
 from envdoctor.files.json_file import UnreadableError, read_bounded
 from envdoctor.files.text import plain
+from envdoctor.records import dataclass, field, replace
 from envdoctor.snapshot.definitions import definitions_of
 from envdoctor.snapshot.fields import fields_of
 from envdoctor.snapshot.inventory import Entry, Inventory

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from envdoctor.facts.fact import Defect
 from envdoctor.files.text import plain
+from envdoctor.records import dataclass, field
 from envdoctor.snapshot.compare import Change
 from envdoctor.snapshot.definitions import TOP, compare_definitions
 from envdoctor.snapshot.definitions import WHOLE as PROGRAM

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from envdoctor.files.json_file import CONFIG_LIMIT
+from envdoctor.records import dataclass
 
 if TYPE_CHECKING:
     from envdoctor.snapshot.tensors import Shard

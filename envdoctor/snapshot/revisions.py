@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
+
+from envdoctor.records import dataclass
 
 _TABLE = Path(__file__).parent.parent / "data" / "revisions.json"
 _SHORT = 8  # hexadecimal digits of a commit that are shown

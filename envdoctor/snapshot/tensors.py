@@ -7,8 +7,8 @@ import json
 import struct
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
+from envdoctor.records import dataclass
 from envdoctor.sources.model.safetensors_header import MAX_HEADER, Tensor
 
 # A model has a few dozen kinds of tensors, however many layers; more than this is no list to read.

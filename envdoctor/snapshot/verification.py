@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from envdoctor.facts.fact import Defect, Skip
 from envdoctor.files.json_file import UnreadableError, line_of_key, read_bounded
 from envdoctor.files.text import plain
 from envdoctor.hashing.cache import DigestCache
+from envdoctor.records import dataclass, field, replace
 from envdoctor.snapshot.claims import Claims
 from envdoctor.snapshot.compare import Change, compare
 from envdoctor.snapshot.digests import Digested, digest

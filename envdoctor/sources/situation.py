@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
@@ -11,6 +10,7 @@ from envdoctor.facts.fact import Collected, Defect, Fact, Facts, Skip
 from envdoctor.facts.values import shown
 from envdoctor.facts.versions import Exact, Ranged, version_condition
 from envdoctor.facts.vocabulary import ADDING_UP
+from envdoctor.records import dataclass, replace
 
 # Later wins. A default of a file format is the weakest word: anybody's statement replaces it.
 RANKS = (

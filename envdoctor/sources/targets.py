@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -11,6 +10,7 @@ from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Fact, Origin, Skip
 from envdoctor.files.json_file import UnreadableError, read_bounded
 from envdoctor.files.paths import exists, is_dir, is_file, is_link, why_missing
+from envdoctor.records import dataclass, replace
 from envdoctor.sources.declared.readers import NAMED, FileKind, find_reader
 from envdoctor.sources.readers import READERS
 

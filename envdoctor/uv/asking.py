@@ -10,12 +10,12 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import exact, version_condition
 from envdoctor.files.text import plain
+from envdoctor.records import dataclass, field, replace
 from envdoctor.uv.environments import uv_command, uv_environ
 from envdoctor.world.installation import Installation
 from envdoctor.world.releases import releases

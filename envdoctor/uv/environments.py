@@ -11,12 +11,12 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.files.paths import exists
+from envdoctor.records import dataclass
 
 BUILD_SECONDS = 1800.0
 _ASK = (

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from packaging.markers import Marker, UndefinedComparison, UndefinedEnvironmentName
 
 from envdoctor.facts.fact import Collected, Defect, Fact, Origin, Skip
 from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import Exact, Ranged, exact, version_condition
+from envdoctor.records import replace
 from envdoctor.uv.asking import Question, Run, Told, answer, named, without_extras
 from envdoctor.world.dependencies import dependencies
 from envdoctor.world.installation import Installation

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TypeAlias, TypedDict
 
 from envdoctor.facts.versions import Exact, PackageValue, exact, version_condition
+from envdoctor.records import dataclass
 
 _TABLE = Path(__file__).parent.parent / "data" / "model_types.json"
 # From this release on AutoTokenizer takes TokenizersBackend for a class that it does not find.

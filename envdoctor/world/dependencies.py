@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
+from envdoctor.records import dataclass
 from envdoctor.world.tables import Table, table
 
 _NAME = re.compile(r"[^\[=<>!~ ]+")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal, TypedDict
+
+from envdoctor.records import dataclass, replace
 
 MemoryFrom = Literal["nvidia-smi", "sold", "stated"]
 

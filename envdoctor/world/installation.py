@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
+
+from envdoctor.records import dataclass, field, replace
 
 if TYPE_CHECKING:
     from packaging.markers import Marker

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from envdoctor.records import dataclass
 from envdoctor.world.tables import Table, table
 
 if TYPE_CHECKING:

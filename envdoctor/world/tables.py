@@ -11,12 +11,12 @@ import os
 import re
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from envdoctor.files.paths import is_file
 from envdoctor.files.user_cache import cache_directory
+from envdoctor.records import dataclass
 
 SCHEMA = 2
 NAMES = ("releases", "dependencies")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TypedDict
 
 from envdoctor.facts.versions import final_key
+from envdoctor.records import dataclass
 from envdoctor.world.gpus import capability_key
 
 _TABLE = Path(__file__).parent.parent / "data" / "torch_builds.json"

@@ -8,7 +8,8 @@ it begins so, unless a build follows; ``==`` means that it is the version. What 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from envdoctor.records import dataclass
 
 _KEYED = re.compile(r"""\[([^\]]*)\]\s*$""")
 _KEY = re.compile(r"""\s*([a-z_0-9]+)\s*=\s*(?:'([^']*)'|"([^"]*)"|([^,'"]*))\s*(?:,|$)""")

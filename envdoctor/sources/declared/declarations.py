@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 
 from packaging.markers import Marker, UndefinedComparison, UndefinedEnvironmentName
@@ -20,6 +19,7 @@ from envdoctor.facts.names import canonical
 from envdoctor.facts.values import parse_value
 from envdoctor.facts.versions import satisfiable
 from envdoctor.files.text import plain
+from envdoctor.records import dataclass, field
 from envdoctor.world.installation import Installation
 from envdoctor.world.releases import release_texts
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 
 from packaging.markers import Marker
 
@@ -12,6 +11,7 @@ from envdoctor.facts.fact import Collected, Fact, Origin, Skip
 from envdoctor.facts.names import canonical
 from envdoctor.facts.values import parse_value
 from envdoctor.files.text import plain
+from envdoctor.records import dataclass, field, replace
 from envdoctor.sources.declared.declarations import Declarations, Variant
 from envdoctor.sources.declared.toml_document import TomlDocument, text_of
 from envdoctor.world.installation import Installation

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 
 from packaging.requirements import Requirement
 
 from envdoctor.facts.fact import Fact, Origin
 from envdoctor.facts.values import parse_value
+from envdoctor.records import dataclass, field
 from envdoctor.sources.declared.declarations import Declarations
 
 _PYTORCH = re.compile(r"https?://download(?:-r2)?\.pytorch\.org/whl/(nightly/|test/)?(cu[0-9]{2,3})?(?:/|$)", re.ASCII)

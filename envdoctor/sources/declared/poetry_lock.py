@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from packaging.requirements import Requirement
@@ -18,6 +17,7 @@ from packaging.version import InvalidVersion
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.names import canonical
 from envdoctor.files.paths import is_file
+from envdoctor.records import dataclass
 from envdoctor.sources.declared.declarations import Declarations, Variant
 from envdoctor.sources.declared.locks import HOLDS, Choice, Locked, LockReading
 from envdoctor.sources.declared.poetry_ranges import admits, alternatives, hull, one_specifier

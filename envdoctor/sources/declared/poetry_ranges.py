@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from packaging.specifiers import Specifier, SpecifierSet
 from packaging.version import Version
+
+from envdoctor.records import dataclass
 
 _CLAUSE = re.compile(r"(\^|~=|~|===|==|!=|<=|>=|<|>|=)?\s*v?([0-9A-Za-z*][0-9A-Za-z.*+!_-]*)[\s,]*")
 _WILDCARD = re.compile(r"(?:[0-9]+!)?([0-9]+(?:\.[0-9]+)*)(?:\.\*)+")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
@@ -13,6 +12,7 @@ from envdoctor.facts.fact import Fact, Origin
 from envdoctor.facts.names import canonical
 from envdoctor.facts.values import parse_value
 from envdoctor.files.paths import real_path
+from envdoctor.records import dataclass
 from envdoctor.sources.declared.declarations import Declarations, Variant
 from envdoctor.sources.declared.requirement_line import declare
 from envdoctor.sources.declared.requirement_text import logical_lines, read_text

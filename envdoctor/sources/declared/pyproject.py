@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Skip
 from envdoctor.facts.names import canonical
 from envdoctor.files.paths import is_file, real_path
+from envdoctor.records import replace
 from envdoctor.sources.declared.declarations import Declarations, Variant
 from envdoctor.sources.declared.locks import say_python
 from envdoctor.sources.declared.project_extras import Stated

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 
 from envdoctor.facts.fact import Fact, Origin
 from envdoctor.facts.names import canonical
 from envdoctor.facts.values import parse_value
+from envdoctor.records import dataclass, field
 from envdoctor.sources.declared.declarations import Declarations
 from envdoctor.sources.declared.locks import kind_of
 from envdoctor.sources.declared.package_index import cuda_of_index

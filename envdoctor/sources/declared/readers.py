@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from envdoctor.records import dataclass
 
 if TYPE_CHECKING:
     from envdoctor.sources.declared.declarations import Variant

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from envdoctor.records import dataclass
 
 _VALUES = (
     "index-url", "extra-index-url", "find-links", "no-binary", "only-binary", "trusted-host", "use-feature", "hash", "config-settings",

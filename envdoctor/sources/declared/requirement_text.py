@@ -9,12 +9,12 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.files.json_file import UnreadableError, read_bounded
 from envdoctor.files.text import plain
+from envdoctor.records import dataclass
 
 MOST_BYTES = 4 * 2**20
 # UTF-32 first: its little-endian mark begins with that of UTF-16.

@@ -10,7 +10,6 @@ import os
 import os.path
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from itertools import islice, takewhile
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from packaging.requirements import Requirement
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Origin
 from envdoctor.files.paths import is_file, real_path
+from envdoctor.records import dataclass, field, replace
 from envdoctor.sources.declared.declarations import Declarations, Variant
 from envdoctor.sources.declared.package_index import Indexes, is_nightly
 from envdoctor.sources.declared.requirement_line import MALFORMED, declare, without_credentials

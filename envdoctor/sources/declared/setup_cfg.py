@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.files.json_file import UnreadableError, read_bounded
 from envdoctor.files.text import plain
+from envdoctor.records import dataclass, field
 from envdoctor.sources.declared.declarations import Declarations, Variant
 from envdoctor.sources.declared.project_extras import Stated, declare_all, extra_variants, file_rows, state_python, within
 from envdoctor.sources.declared.requirements import read_requirements

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
+from envdoctor.records import dataclass, field
 from envdoctor.sources.declared.setup_calls import called
 from envdoctor.sources.declared.setup_values import Opened, Told, Unknown, Value
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol, TypeAlias
+
+from envdoctor.records import dataclass
 
 Value: TypeAlias = "bool | int | str | list[Value] | tuple[Value, ...] | dict[str, Value] | Unknown | Opened | ast.FunctionDef | None"
 

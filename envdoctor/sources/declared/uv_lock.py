@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from envdoctor.facts.names import canonical
+from envdoctor.records import dataclass
 from envdoctor.sources.declared.declarations import Variant
 from envdoctor.sources.declared.locks import FAILS, HOLDS, Choice, Locked, LockReading
 from envdoctor.sources.declared.toml_document import LOCK_LIMIT, read_document, strings_of, table_of, text_of

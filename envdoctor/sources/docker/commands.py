@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import posixpath
 import re
-from dataclasses import replace
 from urllib.parse import unquote
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -12,6 +11,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from envdoctor.facts.fact import Fact, Origin
 from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import Exact
+from envdoctor.records import replace
 from envdoctor.sources.declared.conda_spec import cuda_of, on_pypi, parse_match_spec
 from envdoctor.sources.declared.declarations import Declarations
 from envdoctor.sources.declared.package_index import Indexes

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
 
 from envdoctor.facts.fact import Collected, Defect, Fact, Skip
 from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import Absent, Exact, PackageValue, Ranged, version_condition
 from envdoctor.files.text import plain
+from envdoctor.records import dataclass, field, replace
 from envdoctor.sources.docker.images import torch_of_vllm
 from envdoctor.world.releases import release_texts, tracked
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os.path
 import posixpath
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from envdoctor.files.paths import exists, real_path
+from envdoctor.records import dataclass, field
 from envdoctor.sources.declared.declarations import Variant
 from envdoctor.sources.shell.marks import is_known, shown
 from envdoctor.sources.shell.text import Heredoc

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import TypedDict
 
 from envdoctor.facts.versions import version_condition
+from envdoctor.records import dataclass, field
 
 _TABLE = Path(__file__).parents[2] / "data" / "images.json"
 

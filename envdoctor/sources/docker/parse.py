@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 
+from envdoctor.records import dataclass
 from envdoctor.sources.shell.marks import without_marks
 from envdoctor.sources.shell.text import Heredoc, Text
 

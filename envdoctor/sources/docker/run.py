@@ -8,9 +8,9 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from envdoctor.records import dataclass
 from envdoctor.sources.shell.conditions import truth
 from envdoctor.sources.shell.expansion import Lookup, arguments_of, assigned_of, bounded, fields_of
 from envdoctor.sources.shell.lexer import ShellError

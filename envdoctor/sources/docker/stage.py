@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import posixpath
 import re
-from dataclasses import dataclass, field
 
 from envdoctor.facts.fact import Fact, Origin, Skip
 from envdoctor.facts.values import parse_value
 from envdoctor.files.text import plain
+from envdoctor.records import dataclass, field
 from envdoctor.sources.docker.environments import Environment
 from envdoctor.sources.docker.files import Files
 from envdoctor.sources.docker.images import Image

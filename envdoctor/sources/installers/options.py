@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from envdoctor.records import dataclass
 from envdoctor.sources.shell.text import Argument
 
 # Options that take a value as their next argument: pip 25 and uv 0.9 `install --help`, and the older names of both.

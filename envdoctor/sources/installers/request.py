@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import posixpath
 import re
-from dataclasses import dataclass, replace
 from typing import Literal
 
+from envdoctor.records import dataclass, replace
 from envdoctor.sources.installers.options import CONDA_VALUED, PIP_VALUED, PROJECT_VALUED, SYSTEM_VALUED, split_options
 from envdoctor.sources.shell.marks import is_known
 from envdoctor.sources.shell.text import Argument

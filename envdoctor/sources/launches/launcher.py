@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Fact, Skip
 from envdoctor.files.json_file import UnreadableError, read_bounded
 from envdoctor.files.text import plain
+from envdoctor.records import dataclass, replace
 from envdoctor.sources.launches.programs import Launch
 from envdoctor.sources.launches.script import Install, Script, each_option, read_script
 from envdoctor.sources.launches.settings import Told, told_by

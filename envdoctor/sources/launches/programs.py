@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Literal
 
+from envdoctor.records import dataclass, field
 from envdoctor.sources.launches.variables import Piece
 from envdoctor.sources.shell.wrappers import RUNNERS, WRAPPERS
 

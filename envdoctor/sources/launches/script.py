@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from collections.abc import Sequence as Listed
-from dataclasses import dataclass, field
 
+from envdoctor.records import dataclass, field
 from envdoctor.sources.installers.request import Request, read_request
 from envdoctor.sources.installers.wanted import list_wanted
 from envdoctor.sources.launches.programs import Launch, find_launch

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Fact, Skip
 from envdoctor.files.json_file import JsonError, parse_json
 from envdoctor.files.text import plain
+from envdoctor.records import dataclass, field, replace
 from envdoctor.sources.launches.programs import TOOLS, Launch, flags
 from envdoctor.sources.launches.variables import Piece
 from envdoctor.sources.plans.accelerate import read_accelerate

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
 
+from envdoctor.records import dataclass, field, replace
 from envdoctor.sources.shell.expansion import Items, Scope, arguments_of, assigned_of
 from envdoctor.sources.shell.lexer import CutError, Lexer
 from envdoctor.sources.shell.marks import is_known, shown, unknown

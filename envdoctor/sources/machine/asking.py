@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from envdoctor.facts.versions import exact
+from envdoctor.records import dataclass
 
 _MOST_OUTPUT = 1 << 20
 _OPEN_MARK, _CLOSE_MARK = b"<envdoctor-scan\0", b"\0envdoctor-scan>"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from envdoctor.facts.fact import Collected, Fact, FactValue, Origin, Skip
 from envdoctor.facts.versions import exact
+from envdoctor.records import dataclass
 from envdoctor.world.gpus import capability_key, find_gpu, parse_gpu, vendor
 
 _FIELDS = "name,compute_cap,memory.total,driver_version"

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Defect, Fact, NotUnderstood, Origin, Skip
 from envdoctor.facts.versions import Exact, Ranged, exact
 from envdoctor.files.paths import absolute, is_file
+from envdoctor.records import dataclass
 from envdoctor.sources.machine.asking import Answer, NoAnswerError, ask
 from envdoctor.sources.machine.layout import Layout, library_dirs, read_layout
 from envdoctor.sources.machine.patient import Patient, find_patient, is_environment, venv_of

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 from envdoctor.files.paths import is_dir, is_file, real_path
+from envdoctor.records import dataclass
 from envdoctor.sources.machine.metadata import read_bounded
 
 _VERSION = re.compile(r"(\d{1,3})\.(\d{1,3})\.(\d{1,3})(?:(a|b|rc)(\d{1,3})|\.(alpha|beta|candidate|final)\.(\d{1,3}))?")

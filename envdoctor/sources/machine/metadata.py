@@ -9,7 +9,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from dataclasses import dataclass
+
+from envdoctor.records import dataclass
 
 HEADER_LIMIT = 1 << 20
 _CHUNK = 1 << 15

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.files.paths import absolute, is_dir, is_file, real_path, working_directory
+from envdoctor.records import dataclass
 from envdoctor.sources.machine.project_environment import project_environments
 
 _EXPECTED = "a Python interpreter, a virtual environment or a conda prefix"

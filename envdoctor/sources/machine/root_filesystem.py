@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Skip
 from envdoctor.files.paths import is_dir, is_file, real_path
+from envdoctor.records import dataclass, field
 from envdoctor.sources.machine.interpreter import Installed
 from envdoctor.sources.machine.layout import read_settings
 from envdoctor.sources.machine.metadata import read_bounded

@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from envdoctor.facts.fact import Defect, Skip
 from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import exact, final_key
+from envdoctor.records import dataclass, field, replace
 from envdoctor.sources.machine.metadata import HEADER_LIMIT, Metadata, parse_headers, parse_requires_txt, read_bounded
 
 BROKEN = "installed-metadata-broken"

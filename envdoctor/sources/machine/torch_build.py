@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from envdoctor.facts.fact import Defect
 from envdoctor.facts.versions import exact, final_key
+from envdoctor.records import dataclass, replace
 from envdoctor.sources.machine.metadata import read_bounded
 from envdoctor.sources.machine.site_packages import BROKEN, Distribution
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
@@ -13,6 +12,7 @@ from envdoctor.facts.fact import Collected, Defect, Fact
 from envdoctor.files.json_file import Document
 from envdoctor.files.paths import exists, is_file
 from envdoctor.files.text import plain
+from envdoctor.records import dataclass, field
 from envdoctor.sources.model.model_directory import ModelDirectory, is_lfs_pointer
 from envdoctor.sources.model.safetensors_header import Header, InvalidHeaderError, TooLargeError, TruncatedError, header_of
 from envdoctor.sources.model.snapshot import required_object

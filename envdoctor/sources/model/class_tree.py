@@ -6,8 +6,8 @@ import ast
 import sys
 import warnings
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 
+from envdoctor.records import dataclass, field
 from envdoctor.sources.model.model_directory import ModelDirectory
 
 # CPython 3.10 overflows its stack, and dies, on a chain of operators deeper than about 100,000.

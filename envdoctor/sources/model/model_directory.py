@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from envdoctor.facts.fact import Fact, FactValue, Origin, Skip
 from envdoctor.files.json_file import CONFIG_LIMIT, UnreadableError, read_bounded
 from envdoctor.files.paths import real_path
 from envdoctor.files.text import plain
+from envdoctor.records import dataclass, field
 
 if TYPE_CHECKING:
     import ast

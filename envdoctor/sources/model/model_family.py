@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from envdoctor.records import dataclass
 
 # Ids of <|user|> and <|observation|>, at which a chat turn ends; generation has to stop at both.
 # ChatGLM3: tokenizer of chatglm3-6b, executed. GLM-4: eos_token_id of glm-4-9b-chat and glm-4-9b-chat-hf.

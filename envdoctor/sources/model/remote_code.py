@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from envdoctor.facts.fact import Fact
+from envdoctor.records import dataclass
 from envdoctor.sources.model.class_tree import (
     Class,
     Code,

@@ -15,11 +15,11 @@ import re
 import struct
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, BinaryIO, NamedTuple
 
 from envdoctor.files.json_file import parsed_bytes
 from envdoctor.files.text import plain
+from envdoctor.records import dataclass
 
 MAX_HEADER = 100_000_000
 MEMORY = 208 * 2**20

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Defect
 from envdoctor.files.json_file import CONFIG_LIMIT, Document, JsonError, parse_json, parsed_bytes
 from envdoctor.files.text import plain
+from envdoctor.records import dataclass, field
 from envdoctor.sources.model.model_directory import ModelDirectory, is_lfs_pointer
 from envdoctor.sources.model.weights import Weights, read_weights
 

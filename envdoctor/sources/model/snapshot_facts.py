@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from envdoctor.facts.fact import Collected, Defect, Fact, Skip
 from envdoctor.files.json_file import Document
 from envdoctor.files.text import plain
+from envdoctor.records import dataclass, field
 from envdoctor.sources.model.class_tree import SOURCE_LIMIT
 from envdoctor.sources.model.model_directory import ModelDirectory
 from envdoctor.sources.model.model_family import ROLE_STOP_IDS, Identity, family_of, is_chat

@@ -7,12 +7,12 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Literal
 
 from envdoctor.facts.fact import Defect
 from envdoctor.files.json_file import Document, JsonError, parse_json, parsed_bytes
 from envdoctor.files.text import plain
+from envdoctor.records import dataclass, field
 from envdoctor.sources.model.model_directory import ModelDirectory, is_lfs_pointer, pointer_size
 from envdoctor.sources.model.safetensors_header import (
     MEMORY,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.files.json_file import JsonError, UnreadableError, line_of_key, parse_json, read_bounded
 from envdoctor.files.text import plain
+from envdoctor.records import dataclass, field
 
 # A training plan is a page of text; YAML's parser needs about a second for each of these.
 PLAN_LIMIT = 2**20

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
@@ -12,6 +11,7 @@ from envdoctor.facts.hub_names import is_owned_name
 from envdoctor.facts.local_models import find_named_model
 from envdoctor.files.paths import is_dir
 from envdoctor.files.text import plain
+from envdoctor.records import dataclass, field
 from envdoctor.sources.plans.plan_file import PlanFile, Unresolved
 from envdoctor.sources.stated.stated_value import stated_value
 

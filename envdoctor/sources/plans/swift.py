@@ -6,9 +6,8 @@ https://github.com/modelscope/ms-swift. Stated defaults are those of 1.1.0, 1.7.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from envdoctor.facts.fact import Origin
+from envdoctor.records import replace
 from envdoctor.sources.plans.arguments import read_checkpointing_kwargs, read_fsdp
 from envdoctor.sources.plans.deepspeed import PRESETS, read_setting
 from envdoctor.sources.plans.peft import lora_kind, say_targets

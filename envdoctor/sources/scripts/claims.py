@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-
 from envdoctor.facts.fact import Collected, Fact, FactValue, NotUnderstood, Origin, Skip
 from envdoctor.facts.values import shown
 from envdoctor.facts.vocabulary import MISSED, ONCE
 from envdoctor.files.text import plain
+from envdoctor.records import dataclass, field, replace
 from envdoctor.sources.scripts.kinds import Known, Made, Symbol, Table
 from envdoctor.sources.scripts.outline import Scope
 from envdoctor.sources.scripts.source import Source

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from envdoctor.records import dataclass
 from envdoctor.sources.scripts.outline import Scope
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import replace
 from pathlib import Path
 
 from envdoctor.facts.hub_names import glm_family, may_be_on_the_hub
 from envdoctor.facts.local_models import find_named_model
+from envdoctor.records import replace
 from envdoctor.sources.scripts.claims import ABSENT
 from envdoctor.sources.scripts.kinds import Known, Table
 from envdoctor.sources.scripts.names import LOCAL

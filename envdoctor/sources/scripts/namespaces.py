@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
+from envdoctor.records import dataclass
 from envdoctor.sources.model.class_tree import Function
 from envdoctor.sources.scripts.names import LOCAL, ancestry, dotted, is_from, method
 from envdoctor.sources.scripts.outline import Outline, Scope

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
+from envdoctor.records import dataclass, field
 from envdoctor.sources.model.class_tree import Function
 
 _CATCHES = frozenset(("ImportError", "ModuleNotFoundError", "AttributeError", "TypeError", "Exception", "BaseException"))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 
 from envdoctor.facts.fact import Skip
+from envdoctor.records import dataclass, field
 from envdoctor.sources.scripts.claims import Claims
 from envdoctor.sources.scripts.kinds import Known, Made
 from envdoctor.sources.scripts.names import ancestry, called, dotted, is_from

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Skip
 from envdoctor.files.json_file import UnreadableError, read_bounded
 from envdoctor.files.text import plain
+from envdoctor.records import replace
 from envdoctor.sources.model.class_tree import Function
 from envdoctor.sources.scripts.adapters import read_adapters
 from envdoctor.sources.scripts.arguments import read_arguments

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from envdoctor.facts.fact import Collected, Skip
 from envdoctor.facts.names import canonical
 from envdoctor.files.text import plain
+from envdoctor.records import replace
 from envdoctor.sources.scripts.source import ShellLine, Source
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ import ast
 import re
 import warnings
 from bisect import bisect_right
-from dataclasses import dataclass, field, replace
 
 from envdoctor.facts.fact import Origin, Skip
 from envdoctor.files.text import plain
+from envdoctor.records import dataclass, field, replace
 from envdoctor.sources.model.class_tree import SOURCE_LIMIT, marks, too_dense
 
 # Cell magics whose cell is Python all the same.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import replace
 
+from envdoctor.records import replace
 from envdoctor.sources.scripts.arithmetic import LONGEST, combined, compared
 from envdoctor.sources.scripts.kinds import Known, Made, Symbol, Table, joined, same_value
 from envdoctor.sources.scripts.names import LOCAL, dotted

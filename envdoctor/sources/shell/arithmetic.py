@@ -5,7 +5,8 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from envdoctor.records import dataclass
 
 _TOKEN = re.compile(r"\s*(?:([0-9]{1,12})|\$?\{?([A-Za-z_][A-Za-z0-9_]*)\}?|\\?([-+*/%()]))")
 _SIGNS: dict[str, Callable[[int, int], int]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}

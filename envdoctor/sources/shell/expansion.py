@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from envdoctor.records import dataclass
 from envdoctor.sources.shell.arithmetic import total
 from envdoctor.sources.shell.brackets import closing
 from envdoctor.sources.shell.marks import MARKED, OPENING, is_known, unknown

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from envdoctor.records import dataclass
 from envdoctor.sources.shell.brackets import closing
 from envdoctor.sources.shell.expansion import ANSI_QUOTED
 from envdoctor.sources.shell.marks import MARKED, OPENING

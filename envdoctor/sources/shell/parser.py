@@ -6,8 +6,8 @@ Words keep their quotes and variables; they are expanded when a command is looke
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from envdoctor.records import dataclass
 from envdoctor.sources.shell.lexer import ASSIGNMENT, CutError, Lexer, ShellError, Token
 from envdoctor.sources.shell.text import Heredoc, Text
 from envdoctor.sources.shell.tree import Case, For, Function, Group, If, Node, Not, Redirect, Sequence, Simple, While, Word

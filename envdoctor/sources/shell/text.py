@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
 from itertools import accumulate
+
+from envdoctor.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from envdoctor.records import dataclass
 from envdoctor.sources.shell.text import Heredoc
 
 

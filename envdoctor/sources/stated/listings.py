@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Fact, FactValue, NotUnderstood, Origin, Skip
 from envdoctor.facts.values import parse_value
 from envdoctor.facts.versions import Ranged, exact
+from envdoctor.records import dataclass, field
 
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,100})"
 _COLUMNS = re.compile(r"Package\s+Version(\s.*)?")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from functools import lru_cache
 
 from envdoctor.facts.fact import Fact, FactValue, NotUnderstood, Origin, Skip
 from envdoctor.facts.values import parse_value
 from envdoctor.facts.versions import ABSENT, Ranged, exact, final_key
+from envdoctor.records import dataclass, field
 from envdoctor.world.releases import release_texts
 
 HINT, PROSE, REPORT = 1, 2, 3
