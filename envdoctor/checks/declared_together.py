@@ -27,8 +27,7 @@ _PACKAGE = "packages."
 _SUFFIXES = (".txt", ".in", ".pip", ".toml", ".cfg", ".py")
 _NAMES = {".toml": "pyproject.toml", ".cfg": "setup.cfg", ".py": "setup.py"}
 _PYTHONS = ("3.6", "3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14")
-_PYTORCH_LABEL = re.compile(r"cpu|cu[0-9]{2,3}|rocm[0-9]+(?:\.[0-9]+)*|xpu", re.ASCII)
-_COMPATIBLE = re.compile(r"~=\s*((?:[0-9]{1,9}\.)*)([0-9]{1,9})\.[0-9]{1,9}(?=\s*(?:,|$))", re.ASCII)
+_PYTORCH_LABEL = r"cpu|cu[0-9]{2,3}|rocm[0-9]+(?:\.[0-9]+)*|xpu"
 # What torch requires of these depends on the build.
 _OF_A_BUILD = ("triton", "nvidia-", "cuda-")
 _MOST_TOLD = 3
@@ -187,7 +186,7 @@ def _demands(declared: Mapping[str, Exact | Ranged], pins: Mapping[str, Exact]) 
     for name, pin in pins.items():
         public, plus, label = pin.text.partition("+")
         for one in dependencies(name, _listed(name, public)) or ():
-            if not plus or (one.name == "torch" and _PYTORCH_LABEL.fullmatch(label)):
+            if not plus or (one.name == "torch" and re.fullmatch(_PYTORCH_LABEL, label, re.ASCII)):
                 found.setdefault(one.name, []).append(_Demand(name, pin.text, one.specifier, one.marker))
     return {name: some for name, some in found.items() if name in declared or len(some) > 1}
 
@@ -213,14 +212,9 @@ def _compatible(name: str, one: str, other: str, known: tuple[str, ...]) -> bool
     judged = [version_condition(wanted).admits(pin) for pin, wanted in pins if isinstance(pin, Exact)]
     if judged:
         return any(judged)
-    both = ",".join((_as_bounds(one), _as_bounds(other)))
+    both = f"{one},{other}"
     wanted = version_condition(both)
     return any(wanted.admits(release) for release in _newest_first(known)) or satisfiable(both, known)
-
-
-def _as_bounds(specifier: str) -> str:
-    """``~=2.1.0`` as ``>=2.1.0,<2.2``, which is compared as numbers."""
-    return _COMPATIBLE.sub(lambda found: f">={found[0][2:].strip()},<{found[1]}{int(found[2]) + 1}", specifier)
 
 
 @lru_cache(maxsize=256)

@@ -26,17 +26,15 @@ _FILES = {
     "peft": ("peft/import_utils.py",),
     "trl": ("trl/import_utils.py",),
 }
-_CONSTANT = re.compile(
-    r"""^[ \t]*([A-Z][A-Z_]*)[ \t]*=[ \t]*(?:packaging\.)?(?:version\.)?(?:parse\()?["']([0-9][0-9a-z.]*)["']""", re.MULTILINE
-)
+_CONSTANT = r"""^[ \t]*([A-Z][A-Z_]*)[ \t]*=[ \t]*(?:packaging\.)?(?:version\.)?(?:parse\()?["']([0-9][0-9a-z.]*)["']"""
 # The word for a package in the constants' names.
 _NAMED = {
     "ACCELERATE": "accelerate", "AUTOGPTQ": "auto-gptq", "AUTOROUND": "auto-round", "BITSANDBYTES": "bitsandbytes", "GGUF": "gguf",
     "GPTQMODEL": "gptqmodel", "HQQ": "hqq", "KERNELS": "kernels", "LIGER_KERNEL": "liger-kernel", "OPTIMUM": "optimum", "PEFT": "peft",
     "SCHEDULEFREE": "schedulefree", "TORCHAO": "torchao", "VPTQ": "vptq",
 }  # fmt: skip
-_MIN = re.compile(r"_?MIN(?:IMUM)?_?|_?VERSION")
-_REQUIREMENT = re.compile(
+_MIN = r"_?MIN(?:IMUM)?_?|_?VERSION"
+_REQUIREMENT = (
     r"""([A-Za-z0-9._-]+)[ \t]*\(?((?:[<>=!~]=?[^;()\[\]]*)?)\)?[ \t]*;[ \t]*extra[ \t]*==[ \t]*["']([A-Za-z0-9._-]+)["'][ \t]*"""
 )
 _WITH_EXTRAS = ("accelerate", "peft", "transformers", "trl")
@@ -61,8 +59,8 @@ def _at_run_time(library: Distribution, present: Mapping[str, Distribution]) -> 
         except UnreadableError:
             # A release that has no such file keeps no floors in it; an editable install has its files elsewhere.
             continue
-        for found in _CONSTANT.finditer(text):
-            package = _NAMED.get(_MIN.sub("", found[1])) if "MIN" in found[1] else None
+        for found in re.finditer(_CONSTANT, text, re.MULTILINE):
+            package = _NAMED.get(re.sub(_MIN, "", found[1])) if "MIN" in found[1] else None
             if package is not None and _below(present.get(package), f">={found[2]}"):
                 yield Hit(
                     MINIMUM,
@@ -82,7 +80,7 @@ def _at_run_time(library: Distribution, present: Mapping[str, Distribution]) -> 
 
 def _of_extras(library: Distribution, present: Mapping[str, Distribution]) -> Iterator[Hit]:
     for line in library.requires:
-        match = _REQUIREMENT.fullmatch(line.strip())
+        match = re.fullmatch(_REQUIREMENT, line.strip())
         if match is None:
             continue
         package, specifier, extra = canonical(match[1]), match[2].strip(), canonical(match[3])

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from importlib import resources
 
 from envdoctor.facts.fact import Fact, Facts, FactValue, NotUnderstood, Origin
 from envdoctor.facts.hub_names import glm_family
@@ -18,6 +17,7 @@ from envdoctor.facts.vocabulary import term
 from envdoctor.sources.machine.hardware import derive_gpu
 from envdoctor.world.architectures import bounds as architecture_bounds
 from envdoctor.world.architectures import is_never_native
+from envdoctor.world.tables import BUNDLED
 from envdoctor.world.torch_builds import variant_cuda
 
 _METHODS = term("plan.method")
@@ -206,7 +206,7 @@ def _optimizer(facts: Facts) -> Iterator[Fact]:
 
 @lru_cache(maxsize=1)
 def _sdpa_since() -> dict[str, str]:
-    found = json.loads(resources.files("envdoctor").joinpath("data/sdpa.json").read_bytes())
+    found = json.loads((BUNDLED / "sdpa.json").read_bytes())
     since: dict[str, str] = found["since"]
     return since
 

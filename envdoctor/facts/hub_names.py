@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-_OWNED = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
-_BARE = re.compile(r"[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
+_BARE = r"[A-Za-z0-9][\w.-]{0,95}"
 # What people call the folder above a model of their own.
 _FOLDERS = frozenset(
     """
@@ -16,15 +15,15 @@ _FOLDERS = frozenset(
     """.split()  # noqa: SIM905
 )
 _FILES = (".bin", ".ckpt", ".gguf", ".json", ".pt", ".pth", ".safetensors", ".yaml", ".yml")
-_CHECKPOINT = re.compile(r"(?:checkpoint|step|epoch|global_step)[-_]?[0-9]*", re.IGNORECASE)
+_CHECKPOINT = r"(?:checkpoint|step|epoch|global_step)[-_]?[0-9]*"
 
 
 def is_owned_name(text: str) -> bool:
     """Whether a text is ``owner/name`` as the hub has it: a path of two folders is told by what folders are called."""
-    if not _OWNED.fullmatch(text) or text.lower().endswith(_FILES):
+    if not re.fullmatch(f"{_BARE}/{_BARE}", text, re.ASCII) or text.lower().endswith(_FILES):
         return False
     owner, _, name = text.partition("/")
-    return owner.lower() not in _FOLDERS and _CHECKPOINT.fullmatch(name) is None
+    return owner.lower() not in _FOLDERS and re.fullmatch(_CHECKPOINT, name, re.IGNORECASE) is None
 
 
 def glm_family(name: str) -> str | None:
@@ -38,4 +37,4 @@ def glm_family(name: str) -> str | None:
 
 def may_be_on_the_hub(text: str) -> bool:
     """``owner/name``, or a name alone, which transformers asks the hub for where no folder is called so."""
-    return is_owned_name(text) or (_BARE.fullmatch(text) is not None and text.lower() not in _FOLDERS)
+    return is_owned_name(text) or (re.fullmatch(_BARE, text, re.ASCII) is not None and text.lower() not in _FOLDERS)

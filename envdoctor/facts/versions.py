@@ -22,21 +22,20 @@ if TYPE_CHECKING:
 Key: TypeAlias = "tuple[int, ...]"
 
 _FINAL = re.compile(r"v?([0-9]+(?:\.[0-9]+)*)(?:\+[a-z0-9]+(?:[.\-_][a-z0-9]+)*)?", re.IGNORECASE | re.ASCII)
-_POST = re.compile(r"([0-9]+(?:\.[0-9]+)*)\.post[0-9]+", re.ASCII)
-_CLAUSE = re.compile(r"\s*(===|~=|==|!=|<=|>=|<|>)\s*(.*?)\s*")
-# Versions and clauses that PEP 440 surely allows, without packaging being asked.
+_OPERATORS = ("===", "~=", "==", "!=", "<=", ">=", "<", ">")
+# Versions and clauses that PEP 440 surely allows, without packaging being asked. What few runs need is compiled where one does.
+_POST = r"([0-9]+(?:\.[0-9]+)*)\.post[0-9]+"
 _NUMBERS, _LATER = r"[0-9]+(?:\.[0-9]+)*", r"(?:(?:a|b|rc)[0-9]+)?(?:\.post[0-9]+)?(?:\.dev[0-9]+)?"
 _LOCAL = r"\+[a-z0-9]+(?:\.[a-z0-9]+)*"
-_SURE_VERSION = re.compile(rf"{_NUMBERS}{_LATER}(?:{_LOCAL})?", re.ASCII)
-_SURE = re.compile(
+_SURE_VERSION = rf"{_NUMBERS}{_LATER}(?:{_LOCAL})?"
+_SURE = (
     rf"===\s*[a-z0-9.+]+|[=!]=\s*(?:{_NUMBERS}\.\*|{_NUMBERS}{_LATER}(?:{_LOCAL})?)|[<>]=?\s*{_NUMBERS}{_LATER}"
-    rf"|~=\s*[0-9]+\.{_NUMBERS}{_LATER}",
-    re.ASCII,
+    rf"|~=\s*[0-9]+\.{_NUMBERS}{_LATER}"
 )
-_IDENTICAL = re.compile(r"===\s*([a-z0-9.+]+)\s*", re.ASCII)
+_IDENTICAL = r"===\s*([a-z0-9.+]+)\s*"
 # As packaging writes it: no leading zeros, and only dots within a label.
 _NUMBER, _WORD = r"(?:0|[1-9][0-9]*)", r"(?:0|[1-9][0-9]*|[0-9]*[a-z][a-z0-9]*)"
-_NORMAL = re.compile(rf"{_NUMBER}(?:\.{_NUMBER})*(?:\+{_WORD}(?:\.{_WORD})*)?", re.ASCII)
+_NORMAL = rf"{_NUMBER}(?:\.{_NUMBER})*(?:\+{_WORD}(?:\.{_WORD})*)?"
 # Python refuses to read an integer of more than 4300 digits, with an error of its own.
 _MAX_LENGTH = 4096
 
@@ -82,7 +81,7 @@ def exact(text: str) -> Exact:
         ValueError: the text is no PEP 440 version (InvalidVersion of packaging).
     """
     key = final_key(text) if len(text) <= _MAX_LENGTH else None
-    if key is None and (len(text) > _MAX_LENGTH or _SURE_VERSION.fullmatch(text) is None):
+    if key is None and (len(text) > _MAX_LENGTH or re.fullmatch(_SURE_VERSION, text, re.ASCII) is None):
         from packaging.version import InvalidVersion, Version
 
         if len(text) > _MAX_LENGTH:
@@ -155,7 +154,7 @@ class VersionCondition:
 
     def _post_key(self, text: str) -> Key | None:
         """The final release before a post-release, where no clause names it: then both lie on the same side of all of them."""
-        match = _POST.fullmatch(text)
+        match = re.fullmatch(_POST, text, re.ASCII)
         key = None if match is None else final_key(match[1])
         return None if key is None or any(bound == key for clauses in self.fast for _, bound in clauses or ()) else key
 
@@ -270,16 +269,17 @@ def _compile(part: str) -> tuple[tuple[str, Key], ...] | None:
     clauses: list[tuple[str, Key]] = []
     fast = True
     for piece in filter(None, (piece.strip() for piece in part.split(","))):
-        match = _CLAUSE.fullmatch(piece)
-        number = None if match is None or match[1] in ("===", "~=") else _plain_key(match[2])
-        if match is not None and number is not None:
-            clauses.append((match[1], number))
+        operator = next(filter(piece.startswith, _OPERATORS), "")
+        bound = piece[len(operator) :].strip()
+        number = None if operator in ("", "===", "~=") else _plain_key(bound)
+        if number is not None:
+            clauses.append((operator, number))
             continue
-        if _SURE.fullmatch(piece) is None:
+        if re.fullmatch(_SURE, piece, re.ASCII) is None:
             from packaging.specifiers import Specifier
 
             Specifier(piece)
-        series = None if match is None else _series(match[1], match[2])
+        series = _series(operator, bound)
         if series is None:
             fast = False
         else:
@@ -299,7 +299,8 @@ def _series(operator: str, text: str) -> tuple[tuple[str, Key], ...] | None:
 
 
 def _plain_key(text: str) -> Key | None:
-    return _strip(tuple(int(n) for n in text.split("."))) if re.fullmatch(r"[0-9]+(\.[0-9]+)*", text) else None
+    parts = text.split(".")
+    return _strip(tuple(map(int, parts))) if text.isascii() and all(map(str.isdigit, parts)) else None
 
 
 def _fast_admits(clauses: tuple[tuple[str, Key], ...], key: Key) -> bool:
@@ -326,8 +327,8 @@ def _fast_admits(clauses: tuple[tuple[str, Key], ...], key: Key) -> bool:
 
 @lru_cache(maxsize=16384)
 def _slow_admits(part: str, version: str) -> bool:
-    identical = _IDENTICAL.fullmatch(part.strip())
-    if identical is not None and _NORMAL.fullmatch(version):
+    identical = re.fullmatch(_IDENTICAL, part.strip(), re.ASCII)
+    if identical is not None and re.fullmatch(_NORMAL, version, re.ASCII):
         return identical[1] == version
     from envdoctor.facts.unfinished import admits
 

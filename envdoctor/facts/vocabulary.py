@@ -6,7 +6,6 @@ one open family: ``packages.<normalised name>``.
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import Literal, TypeAlias
 
 from envdoctor.records import dataclass
@@ -287,6 +286,8 @@ def term(name: str) -> Term | None:
 
 def suggestion(name: str) -> str | None:
     """The fact that was probably meant."""
+    from difflib import get_close_matches
+
     close = get_close_matches(name, _BY_NAME, n=1, cutoff=0.6)
     if close:
         return close[0]

@@ -9,11 +9,6 @@ from typing import Any
 
 from envdoctor.errors import EnvdoctorError
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 MOST_BYTES = 16 * 2**20
 
 
@@ -48,6 +43,11 @@ def parse_toml(data: bytes, place: str) -> dict[str, Any]:
         raise EnvdoctorError(
             f"{place}, line {line}", found="bytes that are not UTF-8", expected="TOML in UTF-8", next_step="save it as UTF-8"
         ) from error
+    # Imported here: most runs read no TOML.
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
     try:
         table: dict[str, Any] = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # a ValueError that is no TOMLDecodeError: a number of more than 4300 digits

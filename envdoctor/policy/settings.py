@@ -6,7 +6,6 @@ import datetime
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast, get_args
 
@@ -146,6 +145,8 @@ class _Checker:
     def known(self, table: Mapping[str, Any], keys: Sequence[str], *above: str | int) -> None:
         for key in table:
             if key not in keys:
+                from difflib import get_close_matches
+
                 close = get_close_matches(key.replace("_", "-"), keys, n=1)
                 self.wrong((*above, key), f"the key {key!r}", f"one of {', '.join(keys)}", f"perhaps {close[0]}" if close else "remove it")
 

@@ -17,9 +17,9 @@ from envdoctor.rules.rule import Fix
 from envdoctor.world.releases import listed
 
 _MOST_TRIED = 40
-_EXACT = re.compile(r"==\s*[0-9][0-9a-z.]*")
+_EXACT = r"==\s*[0-9][0-9a-z.]*"
 # One build of a release, which no list of releases tells apart from its others.
-_BUILD = re.compile(r"==[0-9.]+\+\w+")
+_BUILD = r"==[0-9.]+\+\w+"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def cures(finding: Finding, stated: Facts, known: Known) -> tuple[Cure, ...]:
 
 def _cures(finding: Finding, stated: Facts, known: Known) -> Iterator[Cure]:
     for package, spec in finding.pins:
-        if _BUILD.fullmatch(spec):
+        if re.fullmatch(_BUILD, spec):
             yield Cure("pin", "", {package: spec}, {})
             continue
         yield from _from_ranges(Fix("pin", "", pins={package: spec}), finding, stated, known, note="")
@@ -94,7 +94,7 @@ def _bounds(fix: Fix, pins: Mapping[str, Exact], finding: Finding) -> dict[str, 
 
 def _named(package: str, spec: str) -> tuple[Exact, ...]:
     """The one release that a rule names of a package whose releases are not bundled: its author has seen it."""
-    return (exact(spec.replace(" ", "").removeprefix("==")),) if package not in listed() and _EXACT.fullmatch(spec.strip()) else ()
+    return (exact(spec.replace(" ", "").removeprefix("==")),) if package not in listed() and re.fullmatch(_EXACT, spec.strip()) else ()
 
 
 def _clears(pins: Mapping[str, Exact], finding: Finding, stated: Facts, known: Known) -> bool:

@@ -12,9 +12,9 @@ from typing import TypeAlias
 from envdoctor.facts.versions import Exact, Key, final_key, version_condition
 
 _Clauses: TypeAlias = "tuple[tuple[str, Key, Key], ...]"
-"""An operator with the bound that it names, twice; or ``in`` and ``out`` with the first release of a series and that of the next one."""
+"""An operator with the bound that it names, twice; or ``out`` with the first release of a series and that of the next one."""
 
-_SERIES = re.compile(r"([=!]=|~=)\s*([0-9]{1,9}(?:\.[0-9]{1,9})*)(\.\*)?", re.ASCII)
+_NOT_OF_A_SERIES = r"!=\s*([0-9]{1,9}(?:\.[0-9]{1,9})*)\.\*"
 
 
 class InOrder:
@@ -54,9 +54,8 @@ class InOrder:
 
     def _satisfying(self, operator: str, first: Key, last: Key) -> int:
         every, under = (1 << self.width) - 1, (1 << bisect_left(self._keys, first)) - 1
-        if operator in ("in", "out"):
-            series = (1 << bisect_left(self._keys, last)) - 1 & ~under
-            return series if operator == "in" else every & ~series
+        if operator == "out":
+            return every & ~((1 << bisect_left(self._keys, last)) - 1 & ~under)
         upto = (1 << bisect_right(self._keys, first)) - 1
         found = {"<": under, "<=": upto, ">": every & ~upto, ">=": every & ~under, "==": upto & ~under}.get(operator)
         return every & ~(upto & ~under) if found is None else found
@@ -78,7 +77,7 @@ def _parts(text: str) -> tuple[_Clauses, ...] | None:
 
 
 def _clauses(part: str) -> Iterator[tuple[str, Key, Key]]:
-    """The clauses of a part that names series of releases, ``==1.5.*`` and ``~=1.5.1``.
+    """The clauses of a part that leaves out series of releases, ``!=1.5.*``.
 
     Raises:
         ValueError: it has one of another kind.
@@ -88,17 +87,11 @@ def _clauses(part: str) -> Iterator[tuple[str, Key, Key]]:
         if plain is not None:
             yield from ((operator, bound, bound) for operator, bound in plain)
             continue
-        series = _SERIES.fullmatch(piece)
-        if series is None or (series[1] == "~=") == bool(series[3]):
+        series = re.fullmatch(_NOT_OF_A_SERIES, piece, re.ASCII)
+        if series is None:
             raise ValueError(piece)
-        numbers = tuple(map(int, series[2].split(".")))
-        if series[1] == "~=":
-            lowest = _key(numbers)
-            yield ">=", lowest, lowest
-            numbers = numbers[:-1]
-        if not numbers:
-            raise ValueError(piece)
-        yield "out" if series[1] == "!=" else "in", _key(numbers), _key((*numbers[:-1], numbers[-1] + 1))
+        numbers = tuple(map(int, series[1].split(".")))
+        yield "out", _key(numbers), _key((*numbers[:-1], numbers[-1] + 1))
 
 
 def _key(numbers: Key) -> Key:

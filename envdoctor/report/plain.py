@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 
 # Controls, formats (bidirectional overrides among them), surrogates and private characters never reach a terminal.
 _UNSAFE = frozenset(("Cc", "Cf", "Cs", "Co", "Zl", "Zp"))
@@ -13,6 +12,8 @@ def printable(text: str, *, keep_newlines: bool = False) -> str:
     """The text with every character that a terminal would act on shown as an escape, ``\\x1b``."""
     if text.isascii() and text.isprintable():
         return text
+    import unicodedata  # only where a text is more than plain ASCII
+
     return "".join(c if (keep_newlines and c == "\n") or unicodedata.category(c) not in _UNSAFE else _escaped(c) for c in text)
 
 

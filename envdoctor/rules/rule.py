@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any, Literal, cast, get_args
 
 from envdoctor.errors import EnvdoctorError, SeveralErrors
@@ -275,5 +274,7 @@ class _Reader:
     def unknown_keys(self) -> None:
         for key in self.table:
             if key not in _KEYS:
+                from difflib import get_close_matches
+
                 close = get_close_matches(key, _KEYS, n=1)
                 self.error(str(key), "an unknown key", f"perhaps {close[0]!r}" if close else ", ".join(_KEYS))

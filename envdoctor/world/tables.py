@@ -25,7 +25,7 @@ BUNDLED = Path(__file__).parent.parent / "data"
 
 _MOST_BYTES = 64 * 2**20
 _MOST_STAMP_BYTES = 1 << 16
-_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
+_DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 
 
 class DamagedError(Exception):
@@ -112,7 +112,7 @@ def _users_own(name: str, bundled: Path) -> Table | None:
         case _:
             raise DamagedError("its stamp is damaged")
     match files.get(name):
-        case {"as_of": str(day), "size": int(size), "crc32": int(checksum)} if _DAY.fullmatch(day) and 0 < size <= _MOST_BYTES:
+        case {"as_of": str(day), "size": int(size), "crc32": int(checksum)} if re.fullmatch(_DAY, day) and 0 < size <= _MOST_BYTES:
             pass
         case _:
             raise DamagedError("its stamp is damaged")

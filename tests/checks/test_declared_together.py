@@ -13,7 +13,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from envdoctor.checks.declared_together import CHECKS, _as_bounds, declared_releases, declared_together, requires_python_without_patches
+from envdoctor.checks.declared_together import CHECKS, declared_releases, declared_together, requires_python_without_patches
 from envdoctor.checks.hit import Hit
 from envdoctor.cli import main
 from envdoctor.engine.diagnosis import Finding
@@ -377,15 +377,3 @@ def test_every_release_that_a_hit_proposes_agrees(pins: dict[str, str]) -> None:
                     continue
                 rows = [row for row in dependencies(package, version) or () if row.name == name]
                 assert all(admits(row, pins[name]) for row in rows)
-
-
-@given(
-    numbers=st.lists(st.integers(0, 12), min_size=2, max_size=4),
-    version=st.sampled_from(["1.0", "1.2.3", "1.2.4.post1", "2.0.1+cu118", "1.3.0rc1", "0.1.dev0", "12", "1.2.12"])
-    | st.lists(st.integers(0, 12), min_size=1, max_size=4).map(lambda row: ".".join(map(str, row))),
-)
-def test_a_compatible_release_clause_means_the_same_as_bounds(numbers: list[int], version: str) -> None:
-    clause = "~=" + ".".join(map(str, numbers))
-    bounds = _as_bounds(f"{clause},!=99")
-    assert "~" not in bounds
-    assert SpecifierSet(bounds).contains(version, prereleases=True) is SpecifierSet(clause).contains(version, prereleases=True)

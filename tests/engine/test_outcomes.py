@@ -38,7 +38,7 @@ VALUES: dict[str, tuple[object, ...]] = {
 
 @lru_cache(maxsize=1)
 def rules() -> tuple[Rule, ...]:
-    return load_rulebook().rules
+    return tuple(load_rulebook().rules)
 
 
 def situation(dice: random.Random) -> Facts:

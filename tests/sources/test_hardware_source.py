@@ -1,4 +1,6 @@
 import os
+import platform
+import shutil
 import stat
 from pathlib import Path
 
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 from envdoctor.facts.fact import Collected, Origin, Skip
 from envdoctor.facts.values import shown
 from envdoctor.facts.vocabulary import term
-from envdoctor.sources.machine.hardware import SmiGpu, collect_hardware, derive_gpu, gpu_facts, parse_smi
+from envdoctor.sources.machine.hardware import SmiGpu, _find_program, _this_system, collect_hardware, derive_gpu, gpu_facts, parse_smi
 
 L40S = SmiGpu("NVIDIA L40S", "8.9", 46068, "550.54.15")
 T4 = SmiGpu("Tesla T4", "7.5", 15360, "550.54.15")
@@ -254,14 +256,34 @@ def test_a_program_that_cannot_run_or_hangs_is_a_skip(only_path: Path, monkeypat
 def test_the_system_is_told_in_the_words_of_the_vocabulary(
     only_path: Path, monkeypatch: pytest.MonkeyPatch, system: str, machine: str, facts: dict[str, str], skipped: list[str]
 ) -> None:
-    monkeypatch.setattr("platform.system", lambda: system)
-    monkeypatch.setattr("platform.machine", lambda: machine)
-    monkeypatch.setattr("platform.libc_ver", lambda: ("", ""))
+    monkeypatch.setattr("envdoctor.sources.machine.hardware._this_system", lambda: (system, machine, "", ""))
     collected = collect_hardware()
     assert _values(collected) == facts
     assert [skip.what for skip in collected.skips if skip.what != "GPU"] == skipped
 
 
 def test_the_c_library_is_told_where_it_is_glibc(only_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("platform.libc_ver", lambda: ("glibc", "2.31"))
+    monkeypatch.setattr("envdoctor.sources.machine.hardware._this_system", lambda: ("Linux", "x86_64", "glibc", "2.31"))
     assert _values(collect_hardware())["glibc"] == "2.31"
+
+
+def test_the_system_is_what_python_calls_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = (platform.system(), platform.machine(), *platform.libc_ver())
+    assert _this_system() == told
+    monkeypatch.setattr("os.confstr_names", {})
+    assert _this_system() == told
+
+
+def test_a_program_is_found_where_a_shell_finds_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second, folder = (tmp_path / name for name in ("first", "second", "folder"))
+    for directory in (first, second, folder / "nvidia-smi"):
+        directory.mkdir(parents=True)
+    (first / "nvidia-smi").write_text("not to be run")
+    program = second / "nvidia-smi"
+    program.write_text("#!/bin/sh")
+    program.chmod(0o755)
+    for path in (f"{tmp_path}/nowhere:{folder}:{first}:{second}", f"{first}::{folder}", ""):
+        monkeypatch.setenv("PATH", path)
+        assert _find_program("nvidia-smi") == shutil.which("nvidia-smi") == (str(program) if str(second) in path else None)
+    monkeypatch.delenv("PATH")
+    assert _find_program("sh") == shutil.which("sh")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Mapping, Sequence
 
 from envdoctor.facts.fact import Collected, Fact, FactValue, Origin, Skip
@@ -153,9 +154,7 @@ def _capability(gpu: SmiGpu) -> str | None:
 
 
 def _collect_gpus(environment: Mapping[str, str]) -> Collected:
-    import shutil
-
-    program = shutil.which("nvidia-smi")
+    program = _find_program("nvidia-smi")
     if program is None:
         return Collected((), (), (Skip("GPU", "no GPU seen: no nvidia-smi on the PATH"),))
     text, why = _ask(program, _FIELDS)
@@ -166,6 +165,18 @@ def _collect_gpus(environment: Mapping[str, str]) -> Collected:
         said = why or _printable(text.strip().partition("\n")[0]) or "nothing"
         return Collected((), (), (Skip("GPU", f"no GPU seen: nvidia-smi says: {said}"),))
     return gpu_facts(gpus, environment)
+
+
+def _find_program(name: str) -> str | None:
+    """The program of that name that a command here would run."""
+    path = os.environ.get("PATH")
+    if os.name == "nt" or path is None:
+        # It imports three kinds of compression.
+        import shutil
+
+        return shutil.which(name)
+    found = (os.path.join(directory, name) for directory in path.split(os.pathsep) if path)
+    return next((one for one in found if os.access(one, os.X_OK) and not os.path.isdir(one)), None)
 
 
 def _ask(program: str, fields: str) -> tuple[str, str]:
@@ -187,11 +198,9 @@ def _ask(program: str, fields: str) -> tuple[str, str]:
 
 
 def _collect_system() -> Collected:
-    import platform
-
     origin = Origin("this machine")
     facts, skips = [], []
-    system, machine = platform.system(), platform.machine()
+    system, machine, library, version = _this_system()
     if system in _SYSTEMS:
         facts.append(Fact("os", _SYSTEMS[system], origin))
     else:
@@ -200,10 +209,23 @@ def _collect_system() -> Collected:
         facts.append(Fact("machine", _MACHINES[machine.lower()], origin))
     else:
         skips.append(Skip("processor", f"{machine or 'an unnamed architecture'} is none of x86_64, aarch64, arm64"))
-    library, version = platform.libc_ver()
     if library == "glibc" and re.fullmatch(r"\d+(\.\d+)+", version):
         facts.append(Fact("glibc", exact(version), origin))
     return Collected(tuple(facts), (), tuple(skips))
+
+
+def _this_system() -> tuple[str, str, str, str]:
+    """What the system and its processor are called, and its C library with the version; these are empty where it is not told."""
+    name = "CS_GNU_LIBC_VERSION"
+    if sys.platform != "win32" and name in os.confstr_names:
+        library, _, version = (os.confstr(name) or "").partition(" ")
+        if version:
+            here = os.uname()
+            return here.sysname, here.machine, library, version
+    # It compiles many patterns when it is imported.
+    import platform
+
+    return platform.system(), platform.machine(), *platform.libc_ver()
 
 
 def _fact(name: str, value: FactValue) -> Fact:
