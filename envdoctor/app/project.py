@@ -10,7 +10,6 @@ from envdoctor.app.request import Request
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected
 from envdoctor.files.paths import exists, real_path, working_directory
-from envdoctor.files.writing import write_whole
 from envdoctor.policy.settings import Settings, find_settings, read_settings
 from envdoctor.records import replace
 from envdoctor.report.model import Report
@@ -95,6 +94,8 @@ def apply_policy(request: Request, report: Report, book: Rulebook) -> Report:
     if request.write_baseline is not None:
         path = request.write_baseline
         text = baseline_text(excuse(report, settings, book, today=today, root=root), root)
+        from envdoctor.files.writing import write_whole
+
         write_whole(path, text, next_step="check --write-baseline")
         known |= read_baseline(path)
     return excuse(report, settings, book, today=today, root=root, targets=request.targets, baseline=known)

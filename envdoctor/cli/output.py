@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.files.writing import write_whole
 from envdoctor.report import FORMATS
 from envdoctor.report.plain import defuse
 
@@ -91,6 +90,8 @@ def emit(options: argparse.Namespace, text: str) -> None:
         encoding = sys.stdout.encoding or "utf-8"
         sys.stdout.write(text.encode(encoding, errors="backslashreplace").decode(encoding))
         return
+    from envdoctor.files.writing import write_whole
+
     write_whole(Path(options.output), text, next_step="check --output")
 
 

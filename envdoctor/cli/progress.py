@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -49,6 +47,9 @@ def stages(subject: str, cost: str) -> Iterator[Callable[[str], None] | None]:
     if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield None
         return
+    import shutil
+    import time
+
     started, last = time.monotonic(), ""
 
     def tell(stage: str) -> None:

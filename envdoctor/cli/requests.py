@@ -5,14 +5,16 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from dataclasses import fields
 from pathlib import Path
 
 from envdoctor.app.project import apply_project, read_project
 from envdoctor.app.request import Request
 from envdoctor.cli.progress import ON_TERMINAL
 
-_SAME = {field.name for field in fields(Request)} - {"targets", "settings", "rule_directories", "baseline", "write_baseline", "fail_on"}
+# Options whose value goes into the request as it is.
+_SAME = frozenset(
+    ("python", "root", "facts", "as_of", "resolve", "each", "full", "offline", "trust_remote_code", "probe", "strict", "allow_empty")
+)
 
 
 def read_request(options: argparse.Namespace, *targets: str, settings: Sequence[str] = ()) -> Request:

@@ -32,6 +32,8 @@ _SURE = (
     rf"===\s*[a-z0-9.+]+|[=!]=\s*(?:{_NUMBERS}\.\*|{_NUMBERS}{_LATER}(?:{_LOCAL})?)|[<>]=?\s*{_NUMBERS}{_LATER}"
     rf"|~=\s*[0-9]+\.{_NUMBERS}{_LATER}"
 )
+_BUILD = r"==\s*([0-9]+(?:\.[0-9]+)*)\+([a-z][a-z0-9]*)"
+_LABELLED = r"([0-9]+(?:\.[0-9]+)*)\+([a-z][a-z0-9]*)"
 _IDENTICAL = r"===\s*([a-z0-9.+]+)\s*"
 # As packaging writes it: no leading zeros, and only dots within a label.
 _NUMBER, _WORD = r"(?:0|[1-9][0-9]*)", r"(?:0|[1-9][0-9]*|[0-9]*[a-z][a-z0-9]*)"
@@ -330,6 +332,12 @@ def _slow_admits(part: str, version: str) -> bool:
     identical = re.fullmatch(_IDENTICAL, part.strip(), re.ASCII)
     if identical is not None and re.fullmatch(_NORMAL, version, re.ASCII):
         return identical[1] == version
+    build = re.fullmatch(_BUILD, part.strip(), re.ASCII)
+    if build is not None and (own := re.fullmatch(_LABELLED, version, re.ASCII)) is not None:
+        # `==` of a build: the same release and the same label; packaging would be imported for it at every start.
+        same = [number.lstrip("0") or "0" for number in build[1].split(".")] == [number.lstrip("0") or "0" for number in own[1].split(".")]
+        if build[1].count(".") == own[1].count("."):
+            return same and build[2] == own[2]
     from envdoctor.facts.unfinished import admits
 
     found = admits(part, version)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import os
 import re
 import sys
@@ -58,6 +56,9 @@ def _poetry(root: Path, environ: Mapping[str, str]) -> Iterator[Path]:
     poetry = tool.get("poetry") if isinstance(tool, dict) else None
     if not isinstance(poetry, dict) and not is_file(root / "poetry.lock"):
         return
+    import base64
+    import hashlib
+
     names = [section.get("name") for section in (poetry, project) if isinstance(section, dict)]
     name = next((name for name in names if isinstance(name, str)), "")
     short = re.sub(r"[ $`!*@\"\\\r\n\t]", "_", name.lower())[:_LONGEST_NAME]
