@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.records import dataclass
 from envdoctor.sources.declared.requirement_text import CODING, MARKS
 
 _END = re.compile(r"\r\n|\r|\n")
