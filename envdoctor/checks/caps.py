@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import lru_cache
+from typing import TypeAlias
 
 from envdoctor.facts.versions import satisfiable
 from envdoctor.world.dependencies import Dependency, dependencies, versions
@@ -32,9 +33,19 @@ def _cautious(name: str, version: str, until: str) -> tuple[Dependency, ...] | N
     own = dependencies(name, version)
     if own is None:
         return None
-    asked = {one.name for one in dependencies(name, version, unbound=True) or ()}
-    open_ = asked - {one.name for one in own if _cap(one.specifier)}
-    return (*own, *(one for one in _caps(name, until).get(version, ()) if one.name in open_ and _admits(own, one)))
+    every, later = dependencies(name, version, unbound=True) or (), _caps(name, until).get(version, ())
+    # By identity: many releases have one row, and between two that name caps all have the same ones. What is kept stays alive.
+    key = id(own), id(every), id(later), until
+    kept = _JOINED.get(key)
+    if kept is None:
+        open_ = {one.name for one in every} - {one.name for one in own if _cap(one.specifier)}
+        joined = (*own, *(one for one in later if one.name in open_ and _admits(own, one)))
+        kept = _JOINED[key] = (joined, own, every, later)
+    return kept[0]
+
+
+_Row: TypeAlias = "tuple[Dependency, ...]"
+_JOINED: dict[tuple[int, int, int, str], tuple[_Row, _Row, _Row, _Row]] = {}
 
 
 def _admits(own: Iterable[Dependency], cap: Dependency) -> bool:
@@ -49,6 +60,7 @@ def _leaves(name: str, specifier: str, until: str) -> bool:
     return satisfiable(specifier, release_texts(name))
 
 
+@lru_cache(maxsize=4096)
 def _cap(specifier: str) -> str:
     """The clauses of a specifier that name an end; a pin and a compatible release are ones."""
     return ",".join(clause.strip() for clause in specifier.split(",") if _UPPER.fullmatch(clause))
@@ -57,17 +69,25 @@ def _cap(specifier: str) -> str:
 @lru_cache(maxsize=256)
 def _caps(name: str, until: str) -> dict[str, tuple[Dependency, ...]]:
     """The caps of the releases after each release, of the nearest one that has any for a package."""
-    nearest: dict[str, tuple[Dependency, ...]] = {}
+    nearest: dict[str, _Row] = {}
     found = {}
+    told: _Row = ()
+    before: _Row | None = None
     for version in reversed(versions(name)):
-        found[version] = tuple(one for some in nearest.values() for one in some)
+        found[version] = told
+        row = dependencies(name, version)
+        if row is None or row is before:
+            continue
+        before = row
         own: dict[str, list[Dependency]] = {}
-        for one in dependencies(name, version) or ():
+        for one in row:
             cap = _cap(one.specifier)
             # What is pinned, or compatible with one minor release, belongs to just that release.
             if cap and cap.startswith("<"):
                 own.setdefault(one.name, []).append(Dependency(one.name, cap, one.marker))
-        nearest |= {package: tuple(some) for package, some in own.items()}
+        if own:
+            nearest |= {package: tuple(some) for package, some in own.items()}
+            told = tuple(one for some in nearest.values() for one in some)
     return found
 
 

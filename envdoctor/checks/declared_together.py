@@ -252,7 +252,7 @@ def _here() -> str:
     """The minor release of Python that markers are judged for where nobody named one."""
     from envdoctor.world.installation import Installation
 
-    return Installation().environment()["python_version"]
+    return Installation().python
 
 
 def _pythons(facts: Facts, pins: Mapping[str, Exact]) -> Sequence[str]:
@@ -282,14 +282,9 @@ def _runs_on(requires_python: str, python: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _holds(marker: str, python: str, system: str | None, machine: str | None) -> bool:
-    from packaging.markers import Marker, UndefinedComparison, UndefinedEnvironmentName
-
     from envdoctor.world.installation import Installation
 
-    try:
-        return Installation().on(system, machine).with_python(python).applies(Marker(marker))
-    except (ValueError, UndefinedComparison, UndefinedEnvironmentName):
-        return False
+    return Installation().on(system, machine).with_python(python).holds(marker)
 
 
 def _hit(facts: Facts, declared: Mapping[str, Exact | Ranged], pinned: Mapping[str, Exact], name: str, *demands: _Demand) -> Hit:

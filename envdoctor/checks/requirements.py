@@ -11,6 +11,7 @@ from envdoctor.facts.versions import Exact, exact, version_condition
 from envdoctor.records import dataclass
 from envdoctor.sources.machine.interpreter import Installed
 from envdoctor.sources.machine.site_packages import BROKEN, Distribution
+from envdoctor.world.markers import NotSimpleError, judge_simple, unwrap
 
 UNMET = "declared-requirement-unmet"
 MISSING = "declared-requirement-missing"
@@ -18,7 +19,6 @@ MISSING = "declared-requirement-missing"
 # `name`, `name[extra]`, `name>=1,<2`, `name (>=1,<2)`: all but direct references and old oddities.
 # No two parts can match the same text, so that a hostile line costs no more than its length.
 _SIMPLE = re.compile(r"([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(?:\[[^\]]*\]\s*)?(?:\(([^()@;]*)\)|([=<>!~][^@;()]*))?")
-_COMPARISON = re.compile(r"""\s*([a-z_]+)\s*(==|!=|<=|>=|<|>)\s*(?:"([^"]*)"|'([^']*)')\s*""")
 _GROUP = re.compile(r"\([^()]*\)")
 _EXTRA = re.compile(r"""\bextra\s*==\s*(?:"[^"]+"|'[^']+')""")
 _OR = re.compile(r"\bor\b")
@@ -30,10 +30,6 @@ _PYTHON_VARIABLES = ("python_version", "python_full_version", "implementation_ve
 class _Requirement:
     name: str
     specifier: str
-
-
-class _NotSimpleError(Exception):
-    """A marker that is more than comparisons of known variables."""
 
 
 class _NotARequirementError(Exception):
@@ -110,8 +106,8 @@ def _requirement(line: str, environment: Mapping[str, str]) -> tuple[_Requiremen
     if simple is None:
         return _parsed(line, environment)
     try:
-        holds = _simple_marker(marker, environment) if semicolon else True
-    except _NotSimpleError:
+        holds = judge_simple(marker, environment) if semicolon else True
+    except NotSimpleError:
         return _parsed(line, environment)
     if holds is False:
         return None, False
@@ -130,47 +126,8 @@ def _only_for_an_extra(marker: str) -> bool:
 
 def _flat(marker: str) -> str:
     """The marker without what stands in parentheses, unless it is all in one pair."""
-    marker = _unwrapped(marker)
+    marker = unwrap(marker)
     return _GROUP.sub("", marker) if "(" in marker else marker
-
-
-def _unwrapped(marker: str) -> str:
-    marker = marker.strip()
-    return marker[1:-1] if marker.startswith("(") and marker.endswith(")") and marker.count("(") == 1 else marker
-
-
-def _simple_marker(marker: str, environment: Mapping[str, str]) -> bool | None:
-    """A marker of comparisons joined by ``and`` and ``or``.
-
-    Raises:
-        _NotSimpleError: it is another one, which packaging has to read.
-    """
-    outcome: bool | None = False
-    for alternative in _unwrapped(marker).split(" or "):
-        part: bool | None = True
-        for text in alternative.split(" and "):
-            one = _comparison(text, environment)
-            part = False if part is False or one is False else None if part is None or one is None else True
-        outcome = True if outcome is True or part is True else None if outcome is None or part is None else False
-    return outcome
-
-
-def _comparison(text: str, environment: Mapping[str, str]) -> bool | None:
-    match = _COMPARISON.fullmatch(text)
-    if match is None:
-        raise _NotSimpleError
-    variable, operator, value = match[1], match[2], match[3] if match[3] is not None else match[4]
-    known = environment.get(variable)
-    if variable in _PYTHON_VARIABLES:
-        if known is None:
-            return None
-        try:
-            return version_condition(operator + value).admits(exact(known))
-        except ValueError:
-            raise _NotSimpleError from None
-    if known is None or operator not in ("==", "!="):
-        raise _NotSimpleError
-    return (known == value) is (operator == "==")
 
 
 def _parsed(line: str, environment: Mapping[str, str]) -> tuple[_Requirement | None, bool | None]:

@@ -357,14 +357,9 @@ def _needs(name: str, version: str, python: str, system: str, machine: str) -> t
 
 @lru_cache(maxsize=4096)
 def _holds(marker: str, python: str, system: str, machine: str) -> bool:
-    from packaging.markers import Marker, UndefinedComparison, UndefinedEnvironmentName
-
     from envdoctor.world.installation import Installation
 
-    try:
-        return Installation().on(system, machine).with_python(python).applies(Marker(marker))
-    except (ValueError, UndefinedComparison, UndefinedEnvironmentName):
-        return False
+    return Installation().on(system, machine).with_python(python).holds(marker)
 
 
 __all__ = ["ELSEWHERE", "PROJECT", "Taken", "taken"]

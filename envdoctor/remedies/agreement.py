@@ -32,6 +32,8 @@ class Agreement:
         self._asked: dict[str, Mapping[str, tuple[str, ...]]] = {}
         self._newest: dict[str, tuple[str, ...]] = {}
         self._within: dict[tuple[str, str], list[Exact]] = {}
+        # By identity of the row, which the listing keeps alive.
+        self._of_rows: dict[tuple[str, int], Mapping[str, tuple[str, ...]]] = {}
         self._demands: dict[tuple[str, str], Mapping[str, tuple[str, ...]]] = {}
         self._pairs: dict[tuple[str, str, str, str], bool] = {}
         self._compatible: dict[tuple[str, str, str], bool] = {}
@@ -43,8 +45,20 @@ class Agreement:
         key = (package, release.text)
         found = self._demands.get(key)
         if found is None:
+            found = self._demands[key] = self._of_row(package, release)
+        return found
+
+    def _of_row(self, package: str, release: Exact) -> Mapping[str, tuple[str, ...]]:
+        """What a release requires, read once for all releases of a package that have one row; the family's differ by their builds."""
+        if package in FAMILY or "+" in release.text:
             read = self._read(package, release)
-            found = self._demands[key] = self._same.setdefault(tuple(read.items()), read)
+            return self._same.setdefault(tuple(read.items()), read)
+        row = self._listing.requirements(package, self._listed(package, release.text))
+        key = (package, id(row))
+        found = self._of_rows.get(key)
+        if found is None:
+            read = self._read(package, release)
+            found = self._of_rows[key] = self._same.setdefault(tuple(read.items()), read)
         return found
 
     def asked(self, package: str) -> Mapping[str, tuple[str, ...]]:
@@ -81,9 +95,12 @@ class Agreement:
         """A release as the list writes it: ``2.4`` is ``2.4.0``."""
         key = (package, version)
         if key not in self._texts:
-            texts, wanted = self._listing.versions(package), final_key(version)
-            as_listed = (text for text in texts if wanted is not None and final_key(text) == wanted)
-            self._texts[key] = version if version in texts else next(as_listed, version)
+            if self._listing.has(package, version):
+                self._texts[key] = version
+            else:
+                wanted = final_key(version)
+                as_listed = (text for text in self._listing.versions(package) if wanted is not None and final_key(text) == wanted)
+                self._texts[key] = next(as_listed, version)
         return self._texts[key]
 
     def _before_the_next(self, package: str, version: str) -> list[str]:
@@ -107,16 +124,11 @@ class Agreement:
         return self._markers[marker]
 
     def _judge(self, marker: str) -> bool:
-        from packaging.markers import Marker, UndefinedComparison, UndefinedEnvironmentName
-
         from envdoctor.world.installation import Installation
 
         python = self._facts.value("python")
         here = Installation().on(self._facts.text("os"), self._facts.text("machine"))
-        try:
-            return (here.with_python(python.text) if isinstance(python, Exact) else here).applies(Marker(marker))
-        except (ValueError, UndefinedComparison, UndefinedEnvironmentName):
-            return False
+        return (here.with_python(python.text) if isinstance(python, Exact) else here).holds(marker)
 
     def clashes(self, values: Values) -> Iterator[Clash]:
         """Every two packages that do not admit each other."""

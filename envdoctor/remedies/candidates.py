@@ -38,9 +38,12 @@ def _of_the_project(known: Sequence[Release]) -> Sequence[Release]:
 
 
 def _admits(release: Release, python: str | None) -> bool:
-    if python is None or release.requires_python is None:
-        return True
-    return version_condition("".join(release.requires_python.split())).admits(exact(python))
+    return python is None or release.requires_python is None or _runs_on(release.requires_python, python)
+
+
+@lru_cache(maxsize=4096)
+def _runs_on(requires_python: str, python: str) -> bool:
+    return version_condition("".join(requires_python.split())).admits(exact(python))
 
 
 def listed(package: str) -> Sequence[Release]:

@@ -31,6 +31,7 @@ class Listing:
         self._installable: dict[str, tuple[Exact, ...]] = {}
         self._places: dict[str, Mapping[str, int]] = {}
         self._versions: dict[str, tuple[str, ...]] = {}
+        self._listed: dict[str, frozenset[str]] = {}
         self._days: dict[str, Mapping[str, int]] = {}
         self._requirements: dict[tuple[str, str], Sequence[Dependency] | None] = {}
         self._in_order: dict[str, InOrder] = {}
@@ -57,6 +58,13 @@ class Listing:
         if found is None:
             found = self._versions[package] = tuple(release.version for release in self._releases(package))
         return found
+
+    def has(self, package: str, version: str) -> bool:
+        """Whether a release is listed under this spelling."""
+        found = self._listed.get(package)
+        if found is None:
+            found = self._listed[package] = frozenset(self.versions(package))
+        return version in found
 
     def days(self, package: str) -> Mapping[str, int]:
         """The day of every release, as a number; those whose day is not known are left out."""

@@ -114,17 +114,8 @@ def _orphaned(facts: Facts, removed: set[str]) -> Iterator[tuple[str, str, str]]
         if not name.startswith(_PACKAGE) or not isinstance(fact.value, Exact):
             continue
         for one in dependencies(name.removeprefix(_PACKAGE), _public(fact.value.text)) or ():
-            if one.name in removed and _holds(one.marker, here):
+            if one.name in removed and (not one.marker or here.holds(one.marker)):
                 yield name.removeprefix(_PACKAGE), fact.value.text, one.name
-
-
-def _holds(marker: str, here: Installation) -> bool:
-    from packaging.markers import Marker, UndefinedComparison, UndefinedEnvironmentName
-
-    try:
-        return not marker or here.applies(Marker(marker))
-    except (ValueError, UndefinedComparison, UndefinedEnvironmentName):
-        return False
 
 
 __all__ = ["Verdict", "metadata_agrees", "withdrawn"]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from envdoctor.records import dataclass, field, replace
+from envdoctor.world.markers import NotSimpleError, judge_simple
 
 if TYPE_CHECKING:
     from packaging.markers import Marker
@@ -27,12 +30,29 @@ class Installation:
 
     stated: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def python(self) -> str:
+        """The minor release of Python, ``3.11``."""
+        return self.stated.get("python_version") or _known_here()["python_version"]
+
     def environment(self, extra: str = "") -> dict[str, str]:
         return {**_here(), **self.stated, "extra": extra}
 
     def applies(self, marker: Marker | None, extra: str = "") -> bool:
         """Whether a requirement with this marker is installed, with at most one extra asked for."""
         return marker is None or marker.evaluate(self.environment(extra))
+
+    def holds(self, marker: str) -> bool:
+        """Whether a marker holds, without extras; one that cannot be read does not."""
+        try:
+            return judge_simple(marker, {**_known_here(), **self.stated}) is True
+        except NotSimpleError:
+            from packaging.markers import Marker, UndefinedComparison, UndefinedEnvironmentName
+
+        try:
+            return self.applies(Marker(marker))
+        except (ValueError, UndefinedComparison, UndefinedEnvironmentName):
+            return False
 
     def on(self, system: str | None, machine: str | None) -> Installation:
         """This installation on an operating system (``linux``, ``windows``, ``macos``) and a processor; None leaves what is."""
@@ -66,6 +86,24 @@ class Installation:
         except ValueError:  # no specifier, or a number without end in one
             return self
         return self if newest is None else self.with_python(newest)
+
+
+@lru_cache(maxsize=1)
+def _known_here() -> Mapping[str, str]:
+    """Of the variables of this interpreter those that most markers ask for."""
+    if os.name != "posix":
+        return _here()
+    system, name = os.uname(), sys.implementation.name
+    return {
+        "implementation_name": name,
+        "os_name": os.name,
+        "platform_machine": system.machine,
+        "platform_system": system.sysname,
+        "python_full_version": sys.version.split()[0],
+        "python_version": f"{sys.version_info.major}.{sys.version_info.minor}",
+        "sys_platform": sys.platform,
+        **({"platform_python_implementation": "CPython"} if name == "cpython" else {}),
+    }
 
 
 @lru_cache(maxsize=1)

@@ -71,7 +71,27 @@ def test_a_marker_holds_as_packaging_says_of_that_machine(
     assert Installation().with_python(version).on(system, None).on(None, machine).applies(Marker("python_version > '3'"))
 
 
+@given(
+    text=markers()
+    | st.sampled_from(["", "no marker", "python_version", "os_name == os_name", "(extra == '' or os_name == 'nt')", "a < 'b'"]),
+    system=st.sampled_from(sorted(SYSTEMS)),
+    machine=st.sampled_from(["x86_64", "arm64", "aarch64"]),
+    python=PYTHONS,
+)
+def test_the_text_of_a_marker_holds_as_the_marker_does(text: str, system: str, machine: str, python: tuple[int, int | None]) -> None:
+    minor, patch = python
+    there = Installation().on(system, machine).with_python(f"3.{minor}" if patch is None else f"3.{minor}.{patch}")
+    for one in (there, Installation()):
+        try:
+            expected = one.applies(Marker(text))
+        except ValueError:
+            expected = False
+        assert one.holds(text) is expected
+    assert there.python == f"3.{minor}"
+
+
 def test_what_nobody_told_is_of_this_interpreter() -> None:
+    assert Installation().python == default_environment()["python_version"]
     assert Installation().environment() == {**default_environment(), "extra": ""}
     assert Installation().on(None, None) == Installation()
     assert Installation().applies(None)
