@@ -38,6 +38,8 @@ _IDENTICAL = r"===\s*([a-z0-9.+]+)\s*"
 # As packaging writes it: no leading zeros, and only dots within a label.
 _NUMBER, _WORD = r"(?:0|[1-9][0-9]*)", r"(?:0|[1-9][0-9]*|[0-9]*[a-z][a-z0-9]*)"
 _NORMAL = rf"{_NUMBER}(?:\.{_NUMBER})*(?:\+{_WORD}(?:\.{_WORD})*)?"
+NOT_OF_SERIES = "!=.*"
+"""The operator of a clause whose bound is the beginning of all that it leaves out, with its last zeros."""
 # Python refuses to read an integer of more than 4300 digits, with an error of its own.
 _MAX_LENGTH = 4096
 
@@ -120,10 +122,11 @@ def final_key(text: str) -> Key | None:
     match = _FINAL.fullmatch(text.strip())
     if match is None:
         return None
-    return _strip(tuple(int(part) for part in match[1].split(".")))
+    return strip_zeros(tuple(int(part) for part in match[1].split(".")))
 
 
-def _strip(numbers: Key) -> Key:
+def strip_zeros(numbers: Key) -> Key:
+    """A release number without its last zeros."""
     end = len(numbers)
     while end > 1 and numbers[end - 1] == 0:
         end -= 1
@@ -290,11 +293,14 @@ def _compile(part: str) -> tuple[tuple[str, Key], ...] | None:
 
 
 def _series(operator: str, text: str) -> tuple[tuple[str, Key], ...] | None:
-    """The bounds of ``==1.5.*`` and ``~=1.5.1``; None for anything else."""
-    lowest = _plain_key(text.removesuffix(".*") if operator == "==" else text if operator == "~=" else "")
-    if lowest is None:
+    """The bounds of ``==1.5.*`` and ``~=1.5.1``, and ``!=1.5.*`` as what it leaves out; None for anything else."""
+    start = text.removesuffix(".*")
+    lowest = _plain_key(start)
+    if lowest is None or (operator, start == text) not in (("==", False), ("!=", False), ("~=", True)):
         return None
-    numbers = tuple(map(int, text.removesuffix(".*").split(".")))
+    numbers = tuple(map(int, start.split(".")))
+    if operator == "!=":
+        return ((NOT_OF_SERIES, numbers),)
     if operator == "~=":
         numbers = numbers[:-1]
     return (">=", lowest), ("<", (*numbers[:-1], numbers[-1] + 1))
@@ -302,7 +308,7 @@ def _series(operator: str, text: str) -> tuple[tuple[str, Key], ...] | None:
 
 def _plain_key(text: str) -> Key | None:
     parts = text.split(".")
-    return _strip(tuple(map(int, parts))) if text.isascii() and all(map(str.isdigit, parts)) else None
+    return strip_zeros(tuple(map(int, parts))) if text.isascii() and all(map(str.isdigit, parts)) else None
 
 
 def _fast_admits(clauses: tuple[tuple[str, Key], ...], key: Key) -> bool:
@@ -321,6 +327,9 @@ def _fast_admits(clauses: tuple[tuple[str, Key], ...], key: Key) -> bool:
                 return False
         elif operator == ">":
             if key <= bound:
+                return False
+        elif operator == NOT_OF_SERIES:
+            if (*key, *(0,) * len(bound))[: len(bound)] == bound:
                 return False
         elif key == bound:
             return False

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import TypeAlias
 
-from envdoctor.facts.versions import Exact, Key, final_key, version_condition
+from envdoctor.facts.versions import NOT_OF_SERIES, Exact, Key, strip_zeros, version_condition
 
 _Clauses: TypeAlias = "tuple[tuple[str, Key, Key], ...]"
 """An operator with the bound that it names, twice; or ``out`` with the first release of a series and that of the next one."""
-
-_NOT_OF_A_SERIES = r"!=\s*([0-9]{1,9}(?:\.[0-9]{1,9})*)\.\*"
 
 
 class InOrder:
@@ -65,39 +62,17 @@ class InOrder:
 def _parts(text: str) -> tuple[_Clauses, ...] | None:
     """The parts of a condition, of which one has to hold; None where one has a clause that is none of numbers."""
     found = []
-    for part, clauses in zip(text.split("||"), version_condition(text).fast, strict=True):
+    for clauses in version_condition(text).fast:
         if clauses is None:
-            try:
-                found.append(tuple(_clauses(part)))
-            except ValueError:
-                return None
-        else:
-            found.append(tuple((operator, bound, bound) for operator, bound in clauses))
+            return None
+        found.append(tuple(_clause(operator, bound) for operator, bound in clauses))
     return tuple(found)
 
 
-def _clauses(part: str) -> Iterator[tuple[str, Key, Key]]:
-    """The clauses of a part that leaves out series of releases, ``!=1.5.*``.
-
-    Raises:
-        ValueError: it has one of another kind.
-    """
-    for piece in filter(None, (piece.strip() for piece in part.split(","))):
-        [plain] = version_condition(piece).fast
-        if plain is not None:
-            yield from ((operator, bound, bound) for operator, bound in plain)
-            continue
-        series = re.fullmatch(_NOT_OF_A_SERIES, piece, re.ASCII)
-        if series is None:
-            raise ValueError(piece)
-        numbers = tuple(map(int, series[1].split(".")))
-        yield "out", _key(numbers), _key((*numbers[:-1], numbers[-1] + 1))
-
-
-def _key(numbers: Key) -> Key:
-    key = final_key(".".join(map(str, numbers)))
-    assert key is not None
-    return key
+def _clause(operator: str, bound: Key) -> tuple[str, Key, Key]:
+    if operator != NOT_OF_SERIES:
+        return operator, bound, bound
+    return "out", strip_zeros(bound), (*bound[:-1], bound[-1] + 1)
 
 
 __all__ = ["InOrder"]
