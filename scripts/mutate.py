@@ -113,10 +113,14 @@ def places(tree: ast.AST) -> Iterator[tuple[ast.AST, str, int | None, ast.AST]]:
 
 
 def is_said(node: ast.AST, parent: ast.AST) -> bool:
-    """Whether a node is a docstring, words between values, or asks only whether types are checked."""
+    """Whether a node decides nothing: a docstring, words between values, a name for a type, a list of names."""
     if isinstance(node, ast.Constant) and isinstance(parent, ast.JoinedStr):
         return True
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+        return True
+    if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+        return True
+    if isinstance(node, ast.AnnAssign) and ast.unparse(node.annotation).endswith("TypeAlias"):
         return True
     return isinstance(parent, ast.Module) and isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -19,6 +21,7 @@ from envdoctor.facts.versions import (
     version_condition,
 )
 from envdoctor.world.releases import release_texts
+from tests.each import each
 
 numbers = st.one_of(st.integers(0, 3), st.sampled_from([9, 10, 11, 2024]))
 plain = st.lists(numbers, min_size=1, max_size=4).map(lambda parts: ".".join(map(str, parts)))
@@ -58,6 +61,32 @@ near_ranges = st.lists(near_clauses, max_size=3).map(",".join)
 near_conditions = st.lists(near_ranges, min_size=1, max_size=2).map(" || ".join)
 finals = st.lists(st.integers(0, 4), min_size=1, max_size=5).map(lambda parts: ".".join(map(str, parts)))
 known_lists = st.lists(near, max_size=8, unique_by=Version).map(lambda texts: tuple(sorted(texts, key=Version)))
+
+
+BOUNDS = ("1", "1.0", "1.5", "1.5.0", "1.5.1", "2")
+FINALS = ("0.9", "1", "1.0", "1.0.1", "1.4.9", "1.5", "1.5.0", "1.5.0.1", "1.5.1", "1.6", "1.10", "2.0.0", "2.0.1")
+POINTS = (*FINALS, "1.5rc1", "1.5.post1", "1.5.dev2")
+OPERATORS = ("==", "!=", "<=", ">=", "<", ">", "===", "~=")
+
+
+@each(("operator", "bound"), [(operator, bound) for operator in OPERATORS for bound in BOUNDS if operator != "~=" or "." in bound])
+def test_every_operator_on_both_sides_of_its_bound(operator: str, bound: str) -> None:
+    oracle, condition = SpecifierSet(operator + bound), version_condition(operator + bound)
+    admitted = [point for point in POINTS if condition.admits(exact(point))]
+    assert admitted == [point for point in POINTS if oracle.contains(Version(point), prereleases=True)]
+    both = version_condition(f"{operator}{bound}, !=1.5 || ==9.*")
+    assert [point for point in POINTS if both.admits(exact(point))] == [
+        point for point in admitted if SpecifierSet("!=1.5").contains(point, prereleases=True)
+    ]
+
+
+def test_final_releases_and_what_was_posted_after_them_are_judged_without_packaging(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It costs as much to import as all rules do to load, and most stacks hold nothing else."""
+    points = [exact(text) for text in ("7.1.2", "7.1.3+cu118", "7.1.9.post1", "7.2", "7.5", "7.6", "7.6.9", "7.7", "7.7.1")]
+    for module in ("packaging", "packaging.specifiers", "packaging.version"):
+        monkeypatch.setitem(sys.modules, module, None)
+    condition = version_condition(">=7.1.3, <7.2 || ==7.5 || >7.6, <=7.7, !=7.6.9")
+    assert [point.text for point in points if condition.admits(point)] == ["7.1.3+cu118", "7.1.9.post1", "7.5", "7.7"]
 
 
 @given(versions, specifiers)
@@ -193,6 +222,14 @@ def test_a_range_with_a_final_release_in_it_is_satisfiable(admitted: str, final:
         (">=20230101", ">=20240101", (), True),
         (">=20230101", ">=20220101", (), None),
         ("===unheard-of", "", (), False),
+        # What ends a prefix, and what lies just above a release, is looked at though nobody names it.
+        ("==1.5.*", ">=1.5,<1.7", (), None),
+        ("~=1.5.1", ">=1.5.1,<1.7", (), None),
+        ("==1.*", ">=1.0,<2.1", (), None),
+        (">=1.5.0.1", ">1.5,<1.5.1", (), None),
+        # Of known releases finals count, and what was posted after them; pre-releases do not.
+        ("!=1.8.*", ">=1.0,<2,!=1.8", ("1.0", "1.8rc1", "2.0"), True),
+        ("!=1.8.*", ">=1.0,<2,!=1.8", ("1.0", "1.8.post1", "2.0"), None),
     ],
 )
 def test_relation(condition: str, admitted: str, known: tuple[str, ...], expected: bool | None) -> None:
@@ -244,6 +281,8 @@ def test_satisfiable(admitted: str, known: tuple[str, ...], expected: bool) -> N
         ("2.8.3.post1", ">2.8.3", False),
         ("2.8.3.post1", ">=2.8.3", True),
         ("2.8.3.post1", "==2.8.3", False),
+        ("2.8.3.post1", "~=2.8", True),
+        ("2.8.3.post1", "<2.8 || ~=2.9", False),
     ],
 )
 def test_versions_that_stacks_really_have(text: str, condition: str, expected: bool) -> None:
@@ -286,6 +325,15 @@ def test_what_is_neither_version_nor_specifier(text: str) -> None:
 def test_what_is_no_condition(text: str) -> None:
     with pytest.raises(InvalidSpecifier):
         version_condition(text)
+
+
+def test_a_text_is_read_up_to_its_limit() -> None:
+    for text in (">" + "9" * 4095, "9" * 4096):
+        assert str(parse_package(text)) == text
+    for text in (">" + "9" * 4096, "9" * 4097):
+        with pytest.raises((InvalidVersion, InvalidSpecifier)):
+            parse_package(text)
+    assert version_condition(">=" + "9" * 4094).admits(exact("1")) is False
 
 
 def test_values_read_as_they_were_written() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor.facts.fact import Facts, NotUnderstood
+from envdoctor.facts.fact import Fact, Facts, FactValue, NotUnderstood, Origin
 from envdoctor.facts.versions import Exact, Ranged, version_condition
 from envdoctor.rules.conditions import (
     All,
@@ -169,6 +169,60 @@ def test_auto_asks_and_does_not_answer() -> None:
 @pytest.mark.parametrize(("asked", "outcome"), [(">=3.9", True), ("<3.10", False), (">=3.12", None), ("3.11.7", None)])
 def test_a_version_stated_as_a_range_decides_what_all_of_it_decides(asked: str, outcome: bool | None) -> None:
     assert evaluate(parse_condition({"python": asked}), facts_of({"python": ">=3.10"}), known) is outcome
+
+
+@pytest.mark.parametrize(
+    ("asked", "held"),
+    [
+        (">=4", [False, True, True]), (">4", [False, False, True]), ("<=4", [True, True, False]), ("<4", [True, False, False]),
+        ("==4", [False, True, False]), ("!=4", [True, False, True]), (">2, <8", [True, True, False]), (4, [False, True, False]),
+        ([4, 8], [False, True, True]),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_every_comparison_of_numbers_on_both_sides_of_its_bound(asked: object, held: list[bool]) -> None:
+    condition = parse_condition({"plan": {"batch_size": asked}})
+    assert [evaluate(condition, facts_of({"plan.batch_size": number}), known) for number in (3, 4, 8)] == held
+
+
+@pytest.mark.parametrize("value", [True, False, "4", ("4",)])
+def test_what_is_no_number_decides_no_comparison_of_numbers(value: FactValue) -> None:
+    facts = Facts({"plan.batch_size": Fact("plan.batch_size", value, Origin("a reader"))})
+    assert evaluate(parse_condition({"plan": {"batch_size": ">=1"}}), facts, known) is None
+
+
+def test_a_number_with_a_fraction_is_compared_too() -> None:
+    condition = parse_condition({"plan": {"learning_rate": ">1e-4"}})
+    assert [evaluate(condition, facts_of({"plan.learning_rate": rate}), known) for rate in (1e-4, 2e-4)] == [False, True]
+
+
+def test_of_a_list_one_value_is_enough() -> None:
+    condition = parse_condition({"plan": {"lora_targets": ["q_proj", "v_proj"]}})
+    outcomes = [
+        evaluate(condition, facts_of({"plan.lora_targets": targets}), known)
+        for targets in (["q_proj"], ["k_proj", "v_proj"], ["k_proj"], [])
+    ]
+    assert outcomes == [True, True, False, False]
+
+
+def test_a_range_of_a_package_decides_what_all_of_it_decides() -> None:
+    facts = facts_of({"packages.alpha": ">=1.0"})
+    asked = (">=0.9", "<1.0", ">=1.1")
+    assert [evaluate(parse_condition({"packages": [f"alpha {text}"]}), facts, known) for text in asked] == [True, False, None]
+
+
+def test_every_comparison_is_told_as_it_was_written() -> None:
+    condition = parse_condition(
+        {
+            "packages": ["alpha >=1.0, <2"],
+            "gpu": {"compute_capability": ["8.0", ">=9.0"]},
+            "plan": {"batch_size": ">1, <=8", "method": ["lora", "dora"], "fp16": True},
+            "model": {"type": ["llama", "qwen*"]},
+        }
+    )
+    assert [leaf.text() for leaf in leaves(condition)] == [
+        ">=1.0,<2", "==8.0 || >=9.0", ">1, <=8", "lora or dora", "true", "llama or qwen*",
+    ]  # fmt: skip
 
 
 def test_lists_of_values_are_alternatives_and_keys_hold_together() -> None:
