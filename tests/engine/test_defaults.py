@@ -175,6 +175,20 @@ def test_auto_is_the_dtype_that_the_model_is_stored_in() -> None:
         ({"plan__arguments": ["fp16"], "model__type": "llama", "plan__quantization_config": True}, None),
         ({"plan__arguments": ["fp16"], "model__quant_method": "awq"}, "awq"),
         ({"plan__method": "lora"}, None),
+        *(({"model__quant_method": name}, name) for name in ("fp8", "hqq", "aqlm", "mxfp4", "torchao")),
+        ({"plan__arguments": ["fp16"], "model__type": "llama", "model__quant_method": "bitsandbytes"}, None),
+        ({"plan__arguments": ["fp16"], "model__type": "llama", "model__quant_method": "bitsandbytes", "model__path": "/x"}, None),
+        ({"plan__arguments": ["fp16"], "model__type": "llama", "model__quant_method": "none"}, "none"),
+        (
+            {
+                "model__type": "llama",
+                "plan__quantization_config": False,
+                "plan__load_in_4bit": False,
+                "plan__load_in_8bit": False,
+            },
+            "none",
+        ),
+        ({"model__type": "llama", "plan__quantization_config": False, "plan__load_in_4bit": False}, None),
     ],
     ids=str,
 )
@@ -198,7 +212,11 @@ def test_a_snapshot_that_was_read_and_tells_no_quantization_has_none(facts: Mapp
 
 @pytest.mark.parametrize(
     ("file", "quant", "argument"),
-    [("plan.yaml", "none", "none"), ("train.py", None, None), ("run.sh", None, None), ("run.ipynb", None, None), (None, "none", "none")],
+    [
+        ("plan.yaml", "none", "none"),
+        (None, "none", "none"),
+        *((f"run.{ending}", None, None) for ending in ("py", "ipynb", "sh", "bash", "slurm", "sbatch", "zsh", "ksh")),
+    ],
 )
 def test_what_a_program_leaves_out_is_no_default(file: str | None, quant: str | None, argument: str | None) -> None:
     arguments = Fact("plan.arguments", ("fp16",), Origin(file or "--set", file, 1))
@@ -302,6 +320,12 @@ def test_the_label_of_a_torch_build(torch: str, cuda: str | None, accelerator: s
     assert (derived(facts, "cuda"), derived(facts, "accelerator")) == (cuda, accelerator)
 
 
+def test_a_torch_without_a_label_computes_on_the_cuda_that_is_stated() -> None:
+    assert derived(stated(packages__torch="2.5.0", cuda="12.4"), "accelerator") == "cuda"
+    assert derived(stated(packages__torch="2.5.0+rocm6.2", cuda="12.4"), "accelerator") is None
+    assert derived(stated(cuda="12.4"), "accelerator") is None
+
+
 def test_a_known_gpu_tells_what_it_is_and_implies_cuda() -> None:
     facts = derive(stated(gpu__name="8x NVIDIA A100-SXM4-80GB"))
     told = {name: shown(facts[name].value) for name in facts if name != "gpu.name"}
@@ -330,6 +354,7 @@ def test_what_the_name_of_a_model_says(identity: str, family: str | None) -> Non
     assert derived(facts, "model.type") == (None if family is None else "chatglm")
     assert derived(facts, "model.remote_code") == (None if family is None else "true")
     assert derived(stated(model__id=identity, model__type="llama"), "model.family") is None
+    assert derived(stated(model__id=identity, model__type="chatglm"), "model.family") == family
 
 
 @pytest.mark.parametrize(
@@ -437,6 +462,22 @@ def test_every_release_at_which_a_default_turns_is_a_bound(facts: Mapping[str, o
             assert any(bound.admits(exact(before.version)) != bound.admits(exact(after.version)) for bound in told_apart), after.version
     assert turns
     assert turns <= SWAYED[package]
+
+
+def test_a_model_adds_the_releases_at_which_it_became_known() -> None:
+    """nezha went with transformers 5, Qwen2's tokenizer came with 4.37."""
+    plain, with_type = bounds(stated())["transformers"], bounds(stated(model__type="nezha"))["transformers"]
+    assert set(with_type) - set(plain) == {"<4.21.0", "<5.0.0"}
+    with_class = bounds(stated(model__type="nezha", model__tokenizer_class="Qwen2Tokenizer"))["transformers"]
+    assert set(with_class) - set(with_type) == {"<4.37.0"}
+    assert set(bounds(stated(model__type="llama"))["transformers"]) >= {"<4.36"}  # since when it uses sdpa
+
+
+def test_the_build_of_a_release_decides_what_computes() -> None:
+    one, other = (derive(stated(packages__torch=f"2.5.0+{label}")) for label in ("cu118", "cpu"))
+    turned = {name for name in {*one, *other} - {"packages.torch"} if one.value(name) != other.value(name)}
+    assert turned == {"cuda", "accelerator"}
+    assert turned < SWAYED["torch"]
 
 
 @given(situations, st.sampled_from(["packages.torch", "packages.transformers"]), st.data())

@@ -87,6 +87,9 @@ def test_final_releases_and_what_was_posted_after_them_are_judged_without_packag
         monkeypatch.setitem(sys.modules, module, None)
     condition = version_condition(">=7.1.3, <7.2 || ==7.5 || >7.6, <=7.7, !=7.6.9")
     assert [point.text for point in points if condition.admits(point)] == ["7.1.3+cu118", "7.1.9.post1", "7.5", "7.7"]
+    assert final_key("V7.5.0+CU118") == (7, 5)
+    for text in ("==7.9.*", "!=7.8.3+cu118", "===7.1.post1", ">=7.8.post2"):
+        assert version_condition(text).text == text
 
 
 @given(versions, specifiers)
@@ -300,6 +303,7 @@ def test_versions_that_stacks_really_have(text: str, condition: str, expected: b
         ("==2.5.*", Ranged("==2.5.*")),
         (">=0.10,<0.12", Ranged(">=0.10,<0.12")),
         ("~=1.4", Ranged("~=1.4")),
+        ("==1.0,==2.0", Ranged("==1.0,==2.0")),
         ("", Ranged("")),
         ("*", Ranged("")),
     ],
@@ -328,8 +332,9 @@ def test_what_is_no_condition(text: str) -> None:
 
 
 def test_a_text_is_read_up_to_its_limit() -> None:
-    for text in (">" + "9" * 4095, "9" * 4096):
+    for text in (">" + "9" * 4095, "9" * 4096, "9" * 4093 + "rc1"):
         assert str(parse_package(text)) == text
+    assert exact("9" * 4096).key == (int("9" * 4096),)
     for text in (">" + "9" * 4096, "9" * 4097):
         with pytest.raises((InvalidVersion, InvalidSpecifier)):
             parse_package(text)

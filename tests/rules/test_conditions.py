@@ -22,6 +22,7 @@ from envdoctor.rules.conditions import (
     deciding,
     evaluate,
     holds,
+    judged,
     leaves,
     missing,
     parse_condition,
@@ -46,6 +47,29 @@ def test_and_is_the_least_or_the_greatest_and_not_the_opposite(parts: list[Condi
     assert evaluate(AnyOf(tuple(parts)), facts, known) is _by_truth(outcomes, AnyOf)
     for part, outcome in zip(parts, outcomes, strict=True):
         assert evaluate(Not(part), facts, known) is (None if outcome is None else not outcome)
+
+
+@pytest.mark.parametrize("first", [True, False, None])
+@pytest.mark.parametrize("second", [True, False, None])
+def test_every_pair_of_outcomes(first: bool | None, second: bool | None) -> None:
+    said = {"plan.fp16": first, "plan.bf16": second}
+    facts = facts_of({name: outcome for name, outcome in said.items() if outcome is not None})
+    one, other = (parse_condition({"plan": {name: True}}) for name in ("fp16", "bf16"))
+    assert evaluate(All((one, other)), facts, known) is _by_truth([first, second], All)
+    assert evaluate(AnyOf((one, other)), facts, known) is _by_truth([first, second], AnyOf)
+    assert evaluate(Not(All((one, other))), facts, known) is _by_truth([_opposite(first), _opposite(second)], AnyOf)
+    for condition in (All((one, other)), AnyOf((one, other)), Not(All((one, other))), Not(one)):
+        outcome = evaluate(condition, facts, known)
+        lacking = () if outcome is not None else tuple(name for name, said in said.items() if said is None and name in names_of(condition))
+        assert judged(condition, facts, known) == (outcome, lacking)
+
+
+def names_of(condition: Condition) -> set[str]:
+    return {leaf.fact for leaf in leaves(condition)}
+
+
+def _opposite(outcome: bool | None) -> bool | None:
+    return None if outcome is None else not outcome
 
 
 @given(situated(), st.data())
@@ -241,6 +265,8 @@ def test_lists_of_values_are_alternatives_and_keys_hold_together() -> None:
         ("zai-org/*", "ZAI-org/glm-4-9b", True),
         ("*glm*hf", "zai-org/glm-4-9b-chat-hf", True),
         ("*hf*glm", "zai-org/glm-4-9b-chat-hf", False),
+        ("*glm*glm", "zai-org/glm-4", False),
+        ("*glm*glm", "glm-edge/glm", True),
         (["llama", "qwen*"], "codellama", False),
         (["llama", "qwen*"], "qwen2_moe", True),
     ],
@@ -248,6 +274,16 @@ def test_lists_of_values_are_alternatives_and_keys_hold_together() -> None:
 def test_texts_are_equal_or_contain_the_pieces_between_stars(pattern: object, text: str, held: bool) -> None:
     facts = facts_of({"model.id": text})
     assert evaluate(parse_condition({"model": {"id": pattern}}), facts, known) is held
+
+
+def test_two_spellings_of_a_value_are_one_and_a_pattern_stays_as_it_is() -> None:
+    condition = parse_condition({"plan": {"optimizer": ["AdamW", "adamw_torch", "*AdamW*8bit"]}})
+    (leaf,) = leaves(condition)
+    assert leaf.text() == "adamw_torch or *AdamW*8bit"
+    outcomes = [
+        evaluate(condition, facts_of({"plan.optimizer": name}), known) for name in ("adamw_torch", "paged_adamw_8bit", "adamw_torch_fused")
+    ]
+    assert outcomes == [True, True, False]
 
 
 def test_a_bare_package_name_means_that_it_is_installed() -> None:
@@ -279,7 +315,8 @@ def test_what_a_condition_accuses_is_not_what_it_denies() -> None:
         ({"plan": {"batch_size": ">e"}}, ["plan.batch_size", "'>e'"]),
         ({"plan": {"batch_size": ">1,"}}, ["plan.batch_size", "'>1,'"]),
         ({"plan": {"batch_size": ">1e999"}}, ["plan.batch_size"]),
-        ({"plan": {"batch_size": True}}, ["plan.batch_size", "True"]),
+        ({"plan": {"batch_size": True}}, ["plan.batch_size", "True", "expected a number"]),
+        ({"plan": {"learning_rate": [1e-4, True]}}, ["plan.learning_rate", "True", "expected a number"]),
         ({"plan": {"batch_size": [1, ">4"]}}, ["plan.batch_size", "'>4'"]),
         ({"model": {"type": 3}}, ["model.type", "3", "expected a text"]),
         ({"model": {"type": ""}}, ["model.type", "expected a text"]),
@@ -287,6 +324,7 @@ def test_what_a_condition_accuses_is_not_what_it_denies() -> None:
         ({"python": 3.1}, ["python", "3.1", "in quotes"]),
         ({"packages": "alpha >=1"}, ["packages", "expected a list of requirement strings"]),
         ({"packages": []}, ["packages", "[]"]),
+        ({"packages": ["alpha", 3]}, ["packages", "3", "expected a list of requirement strings"]),
         ({"packages": ["alpha>=1"]}, ["packages", "'alpha>=1'", "a name, a space and a version range"]),
         ({"packages": ["alpha 1.0"]}, ["packages", "'alpha 1.0'"]),
         ({"packages": ["alpha >=1.0 ||"]}, ["packages", "'alpha >=1.0 ||'"]),
