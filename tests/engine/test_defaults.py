@@ -36,6 +36,7 @@ def derived(facts: Facts, name: str) -> str | None:
         ("4.53.3", "2.8.0", "adamw_torch"),
         ("4.54.0", "2.7.1", "adamw_torch"),
         ("4.54.0", "2.8.0", "adamw_torch_fused"),
+        ("4.54.0.dev0", "2.7.1", None),  # on neither side of the release
         ("5.0.0", "2.8.0+cu126", "adamw_torch_fused"),
         ("4.54.0", None, None),
         ("4.53.3", None, "adamw_torch"),
@@ -79,6 +80,14 @@ def test_the_attention_implementation(model_type: str, transformers: str | None,
     assert derived(facts, "plan.attn") == attn
     if attn is not None:
         assert derive(facts)["plan.attn"].origin.source == f"default of transformers {transformers}"
+
+
+NATIVE = {
+    "model__type": "llama",
+    "model__config_dtype": "bfloat16",
+    "packages__transformers": "4.57.1",
+    "model__remote_code": False,
+}
 
 
 @pytest.mark.parametrize(
@@ -138,6 +147,11 @@ def test_the_attention_implementation(model_type: str, transformers: str | None,
             "bfloat16",
         ),
         ({"model__type": "llama", "packages__transformers": "5.0.0", "plan__load_dtype_argument": "none"}, None),
+        (NATIVE, None),  # nobody says how it is loaded
+        ({**NATIVE, "plan__load_dtype_argument": "torch_dtype", "plan__arguments": ["bf16"]}, None),
+        ({**NATIVE, "plan__load_dtype_argument": "none", "packages__transformers": "4.40.2"}, "float32"),
+        ({**NATIVE, "plan__load_dtype_argument": "none", "packages__transformers": "5.0.0"}, "bfloat16"),
+        ({"model__type": "chatglm", "model__config_dtype": "float16", "packages__transformers": "5.0.0"}, None),
     ],
     ids=str,
 )
@@ -235,7 +249,7 @@ def test_what_a_program_leaves_out_is_no_default(file: str | None, quant: str | 
         ({"plan__arguments": ["fp16"], "model__type": "llama"}, "plan.quant", "default of from_pretrained"),
         ({"plan__arguments": ["fp16"]}, "plan.load_dtype_argument", "no dtype in the plan"),
         ({"plan__batch_size": 1}, "plan.padding", "1 row in a batch"),
-        ({"plan__batch_size": 4}, "plan.padding", "4 rows in a batch"),
+        ({"plan__batch_size": 2}, "plan.padding", "2 rows in a batch"),
         ({"plan__batch_size": 4, "plan__packing": True}, "plan.padding", "rows packed"),
         ({"plan__method": "lora"}, "plan.save", "a run of lora saves what it trained"),
         ({"plan__method": "lora"}, "plan.tokenize", "a run of lora tokenizes text"),
@@ -366,6 +380,7 @@ def test_what_the_name_of_a_model_says(identity: str, family: str | None) -> Non
             {"plan.tokenize": "true", "plan.save": "true", "plan.generate": None, "plan.autocast_adapter_dtype": None},
         ),
         ({"plan__method": "lora", "packages__peft": "0.11.1"}, {"plan.autocast_adapter_dtype": None}),
+        ({"plan__method": "full", "packages__peft": "0.12.0"}, {"plan.autocast_adapter_dtype": None}),
         ({"plan__method": "lora", "packages__peft": "0.12.0"}, {"plan.autocast_adapter_dtype": "true"}),
         ({"plan__method": "full", "plan__predict_with_generate": True}, {"plan.generate": "true", "plan.autocast_adapter_dtype": None}),
         ({"plan__method": "full", "plan__predict_with_generate": False}, {"plan.generate": "false"}),
