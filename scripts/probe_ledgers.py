@@ -82,9 +82,9 @@ def stack(row: Mapping[str, Any], side: Side, root: Path) -> Facts:
 
 def outcome(rule: Rule, facts: Facts) -> tuple[bool | None, tuple[str, ...]]:
     """Whether the rule holds of the facts, by its condition or by the check that decides it, and what is missing to tell."""
-    if rule.condition is not None:
-        held = evaluate(rule.condition, facts, release_texts)
-        return held, missing(rule.condition, facts, release_texts) if held is None else ()
+    if rule.affected is not None:
+        held = evaluate(rule.affected, facts, release_texts)
+        return held, missing(rule.affected, facts, release_texts) if held is None else ()
     hit = next((hit for check in FACT_CHECKS for hit in check(facts) if hit.rule == rule.id), None)
     return (False, ()) if hit is None else (hit.outcome, hit.missing)
 

@@ -29,10 +29,12 @@ def _lines(rule: Rule) -> Iterator[str]:
     for paragraph in rule.details.strip().split("\n\n"):
         yield from (paragraph.strip(), "")
     yield from ("## When", "")
-    if rule.condition is None:
+    if rule.log_only:
+        yield from ("Only where a log shows its text.", "")
+    elif rule.check is not None:
         yield from (f"Decided by the check `{rule.check}`.", "")
-    else:
-        yield from (*(f"- `{line}`" for line in when(rule.condition)), "")
+    if rule.affected is not None:
+        yield from (*(f"- `{line}`" for line in when(rule.affected)), "")
     if rule.error_when is not None:
         yield from (f"An error where {' and '.join(f'`{line}`' for line in when(rule.error_when))}.", "")
     yield from ("## Cures", "", *(f"- {_text(fix_line(fix))}" for fix in rule.fixes), "")

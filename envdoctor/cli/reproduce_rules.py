@@ -76,7 +76,7 @@ def _one(path: Path, table: dict[str, Any], build: Builder) -> dict[str, object]
     """A ledger entry with the rule's id, or why there is none."""
     rule = parse_rule(table, str(path))
     listed = table["reproduction"]
-    wrong = problems(listed) or list(misplaced(rule.condition, reproduction_of(listed), release_texts))
+    wrong = problems(listed) or list(misplaced(rule.affected, reproduction_of(listed), release_texts))
     if wrong:
         return {
             "rule": path.stem,
@@ -88,7 +88,7 @@ def _one(path: Path, table: dict[str, Any], build: Builder) -> dict[str, object]
         entry = reproduce(
             listed,
             build,
-            condition=rule.condition,
+            condition=rule.affected,
             packages=rule.packages,
             known=release_texts,
             date=today,

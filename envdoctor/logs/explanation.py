@@ -80,10 +80,10 @@ def _to_the_point(candidates: list[Candidate], stated: Facts, known: Known) -> l
 
     Where a message's numbers tell what it is, neither is there a place for a rule that only a look at the files decides.
     """
-    by_numbers = any(one.of_memory and one.finding.rule.condition is None for one in candidates)
+    by_numbers = any(one.of_memory and one.finding.rule.affected is None for one in candidates)
 
     def is_beside(one: Candidate) -> bool:
-        condition = one.finding.rule.condition
+        condition = one.finding.rule.affected
         if one.outcome is True or one.of_memory:
             return False
         if condition is None:
@@ -96,24 +96,26 @@ def _to_the_point(candidates: list[Candidate], stated: Facts, known: Known) -> l
 
 def _order(one: Candidate, stated: Facts, known: Known) -> tuple[object, ...]:
     """Versions that fit come first, then the longer text, the narrower range, and what takes the fewest assumptions."""
-    finding, condition = one.finding, one.finding.rule.condition
+    finding, condition = one.finding, one.finding.rule.affected
     width = 0 if condition is None else breadth(condition, stated, known)
     text = (-(one.length // _SAME_LENGTH), -one.stands, width, len(finding.missing), -one.length)
     return one.outcome is not True, *text, finding.rank(), finding.rule.id
 
 
 def _outcome(rule: Rule, finding: Finding | None, seen: Shown, stated: Facts, known: Known) -> bool | None:
-    if rule.condition is None:
-        return True if (finding is not None and finding.status == "matched") or _by_numbers(rule, seen) else None
+    if rule.affected is None:
+        # Such a text is all that there is to know, or a check has found the same.
+        found = finding is not None and finding.status == "matched"
+        return True if found or rule.log_only or _by_numbers(rule, seen) else None
     # Words that any program may print say nothing of the model: a name of the library at fault does, and so does a model that is stated.
-    about = any(leaf.fact.startswith("model.") and holds(leaf, stated, known) for leaf in accused(rule.condition))
+    about = any(leaf.fact.startswith("model.") and holds(leaf, stated, known) for leaf in accused(rule.affected))
     asked = ("packages.",) if about or names_something(seen.symptom) else ("packages.", "model.")
-    return met(rule.condition, stated, known, asked=asked)
+    return met(rule.affected, stated, known, asked=asked)
 
 
 def _by_numbers(rule: Rule, seen: Shown) -> bool:
     """Whether the rule is what a message's numbers come to, which is no likeness of words."""
-    return rule.condition is None and seen.symptom.lower().startswith(PREFIX)
+    return rule.affected is None and seen.symptom.lower().startswith(PREFIX)
 
 
 def names_something(symptom: str) -> bool:
@@ -141,7 +143,7 @@ def _finding(rule: Rule, already: Finding | None, seen: Shown, facts: Facts, kno
     text = Because("log", seen.text, f"shows {seen.symptom!r}", f"{log}:{seen.line}")
     if already is not None:
         return replace(already, because=(text, *already.because), location=Location(log, seen.line))
-    lacking = () if rule.condition is None else missing(rule.condition, facts, known)
+    lacking = () if rule.affected is None else missing(rule.affected, facts, known)
     return Finding(
         rule, "matched", rule.severity, because=(text,), missing=lacking, location=Location(log, seen.line), packages=rule.packages
     )
@@ -154,7 +156,7 @@ def _status(one: Candidate, candidates: Sequence[Candidate]) -> Status:
     """
     if one.outcome is True:
         return "matched"
-    if one.finding.rule.condition is None and not one.finding.rule.packages:
+    if one.finding.rule.affected is None and not one.finding.rule.packages:
         # What only a look at the files decides, text by itself does not.
         return "possible"
     rivals = [other for other in candidates if other.outcome is True or (other.length >= one.length and other.stands >= one.stands)]
@@ -162,10 +164,10 @@ def _status(one: Candidate, candidates: Sequence[Candidate]) -> Status:
 
 
 def _about_a_model(rule: Rule) -> bool:
-    return rule.condition is not None and any(leaf.fact.startswith("model.") for leaf in accused(rule.condition))
+    return rule.affected is not None and any(leaf.fact.startswith("model.") for leaf in accused(rule.affected))
 
 
 def _stands(rule: Rule, stated: Facts, known: Known) -> int:
     """How many of the versions that a rule accuses are stated."""
-    found = () if rule.condition is None else accused(rule.condition)
+    found = () if rule.affected is None else accused(rule.affected)
     return sum(isinstance(leaf, PackageIs) and bool(holds(leaf, stated, known)) for leaf in found)

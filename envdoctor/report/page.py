@@ -24,11 +24,12 @@ def _print(sheet: Sheet, rule: Rule) -> None:
     for paragraph in rule.details.strip().split("\n\n"):
         sheet.line(" ".join(paragraph.split()), 2)
     _head(sheet, "When")
-    if rule.condition is None:
+    if rule.log_only:
+        sheet.line("only where a log shows its text", 2)
+    elif rule.check is not None:
         sheet.line(f"decided by the check {rule.check}", 2)
-    else:
-        for line in when(rule.condition):
-            sheet.line(line, 2)
+    for line in when(rule.affected) if rule.affected is not None else ():
+        sheet.line(line, 2)
     if rule.error_when is not None:
         sheet.line(f"an error where {'; '.join(when(rule.error_when))}", 2)
     _head(sheet, "Cures")
@@ -89,8 +90,9 @@ def as_object(rule: Rule) -> dict[str, object]:
         "effect": rule.effect,
         "confidence": rule.confidence,
         "packages": list(rule.packages),
-        "when": [] if rule.condition is None else when(rule.condition),
+        "when": [] if rule.affected is None else when(rule.affected),
         "check": rule.check,
+        "log_only": rule.log_only,
         "probe": rule.probe,
         "details": rule.details.strip(),
         "symptoms": list(rule.symptoms),

@@ -43,9 +43,9 @@ def lint_file(path: Path, known: Known, *, probes: frozenset[str], checks: froze
     except EnvdoctorError as error:
         return list(getattr(error, "errors", (error,)))
     errors = list(_form(rule, path, probes, checks))
-    if rule.condition is not None:
+    if rule.affected is not None:
         cases, wrong = _cases(table, path)
-        errors += wrong or list(_proof(rule.condition, cases, path, known))
+        errors += wrong or list(_proof(rule.affected, cases, path, known))
     return errors + list(_boundaries(table, path)) + list(_reproduction(table, rule, path, known)) + list(_pins(rule, path, known))
 
 
@@ -182,7 +182,7 @@ def _reproduction(table: Mapping[str, object], rule: Rule, path: Path, known: Kn
     listed = table["reproduction"]
     wrong = problems(listed)
     if isinstance(listed, Mapping) and not wrong:
-        wrong = list(misplaced(rule.condition, reproduction_of(listed), known))
+        wrong = list(misplaced(rule.affected, reproduction_of(listed), known))
     for key, found, expected in wrong:
         yield _wrong(path, key, found, expected)
 
@@ -198,10 +198,10 @@ def _pins(rule: Rule, path: Path, known: Known) -> Iterator[EnvdoctorError]:
 
 def _useless(rule: Rule, path: Path, known: Known) -> Iterator[EnvdoctorError]:
     """A pin must be able to break the condition: some release in it lies outside the affected range."""
-    if rule.condition is None:
+    if rule.affected is None:
         return
     for fix in rule.fixes:
-        if fix.kind == "pin" and not _can_clear(rule.condition, fix, known):
+        if fix.kind == "pin" and not _can_clear(rule.affected, fix, known):
             shown = ", ".join(f"{name} {spec}" for name, spec in fix.pins.items())
             yield _wrong(path, "fix.pin", shown, "a range with a release under which the rule no longer matches")
 

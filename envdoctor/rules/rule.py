@@ -19,7 +19,7 @@ Confidence = Literal["cited", "boundary", "reproduced", "reproduced-gpu"]
 EVIDENCE_KINDS = ("issue", "pr", "commit", "release-notes", "docs", "source", "wheel", "execution", "forum")
 _KEYS = (
     "id", "title", "severity", "effect", "confidence", "probe", "symptoms", "details", "affected", "error_when", "check", "packages",
-    "fix", "evidence", "boundary", "case", "aliases", "withdrawn", "reproduction",
+    "fix", "evidence", "boundary", "case", "aliases", "withdrawn", "reproduction", "log_only",
 )  # fmt: skip
 _MOST_PACKAGES = 4
 
@@ -46,7 +46,8 @@ class Evidence:
 class Rule:
     """What is known to go wrong, when, why, on what evidence, and what cures it.
 
-    ``condition`` is None for a rule that code decides: then ``check`` names that code.
+    ``condition`` is None for a rule that code decides: then ``check`` names that code. It is None for a rule that nothing but an error
+    text shows, too (``log_only``): facts alone never make such a rule hold, and ``in_log`` says on which stacks the text is its own.
     Where ``error_when`` holds the severity is ``error``, whatever ``severity`` says.
     """
 
@@ -66,6 +67,13 @@ class Rule:
     evidence: tuple[Evidence, ...] = ()
     aliases: tuple[str, ...] = ()
     withdrawn: str | None = None
+    log_only: bool = False
+    in_log: Condition | None = None
+
+    @property
+    def affected(self) -> Condition | None:
+        """What the rule file says under ``[affected]``, whether facts or an error text make the rule speak."""
+        return self.condition or self.in_log
 
 
 def parse_rule(table: Mapping[str, object], place: str) -> Rule:
@@ -75,6 +83,7 @@ def parse_rule(table: Mapping[str, object], place: str) -> Rule:
         EnvdoctorError: with every error of the rule, each naming its key.
     """
     reader = _Reader(table, place)
+    log_only = reader.switch("log_only")
     rule = Rule(
         id=reader.text("id"),
         title=reader.text("title"),
@@ -82,7 +91,7 @@ def parse_rule(table: Mapping[str, object], place: str) -> Rule:
         effect=cast("Effect", reader.choice("effect", get_args(Effect))),
         confidence=cast("Confidence", reader.choice("confidence", get_args(Confidence))),
         details=reader.text("details"),
-        condition=(condition := reader.condition("affected")),
+        condition=None if (affected := reader.condition("affected")) is None or log_only else affected,
         error_when=reader.condition("error_when"),
         check=reader.optional_text("check"),
         probe=reader.optional_text("probe"),
@@ -91,10 +100,14 @@ def parse_rule(table: Mapping[str, object], place: str) -> Rule:
         evidence=reader.evidence(),
         aliases=reader.texts("aliases"),
         withdrawn=reader.optional_text("withdrawn"),
-        packages=_packages(reader.texts("packages"), condition),
+        packages=_packages(reader.texts("packages"), affected),
+        log_only=log_only,
+        in_log=affected if log_only else None,
     )
     reader.unknown_keys()
-    if "affected" not in table and "check" not in table:
+    if log_only and ("check" in table or "symptoms" not in table):
+        reader.error("log_only", "check" if "check" in table else "no symptoms", "symptoms of an error text, and no code that decides")
+    elif not {"affected", "check", "log_only"} & table.keys():
         reader.error("affected", "neither [affected] nor check", "a condition, or the name of the code that decides")
     reader.finish()
     return rule
@@ -108,6 +121,7 @@ def outline(table: Mapping[str, Any]) -> Rule:
     """
     affected, severe = table.get("affected"), table.get("error_when")
     condition = None if affected is None else parse_condition(affected)
+    log_only = table.get("log_only", False)
     return Rule(
         id=table["id"],
         title=table["title"],
@@ -115,7 +129,7 @@ def outline(table: Mapping[str, Any]) -> Rule:
         effect=table["effect"],
         confidence=table["confidence"],
         details=table["details"],
-        condition=condition,
+        condition=None if log_only else condition,
         error_when=None if severe is None else parse_condition(severe),
         check=table.get("check"),
         probe=table.get("probe"),
@@ -123,6 +137,8 @@ def outline(table: Mapping[str, Any]) -> Rule:
         aliases=tuple(table.get("aliases", ())),
         withdrawn=table.get("withdrawn"),
         packages=_packages(table.get("packages", ()), condition),
+        log_only=log_only,
+        in_log=condition if log_only else None,
     )
 
 
@@ -162,6 +178,13 @@ class _Reader:
 
     def optional_text(self, key: str) -> str | None:
         return None if key not in self.table else self.text(key)
+
+    def switch(self, key: str) -> bool:
+        value = self.table.get(key, False)
+        if isinstance(value, bool):
+            return value
+        self.error(key, repr(value), "true or false")
+        return False
 
     def choice(self, key: str, allowed: Sequence[str]) -> str:
         value = self.table.get(key)

@@ -206,3 +206,57 @@ def test_chatglm_is_not_blamed_for_the_memory_of_another_model(diagnose) -> None
     model = ("--set", "model.type=chatglm", "--set", "model.gc_support=no-op", "--set", "plan.gradient_checkpointing=true")
     assert ("chatglm-gradient-checkpointing-no-op", "matched") not in _rules(diagnose(FULL))
     assert _rules(diagnose(FULL, *model))[0] == ("chatglm-gradient-checkpointing-no-op", "matched")
+
+
+LOG_ONLY = """\
+id         = "box-is-full"
+title      = "The box is full"
+severity   = "error"
+effect     = "oom"
+confidence = "cited"
+log_only   = true
+symptoms   = ["BoxError: the box of box_maker is full"]
+details    = "It is."
+
+[affected]
+packages = ["peft >=0.7"]
+
+[[fix]]
+code = "empty the box"
+
+[[evidence]]
+url  = "https://github.com/huggingface/peft/issues/1"
+kind = "issue"
+says = "It was full."
+
+[[case]]
+expect = "match"
+facts  = { packages.peft = "==0.7.0" }
+
+[[case]]
+expect = "no-match"
+facts  = { packages.peft = "==0.6.0" }
+
+[[case]]
+expect = "unknown"
+facts  = { plan.method = "lora" }
+"""
+
+
+def test_a_rule_of_logs_speaks_where_the_text_is_shown_and_nowhere_else(
+    diagnose,  # type: ignore[no-untyped-def]
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "rules").mkdir()
+    (tmp_path / "rules" / "box-is-full.toml").write_text(LOG_ONLY, encoding="utf-8")
+    for release, said in (("0.8.0", "matched"), ("0.6.0", "")):
+        (tmp_path / "facts.toml").write_text(f'packages.peft = "{release}"\nplan.method = "lora"\n', encoding="utf-8")
+        stack = ("--facts", str(tmp_path / "facts.toml"), "--rules", str(tmp_path / "rules"))
+        by_log = diagnose("BoxError: the box of box_maker is full\n", *stack).json["findings"]
+        assert [one["status"] for one in by_log if one["rule"] == "box-is-full"] == [said] * bool(said)
+        by_facts = run(capsys, "check", *stack, "--strict", "--format", "json").json["findings"]
+        assert "box-is-full" not in [one["rule"] for one in by_facts]
+    page = run(capsys, "explain", "box-is-full", "--rules", str(tmp_path / "rules")).out
+    assert "only where a log shows its text" in page
+    assert "peft >=0.7" in page

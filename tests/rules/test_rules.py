@@ -11,7 +11,7 @@ import pytest
 from envdoctor.errors import SeveralErrors
 from envdoctor.files.toml import parse_toml
 from envdoctor.rules.conditions import All, AnyOf, Not, ValueIs
-from envdoctor.rules.rule import Evidence, Fix, Rule, parse_rule
+from envdoctor.rules.rule import Evidence, Fix, Rule, outline, parse_rule
 
 PAGE = b"""
 id         = "some-rule"
@@ -110,6 +110,27 @@ def test_a_rule_that_code_decides_needs_no_condition() -> None:
     rule = parse_rule(table, "x")
     assert rule.condition is None
     assert (rule.check, rule.packages) == ("some-rule", ())
+
+
+def test_a_rule_of_logs_keeps_its_stack_where_no_search_looks_for_conditions() -> None:
+    table = page()
+    table["log_only"] = True
+    rule = parse_rule(table, "x")
+    assert rule.condition is None
+    assert rule.affected == rule.in_log == parse_rule(page(), "x").condition
+    assert outline(table).in_log == rule.in_log
+    del table["affected"]
+    assert parse_rule(table, "x").affected is None
+
+
+@pytest.mark.parametrize(("key", "value"), [("check", "some-rule"), ("symptoms", None), ("log_only", "yes")])
+def test_a_rule_of_logs_needs_a_text_and_no_code(key: str, value: object) -> None:
+    table = page()
+    table["log_only"] = True
+    table[key] = value
+    if value is None:
+        del table[key]
+    assert [place for place, _ in errors_of(table)] == ["log_only"]
 
 
 def test_five_errors_are_told_at_once_each_with_its_key() -> None:
