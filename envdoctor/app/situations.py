@@ -26,8 +26,10 @@ from envdoctor.app.targets import (
 from envdoctor.engine.defaults import derive
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected
+from envdoctor.facts.uses import CODE_USES
 from envdoctor.facts.versions import Exact
 from envdoctor.records import replace
+from envdoctor.rules.calls import keep_awaited, list_awaited
 from envdoctor.sources.situation import merge, model_path, states_packages
 from envdoctor.sources.stated.statements import collect_facts_file, collect_facts_text, collect_settings
 
@@ -114,6 +116,8 @@ def _gather(
     closed = stack.installed is not None or any(found.closed for _, found in stated) or any(target.collected.closed for target in targets)
     known = any(target.recognised or target.kind in DECLARING for target in targets)
     situation = merge(parts, closed=closed, may_be_empty=lenient or known)
+    if CODE_USES in situation.facts:
+        situation = replace(situation, facts=keep_awaited(situation.facts, list_awaited(request.rule_directories)))
     others = [target.text for target in targets if not declares(target)]
     return Gathered(
         patient=", ".join([stack.label, *others]),

@@ -10,10 +10,11 @@ from envdoctor.checks.hit import Hit
 from envdoctor.engine.likelihood import DECIDED, Weight, statements
 from envdoctor.engine.outcomes import Outcomes, View
 from envdoctor.facts.fact import Defect, Fact, Facts
+from envdoctor.facts.uses import CODE_USES, list_meant
 from envdoctor.facts.values import shown
 from envdoctor.facts.vocabulary import UNREAD
 from envdoctor.records import dataclass, replace
-from envdoctor.rules.conditions import Condition, Known, deciding, evaluate
+from envdoctor.rules.conditions import Condition, Known, Leaf, ValueIs, deciding, evaluate
 from envdoctor.rules.outlines import Outlines
 from envdoctor.rules.rule import Rule, Severity
 
@@ -116,7 +117,7 @@ def diagnose(
     for rule in outcomes.that_may_hold(rules, facts):
         if rule.condition is None or rule.withdrawn is not None:
             continue
-        outcome, lacking = view.judged(rule.condition)
+        outcome, lacking = view.held(rule.condition)
         if outcome is None:
             waiting += lacking
             open_.weigh(rule, rule.condition, lacking)
@@ -157,7 +158,7 @@ class _Open:
             return
         # What an installer takes says nothing to a rule that waits for the plan or the model alone.
         packages = self.taken is not None and any(name.startswith("packages.") for name in lacking)
-        held, waits = self.taken.judged(condition) if self.taken is not None and packages else (None, lacking)
+        held, waits = self.taken.held(condition) if self.taken is not None and packages else (None, lacking)
         if self.taken is not None and rule.severity != "note":
             certain = self.taken if held else self.alone if held is None and self._is_missing(condition, waits) else None
             if certain is not None:
@@ -173,7 +174,7 @@ class _Open:
                 return  # a guess would stand on a guess
             seen, lacking = self.taken, waits
         if not UNREAD.keys().isdisjoint(lacking):
-            seen = seen.with_unread(tuple(name for name in lacking if name in UNREAD))
+            seen = seen.as_read()
             outcome, lacking = seen.judged(condition)
             if outcome is not None:
                 return
@@ -225,9 +226,8 @@ def _finding(
     lacking: tuple[str, ...],
     weight: Weight = DECIDED,
 ) -> Finding:
-    reasons = tuple(
-        _because(facts[leaf.fact], text) for leaf, text in dict.fromkeys(deciding(condition, facts, known)) if leaf.fact in facts
-    )
+    told = dict.fromkeys(deciding(condition, facts, known))
+    reasons = tuple(_because(_shown_by(facts[leaf.fact], leaf), text) for leaf, text in told if leaf.fact in facts)
     severe = rule.error_when is not None and evaluate(rule.error_when, facts, known) is True
     return Finding(
         rule,
@@ -235,22 +235,30 @@ def _finding(
         "error" if severe else rule.severity,
         because=reasons,
         missing=lacking,
-        location=_location(facts, [reason.fact for reason in reasons]),
+        location=_location(reasons),
         packages=rule.packages,
         weight=weight,
     )
+
+
+def _shown_by(fact: Fact, leaf: Leaf) -> Fact:
+    """Of a script's uses those that the comparison is about, at the first line that shows one."""
+    if not isinstance(leaf, ValueIs) or fact.name != CODE_USES or not isinstance(fact.value, tuple):
+        return fact
+    meant = list_meant(map(str, leaf.values), fact.value)
+    places = [place for use, place in zip(fact.value, fact.places, strict=False) if use in meant]
+    return replace(fact, value=meant or fact.value, origin=min(places, key=lambda place: place.line or 0, default=fact.origin))
 
 
 def _because(fact: Fact, condition: str) -> Because:
     return Because(fact.name, shown(fact.value), condition, fact.origin.source, fact.origin.file, fact.origin.line)
 
 
-def _location(facts: Facts, names: Sequence[str]) -> Location | None:
+def _location(reasons: Sequence[Because]) -> Location | None:
     """The line to annotate: that of the first deciding fact read from a line of a file; packages first, then code."""
-    for name in sorted(names, key=lambda name: (not name.startswith("packages."), not (facts[name].origin.file or "").endswith(".py"))):
-        origin = facts[name].origin
-        if origin.file is not None and origin.line is not None:
-            return Location(origin.file, origin.line)
+    for one in sorted(reasons, key=lambda one: (not one.fact.startswith("packages."), not (one.file or "").endswith(".py"))):
+        if one.file is not None and one.line is not None:
+            return Location(one.file, one.line)
     return None
 
 
@@ -267,7 +275,7 @@ def _from_hit(hit: Hit, rule: Rule, facts: Facts) -> Finding:
         rule.severity,
         because=reasons,
         missing=hit.missing,
-        location=_location(facts, [reason.fact for reason in reasons]) if hit.file is None else Location(hit.file, hit.line),
+        location=_location(reasons) if hit.file is None else Location(hit.file, hit.line),
         detail=hit.detail,
         packages=hit.packages or rule.packages,
         pins=hit.pins,

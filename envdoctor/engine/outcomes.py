@@ -87,7 +87,7 @@ class View:
         self._numbers = outcomes.numbers(facts, 0)
         self._has_plan = any(name.startswith("plan.") for name in facts.by_name)
         self._background: tuple[object, ...] | None = None
-        self._unread: dict[tuple[str, ...], View] = {}
+        self._as_read: View | None = None
 
     def closed(self) -> View:
         """The same situation, if its packages are all there are."""
@@ -96,12 +96,19 @@ class View:
     def with_facts(self, facts: Iterable[Fact]) -> View:
         return self._outcomes.of(self.facts.with_facts(facts))
 
-    def with_unread(self, names: tuple[str, ...]) -> View:
-        """The same situation with what is taken of these facts where nothing tells them."""
-        found = self._unread.get(names)
-        if found is None:
-            found = self._unread[names] = self.with_facts(Fact(name, UNREAD[name], Origin("nothing read")) for name in names)
-        return found
+    def as_read(self) -> View:
+        """The same situation, if what nothing that was read shows is not there: a script, a variable."""
+        if self._as_read is None:
+            unread = (Fact(name, value, Origin("nothing read")) for name, value in UNREAD.items() if name not in self.facts.by_name)
+            self._as_read = self.with_facts(unread)
+        return self._as_read
+
+    def held(self, condition: Condition) -> tuple[bool | None, tuple[str, ...]]:
+        """As ``judged``; but a condition that is left open by nothing but what was not read holds where it holds as things were read."""
+        outcome, lacking = self.judged(condition)
+        if outcome is None and not UNREAD.keys().isdisjoint(lacking) and self.as_read().judged(condition)[0]:
+            return True, ()
+        return outcome, lacking
 
     def is_silent(self, condition: Condition) -> bool:
         """Whether nothing is known of any package whose versions a condition accuses: `speaks` is then False, whatever else is."""

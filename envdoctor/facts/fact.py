@@ -37,9 +37,12 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
+    """One thing that is known. ``places`` are those of a list's items, where its reader keeps them."""
+
     name: str
     value: FactValue
     origin: Origin
+    places: tuple[Origin, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

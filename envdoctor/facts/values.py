@@ -9,6 +9,8 @@ from functools import lru_cache
 
 from envdoctor.facts.fact import FactValue, NotUnderstood
 from envdoctor.facts.names import canonical
+from envdoctor.facts.old_spellings import now_used
+from envdoctor.facts.uses import CODE_USES
 from envdoctor.facts.versions import ABSENT, Exact, exact, parse_package
 from envdoctor.facts.vocabulary import Term, term
 
@@ -210,15 +212,24 @@ def _text(known: Term, raw: object) -> FactValue:
     return text or NotUnderstood(text)
 
 
-def _list(_: Term, raw: object) -> FactValue:
+def _list(known: Term, raw: object) -> FactValue:
     if raw is False:
         return ()
+    if known.name == CODE_USES:
+        return _uses(raw)
     if isinstance(raw, str):
         parts = tuple(part for part in re.split(r"[\s,\[\]\"']+", raw) if part)
         return () if len(parts) == 1 and parts[0].lower() in ("none", "null", "no", "false") else parts
     if isinstance(raw, Iterable):
         return tuple(str(item) for item in raw)
     return (str(raw),)
+
+
+def _uses(raw: object) -> FactValue:
+    """Uses of libraries; in one line they are separated by commas outside parentheses."""
+    if isinstance(raw, str):
+        raw = [part for item in re.split(r",(?![^()]*\))", raw) if (part := item.strip(" \t[]\"'"))]
+    return tuple(now_used(str(item)) for item in (raw if isinstance(raw, Iterable) else (raw,)))
 
 
 def _dtype(known: Term, raw: object) -> FactValue:

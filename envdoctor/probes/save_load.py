@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import TypeAlias
 
 from envdoctor.facts.fact import Facts
+from envdoctor.facts.uses import CODE_USES, list_meant
 from envdoctor.probes.measured import is_count, is_finite, number, with_assumed
 from envdoctor.probes.probe import CHILDREN, Probe, Variation
 from envdoctor.probes.snapshot_model import not_testable, told
@@ -39,9 +40,9 @@ def parameters(facts: Facts) -> Mapping[str, object] | str:
         return f"plan.method is {method}: no LoRA adapter is saved"
     if facts.value("plan.distributed") in ("zero3", "fsdp"):
         return f"plan.distributed is {facts.value('plan.distributed')}: what a shard of the model saves is not seen on one CPU"
-    uses = facts.value("plan.code_uses")
+    uses = facts.value(CODE_USES)
     uses = uses if isinstance(uses, tuple) else ()
-    biases = "LoraConfig(bias=all)" in uses
+    biases = bool(list_meant(["peft.LoraConfig(bias=all)"], map(str, uses)))
     if biases:
         assumed.append("a head of its own beside the biases")
     if method == "qlora" or facts.value("plan.quant") not in (None, "none"):
@@ -55,7 +56,7 @@ def parameters(facts: Facts) -> Mapping[str, object] | str:
         "method": _METHODS[str(method)],
         "biases_and_head": biases,
         "modules_to_save": saved,
-        "state_dict_override": any("get_peft_model_state_dict" in str(use) for use in uses),
+        "state_dict_override": bool(list_meant(["?.state_dict = peft.get_peft_model_state_dict"], map(str, uses))),
         "safe": None,
         "assumed": assumed,
     }

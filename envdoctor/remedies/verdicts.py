@@ -218,7 +218,7 @@ class Verdicts:
         seen = {package: state[package] for package in self.live[name] if package in state}
         rule, view = self._index.rules[name], self.view(seen)
         assert rule.condition is not None
-        held, lacking = view.judged(rule.condition)
+        held, lacking = view.held(rule.condition)
         by_day = held is None and self.strict and not any(fact.startswith("packages.") for fact in lacking)
         return Outcome(held, by_day and self._is_told(rule, lacking, view), by_day)
 

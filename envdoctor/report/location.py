@@ -9,6 +9,8 @@ from collections import Counter
 from pathlib import Path
 
 from envdoctor.engine.diagnosis import Finding
+from envdoctor.facts.old_spellings import as_before
+from envdoctor.facts.uses import CODE_USES
 from envdoctor.files.paths import real_path, working_directory
 from envdoctor.records import dataclass
 from envdoctor.report.model import Report
@@ -102,7 +104,8 @@ def fingerprints(report: Report, shown: tuple[Place, ...]) -> tuple[str, ...]:
 
 
 def _mark(finding: Finding, where: Place) -> str:
-    reasons = sorted(f"{reason.fact} {reason.condition}" for reason in finding.because)
+    told = (as_before(reason.condition) if reason.fact == CODE_USES else reason.condition for reason in finding.because)
+    reasons = sorted(f"{reason.fact} {text}" for reason, text in zip(finding.because, told, strict=True))
     words = "" if reasons else _NUMBERED.sub(r"\1", finding.detail)
     parts = (finding.rule.id, where.file if where.own else "", " ".join(sorted(finding.packages)), *reasons, words)
     text = "\0".join(part.replace("\0", "") for part in parts)

@@ -12,6 +12,8 @@ from typing import TypeAlias
 
 from envdoctor.facts.fact import Facts, FactValue, NotUnderstood
 from envdoctor.facts.names import canonical
+from envdoctor.facts.old_spellings import now_meant
+from envdoctor.facts.uses import CODE_USES, is_meant, is_pattern
 from envdoctor.facts.values import parse_value, shown
 from envdoctor.facts.versions import Absent, Exact, Ranged, VersionCondition, version_condition
 from envdoctor.facts.vocabulary import suggestion, term
@@ -145,6 +147,8 @@ def holds(leaf: Leaf, facts: Facts, known: Known) -> bool | None:
     if isinstance(leaf, NumberIs):
         return _number_holds(leaf, value)
     if isinstance(leaf, ValueIs):
+        if leaf.fact == CODE_USES and isinstance(value, tuple):
+            return any(is_meant(str(pattern), use) for pattern in leaf.values for use in value)
         if isinstance(value, tuple):
             return any(item in value for item in leaf.values)
         if value == "auto":
@@ -267,6 +271,7 @@ def parse_condition(table: Mapping[str, object]) -> Condition:
     """Read an ``[affected]`` table: keys are ANDed, lists of values are ORed.
 
     ``packages`` lists requirements that must all hold (``||`` joins ranges of one package),
+    ``calls`` lists what a script uses, one of which must be there (``envdoctor.facts.uses``),
     ``any`` lists tables of which one must hold, ``all`` tables that must all hold, ``not`` is negated.
 
     Raises:
@@ -283,6 +288,8 @@ def _parse_key(key: str, value: object) -> list[Condition]:
         if not isinstance(value, list) or not value or not all(isinstance(item, str) for item in value):
             raise InvalidConditionError(f"packages: found {value!r}; expected a list of requirement strings")
         return [_parse_requirement(item) for item in value]
+    if key == "calls":
+        return [ValueIs(CODE_USES, _parse_calls(value))]
     if key in ("any", "all"):
         if not isinstance(value, list) or not value or not all(isinstance(item, Mapping) for item in value):
             raise InvalidConditionError(f"{key}: found {value!r}; expected a list of tables")
@@ -311,6 +318,16 @@ def _parse_requirement(text: str) -> Condition:
         raise InvalidConditionError(f"{wanted}: {error}") from None
     package = canonical(name)
     return PackageIs(package, f"packages.{package}", condition)
+
+
+def _parse_calls(value: object) -> tuple[str, ...]:
+    wanted = "expected a list of uses with their package, such as 'trl.SFTTrainer(packing)'"
+    if not isinstance(value, list) or not value or not all(isinstance(item, str) for item in value):
+        raise InvalidConditionError(f"calls: found {value!r}; {wanted}")
+    wrong = next((item for item in value if not is_pattern(item)), None)
+    if wrong is not None:
+        raise InvalidConditionError(f"calls: found {wrong!r}; {wanted}")
+    return tuple(value)
 
 
 def _parse_leaf(name: str, value: object) -> Condition:
@@ -346,7 +363,8 @@ def _parse_leaf(name: str, value: object) -> Condition:
         if isinstance(parsed, NotUnderstood) or parsed == "auto":
             raise InvalidConditionError(f"{name}: found {item!r}; expected {', '.join(known.choices) or known.kind}")
     if known.kind == "list":
-        return ValueIs(name, tuple(str(item) for item in listed))
+        texts = [str(item) for item in listed]
+        return ValueIs(name, tuple(one for text in texts for one in (now_meant(text) if name == CODE_USES else (text,))))
     return ValueIs(name, tuple(dict.fromkeys(values)))
 
 

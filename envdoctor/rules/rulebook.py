@@ -109,6 +109,16 @@ def load_rulebook(extra: Iterable[Path] = (), *, absent: Callable[[str], bool] |
     return Rulebook(rules, f"sha256:{digest}", by_id)
 
 
+def rule_tables(extra: Iterable[Path] = ()) -> Iterator[Mapping[str, Any]]:
+    """The shipped rules and those of other directories as their files have them, without their proof.
+
+    Raises:
+        EnvdoctorError: a rule file that cannot be read.
+    """
+    for directory in (shipped_rules(), *extra):
+        yield from (table for _, table in _compiled(directory)[0]["rules"])
+
+
 def _twice(place: str, name: str) -> EnvdoctorError:
     return EnvdoctorError(f"{place}: id", found=f"{name!r}, which another rule has", expected="an id of its own", next_step="rename it")
 

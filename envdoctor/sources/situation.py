@@ -75,7 +75,13 @@ def _united(one: Fact, other: Fact) -> Fact:
     """What two files show of one run; the place is the weaker one's, which may not show all of it."""
     if not isinstance(one.value, tuple) or not isinstance(other.value, tuple):
         return other
-    return replace(one, value=tuple(sorted({*one.value, *other.value})))
+    placed = {item: place for fact in (other, one) for item, place in zip(_items(fact), fact.places or [fact.origin] * len(_items(fact)))}  # noqa: B905
+    together = tuple(sorted({*one.value, *other.value}))
+    return replace(one, value=together, places=tuple(placed[item] for item in together))
+
+
+def _items(fact: Fact) -> tuple[str, ...]:
+    return fact.value if isinstance(fact.value, tuple) else ()
 
 
 def _overruled(weaker: int, stronger: int) -> bool:

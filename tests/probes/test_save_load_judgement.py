@@ -138,10 +138,10 @@ PLAIN = {
             "plan.distributed is zero3: what a shard of the model saves is not seen on one CPU",
         ),
         (
-            facts(method="lora", code_uses=("LoraConfig(bias=all)",)),
+            facts(method="lora", code_uses=("peft.LoraConfig(bias=all)",)),
             PLAIN | {"biases_and_head": True, "assumed": ["a head of its own beside the biases"]},
         ),
-        (facts(method="lora", code_uses=("get_peft_model_state_dict",)), PLAIN | {"state_dict_override": True}),
+        (facts(method="lora", code_uses=("?.state_dict = peft.get_peft_model_state_dict",)), PLAIN | {"state_dict_override": True}),
         (
             facts(method="lora", modules_to_save=("transformer.output_layer", "wte")),
             PLAIN | {"modules_to_save": ["embed_tokens", "lm_head"]},

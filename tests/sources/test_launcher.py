@@ -125,11 +125,11 @@ def test_what_a_launcher_installs(tmp_path: Path) -> None:
         ("export HF_HUB_OFFLINE=0\npython t.py --fp16 True", {"offline": None}),
         (
             "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\npython t.py --fp16 True",
-            {"code_uses": ("PYTORCH_CUDA_ALLOC_CONF(expandable_segments)",)},
+            {"code_uses": ("env:PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",)},
         ),
         (
             "PYTORCH_ALLOC_CONF=max_split_size_mb:64,expandable_segments:True python t.py --fp16 True",
-            {"code_uses": ("PYTORCH_ALLOC_CONF(expandable_segments)",)},
+            {"code_uses": ("env:PYTORCH_ALLOC_CONF=expandable_segments:True",)},
         ),
         ("export PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:64\npython t.py --fp16 True", {"code_uses": None}),
         ("export CUDA_VISIBLE_DEVICES=3\npython t.py --fp16 True", {"gpu.count": 1, "distributed": "none"}),

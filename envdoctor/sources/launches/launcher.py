@@ -169,7 +169,7 @@ def _surroundings(path: Path, script: Script, facts: dict[str, Fact]) -> list[Fa
     asked = [(name, environment[name]) for name in _ALLOCATOR if name in environment]
     grown = [(name, piece.line) for name, piece in asked if piece.known and "expandable_segments:true" in piece.text.lower()]
     if grown:
-        found += _say(path, "plan.code_uses", [f"{name}(expandable_segments)" for name, _ in grown], grown[0][1])
+        found += _say(path, "plan.code_uses", [f"env:{name}=expandable_segments:True" for name, _ in grown], grown[0][1])
     count, nodes, line = None, 1, 0
     for option, value, at in each_option(script.directives):
         last = value.rpartition(":")[2]

@@ -80,7 +80,9 @@ def _made(reading: Reading, call: Call, kind: str) -> None:
             claims.unknown(fact, call.line, call.scope, quiet=True)
         return
     own = () if kind == "transformers" else _TRL_OWN
-    claims.state("plan.arguments", tuple(sorted({*given})), call.line, call.scope)
+    # A field that the file's own class defines is accepted whatever transformers makes of the name.
+    own_fields = reading.evaluator.namespaces.own_fields(call.name)
+    claims.state("plan.arguments", tuple(sorted({*given} - own_fields)), call.line, call.scope)
     for fact, value in DEFAULTS:
         if fact not in own:
             claims.default(fact, value, "default of TrainingArguments")

@@ -21,8 +21,10 @@ _CLASS = re.compile(
 # Other libraries' models, adapters of a base model, and models that are no language model's.
 _ELSEWHERE = frozenset(
     ("peft", "diffusers", "sentence_transformers", "unsloth", "timm", "open_clip", "datasets", "ipex_llm", "bigdl", "optimum",
-     "intel_extension_for_transformers", "mlx_lm", "ctransformers")
+     "intel_extension_for_transformers", "mlx_lm", "ctransformers", "mamba_ssm", "flash_attn")
 )  # fmt: skip
+# Whose from_pretrained hands its keywords to transformers; a class of the file or of the project mostly derives from theirs.
+_OF_TRANSFORMERS = frozenset(("transformers", "trl", LOCAL, ""))
 _OTHER = re.compile(r"TF|Flax|AutoPeft|CLIP|ControlNet|ViT|Siglip|UNet|Peft")
 # What a model is called that stands beside the one that is trained.
 _BESIDE = re.compile(r"(?:^|_)(?:ref|reference|teacher|draft|judge)(?:_|$)")
@@ -112,12 +114,16 @@ def _placement(reading: Reading, loads: list[Call]) -> None:
 
 
 def _dtype(reading: Reading, call: Call) -> str | None:
-    """The keyword that gives a dtype; its fact is stated on the way."""
+    """The keyword that gives a dtype; its fact is stated on the way, where it is transformers that takes it."""
     keyword = next((name for name in ("torch_dtype", "dtype") if name in call.keywords), None)
     given = reading.value(call, keyword) if keyword else None
+    elsewhere = call.at is None and call.name.partition(".")[0] not in _OF_TRANSFORMERS
     if keyword and (given is None or given.value is not None):
-        reading.claims.state("plan.load_dtype_argument", keyword, call.line_of(keyword), call.scope)
+        if not elsewhere:
+            reading.claims.state("plan.load_dtype_argument", keyword, call.line_of(keyword), call.scope)
         return keyword
+    if elsewhere:
+        return None
     if call.whole:
         reading.claims.state("plan.load_dtype_argument", "none", call.line, call.scope)
     else:

@@ -105,6 +105,11 @@ class Namespaces:
                     found[attribute] = default
         return found
 
+    def own_fields(self, kind: str) -> set[str]:
+        """The names that the bodies of the file's own classes give a class."""
+        bodies = (self.found.classes.get(name.removeprefix(f"{LOCAL}.")) for name in ancestry(self.found, kind) if name.startswith(LOCAL))
+        return {attribute for entry in bodies if entry is not None for attribute in entry[1].bindings}
+
     def plain_default(self, value: ast.expr | None) -> ast.expr | None:
         """The default inside ``field(default=...)``, ``typer.Option(...)`` or a ``default_factory`` that is a lambda."""
         if not isinstance(value, ast.Call) or method(value) not in ("field", "Option", "Argument", "HfArg", "Field"):

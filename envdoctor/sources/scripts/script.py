@@ -11,7 +11,6 @@ from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Skip
 from envdoctor.files.json_file import UnreadableError, read_bounded
 from envdoctor.files.text import plain
-from envdoctor.records import replace
 from envdoctor.sources.model.class_tree import Function
 from envdoctor.sources.scripts.adapters import read_adapters
 from envdoctor.sources.scripts.arguments import read_arguments
@@ -122,19 +121,4 @@ def _read(source: Source) -> Collected:
     read_uses(reading)
     if evaluator.tired:
         claims.skips.append(Skip(plain(source.path, 4096), "expressions too many or too large: what was not reached is unknown"))
-    told = claims.collected()
-    return _under_unsloth(told) if reading.imports("unsloth") else told
-
-
-def _under_unsloth(told: Collected) -> Collected:
-    """What is told where unsloth is imported: it wraps the trainers of trl, so that arguments of older releases are still accepted.
-
-    ``_backwards_compatible_trainer`` in https://github.com/unslothai/unsloth/blob/main/unsloth/trainer.py.
-    """
-    facts = []
-    for fact in told.facts:
-        if fact.name == "plan.code_uses" and isinstance(fact.value, tuple):
-            fact = replace(fact, value=tuple(use for use in fact.value if "Trainer(" not in use))
-        if fact.name != "plan.framework_tokenizer_argument":
-            facts.append(fact)
-    return replace(told, facts=tuple(facts))
+    return claims.collected()

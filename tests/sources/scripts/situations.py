@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import textwrap
+from collections.abc import Collection
 from pathlib import Path
 
-from envdoctor.facts.fact import Collected, FactValue
+from envdoctor.facts.fact import Collected, Fact, Facts, FactValue
+from envdoctor.rules.calls import keep_awaited, list_awaited
 from envdoctor.sources.scripts.script import collect_script
 
 
@@ -38,12 +40,16 @@ def notebook(*cells: str, kind: str = "code") -> str:
 
 
 def values(found: Collected) -> dict[str, FactValue]:
-    """What is stated, without TrainingArguments' own defaults."""
-    return {fact.name: fact.value for fact in found.facts if fact.origin.source != "default of TrainingArguments"}
+    """What is stated, without TrainingArguments' own defaults; of uses those that shipped rules wait for."""
+    return {fact.name: fact.value for fact in _awaited(found) if fact.origin.source != "default of TrainingArguments"}
 
 
 def lines(found: Collected) -> dict[str, int | None]:
-    return {fact.name: fact.origin.line for fact in found.facts if fact.origin.file is not None}
+    return {fact.name: fact.origin.line for fact in _awaited(found) if fact.origin.file is not None}
+
+
+def _awaited(found: Collected) -> Collection[Fact]:
+    return keep_awaited(Facts().with_facts(found.facts), list_awaited()).by_name.values()
 
 
 def told(found: Collected, path: Path) -> list[str]:

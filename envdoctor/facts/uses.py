@@ -1,0 +1,162 @@
+"""How a use of a library is written in ``plan.code_uses``, and which of them a rule's pattern means.
+
+A script states names (``trl.trainer.SFTTrainer``), calls with what they are given (``trl.SFTTrainer(model, packing=True)``; ``**`` where
+more may be given than is shown), methods that the file defines (``def transformers.Trainer.compute_loss(self, model)``), what it puts in
+the place of an attribute (``?.state_dict = peft.get_peft_model_state_dict``), variables (``env:HF_HOME=/data``) and commands
+(``$ swift sft``). ``?`` is an object whose class the file does not show.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+CODE_USES = "plan.code_uses"
+# What lies in a package's experimental part is what rules send one to.
+_EXPERIMENTAL = ".experimental."
+# A value that is given, and that no constant shows: a name, a function, a call.
+SOME = "..."
+_MORE = "**"
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A use, or a pattern of uses, taken apart. ``arguments`` is None for a name that is not called; ``whole``: nothing else is given."""
+
+    kind: str
+    name: str
+    arguments: Mapping[str, str | None] | None = None
+    whole: bool = True
+    value: str | None = None
+
+
+@lru_cache(maxsize=16_384)
+def read_use(text: str) -> Use:
+    """Take a use or a pattern apart."""
+    if text.startswith("env:"):
+        name, equals, value = text[4:].partition("=")
+        return Use("env", name, value=value if equals else None)
+    if text.startswith("$ "):
+        return Use("command", text[2:].strip())
+    kind, text = ("def", text[4:]) if text.startswith("def ") else ("name", text)
+    name, parenthesis, given = text.partition("(")
+    if not parenthesis:
+        name, equals, value = text.partition(" = ")
+        return Use("store" if equals else kind, name, value=value if equals else None)
+    rows = [row.strip() for row in given.removesuffix(")").split(",")]
+    pairs = [row.partition("=") for row in rows if row and row != _MORE]
+    return Use(kind, name, {key: value if equals else None for key, equals, value in pairs}, _MORE not in rows)
+
+
+@lru_cache(maxsize=65_536)
+def is_meant(pattern: str, use: str) -> bool:
+    """Whether a rule's pattern means this use.
+
+    ``trl.SFTTrainer`` is that object, whichever module of trl it is taken from, though not from its experimental part; a name of three
+    or more parts is that of one module; ``*`` stands for any characters; a name without a package is that of any package.
+    """
+    if pattern == use:
+        return True
+    wanted, found = read_use(pattern), read_use(use)
+    if wanted.kind != found.kind:
+        return False
+    if wanted.kind == "env":
+        return wanted.name == found.name and (wanted.value is None or _is_text(wanted.value.lower(), (found.value or "").lower()))
+    if wanted.kind == "command":
+        return f"{found.name} ".startswith(f"{wanted.name} ")
+    if wanted.kind == "store":
+        return wanted.name == found.name and _is_name(wanted.value or "", found.value or "")
+    return _is_name(wanted.name, found.name) and _is_given(wanted, found)
+
+
+_PATTERN = re.compile(
+    r"env:\w+(?:=\S+)?|\$ \S.*|\?\.\w+ = [\w.*]+|"
+    r"(?:def )?(?:\?|[a-z_][\w*]*)(?:\.[\w*]+)*(?:\([^(),=\s]+(?:=[^(),\s]+)?(?:, [^(),=\s]+(?:=[^(),\s]+)?)*\)|\(\))?"
+)
+
+
+def is_pattern(text: str) -> bool:
+    """Whether a text has the form of a pattern, with the package that its name is from."""
+    return _PATTERN.fullmatch(text) is not None
+
+
+def list_meant(patterns: Iterable[str], uses: Iterable[str]) -> tuple[str, ...]:
+    """The uses that one of the patterns means."""
+    listed = tuple(patterns)
+    return tuple(use for use in uses if any(is_meant(pattern, use) for pattern in listed))
+
+
+def narrow(use: str, patterns: Iterable[str]) -> str | None:
+    """The use with no more of its arguments than the patterns ask about; None where none of them means it."""
+    told = [pattern for pattern in patterns if is_meant(pattern, use)]
+    found, meant = read_use(use), [read_use(pattern) for pattern in told]
+    if found.arguments is None:
+        # That something of a package is used says the package's name as well.
+        packages = [pattern for pattern in told if pattern.isidentifier()]
+        return packages[0] if told and packages == told else use if told else None
+    if not told:
+        return None
+    asked = {key for one in meant for text in one.arguments or () for key in text.removeprefix("!").split("|")}
+    rows = [key if value is None else f"{key}={value}" for key, value in found.arguments.items() if key in asked]
+    rows += [] if found.whole else [_MORE]
+    return f"{'def ' if found.kind == 'def' else ''}{found.name}({', '.join(rows)})"
+
+
+def _is_name(pattern: str, name: str) -> bool:
+    if pattern == name:
+        return True
+    if "*" in pattern:
+        return _EXPERIMENTAL not in name and _is_text(pattern, name)
+    if pattern.startswith("?") or name.startswith("?"):
+        return False
+    wanted, found = pattern.split("."), name.split(".")
+    if _EXPERIMENTAL in name and _EXPERIMENTAL not in pattern:
+        return False
+    if len(wanted) == 1 and wanted[0] == found[0]:
+        return True  # anything of a package
+    if _is_bare(wanted) or _is_bare(found):
+        shorter = min(len(wanted), len(found))
+        return wanted[-shorter:] == found[-shorter:]
+    return len(wanted) == 2 <= len(found) and wanted[0] == found[0] and wanted[-1] == found[-1]
+
+
+def _is_bare(parts: list[str]) -> bool:
+    """Whether a name comes without its package, as rules, facts files and packs wrote it once: ``SFTTrainer``, ``PPOTrainer.step``."""
+    return len(parts) == 1 or parts[0][:1].isupper()
+
+
+def _is_given(wanted: Use, found: Use) -> bool:
+    if wanted.arguments is None or found.arguments is None:
+        return wanted.arguments is None and found.arguments is None
+    return all(_has(key, value, found) for key, value in wanted.arguments.items())
+
+
+def _has(key: str, value: str | None, found: Use) -> bool:
+    """``!key``: is not given; ``a|b=v``: one of them is, with a value that fits."""
+    assert found.arguments is not None
+    if key.startswith("!"):
+        return key in found.arguments or (found.whole and key[1:] not in found.arguments)
+    given = [found.arguments[one] for one in key.split("|") if one in found.arguments]
+    return any(value is None or (one is not None and _is_value(value, one)) for one in given)
+
+
+def _is_value(pattern: str, value: str) -> bool:
+    """``*`` is any constant but None."""
+    for one in pattern.split("|"):
+        for said in value.split("|"):
+            if one == said or ("*" in one and said not in ("None", SOME) and _is_text(one, said)):
+                return True
+            if "." in one and "*" not in one and _is_name(one, said):
+                return True
+    return False
+
+
+def _is_text(pattern: str, text: str) -> bool:
+    return _glob(pattern).fullmatch(text) is not None
+
+
+@lru_cache(maxsize=2_048)
+def _glob(pattern: str) -> re.Pattern[str]:
+    return re.compile("|".join(".*".join(map(re.escape, one.split("*"))) for one in pattern.split("|")), re.DOTALL)

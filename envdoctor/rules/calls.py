@@ -1,0 +1,56 @@
+"""The patterns of calls that rules wait for, and of a script's uses those that one of them means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+
+from envdoctor.facts.fact import Facts
+from envdoctor.facts.old_spellings import now_meant
+from envdoctor.facts.uses import CODE_USES, narrow
+from envdoctor.rules.rulebook import rule_tables
+
+_CONDITIONS = ("affected", "error_when")
+
+
+@lru_cache(maxsize=8)
+def list_awaited(extra: tuple[Path, ...] = ()) -> tuple[str, ...]:
+    """The patterns that the shipped rules and those of other directories wait for.
+
+    Raises:
+        EnvdoctorError: a rule file that cannot be read.
+    """
+    found = (pattern for table in rule_tables(extra) for key in _CONDITIONS for pattern in _patterns(table.get(key)))
+    return tuple(dict.fromkeys(found))
+
+
+def _patterns(value: object, key: str = "") -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield from _patterns(inner, str(name) if key in ("", "not", "any", "all") else f"{key}.{name}")
+    elif isinstance(value, list):
+        for item in value:
+            if isinstance(item, Mapping):
+                yield from _patterns(item)
+            elif key in ("calls", CODE_USES) and isinstance(item, str):
+                yield from now_meant(item) if key == CODE_USES else (item,)
+
+
+def keep_awaited(facts: Facts, patterns: tuple[str, ...]) -> Facts:
+    """The facts with those uses of a script that a rule waits for, and of their arguments those that it asks about.
+
+    What no rule waits for would drown the rest; a script that shows nothing of it says nothing.
+    """
+    fact = facts.by_name.get(CODE_USES)
+    # What was stated by hand is for its author to choose.
+    if fact is None or not isinstance(fact.value, tuple) or not fact.places:
+        return facts
+    kept = [(told, place) for use, place in zip(fact.value, fact.places, strict=True) if (told := narrow(use, patterns))]
+    if not kept:
+        return facts.without(CODE_USES)
+    placed = dict(sorted(kept, key=lambda row: -(row[1].line or 0)))
+    uses = tuple(sorted(placed))
+    first = min((placed[use] for use in uses), key=lambda place: place.line or 0)
+    return facts.with_facts([replace(fact, value=uses, origin=first, places=tuple(placed[use] for use in uses))])
