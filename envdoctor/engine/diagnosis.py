@@ -227,7 +227,9 @@ def _finding(
     weight: Weight = DECIDED,
 ) -> Finding:
     told = dict.fromkeys(deciding(condition, facts, known))
-    reasons = tuple(_because(_shown_by(facts[leaf.fact], leaf), text) for leaf, text in told if leaf.fact in facts)
+    reasons = tuple(
+        _because(_shown_by(facts[leaf.fact], leaf), text) for leaf, text in told if leaf.fact in facts and not _is_of_course(leaf, text)
+    )
     severe = rule.error_when is not None and evaluate(rule.error_when, facts, known) is True
     return Finding(
         rule,
@@ -238,6 +240,16 @@ def _finding(
         location=_location(reasons),
         packages=rule.packages,
         weight=weight,
+    )
+
+
+def _is_of_course(leaf: Leaf, text: str) -> bool:
+    """Whether a comparison says no more than that a script does not import some package: everybody knows that of theirs."""
+    return (
+        text.startswith("not ")
+        and isinstance(leaf, ValueIs)
+        and leaf.fact == CODE_USES
+        and all(str(one).isidentifier() for one in leaf.values)
     )
 
 

@@ -238,7 +238,7 @@ TERMS: tuple[Term, ...] = (
     Term(
         "plan.code_uses",
         "list",
-        "what the training script imports, calls or sets, and its data hold: HfFolder, SFTTrainer(packing), load_dataset(script)",
+        "what the script uses of packages, by full name: trl.SFTTrainer(packing=True), env:HF_HOME=/data, $ swift sft",
         unread=(),
         adds_up=True,
     ),

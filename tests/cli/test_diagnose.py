@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -244,9 +245,7 @@ facts  = { plan.method = "lora" }
 
 
 def test_a_rule_of_logs_speaks_where_the_text_is_shown_and_nowhere_else(
-    diagnose,  # type: ignore[no-untyped-def]
-    capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
+    diagnose: Callable[..., Ran], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     (tmp_path / "rules").mkdir()
     (tmp_path / "rules" / "box-is-full.toml").write_text(LOG_ONLY, encoding="utf-8")

@@ -195,3 +195,49 @@ def test_torch_2_5_0_is_an_error_on_hopper_and_a_warning_elsewhere_or_unknown(
     found = next(finding for finding in report["findings"] if finding["rule"] == "torch-2-5-0-sdpa-mask-nan")
     assert (found["status"], found["severity"]) == ("matched", severity)
     assert {fix["pins"]["torch"] for fix in found["fixes"] if fix.get("pins")} == {"==2.5.1+cu118", "==2.4.1+cu118"}
+
+
+CALLS = """\
+id         = "box-takes-no-lid"
+title      = "The box takes no lid"
+severity   = "error"
+effect     = "crash"
+confidence = "cited"
+details    = "It does not."
+
+[affected]
+packages = ["peft >=0.7"]
+{waits}
+not      = {{ calls = ["lidless"] }}
+
+[[fix]]
+code = "leave the lid out"
+
+[[evidence]]
+url  = "https://github.com/huggingface/peft/issues/1"
+kind = "issue"
+says = "It was refused."
+"""
+
+
+@pytest.mark.parametrize("waits", ['calls = ["boxes.Box(lid)"]', 'plan.code_uses = ["Box(lid)"]'])
+def test_a_pattern_of_a_rule_of_ones_own_touches_no_reader(capsys: pytest.CaptureFixture[str], tmp_path: Path, waits: str) -> None:
+    (tmp_path / "rules").mkdir()
+    (tmp_path / "rules" / "box-takes-no-lid.toml").write_text(CALLS.format(waits=waits), encoding="utf-8")
+    (tmp_path / "requirements.txt").write_text("peft==0.8.0\n", encoding="utf-8")
+    script = tmp_path / "train.py"
+    words = (str(tmp_path / "requirements.txt"), str(script))
+    mine = ("--rules", str(tmp_path / "rules"), "--format", "json")
+
+    def told(text: str) -> list[tuple[str, int]]:
+        script.write_text(text, encoding="utf-8")
+        found = run(capsys, "check", *words, *mine).json["findings"]
+        return [(one["status"], one["location"]["line"]) for one in found if one["rule"] == "box-takes-no-lid"]
+
+    called = "import boxes.inner as b\n\nb.Box(size=3, lid=None)\n"
+    assert told(called) == [("matched", 1)]
+    facts = run(capsys, "check", *words, *mine).json["facts"]
+    assert facts["plan.code_uses"]["value"] == ["boxes.inner.Box(lid=None)"]
+    assert "plan.code_uses" not in run(capsys, "check", *words, "--format", "json").json["facts"]
+    assert told(f"import lidless\n{called}") == []
+    assert told("import boxes\ntry:\n    boxes.Box(lid=None)\nexcept TypeError:\n    boxes.Box()\n") == []

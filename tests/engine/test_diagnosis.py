@@ -192,3 +192,27 @@ def test_a_defect_of_a_source_becomes_a_finding_at_its_line() -> None:
 def test_nothing_known_and_no_rules_are_no_findings() -> None:
     assert diagnose(Facts(), [], release_texts) == Diagnosis((), ())
     assert diagnose(Facts(), [SDPA], release_texts).findings == ()
+
+
+def test_what_no_script_shows_is_not_used() -> None:
+    """Without a script, a rule that excuses a use holds as if nothing was used."""
+    denies = rule("excused", {"packages": ["peft <0.12"], "not": {"calls": ["unsloth"]}})
+    stated = Fact("packages.peft", parse_value("packages.peft", "0.11.1"), Origin("test"))
+
+    def told(*uses: tuple[str, ...]) -> list[tuple[str, str]]:
+        facts = Facts().with_facts([stated, *(Fact("plan.code_uses", one, Origin("train.py")) for one in uses)])
+        return [(finding.rule.id, finding.status) for finding in diagnose(facts, [denies], release_texts).findings]
+
+    assert told() == [("excused", "matched")]
+    assert told(("trl.SFTTrainer",)) == [("excused", "matched")]
+    assert told(("unsloth.FastLanguageModel",)) == []
+
+
+def test_a_use_is_told_by_itself_and_at_its_own_line() -> None:
+    waits = rule("waits", {"calls": ["trl.SFTTrainer(packing)"]})
+    places = tuple(Origin("train.py", "train.py", line) for line in (3, 9, 7))
+    uses = ("trl.SFTTrainer", "trl.SFTTrainer(packing=False)", "trl.SFTTrainer(packing=True)")
+    facts = Facts().with_facts([Fact("plan.code_uses", uses, places[0], places)])
+    (finding,) = diagnose(facts, [waits], release_texts).findings
+    assert finding.location == Location("train.py", 7)
+    assert finding.because[0].value == "trl.SFTTrainer(packing=False), trl.SFTTrainer(packing=True)"

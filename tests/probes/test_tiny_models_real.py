@@ -101,7 +101,11 @@ def test_lora_under_checkpointing(patient: Path, stated: dict[str, FactValue], r
     ("uses", "ruling", "reason"),
     [
         ((), "refuted", "saved, loaded and merged the adapter gives the same logits; adapter_model.safetensors has 8 tensors"),
-        (("?.state_dict = peft.get_peft_model_state_dict",), "confirmed", "the adapter was saved empty: adapter_model.safetensors has 0 tensors"),
+        (
+            ("?.state_dict = peft.get_peft_model_state_dict",),
+            "confirmed",
+            "the adapter was saved empty: adapter_model.safetensors has 0 tensors",
+        ),
     ],
 )
 def test_a_saved_adapter(patient: Path, uses: tuple[str, ...], ruling: str, reason: str) -> None:

@@ -653,3 +653,23 @@ def test_a_model_beside_the_trained_one_says_nothing_of_the_run(tmp_path: Path, 
     """
     found = values(read(tmp_path, script))
     assert (found["model.id"], found["plan.load_dtype"], found["plan.load_in_8bit"]) == ("org/student", "bfloat16", False)
+
+
+def test_fields_of_a_class_of_the_file_are_no_arguments_of_the_library(tmp_path: Path) -> None:
+    script = """
+        from dataclasses import dataclass, field
+        import transformers
+        @dataclass
+        class Own(transformers.Seq2SeqTrainingArguments):
+            group_by_length: bool = field(default=True)
+            warmup_ratio: float = 0.03
+            lora_r: int = 8
+        arguments = Own(output_dir="out", warmup_ratio=0.1, fp16=True)
+    """
+    assert values(read(tmp_path, script))["plan.arguments"] == ("fp16", "output_dir")
+
+
+@pytest.mark.parametrize(("package", "stated"), [("transformers", "torch_dtype"), ("mamba_ssm", None), ("sentence_transformers", None)])
+def test_the_dtype_keyword_is_that_of_classes_that_hand_it_on(tmp_path: Path, package: str, stated: str | None) -> None:
+    script = f"from {package} import SomeModel\nm = SomeModel.from_pretrained('org/m', torch_dtype='float16')\n"
+    assert values(read(tmp_path, script)).get("plan.load_dtype_argument") == stated
