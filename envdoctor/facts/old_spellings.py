@@ -98,6 +98,8 @@ OLD: dict[str, tuple[str, tuple[str, ...]]] = {
         (f"?.with_format({_FORMATS})", f"datasets.*.with_format({_FORMATS})"),
     ),
 }  # fmt: skip
+# Of one rule that had both.
+_BOTH = {"datasets.load_metric": "load_metric or datasets.load_metric"}
 # Names that had their package before.
 _QUALIFIED = frozenset(("datasets.Audio", "datasets.List", "evaluate.load", "torch.optim.AdamW", "transformers.AdamW"))
 
@@ -123,6 +125,8 @@ def _before(pattern: str) -> str:
     for old, (_, patterns) in OLD.items():
         if pattern in patterns:
             return old
+    if pattern in _BOTH:
+        return _BOTH[pattern]
     return pattern if pattern in _QUALIFIED or "." not in pattern.partition("(")[0] else ".".join(_tail(pattern))
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.old_spellings import now_meant
-from envdoctor.facts.uses import CODE_USES, narrow
+from envdoctor.facts.uses import CODE_USES, narrow, read_use
 from envdoctor.rules.rulebook import rule_tables
 
 _CONDITIONS = ("affected", "error_when")
@@ -47,10 +47,38 @@ def keep_awaited(facts: Facts, patterns: tuple[str, ...]) -> Facts:
     # What was stated by hand is for its author to choose.
     if fact is None or not isinstance(fact.value, tuple) or not fact.places:
         return facts
-    kept = [(told, place) for use, place in zip(fact.value, fact.places, strict=True) if (told := narrow(use, patterns))]
+    index = _index(patterns)
+    found = zip(fact.value, fact.places, strict=True)
+    kept = [(told, place) for use, place in found if (near := _near(use, index)) and (told := narrow(use, near))]
     if not kept:
         return facts.without(CODE_USES)
     placed = dict(sorted(kept, key=lambda row: -(row[1].line or 0)))
     uses = tuple(sorted(placed))
     first = min((placed[use] for use in uses), key=lambda place: place.line or 0)
     return facts.with_facts([replace(fact, value=uses, origin=first, places=tuple(placed[use] for use in uses))])
+
+
+@lru_cache(maxsize=8)
+def _index(patterns: tuple[str, ...]) -> Mapping[str, tuple[str, ...]]:
+    """The patterns by the last part of their names, and those of a package by it; under "" those that only a comparison tells."""
+    found: dict[str, list[str]] = {}
+    for pattern in patterns:
+        use = read_use(pattern)
+        first, last = _ends(use.name)
+        if use.kind not in ("name", "def", "env") or "*" in last:
+            found.setdefault("", []).append(pattern)
+            continue
+        found.setdefault(last, []).append(pattern)
+        if first == last:
+            found.setdefault(f"{first}.", []).append(pattern)
+    return {key: tuple(listed) for key, listed in found.items()}
+
+
+def _near(use: str, index: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """The patterns that may mean a use."""
+    first, last = _ends(read_use(use).name)
+    return tuple(dict.fromkeys((*index.get(last, ()), *index.get(f"{first}.", ()), *index.get("", ()))))
+
+
+def _ends(name: str) -> tuple[str, str]:
+    return name.partition(".")[0], name.rpartition(".")[2]

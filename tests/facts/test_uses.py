@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.old_spellings import OLD, as_before
 from envdoctor.facts.uses import is_meant, is_pattern, narrow
 from envdoctor.facts.values import parse_value
-from envdoctor.rules.calls import list_awaited
+from envdoctor.rules.calls import keep_awaited, list_awaited
 
 MEANT = (
     ("trl.SFTTrainer", "trl.trainer.sft_trainer.SFTTrainer", True),
@@ -79,6 +80,15 @@ def test_what_is_kept_of_a_use_means_what_the_use_does(patterns: list[str], use:
         assert [is_meant(pattern, kept) for pattern in patterns] == [is_meant(pattern, use) for pattern in patterns]
 
 
+@given(st.lists(st.sampled_from([pattern for pattern, _, _ in MEANT]), unique=True))
+def test_of_a_script_is_kept_what_some_pattern_means(patterns: list[str]) -> None:
+    uses = tuple(dict.fromkeys(use for _, use, _ in MEANT))
+    origin = Origin("train.py", "train.py", 1)
+    facts = Facts().with_facts([Fact("plan.code_uses", uses, origin, (origin,) * len(uses))])
+    kept = keep_awaited(facts, tuple(patterns)).value("plan.code_uses") or ()
+    assert kept == tuple(sorted({told for use in uses if (told := narrow(use, patterns)) is not None}))
+
+
 def test_old_spellings_in_facts_are_read_as_what_they_meant() -> None:
     assert parse_value("plan.code_uses", ["resume_download", "SFTTrainer(packing)"]) == (
         "huggingface_hub.hf_hub_download(resume_download)",
@@ -93,6 +103,7 @@ def test_old_spellings_in_facts_are_read_as_what_they_meant() -> None:
         ("trl.SFTTrainer(packing) or trl.SFTTrainer(max_seq_length)", "SFTTrainer(packing) or SFTTrainer(max_seq_length)"),
         ("trl.PPOTrainer.step", "PPOTrainer.step"),
         ("transformers.AdamW", "transformers.AdamW"),
+        ("datasets.load_metric", "load_metric or datasets.load_metric"),
         ("not env:HF_HOME", "not HF_HOME"),
         *((" or ".join(patterns), old) for old, (_, patterns) in OLD.items() if "find_pruneable" not in old),
     ],

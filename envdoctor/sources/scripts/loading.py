@@ -21,7 +21,7 @@ _CLASS = re.compile(
 # Other libraries' models, adapters of a base model, and models that are no language model's.
 _ELSEWHERE = frozenset(
     ("peft", "diffusers", "sentence_transformers", "unsloth", "timm", "open_clip", "datasets", "ipex_llm", "bigdl", "optimum",
-     "intel_extension_for_transformers", "mlx_lm", "ctransformers", "mamba_ssm", "flash_attn")
+     "intel_extension_for_transformers", "mlx_lm", "ctransformers")
 )  # fmt: skip
 # Whose from_pretrained hands its keywords to transformers; a class of the file or of the project mostly derives from theirs.
 _OF_TRANSFORMERS = frozenset(("transformers", "trl", LOCAL, ""))
