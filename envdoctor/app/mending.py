@@ -249,7 +249,7 @@ def _find_matching(facts: Facts, book: Rulebook) -> set[str]:
     rules = {
         rule.id
         for rule in book.rules
-        if rule.condition is not None and rule.withdrawn is None and rule.severity != "note" and view.judged(rule.condition)[0]
+        if rule.condition is not None and rule.withdrawn is None and rule.severity != "note" and view.held(rule.condition)[0]
     }
     return rules | {hit.rule for check in FACT_CHECKS for hit in check(facts) if hit.outcome}
 

@@ -154,7 +154,7 @@ def _judge_all(book: Rulebook) -> Callable[[Facts], dict[str, bool | None]]:
     def held(stated: Facts) -> dict[str, bool | None]:
         derived = derive(stated)
         seen = view.of(derived)
-        outcomes = {name: seen.judged(condition)[0] for name, condition in rules.items()}
+        outcomes = {name: seen.held(condition)[0] for name, condition in rules.items()}
         return outcomes | {hit.rule: hit.outcome for check in FACT_CHECKS for hit in check(derived)}
 
     return held

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping
 
 from envdoctor.checks import FACT_CHECKS
 from envdoctor.engine.defaults import derive
-from envdoctor.engine.diagnosis import Finding
+from envdoctor.engine.diagnosis import Finding, Outcomes
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact, exact, version_condition
 from envdoctor.records import dataclass, field
 from envdoctor.remedies.candidates import moved, nearest_first, pinned
-from envdoctor.rules.conditions import Known, evaluate
+from envdoctor.rules.conditions import Known
 from envdoctor.rules.rule import Fix
 from envdoctor.world.releases import listed
 
@@ -103,4 +103,4 @@ def _clears(pins: Mapping[str, Exact], finding: Finding, stated: Facts, known: K
     if finding.rule.condition is None:
         hits = [hit for check in FACT_CHECKS for hit in check(facts) if hit.rule == finding.rule.id and hit.outcome is not False]
         return not any({*finding.packages, *pins} & {*(hit.packages or finding.rule.packages)} for hit in hits)
-    return evaluate(finding.rule.condition, facts, known) is not True
+    return Outcomes(known).of(facts).held(finding.rule.condition)[0] is not True

@@ -64,9 +64,9 @@ class Newest:
         view = self._outcomes.of(derive(moved(self._stated, {package: release})))
         condition = finding.rule.condition
         # A finding that is only possible was not held before either: it has to be ruled out.
-        if condition is not None and view.judged(condition)[0] is not False:
+        if condition is not None and view.held(condition)[0] is not False:
             return False
-        if any(view.judged(one)[0] and not self._base.judged(one)[0] for one in self._touched(self._base.facts, view.facts)):
+        if any(view.held(one)[0] and not self._base.held(one)[0] for one in self._touched(self._base.facts, view.facts)):
             return False
         after = self._held(view.facts)
         about = {package, *finding.packages}

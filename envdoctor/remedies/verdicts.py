@@ -239,7 +239,7 @@ class Verdicts:
         """Whether an undecided rule would be told under the changes, also where that is not counted against them."""
         rule, view = self._index.rules[name], self.view(state)
         assert rule.condition is not None
-        held, lacking = view.judged(rule.condition)
+        held, lacking = view.held(rule.condition)
         return held is None and self._is_told(rule, lacking, view)
 
     def is_brought(self, name: str, state: State) -> bool:

@@ -241,3 +241,17 @@ def test_a_pattern_of_a_rule_of_ones_own_touches_no_reader(capsys: pytest.Captur
     assert "plan.code_uses" not in run(capsys, "check", *words, "--format", "json").json["facts"]
     assert told(f"import lidless\n{called}") == []
     assert told("import boxes\ntry:\n    boxes.Box(lid=None)\nexcept TypeError:\n    boxes.Box()\n") == []
+
+
+def test_without_a_script_a_rule_that_excuses_a_use_is_told_and_cured(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "rules").mkdir()
+    rule = CALLS.format(waits="").replace(">=0.7", "<0.12").replace('code = "leave the lid out"', 'pin = "peft >=0.12"')
+    (tmp_path / "rules" / "box-takes-no-lid.toml").write_text(rule, encoding="utf-8")
+    (tmp_path / "requirements.txt").write_text("peft==0.8.0\n", encoding="utf-8")
+    words = ("check", str(tmp_path / "requirements.txt"), "--rules", str(tmp_path / "rules"), "--format", "json")
+    ran = run(capsys, *words)
+    (found,) = [one for one in ran.json["findings"] if one["rule"] == "box-takes-no-lid"]
+    assert (found["status"], ran.status) == ("matched", 1)
+    assert ran.json["remedy"]["pins"] == {"peft": "==0.12.0"}
+    (tmp_path / "requirements.txt").write_text("peft==0.12.0\n", encoding="utf-8")
+    assert "box-takes-no-lid" not in [one["rule"] for one in run(capsys, *words).json["findings"]]
