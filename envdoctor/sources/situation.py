@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts.fact import Collected, Defect, Fact, Facts, Skip
+from envdoctor.facts.fact import Collected, Defect, Fact, Facts, Origin, Skip
 from envdoctor.facts.values import shown
 from envdoctor.facts.versions import Exact, Ranged, version_condition
 from envdoctor.facts.vocabulary import ADDING_UP
@@ -75,13 +75,14 @@ def _united(one: Fact, other: Fact) -> Fact:
     """What two files show of one run; the place is the weaker one's, which may not show all of it."""
     if not isinstance(one.value, tuple) or not isinstance(other.value, tuple):
         return other
-    placed = {item: place for fact in (other, one) for item, place in zip(_items(fact), fact.places or [fact.origin] * len(_items(fact)))}  # noqa: B905
-    together = tuple(sorted({*one.value, *other.value}))
+    placed = {**_placed(other, other.value), **_placed(one, one.value)}
+    together = tuple(sorted(placed))
     return replace(one, value=together, places=tuple(placed[item] for item in together))
 
 
-def _items(fact: Fact) -> tuple[str, ...]:
-    return fact.value if isinstance(fact.value, tuple) else ()
+def _placed(fact: Fact, items: tuple[str, ...]) -> dict[str, Origin]:
+    """The place of each item of a list, which is the list's own where its reader keeps no other."""
+    return dict(zip(items, fact.places or [fact.origin] * len(items), strict=True))
 
 
 def _overruled(weaker: int, stronger: int) -> bool:
