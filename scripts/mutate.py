@@ -1,6 +1,6 @@
 """Change a module in one place at a time and see whether its tests notice.
 
-    python scripts/mutate.py MODULE.py TESTS... [--sample 60] [--seed 0] [--line N ...] [--jobs 2] [--list]
+    python scripts/mutate.py MODULE.py TESTS... [--sample 60] [--seed 0] [--line N ...] [--profile full] [--jobs 2] [--list]
 
     python scripts/mutate.py envdoctor/facts/versions.py tests/facts
     python scripts/mutate.py envdoctor/engine/likelihood.py tests/engine --line 129
@@ -178,8 +178,8 @@ def module_of(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def examine(path: Path, source: str, number: int | None, tests: Sequence[str], folder: Path, seconds: float) -> None:
-    """In a child: run the tests on the mutant, or on the module as it is, and end with their status."""
+def examine(path: Path, source: str, number: int | None, words: Sequence[str], folder: Path, seconds: float) -> None:
+    """In a child: run pytest with these words on the mutant, or on the module as it is, and end with its status."""
     import pytest
 
     tree = ast.parse(source) if number is None else mutated(source, number)
@@ -193,19 +193,19 @@ def examine(path: Path, source: str, number: int | None, tests: Sequence[str], f
     status = 1
     try:
         options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:cov", "--hypothesis-seed=0", "-W", "ignore"]
-        status = pytest.main([*options, f"--basetemp={folder}", *tests])
+        status = pytest.main([*options, f"--basetemp={folder}", *words])
     finally:
         os._exit(status)
 
 
-def judge(path: Path, source: str, chosen: Sequence[Mutant], tests: Sequence[str], folder: Path, jobs: int) -> Iterator[tuple[Mutant, str]]:
+def judge(path: Path, source: str, chosen: Sequence[Mutant], words: Sequence[str], folder: Path, jobs: int) -> Iterator[tuple[Mutant, str]]:
     """Every mutant with what became of it, as they come; ``folder`` is where their tests write."""
     running: dict[int, Mutant | None] = {}
 
     def start(mutant: Mutant | None, seconds: float) -> None:
         child = os.fork()
         if child == 0:
-            examine(path, source, None if mutant is None else mutant.number, tests, folder / str(os.getpid()), seconds)
+            examine(path, source, None if mutant is None else mutant.number, words, folder / str(os.getpid()), seconds)
         running[child] = mutant
 
     def ended() -> tuple[Mutant | None, int]:
@@ -234,6 +234,7 @@ def main() -> int:
     parser.add_argument("--sample", type=int, default=0, metavar="N", help="as many mutants, drawn by the seed (default: all)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--line", type=int, action="append", default=[], help="only mutants of this line")
+    parser.add_argument("--profile", help="how many examples a law gets: quick (the default) or full")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--list", action="store_true", help="only say what would be changed")
     options = parser.parse_args()
@@ -251,7 +252,8 @@ def main() -> int:
 
     counts = dict.fromkeys((KILLED, SURVIVED, ENDLESS), 0)
     with tempfile.TemporaryDirectory() as folder:
-        for mutant, what in judge(options.module, source, chosen, options.tests, Path(folder), options.jobs):
+        words = (*([f"--hypothesis-profile={options.profile}"] if options.profile else []), *options.tests)
+        for mutant, what in judge(options.module, source, chosen, words, Path(folder), options.jobs):
             counts[what] += 1
             if what == SURVIVED:
                 print(f"{options.module}:{mutant.line}: {mutant.before}  ->  {mutant.after}", flush=True)
