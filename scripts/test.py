@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv-test"
 BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
 PYTHON = BIN / ("python.exe" if os.name == "nt" else "python")
-QUICK = "not probe and not network"
+QUICK = "not probe and not network and not clone"
 # What the installed project is made of besides its modules, which are read where they lie.
 MADE_OF = ("pyproject.toml", "hatch_build.py", "envdoctor/__init__.py")
 

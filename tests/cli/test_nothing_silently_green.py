@@ -52,7 +52,6 @@ def test_a_named_target_that_gave_nothing_is_told_and_ends_with_2(capsys: pytest
     [
         ("pyproject.toml", "[tool.ruff]\nline-length = 100\n"),
         ("Dockerfile", "FROM scratch\n"),
-        ("train.py", "import transformers\nprint(transformers.__version__)\n"),
     ],
 )
 def test_a_well_formed_file_that_declares_nothing_is_skipped(

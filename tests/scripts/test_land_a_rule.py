@@ -12,6 +12,7 @@ import pytest
 ROOT = Path(__file__).parent.parent.parent
 
 
+@pytest.mark.clone
 @pytest.mark.skipif(shutil.which("git") is None or not (ROOT / ".git").exists(), reason="no clone of the repository")
 def test_a_rule_lands_as_one_file() -> None:
     command = [sys.executable, str(ROOT / "scripts" / "land_a_rule.py"), "--quick"]
