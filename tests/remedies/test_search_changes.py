@@ -153,6 +153,18 @@ def test_declared_pins_that_contradict_are_brought_together() -> None:
     assert {"transformers": "==4.45.0"} in [dict(one.pins) for one in found]
 
 
+def test_a_contradiction_that_nothing_clears_is_left_and_the_rest_is_cured() -> None:
+    """What would clear it is accused by other rules; torch has nothing to do with it."""
+    declares = {"packages.transformers": "==4.40.0", "packages.tokenizers": "==0.13.3", "packages.torch": "==2.5.0"}
+    closed = (rule("new", {"packages": ["tokenizers >=0.14"]}), rule("old", {"packages": ["transformers <4.34"]}))
+    bad = rule("bad", {"packages": ["torch ==2.5.0"]})
+    with known_until("2025-06-15"):
+        (first, *_), (free, *_) = real(declared(declares), bad, *closed), real(declared(declares), bad)
+    assert (dict(first.pins), first.clears, first.unfixable) == ({"torch": "==2.5.1"}, ("bad",), ("requirements-contradict",))
+    assert (dict(free.pins), free.unfixable) == ({"tokenizers": "==0.19.0", "torch": "==2.5.1"}, ())
+    assert free.clears == ("bad", "requirements-contradict")
+
+
 def test_a_release_that_never_existed_gives_way_to_the_nearest_one() -> None:
     found = real(declared({"packages.peft": "==0.11.7"}))
     assert found[0].pins in ({"peft": "==0.12.0"}, {"peft": "==0.11.1"})

@@ -11,7 +11,7 @@ from envdoctor.remedies.walk import Set, Walk
 from tests.remedies.test_search_exact import World, world
 
 # Invented situations, always the same ones: with findings that pins clear, in more ways than one.
-WORLDS = [world(number) for number in (1, 3, 5, 9, 12, 36, 37, 54)]
+WORLDS = [world(number) for number in (1, 3, 5, 9, 12, 36, 37, 54, 308, 344)]
 MANY = 10**6
 
 
