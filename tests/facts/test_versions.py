@@ -226,6 +226,7 @@ def test_a_range_with_a_final_release_in_it_is_satisfiable(admitted: str, final:
         (">=20230101", ">=20220101", (), None),
         ("===unheard-of", "", (), False),
         # What ends a prefix, and what lies just above a release, is looked at though nobody names it.
+        ("==1.5.*", "", (), None),
         ("==1.5.*", ">=1.5,<1.7", (), None),
         ("~=1.5.1", ">=1.5.1,<1.7", (), None),
         ("==1.*", ">=1.0,<2.1", (), None),
