@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from envdoctor import __version__
 from envdoctor.cli.snapshot_options import add_lock, add_verify
@@ -32,6 +32,10 @@ class _Overview(_Help, argparse.RawDescriptionHelpFormatter):
 
 class _Parser(argparse.ArgumentParser):
     """Errors as every other bad input: place, found, expected, next step."""
+
+    def __init__(self, **settings: Any) -> None:
+        # argparse asks a formatter of its own for the width of the terminal at every argument.
+        super().__init__(**{"formatter_class": _Help, **settings})
 
     def error(self, message: str) -> NoReturn:
         expected = f"the options that {self.prog} --help lists"

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
+
+from envdoctor.records import dataclass
 
 CODE_USES = "plan.code_uses"
 # What lies in a package's experimental part is what rules send one to.

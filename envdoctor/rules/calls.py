@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.old_spellings import now_meant
 from envdoctor.facts.uses import CODE_USES, narrow, read_use
+from envdoctor.records import replace
 from envdoctor.rules.rulebook import rule_tables
 
 _CONDITIONS = ("affected", "error_when")
