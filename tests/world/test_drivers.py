@@ -58,5 +58,7 @@ def test_whether_a_driver_runs_a_cuda(driver: str, cuda: str, system: str, runs:
     st.integers(400, 700), st.integers(400, 700), st.sampled_from(("11.8", "12.1", "12.8", "13.0")), st.sampled_from(("linux", "windows"))
 )
 def test_a_newer_driver_runs_all_that_an_older_one_runs(one: int, other: int, cuda: str, system: str) -> None:
-    older, newer = sorted((one, other))
-    assert driver_runs(str(older), cuda, system) is False or driver_runs(str(newer), cuda, system) is True
+    """Of a series, 525, it may be unknown whether it does: some of its releases do."""
+    older, newer = (driver_runs(str(driver), cuda, system) for driver in sorted((one, other)))
+    assert older is not True or newer is True
+    assert newer is not False or older is False
