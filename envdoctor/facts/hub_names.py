@@ -32,7 +32,17 @@ def glm_family(name: str) -> str | None:
     for fragment, family in (("chatglm3", "chatglm3"), ("chatglm2", "chatglm2"), ("chatglm-6b", "chatglm"), ("visualglm", "chatglm")):
         if fragment in last:
             return family
+    if last == "glm-4":
+        return "glm-4"
     return "glm-4" if last.startswith("glm-4") and not last.endswith("-hf") and "0414" not in last and "-9b" in last else None
+
+
+def glm_type(name: str) -> str | None:
+    """The type of a repository of GLM-4 that transformers has a class of its own for: ``-hf`` and the editions of April 2025."""
+    last = name.replace("\\", "/").rstrip("/").lower().rpartition("/")[2]
+    if not last.startswith("glm-4-") or "v-" in last:
+        return None
+    return "glm4" if "0414" in last else "glm" if last.endswith("-hf") else None
 
 
 def may_be_on_the_hub(text: str) -> bool:

@@ -8,8 +8,9 @@ version of the set satisfies it, fails when none does, and cannot be told otherw
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
 from envdoctor.records import dataclass
@@ -22,10 +23,10 @@ if TYPE_CHECKING:
 Key: TypeAlias = "tuple[int, ...]"
 
 _FINAL = re.compile(r"v?([0-9]+(?:\.[0-9]+)*)(?:\+[a-z0-9]+(?:[.\-_][a-z0-9]+)*)?", re.IGNORECASE | re.ASCII)
-_OPERATORS = ("===", "~=", "==", "!=", "<=", ">=", "<", ">")
+OPERATORS = ("===", "~=", "==", "!=", "<=", ">=", "<", ">")
 # Versions and clauses that PEP 440 surely allows, without packaging being asked. What few runs need is compiled where one does.
 _POST = r"([0-9]+(?:\.[0-9]+)*)\.post[0-9]+"
-_NUMBERS, _LATER = r"[0-9]+(?:\.[0-9]+)*", r"(?:(?:a|b|rc)[0-9]+)?(?:\.post[0-9]+)?(?:\.dev[0-9]+)?"
+_NUMBERS, _LATER = r"[0-9]+(?:\.[0-9]+)*", r"(?:[-.]?(?:a|b|rc)[0-9]+)?(?:\.post[0-9]+)?(?:\.dev[0-9]+)?"
 _LOCAL = r"\+[a-z0-9]+(?:\.[a-z0-9]+)*"
 _SURE_VERSION = rf"{_NUMBERS}{_LATER}(?:{_LOCAL})?"
 _SURE = (
@@ -41,7 +42,7 @@ _NORMAL = rf"{_NUMBER}(?:\.{_NUMBER})*(?:\+{_WORD}(?:\.{_WORD})*)?"
 NOT_OF_SERIES = "!=.*"
 """The operator of a clause whose bound is the beginning of all that it leaves out, with its last zeros."""
 # Python refuses to read an integer of more than 4300 digits, with an error of its own.
-_MAX_LENGTH = 4096
+MAX_LENGTH = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +85,11 @@ def exact(text: str) -> Exact:
     Raises:
         ValueError: the text is no PEP 440 version (InvalidVersion of packaging).
     """
-    key = final_key(text) if len(text) <= _MAX_LENGTH else None
-    if key is None and (len(text) > _MAX_LENGTH or re.fullmatch(_SURE_VERSION, text, re.ASCII) is None):
+    key = final_key(text) if len(text) <= MAX_LENGTH else None
+    if key is None and (len(text) > MAX_LENGTH or re.fullmatch(_SURE_VERSION, text, re.ASCII) is None):
         from packaging.version import InvalidVersion, Version
 
-        if len(text) > _MAX_LENGTH:
+        if len(text) > MAX_LENGTH:
             raise InvalidVersion(f"a version of {len(text)} characters: {text[:40]}...")
         Version(text)
     return Exact(text, key)
@@ -107,10 +108,22 @@ def parse_package(text: str) -> Exact | Ranged:
         return Ranged("")
     if text[0] not in "=<>!~":
         return exact(text)
-    specifiers = list(_specifiers(text))
+    pieces = _sure_pieces(text)
+    if pieces is not None and len(pieces) == 1 and pieces[0].startswith("==") and not pieces[0].endswith(".*"):
+        return exact(pieces[0].lstrip("=").strip())
+    if pieces is not None:
+        return Ranged(text)
+    specifiers = list(parse_specifiers(text))
     if len(specifiers) == 1 and specifiers[0].operator in ("==", "===") and not specifiers[0].version.endswith(".*"):
         return exact(specifiers[0].version)
     return Ranged(text)
+
+
+def _sure_pieces(text: str) -> list[str] | None:
+    """The clauses of a specifier set that PEP 440 surely allows; None where packaging is to be asked, as of several pins."""
+    pieces = [piece for piece in map(str.strip, text.split(",")) if piece]
+    sure = len(text) <= MAX_LENGTH and all(re.fullmatch(_SURE, piece, re.ASCII) for piece in pieces)
+    return pieces if sure and (len(pieces) == 1 or not any(piece.startswith("==") for piece in pieces)) else None
 
 
 def final_key(text: str) -> Key | None:
@@ -179,12 +192,19 @@ class VersionCondition:
 
 @lru_cache(maxsize=65536)
 def _relation(condition: str, admitted: str, known: tuple[str, ...]) -> bool | None:
-    whole = version_condition(condition)
-    outcomes = {whole.admits(version) for version in _admitted(admitted, known)}
-    if len(outcomes) < 2:
-        points = _admitted_points((*condition.split("||"), admitted), admitted, known)
-        outcomes.update(whole.admits(version) for version in points)
-    return outcomes.pop() if len(outcomes) == 1 else None
+    whole, outcome = version_condition(condition), None
+    versions = _admitted(admitted, known)
+    for version in chain(versions[-1:], versions, _beyond(condition, admitted, known)):
+        held = whole.admits(version)
+        if outcome is not None and held is not outcome:
+            return None
+        outcome = held
+    return outcome
+
+
+def _beyond(condition: str, admitted: str, known: tuple[str, ...]) -> Iterator[Exact]:
+    """Asked for where the known releases are all seen alike."""
+    yield from _admitted_points((*condition.split("||"), admitted), admitted, known)
 
 
 def satisfiable(admitted: str, known: Sequence[str]) -> bool:
@@ -194,7 +214,14 @@ def satisfiable(admitted: str, known: Sequence[str]) -> bool:
 
 @lru_cache(maxsize=1024)
 def _finals(known: tuple[str, ...]) -> tuple[Exact, ...]:
-    return tuple(version for version in map(exact, known) if version.key is not None or not _version(version.text).is_prerelease)
+    return tuple(version for version in map(exact, known) if version.key is not None or not _is_prerelease(version.text))
+
+
+def _is_prerelease(text: str) -> bool:
+    from envdoctor.facts.unfinished import is_prerelease
+
+    told = is_prerelease(text)
+    return parse_version(text).is_prerelease if told is None else told
 
 
 @lru_cache(maxsize=1024)
@@ -205,53 +232,33 @@ def _admitted(admitted: str, known: tuple[str, ...]) -> tuple[Exact, ...]:
 
 def _admitted_points(parts: Sequence[str], admitted: str, known: tuple[str, ...]) -> list[Exact]:
     """Versions that no list need hold: those named, and one final release within every gap where any may exist."""
-    allowed = version_condition(admitted)
-    finals = _finals(known)
-    newest = _version(finals[-1].text) if finals else None
-    points = {_version("0")} if newest is None else set()
-    named = {version for part in parts for version in _named(part)}
-    for version in named:
-        points.update(_next_finals(version))
-    points = {point for point in points if newest is None or point > newest}
-    return [version for version in map(exact, map(str, sorted(named | points))) if allowed.admits(version)]
+    from envdoctor.facts.points import points_beyond
 
-
-@lru_cache(maxsize=16384)
-def _named(part: str) -> tuple[Version, ...]:
-    """The versions that a specifier set names."""
-    named = []
-    for specifier in _specifiers(part):
-        try:
-            named.append(_version(specifier.version.removesuffix(".*")))
-        except ValueError:  # the text of === may be anything; no version is equal to it
-            continue
-    return tuple(named)
-
-
-@lru_cache(maxsize=16384)
-def _next_finals(version: Version) -> tuple[Version, ...]:
-    """The final releases at which the outcome of a specifier that names the version may change.
-
-    These are the version's own final release, one just above it, and those with which the
-    prefixes of ``==1.5.*`` and ``~=1.5.1`` end.
-    """
-    numbers = version.release
-    just_above = (*numbers, *(0,) * 8, 1)
-    ends = [(*numbers[: i - 1], numbers[i - 1] + 1) for i in range(1, len(numbers) + 1)]
-    return tuple(_version(f"{version.epoch}!" + ".".join(map(str, release))) for release in (numbers, just_above, *ends))
+    allowed, finals = version_condition(admitted), _finals(known)
+    return [version for version in points_beyond(parts, finals[-1] if finals else None) if allowed.admits(version)]
 
 
 @lru_cache(maxsize=65536)
-def _version(text: str) -> Version:
+def parse_version(text: str) -> Version:
+    """A version as packaging reads it.
+
+    Raises:
+        InvalidVersion: the text is none.
+    """
     from packaging.version import Version
 
     return Version(text)
 
 
-def _specifiers(text: str) -> SpecifierSet:
+def parse_specifiers(text: str) -> SpecifierSet:
+    """A specifier set as packaging reads it.
+
+    Raises:
+        InvalidSpecifier: the text is none, or longer than any that a person writes.
+    """
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-    if len(text) > _MAX_LENGTH:
+    if len(text) > MAX_LENGTH:
         raise InvalidSpecifier(f"a specifier of {len(text)} characters: {text[:40]}...")
     return SpecifierSet(text.strip())
 
@@ -263,7 +270,7 @@ def version_condition(text: str) -> VersionCondition:
     Raises:
         ValueError: a part of it is no PEP 440 specifier set (InvalidSpecifier of packaging).
     """
-    if len(text) > _MAX_LENGTH:
+    if len(text) > MAX_LENGTH:
         from packaging.specifiers import InvalidSpecifier
 
         raise InvalidSpecifier(f"a version condition of {len(text)} characters: {text[:40]}...")
@@ -274,9 +281,9 @@ def _compile(part: str) -> tuple[tuple[str, Key], ...] | None:
     clauses: list[tuple[str, Key]] = []
     fast = True
     for piece in filter(None, (piece.strip() for piece in part.split(","))):
-        operator = next(filter(piece.startswith, _OPERATORS), "")
+        operator = next(filter(piece.startswith, OPERATORS), "")
         bound = piece[len(operator) :].strip()
-        number = None if operator in ("", "===", "~=") else _plain_key(bound)
+        number = None if operator in ("", "===", "~=") else plain_key(bound)
         if number is not None:
             clauses.append((operator, number))
             continue
@@ -295,7 +302,7 @@ def _compile(part: str) -> tuple[tuple[str, Key], ...] | None:
 def _series(operator: str, text: str) -> tuple[tuple[str, Key], ...] | None:
     """The bounds of ``==1.5.*`` and ``~=1.5.1``, and ``!=1.5.*`` as what it leaves out; None for anything else."""
     start = text.removesuffix(".*")
-    lowest = _plain_key(start)
+    lowest = plain_key(start)
     if lowest is None or (operator, start == text) not in (("==", False), ("!=", False), ("~=", True)):
         return None
     numbers = tuple(map(int, start.split(".")))
@@ -306,7 +313,8 @@ def _series(operator: str, text: str) -> tuple[tuple[str, Key], ...] | None:
     return (">=", lowest), ("<", (*numbers[:-1], numbers[-1] + 1))
 
 
-def _plain_key(text: str) -> Key | None:
+def plain_key(text: str) -> Key | None:
+    """The release number of a text of digits and dots without trailing zeros; None for any other."""
     parts = text.split(".")
     return strip_zeros(tuple(map(int, parts))) if text.isascii() and all(map(str.isdigit, parts)) else None
 
@@ -342,6 +350,8 @@ def _slow_admits(part: str, version: str) -> bool:
     if identical is not None and re.fullmatch(_NORMAL, version, re.ASCII):
         return identical[1] == version
     build = re.fullmatch(_BUILD, part.strip(), re.ASCII)
+    if build is not None and re.fullmatch(_NUMBERS, version, re.ASCII):
+        return False  # a build of a release is not the release without a label
     if build is not None and (own := re.fullmatch(_LABELLED, version, re.ASCII)) is not None:
         # `==` of a build: the same release and the same label; packaging would be imported for it at every start.
         same = [number.lstrip("0") or "0" for number in build[1].split(".")] == [number.lstrip("0") or "0" for number in own[1].split(".")]
@@ -354,7 +364,7 @@ def _slow_admits(part: str, version: str) -> bool:
         return found
     from packaging.specifiers import SpecifierSet
 
-    return SpecifierSet(part.strip()).contains(_version(version), prereleases=True)
+    return SpecifierSet(part.strip()).contains(parse_version(version), prereleases=True)
 
 
 __all__ = [

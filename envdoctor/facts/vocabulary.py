@@ -266,7 +266,12 @@ TERMS: tuple[Term, ...] = (
         closed=True,
     ),
     Term("plan.vllm", "bool", "vLLM generates during training", usual=False),
+    Term("plan.report_to", "list", "where metrics are reported, such as wandb, tensorboard and mlflow", quiet=True),
+    Term("plan.whole", "bool", "the plan is all that is asked for: what it leaves out has its default", quiet=True),
+    Term("plan.unclear", "list", "facts that a script decides and does not show: no default takes their place", quiet=True, adds_up=True),
 )
+
+UNCLEAR, WHOLE = "plan.unclear", "plan.whole"
 
 _BY_NAME = {term.name: term for term in TERMS}
 USUAL = {term.name: term.usual for term in TERMS if term.usual is not None}

@@ -31,3 +31,5 @@ ASKED_BY: dict[str, tuple[str, tuple[object, ...]]] = {
 # Packages that name ranges of others which they do not run without, and these others.
 BINDING = ("accelerate", "datasets", "diffusers", "peft", "sentence-transformers", "tokenizers", "transformers", "trl")
 BOUND = ("accelerate", "fsspec", "huggingface-hub", "numpy", "pyarrow", "safetensors", "tokenizers", "transformers")
+# What trains by settings of its own, with defaults of its own.
+FRAMEWORKS = ("axolotl", "litgpt", "llamafactory", "ms-swift", "nemo-toolkit", "torchtune", "unsloth", "verl")

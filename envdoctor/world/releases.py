@@ -115,6 +115,13 @@ def releases(name: str) -> tuple[Release, ...]:
     return _releases(_normalised(name))
 
 
+def day_of(name: str, version: str) -> str | None:
+    """The day of a release (YYYY-MM-DD), written as the list has it; None where there is no such release, or nobody knows its day."""
+    row = next((row for row in _rows(_normalised(name)) if row.startswith(f"{version} ")), "")
+    day = row.split(" ", 2)[1] if row else "-"
+    return None if day == "-" else day
+
+
 def release_texts(name: str) -> tuple[str, ...]:
     """The versions of all releases of a package, yanked ones too, oldest first; none for a package that is not listed."""
     return _texts(_normalised(name))
@@ -219,6 +226,7 @@ __all__ = [
     "Source",
     "age",
     "as_of",
+    "day_of",
     "exists",
     "known_until",
     "listed",

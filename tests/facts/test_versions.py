@@ -269,9 +269,29 @@ def test_satisfiable(admitted: str, known: tuple[str, ...], expected: bool) -> N
     assert satisfiable(admitted, known) is expected
 
 
+_CLAUSES = (
+    "==1.0", "==1.0.0", "==1", "!=1.0", "<1", "<1.0.1", "<=1.0", ">1", ">1.1", ">=1.1", ">=2", "==1.*", "==1.0.*", "!=1.*", "!=1.0.*",
+    "~=1.0", "~=1.0.1", "==1.0.1", ">=1.0rc1", "<1.1a1", "===1.0", "==1.0+cpu",
+)  # fmt: skip
+
+
+def test_two_clauses_over_a_list_are_satisfiable_where_some_version_satisfies_both() -> None:
+    """Every version that could tell them apart is tried, by packaging; above the list and of those that are named."""
+    listed = ("0.9", "1.0", "1.0.1")
+    for one in _CLAUSES:
+        for other in _CLAUSES:
+            text, named = f"{one},{other}", [Version(clause.strip("=!<>~").removesuffix(".*")) for clause in (one, other)]
+            steps = [f"1.0.{last}" for last in range(2, 4)] + ["1.1", "1.1.0.0.1", "1.2", "2", "2.0.0.1", "3", "4"]
+            tried = [*map(Version, listed), *named, *map(Version, steps)]
+            expected = any(SpecifierSet(text).contains(version, prereleases=True) for version in tried)
+            assert satisfiable(text, listed) is expected, text
+
+
 @pytest.mark.parametrize(
     ("text", "condition", "expected"),
     [
+        ("2.5.0", "==2.5.0+cu118", False),
+        ("2.5.0", "!=2.4 || ==2.5.0+cu118", True),
         ("2.5.0+cu118", "==2.5.0", True),
         ("2.5.0+cu118", "==2.5.0+cu121", False),
         ("2.5.0+cu118", ">2.5.0", False),

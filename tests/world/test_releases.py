@@ -11,7 +11,19 @@ import pytest
 from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 
-from envdoctor.world.releases import Release, as_of, exists, known_until, listed, newest, prereleases, release_texts, releases, tracked
+from envdoctor.world.releases import (
+    Release,
+    as_of,
+    day_of,
+    exists,
+    known_until,
+    listed,
+    newest,
+    prereleases,
+    release_texts,
+    releases,
+    tracked,
+)
 
 
 def test_known_releases() -> None:
@@ -23,6 +35,19 @@ def test_known_releases() -> None:
     assert {"4.25.0", "4.46.0", "4.52.0"} <= yanked
     assert "4.48.0" not in yanked
     assert not any(release.wheel for release in releases("flash-attn"))
+
+
+def test_the_day_of_a_release() -> None:
+    assert [day_of("PEFT", "0.11.1"), day_of("peft", "0.11"), day_of("peft", "0.11.1+x"), day_of("no-such-package", "1")] == [
+        "2024-05-17",
+        None,
+        None,
+        None,
+    ]
+    for name in ("torch", "numpy"):
+        assert [day_of(name, release.version) for release in releases(name)] == [release.date for release in releases(name)]
+    with known_until("2024-05-16"):
+        assert day_of("peft", "0.11.1") is None
 
 
 def test_names_are_normalised() -> None:

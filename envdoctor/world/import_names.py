@@ -1,0 +1,56 @@
+"""The package that an import name belongs to, where the two differ."""
+
+from __future__ import annotations
+
+from envdoctor.facts.names import canonical
+
+# Read from top_level.txt and RECORD of released wheels; the compiled modules of a package lie beside it at the top.
+_PACKAGES = {
+    "PIL": "pillow",
+    "attr": "attrs",
+    "auto_gptq": "auto-gptq",
+    "awq": "autoawq",
+    "awq_ext": "autoawq-kernels",
+    "bs4": "beautifulsoup4",
+    "causal_conv1d_cuda": "causal-conv1d",
+    "cv2": "opencv-python",
+    "dateutil": "python-dateutil",
+    "dotenv": "python-dotenv",
+    "fitz": "pymupdf",
+    "faiss": "faiss-cpu",
+    "fastchat": "fschat",
+    "flash_attn": "flash-attn",
+    "flash_attn_2_cuda": "flash-attn",
+    "flash_attn_3": "flash-attn-3",
+    "flash_attn_cuda": "flash-attn",
+    "flashinfer": "flashinfer-python",
+    "git": "gitpython",
+    "google.protobuf": "protobuf",
+    "grpc": "grpcio",
+    "hydra": "hydra-core",
+    "llmtuner": "llamafactory",
+    "mamba_ssm": "mamba-ssm",
+    "mpl_toolkits": "matplotlib",
+    "open_clip": "open-clip-torch",
+    "pkg_resources": "setuptools",
+    "pytorch_lightning": "pytorch-lightning",
+    "ruamel": "ruamel-yaml",
+    "selective_scan_cuda": "mamba-ssm",
+    "serial": "pyserial",
+    "skimage": "scikit-image",
+    "sklearn": "scikit-learn",
+    "swift": "ms-swift",
+    "tensorflow_datasets": "tensorflow-datasets",
+    "torch_npu": "torch-npu",
+    "torch_xla": "torch-xla",
+    "transformer_engine": "transformer-engine",
+    "transformer_engine_torch": "transformer-engine",
+    "yaml": "pyyaml",
+    "zmq": "pyzmq",
+}
+
+
+def package_of(import_name: str) -> str:
+    """The normalised name of the package that gives a module; that of its first part where nothing else is known."""
+    top = import_name.partition(".")[0]
+    return _PACKAGES.get(import_name) or _PACKAGES.get(top) or canonical(top)
