@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
+from envdoctor.atlas.literals import absolute, texts
 from envdoctor.code.scan import Decide, Found, Function, Scan, display, returned
 from envdoctor.code.shape import ClassShape, Method, ModuleShape, Signature
 
@@ -129,25 +130,6 @@ def _aliases(tree: ast.Module) -> Iterator[tuple[str, str]]:
                 tail = given[0].values[-1]
                 if isinstance(tail, ast.Constant) and isinstance(given[1], ast.Constant):
                     yield str(given[1].value).lstrip("."), str(tail.value).lstrip(".")
-
-
-def texts(value: ast.expr) -> list[str]:
-    """The literal texts of a list, a tuple, a set, a sum of them, or one text."""
-    if isinstance(value, ast.Constant):
-        return [value.value] if isinstance(value.value, str) else []
-    if isinstance(value, ast.List | ast.Tuple | ast.Set):
-        return [item.value for item in value.elts if isinstance(item, ast.Constant) and isinstance(item.value, str)]
-    if isinstance(value, ast.BinOp):
-        return [*texts(value.left), *texts(value.right)]
-    return []
-
-
-def absolute(module: str | None, level: int, package: str) -> str:
-    """The full name of a module that is imported relative to a package."""
-    if level == 0:
-        return module or ""
-    parts = package.split(".")
-    return ".".join([*parts[: len(parts) - level + 1], *([module] if module else [])])
 
 
 # --- classes and functions -----------------------------------------------------------------------

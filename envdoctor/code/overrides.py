@@ -60,6 +60,8 @@ def _refusing(context: Context, target: Target) -> Iterator[Hit]:
             if name in done or link.remote is None:
                 continue
             done.add(name)
+            if name == "_pad" and context.facts.text("plan.trainer") == "llamafactory":
+                continue  # its patch_tokenizer puts transformers' own _pad in the place of an override
             if method.kind != "method" or (name.startswith("__") and name.endswith("__")):
                 continue
             for base, use in _calls(chain, name):

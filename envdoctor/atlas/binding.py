@@ -1,0 +1,135 @@
+"""A package of the atlas in the form that is looked up: a directory, and compressed blocks of the text behind it.
+
+``envdoctor-atlas 1``, four bytes with the length of the compressed directory, the directory, the blocks. The directory is the head of
+the volume, an empty line, and for every block its place, its length and the names of the chunks in it.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterable
+from functools import lru_cache
+
+from envdoctor.atlas.volume import DamagedAtlasError, Volume
+
+MAGIC = b"envdoctor-atlas 1\n"
+_BLOCK = 96 * 1024
+_LARGEST = 64 * 2**20
+_CHUNK = re.compile(r"(?m)^(?=(?:module|entry|takes|messages) )")
+
+
+def bind(texts: Iterable[str]) -> bytes:
+    """The bytes of a package, from the texts of its contents, takes and messages."""
+    head = ""
+    chunks: list[tuple[str, str]] = []
+    for text in texts:
+        first, *parts = _CHUNK.split(text)
+        head = head or first
+        chunks += [(_name(part), part if part.endswith("\n") else part + "\n") for part in parts]
+    blocks: list[tuple[list[str], bytes]] = []
+    waiting: list[tuple[str, str]] = []
+    size = 0
+    for name, part in chunks:
+        waiting.append((name, part))
+        size += len(part)
+        if size >= _BLOCK:
+            blocks.append(_packed(waiting))
+            waiting, size = [], 0
+    if waiting:
+        blocks.append(_packed(waiting))
+    lines, at = [], 0
+    for names, data in blocks:
+        lines.append(f"{at} {len(data)} {' '.join(names)} ")
+        at += len(data)
+    directory = zlib.compress((head.rstrip("\n") + "\n\n" + "\n".join(lines) + "\n").encode(), 6)
+    return MAGIC + len(directory).to_bytes(4, "big") + directory + b"".join(data for _, data in blocks)
+
+
+def _name(part: str) -> str:
+    """The name of a chunk: a module; ``@`` and the imports for an entry, ``@takes``, ``@messages``."""
+    kind, rest = part.split("\n", 1)[0].split(" ", 1)
+    if kind == "module":
+        return rest.split(" ", 1)[0]
+    return " ".join(f"@{word}" for word in rest.split(" ")) if kind == "entry" else f"@@{kind}"
+
+
+def _packed(chunks: list[tuple[str, str]]) -> tuple[list[str], bytes]:
+    return [name for name, _ in chunks], zlib.compress("".join(part for _, part in chunks).encode(), 6)
+
+
+class Bound:
+    """A package that was bound.
+
+    Raises:
+        DamagedAtlasError: the bytes are not what ``bind`` made.
+    """
+
+    def __init__(self, data: bytes, place: str) -> None:
+        self._place = place
+        start = len(MAGIC) + 4
+        length = int.from_bytes(data[len(MAGIC) : start], "big")
+        if not data.startswith(MAGIC) or len(data) < start + length:
+            raise self._damaged("another beginning")
+        try:
+            text = _inflate(data[start : start + length]).decode()
+        except (zlib.error, UnicodeDecodeError, ValueError) as error:
+            raise self._damaged(str(error)) from None
+        self._data, self._start = data, start + length
+        head, _, self._directory = text.partition("\n\n")
+        self.volume = Volume(head, self.chunk)
+        self._block = lru_cache(maxsize=256)(self._read)
+
+    def _damaged(self, what: str) -> DamagedAtlasError:
+        return DamagedAtlasError(
+            self._place, found=f"a part of the atlas that cannot be read ({what})", expected="what envdoctor wrote",
+            next_step="install envdoctor again, or delete the file where it is in the cache directory",
+        )  # fmt: skip
+
+    def names(self) -> list[str]:
+        """The chunks."""
+        return [name for line in self._directory.splitlines() for name in line.split(" ")[2:] if name]
+
+    def chunk(self, name: str) -> str | None:
+        """A chunk by its name; None where there is none."""
+        at = self._directory.find(f" {name} ")
+        if at < 0:
+            return None
+        line = self._directory[self._directory.rfind("\n", 0, at) + 1 : at + 1]
+        place, length, _ = line.split(" ", 2)
+        block = self._block(int(place), int(length))
+        if name.startswith("@@"):
+            start = block.find(f"{name[2:]} ")
+        elif name.startswith("@"):
+            start = _entry_in(block, name[1:])
+        else:
+            start = 0 if block.startswith(f"module {name} ") else block.find(f"\nmodule {name} ") + 1
+        if start < 0:
+            raise self._damaged(f"{name} is not where it should be")
+        end = _CHUNK.search(block, start + 1)
+        return block[start : len(block) if end is None else end.start()]
+
+    def _read(self, place: int, length: int) -> str:
+        try:
+            return _inflate(self._data[self._start + place : self._start + place + length]).decode()
+        except (zlib.error, UnicodeDecodeError, ValueError) as error:
+            raise self._damaged(str(error)) from None
+
+
+def _entry_in(block: str, name: str) -> int:
+    """Where the entry begins whose first line has a name among its words; -1 where none does."""
+    at = block.find(f" {name}")
+    while at >= 0:
+        start = block.rfind("\n", 0, at) + 1
+        if block.startswith("entry ", start) and block[at + 1 + len(name) : at + 2 + len(name)] in (" ", "\n", ""):
+            return start
+        at = block.find(f" {name}", at + 1)
+    return -1
+
+
+def _inflate(data: bytes) -> bytes:
+    stream = zlib.decompressobj()
+    found = stream.decompress(data, _LARGEST)
+    if not stream.eof:
+        raise ValueError("cut off, or larger than any")
+    return found

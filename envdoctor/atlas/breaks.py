@@ -1,0 +1,207 @@
+"""What breaks in a stack when its packages are imported: takes of one release that another does not have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+
+from envdoctor.atlas.binding import Bound
+from envdoctor.atlas.distributions import distributions_of
+from envdoctor.atlas.guards import joined
+from envdoctor.atlas.masks import read
+from envdoctor.atlas.reach import reach
+from envdoctor.atlas.shelf import open_package
+from envdoctor.atlas.stack import Stack, decide, holds, places
+from envdoctor.atlas.takes import Reached, Take, Takes
+from envdoctor.records import dataclass
+from envdoctor.world.dependencies import Dependency, dependencies
+
+_MOST_ENTRIES = 400
+# They bring what they import in folders of their own, put on the path as they are loaded.
+_VENDORING = frozenset(("setuptools", "pip"))
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """``package`` of a release takes ``name`` of ``provider``, which does not have it.
+
+    ``entry`` is the import at which it is reached, and ``root`` the package whose import leads there. ``bad`` are the releases of the
+    provider without it, by the places of its volume. ``certain``: no condition over it is unknown.
+    ``wanted`` is what the release requires of a provider that is not there.
+    """
+
+    package: str
+    provider: str
+    name: str
+    call: str
+    path: str
+    line: int
+    entry: str
+    root: str
+    certain: bool
+    bad: int = 0
+    wanted: str = ""
+
+    @property
+    def edge(self) -> str:
+        """By what ignore lists, baselines and explain know it: ``peft:transformers.HybridCache``."""
+        return f"{self.package}:{self.name.replace(':', '.')}{f'({self.call})' if self.call else ''}"
+
+
+@lru_cache(maxsize=512)
+def takes_of(name: str) -> tuple[Bound, Takes] | None:
+    """A package of the atlas and its takes."""
+    bound = open_package(name)
+    return None if bound is None else (bound, Takes(bound))
+
+
+def import_breaks(stack: Stack, entries: Iterable[tuple[str, str]] = ()) -> Iterator[Break]:
+    """What breaks when every package of a stack is imported, and these imports besides (package and ``module:name``)."""
+    owners = _owners(stack)
+    where = {package: places(bound.volume, stack.releases[package]) for package in owners.values() if (bound := open_package(package))}
+    waiting: list[tuple[str, str, str]] = []
+    for package in where:
+        found = None if package in _VENDORING else takes_of(package)
+        if found is not None:
+            waiting += [(package, top, package) for top in found[0].volume.tops]
+    waiting += [(package, entry, "") for package, entry in entries]
+    seen: set[tuple[str, str]] = set()
+    while waiting and len(seen) < _MOST_ENTRIES:
+        package, entry, root = waiting.pop(0)
+        if package not in where or (package, entry) in seen:
+            continue
+        seen.add((package, entry))
+        takes, crossings = _lines(package, entry, where[package], bool(root))
+        for line in takes:
+            provider = owners.get(line.top)
+            if provider is not None and holds(_mask(provider, line.take.bad), where[provider]):
+                yield from _broken(stack, package, provider, line, where, entry, root)
+        for crossing in crossings:
+            provider = owners.get(crossing.top)
+            if not decide(crossing.guard, stack, moduleless=provider is None):
+                continue
+            if provider is not None:
+                waiting.append((provider, crossing.name, root or package))
+            elif stack.closed:
+                needed = _needed(package, stack, crossing.top)
+                if needed is not None:
+                    path, _, number = crossing.place.rpartition(":")
+                    yield Break(package, needed.name, crossing.top, "", path, int(number or 0), entry, root, True, wanted=needed.specifier)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Something that an import takes in one release: ``top`` is the first word of its name."""
+
+    top: str
+    take: Take
+    guard: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """An import of another package that an import leads to, and where it stands, as far as that is known."""
+
+    top: str
+    name: str
+    guard: str
+    place: str
+
+
+@lru_cache(maxsize=16_384)
+def _lines(package: str, entry: str, where: tuple[int, ...], rooted: bool) -> tuple[tuple[Line, ...], tuple[Crossing, ...]]:
+    """What an import of a release takes and crosses to: pins are proposed by the hundred, and most packages stay as they are."""
+    found = takes_of(package)
+    if found is None or not where:
+        return (), ()
+    takes = found[1]
+    reached = takes.entry(entry)
+    if reached is None:  # what the import of the package itself loads was followed from there
+        reached = () if rooted else followed(package, entry, where[-1])
+    lines, crossings = [], []
+    for one in reached:
+        if not holds(one.mask, where):
+            continue
+        if one.kind == "take":
+            take = takes.take(one.take)
+            lines.append(Line(_top(take.name), take, one.guard, one.take))
+        else:
+            crossings.append(Crossing(_top(one.name), one.name, one.guard, one.place))
+    return tuple(lines), tuple(crossings)
+
+
+@lru_cache(maxsize=65_536)
+def _mask(provider: str, text: str) -> int:
+    bound = open_package(provider)
+    return 0 if bound is None else read(text, bound.volume.places)
+
+
+def _needed(package: str, stack: Stack, top: str) -> Dependency | None:
+    """What an import asks for, where the release requires it, and a complete stack does not hold it.
+
+    What a release does not require it may ask for in ways that no test of its source shows to be safe: nothing is said of that.
+    """
+    names = distributions_of(top)
+    if any(one in stack.releases for one in names):
+        return None
+    required = dependencies(package, stack.releases[package].partition("+")[0], unbound=True) or ()
+    return next((one for one in required if one.name in names and not one.marker), None)
+
+
+@lru_cache(maxsize=4096)
+def followed(package: str, entry: str, place: int) -> tuple[Reached, ...]:
+    """What an import leads to that the atlas did not follow when it was made."""
+    found = takes_of(package)
+    if found is None or not found[0].volume.has_module(entry.partition(":")[0]) >> place & 1:
+        return ()
+    bound, takes = found
+    by_module = takes.by_module()
+    lines = []
+    for module, guard in reach(bound.volume, [entry], place).items():
+        for number in by_module.get(module, ()):
+            take = takes.take(number)
+            if not take.where and takes.line_of(take, place):
+                lines.append(Reached("take", "", number, bound.volume.all, joined(guard, take.guard)))
+    return tuple(lines)
+
+
+def _broken(
+    stack: Stack, package: str, provider: str, line: Line, where: Mapping[str, tuple[int, ...]], entry: str, root: str
+) -> Iterator[Break]:
+    take = line.take
+    found, bound = takes_of(package), open_package(provider)
+    assert found is not None
+    assert bound is not None
+    module, colon, _ = take.name.partition(":")
+    moduleless = not colon or not holds(bound.volume.has_module(module), where[provider])
+    told = decide(line.guard, stack, moduleless=moduleless)
+    if told is not False:
+        number = found[1].line_of(take, where[package][-1])
+        bad = _mask(provider, take.bad)
+        yield Break(package, provider, take.name, take.call, take.path, number, entry, root, told is True, bad)
+
+
+def provider_of(name: str, stack: Stack) -> str | None:
+    """The package of a stack that has the modules under a full name."""
+    return _owners(stack).get(_top(name))
+
+
+def _top(name: str) -> str:
+    return name.partition(".")[0].partition(":")[0]
+
+
+def _owners(stack: Stack) -> Mapping[str, str]:
+    """The packages of a stack that the atlas has, by the modules that they bring."""
+    return _owners_among(tuple(sorted(stack.releases)))
+
+
+@lru_cache(maxsize=1024)
+def _owners_among(packages: tuple[str, ...]) -> Mapping[str, str]:
+    found: dict[str, str] = {}
+    for package in packages:
+        bound = open_package(package)
+        for top in () if bound is None else bound.volume.tops:
+            if package in (top.replace("_", "-").lower(), *distributions_of(top)):
+                found[top] = package
+    return found

@@ -1,0 +1,137 @@
+"""What a name of a package can be called with, and which members a class has, over its releases."""
+
+from __future__ import annotations
+
+from envdoctor.atlas.signatures import HIDDEN
+from envdoctor.atlas.volume import Sheet, Volume
+
+_DEEPEST = 16
+_PLAIN_BASES = frozenset(("object", "abc:ABC", "typing:Generic", "typing:Protocol", "torch.nn:Module", "torch:nn.Module"))
+_FIELD = ("=", ":")
+
+
+def sheet_of(volume: Volume, link: str, place: int) -> tuple[str, Sheet] | None:
+    """The class that a link stands for in a release, with the module that defines it."""
+    module, _, name = link.partition(":")
+    if module.partition(".")[0] not in volume.tops or not name:
+        return None
+    if "." in name:  # ``torch:nn.Module``
+        inner, _, name = name.rpartition(".")
+        module = f"{module}.{inner}"
+    found = volume.follow(module, name, place)
+    if found is None:
+        return None
+    chunk = volume.chunk(found[0])
+    sheet = None if chunk is None else chunk.classes.get(found[1])
+    return None if sheet is None or not sheet.mask >> place & 1 else (found[0], sheet)
+
+
+def lineage(volume: Volume, module: str, name: str, place: int, *, dynamic: bool = False) -> tuple[list[Sheet], bool]:
+    """A class and those it is made of, nearest first, and whether all are known; with ``dynamic`` whatever they set themselves."""
+    found: list[Sheet] = []
+    seen: set[str] = set()
+    waiting = [f"{module}:{name}"]
+    whole = True
+    while waiting and len(found) < _DEEPEST:
+        link = waiting.pop(0)
+        if link in seen or link in ("object", "abc:ABC", "Enum"):
+            continue
+        seen.add(link)
+        there = sheet_of(volume, link, place)
+        if there is None:
+            # A mixin brings methods, and no fields that a constructor takes.
+            whole = whole and (link in ("typing:Generic", "typing:Protocol") or (dynamic and link.endswith("Mixin")))
+            continue
+        found.append(there[1])
+        whole = whole and (dynamic or not there[1].dynamic >> place & 1)
+        for bases, mask in there[1].bases.items():
+            if mask >> place & 1:
+                waiting += bases
+    return found, whole and len(found) < _DEEPEST
+
+
+def has_member(volume: Volume, module: str, name: str, member: str, place: int) -> bool | None:
+    """Whether a class of a release has a member; None where it may have any."""
+    sheets, whole = lineage(volume, module, name, place)
+    if not sheets:
+        return None
+    for sheet in sheets:
+        there = sheet.attributes.get(member, 0)
+        for mask in sheet.methods.get(member, {}).values():
+            there |= mask
+        if there >> place & 1:
+            return True
+    return False if whole and not (member.startswith("__") and member.endswith("__")) else None
+
+
+def signature_of(volume: Volume, module: str, name: str, place: int) -> str:
+    """How a function or a class of a release is called; ``~`` where that is hidden."""
+    found = volume.follow(module, name, place)
+    chunk = None if found is None else volume.chunk(found[0])
+    if found is None or chunk is None:
+        return HIDDEN
+    for signature, mask in chunk.functions.get(found[1], {}).items():
+        if mask >> place & 1:
+            return signature
+    return constructor(volume, found[0], found[1], place)
+
+
+def method_of(volume: Volume, module: str, name: str, method: str, place: int) -> str:
+    """How a method of a class of a release is called; ``~`` where that is hidden."""
+    if method == "__init__":
+        return constructor(volume, module, name, place)
+    sheets, _ = lineage(volume, module, name, place)
+    for sheet in sheets:
+        for signature, mask in sheet.methods.get(method, {}).items():
+            if mask >> place & 1:
+                return HIDDEN if signature in _FIELD else signature
+        if sheet.attributes.get(method, 0) >> place & 1:
+            return HIDDEN
+    return HIDDEN
+
+
+def constructor(volume: Volume, module: str, name: str, place: int) -> str:
+    """The signature with which a class of a release is made."""
+    sheets, whole = lineage(volume, module, name, place, dynamic=True)
+    fields: list[tuple[str, str]] = []
+    for depth, sheet in enumerate(sheets):
+        words = [word for words, mask in sheet.decorators.items() if mask >> place & 1 for word in words]
+        if sheet.dynamic >> place & 1 and depth == 0 and "__init__" not in sheet.methods and "dataclass" not in words:
+            return HIDDEN
+        if any(mask >> place & 1 for mask in sheet.methods.get("__new__", {}).values()):
+            return HIDDEN
+        if "dataclass" in words:
+            if not whole or any(one.methods.get("__init__") for one in sheets):
+                return HIDDEN
+            for one in reversed(sheets):
+                fields = _fields(one, place, fields)
+            # Fields without a place in the constructor cannot be told from others: too many are allowed, never too few.
+            return ",".join(f"{field}=" for field, _ in fields) or HIDDEN
+        if set(words) - {
+            "add_start_docstrings",
+            "add_end_docstrings",
+            "auto_docstring",
+            "requires",
+            "deprecated",
+            "export",
+            "runtime_checkable",
+            "keras_export",
+            "experimental",
+            "compatibility",
+        }:
+            return HIDDEN
+        for signature, mask in sheet.methods.get("__init__", {}).items():
+            if mask >> place & 1:
+                return signature
+        if sheet.attributes.get("__init__", 0) >> place & 1:
+            return HIDDEN
+    return HIDDEN
+
+
+def _fields(sheet: Sheet, place: int, before: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    known = dict(before)
+    for name, values in sheet.methods.items():
+        for value, mask in values.items():
+            if mask >> place & 1 and value in _FIELD:
+                known[name] = value
+    return list(known.items())

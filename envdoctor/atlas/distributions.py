@@ -1,0 +1,109 @@
+"""By which names packages of the index are imported, where they are called otherwise."""
+
+from __future__ import annotations
+
+import sys
+
+_OTHERWISE = {
+    "PIL": ("pillow", "pillow-simd"),
+    "yaml": ("pyyaml",),
+    "sklearn": ("scikit-learn",),
+    "cv2": ("opencv-python", "opencv-python-headless", "opencv-contrib-python", "opencv-contrib-python-headless"),
+    "skimage": ("scikit-image",),
+    "dateutil": ("python-dateutil",),
+    "pkg_resources": ("setuptools",),
+    "_distutils_hack": ("setuptools",),
+    "google.protobuf": ("protobuf",),
+    "git": ("gitpython",),
+    "bs4": ("beautifulsoup4",),
+    "dotenv": ("python-dotenv",),
+    "jwt": ("pyjwt",),
+    "OpenSSL": ("pyopenssl",),
+    "attr": ("attrs",),
+    "attrs": ("attrs",),
+    "zmq": ("pyzmq",),
+    "Crypto": ("pycryptodome",),
+    "serial": ("pyserial",),
+    "usb": ("pyusb",),
+    "faiss": ("faiss-cpu", "faiss-gpu", "faiss-gpu-cu12", "faiss-gpu-cu11"),
+    "awq": ("autoawq",),
+    "auto_gptq": ("auto-gptq",),
+    "swift": ("ms-swift",),
+    "open_clip": ("open-clip-torch",),
+    "pytorch_lightning": ("pytorch-lightning", "lightning"),
+    "sentence_transformers": ("sentence-transformers",),
+    "flash_attn": ("flash-attn",),
+    "huggingface_hub": ("huggingface-hub",),
+    "tensorboardX": ("tensorboardx",),
+    "lm_eval": ("lm-eval",),
+    "magic": ("python-magic",),
+    "multipart": ("python-multipart",),
+    "python_multipart": ("python-multipart",),
+    "docx": ("python-docx",),
+    "fitz": ("pymupdf",),
+    "ruamel": ("ruamel-yaml",),
+    "websocket": ("websocket-client",),
+    "flashinfer": ("flashinfer-python",),
+    "gguf": ("gguf",),
+    "hydra": ("hydra-core",),
+    "pl_bolts": ("lightning-bolts",),
+    "rouge": ("rouge",),
+    "umap": ("umap-learn",),
+    "torch_geometric": ("torch-geometric",),
+    "win32api": ("pywin32",),
+    "xformers": ("xformers",),
+    "mamba_ssm": ("mamba-ssm",),
+    "causal_conv1d": ("causal-conv1d",),
+    "fla": ("flash-linear-attention",),
+    "clip": ("clip-anytorch",),
+    "whisper": ("openai-whisper",),
+    "pyannote": ("pyannote-audio",),
+    "nemo": ("nemo-toolkit",),
+    "llama_index": ("llama-index-core",),
+    "haystack": ("haystack-ai",),
+    "composer": ("mosaicml",),
+    "streaming": ("mosaicml-streaming",),
+    "megatron": ("megatron-core",),
+    "mii": ("deepspeed-mii",),
+    "TTS": ("tts",),
+    "ignite": ("pytorch-ignite",),
+    "fairseq": ("fairseq",),
+    "triton": ("triton", "pytorch-triton", "triton-windows"),
+    "typing_extensions": ("typing-extensions",),
+    "charset_normalizer": ("charset-normalizer",),
+    "importlib_metadata": ("importlib-metadata",),
+    "ipywidgets": ("ipywidgets",),
+    "IPython": ("ipython",),
+    "mpl_toolkits": ("matplotlib",),
+    "pylab": ("matplotlib",),
+    "jose": ("python-jose",),
+    "slugify": ("python-slugify",),
+    "Levenshtein": ("levenshtein", "python-levenshtein"),
+    "markdown": ("markdown",),
+    "tensorflow": ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", "intel-tensorflow", "tensorflow-rocm", "tensorflow-macos"),
+    "onnxruntime": ("onnxruntime", "onnxruntime-gpu"),
+    "cupy": ("cupy", "cupy-cuda11x", "cupy-cuda12x", "cupy-cuda13x"),
+    "hf_xet": ("hf-xet",),
+    "hf_transfer": ("hf-transfer",),
+    "deprecated": ("deprecated",),
+    "absl": ("absl-py",),
+    "wcwidth": ("wcwidth",),
+    "cpuinfo": ("py-cpuinfo",),
+    "hjson": ("hjson",),
+    "pynvml": ("nvidia-ml-py", "pynvml", "nvidia-ml-py3"),
+}
+
+# Of Python's own library in other releases than the one that runs envdoctor.
+_OF_PYTHON = frozenset(("annotationlib", "distutils", "imp", "asynchat", "asyncore", "tomllib", "compression", "concurrent"))
+
+# Modules that are made by something else than a package of their name, or that come with one of several: their absence says nothing.
+_UNSURE = frozenset(
+    ("google", "nvidia", "_virtualenv", "mpi4py", "torch_xla", "torch_npu", "apex", "transformer_engine", "amp_C", "habana_frameworks")
+)
+
+
+def distributions_of(top: str) -> tuple[str, ...]:
+    """The packages of the index that bring a module of this top-level name, the usual one first; nothing where that is not known."""
+    if top in _UNSURE or top.startswith("_") or top in sys.stdlib_module_names or top in _OF_PYTHON:
+        return ()
+    return _OTHERWISE.get(top) or (top.replace("_", "-").lower(),)

@@ -1,0 +1,230 @@
+"""What expressions take from other modules, and the messages that they carry."""
+
+from __future__ import annotations
+
+import ast
+import sys
+
+from envdoctor.atlas import guards as conditions
+from envdoctor.atlas.guards import NEVER, Guards
+from envdoctor.atlas.outline import Outline, Said, Taken
+from envdoctor.atlas.signatures import last_word, of_call
+from envdoctor.atlas.templates import template
+
+# What later releases of Python no longer have, by the "What's New" of 3.10, 3.11, 3.12 and 3.13.
+REMOVED = frozenset(
+    [
+        "asynchat",
+        "asyncore",
+        "imp",
+        "smtpd",
+        "distutils",
+        "aifc",
+        "audioop",
+        "cgi",
+        "cgitb",
+        "chunk",
+        "crypt",
+        "imghdr",
+        "mailcap",
+        "msilib",
+        "nis",
+        "nntplib",
+        "ossaudiodev",
+        "pipes",
+        "sndhdr",
+        "spwd",
+        "sunau",
+        "telnetlib",
+        "uu",
+        "xdrlib",
+        "lib2to3",
+        "formatter",
+        "parser",
+        "symbol",
+        "binhex",
+        "collections.Mapping",
+        "collections.MutableMapping",
+        "collections.Sequence",
+        "collections.Iterable",
+        "collections.Callable",
+        "collections.Hashable",
+        "collections.Sized",
+        "collections.Set",
+        "collections.MutableSequence",
+        "collections.Container",
+        "collections.Iterator",
+        "inspect.getargspec",
+        "inspect.formatargspec",
+        "asyncio.coroutine",
+        "typing.io",
+        "typing.re",
+        "pkgutil.ImpImporter",
+        "unittest.makeSuite",
+        "locale.format",
+        "random.jumpahead",
+        "fractions.gcd",
+        "configparser.SafeConfigParser",
+    ]
+)
+_LOGGED = {
+    "error": "error",
+    "critical": "error",
+    "exception": "error",
+    "warning": "warning",
+    "warn": "warning",
+    "warning_once": "warning",
+    "warning_rank0": "warning",
+    "warning_advice": "warning",
+    "error_once": "error",
+}
+_TRIVIAL = (ast.Constant, ast.expr_context, ast.operator, ast.cmpop, ast.boolop, ast.unaryop, ast.Pass, ast.Break, ast.Continue)
+
+
+class Expressions:
+    """Walks expressions; ``scope`` are the names of the function around them, with what they are bound to by an import."""
+
+    def __init__(self, text: str, module: str, package: bool) -> None:
+        self.out = Outline()
+        self.module = module
+        self.top = module.partition(".")[0]
+        self.home = module if package else module.rpartition(".")[0]
+        self.text = text
+        self.guards = Guards()
+        self.bound: dict[str, str | None] = {}
+        self.annotations = "from __future__ import annotations" not in text
+        self.patched: set[str] = set()
+        self.texts: dict[str, ast.expr] = {}
+        self.lines: list[str] | None = None
+        self.parents: list[str] = []
+        self.recorded: set[tuple[str, str, str, str, bool]] = set()
+
+    # --- expressions -----------------------------------------------------------------------------------
+
+    def expression(self, node: ast.AST, guard: str, where: str, scope: dict[str, str | None] | None, condition: str) -> None:
+        kind = type(node)
+        if kind is ast.Name or isinstance(node, _TRIVIAL):
+            return
+        if kind is ast.Attribute:
+            assert isinstance(node, ast.Attribute)
+            found = self.dotted(node, scope)
+            if found is None:
+                self.expression(node.value, guard, where, scope, condition)
+            elif type(node.ctx) is ast.Load:
+                self.take(found, node.lineno, guard, where)
+        elif kind is ast.Call:
+            assert isinstance(node, ast.Call)
+            self.call(node, guard, where, scope, condition)
+        elif kind is ast.Lambda:
+            assert isinstance(node, ast.Lambda)
+            inner = {**(scope or {}), **dict.fromkeys(parameters(node.args))}
+            self.expression(node.body, guard, where or "lambda", inner, condition)
+        elif kind is ast.BoolOp:
+            assert isinstance(node, ast.BoolOp)
+            for value in node.values:
+                self.expression(value, guard, where, scope, condition)
+                test = self.guards.of(value)
+                guard = conditions.joined(guard, test if isinstance(node.op, ast.And) else conditions.negated(test))
+                if guard == NEVER:
+                    return
+        elif kind is ast.IfExp:
+            assert isinstance(node, ast.IfExp)
+            self.expression(node.test, guard, where, scope, condition)
+            test = self.guards.of(node.test)
+            self.expression(node.body, conditions.joined(guard, test), where, scope, condition)
+            self.expression(node.orelse, conditions.joined(guard, conditions.negated(test)), where, scope, condition)
+        else:
+            for child in ast.iter_child_nodes(node):
+                self.expression(child, guard, where, scope, condition)
+
+    def call(self, node: ast.Call, guard: str, where: str, scope: dict[str, str | None] | None, condition: str) -> None:
+        func = node.func
+        if isinstance(func, ast.Attribute):
+            found = self.dotted(func, scope)
+            if found is not None:
+                self.take(found, node.lineno, guard, where, of_call(node))
+            elif self.parents and type(func.value) is ast.Call and last_word(func.value) == "super":
+                if ":" in self.parents[-1]:
+                    self.take(f"{self.parents[-1]}.{func.attr}", node.lineno, guard, where, of_call(node))
+            else:
+                self.expression(func.value, guard, where, scope, condition)
+            self.said(node, func, where, condition)
+        elif isinstance(func, ast.Name):
+            target = self.target(func.id, scope)
+            if target:
+                self.take(target, node.lineno, guard, where, of_call(node))
+            if func.id == "warn":
+                self.said(node, func, where, condition)
+        else:
+            self.expression(func, guard, where, scope, condition)
+        if last_word(func) == "define_import_structure":
+            inner = [one.value for item in node.keywords if item.arg == "prefix" for one in [item.value] if isinstance(one, ast.Constant)]
+            self.out.structure = [str(inner[0])] if inner else [""]
+        for item in node.args:
+            self.expression(item, guard, where, scope, condition)
+        for keyword in node.keywords:
+            self.expression(keyword.value, guard, where, scope, condition)
+
+    def target(self, name: str, scope: dict[str, str | None] | None) -> str | None:
+        return scope[name] if scope is not None and name in scope else self.bound.get(name)
+
+    def dotted(self, node: ast.Attribute, scope: dict[str, str | None] | None) -> str | None:
+        """The full name of ``a.b.c`` where ``a`` is imported."""
+        parts = [node.attr]
+        value = node.value
+        while type(value) is ast.Attribute:
+            parts.append(value.attr)
+            value = value.value
+        if type(value) is not ast.Name:
+            return None
+        target = self.target(value.id, scope)
+        return None if not target else ".".join([target, *reversed(parts)])
+
+    def take(self, name: str, line: int, guard: str, where: str, call: str = "") -> None:
+        if name.partition(".")[0].partition(":")[0] != self.top:
+            self.record(name, line, guard, where, call)
+
+    def record(self, name: str, line: int, guard: str, where: str, call: str = "") -> None:
+        """Keep what is taken, each way of taking it once; of Python's own library what some release of Python no longer has."""
+        key = (name, guard, where if not call else "", call, not where)
+        if key in self.recorded:
+            return
+        self.recorded.add(key)
+        top = name.partition(".")[0].partition(":")[0]
+        if top not in sys.stdlib_module_names or top in REMOVED or name.replace(":", ".") in REMOVED:
+            self.out.taken.append(Taken(name, line, guard, where, call))
+
+    # --- messages ----------------------------------------------------------------------------------------
+
+    def raised(self, item: ast.Raise, where: str, condition: str) -> None:
+        call = item.exc
+        if isinstance(call, ast.Call) and call.args:
+            text = template(call.args[0], self._texts())
+            if text is not None:
+                self.out.said.append(Said(last_word(call), text, where, item.lineno, condition))
+
+    def said(self, node: ast.Call, func: ast.Attribute | ast.Name, where: str, condition: str) -> None:
+        if not node.args:
+            return
+        name = func.attr if isinstance(func, ast.Attribute) else func.id
+        level = _LOGGED.get(name)
+        if level is None:
+            return
+        owner = func.value if isinstance(func, ast.Attribute) else None
+        about = owner.id if isinstance(owner, ast.Name) else ""
+        if name == "warn" and about in ("warnings", ""):
+            level = last_word(node.args[1]) if len(node.args) > 1 else "UserWarning"
+        elif "log" not in about.lower() and about not in ("self", "rank_zero"):
+            return
+        text = template(node.args[0], self._texts())
+        if text is not None:
+            self.out.said.append(Said(level, text, where, node.lineno, condition))
+
+    def _texts(self) -> dict[str, ast.expr]:
+        return {**self.guards.names, **self.texts} if self.texts else self.guards.names
+
+
+def parameters(arguments: ast.arguments) -> list[str]:
+    """The names that a function binds by being called."""
+    found = [item.arg for item in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+    return [*found, *(item.arg for item in (arguments.vararg, arguments.kwarg) if item is not None)]

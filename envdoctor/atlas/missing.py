@@ -1,0 +1,109 @@
+"""In which releases of its provider something that is taken is not there."""
+
+from __future__ import annotations
+
+from envdoctor.atlas.callables import has_member, method_of, signature_of
+from envdoctor.atlas.masks import stretches
+from envdoctor.atlas.signatures import Call, Signature, read, read_call, refusal
+from envdoctor.atlas.volume import Presence, Volume
+
+_STUBS_LATER = 8
+
+
+def split(volume: Volume, name: str) -> tuple[str, str, tuple[str, ...]]:
+    """A full name as a module that some release has, a name in it, and what is asked of that: ``torch.utils.data:DataLoader.x``."""
+    module, colon, rest = name.partition(":")
+    words = rest.split(".") if colon else []
+    if not colon:
+        parts = module.split(".")
+        size = 1
+        while size < len(parts) and volume.chunk(".".join(parts[: size + 1])) is not None:
+            size += 1
+        module, words = ".".join(parts[:size]), parts[size:]
+    while len(words) > 1 and volume.chunk(f"{module}.{words[0]}") is not None:
+        module, words = f"{module}.{words[0]}", words[1:]
+    return module, words[0] if words else "", tuple(words[1:])
+
+
+def missing(volume: Volume, name: str, *, imported: bool) -> int:
+    """The releases in which a name is not there; ``imported``: by an import statement, for which a module has to be one."""
+    module, first, rest = split(volume, name)
+    if first == "*":
+        return volume.all & ~volume.has_module(module)
+    if not first:
+        gone = volume.all & ~volume.has_module(module)
+        if not imported:  # ``a.b`` as an attribute may be a name as well
+            parent, _, last = module.rpartition(".")
+            gone = volume.provides(parent, last).gone if parent else 0
+        return gone
+    if imported and ":" not in name:  # ``import a.b.c``, of which c is no module of any release
+        return 0
+    presence = volume.provides(module, first)
+    if not rest:
+        return _after_it_came(presence) if module == "torch" else presence.gone
+    return _members(volume, module, first, rest[0], presence.there)
+
+
+def _after_it_came(presence: Presence) -> int:
+    """``torch`` gives some names in ways that no file shows, and its stubs had some of them later: those just before are left alone."""
+    if not presence.there:
+        return 0
+    first = (presence.there & -presence.there).bit_length() - 1
+    start = max(first - _STUBS_LATER, 0)
+    return presence.gone & ~((1 << first) - (1 << start))
+
+
+def _members(volume: Volume, module: str, name: str, member: str, there: int) -> int:
+    gone = 0
+    known = False
+    answers: dict[int, bool | None] = {}
+    for first, last in stretches(there):
+        for place in range(first, last + 1):
+            found = volume.follow(module, name, place)
+            if found is None:
+                continue
+            answers[place] = has_member(volume, found[0], found[1], member, place)
+    for place, answer in answers.items():
+        known = known or answer is True
+        if answer is False:
+            gone |= 1 << place
+    # What no release ever had is made in a way that the source does not show.
+    return gone if known else 0
+
+
+def refused(volume: Volume, name: str, call: str) -> int:
+    """The releases in which a call of a name is a TypeError."""
+    module, first, rest = split(volume, name)
+    if not first or len(rest) > 1:
+        return 0
+    given = read_call(call)
+    verdicts: dict[str, bool] = {}
+    bad = 0
+    accepted = False
+    for start, end in stretches(volume.provides(module, first).there):
+        for place in range(start, end + 1):
+            told = signature_at(volume, module, first, rest, place)
+            if told not in verdicts:
+                signature = read(told)
+                # A method may be called on the class, with the object in front: what is passed by position is not counted then.
+                verdicts[told] = signature is not None and (
+                    refuses_keyword(signature, given) if rest else refusal(signature, given) is not None
+                )
+            if verdicts[told]:
+                bad |= 1 << place
+            else:
+                accepted = True
+    return bad if accepted else 0
+
+
+def refuses_keyword(signature: Signature, call: Call) -> bool:
+    """Whether a keyword of a call is not taken."""
+    return any(not signature.takes(name) for name in call.keywords)
+
+
+def signature_at(volume: Volume, module: str, name: str, rest: tuple[str, ...], place: int) -> str:
+    """How a name, or a method of a class of this name, is called in a release."""
+    if not rest:
+        return signature_of(volume, module, name, place)
+    found = volume.follow(module, name, place)
+    return "~" if found is None else method_of(volume, found[0], found[1], rest[0], place)

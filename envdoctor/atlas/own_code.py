@@ -1,0 +1,100 @@
+"""A user's own code against the releases of a stack: names, modules, members and keywords that are not there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from envdoctor.atlas.answers import new_keyword, new_places
+from envdoctor.atlas.breaks import provider_of
+from envdoctor.atlas.missing import missing, refused, split
+from envdoctor.atlas.outline import Outline, Taken
+from envdoctor.atlas.shelf import open_package
+from envdoctor.atlas.signatures import read_call
+from envdoctor.atlas.stack import Stack, decide, holds, places
+from envdoctor.records import dataclass
+
+_MOST_SEARCHED = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One name of a file that a stated release does not have, or one call that it refuses.
+
+    ``bad`` are the releases of the provider with the fault, by the places of its volume. ``instead`` is what to write, where that is known.
+    """
+
+    provider: str
+    release: str
+    name: str
+    call: str
+    line: int
+    bad: int
+    place: int
+    instead: str = ""
+
+
+def faults_of(outline: Outline, stack: Stack) -> Iterator[Fault]:
+    """What a file takes from the packages of a stack and does not find there, each name once."""
+    seen: set[tuple[str, str]] = set()
+    for taken in outline.taken:
+        if (taken.name, taken.call) in seen:
+            continue
+        seen.add((taken.name, taken.call))
+        fault = _fault(taken, stack)
+        if fault is not None:
+            yield fault
+
+
+def _fault(taken: Taken, stack: Stack) -> Fault | None:
+    provider = provider_of(taken.name, stack)
+    bound = None if provider is None else open_package(provider)
+    if provider is None or bound is None:
+        return None
+    volume, release = bound.volume, stack.releases[provider]
+    where = places(volume, release)
+    if not where:
+        return None
+    imported = not taken.call and ":" in taken.name
+    gone = missing(volume, taken.name, imported=imported)
+    bad, call = gone, ""
+    if not holds(gone, where):
+        if not taken.call:
+            return None
+        bad, call = refused(volume, taken.name, taken.call), taken.call
+        if not holds(bad, where):
+            return None
+    if "?" in taken.guard.split(" & ") or decide(taken.guard.replace("*", "python"), stack) is False:
+        return None
+    return Fault(provider, release, taken.name, call, taken.line, bad, where[-1])
+
+
+def replacement(fault: Fault) -> str:
+    """What to write instead, in words; empty where that is not known."""
+    bound = open_package(fault.provider)
+    if bound is None:
+        return ""
+    volume = bound.volume
+    if fault.call:
+        for keyword in read_call(fault.call).keywords:
+            new = new_keyword(volume, fault.name, keyword, fault.place)
+            if new is not None:
+                return f"write {new}= for {keyword}="
+        return ""
+    module, first, rest = split(volume, fault.name)
+    if not first or rest:
+        return ""
+    found = [one for one in new_places(bound, first, fault.place) if one != module]
+    public = [one for one in found if not any(part.startswith("_") for part in one.split("."))]
+    return f"from {public[0]} import {first}" if public else ""
+
+
+def imports_of(outline: Outline, stack: Stack) -> tuple[tuple[str, str], ...]:
+    """What a file imports of the stack's packages when it is loaded or run: package and ``module:name``."""
+    found: dict[tuple[str, str], None] = {}
+    for taken in outline.taken:
+        if not taken.call and "?" not in taken.guard.split(" & ") and (":" in taken.name or not taken.where):
+            provider = provider_of(taken.name, stack)
+            module, colon, name = taken.name.partition(":")
+            if provider is not None and "." not in name:
+                found[provider, taken.name if colon else module] = None
+    return tuple(found)

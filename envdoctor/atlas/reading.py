@@ -1,0 +1,399 @@
+"""One pass over a module's syntax tree: its outline.
+
+What a statement takes from other modules is told with the condition over it and with the function whose body it stands in; a ``try`` that
+reckons with the absence counts as a condition that releases do not decide.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from collections.abc import Iterable
+
+from envdoctor.atlas import guards as conditions
+from envdoctor.atlas.expressions import Expressions, parameters
+from envdoctor.atlas.guards import NEVER, UNKNOWN
+from envdoctor.atlas.literals import absolute, absolute_text, as_link, parts_of, texts
+from envdoctor.atlas.outline import Kind, Outline
+from envdoctor.atlas.signatures import HIDDEN, last_word, of_function
+
+# Names that are put into the module's own table, which is called something else first.
+_OWN_TABLE = re.compile(r"(?m)globals\(\)(?:\[|\.update)|^\w* *=? *(?:locals|vars)\(\)")
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+MODULE_ONLY = "~module"
+"""A guard that saves a missing module and not a missing name: ``except ModuleNotFoundError``."""
+
+_SAVES = frozenset(("ImportError", "AttributeError", "Exception", "BaseException"))
+_LONGEST_CONDITION = 160
+_LAZY_TABLES = frozenset(("_import_structure", "_SUBMOD_ATTRS", "MODULE_ATTRS", "_LAZY_IMPORTS", "_lazy_imports"))
+_EXPIRED = frozenset(("__former_attrs__", "__expired_attributes__"))
+
+
+def read_module(text: str, module: str, *, package: bool) -> Outline:
+    """The outline of a module's source.
+
+    Raises:
+        SyntaxError: it is no Python that this interpreter reads.
+        ValueError: it holds what no source holds, such as NUL bytes.
+        RecursionError: it is nested too deep.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tree = ast.parse(text)
+    return read_tree(tree, text, module, package=package)
+
+
+def read_tree(tree: ast.Module, text: str, module: str, *, package: bool = False) -> Outline:
+    """The outline of a module that was parsed already."""
+    return _Reader(text, module, package).read(tree)
+
+
+class _Reader(Expressions):
+    def read(self, tree: ast.Module) -> Outline:
+        self.block(tree.body, "", "", None, "")
+        out = self.out
+        closed = bool(out.lazy) or out.structure is not None
+        text = self.text
+        if "__getattr__" in out.functions or ("__getattr__" in out.names and not closed):
+            out.open = not out.lazy
+        replaced = "sys.modules[__name__]" in text and not closed and "_LazyModule" not in text
+        if replaced or _OWN_TABLE.search(text.replace('globals()["__file__"]', "")):
+            out.open = True
+        if self.patched:
+            out.taken = [one for one in out.taken if one.name.replace(":", ".") not in self.patched]
+        return out
+
+    # --- statements ------------------------------------------------------------------------------
+
+    def block(self, body: Iterable[ast.stmt], guard: str, where: str, scope: dict[str, str | None] | None, condition: str) -> None:
+        for item in body:
+            if guard == NEVER:
+                return
+            self.statement(item, guard, where, scope, condition)
+            if isinstance(item, ast.If) and item.body and isinstance(item.body[-1], ast.Return | ast.Raise | ast.Continue):
+                guard = conditions.joined(guard, conditions.negated(self.guards.of(item.test)))
+
+    def statement(self, item: ast.stmt, guard: str, where: str, scope: dict[str, str | None] | None, condition: str) -> None:
+        kind = type(item)
+        if kind is ast.Expr:
+            assert isinstance(item, ast.Expr)
+            if not isinstance(item.value, ast.Constant):
+                if scope is None:
+                    self.extend(item.value)
+                self.expression(item.value, guard, where, scope, condition)
+        elif isinstance(item, ast.Import | ast.ImportFrom):
+            self.imports(item, guard, where, scope)
+        elif isinstance(item, ast.Assign | ast.AnnAssign | ast.AugAssign):
+            self.assigned(item, guard, where, scope, condition)
+        elif isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef):
+            self.function(item, guard, where, scope)
+        elif isinstance(item, ast.ClassDef):
+            self.klass(item, guard, where, scope)
+        elif isinstance(item, ast.If):
+            test = self.guards.of(item.test)
+            self.expression(item.test, guard, where, scope, condition)
+            words = self.words(item.test)
+            self.block(item.body, conditions.joined(guard, test), where, scope, words)
+            self.block(item.orelse, conditions.joined(guard, conditions.negated(test)), where, scope, f"not ({words})" if words else "")
+        elif isinstance(item, ast.Try) or kind.__name__ == "TryStar":
+            self.attempt(item, guard, where, scope, condition)
+        elif isinstance(item, ast.With | ast.AsyncWith):
+            for one in item.items:
+                self.expression(one.context_expr, guard, where, scope, condition)
+            saves = any(last_word(one.context_expr) in ("suppress", "raises") for one in item.items)
+            self.block(item.body, conditions.joined(guard, UNKNOWN) if saves else guard, where, scope, condition)
+        elif isinstance(item, ast.For | ast.AsyncFor | ast.While):
+            self.expression(item.iter if not isinstance(item, ast.While) else item.test, guard, where, scope, condition)
+            if scope is None and not isinstance(item, ast.While):
+                self.bind_target(item.target)
+            self.block([*item.body, *item.orelse], guard, where, scope, condition)
+        elif isinstance(item, ast.Raise):
+            self.raised(item, where, condition)
+            for part in (item.exc, item.cause):
+                if part is not None:
+                    self.expression(part, guard, where, scope, condition)
+        else:
+            for child in ast.iter_child_nodes(item):
+                if isinstance(child, ast.expr):
+                    self.expression(child, guard, where, scope, condition)
+                elif isinstance(child, ast.stmt):
+                    self.statement(child, guard, where, scope, condition)
+                elif type(child).__name__ == "match_case":
+                    self.block(getattr(child, "body", []), conditions.joined(guard, UNKNOWN), where, scope, condition)
+
+    def words(self, test: ast.expr) -> str:
+        line, end = test.lineno, test.end_lineno
+        if line != end:
+            return ""
+        # Columns count bytes of UTF-8; a line of anything else is left out.
+        if self.lines is None:
+            self.lines = self.text.split("\n")
+        start = self.lines[line - 1]
+        return start[test.col_offset : test.end_col_offset][:_LONGEST_CONDITION] if start.isascii() else ""
+
+    def imports(self, item: ast.Import | ast.ImportFrom, guard: str, where: str, scope: dict[str, str | None] | None) -> None:
+        if isinstance(item, ast.Import):
+            for alias in item.names:
+                self.record(alias.name, item.lineno, guard, where)
+                self.bind(alias.asname or alias.name.partition(".")[0], alias.name if alias.asname else alias.name.partition(".")[0], scope)
+            return
+        module = absolute(item.module, item.level, self.home)
+        for alias in item.names:
+            self.record(f"{module}:{alias.name}", item.lineno, guard, where)
+            if alias.name != "*":
+                self.bind(alias.asname or alias.name, f"{module}:{alias.name}", scope)
+            elif scope is None:
+                self.out.stars.append(module)
+
+    def bind(self, name: str, target: str, scope: dict[str, str | None] | None) -> None:
+        if scope is not None:
+            scope[name] = target
+            return
+        self.guards.modules[name] = target.replace(":", ".")
+        earlier = self.bound.get(name, target)
+        plain = ":" not in target
+        self.bound[name] = target if earlier == target or (plain and earlier is not None and earlier.partition(".")[0] == target) else None
+        self.out.links.setdefault(name, target)
+
+    def bind_target(self, target: ast.expr) -> None:
+        for node in ast.walk(target):
+            if isinstance(node, ast.Name):
+                self.out.names.append(node.id)
+
+    def assigned(
+        self, item: ast.Assign | ast.AnnAssign | ast.AugAssign, guard: str, where: str, scope: dict[str, str | None] | None, condition: str
+    ) -> None:
+        targets = item.targets if isinstance(item, ast.Assign) else [item.target]
+        if item.value is not None:
+            self.expression(item.value, guard, where, scope, condition)
+        if isinstance(item, ast.AnnAssign) and scope is None and self.annotations:
+            self.expression(item.annotation, guard, where, scope, condition)
+        for target in targets:
+            if isinstance(target, ast.Name):
+                if scope is None:
+                    self.top_level(target.id, item)
+                elif item.value is not None and not isinstance(item, ast.AugAssign):
+                    self.texts[target.id] = item.value
+            elif isinstance(target, ast.Attribute):
+                name = self.dotted(target, scope)
+                if name is not None and name.partition(".")[0].partition(":")[0] != self.top:
+                    self.patched.add(name.replace(":", "."))
+                self.expression(target.value, guard, where, scope, condition)
+            elif scope is None:
+                if isinstance(target, ast.Subscript):
+                    self.lazily(target, item.value)
+                    self.expression(target.value, guard, where, scope, condition)
+                else:
+                    self.bind_target(target)
+
+    def top_level(self, name: str, item: ast.Assign | ast.AnnAssign | ast.AugAssign) -> None:
+        value = item.value
+        out = self.out
+        if isinstance(item, ast.AnnAssign) and value is None:
+            return
+        if value is not None and not isinstance(item, ast.AugAssign):
+            self.guards.names[name] = value
+        if name == "__all__" and value is not None:
+            out.exported += texts(value)
+        elif name in _LAZY_TABLES and isinstance(value, ast.Dict):
+            self.lazy_table(value)
+        elif name == "_LEGACY_MODULE_ALIASES" and isinstance(value, ast.Dict):
+            keys = [key.value for key in value.keys if isinstance(key, ast.Constant) and isinstance(key.value, str)]
+            out.aliases.update(zip(keys, texts(ast.List(elts=value.values)), strict=False))
+        elif name in _EXPIRED and value is not None:
+            out.expired += (
+                texts(ast.List(elts=[key for key in value.keys if key is not None])) if isinstance(value, ast.Dict) else texts(value)
+            )
+        if isinstance(value, ast.Name) and isinstance(item, ast.Assign):
+            target = self.bound.get(value.id)
+            out.links.setdefault(name, target if target else f"{self.module}:{value.id}")
+        elif isinstance(value, ast.Attribute) and isinstance(item, ast.Assign) and (found := self.dotted(value, None)) is not None:
+            out.links.setdefault(name, as_link(found))
+        else:
+            out.names.append(name)
+
+    # --- names that are given on request ----------------------------------------------------------
+
+    def lazy_table(self, value: ast.Dict) -> None:
+        for key, listed in zip(value.keys, value.values, strict=True):
+            if not (isinstance(key, ast.Constant) and isinstance(key.value, str)):
+                continue
+            if isinstance(listed, ast.Constant) and isinstance(listed.value, str):  # name: ".module:name"
+                module, _, name = listed.value.partition(":")
+                self.out.lazy[key.value] = f"{absolute_text(module, self.home)}:{name or key.value}"
+                continue
+            self.lazy_names(key.value, texts(listed))
+
+    def lazy_names(self, submodule: str, names: Iterable[str]) -> None:
+        full = f"{self.home}.{submodule.lstrip('.')}"
+        self.out.lazy.setdefault(submodule.partition(".")[0], f"{self.home}.{submodule.partition('.')[0]}")
+        for name in names:
+            self.out.lazy[name] = f"{full}:{name}"
+
+    def lazily(self, target: ast.Subscript, value: ast.expr | None) -> None:
+        """``_import_structure["generation"] = [...]``, also with ``+=``."""
+        key = target.slice
+        known = isinstance(target.value, ast.Name) and target.value.id in _LAZY_TABLES
+        if known and value is not None and isinstance(key, ast.Constant) and isinstance(key.value, str):
+            self.lazy_names(key.value, texts(value))
+
+    def extend(self, node: ast.expr) -> None:
+        """Calls at the top level that add names: to the structure of a lazy module, to ``__all__``, or an old name of a submodule."""
+        if not isinstance(node, ast.Call):
+            return
+        func = node.func
+        if isinstance(func, ast.Attribute) and node.args:
+            owner = func.value
+            if isinstance(owner, ast.Subscript) and func.attr in ("extend", "append"):
+                self.lazily(owner, node.args[0])
+            elif isinstance(owner, ast.Name) and owner.id in _LAZY_TABLES and func.attr == "update" and isinstance(node.args[0], ast.Dict):
+                self.lazy_table(node.args[0])
+            elif isinstance(owner, ast.Name) and owner.id == "__all__" and func.attr in ("extend", "append"):
+                self.out.exported += texts(node.args[0])
+        elif isinstance(func, ast.Name) and func.id.endswith("_alias") and len(node.args) == 2 and isinstance(node.args[0], ast.JoinedStr):
+            tail = node.args[0].values[-1]
+            if isinstance(tail, ast.Constant) and isinstance(node.args[1], ast.Constant):
+                self.out.aliases[str(tail.value).lstrip(".")] = str(node.args[1].value).lstrip(".")
+
+    # --- functions and classes ---------------------------------------------------------------------
+
+    def function(self, node: Function, guard: str, where: str, scope: dict[str, str | None] | None, owner: str = "") -> None:
+        for decorator in node.decorator_list:
+            self.expression(decorator, guard, where, scope, "")
+        arguments = node.args
+        for default in (*arguments.defaults, *arguments.kw_defaults):
+            if default is not None:
+                self.expression(default, guard, where, scope, "")
+        if self.annotations:
+            for item in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg):
+                if item is not None and item.annotation is not None:
+                    self.expression(item.annotation, guard, where, scope, "")
+            if node.returns is not None:
+                self.expression(node.returns, guard, where, scope, "")
+        if not where and not owner and scope is None:
+            told = of_function(node, bound=False)
+            # Two definitions under two conditions: which one is there is not known.
+            self.out.functions[node.name] = told if self.out.functions.get(node.name, told) == told else HIDDEN
+        inner: dict[str, str | None]
+        if where:
+            inner = dict(scope or {})
+            inner.update(dict.fromkeys(parameters(arguments)))
+        else:
+            inner = dict.fromkeys(parameters(arguments))
+            for found in ast.walk(node):
+                if type(found) is ast.Name and type(found.ctx) is not ast.Load:
+                    inner[found.id] = None
+            self.texts = {}
+        name = f"{where}.{node.name}" if where else f"{owner}.{node.name}" if owner else node.name
+        # A function that is made under a condition is called under it.
+        self.block(node.body, guard, name, inner, "")
+
+    def klass(self, node: ast.ClassDef, guard: str, where: str, scope: dict[str, str | None] | None) -> None:
+        for part in (*node.decorator_list, *node.bases, *(item.value for item in node.keywords)):
+            self.expression(part, guard, where, scope, "")
+        shape = Kind([self.base(base, scope) for base in node.bases], {}, False, [last_word(item) for item in node.decorator_list])
+        if any(item.arg == "metaclass" and last_word(item.value) not in ("ABCMeta", "EnumMeta", "type") for item in node.keywords):
+            shape.dynamic = True
+        if not where and scope is None:
+            self.out.classes.setdefault(node.name, shape)
+        self.parents.append(shape.bases[0] if shape.bases else "")
+        self.members(node.body, shape, guard, where, scope, f"{where}.{node.name}" if where else node.name)
+        self.parents.pop()
+
+    def members(
+        self, body: Iterable[ast.stmt], shape: Kind, guard: str, where: str, scope: dict[str, str | None] | None, name: str
+    ) -> None:
+        for item in body:
+            if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef):
+                words = [last_word(one) for one in item.decorator_list]
+                value = "p" if "property" in words or "cached_property" in words else of_function(item, bound=True)
+                if "setter" not in words and "overload" not in words:
+                    shape.members[item.name] = value
+                if item.name in ("__getattr__", "__getattribute__"):
+                    shape.dynamic = True
+                self.stores(item, shape)
+                self.function(item, guard, where, scope, name)
+            elif isinstance(item, ast.Assign | ast.AnnAssign):
+                targets = item.targets if isinstance(item, ast.Assign) else [item.target]
+                for target in targets:
+                    for node in ast.walk(target):
+                        if isinstance(node, ast.Name):
+                            # A field of a dataclass says whether it has a default.
+                            shape.members.setdefault(
+                                node.id, ("=" if item.value is not None else ":") if isinstance(item, ast.AnnAssign) else ""
+                            )
+                if item.value is not None:
+                    self.expression(item.value, guard, where, scope, "")
+                if isinstance(item, ast.AnnAssign) and self.annotations:
+                    self.expression(item.annotation, guard, where, scope, "")
+            elif isinstance(item, ast.ClassDef):
+                shape.members.setdefault(item.name, "")
+                self.klass(item, guard, where or name, scope or {})
+            elif isinstance(item, ast.If):
+                test = self.guards.of(item.test)
+                self.members(item.body, shape, conditions.joined(guard, test), where, scope, name)
+                self.members(item.orelse, shape, conditions.joined(guard, conditions.negated(test)), where, scope, name)
+            elif isinstance(item, ast.Try):
+                self.members([*item.body, *item.orelse], shape, conditions.joined(guard, UNKNOWN), where, scope, name)
+                for handler in item.handlers:
+                    self.members(handler.body, shape, conditions.joined(guard, UNKNOWN), where, scope, name)
+            elif isinstance(item, ast.Expr) and isinstance(item.value, ast.Constant):
+                continue
+            else:
+                self.statement(item, guard, where, scope if scope is not None else {}, "")
+
+    def stores(self, node: Function, shape: Kind) -> None:
+        """``self.name = ...`` in a method; ``setattr(self, ...)`` and ``self.__dict__`` make any name."""
+        own = node.args.args[0].arg if node.args.args else ""
+        if not own:
+            return
+        for found in ast.walk(node):
+            kind = type(found)
+            if kind is ast.Attribute:
+                assert isinstance(found, ast.Attribute)
+                if type(found.ctx) is ast.Store and type(found.value) is ast.Name and found.value.id == own:
+                    shape.members.setdefault(found.attr, "")
+                elif found.attr == "__dict__" and type(found.value) is ast.Name and found.value.id == own:
+                    shape.dynamic = True
+            elif kind is ast.Call:
+                assert isinstance(found, ast.Call)
+                called = found.func
+                if type(called) is ast.Name and called.id == "setattr" and found.args:
+                    first = found.args[0]
+                    if type(first) is ast.Name and first.id == own:
+                        text = found.args[1] if len(found.args) > 1 else None
+                        if isinstance(text, ast.Constant) and isinstance(text.value, str):
+                            shape.members.setdefault(text.value, "")
+                        else:
+                            shape.dynamic = True
+
+    def base(self, node: ast.expr, scope: dict[str, str | None] | None) -> str:
+        if isinstance(node, ast.Subscript):
+            node = node.value
+        if isinstance(node, ast.Name):
+            target = self.bound.get(node.id) if scope is None or node.id not in scope else scope[node.id]
+            if target:
+                return as_link(target)
+            return f"{self.module}:{node.id}" if node.id not in ("object", "Enum", "str", "dict") else node.id
+        found = self.dotted(node, scope) if isinstance(node, ast.Attribute) else None
+        return as_link(found) if found is not None else "?"
+
+    # --- try -----------------------------------------------------------------------------------------
+
+    def attempt(self, item: ast.stmt, guard: str, where: str, scope: dict[str, str | None] | None, condition: str) -> None:
+        inside = guard
+        handlers: list[ast.ExceptHandler] = getattr(item, "handlers", [])
+        for handler in handlers:
+            caught = {"BaseException"} if handler.type is None else {last_word(one) for one in parts_of(handler.type)}
+            again = bool(handler.body) and isinstance(handler.body[-1], ast.Raise)
+            if not again and caught & _SAVES:
+                inside = conditions.joined(guard, UNKNOWN)
+            elif not again and "ModuleNotFoundError" in caught and inside == guard:
+                inside = conditions.joined(guard, MODULE_ONLY)
+        self.block(getattr(item, "body", []), inside, where, scope, condition)
+        for handler in handlers:
+            self.block(handler.body, conditions.joined(guard, UNKNOWN), where, scope, condition)
+        self.block(getattr(item, "orelse", []), inside, where, scope, condition)
+        self.block(getattr(item, "finalbody", []), guard, where, scope, condition)

@@ -1,0 +1,97 @@
+"""Where the atlas is: in the installed package, or beside it in a checkout, bound on first use into the user's cache directory.
+
+``ENVDOCTOR_ATLAS`` names folders that are looked into before (or, where it is set and empty, nothing at all).
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from functools import lru_cache
+from pathlib import Path
+
+from envdoctor.atlas.binding import Bound, bind
+from envdoctor.atlas.volume import DamagedAtlasError
+from envdoctor.files.json_file import UnreadableError
+from envdoctor.files.own import read_own
+from envdoctor.files.user_cache import cache_directory
+
+_PACKAGE = Path(__file__).resolve().parent.parent
+BOUND = _PACKAGE / "_atlas"
+SOURCE = _PACKAGE.parent / "atlas"
+SUFFIX = ".atlas"
+PARTS = ("contents.txt", "takes.txt", "messages.txt")
+_LARGEST = 256 * 2**20
+
+
+def folders() -> tuple[Path, ...]:
+    """The folders of the atlas, those that the environment names first."""
+    told = os.environ.get("ENVDOCTOR_ATLAS")
+    if told == "":
+        return ()
+    own = [Path(part) for part in (told or "").split(os.pathsep) if part]
+    return (*own, BOUND if BOUND.is_dir() else SOURCE)
+
+
+@lru_cache(maxsize=512)
+def open_package(name: str) -> Bound | None:
+    """A package of the atlas, by its normalised name; None for one that it does not have.
+
+    Raises:
+        DamagedAtlasError: what is there cannot be read.
+    """
+    for folder in folders():
+        bound = folder / f"{name}{SUFFIX}"
+        if bound.is_file():
+            return Bound(bound.read_bytes(), str(bound))
+        found = _from_text(folder / name, name)
+        if found is not None:
+            return found
+    return None
+
+
+def _from_text(folder: Path, name: str) -> Bound | None:
+    parts = [folder / part for part in PARTS]
+    states = [os.stat(part) for part in parts if part.exists()]
+    if not states:
+        return None
+    label = "-".join(f"{status.st_size:x}.{status.st_mtime_ns:x}" for status in states)
+    kept = cache_directory() / "atlas" / f"{name}-{label}{SUFFIX}"
+    try:
+        return Bound(read_own(kept, _LARGEST), str(kept))
+    except (UnreadableError, DamagedAtlasError):
+        data = bind(part.read_text(encoding="utf-8") for part in parts if part.exists())
+        _keep(kept, data, name)
+        return Bound(data, str(folder))
+
+
+def _keep(path: Path, data: bytes, name: str) -> None:
+    """Write a bound package whole or not at all; where that cannot be, it is bound again next time."""
+    written = ""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        for old in path.parent.glob(f"{name}-[0-9a-f]*{SUFFIX}"):
+            if old.name.removeprefix(f"{name}-")[0] in "0123456789abcdef" and old.name.count(".") == path.name.count("."):
+                old.unlink(missing_ok=True)
+        with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as stream:
+            written = stream.name
+            stream.write(data)
+        os.replace(written, path)
+    except OSError:
+        if written and os.path.exists(written):
+            os.unlink(written)
+
+
+@lru_cache(maxsize=1)
+def package_names() -> tuple[str, ...]:
+    """The packages that the atlas has."""
+    found: set[str] = set()
+    for folder in folders():
+        try:
+            entries = list(os.scandir(folder))
+        except OSError:
+            continue
+        found |= {
+            entry.name.removesuffix(SUFFIX) for entry in entries if entry.name.endswith(SUFFIX) or (entry.is_dir() and entry.name[0] != ".")
+        }
+    return tuple(sorted(found))

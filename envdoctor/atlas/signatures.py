@@ -1,0 +1,206 @@
+"""Signatures as text: ``model,args=,/,*,data=,**`` - names in order, ``=`` for a default, ``/`` ``*`` ``**`` as Python writes them.
+
+An object's own first parameter is left out. ``~`` is a signature that a decorator hides.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from envdoctor.records import dataclass
+
+HIDDEN = "~"
+# Decorators that leave the call as it is written.
+TRANSPARENT = frozenset(
+    [
+        "abstractmethod",
+        "add_code_sample_docstrings",
+        "add_end_docstrings",
+        "add_model_info_to_auto_map",
+        "add_start_docstrings",
+        "add_start_docstrings_to_callable",
+        "add_start_docstrings_to_model_forward",
+        "auto_docstring",
+        "cache",
+        "cached_property",
+        "can_return_tuple",
+        "capture_outputs",
+        "check_model_inputs",
+        "classmethod",
+        "compile",
+        "contextmanager",
+        "copy_func",
+        "deprecate_nonkeyword_arguments",
+        "deprecated",
+        "disable",
+        "validate_params",
+        "compatibility",
+        "_disable_dynamo",
+        "exposed_in",
+        "disable_dynamo",
+        "_deprecate_arguments",
+        "_deprecate_positional_args",
+        "_deprecate_method",
+        "xp_capabilities",
+        "export",
+        "final",
+        "force_fp32",
+        "ignore",
+        "inference_mode",
+        "jit",
+        "lru_cache",
+        "merge_with_config_defaults",
+        "no_grad",
+        "override",
+        "overload",
+        "property",
+        "replace_return_docstrings",
+        "requires",
+        "script",
+        "staticmethod",
+        "torch_compilable_check",
+        "torch_jit",
+        "unused",
+        "use_kernelized_func",
+        "validate_hf_hub_args",
+        "wraps",
+        "register_to_config",
+        "experimental",
+        "keras_export",
+        "doc",
+        "Appender",
+        "Substitution",
+        "array_function_dispatch",
+        "set_module",
+        "profile",
+    ]
+)
+# Those by which a keyword of an older release is still taken, which they name first.
+_KEEPS = frozenset(("deprecate_kwarg", "deprecate_arg"))
+
+
+def of_function(node: ast.FunctionDef | ast.AsyncFunctionDef, *, bound: bool) -> str:
+    """The signature of a function; ``bound``: in a class, where the first parameter is the object."""
+    static = False
+    kept: list[str] = []
+    for decorator in node.decorator_list:
+        name = last_word(decorator)
+        if name in _KEEPS and isinstance(decorator, ast.Call):
+            old = [*decorator.args[:1], *(item.value for item in decorator.keywords if item.arg in ("old_name", "old_arg_name"))]
+            if not old or not isinstance(old[0], ast.Constant) or not isinstance(old[0].value, str):
+                return HIDDEN
+            kept.append(old[0].value)
+        elif name not in TRANSPARENT:
+            return HIDDEN
+        static = static or name == "staticmethod"
+    told = of_arguments(node.args, drop=bound and not static)
+    if kept and not told.endswith("**"):
+        star = [] if "*" in told.split(",") or "*-" in told.split(",") else ["*-"]
+        told = ",".join([*([] if told == "-" else [told]), *star, *(f"{name}=" for name in kept)])
+    return told
+
+
+def of_arguments(arguments: ast.arguments, *, drop: bool) -> str:
+    """Parameters as text."""
+    positional = [*arguments.posonlyargs, *arguments.args]
+    first_default = len(positional) - len(arguments.defaults)
+    parts = []
+    for place, item in enumerate(positional):
+        if not (drop and place == 0):
+            parts.append(item.arg + "=" * (place >= first_default))
+        if place + 1 == len(arguments.posonlyargs) and parts:
+            parts.append("/")
+    if arguments.vararg is not None:
+        parts.append("*")
+    if arguments.kwonlyargs:
+        if arguments.vararg is None:
+            parts.append("*-")
+        parts += [item.arg + "=" * (default is not None) for item, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)]
+    if arguments.kwarg is not None:
+        parts.append("**")
+    return ",".join(parts) or "-"
+
+
+def last_word(node: ast.expr) -> str:
+    """The last name of what a decorator or a base is: ``no_grad`` of ``torch.no_grad()``."""
+    if isinstance(node, ast.Call):
+        node = node.func
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """``positional`` may be given by position, the first ``only`` in no other way; ``required`` have no default."""
+
+    positional: tuple[str, ...]
+    only: int
+    keywords: tuple[str, ...]
+    required: frozenset[str]
+    any_positional: bool
+    any_keyword: bool
+
+    def takes(self, keyword: str) -> bool:
+        """Whether a keyword of this name is accepted."""
+        return self.any_keyword or keyword in self.keywords or keyword in self.positional[self.only :]
+
+
+def read(text: str) -> Signature | None:
+    """A signature out of its text; None for one that is hidden."""
+    if text == HIDDEN or not text:
+        return None
+    positional: list[str] = []
+    keywords: list[str] = []
+    required: set[str] = set()
+    only, starred, any_positional, any_keyword = 0, False, False, False
+    for part in text.split(","):
+        if part == "/":
+            only = len(positional)
+        elif part in ("*", "*-"):
+            starred, any_positional = True, part == "*"
+        elif part == "**":
+            any_keyword = True
+        elif part != "-":
+            name = part.removesuffix("=")
+            (keywords if starred else positional).append(name)
+            if name == part:
+                required.add(name)
+    return Signature(tuple(positional), only, tuple(keywords), frozenset(required), any_positional, any_keyword)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What a call passes: so many by position, these by name; ``open``: and more that is not written out."""
+
+    count: int
+    keywords: tuple[str, ...]
+    open: bool
+
+
+def of_call(node: ast.Call) -> str:
+    """A call's arguments as text: ``2,a=,b=`` and ``*`` for what is unpacked."""
+    parts = [str(sum(not isinstance(item, ast.Starred) for item in node.args))]
+    parts += [f"{item.arg}=" for item in node.keywords if item.arg]
+    if any(isinstance(item, ast.Starred) for item in node.args) or any(item.arg is None for item in node.keywords):
+        parts.append("*")
+    return ",".join(parts)
+
+
+def read_call(text: str) -> Call:
+    """A call out of its text."""
+    count, *rest = text.split(",")
+    return Call(int(count), tuple(part[:-1] for part in rest if part != "*"), "*" in rest)
+
+
+def refusal(signature: Signature, call: Call) -> str | None:
+    """Why a call raises TypeError; None where it does not, or where that cannot be told."""
+    for name in call.keywords:
+        if not signature.takes(name):
+            return f"takes no argument {name}"
+    if not signature.any_positional and call.count > len(signature.positional):
+        return f"takes {len(signature.positional)} arguments by position, and is given {call.count}"
+    if not call.open:
+        given = {*signature.positional[: call.count], *call.keywords}
+        missing = [name for name in (*signature.positional, *signature.keywords) if name in signature.required and name not in given]
+        if missing:
+            return f"needs {', '.join(missing)}"
+    return None

@@ -1,0 +1,96 @@
+"""What a package takes from others and does not always find there, as it is looked up: ``survey/takes.py`` has the form of the text."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from envdoctor.atlas.binding import Bound
+from envdoctor.atlas.masks import read
+from envdoctor.records import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Take:
+    """Something taken. ``bad`` are the releases of its provider that lack it, as text; ``call`` what is passed, if that is refused."""
+
+    name: str
+    call: str
+    bad: str
+    path: str
+    lines: str
+    where: str
+    guard: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """One line of an entry: ``kind`` is a take, ``+`` another package's import or ``?`` a module of no package of the atlas."""
+
+    kind: str
+    name: str
+    take: int
+    mask: int
+    guard: str
+    place: str = ""
+
+
+class Takes:
+    """The takes of one package."""
+
+    def __init__(self, bound: Bound) -> None:
+        self._bound = bound
+        lines = (bound.chunk("@@takes") or "").split("\n")
+        self._bads = [line for line in lines if line.startswith(("bad ", "refuses "))]
+        self._takes = [line for line in lines if line.startswith("take ")]
+        self._modules: dict[str, list[int]] | None = None
+        self.entry = lru_cache(maxsize=None)(self._entry)
+
+    def take(self, number: int) -> Take:
+        """A take by its number."""
+        _, bad, path, lines, where, *guard = self._takes[int(number)].split(" ", 5)
+        kind, name, *rest = self._bads[int(bad)].split(" ")
+        return Take(
+            name, rest[0] if kind == "refuses" else "", rest[-1], path, lines, "" if where == "-" else where, guard[0] if guard else ""
+        )
+
+    def by_module(self) -> dict[str, list[int]]:
+        """The takes of every module, by its full name."""
+        if self._modules is None:
+            self._modules = {}
+            for number, line in enumerate(self._takes):
+                path = line.split(" ", 3)[2].removesuffix(".pyi").removesuffix(".py").removesuffix("/__init__")
+                self._modules.setdefault(path.replace("/", "."), []).append(number)
+        return self._modules
+
+    def _entry(self, name: str) -> tuple[Reached, ...] | None:
+        """What an import leads to; None for one that the atlas did not follow."""
+        text = self._bound.chunk(f"@{name}")
+        if text is None:
+            return None
+        places = self._bound.volume.places
+        masks: dict[str, int] = {}
+        found = []
+        for line in text.split("\n")[1:]:
+            if not line:
+                continue
+            kind, _, rest = line.partition(" ")
+            place = name_ = ""
+            if kind == "+":
+                name_, spans, *guard = rest.split(" ", 2)
+            elif kind == "?":
+                name_, spans, place, *guard = rest.split(" ", 3)
+            else:
+                spans, *guard = rest.split(" ", 1)
+            if spans not in masks:
+                masks[spans] = read(spans, places)
+            found.append(Reached("take" if kind.isdigit() else kind, name_, int(kind) if kind.isdigit() else -1, masks[spans],
+                                 guard[0] if guard else "", place))  # fmt: skip
+        return tuple(found)
+
+    def line_of(self, take: Take, place: int) -> int:
+        """The line on which a take stands in a release; 0 where it does not."""
+        for part in take.lines.split(","):
+            line, _, spans = part.partition("@")
+            if read(spans.replace(";", ","), self._bound.volume.places) >> place & 1:
+                return int(line)
+        return 0

@@ -1,0 +1,292 @@
+"""One package of the atlas: what each of its releases contains, module by module.
+
+The text of a volume has a head and a chunk a module. Lines of a chunk end with the releases they hold for, after a tab, where these are
+not all releases of the module (of a member: of its class)::
+
+    package peft
+    top peft
+    release 0.3.0 2023-05-10
+    module peft.tuners.lora 0.3.0-
+    n Optional torch                   names that are bound, all that have no line of their own
+    f mark_only_lora_as_trainable model,bias=
+    i LoraModel peft.tuners.lora.model:LoraModel       a link to another name of the package
+    l LoraConfig peft.tuners.lora.config:LoraConfig    one that is given on request
+    * peft.utils                       all that another module exports
+    o                                  other names may exist as well
+    x bool                             a name that a module's __getattr__ refuses by name
+    > peft.utils peft                  a module that is imported with it, under a condition
+    c LoraLayer                        a class, its lines indented:
+     b torch.nn:Module                 bases
+     k dataclass                       decorators
+     a r lora_alpha                    attributes
+     m forward x,*,**                  methods
+     d                                 attributes are made that the source does not name
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Mapping, Sequence
+
+from envdoctor.atlas.masks import read
+from envdoctor.errors import EnvdoctorError
+from envdoctor.records import dataclass, field
+
+_DEEPEST = 12
+# Names that a _LazyModule of transformers 5 turns into others when it has none of that name.
+_RENAMED = ("Tokenizer", "TokenizerFast", "ImageProcessorFast", "ImageProcessor", "FeatureExtractor")
+
+
+# Modules that take over all names of others when they are imported, in a loop that no reader of source can follow.
+_TAKES_OVER = {"torch": ("torch._C._VariableFunctions", "torch._C")}
+
+
+# A module that imports these types for itself hardly lists them in __all__, which a star goes by.
+_BUILTIN = frozenset(name for name, value in vars(builtins).items() if isinstance(value, type))
+# Where the names are listed that a module refuses, if that is not in the module itself.
+_EXPIRED_IN = {"numpy": "numpy._expired_attrs_2_0"}
+
+
+class DamagedAtlasError(EnvdoctorError):
+    """A volume that is not as envdoctor wrote it."""
+
+
+@dataclass(slots=True)
+class Sheet:
+    """A class over the releases: every value is a set of releases."""
+
+    mask: int
+    bases: dict[tuple[str, ...], int] = field(default_factory=dict)
+    decorators: dict[tuple[str, ...], int] = field(default_factory=dict)
+    attributes: dict[str, int] = field(default_factory=dict)
+    methods: dict[str, dict[str, int]] = field(default_factory=dict)
+    dynamic: int = 0
+
+
+@dataclass(slots=True)
+class Chunk:
+    """A module over the releases."""
+
+    mask: int
+    names: dict[str, int] = field(default_factory=dict)
+    functions: dict[str, dict[str, int]] = field(default_factory=dict)
+    links: dict[str, dict[str, int]] = field(default_factory=dict)
+    lazy: dict[str, dict[str, int]] = field(default_factory=dict)
+    stars: dict[str, int] = field(default_factory=dict)
+    open: int = 0
+    expired: dict[str, int] = field(default_factory=dict)
+    imports: list[tuple[str, str, int]] = field(default_factory=list)
+    classes: dict[str, Sheet] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Presence:
+    """In which releases something is there, and in which it is not."""
+
+    there: int
+    gone: int
+
+
+class Volume:
+    """A package's releases; ``chunk`` gives the text of a module, None where no release has it."""
+
+    def __init__(self, head: str, chunk: Callable[[str], str | None]) -> None:
+        self.name, self.tops, releases, self.days = _head(head)
+        self.releases: Sequence[str] = tuple(releases)
+        self.places: Mapping[str, int] = {release: place for place, release in enumerate(releases)}
+        self.all = (1 << len(releases)) - 1
+        self._text = chunk
+        self._chunks: dict[str, Chunk | None] = {}
+
+    def chunk(self, module: str) -> Chunk | None:
+        """A module; None where no release has it."""
+        if module not in self._chunks:
+            text = self._text(module)
+            try:
+                self._chunks[module] = None if text is None else parse_chunk(text, self.places)
+            except (KeyError, ValueError, IndexError) as error:
+                raise DamagedAtlasError(
+                    f"atlas, {self.name}, module {module}",
+                    found=f"a line that cannot be read ({error})",
+                    expected="what envdoctor wrote",
+                    next_step="install envdoctor again",
+                ) from None
+            other = self.chunk(_EXPIRED_IN[module]) if module in _EXPIRED_IN else None
+            found = self._chunks[module]
+            if found is not None and other is not None:
+                found.expired.update({name: mask | found.expired.get(name, 0) for name, mask in other.expired.items()})
+            if module in _TAKES_OVER:
+                self._take_over(module)
+        return self._chunks[module]
+
+    def _take_over(self, module: str) -> None:
+        chunk = self._chunks[module]
+        others = [(name, self.chunk(name)) for name in _TAKES_OVER[module]]
+        if chunk is None:
+            return
+        known = self.all
+        for name, other in others:
+            mask = 0 if other is None else other.mask & ~other.open
+            chunk.stars[name] = mask
+            known &= mask
+        chunk.open &= ~known
+
+    def has_module(self, module: str) -> int:
+        """The releases in which a module can be imported."""
+        chunk = self.chunk(module)
+        return (0 if chunk is None else chunk.mask) | sum_of(self._aliases(module))
+
+    def _aliases(self, module: str) -> dict[str, int]:
+        """The modules for which an old name stands, which their package registers."""
+        parent, _, last = module.rpartition(".")
+        outer = self.chunk(parent) if parent else None
+        found = {} if outer is None else outer.links.get(last, {})
+        return {target[1:]: mask for target, mask in found.items() if target.startswith("=")}
+
+    def provides(self, module: str, name: str, depth: int = _DEEPEST) -> Presence:
+        """``from module import name``."""
+        chunk = self.chunk(module)
+        own = 0 if chunk is None else chunk.mask
+        yes = maybe = 0
+        if chunk is not None:
+            yes = chunk.names.get(name, 0) | sum_of(chunk.functions.get(name, {})) | sum_of(chunk.links.get(name, {}))
+            if name in chunk.classes:
+                yes |= chunk.classes[name].mask
+            yes |= self.has_module(f"{module}.{name}") & own
+            maybe = chunk.open & ~(chunk.expired.get(name, 0) & ~yes)
+            for star, mask in chunk.stars.items():
+                if star.partition(".")[0] not in self.tops or depth == 0:
+                    maybe |= mask
+                    continue
+                inner = self.provides(star, name, depth - 1)
+                if name in _BUILTIN and module not in _TAKES_OVER:
+                    maybe |= inner.there & mask
+                    continue
+                yes |= inner.there & mask
+                maybe |= mask & ~inner.there & ~inner.gone
+            if self.name == "transformers" and name.endswith(_RENAMED):
+                maybe |= own
+        there = own
+        if depth:
+            for target, mask in self._aliases(module).items():
+                inner = self.provides(target, name, depth - 1)
+                yes |= inner.there & mask
+                maybe |= mask & ~inner.there & ~inner.gone
+                there |= mask
+        absent = self.all & ~there
+        return Presence(yes & there, (self.all & ~yes & ~maybe) | absent)
+
+    def follow(self, module: str, name: str, place: int, depth: int = _DEEPEST) -> tuple[str, str] | None:
+        """The module of a release that defines what a name stands for, and its name there."""
+        chunk = self.chunk(module)
+        bit = 1 << place
+        if chunk is None or depth == 0:
+            return None
+        if (name in chunk.classes and chunk.classes[name].mask & bit) or sum_of(chunk.functions.get(name, {})) & bit:
+            return module, name
+        for target, mask in chunk.links.get(name, {}).items():
+            if mask & bit and not target.startswith("="):
+                source, _, original = target.partition(":")
+                return self.follow(source, original, place, depth - 1) if original else None
+        for star, mask in chunk.stars.items():
+            if mask & bit and star.partition(".")[0] in self.tops:
+                found = self.follow(star, name, place, depth - 1)
+                if found is not None:
+                    return found
+        return None
+
+
+def sum_of(table: Mapping[str, int]) -> int:
+    """The releases of all entries together."""
+    mask = 0
+    for one in table.values():
+        mask |= one
+    return mask
+
+
+def _head(text: str) -> tuple[str, tuple[str, ...], list[str], list[str]]:
+    name = ""
+    tops: tuple[str, ...] = ()
+    releases: list[str] = []
+    days: list[str] = []
+    for line in text.splitlines():
+        kind, *words = line.split(" ")
+        if kind == "package":
+            name = words[0]
+        elif kind == "top":
+            tops = tuple(words)
+        elif kind == "release":
+            releases.append(words[0])
+            days.append(words[1] if len(words) > 1 else "")
+    return name, tops, releases, days
+
+
+def parse_chunk(text: str, places: Mapping[str, int]) -> Chunk:
+    """A module's lines.
+
+    Raises:
+        KeyError, ValueError, IndexError: the text is no chunk.
+    """
+    lines = text.split("\n")
+    _, _, spans = lines[0].split(" ", 2)
+    chunk = Chunk(read(spans, places))
+    mask_of: dict[str, int] = {}
+    sheet = Sheet(0)
+    for line in lines[1:]:
+        if not line:
+            continue
+        body, tab, spans = line.partition("\t")
+        inner = body[0] == " "
+        if tab:
+            mask = mask_of.get(spans, -1)
+            if mask < 0:
+                mask = mask_of[spans] = read(spans, places)
+        else:
+            mask = sheet.mask if inner else chunk.mask
+        kind, _, rest = body[1:].partition(" ") if inner else body.partition(" ")
+        if inner:
+            _member(sheet, kind, rest, mask)
+        elif kind == "n":
+            for name in rest.split(" "):
+                chunk.names[name] = chunk.names.get(name, 0) | mask
+        elif kind == "f":
+            name, _, signature = rest.partition(" ")
+            chunk.functions.setdefault(name, {})[signature] = mask
+        elif kind in ("i", "l"):
+            name, _, target = rest.partition(" ")
+            table = chunk.links.setdefault(name, {})
+            table[target] = table.get(target, 0) | mask
+            if kind == "l":
+                chunk.lazy.setdefault(name, {})[target] = mask
+        elif kind == "c":
+            sheet = chunk.classes[rest] = Sheet(mask)
+        elif kind == ">":
+            target, _, guard = rest.partition(" ")
+            chunk.imports.append((target, guard, mask))
+        elif kind == "*":
+            chunk.stars[rest] = mask
+        elif kind == "o":
+            chunk.open = mask
+        elif kind == "x":
+            for name in rest.split(" "):
+                chunk.expired[name] = mask
+        else:
+            raise ValueError(line[:60])
+    return chunk
+
+
+def _member(sheet: Sheet, kind: str, rest: str, mask: int) -> None:
+    if kind == "a":
+        for name in rest.split(" "):
+            sheet.attributes[name] = sheet.attributes.get(name, 0) | mask
+    elif kind == "m":
+        name, _, signature = rest.partition(" ")
+        sheet.methods.setdefault(name, {})[signature] = mask
+    elif kind == "b":
+        sheet.bases[tuple(rest.split(" ")) if rest else ()] = mask
+    elif kind == "k":
+        sheet.decorators[tuple(rest.split(" "))] = mask
+    elif kind == "d":
+        sheet.dynamic = mask
+    else:
+        raise ValueError(rest[:60])

@@ -1,0 +1,53 @@
+"""Breaks in words, and the releases under which they are none."""
+
+from __future__ import annotations
+
+from envdoctor.atlas.breaks import Break
+from envdoctor.atlas.masks import stretches
+from envdoctor.atlas.volume import Volume
+
+
+def since(volume: Volume, bad: int, place: int) -> str:
+    """Since when something is gone, or from when on it is there: ``gone since 5.0.0``."""
+    for first, last in stretches(bad):
+        if first <= place <= last:
+            if first > 0:
+                return f"gone since {volume.releases[first]}"
+            if last + 1 < len(volume.releases):
+                return f"there from {volume.releases[last + 1]} on"
+    return "which no release that was read has"
+
+
+def what(one: Break) -> str:
+    """What is taken: ``imports HybridCache from transformers``, ``imports the module torch._six``, ``calls Trainer(tokenizer=)``."""
+    module, colon, name = one.name.partition(":")
+    if one.call:
+        return f"calls {(name or module)}({', '.join(one.call.split(',')[1:])})"
+    if colon and "." not in name:
+        return f"imports {name} from {module}"
+    return f"uses {one.name.replace(':', '.')}" if colon else f"imports {module}"
+
+
+def good_specifiers(volume: Volume, bad: int, place: int) -> list[str]:
+    """The releases without the fault as specifiers, the nearest first."""
+    newest = len(volume.releases) - 1
+    ways: list[tuple[int, str]] = []
+    for first, last in stretches(volume.all & ~bad):
+        parts = []
+        if first > 0:
+            parts.append(f">={volume.releases[first]}")
+        if last < newest:
+            parts.append(f"<{volume.releases[last + 1]}")
+        ways.append((min(abs(first - place), abs(last - place)), ",".join(parts)))
+    return [specifier for _, specifier in sorted(ways) if specifier]
+
+
+def witness(one: Break) -> str:
+    """The one line of Python that shows it."""
+    module, colon, name = one.name.partition(":")
+    if one.call:
+        return f"import inspect, {module}; inspect.signature({one.name.replace(':', '.')})"
+    if not colon:
+        return f"import {module}"
+    first, *rest = name.split(".")
+    return f"from {module} import {first}" + (f"; {first}.{'.'.join(rest)}" if rest else "")

@@ -1,0 +1,178 @@
+"""From wheels to findings: what releases hold, what they take from each other, and who is accused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from envdoctor.atlas import breaks
+from envdoctor.atlas.answers import answer, owner_of
+from envdoctor.atlas.masks import write
+from envdoctor.atlas.stack import Stack
+from envdoctor.checks.atlas import hits_of
+from envdoctor.world.dependencies import Dependency
+from tests.atlas.wheels import forget, make_atlas
+from tests.cli.run import run
+
+LIB = {
+    "1.0": {
+        "acme/__init__.py": "from .core import Old, Kept\n",
+        "acme/core.py": "class Old: pass\nclass Kept:\n    def __init__(self, a, b=1): self.x = a\n",
+    },
+    "1.1": {
+        "acme/__init__.py": "from .core import Old, Kept\n",
+        "acme/core.py": "class Old: pass\nclass Kept:\n    def __init__(self, a, b=1): self.x = a\n",
+    },
+    "2.0": {
+        "acme/__init__.py": "from .core import Kept\n",
+        "acme/core.py": "class Kept:\n    def __init__(self, a, c=1): self.y = a\n",
+        "acme/moved.py": "class Old: pass\n",
+    },
+}
+USER = {
+    "0.1": {"user/__init__.py": "from acme import Old\n"},
+    "0.2": {"user/__init__.py": "try:\n    from acme import Old\nexcept ImportError:\n    Old = None\n"},
+    "0.3": {
+        "user/__init__.py": "import acme\nfrom .parts import part\n",
+        "user/parts.py": "from acme import Kept\nimport other\ndef part(): return acme.Old\n",
+    },
+    "0.4": {
+        "user/__init__.py": (
+            "from packaging import version\nimport acme\nif version.parse(acme.__version__) < version.parse('2.0'):\n"
+            "    from acme import Old\n"
+        )
+    },
+    "0.5": {
+        "user/__init__.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from acme import Old\n"
+        "def late():\n    from acme import Old\n"
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("atlas")
+    assert make_atlas(folder, {"acme": LIB, "user": USER}) == []
+    return folder / "atlas"
+
+
+@pytest.fixture
+def atlas(made: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setenv("ENVDOCTOR_ATLAS", str(made))
+    forget()
+    yield made
+    forget()
+
+
+def found(closed: bool = False, **releases: str) -> list[tuple[str, str, tuple[tuple[str, str], ...]]]:
+    return [(hit.rule, hit.edge, hit.pins) for hit in hits_of(Stack(releases, closed, "3.11", "Linux"), ())]
+
+
+@pytest.mark.usefixtures("atlas")
+class TestImports:
+    def test_a_name_that_is_gone_breaks_the_import_and_the_nearest_releases_that_have_it_are_named(self) -> None:
+        assert found(user="0.1", acme="2.0") == [("import-breaks", "user:acme.Old", (("acme", "<2.0"),))]
+
+    def test_the_same_stack_with_the_release_that_has_it_is_let_be(self) -> None:
+        assert found(user="0.1", acme="1.1") == []
+
+    @pytest.mark.parametrize("release", ["0.2", "0.4", "0.5"])
+    def test_what_a_try_a_test_of_the_release_or_a_function_guards_is_no_fault_of_the_import(self, release: str) -> None:
+        assert found(user=release, acme="2.0") == []
+
+    def test_a_release_that_was_not_read_is_judged_by_its_neighbours(self) -> None:
+        assert found(user="0.1", acme="2.0.1") != []
+        assert found(user="0.1", acme="1.0.5") == []
+        assert found(user="0.1", acme="1.5") == []  # one neighbour has it and one has not
+        assert found(user="0.1", acme="3.0") == []
+
+    def test_a_package_that_is_required_and_imported_and_not_there_is_told_of_complete_lists_only(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        assert found(closed=True, user="0.3", acme="2.0") == []  # an import that nothing declares may be one of many
+        forget()
+        monkeypatch.setattr(breaks, "dependencies", lambda name, version, unbound: (Dependency("other", ""),))
+        assert found(user="0.3", acme="2.0") == []
+        assert found(closed=True, user="0.3", acme="2.0") == [("import-needs-package", "user:other", (("other", ">=0"),))]
+        assert found(closed=True, user="0.3", acme="2.0", other="1") == []
+        # Beside an environment, a release that somebody asks about would bring what it requires.
+        stacks = (
+            Stack({"user": "0.3", "acme": "2.0"}, True, "3.11", "Linux", frozenset(scanned)) for scanned in (("user", "acme"), ("acme",))
+        )
+        assert [[hit.edge for hit in hits_of(stack, ())] for stack in stacks] == [["user:other"], []]
+
+
+@pytest.mark.usefixtures("atlas")
+class TestAnswers:
+    @pytest.mark.parametrize(
+        ("symbol", "kind", "there", "gone"),
+        [
+            ("acme.Old", "class", "1.0-1.1", "2.0-"),
+            ("acme.core.Kept", "class", "1.0-", ""),
+            ("acme.moved", "module", "2.0-", "1.0-1.1"),
+            ("acme.Kept(b)", "argument", "1.0-1.1", "2.0-"),
+            ("acme.Kept(c)", "argument", "2.0-", "1.0-1.1"),
+            ("acme.Kept.y", "member", "2.0-", "1.0-1.1"),
+        ],
+    )
+    def test_since_when_and_until_when(self, symbol: str, kind: str, there: str, gone: str) -> None:
+        told, bound = answer(symbol), owner_of(symbol)
+        assert told is not None
+        assert bound is not None
+        releases = bound.volume.releases
+        assert (told.kind, write(told.there, releases), write(told.gone, releases)) == (kind, there, gone)
+
+    def test_a_package_that_was_not_read_has_no_answer(self) -> None:
+        assert answer("nowhere.float") is None
+
+
+class TestCommands:
+    def test_api_says_when_a_name_went_where_it_is_now_and_who_takes_it(self, capsys: pytest.CaptureFixture[str], atlas: Path) -> None:
+        told = run(capsys, "api", "acme.Old")
+        assert told.status == 1
+        assert told.out == (
+            "acme.Old  class\n  acme 2.0 does not have it (gone since 2.0)\n"
+            "  there    1.0-1.1\n  not in   2.0-\n  instead  acme.moved.Old\n  taken by user\n"
+        )
+        assert json.loads(run(capsys, "api", "acme.Kept(b)", "--format", "json").out)[0]["gone"] == "2.0-"
+
+    def test_api_answers_for_the_release_of_a_file(self, capsys: pytest.CaptureFixture[str], atlas: Path, tmp_path: Path) -> None:
+        pinned = tmp_path / "requirements.txt"
+        pinned.write_text("acme==1.1\n")
+        assert run(capsys, "api", "acme.Old", "--in", str(pinned)).status == 0
+
+    def test_a_misspelt_name_gets_the_nearest(self, capsys: pytest.CaptureFixture[str], atlas: Path) -> None:
+        told = run(capsys, "api", "acme.Keptt")
+        assert told.status == 2
+        assert "perhaps acme.Kept" in told.err
+
+    def test_status_lists_the_packages(self, capsys: pytest.CaptureFixture[str], atlas: Path) -> None:
+        assert (
+            run(capsys, "atlas", "status", "acme", "user").out
+            == "acme  3 releases, 1.0 to 2.0 ()\nuser  5 releases, 0.1 to 0.5 ()\n2 packages, 8 releases\n"
+        )
+
+    def test_check_tells_what_a_script_takes_and_what_to_write(
+        self, capsys: pytest.CaptureFixture[str], atlas: Path, tmp_path: Path
+    ) -> None:
+        script = tmp_path / "train.py"
+        script.write_text("from acme import Old, Kept\nimport helper\nKept(1, b=2)\nif hasattr(Kept, 'z'):\n    from acme import Never\n")
+        (tmp_path / "helper.py").write_text("import acme\nacme.Old()\n")
+        told = json.loads(run(capsys, "check", str(script), "--set", "packages.acme=2.0", "--format", "json").out)
+        details = {one["detail"] for one in told["findings"] if one["rule"] == "code-breaks"}
+        assert details == {
+            "imports Old from acme: gone since 2.0 (acme 2.0); from acme.moved import Old",
+            "calls acme.Kept(b): the call is refused: gone since 2.0 (acme 2.0); write c= for b=",
+            "uses acme.Old: gone since 2.0 (acme 2.0); from acme.moved import Old",
+        }
+
+    def test_what_is_no_wheel_is_said_and_the_others_are_read(self, tmp_path: Path) -> None:
+        wheels = tmp_path / "wheels"
+        wheels.mkdir()
+        (wheels / "bad-1.0-py3-none-any.whl").write_bytes(b"<html>not found</html>")
+        failed = make_atlas(tmp_path, {"acme": {"1.0": LIB["1.0"]}})
+        assert [name for name, _ in failed] == ["bad-1.0-py3-none-any.whl"]
+        assert (tmp_path / "atlas" / "acme" / "contents.txt").exists()

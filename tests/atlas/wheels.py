@@ -1,0 +1,51 @@
+"""Little wheels, and an atlas that is made of them."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from envdoctor.atlas import shelf
+from envdoctor.refresh.index import Answer
+from envdoctor.survey.building import build
+
+Sources = Mapping[str, str]
+
+
+def wheel(files: Sources) -> bytes:
+    """The bytes of a wheel with these files."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in files.items():
+            archive.writestr(name, text)
+    return stream.getvalue()
+
+
+def make_atlas(folder: Path, packages: Mapping[str, Mapping[str, Sources]]) -> list[tuple[str, str]]:
+    """An atlas of packages, their releases and the files of those, under ``folder / "atlas"``; what could not be read."""
+    wheels = folder / "wheels"
+    wheels.mkdir(exist_ok=True)
+    for package, releases in packages.items():
+        for version, files in releases.items():
+            (wheels / f"{package.replace('-', '_')}-{version}-py3-none-any.whl").write_bytes(wheel(files))
+    forget()
+    return build(folder / "atlas", (), folder / "cache", _no_index, wheels=wheels)
+
+
+def _no_index(address: str, headers: Mapping[str, str], most: int) -> Answer:
+    raise AssertionError(address)
+
+
+def forget() -> None:
+    """Open no package that was opened for another test."""
+    from envdoctor.atlas import breaks
+    from envdoctor.checks import atlas
+
+    shelf.open_package.cache_clear()
+    shelf.package_names.cache_clear()
+    breaks.followed.cache_clear()
+    breaks.takes_of.cache_clear()
+    atlas.known_packages.cache_clear()
+    atlas.remembered_hits.cache_clear()
