@@ -1,4 +1,4 @@
-"""Build hook: the wheel carries the rules in their compiled form, so that even the first run loads them in milliseconds."""
+"""Build hook: the wheel carries the rules and the atlas in their compiled form, so that even the first run loads them in milliseconds."""
 
 from __future__ import annotations
 
@@ -22,3 +22,16 @@ class CompiledRules(BuildHookInterface):  # type: ignore[type-arg,misc,unused-ig
         compiled = Path(tempfile.mkdtemp()) / "compiled.json"
         compiled.write_text(json.dumps(compile_rules(Path(self.root) / "rules"), default=str), encoding="utf-8")
         build_data["force_include"][str(compiled)] = "envdoctor/_rules/compiled.json"
+        self._bind_atlas(compiled.parent, build_data)
+
+    def _bind_atlas(self, place: Path, build_data: dict[str, Any]) -> None:
+        """Bind every package of the atlas into the form that is looked up."""
+        from envdoctor.atlas.binding import bind
+        from envdoctor.atlas.shelf import PARTS, SUFFIX
+
+        for folder in sorted(path for path in (Path(self.root) / "atlas").glob("*") if path.is_dir()):
+            texts = [(folder / part).read_text(encoding="utf-8") for part in PARTS if (folder / part).exists()]
+            if texts:
+                bound = place / f"{folder.name}{SUFFIX}"
+                bound.write_bytes(bind(texts))
+                build_data["force_include"][str(bound)] = f"envdoctor/_atlas/{bound.name}"

@@ -24,7 +24,8 @@ _MOST_REQUIRED = 200
 class File:
     """One file of a project page; ``uploaded`` is a day (YYYY-MM-DD) where the index tells it.
 
-    ``address`` is where it lies; ``metadata`` is said of a wheel whose metadata lies beside it (PEP 658).
+    ``address`` is where it lies; ``metadata`` is said of a wheel whose metadata lies beside it (PEP 658); ``size`` is in bytes, 0 where it
+    is not told.
     """
 
     name: str
@@ -33,6 +34,7 @@ class File:
     requires_python: str | None = None
     address: str = ""
     metadata: bool = False
+    size: int = 0
 
 
 def parse_page(page: bytes, address: str = "") -> list[File]:
@@ -67,6 +69,7 @@ def _of_json(file: Mapping[str, object], address: str) -> File:
         requires_python=_python(file.get("requires-python")),
         address=urljoin(address, url) if isinstance(url, str) else "",
         metadata=bool(file.get("core-metadata") or file.get("dist-info-metadata")),
+        size=size if isinstance(size := file.get("size"), int) and 0 < size < 1 << 40 else 0,
     )
 
 

@@ -5,7 +5,6 @@ The format is https://packaging.python.org/en/latest/specifications/binary-distr
 
 from __future__ import annotations
 
-import io
 import re
 import struct
 import zipfile
@@ -15,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
+from envdoctor.files.parts import Parts
 from envdoctor.refresh.agreement import agreed
 from envdoctor.refresh.index import Get, NoAnswerError
 from envdoctor.refresh.pages import File
@@ -39,43 +39,28 @@ class UnreadableError(Exception):
     """A wheel without metadata that can be read."""
 
 
-class _Remote(io.RawIOBase):
-    """A file on a server as one that can be read from any place; what was downloaded is kept."""
+class _Remote(Parts):
+    """A file on a server; what was downloaded is kept."""
 
     def __init__(self, address: str, get: Get) -> None:
-        super().__init__()
         self._address, self._get = address, get
         tail = get(address, {"Range": f"bytes=-{_TAIL_BYTES}"}, _MOST_BYTES)
-        self._size = len(tail.data) if tail.whole is None else tail.whole
+        super().__init__(len(tail.data) if tail.whole is None else tail.whole)
         # A server that knows nothing of parts has sent the whole.
-        self._parts = [(self._size - len(tail.data), tail.data)]
+        self._parts = [(self.size - len(tail.data), tail.data)]
         self._spent = len(tail.data)
-        self._at = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._at = max(offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence], 0)
-        return self._at
 
     def read(self, size: int | None = -1) -> bytes:
-        end = self._size if size is None or size < 0 else min(self._at + size, self._size)
-        if end <= self._at:
+        end = self.end_of(size)
+        if end <= self.at:
             return b""
         for start, part in self._parts:
-            if start <= self._at and end <= start + len(part):
-                data = part[self._at - start : end - start]
-                self._at = end
+            if start <= self.at and end <= start + len(part):
+                data = part[self.at - start : end - start]
+                self.at = end
                 return data
-        self._fetch(self._at, max(end, min(self._at + _TAIL_BYTES, self._size)))
-        return self.read(end - self._at)
+        self._fetch(self.at, max(end, min(self.at + _TAIL_BYTES, self.size)))
+        return self.read(end - self.at)
 
     def _fetch(self, start: int, end: int) -> None:
         if self._spent + end - start > _MOST_BYTES:

@@ -1,0 +1,83 @@
+"""The whole way of the atlas: an index is asked for releases, they are read, and the texts are written. It can be stopped and goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from envdoctor.refresh.index import Get, NoAnswerError, environment_index, page_address, project_page
+from envdoctor.refresh.pages import parse_page
+from envdoctor.survey.archives import NotAnArchiveError, Wheel
+from envdoctor.survey.choice import choose, version_of
+from envdoctor.survey.fetching import is_code, keep_files, read_releases
+from envdoctor.survey.kept import Kept
+from envdoctor.survey.packages import CONSUMERS, EVERY, MINOR, NEWEST_OF_CONSUMERS
+from envdoctor.survey.writing import write_all_takes, write_contents
+
+SINCE = "2022-01-01"
+Failures = list[tuple[str, str]]
+
+
+def build(
+    folder: Path, names: Sequence[str], cache: Path, get: Get, *, wheels: Path | None = None, tell: Callable[[str], None] = lambda _: None
+) -> Failures:
+    """Read the releases of packages (all of the atlas, where none are named) that were not read yet, and write their texts.
+
+    With ``wheels`` what lies in that folder is read in place of an index. What failed comes back with the reason.
+    """
+    failed: Failures = []
+    if wheels is not None:
+        names = sorted(_read_folder(wheels, cache, failed, tell))
+    else:
+        names = names or [*EVERY, *MINOR, *CONSUMERS]
+        for name in names:
+            failed += _read_package(name, cache, get, tell)
+    written = []
+    for name in names:
+        kept = Kept(cache / f"{name}.db")
+        if write_contents(name, kept, folder):
+            written.append(name)
+        kept.close()
+    write_all_takes(folder, lambda name: Kept(cache / f"{name}.db"), written, tell)
+    return failed
+
+
+def _read_package(name: str, cache: Path, get: Get, tell: Callable[[str], None]) -> Failures:
+    index = environment_index()
+    try:
+        files = parse_page(project_page(index, name, get), page_address(index, name))
+    except (NoAnswerError, ValueError) as error:
+        return [(name, str(error))]
+    newest = NEWEST_OF_CONSUMERS if name in CONSUMERS else 10_000
+    releases = choose(name, files, since=SINCE, every=name in EVERY, newest=newest)
+    kept = Kept(cache / f"{name}.db")
+    try:
+        return [(f"{name} {version}", why) for version, why in read_releases(name, releases, get, kept, tell=tell)]
+    finally:
+        kept.close()
+
+
+def _read_folder(wheels: Path, cache: Path, failed: Failures, tell: Callable[[str], None]) -> set[str]:
+    """Read the wheels of a folder; the packages that they are of."""
+    from packaging.utils import InvalidWheelFilename, parse_wheel_filename
+
+    found = set()
+    for path in sorted(wheels.glob("*.whl")):
+        tell(path.name)
+        try:
+            name = parse_wheel_filename(path.name)[0]
+            data = path.read_bytes()
+            archive = Wheel(lambda start, end, data=data: data[start:end], len(data))  # type: ignore[misc]
+        except (InvalidWheelFilename, OSError, NotAnArchiveError) as error:
+            failed.append((path.name, str(error)))
+            continue
+        version = version_of(name, path.name)
+        members = [one for one in archive.members if is_code(one.path, ())]
+        kept = Kept(cache / f"{name}.db")
+        keep_files(archive, members, kept)
+        kept.keep_release(name, str(version), "", path.name, members)
+        kept.close()
+        found.add(str(name))
+    if not found:
+        failed.append((str(wheels), "no wheel in it"))
+    return found

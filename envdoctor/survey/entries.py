@@ -1,0 +1,127 @@
+"""The imports that people write: of packages that load their parts on request, what each of them leads to is told by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+MAIN: Mapping[str, tuple[str, ...]] = {
+    "transformers": (
+        "Trainer",
+        "TrainingArguments",
+        "AutoModelForCausalLM",
+        "AutoModel",
+        "AutoTokenizer",
+        "AutoConfig",
+        "AutoProcessor",
+        "pipeline",
+        "BitsAndBytesConfig",
+        "Seq2SeqTrainer",
+        "DataCollatorForSeq2Seq",
+        "DataCollatorForLanguageModeling",
+        "DataCollatorWithPadding",
+        "set_seed",
+        "GenerationConfig",
+        "PreTrainedModel",
+        "PreTrainedTokenizer",
+        "PreTrainedTokenizerFast",
+        "PretrainedConfig",
+        "LlamaForCausalLM",
+        "LlamaTokenizer",
+        "AutoModelForSequenceClassification",
+        "AutoModelForSeq2SeqLM",
+        "HfArgumentParser",
+        "TrainerCallback",
+        "CLIPTextModel",
+        "CLIPTokenizer",
+        "BertModel",
+        "T5ForConditionalGeneration",
+        "WhisperForConditionalGeneration",
+        "get_scheduler",
+        "EarlyStoppingCallback",
+        "TextIteratorStreamer",
+    ),
+    "trl": (
+        "SFTTrainer",
+        "SFTConfig",
+        "DPOTrainer",
+        "DPOConfig",
+        "PPOTrainer",
+        "PPOConfig",
+        "GRPOTrainer",
+        "GRPOConfig",
+        "RewardTrainer",
+        "RewardConfig",
+        "ORPOTrainer",
+        "KTOTrainer",
+        "CPOTrainer",
+        "DataCollatorForCompletionOnlyLM",
+        "AutoModelForCausalLMWithValueHead",
+        "ModelConfig",
+        "setup_chat_format",
+    ),
+    "diffusers": (
+        "DiffusionPipeline",
+        "StableDiffusionPipeline",
+        "StableDiffusionXLPipeline",
+        "UNet2DConditionModel",
+        "AutoencoderKL",
+        "DDPMScheduler",
+        "DDIMScheduler",
+        "FluxPipeline",
+        "ControlNetModel",
+        "AutoPipelineForText2Image",
+        "EulerDiscreteScheduler",
+        "ModelMixin",
+    ),
+    "huggingface-hub": (
+        "hf_hub_download",
+        "snapshot_download",
+        "HfApi",
+        "login",
+        "InferenceClient",
+        "HfFileSystem",
+        "HfFolder",
+        "Repository",
+        "cached_download",
+    ),
+    "optimum": (),
+    "sentence-transformers": (
+        "SentenceTransformer",
+        "SentenceTransformerTrainer",
+        "CrossEncoder",
+        "InputExample",
+        "losses",
+        "SentenceTransformerTrainingArguments",
+    ),
+    "accelerate": ("Accelerator", "PartialState", "init_empty_weights"),
+    "peft": ("LoraConfig", "get_peft_model", "PeftModel"),
+    "datasets": ("load_dataset", "Dataset"),
+    "vllm": ("LLM", "SamplingParams"),
+    "scipy": (),
+    "langchain": (),
+    "scikit-learn": (),
+}
+MODULES: Mapping[str, tuple[str, ...]] = {
+    "optimum": ("optimum.onnxruntime", "optimum.bettertransformer", "optimum.exporters.onnx", "optimum.pipelines", "optimum.gptq"),
+    "torch": ("torch.utils.data", "torch.distributed.fsdp", "torch.utils.tensorboard", "torch.amp", "torch.optim.lr_scheduler"),
+    "scikit-learn": ("sklearn.metrics", "sklearn.model_selection", "sklearn.linear_model", "sklearn.preprocessing"),
+    "scipy": ("scipy.stats", "scipy.sparse", "scipy.optimize", "scipy.signal", "scipy.spatial"),
+    "lightning": ("lightning.pytorch", "lightning.fabric"),
+    "transformers": ("transformers.deepspeed", "transformers.integrations"),
+    "trl": ("trl.core", "trl.trainer.utils"),
+    "deepspeed": ("deepspeed.ops.adam",),
+    "unsloth": (),
+    "langchain": ("langchain.llms", "langchain.chains"),
+    "llamafactory": ("llamafactory.train.tuner",),
+    "ms-swift": ("swift.llm",),
+    "axolotl": ("axolotl.cli.train",),
+}
+
+
+def entries_of(package: str, tops: Iterable[str], taken: Iterable[str]) -> list[str]:
+    """The imports of a package whose reach is told; ``taken`` are those that other packages write."""
+    tops = list(tops)
+    found = [*tops, *MODULES.get(package, ())]
+    top = tops[0] if len(tops) == 1 else package.replace("-", "_")
+    found += [f"{top}:{name}" for name in MAIN.get(package, ())]
+    return list(dict.fromkeys([*found, *sorted(taken)]))
