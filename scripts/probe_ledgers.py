@@ -31,8 +31,15 @@ from envdoctor.world.releases import release_texts
 
 # What a probe does where nothing else is stated, and what some of the rules ask for: stating it changes nothing of what it runs.
 DOES: Mapping[str, Mapping[str, object]] = {
-    "grad-accum": {"plan.distributed": "none"},
-    "lora-step": {"plan.quant": "none", "plan.fp16": False, "plan.modules_to_save": []},
+    "grad-accum": {"plan.distributed": "none", "plan.deepspeed": False, "plan.compile": False},
+    "lora-step": {
+        "plan.quant": "none",
+        "plan.fp16": False,
+        "plan.modules_to_save": [],
+        "plan.distributed": "none",
+        "plan.deepspeed": False,
+        "plan.compile": False,
+    },
     "same-architecture": {"plan.generate": True},
     "tokenizer": {"plan.tokenize": True},
 }

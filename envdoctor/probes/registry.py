@@ -53,12 +53,11 @@ def probe_named(name: str) -> Probe:
         EnvdoctorError: there is none.
     """
     if name not in PROBES:
-        raise EnvdoctorError(
-            "probe",
-            found=repr(name),
-            expected=f"one of {', '.join(sorted(PROBES))}",
-            next_step="name one of them, or none to run all that fit",
-        )
+        from envdoctor.facts.suggest import suggest
+
+        expected = f"one of {', '.join(sorted(PROBES))}"
+        next_step = suggest(name, PROBES, otherwise="envdoctor probe --list")
+        raise EnvdoctorError("probe", found=repr(name), expected=expected, next_step=next_step)
     return PROBES[name]
 
 

@@ -20,7 +20,7 @@ from envdoctor.rules.rule import Confidence
 
 LEVELS: tuple[Confidence, ...] = get_args(Confidence)
 SUFFIX = ".ledger.json"
-_ENTRIES = ("verified", "reproduced", "probed")
+_ENTRIES = ("verified", "reproduced", "probed", "cured")
 _MOST_BYTES = 1 << 20
 
 
@@ -28,12 +28,14 @@ _MOST_BYTES = 1 << 20
 class Ledger:
     """``verified`` and ``reproduced`` are entries as `verified_entry` and the reproduction make them; None before the first run.
 
-    ``probed`` is what a probe said of a bad and of a good stack, as ``scripts/prove_probes.py`` makes it.
+    ``probed`` is what a probe said of a bad and of a good stack, as ``scripts/prove_probes.py`` makes it. ``cured`` is what became of
+    each fix of the rule where its reproduction runs: ``envdoctor rules reproduce --cures``.
     """
 
     verified: Mapping[str, object] | None = None
     reproduced: Mapping[str, object] | None = None
     probed: Mapping[str, object] | None = None
+    cured: Mapping[str, object] | None = None
 
     def text(self) -> str:
         """The file's text: sorted keys and one value a line, so that a change is read as one."""
@@ -117,6 +119,22 @@ def accusation(table: Mapping[str, object]) -> str:
     return subject({key: table.get(key) for key in ("affected", "check", "probe")})
 
 
+def cure_subject(table: Mapping[str, object]) -> str:
+    """A digest of what a run of cures is of: the reproduction and the fixes, without their notes."""
+    fixes = table.get("fix", [])
+    listed = [{key: value for key, value in one.items() if key not in ("note", "sets")} for one in fixes] if isinstance(fixes, list) else []
+    return subject({"reproduction": table.get("reproduction"), "fix": listed})
+
+
+def cures_shown(table: Mapping[str, object], ledger: Ledger) -> list[Mapping[str, object]]:
+    """What the ledger shows of each fix that the rule has now, in their order; nothing where another rule was run."""
+    entry = ledger.cured
+    if entry is None or entry.get("subject") != cure_subject(table):
+        return []
+    rows = entry.get("cures", [])
+    return [row for row in rows if isinstance(row, Mapping)] if isinstance(rows, list) else []
+
+
 def earned(table: Mapping[str, object], ledger: Ledger) -> Confidence:
     """The confidence that the ledger shows for this rule: the most that any entry does."""
     reached: list[Confidence] = ["cited"]
@@ -145,7 +163,8 @@ def proven(table: Mapping[str, object], rule: Path) -> object:
         EnvdoctorError: a ledger that cannot be read.
     """
     claim = table.get("confidence")
-    if claim not in LEVELS or claim == "cited":
+    # What code computes is shown by each of its findings, and not once by a ledger.
+    if claim not in LEVELS or claim == "cited" or (claim == "computed" and "check" in table):
         return claim
     shown = earned(table, read_ledger(rule))
     return min(cast("Confidence", claim), shown, key=LEVELS.index)

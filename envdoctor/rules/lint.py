@@ -106,6 +106,11 @@ def _fact_expected(name: str) -> str:
     return f"a fact of the vocabulary{f', perhaps {close!r}' if close else ''}"
 
 
+def match_cases(table: Mapping[str, object], path: Path) -> list[tuple[int, Facts]]:
+    """The situations of which a rule file says that the rule holds, with their numbers among its cases."""
+    return [(number, case.facts) for number, case in enumerate(_cases(table, path)[0], start=1) if case.expect == "match"]
+
+
 def _cases(table: Mapping[str, object], path: Path) -> tuple[list[Case], list[EnvdoctorError]]:
     listed = table.get("case", [])
     if not isinstance(listed, list):

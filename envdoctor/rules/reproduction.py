@@ -30,7 +30,7 @@ SIDES: tuple[Side, ...] = ("bad", "good")
 SCRIPT_SECONDS = 600.0
 _SCRIPT_BYTES = 16 << 30
 _CHILD = Path(__file__).parent.parent / "probes" / "children" / "run_script.py"
-_KEYS = ("python", "bad", "good", "extra", "gpu", "run", "shows", "probe", "facts")
+_KEYS = ("python", "bad", "good", "extra", "forced", "bare", "gpu", "run", "healthy", "shows", "probe", "facts")
 _MOST_SEEN = 300
 
 
@@ -38,7 +38,8 @@ _MOST_SEEN = 300
 class Reproduction:
     """What is installed on each side, and what is run there: ``script``, which shows ``shows``, or ``probe`` with ``facts``.
 
-    ``gpu`` says that the harm shows on a GPU only.
+    ``gpu`` says that the harm shows on a GPU only; ``forced`` and ``bare`` are as `Builder` takes them. ``healthy`` is the script that
+    the good side runs where both have the same pins: the one without the fault.
     """
 
     python: str
@@ -48,6 +49,15 @@ class Reproduction:
     probe: str | None = None
     facts: Facts = field(default_factory=Facts)
     gpu: bool = False
+    healthy: str | None = None
+    forced: bool = False
+    bare: tuple[str, ...] = ()
+
+    def built(self, build: Builder, pins: Sequence[str]) -> Environment:
+        """An environment with these pins, installed as all of this reproduction are."""
+        if self.forced or self.bare:
+            return build(self.python, pins, forced=self.forced, bare=self.bare)
+        return build(self.python, pins)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +82,27 @@ def _problems(table: Mapping[str, object]) -> Iterator[tuple[str, str, str]]:
             yield f"reproduction.{key}", "an unknown key", ", ".join(_KEYS)
     if not re.fullmatch(r"3\.\d+(\.\d+)?", str(table.get("python", ""))):
         yield "reproduction.python", repr(table.get("python")), 'a Python version, such as "3.11"'
+    optional = ("extra", "good") if "healthy" in table else ("extra",)
     for key in ("bad", "good", "extra"):
-        yield from _pin_problems(key, table.get(key, [] if key == "extra" else None))
-    if not isinstance(table.get("gpu", False), bool):
-        yield "reproduction.gpu", repr(table["gpu"]), "true or false"
+        if key in table or key not in optional:
+            yield from _pin_problems(key, table.get(key))
+    for key in ("gpu", "forced"):
+        if not isinstance(table.get(key, False), bool):
+            yield f"reproduction.{key}", repr(table[key]), "true or false"
+    yield from _bare_problems(table)
     yield from _subject_problems(table)
+
+
+def _bare_problems(table: Mapping[str, object]) -> Iterator[tuple[str, str, str]]:
+    bare = table.get("bare", [])
+    pinned = {
+        canonicalize_name(re.split(r"[^\w.-]", str(pin), maxsplit=1)[0])
+        for key in ("bad", "good", "extra")
+        for pin in _list(table.get(key))
+    }
+    for name in bare if isinstance(bare, list) else [bare]:
+        if not isinstance(name, str) or canonicalize_name(name) not in pinned:
+            yield "reproduction.bare", repr(name), "names of packages that are pinned"
 
 
 def _pin_problems(key: str, listed: object) -> Iterator[tuple[str, str, str]]:
@@ -95,8 +121,11 @@ def _pin_problems(key: str, listed: object) -> Iterator[tuple[str, str, str]]:
 
 def _subject_problems(table: Mapping[str, object]) -> Iterator[tuple[str, str, str]]:
     script, shows, probe = (table.get(key) for key in ("run", "shows", "probe"))
+    healthy = table.get("healthy")
+    if healthy is not None and (not isinstance(healthy, str) or not healthy.strip() or "good" in table):
+        yield "reproduction.healthy", repr(healthy), "the script without the fault, in place of good pins"
     if probe is not None:
-        if script is not None or shows is not None:
+        if script is not None or shows is not None or healthy is not None:
             yield "reproduction", "run or shows beside probe", "run and shows, or probe and facts"
         if probe not in PROBES:
             yield "reproduction.probe", repr(probe), " | ".join(sorted(PROBES))
@@ -115,13 +144,25 @@ def _subject_problems(table: Mapping[str, object]) -> Iterator[tuple[str, str, s
 
 def reproduction_of(table: Mapping[str, object]) -> Reproduction:
     """Read a table that has no problems."""
-    pins = {side: tuple(str(pin) for pin in [*_list(table[side]), *_list(table.get("extra"))]) for side in SIDES}
+    pins = {side: tuple(str(pin) for pin in [*_list(table.get(side, table["bad"])), *_list(table.get("extra"))]) for side in SIDES}
     stated = table.get("facts", {})
     facts = [
         Fact(name, parse_value(name, raw), Origin("reproduction")) for name, raw in flatten(stated if isinstance(stated, Mapping) else {})
     ]
-    script, shows, probe = (None if table.get(key) is None else str(table[key]) for key in ("run", "shows", "probe"))
-    return Reproduction(str(table["python"]), pins, script, shows, probe, Facts().with_facts(facts), table.get("gpu") is True)
+    script, shows, probe, healthy = (None if table.get(key) is None else str(table[key]) for key in ("run", "shows", "probe", "healthy"))
+    bare = tuple(str(name) for name in _list(table.get("bare")))
+    return Reproduction(
+        str(table["python"]),
+        pins,
+        script,
+        shows,
+        probe,
+        Facts().with_facts(facts),
+        gpu=table.get("gpu") is True,
+        healthy=healthy,
+        forced=table.get("forced") is True,
+        bare=bare,
+    )
 
 
 def _list(value: object) -> list[object]:
@@ -140,7 +181,7 @@ def misplaced(condition: Condition | None, reproduction: Reproduction, known: Kn
         outcome = evaluate(condition, _stack(reproduction.python, versions), known)
         if side == "bad" and outcome is False:
             yield "reproduction.bad", ", ".join(reproduction.pins[side]), "pins that the rule accuses"
-        if side == "good" and outcome is not False:
+        if side == "good" and outcome is not False and reproduction.healthy is None:
             yield "reproduction.good", ", ".join(reproduction.pins[side]), "pins under which the rule cannot match"
 
 
@@ -174,8 +215,8 @@ def reproduce(
         entry["gpu"] = gpu
     wrong = None
     for side in SIDES:
-        built = build(reproduction.python, reproduction.pins[side])
-        seen = examine(reproduction, built)
+        built = reproduction.built(build, reproduction.pins[side])
+        seen = examine(reproduction, built, reproduction.healthy if side == "good" else None)
         entry[side] = _side(reproduction, side, built, seen, packages)
         entry["python"] = built.python
         wrong = wrong or _contradiction(reproduction, side, built, seen, condition, known)
@@ -202,13 +243,15 @@ def _contradiction(
     # Only of the packages that were pinned: what else was installed may be anything that resolves.
     pinned = {canonicalize_name(Requirement(pin).name) for pin in reproduction.pins[side]}
     versions = {name: version for name, version in sorted(built.installed.items()) if name in pinned}
+    if side == "good" and reproduction.healthy is not None:
+        return None
     if condition is not None and (evaluate(condition, _stack(built.python, versions), known) is False) is (side == "bad"):
         return f"the {side} environment is on the other side of the rule: {', '.join(map(' '.join, versions.items()))}"
     return None
 
 
-def examine(reproduction: Reproduction, built: Environment) -> Seen:
-    """Run the script or the probe of a reproduction in an environment, whichever side it is of."""
+def examine(reproduction: Reproduction, built: Environment, script: str | None = None) -> Seen:
+    """Run the script or the probe of a reproduction in an environment, whichever side it is of; ``script`` in place of its own."""
     environ = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")}
     if reproduction.probe is not None:
         packages = [
@@ -219,7 +262,7 @@ def examine(reproduction: Reproduction, built: Environment) -> Seen:
         verdict = run_probe(reproduction.probe, built.interpreter, reproduction.facts.with_facts(packages), environ=environ)
         line = f"{verdict.probe}: {verdict.verdict}: {verdict.reason}"
         return Seen(verdict.verdict == "confirmed", verdict.verdict == "refuted", without_places(line))
-    params = {"script": reproduction.script}
+    params = {"script": script or reproduction.script}
     outcome = run_child(built.interpreter, _CHILD, params, timeout=SCRIPT_SECONDS, memory_bytes=_SCRIPT_BYTES, environ=environ)
     if outcome.measured is None:
         return Seen(False, False, without_places(f"no result: {outcome.failure}"))

@@ -8,13 +8,14 @@ from typing import Any, Literal, cast, get_args
 
 from envdoctor.errors import EnvdoctorError, SeveralErrors
 from envdoctor.facts.names import canonical
+from envdoctor.facts.values import flatten
 from envdoctor.facts.versions import version_condition
 from envdoctor.records import dataclass, field
 from envdoctor.rules.conditions import Condition, InvalidConditionError, PackageIs, accused, parse_condition
 
 Severity = Literal["error", "warning", "note"]
 Effect = Literal["silent", "crash", "oom", "slow", "blocked"]
-Confidence = Literal["cited", "boundary", "reproduced", "reproduced-gpu"]
+Confidence = Literal["cited", "computed", "boundary", "reproduced", "reproduced-gpu"]
 
 EVIDENCE_KINDS = ("issue", "pr", "commit", "release-notes", "docs", "source", "wheel", "execution", "forum")
 _KEYS = (
@@ -26,13 +27,17 @@ _MOST_PACKAGES = 4
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """One cure. ``pins`` are version ranges by package, ``plan`` facts to set; else prose."""
+    """One cure. ``pins`` are version ranges by package, ``plan`` facts to set; else prose.
+
+    ``sets`` are the facts that a cure of another kind than pins makes true, besides those of ``plan``.
+    """
 
     kind: Literal["pin", "plan", "code", "snapshot", "hardware"]
     note: str
     pins: Mapping[str, str] = field(default_factory=dict)
     plan: Mapping[str, object] = field(default_factory=dict)
     text: str = ""
+    sets: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,11 +251,17 @@ class _Reader:
     def _fix(self, table: Mapping[str, object]) -> Fix | None:
         note = str(table.get("note", ""))
         kinds = [kind for kind in ("pin", "plan", "code", "snapshot", "hardware") if kind in table]
-        extra = set(table) - {"pin", "plan", "code", "snapshot", "hardware", "note"}
+        extra = set(table) - {"pin", "plan", "code", "snapshot", "hardware", "note", "sets", "run"}
         if len(kinds) != 1 or extra:
             self.error("fix", ", ".join(map(str, table)) or "nothing", "one of pin, plan, code, snapshot, hardware, and a note")
             return None
         kind, value = kinds[0], table[kinds[0]]
+        if "run" in table and (kind == "pin" or not isinstance(table["run"], str)):
+            self.error(
+                "fix.run", repr(table["run"]), "the script of [reproduction] with this cure in it; of pins the script stays as it is"
+            )
+            return None
+        sets = self._sets(kind, table.get("sets", {}))
         if kind == "pin":
             pins = self._pins(value)
             return None if pins is None else Fix("pin", note, pins=pins)
@@ -258,11 +269,18 @@ class _Reader:
             if not isinstance(value, Mapping) or not value:
                 self.error("fix.plan", repr(value), "a table of plan facts to set")
                 return None
-            return Fix("plan", note, plan={f"plan.{name}": setting for name, setting in value.items()})
+            return Fix("plan", note, plan={f"plan.{name}": setting for name, setting in value.items()}, sets=sets)
         if not isinstance(value, str) or not value.strip():
             self.error(f"fix.{kind}", repr(value), "a text that says what to do")
             return None
-        return Fix(cast("Literal['code']", kind), note, text=value)
+        return Fix(cast("Literal['code']", kind), note, text=value, sets=sets)
+
+    def _sets(self, kind: str, value: object) -> dict[str, object]:
+        """The facts that a cure makes true, by their full names."""
+        if not isinstance(value, Mapping) or (value and kind == "pin"):
+            self.error("fix.sets", repr(value), "a table of facts that the cure makes true; pins say it themselves")
+            return {}
+        return dict(flatten(value))
 
     def _pins(self, value: object) -> dict[str, str] | None:
         pins: dict[str, str] = {}

@@ -41,11 +41,14 @@ class NotBuiltError(Exception):
 class Builder(Protocol):
     """Makes an environment with a Python (``3.11``) and pins (PEP 508).
 
+    ``forced``: the pins hold against what packages declare, as where somebody installed one after the other. ``bare`` are packages
+    that are installed without what they require.
+
     Raises:
         NotBuiltError: it cannot be made here.
     """
 
-    def __call__(self, python: str, pins: Sequence[str]) -> Environment: ...
+    def __call__(self, python: str, pins: Sequence[str], *, forced: bool = False, bare: Sequence[str] = ()) -> Environment: ...
 
 
 class UvBuilder:
@@ -57,8 +60,9 @@ class UvBuilder:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
 
-    def __call__(self, python: str, pins: Sequence[str]) -> Environment:
-        key = hashlib.sha256("\n".join((python, *sorted(pins))).encode()).hexdigest()[:16]
+    def __call__(self, python: str, pins: Sequence[str], *, forced: bool = False, bare: Sequence[str] = ()) -> Environment:
+        how = (*(["forced"] if forced else []), *(f"bare {name}" for name in sorted(bare)))
+        key = hashlib.sha256("\n".join((python, *sorted(pins), *how)).encode()).hexdigest()[:16]
         home = self.directory / key
         interpreter = home / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
         # Written last: a build that was interrupted is begun anew.
@@ -66,9 +70,24 @@ class UvBuilder:
         if not exists(finished):
             shutil.rmtree(home, ignore_errors=True)
             _uv("venv", "--quiet", "--python", python, str(home))
-            _uv("pip", "install", "--quiet", "--python", str(interpreter), *pins)
+            alone = [pin for pin in pins if _name(pin) in {_name(one) for one in bare}]
+            rest = [pin for pin in pins if pin not in alone]
+            install = ("pip", "install", "--quiet", "--python", str(interpreter))
+            if rest and forced:
+                overrides = home / "overrides.txt"
+                overrides.write_text("".join(f"{pin}\n" for pin in rest), encoding="utf-8")
+                _uv(*install, "--override", str(overrides), *rest)
+            elif rest:
+                _uv(*install, *rest)
+            if alone:
+                _uv(*install, "--no-deps", *alone)
             finished.touch()
         return describe(interpreter)
+
+
+def _name(requirement: str) -> str:
+    """The normalised name that a requirement begins with."""
+    return re.sub(r"[-_.]+", "-", re.split(r"[^A-Za-z0-9._-]", requirement.strip(), maxsplit=1)[0]).lower()
 
 
 def describe(interpreter: Path) -> Environment:

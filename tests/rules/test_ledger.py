@@ -236,3 +236,8 @@ def test_shipped_ledgers_name_no_directory_of_a_machine(fixtures: Path) -> None:
         assert json.dumps(json.loads(text), indent=1, sort_keys=True, ensure_ascii=False) + "\n" == text, path
         assert not any(place in text for place in ("/home/", "/root/", "/tmp/", "/work/", "site-packages", "C:")), path
         assert path.with_name(path.name.removesuffix(".ledger.json") + ".toml").is_file(), path
+
+
+def test_only_a_rule_that_code_decides_may_say_computed() -> None:
+    assert proven({"id": "one", "confidence": "computed", "check": "one"}, Path("one.toml")) == "computed"
+    assert proven({"id": "one", "confidence": "computed"}, Path("one.toml")) == "cited"

@@ -34,6 +34,10 @@ def install(home: Path, name: str, version: str, text: str) -> None:
     (packages / f"{name}-{version}.dist-info" / "METADATA").write_text(f"Name: {name}\nVersion: {version}\n", encoding="utf-8")
 
 
+def interpreter_of(home: Path) -> Path:
+    return home / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+
+
 class HandMade:
     """Builds environments in which peft is what was said for its release."""
 
@@ -41,13 +45,14 @@ class HandMade:
         self.directory = directory
         self.peft = peft
 
-    def __call__(self, python: str, pins: Sequence[str]) -> Environment:
+    def __call__(self, python: str, pins: Sequence[str], *, forced: bool = False, bare: Sequence[str] = ()) -> Environment:
         version = pins[0].partition("==")[2]
         home = self.directory / version
+        if home.exists():
+            return Environment(interpreter_of(home), platform.python_version(), {"peft": version})
         venv.create(home)
         install(home, "peft", version, dedent(self.peft[version]))
-        interpreter = home / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
-        return Environment(interpreter, platform.python_version(), {"peft": version})
+        return Environment(interpreter_of(home), platform.python_version(), {"peft": version})
 
 
 def table(text: str = REPRODUCTION) -> dict[str, object]:
@@ -145,7 +150,7 @@ def test_of_a_path_its_last_part_stays(text: str, kept: str) -> None:
 
 def test_an_environment_outside_the_rule_shows_nothing_of_it(tmp_path: Path) -> None:
     class Newer(HandMade):
-        def __call__(self, python: str, pins: Sequence[str]) -> Environment:
+        def __call__(self, python: str, pins: Sequence[str], *, forced: bool = False, bare: Sequence[str] = ()) -> Environment:
             return super().__call__(python, ["peft==0.13.0"] if pins[0] == "peft<0.12" else pins)
 
     build = Newer(tmp_path, {"0.13.0": BROKEN, "0.12.0": ""})
@@ -158,7 +163,7 @@ def test_pins_that_both_sides_share(tmp_path: Path) -> None:
     asked = []
 
     class Asked(HandMade):
-        def __call__(self, python: str, pins: Sequence[str]) -> Environment:
+        def __call__(self, python: str, pins: Sequence[str], *, forced: bool = False, bare: Sequence[str] = ()) -> Environment:
             asked.append((python, *pins))
             return super().__call__(python, pins)
 
@@ -227,6 +232,9 @@ def test_a_probe_confirms_in_the_bad_environment_and_refutes_in_the_good_one(
         (('shows  = "the', 'probe = "lora-step"\nshows = "the'), "reproduction"),
         (('shows  = "the', 'facts = {}\nshows = "the'), "reproduction.facts"),
         (('shows  = "the', 'gpu = "yes"\nshows = "the'), "reproduction.gpu"),
+        (('shows  = "the', 'forced = "yes"\nshows = "the'), "reproduction.forced"),
+        (('shows  = "the', 'bare = ["torch"]\nshows = "the'), "reproduction.bare"),
+        (('shows  = "the', 'healthy = "pass"\nshows = "the'), "reproduction.healthy"),
     ],
 )
 def test_a_table_that_cannot_be_run_is_told_by_lint(
@@ -273,7 +281,7 @@ if sys.argv[1] == "venv":
     venv.create(sys.argv[-1])
 else:
     home = Path(sys.argv[sys.argv.index("--python") + 1]).parent.parent
-    for pin in sys.argv[sys.argv.index("--python") + 2:]:
+    for pin in (word for word in sys.argv[sys.argv.index("--python") + 2:] if "==" in word):
         name, _, version = pin.partition("==")
         source = here / f"{name}-{version}.py"
         if not source.exists():
@@ -362,6 +370,29 @@ def test_environments_that_are_kept_are_used_again_unless_unfinished(tmp_path: P
     (first.interpreter.parent.parent / "finished").unlink()
     assert build("3.11", ["peft==0.12.0"]) == first
     assert len(calls(uv)) == 6
+
+
+def test_pins_that_hold_against_what_packages_declare_and_packages_without_what_they_require(tmp_path: Path, uv: Path) -> None:
+    build = UvBuilder(tmp_path / "kept")
+    built = build("3.11", ["peft==0.12.0", "peft==0.11.1"], forced=True)
+    told = calls(uv)[-1]
+    overrides = Path(told[told.index("--override") + 1])
+    assert overrides.read_text(encoding="utf-8") == "peft==0.12.0\npeft==0.11.1\n"
+    bare = build("3.11", ["peft==0.12.0"], bare=["Peft"])
+    assert calls(uv)[-1][:2] == ["pip", "install"]
+    assert "--no-deps" in calls(uv)[-1]
+    assert build("3.11", ["peft==0.12.0"]).interpreter not in (built.interpreter, bare.interpreter)
+
+
+def test_the_script_without_the_fault_may_stand_for_other_pins(tmp_path: Path) -> None:
+    text = REPRODUCTION.replace('good   = ["peft==0.12.0"]', 'healthy = "print(1)"')
+    entry = reproduced(tmp_path, BROKEN, "", text)
+    assert (entry["result"], entry["good"]) == (
+        "reproduced",
+        {"pins": ["peft==0.11.1"], "installed": {"peft": "0.11.1"}, "seen": "exit status 0"},
+    )
+    worse = reproduced(tmp_path / "again", BROKEN, "", text.replace("print(1)", "import peft"))
+    assert worse["why"] == "the good environment shows it as well: ImportError: the library is broken"
 
 
 def test_an_interpreter_that_does_not_answer(tmp_path: Path) -> None:
