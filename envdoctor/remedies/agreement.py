@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from envdoctor.facts.versions import Exact, Ranged, final_key, satisfiable, version_condition
@@ -155,24 +155,27 @@ class Agreement:
                     if not self.compatible(third, ",".join(mine), ",".join(theirs)):
                         yield min(name, other), max(name, other), third
 
-    def about(self, package: str, values: Values) -> Iterator[Clash]:
-        """Every clash of one package with another one."""
+    def about(self, package: str, values: Values, others: Iterable[str]) -> Iterator[Clash]:
+        """Every clash of one package with some others."""
         value = values.get(package)
         if value is None:
             return
+        known = isinstance(value, Exact)
         mine = self.demands(package, value) if isinstance(value, Exact) else {}
-        for other, there in values.items():
+        free = {third for third in mine if not isinstance(values.get(third), Exact)}
+        # A release admits whatever it requires nothing of: of most pairs neither does.
+        for other in others:
             if other == package:
                 continue
-            if not self.admits(package, value, other, there):
+            there = values[other]
+            theirs = self.demands(other, there) if isinstance(there, Exact) else None
+            if (not known or other in mine) and not self.admits(package, value, other, there):
                 yield package, other, ""
-            if not self.admits(other, there, package, value):
+            if (theirs is None or package in theirs) and not self.admits(other, there, package, value):
                 yield other, package, ""
-            if mine and isinstance(there, Exact):
-                theirs = self.demands(other, there)
-                for third in mine.keys() & theirs.keys():
-                    free = not isinstance(values.get(third), Exact)
-                    if free and not self.compatible(third, ",".join(mine[third]), ",".join(theirs[third])):
+            if free and theirs:
+                for third in free & theirs.keys():
+                    if not self.compatible(third, ",".join(mine[third]), ",".join(theirs[third])):
                         yield min(package, other), max(package, other), third
 
     def agree(self, values: Values, clash: Clash) -> bool:

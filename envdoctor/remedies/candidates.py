@@ -57,13 +57,17 @@ def installable(package: str, facts: Facts, among: Listed | None = None) -> tupl
     A first release that stands years before all others, under a name that was somebody else's then, is none of the package.
     Empty for a package whose releases are not bundled; ``among`` lists others than the bundled ones.
     """
-    value = facts.value("python")
-    python = value.text if isinstance(value, Exact) else None
-    # "3.10" as people state it means some patch release of it: the last one.
-    python = python if python is None or python.count(".") > 1 else f"{python}.99"
+    python = _python(facts)
     if among is None:
         return _installable(package, python, as_of())
     return _fit(among(package), python)
+
+
+def _python(facts: Facts) -> str | None:
+    value = facts.value("python")
+    python = value.text if isinstance(value, Exact) else None
+    # "3.10" as people state it means some patch release of it: the last one.
+    return python if python is None or python.count(".") > 1 else f"{python}.99"
 
 
 def distances(current: PackageValue | None, known: Sequence[Exact]) -> list[int]:
@@ -85,8 +89,14 @@ def nearest_first(package: str, wanted: VersionCondition, facts: Facts) -> tuple
     Without a current version: the latest releases in a row first, from the lowest on where they are open above (the first that cures),
     else from the highest down, then those of earlier rows from the highest down; and of all these first what a stated range admits.
     """
-    known = installable(package, facts)
     value = facts.value(f"packages.{package}")
+    return _nearest_first(package, wanted.text, value if isinstance(value, (Exact, Ranged)) else None, _python(facts), as_of())
+
+
+# Of many files in a run most are told the same fixes.
+@lru_cache(maxsize=4096)
+def _nearest_first(package: str, text: str, value: Exact | Ranged | None, python: str | None, day: str) -> tuple[Exact, ...]:
+    wanted, known = version_condition(text), _installable(package, python, day)
     if not isinstance(value, Exact):
         admitted = version_condition(value.text if isinstance(value, Ranged) else "")
         return tuple(sorted(_latest_first(known, wanted), key=lambda release: not admitted.admits(release)))

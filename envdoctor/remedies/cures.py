@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from envdoctor.checks import FACT_CHECKS
 from envdoctor.engine.defaults import derive
 from envdoctor.engine.diagnosis import Finding, Outcomes
-from envdoctor.facts.fact import Facts
+from envdoctor.facts.fact import Fact, Facts, NotUnderstood, Origin
+from envdoctor.facts.values import parse_value
 from envdoctor.facts.versions import Exact, exact, version_condition
 from envdoctor.records import dataclass, field
 from envdoctor.remedies.candidates import moved, nearest_first, pinned
-from envdoctor.rules.conditions import Known
+from envdoctor.remedies.remedy import Remedy
+from envdoctor.rules.conditions import Known, PackageIs, evaluate, leaves
 from envdoctor.rules.rule import Fix
 from envdoctor.world.releases import listed
 
 _MOST_TRIED = 40
 _EXACT = r"==\s*[0-9][0-9a-z.]*"
+_INSTALLS = re.compile(r"(?:pip )?(?:re|force-re)?install\b")
 # One build of a release, which no list of releases tells apart from its others.
 _BUILD = r"==[0-9.]+\+\w+"
 
@@ -47,6 +50,42 @@ def cures(finding: Finding, stated: Facts, known: Known) -> tuple[Cure, ...]:
         key = tuple(f"{name}{pin}" for name, pin in sorted(cure.pins.items())) or (cure.kind, cure.text, str(cure.plan))
         found.setdefault(key, cure)
     return tuple(found.values())
+
+
+def is_change_of_code(finding: Finding, stated: Facts, known: Known) -> bool:
+    """Whether the best cure of a finding is a change of the script that says what it sets, and after which the rule is silent.
+
+    An argument that has a new name is renamed before any package moves for it.
+    """
+    condition = finding.rule.condition
+    first = finding.rule.fixes[0] if finding.rule.fixes else None
+    if condition is None or first is None or first.kind != "code" or not first.sets or finding.pins:
+        return False
+    # Where a setting of the plan cures as well, that is what is proposed.
+    if any(fix.plan for fix in finding.rule.fixes) or not all(name.startswith("plan.") for name in first.sets):
+        return False
+    set_ = [
+        Fact(name, value, Origin("fix"))
+        for name, raw in first.sets.items()
+        if not isinstance(value := parse_value(name, raw), NotUnderstood)
+    ]
+    return Outcomes(known).of(derive(stated.with_facts(set_))).held(condition)[0] is False
+
+
+def agreeing(told: Sequence[Cure], finding: Finding, remedy: Remedy) -> tuple[Cure, ...]:
+    """The cures of a finding with what the remedy for all changes because of it before all other pins: one answer for one fault.
+
+    It stands before words that only say what to install, too.
+    """
+    own = {change.package: change.pin for change in remedy.changes if finding.rule.id in change.clears and change.pin}
+    if not own or finding.rule.id not in remedy.clears:
+        return tuple(told)
+    first = next((place for place, cure in enumerate(told) if cure.pins or _INSTALLS.match(cure.text)), len(told))
+    found = next((cure for cure in told if dict(cure.pins) == own), None)
+    if found is None:
+        reasons = [change.reason for change in remedy.changes if change.package in own and change.reason]
+        found = Cure("pin", reasons[0] if len(reasons) == 1 else "", own, {})
+    return (*told[:first], found, *(cure for cure in told[first:] if cure is not found))
 
 
 def _cures(finding: Finding, stated: Facts, known: Known) -> Iterator[Cure]:
@@ -79,9 +118,11 @@ def _from_ranges(fix: Fix, finding: Finding, stated: Facts, known: Known, *, not
         yield Cure("code", note, {}, {}, f"install {ranges}")
         return
     pins = {package: choices[0] for package, choices in candidates.items()}
+    clears = False
     for package, choices in candidates.items():
-        pins[package] = next((one for one in choices if _clears({**pins, package: one}, finding, stated, known)), choices[0])
-    if pins and _clears(pins, finding, stated, known):
+        first = next((one for one in choices if _clears({**pins, package: one}, finding, stated, known)), None)
+        pins[package], clears = choices[0] if first is None else first, first is not None
+    if clears:
         exactly = {package: pinned(package, release, stated) for package, release in pins.items()}
         yield Cure("pin", note or f"any of {ranges}", exactly, {}, bounds=_bounds(fix, pins, finding))
 
@@ -99,8 +140,11 @@ def _named(package: str, spec: str) -> tuple[Exact, ...]:
 
 def _clears(pins: Mapping[str, Exact], finding: Finding, stated: Facts, known: Known) -> bool:
     """Whether the rule no longer matches with these releases."""
+    condition = finding.rule.condition
+    if condition is not None and all(isinstance(leaf, PackageIs) for leaf in leaves(condition)):
+        return evaluate(condition, moved(stated, pins), known) is not True  # no default is a package
     facts = derive(moved(stated, pins))
-    if finding.rule.condition is None:
+    if condition is None:
         hits = [hit for check in FACT_CHECKS for hit in check(facts) if hit.rule == finding.rule.id and hit.outcome is not False]
         return not any({*finding.packages, *pins} & {*(hit.packages or finding.rule.packages)} for hit in hits)
-    return Outcomes(known).of(facts).held(finding.rule.condition)[0] is not True
+    return Outcomes(known).of(facts).held(condition)[0] is not True

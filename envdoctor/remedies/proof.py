@@ -71,7 +71,7 @@ def _by_metadata(candidates: Sequence[Remedy], whole: WholeSet, why: str) -> tup
 
 def _unfixable(refused: Sequence[Remedy], proof: str) -> Remedy:
     names = {name for remedy in refused for name in (*remedy.clears, *remedy.unfixable)}
-    return Remedy({}, (), tuple(sorted(names)), proof=proof, conflict=refused[0].conflict)
+    return Remedy({}, (), tuple(sorted(names)), proof=proof, conflict=refused[0].conflict, in_code=refused[0].in_code)
 
 
 def _by_uv(candidates: Sequence[Remedy], asking: Resolver, accepts: Accepts | None) -> tuple[Remedy, ...]:

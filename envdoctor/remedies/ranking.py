@@ -70,7 +70,7 @@ def remedy(one: Set, universe: Universe, verdicts: Verdicts, goals: Sequence[Goa
         removes=tuple(name for name, pin in pins.items() if not pin),
         proof=proof or (f"no change clears it under which nothing else becomes possible: {', '.join(brought)}" if brought else ""),
         steps=one.cost[4],
-        days=one.cost[5],
+        days=one.cost[6],
     )
 
 

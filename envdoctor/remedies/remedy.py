@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from envdoctor.records import dataclass
+from envdoctor.records import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,8 @@ class Remedy:
     ``removes`` are packages that go. ``verified`` is ``resolver`` (uv accepted the whole set: ``moves`` is what else moves with it),
     ``metadata`` (what the releases declare agrees) or ``none``; ``proof`` says in a line what was asked, or why nothing was.
     ``conflict`` is what the resolver said of a set that it refused. ``index`` is an index beside the default one that the pins need.
-    ``steps`` and ``days`` are the distance from what was stated.
+    ``steps`` and ``days`` are the distance from what was stated. ``settings`` are what the plan is to say beside the pins.
+    ``in_code`` are those of the unfixable for which a changed line of a script is the cure, so that no package was moved for them.
     """
 
     pins: Mapping[str, str]
@@ -52,6 +53,8 @@ class Remedy:
     index: str = ""
     steps: int = 0
     days: int = 0
+    settings: Mapping[str, object] = field(default_factory=dict)
+    in_code: tuple[str, ...] = ()
 
 
 __all__ = ["Change", "Move", "Remedy"]

@@ -59,11 +59,6 @@ State: TypeAlias = "Mapping[str, Option]"
 """The packages that change, each with what becomes of it."""
 
 
-def group(package: str) -> str:
-    """The name under which the changes of a package are counted."""
-    return FAMILY[0] if package in FAMILY else package
-
-
 class Universe:
     """The packages of a problem and their releases; every option is made once."""
 
@@ -176,5 +171,5 @@ def packages_of(facts: Iterable[str]) -> tuple[str, ...]:
 
 
 __all__ = [
-    "FAMILY", "Option", "Problem", "Release", "Requires", "State", "Universe", "group", "named", "packages_of", "same", "split",
+    "FAMILY", "Option", "Problem", "Release", "Requires", "State", "Universe", "named", "packages_of", "same", "split",
 ]  # fmt: skip

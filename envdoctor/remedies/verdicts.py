@@ -28,6 +28,7 @@ _BOUNDS = {"peft": ("<0.12",), "torch": tuple(f"<2.{minor}" for minor in range(3
 # Whether this one is pinned says whether anything is quantized.
 _QUANTIZES = ("bitsandbytes", "plan.quant")
 _UNTOLD = Origin("to be moved")
+_NOBODY: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,7 @@ class Verdicts:
         self._labelled = frozenset(name for name, value in self._stated.items() if "+" in value.text)
         self._find_live()
         self.before = {name: self.outcome(name, {}) for name in self.live}
+        self._asking = self._who_asks()
         self.clashes_before = frozenset(self.agreement.clashes(self.values({})))
         self.hits_before = self.hits({})
 
@@ -294,11 +296,32 @@ class Verdicts:
         values = self.values(state)
         gone = [name for name, option in state.items() if option.release is None]
         if package and not gone:
-            return [clash for clash in before if package not in clash] + list(dict.fromkeys(self.agreement.about(package, values)))
+            kept = [clash for clash in before if package not in clash]
+            return kept + list(dict.fromkeys(self.agreement.about(package, values, self._near(package, state, values))))
         found = list(self.agreement.clashes(values))
         for name, value in values.items():
             if gone and isinstance(value, Exact):
                 found += [(name, other, "") for other in gone if other in self.agreement.demands(name, value)]
+        return found
+
+    def _near(self, package: str, state: State, values: Mapping[str, Exact | Ranged]) -> list[str]:
+        """The packages that may clash with one: all but those of which it requires nothing, and which require nothing of it."""
+        value = values.get(package)
+        if not isinstance(value, Exact):
+            return list(values)
+        mine = self.agreement.demands(package, value)
+        near = {*state, *mine, *self._asking.get(package, ()), *self._asking[""]}
+        for third in mine:
+            if not isinstance(values.get(third), Exact):
+                near |= self._asking.get(third, _NOBODY)
+        return [name for name in values if name in near]
+
+    def _who_asks(self) -> dict[str, set[str]]:
+        """By package, who requires something of it as things are; under the empty name those of which no one release is stated."""
+        found: dict[str, set[str]] = {"": set()}
+        for name, value in self._stated.items():
+            for other in self.agreement.demands(name, value) if isinstance(value, Exact) else ("",):
+                found.setdefault(other, set()).add(name)
         return found
 
     def hits(self, state: State) -> tuple[Hit, ...]:

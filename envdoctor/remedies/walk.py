@@ -12,12 +12,12 @@ from envdoctor.records import dataclass
 from envdoctor.remedies.agreement import Clash
 from envdoctor.remedies.domains import Domains
 from envdoctor.remedies.goals import Goal, accused, stands, suspects
-from envdoctor.remedies.universe import FAMILY, Option, State, Universe, group
+from envdoctor.remedies.universe import FAMILY, Option, State, Universe
 from envdoctor.remedies.verdicts import Verdicts
 
-Cost: TypeAlias = "tuple[int, int, int, int, int, int, int, int]"
-"""What makes a set worse, in this order: errors left, warnings left, packages removed, packages changed, steps, days, and at last the
-steps and days of every package. torch, torchvision and torchaudio are one change, as far as the one that goes farthest."""
+Cost: TypeAlias = "tuple[int, int, int, int, int, int, int]"
+"""What makes a set worse, in this order: errors left, warnings left, packages removed, packages changed, steps, whether torch is among
+them (all that is compiled goes with it), days."""
 
 Ways: TypeAlias = "list[tuple[str, Sequence[Option]]]"
 """The packages one of which has to change, with what each may become for that."""
@@ -31,7 +31,7 @@ class Obstacle:
     goal: int | None = None
 
     def width(self) -> int:
-        return sum(len(options) for _, options in self.ways)
+        return sum([len(options) for _, options in self.ways])
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +69,7 @@ class Walk:
         self._goals, self._floors = goals, floors
         self._kept: dict[tuple[Clash, str, str, int], list[Option]] = {}
         self._otherwise: dict[tuple[str, str], Sequence[Option]] = {}
+        self._least: dict[int, tuple[Sequence[Option], int]] = {}
         self.looked_at = 0
 
     def sets(self, given_up: Iterable[int] = (), *, most: int, further: int = 0) -> Iterator[Set | None]:
@@ -123,38 +124,33 @@ class Walk:
             yield _Node(node.state, node.left | {obstacle.goal}, "", node)
 
     def _cost(self, state: State, left: frozenset[int]) -> Cost:
-        errors = sum(self._goals[goal].level == 0 for goal in left)
-        steps: dict[str, int] = {}
-        days: dict[str, int] = {}
-        for name, option in state.items():
-            one = group(name)
-            steps[one] = max(option.step, steps.get(one, 0))
-            days[one] = max(option.days, days.get(one, 0))
-        return (
-            errors,
-            len(left) - errors,
-            sum(option.release is None for option in state.values()),
-            len(steps),
-            sum(steps.values()),
-            sum(days.values()),
-            sum(option.step for option in state.values()),
-            sum(option.days for option in state.values()),
-        )
+        errors = removed = steps = days = 0
+        for goal in left:
+            errors += self._goals[goal].level == 0
+        for option in state.values():
+            steps += option.step
+            days += option.days
+            removed += option.release is None
+        return errors, len(left) - errors, removed, len(state), steps, int(FAMILY[0] in state), days
 
     def _bound(self, state: State, left: frozenset[int], obstacles: Sequence[Obstacle]) -> Cost:
         """No set that comes of this one by further changes, and gives up no more, costs less."""
-        errors, warnings, removed, changed, steps, days, every_step, every_day = self._cost(state, left)
+        errors, warnings, removed, changed, steps, torch, days = self._cost(state, left)
         taken: set[str] = set()
-        here = {group(name) for name in state}
         for obstacle in sorted(obstacles, key=Obstacle.width):
-            groups = {group(package) for package, _ in obstacle.ways}
-            if groups and taken.isdisjoint(groups):
-                taken |= groups
-                least = min(option.step for _, options in obstacle.ways for option in options)
-                every_step += least
-                if here.isdisjoint(groups):
-                    changed, steps = changed + 1, steps + least
-        return (errors, warnings, removed, changed, steps, days, every_step, every_day)
+            packages = {package for package, _ in obstacle.ways}
+            if packages and taken.isdisjoint(packages):
+                taken |= packages
+                changed += 1
+                steps += min([self._least_step(options) for _, options in obstacle.ways if options])
+        return (errors, warnings, removed, changed, steps, torch, days)
+
+    def _least_step(self, options: Sequence[Option]) -> int:
+        # By identity: what a package may become is looked at in set after set. What is kept stays alive.
+        found = self._least.get(id(options))
+        if found is None:
+            found = self._least[id(options)] = (options, min([option.step for option in options]))
+        return found[1]
 
     def _obstacles(self, node: _Node) -> list[Obstacle]:
         """What is wrong under the changes. Checks, which cost most, are asked where nothing else is."""
