@@ -7,13 +7,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from envdoctor.checks import architectures, declared_together, hardware, stated_together
+from envdoctor.checks import architectures, asked_for, atlas, declared_together, hardware, stated_together
 from envdoctor.checks.hit import Hit
 
 if TYPE_CHECKING:
     from envdoctor.sources.machine.interpreter import Installed
 
-FACT_CHECKS = (*hardware.CHECKS, *architectures.CHECKS, *declared_together.CHECKS, *stated_together.CHECKS)
+FACT_CHECKS = (
+    *hardware.CHECKS,
+    *architectures.CHECKS,
+    *declared_together.CHECKS,
+    *stated_together.CHECKS,
+    *asked_for.CHECKS,
+    *atlas.CHECKS,
+)
 
 
 def installed_hits(installed: Installed) -> tuple[Hit, ...]:

@@ -94,10 +94,14 @@ def _not_there(name: str, value: Exact | Ranged) -> str:
         if "+" in value.text or exists(name, value.text) is not False or (newest and not _ended()):
             return ""
         return f"{name} {value} was {f'not released until {as_of()}' if newest else 'never released'}: {_neighbours(value, known)}"
-    admitted = version_condition(value.text)
-    if any(map(admitted.admits, _newest_first(known))) or _names_prerelease(value.text) or not _ended():
+    if _admits_any(value.text, known) or _names_prerelease(value.text) or not _ended():
         return ""
     return f"no release of {name} until {as_of()} satisfies {value}: {known[-1]} was the newest"
+
+
+@lru_cache(maxsize=4096)
+def _admits_any(specifier: str, known: tuple[str, ...]) -> bool:
+    return any(map(version_condition(specifier).admits, _newest_first(known)))
 
 
 def _ended() -> bool:

@@ -13,7 +13,7 @@ class Hit:
     nearest first: a package and the specifier under which the rule no longer holds. ``plan`` are plan
     facts to set together instead. ``file`` and ``line`` are the place to show, where it is not that of a fact.
     A hit that ``yields`` is not told beside a rule that matches the same packages, and none beside a finding of a rule in ``unless``:
-    those say the same, and more of it.
+    those say the same, and more of it. ``edge`` tells the hits of one family apart.
     """
 
     rule: str
@@ -28,3 +28,4 @@ class Hit:
     line: int | None = None
     yields: bool = False
     unless: tuple[str, ...] = ()
+    edge: str = ""

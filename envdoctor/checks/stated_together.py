@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from envdoctor.checks.declared_together import demands_hold, is_declared
 from envdoctor.checks.hit import Hit
 from envdoctor.checks.requirements import MISSING, UNMET
+from envdoctor.checks.whole_lists import lacks_few, scanned_names
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact, exact, version_condition
 from envdoctor.world.dependencies import Dependency
@@ -18,7 +19,6 @@ from envdoctor.world.dependencies import Dependency
 REFUSES = "transformers-refuses-at-import"
 
 _PACKAGE = "packages."
-_MOST_ABSENT = 2
 # transformers/dependency_versions_check.py compares these with its table when it is imported. Read in the wheels of 4.20.1, 4.30.2, 4.31.0,
 # 4.32.0, 4.33.3, 4.34.1, 4.35.2, 4.36.2, 4.40.2, 4.46.3, 4.57.1, 5.0.0, 5.8.0 and 5.23.0.
 _ALWAYS = frozenset(("tqdm", "regex", "packaging", "filelock", "numpy", "tokenizers"))
@@ -29,9 +29,11 @@ _BEFORE_5 = frozenset(("requests",))
 def stated_together(facts: Facts) -> tuple[Hit, ...]:
     """Every requirement of a stated release that another stated release does not meet, or that a complete list does not hold."""
     hits = tuple(_hits(facts))
-    absent = {hit.packages[1] for hit in hits if hit.packages[1] not in _stated_names(facts)}
-    # People paste the lines that they think matter: a list that lacks this much is no whole one, and what it lacks says nothing.
-    return hits if len(absent) <= _MOST_ABSENT else tuple(hit for hit in hits if hit.packages[1] not in absent)
+    stated = _stated_names(facts)
+    absent = {hit.packages[1] for hit in hits if hit.packages[1] not in stated}
+    if not scanned_names(facts) and lacks_few(len(absent), len(stated)):
+        return hits
+    return tuple(hit for hit in hits if hit.packages[1] not in absent)
 
 
 def _stated_names(facts: Facts) -> set[str]:

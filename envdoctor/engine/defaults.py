@@ -10,10 +10,11 @@ import json
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 
+from envdoctor.engine.unset import unset, unset_beside, what_runs_it
 from envdoctor.facts.fact import Fact, Facts, FactValue, NotUnderstood, Origin
-from envdoctor.facts.hub_names import glm_family
+from envdoctor.facts.hub_names import glm_family, glm_type
 from envdoctor.facts.versions import Exact, exact, version_condition
-from envdoctor.facts.vocabulary import term
+from envdoctor.facts.vocabulary import UNCLEAR, WHOLE, term
 from envdoctor.sources.machine.hardware import derive_gpu
 from envdoctor.world.architectures import bounds as architecture_bounds
 from envdoctor.world.architectures import is_never_native
@@ -27,9 +28,11 @@ _ADAPTERS = frozenset(("lora", "qlora", "dora", "rslora"))
 
 def derive(facts: Facts) -> Facts:
     """The facts and all that follows from them, in an order in which later defaults may use earlier ones."""
+    unclear = facts.value(UNCLEAR)
+    blocked = frozenset(unclear if isinstance(unclear, tuple) else ())
     for step in _STEPS:
         for fact in step(facts):
-            if fact.name not in facts or facts.value(fact.name) == "auto":
+            if fact.name not in blocked and (fact.name not in facts or facts.value(fact.name) == "auto"):
                 facts = facts.with_facts([fact])
     return facts
 
@@ -104,6 +107,8 @@ def _model(facts: Facts) -> Iterator[Fact]:
     if family is not None:
         yield _fact("model.family", family, "the model's name")
         yield _fact("model.type", "chatglm", "the model's name")
+    elif (kind := glm_type(facts.text("model.id") or "")) is not None:
+        yield _fact("model.type", kind, "the model's name")
 
 
 def _remote(facts: Facts) -> Iterator[Fact]:
@@ -171,7 +176,8 @@ def _loading(facts: Facts) -> Iterator[Fact]:
     if asked is not None:
         return
     argument = facts.value("plan.load_dtype_argument")
-    if argument is None and _says_how_it_loads(facts) and facts.text("plan.trainer") not in _ASK_FOR_A_DTYPE:
+    plain = facts.value(WHOLE) is True and facts.text("plan.trainer") == "transformers"
+    if argument is None and (plain or (_says_how_it_loads(facts) and facts.text("plan.trainer") not in _ASK_FOR_A_DTYPE)):
         yield _fact("plan.load_dtype_argument", "none", "no dtype in the plan")
     elif argument != "none" and not (argument is None and remote_glm):
         return
@@ -211,6 +217,11 @@ def _sdpa_since() -> dict[str, str]:
     return since
 
 
+# modeling_chatglm.py of these repositories calls scaled_dot_product_attention by itself from torch 2.0 on; the later GLM-4 ones where
+# transformers takes sdpa for them. The first ChatGLM does neither.
+_GLM_WITH_SDPA = ("chatglm2", "chatglm3", "glm-4")
+
+
 def _attention(facts: Facts) -> Iterator[Fact]:
     """transformers uses torch's sdpa where the model class supports it and torch is 2.1.1 or later, else eager.
 
@@ -218,6 +229,8 @@ def _attention(facts: Facts) -> Iterator[Fact]:
     """
     model_type = facts.text("model.type")
     transformers, torch = _release(facts, "transformers"), _release(facts, "torch")
+    if facts.text("model.family") in _GLM_WITH_SDPA and _within(facts, "torch", ">=2.1.1"):
+        yield _fact("plan.attn", "sdpa", f"the code of {facts.text('model.family')} with torch {torch}")
     if model_type is None or transformers is None or torch is None or facts.value("model.remote_code") is True:
         return
     first = _sdpa_since().get(model_type)
@@ -255,5 +268,6 @@ def _work(facts: Facts) -> Iterator[Fact]:
 
 
 _STEPS: tuple[Callable[[Facts], Iterator[Fact]], ...] = (
-    _gpu, _cuda_build, _model, _remote, _quantization, _deepspeed, _loading, _optimizer, _attention, _batches, _work,
+    _gpu, _cuda_build, _model, _remote, _quantization, _deepspeed, what_runs_it, unset, unset_beside, _loading, _optimizer, _attention,
+    _batches, _work,
 )  # fmt: skip

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
 from envdoctor.checks.hit import Hit
 from envdoctor.engine.likelihood import DECIDED, Weight, statements
 from envdoctor.engine.outcomes import Outcomes, View
+from envdoctor.engine.suggestions import suggest
 from envdoctor.facts.fact import Defect, Fact, Facts
 from envdoctor.facts.uses import CODE_USES, list_meant
 from envdoctor.facts.values import shown
 from envdoctor.facts.vocabulary import UNREAD
 from envdoctor.records import dataclass, replace
-from envdoctor.rules.conditions import Condition, Known, Leaf, ValueIs, deciding, evaluate
+from envdoctor.rules.conditions import Condition, Known, Leaf, ValueIs, accused, deciding, evaluate, holds
 from envdoctor.rules.outlines import Outlines
 from envdoctor.rules.rule import Rule, Severity
 
@@ -22,7 +23,7 @@ Status = Literal["matched", "confirmed", "possible", "refuted"]
 
 _STATUS_ORDER = ("confirmed", "matched", "possible", "refuted")
 _SEVERITY_ORDER = ("error", "warning", "note")
-_CONFIDENCE_ORDER = ("reproduced-gpu", "reproduced", "boundary", "cited")
+_CONFIDENCE_ORDER = ("reproduced-gpu", "reproduced", "boundary", "computed", "cited")
 # A virtual environment begins with them, or did.
 _ALWAYS_THERE = frozenset(("packages.pip", "packages.setuptools", "packages.wheel"))
 _MOST_GUESSES = 3
@@ -53,6 +54,9 @@ class Finding:
     """A rule that holds (``matched``) or may hold (``possible``), with its reasons.
 
     ``pins`` (alternatives, nearest first) and ``plan`` are what a check found to cure it; they stand before the rule's own.
+    ``edge`` tells the findings of one family apart (``peft:transformers.HybridCache``); empty where a rule says one thing.
+    ``hidden``: it waits for a package that nothing names, or for releases that an installer would not take, and is shown on demand.
+    ``state`` is what to state, as ``--set`` takes it.
     ``newest`` says that it holds of what an installer would take of an open range, or of a package that no line names.
     """
 
@@ -68,6 +72,9 @@ class Finding:
     plan: tuple[tuple[str, object], ...] = ()
     weight: Weight = DECIDED
     newest: bool = False
+    edge: str = ""
+    hidden: bool = False
+    state: tuple[str, ...] = ()
 
     def rank(self) -> tuple[int, ...]:
         """Smaller comes first: decided before possible, harm, what is about this model, then the more specific and better shown."""
@@ -130,12 +137,13 @@ def diagnose(
     # What a check is certain of, a rule that still waits for a fact need not raise again.
     settled = {rule for hit in hits if hit.outcome for rule in hit.unless}
     suspects = [one for one in suspects if one.rule.id not in settled]
-    findings += [_from_hit(hit, page(hit.rule), facts) for hit in hits]
+    findings += [finding_of(hit, page(hit.rule), facts) for hit in hits]
     findings += [_from_defect(defect, page(defect.rule)) for defect in defects]
     findings += newest
     few = open_.taken is None and sum(name.startswith("packages.") for name in facts) <= _FEW_PACKAGES
     findings += _worth_telling(suspects, asked=few)
     findings.sort(key=lambda finding: (*finding.rank(), finding.rule.id))
+    findings = list(_without_echoes(_asking(one, facts, known) if one.status == "possible" else one for one in findings))
     return Diagnosis(tuple(findings), tuple(Counter(waiting).most_common()))
 
 
@@ -153,6 +161,15 @@ class _Open:
 
     def weigh(self, rule: Rule, condition: Condition, lacking: tuple[str, ...]) -> None:
         """Keep a rule, where it says something about this situation."""
+        idle, key = self.view.idle_in(condition, self.taken)
+        if key in idle:
+            return
+        before = len(self.newest) + len(self.suspects)
+        self._weigh(rule, condition, lacking)
+        if len(self.newest) + len(self.suspects) == before:
+            idle.add(key)
+
+    def _weigh(self, rule: Rule, condition: Condition, lacking: tuple[str, ...]) -> None:
         # Of most rules it is soon told that they do not: nothing is known of the packages that they are about.
         if self.view.is_silent(condition) and (self.taken is None or self.taken.lacks_needed(condition)):
             return
@@ -184,7 +201,8 @@ class _Open:
                 told = _as_taken(rule, condition, seen.facts, self.known, (*taken_for, *lacking), weight)
             else:
                 told = _finding(rule, condition, self.view.facts, self.known, "possible", lacking, weight)
-            self.suspects.append(told)
+            # An installer does not take what the file would admit.
+            self.suspects.append(replace(told, hidden=held is False))
 
     def _is_missing(self, condition: Condition, waits: Sequence[str]) -> bool:
         """Whether a rule is about the absence of packages that nothing brings in."""
@@ -243,6 +261,33 @@ def _finding(
     )
 
 
+def _asking(finding: Finding, facts: Facts, known: Known) -> Finding:
+    """A possible finding with what to state; one that waits for a package which nothing names is there for who asks for it."""
+    waits = any(name.startswith("packages.") and name not in facts for name in finding.missing)
+    condition = finding.rule.condition
+    settings = tuple(f"{name}=" for name in finding.missing) if condition is None else suggest(condition, finding.missing, known)
+    if condition is not None and not finding.because:
+        # Of alternatives none of which is decided, what holds in any of them; it does not make the finding rank higher.
+        held = (leaf for leaf in accused(condition) if leaf.fact in facts and holds(leaf, facts, known))
+        reasons = tuple(_because(_shown_by(facts[leaf.fact], leaf), leaf.text()) for leaf in dict.fromkeys(held))
+        finding = replace(finding, because=reasons, location=_location(reasons))
+    return replace(finding, hidden=finding.hidden or (waits and not finding.newest), state=settings)
+
+
+def _without_echoes(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Findings without those possible ones for which nothing speaks, or whose cause another one has: the same facts, and the same cures."""
+    seen: set[tuple[object, ...]] = set()
+    for one in findings:
+        cause = (frozenset((reason.fact, reason.value) for reason in one.because), one.missing, str(one.rule.fixes), one.edge)
+        by_rule = one.status == "possible" and one.rule.condition is not None
+        if by_rule and not one.because and not one.detail:
+            continue
+        if by_rule and one.rule.fixes and cause in seen:
+            continue
+        seen.add(cause)
+        yield one
+
+
 def _is_of_course(leaf: Leaf, text: str) -> bool:
     """Whether a comparison says no more than that a script does not import some package: everybody knows that of theirs."""
     return (
@@ -279,7 +324,8 @@ def _told(hit: Hit, findings: Sequence[Finding]) -> bool:
     return any(finding.rule.id in hit.unless or (hit.yields and set(hit.packages) <= set(finding.packages)) for finding in findings)
 
 
-def _from_hit(hit: Hit, rule: Rule, facts: Facts) -> Finding:
+def finding_of(hit: Hit, rule: Rule, facts: Facts) -> Finding:
+    """A check's hit as a finding of its rule, with the facts that it goes by."""
     reasons = tuple(_because(facts[name], text) for name, text in hit.because if name in facts)
     return Finding(
         rule,
@@ -292,6 +338,7 @@ def _from_hit(hit: Hit, rule: Rule, facts: Facts) -> Finding:
         packages=hit.packages or rule.packages,
         pins=hit.pins,
         plan=hit.plan,
+        edge=hit.edge,
     )
 
 
@@ -300,4 +347,4 @@ def _from_defect(defect: Defect, rule: Rule) -> Finding:
     return Finding(rule, "matched", rule.severity, location=location, detail=defect.detail, packages=defect.packages)
 
 
-__all__ = ["Because", "Diagnosis", "Finding", "Location", "Outcomes", "Status", "diagnose"]
+__all__ = ["Because", "Diagnosis", "Finding", "Location", "Outcomes", "Status", "diagnose", "finding_of"]

@@ -1,8 +1,10 @@
-"""How much a possible finding has to say where the versions that would decide it are not known.
+"""How much a possible finding has to say, in five lines.
 
-Nobody states a whole stack. What was left out is most likely what an installer takes: the newest release of today, or the newest of
-the days of the youngest release that was stated. A rule that holds under neither is a weak suspicion, and so is one about a package that
-a training run may well do without and of which nothing speaks.
+1. An open package is what an installer takes: the newest release of today, or of the day of the youngest release that is stated.
+2. An unset setting is what it is by default, or usually (``Term.usual``).
+3. A package of which nothing speaks, and that a run may do without, is not expected (``world/packages.py`` has which ones are).
+4. A rule that holds of all this is likely; one that does not is weak, and is told only where hardly anything was stated.
+5. Of two likely rules the one about fewer releases comes first, and what the stated releases themselves avert comes last.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from envdoctor.facts.vocabulary import QUIET, USUAL
 from envdoctor.records import dataclass
 from envdoctor.rules.conditions import Condition, Known, Leaf, PackageIs, accused, evaluate, holds
 from envdoctor.world.packages import ASKED_BY, BINDING, BOUND, CORE, GENERAL
-from envdoctor.world.releases import as_of, release_texts, releases
+from envdoctor.world.releases import as_of, day_of, release_texts, releases
 
 _SPEAKING = tuple(dict.fromkeys(name for name, _ in ASKED_BY.values()))
 _GUESS = Origin("guess")
@@ -145,7 +147,7 @@ def youngest(facts: Facts) -> str:
 # What is kept below is told apart by the day up to which releases are known.
 @lru_cache(maxsize=4096)
 def _day(package: str, version: str, until: str) -> str:
-    return max((release.date or "" for release in releases(package) if release.version == version), default="")
+    return day_of(package, version) or ""
 
 
 def _newest(package: str, facts: Facts, day: str | None, *, bound: bool) -> Exact | None:

@@ -109,6 +109,7 @@ class _Walk:
     python: str
     system: str
     machine: str
+    day: str
     apart: bool
     given_up: set[str]
     chosen: dict[str, Exact] = field(default_factory=dict)
@@ -141,7 +142,7 @@ class _Walk:
     def _add_firm(self, name: str, *specifiers: str) -> None:
         known = self.firm.get(name, ())
         more = (*known, *(text for text in specifiers if text and text not in known))
-        if more != known and _leaves(name, more, as_of()):
+        if more != known and _leaves(name, more, self.day):
             self.firm[name] = more
 
     def _needs(self, name: str, release: Exact) -> tuple[tuple[str, str], ...]:
@@ -177,7 +178,7 @@ class _Walk:
             public = exact(mine.text.partition("+")[0])
             wanted = map(version_condition, specifiers)
             return mine if all(one.admits(mine) or one.admits(public) for one in wanted) else None
-        fitting = _fitting(name, self.python, specifiers, as_of())
+        fitting = _fitting(name, self.python, specifiers, self.day)
         if room:
             return next((release for release in fitting if self._agrees(name, release, room)), None)
         return next((release for release in fitting if self._fits(name, release)), None)
@@ -191,7 +192,7 @@ class _Walk:
     def _agrees(self, name: str, release: Exact, room: Mapping[str, tuple[str, ...]]) -> bool:
         """Whether what the release needs leaves something of what is firm, and of that for which it has to leave room."""
         return all(
-            _leaves(other, (*self.firm.get(other, ()), *room.get(other, ()), specifier), as_of())
+            _leaves(other, (*self.firm.get(other, ()), *room.get(other, ()), specifier), self.day)
             for other, specifier in self._needs(name, release)
             if other in self.firm or other in room
         )
@@ -224,25 +225,25 @@ class _Walk:
         passed: dict[str, str] = {}
         for asker in sorted(asked, key=lambda one: (self._freedom(one), one)):
             passed[asker] = asked[asker]
-            if not _leaves(name, (*before, *passed.values()), as_of()):
+            if not _leaves(name, (*before, *passed.values()), self.day):
                 break
         for asker in passed:
             others = (*before, *(text for other, text in passed.items() if other != asker and text))
-            if self._freedom(asker) > 1 and _leaves(name, others, as_of()):
+            if self._freedom(asker) > 1 and _leaves(name, others, self.day):
                 yield asker, others
 
     def _freedom(self, name: str) -> int:
         """How many releases of a package there are to choose from, at most as many as are looked through; 0 where it is firm."""
         if not name or name in self.given_up or _is_pin(self.roots.get(name, "")):
             return 0
-        return len(_fitting(name, self.python, self._specifiers(name), as_of()))
+        return len(_fitting(name, self.python, self._specifiers(name), self.day))
 
     def _specifiers(self, name: str) -> tuple[str, ...]:
         return tuple(sorted({text for text in (*self.asked.get(name, {}).values(), *self.narrowed.get(name, ())) if text}))
 
     def _steps(self, name: str, release: Exact) -> int:
         """How many releases are newer."""
-        known = _known(name, as_of())
+        known = _known(name, self.day)
         return len(known) - known.index(release)
 
     def found(self) -> dict[str, Taken]:
@@ -277,7 +278,7 @@ def _walk(
         name = line.partition("[")[0]
         end = min((place for place in map(name.find, "=<>!~") if place > 0), default=len(name))
         narrowed.setdefault(name[:end].strip(), []).append(line[end:].partition("]")[2] if "[" in line else line[end:])
-    walk = _Walk(dict(roots), narrowed, python, system, machine, apart, set(elsewhere))
+    walk = _Walk(dict(roots), narrowed, python, system, machine, day, apart, set(elsewhere))
     walk.go()
     return walk.found()
 

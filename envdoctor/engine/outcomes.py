@@ -63,19 +63,22 @@ class Outcomes:
 class _Row:
     """A condition, the packages that it needs and those whose versions it accuses, and what it came to.
 
-    ``key`` takes the numbers of the facts that it names out of those of a view.
+    ``key`` takes the numbers of the facts that it names out of those of a view. ``idle`` are the situations to which it says nothing.
     """
 
-    __slots__ = ("accused", "condition", "key", "needed", "outcomes")
+    __slots__ = ("accused", "asks_unread", "condition", "idle", "key", "last", "needed", "outcomes")
 
     def __init__(self, condition: Condition, places: dict[str, int]) -> None:
         self.condition = condition
         named = dict.fromkeys(leaf.fact for leaf in leaves(condition))
-        self.key = itemgetter(0, *(places.setdefault(name, len(places)) for name in named))
+        taken = [places.setdefault(name, len(places)) for name in named]
+        self.key, self.last = itemgetter(0, *taken), max(taken)
         parts = condition.parts if isinstance(condition, All) else (condition,)
         self.needed = frozenset(part.fact for part in parts if isinstance(part, PackageIs))
         self.accused = frozenset(leaf.fact for leaf in accused_versions(condition))
+        self.asks_unread = not UNREAD.keys().isdisjoint(named)
         self.outcomes: dict[object, Any] = {}
+        self.idle: set[object] = set()
 
 
 class View:
@@ -85,6 +88,7 @@ class View:
         self.facts = facts
         self._outcomes = outcomes
         self._numbers = outcomes.numbers(facts, 0)
+        self._located: dict[int, tuple[_Row, object]] = {}
         self._has_plan = any(name.startswith("plan.") for name in facts.by_name)
         self._background: tuple[object, ...] | None = None
         self._as_read: View | None = None
@@ -105,15 +109,24 @@ class View:
 
     def held(self, condition: Condition) -> tuple[bool | None, tuple[str, ...]]:
         """As ``judged``; but a condition that is left open by nothing but what was not read holds where it holds as things were read."""
-        outcome, lacking = self.judged(condition)
-        if outcome is None and not UNREAD.keys().isdisjoint(lacking) and self.as_read().judged(condition)[0]:
+        row, key = self._row(condition)
+        found: tuple[bool | None, tuple[str, ...]] = row.outcomes.get(key) or self.judged(condition)
+        if row.asks_unread and found[0] is None and not UNREAD.keys().isdisjoint(found[1]) and self.as_read().judged(condition)[0]:
             return True, ()
-        return outcome, lacking
+        return found
+
+    def idle_in(self, condition: Condition, taken: View | None) -> tuple[set[object], object]:
+        """The situations to which an undecided condition says nothing, and the key of this one, ``taken`` being what is installed of it.
+
+        Nothing else than what the condition names of both decides that, beside whether there is a plan.
+        """
+        row, key = self._row(condition)
+        return row.idle, (self._has_plan, key) if taken is None else (self._has_plan, key, taken._has_plan, taken._row(condition)[1])
 
     def is_silent(self, condition: Condition) -> bool:
         """Whether nothing is known of any package whose versions a condition accuses: `speaks` is then False, whatever else is."""
         accused = self._outcomes.row(condition).accused
-        return bool(accused) and accused.isdisjoint(self.facts.by_name)
+        return bool(accused) and self.facts.by_name.keys().isdisjoint(accused)
 
     def lacks_needed(self, condition: Condition) -> bool:
         """Whether nothing is known of a package without which the condition does not hold."""
@@ -144,12 +157,14 @@ class View:
 
     def _row(self, condition: Condition) -> tuple[_Row, object]:
         """What is kept of a condition, and under which key for this situation."""
-        row = self._outcomes.row(condition)
-        try:
-            return row, row.key(self._numbers)
-        except IndexError:  # it names a fact that no condition had named before
-            self._numbers += self._outcomes.numbers(self.facts, len(self._numbers))
-            return row, row.key(self._numbers)
+        found = self._located.get(id(condition))
+        if found is None:
+            row = self._outcomes.row(condition)
+            if row.last >= len(self._numbers):  # it names a fact that no condition had named before
+                self._numbers += self._outcomes.numbers(self.facts, len(self._numbers))
+            # By identity: the row keeps the condition alive.
+            found = self._located[id(condition)] = row, row.key(self._numbers)
+        return found
 
 
 __all__ = ["Outcomes", "View"]

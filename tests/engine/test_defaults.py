@@ -365,7 +365,8 @@ def test_a_known_gpu_tells_what_it_is_and_implies_cuda() -> None:
 def test_what_the_name_of_a_model_says(identity: str, family: str | None) -> None:
     facts = stated(model__id=identity)
     assert derived(facts, "model.family") == family
-    assert derived(facts, "model.type") == (None if family is None else "chatglm")
+    own = {"zai-org/glm-4-9b-chat-hf": "glm", "zai-org/GLM-4-9B-0414": "glm4"}
+    assert derived(facts, "model.type") == (own.get(identity) if family is None else "chatglm")
     assert derived(facts, "model.remote_code") == (None if family is None else "true")
     assert derived(stated(model__id=identity, model__type="llama"), "model.family") is None
     assert derived(stated(model__id=identity, model__type="chatglm"), "model.family") == family

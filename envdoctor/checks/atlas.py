@@ -1,0 +1,112 @@
+"""What cannot be imported together, computed from the releases themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+from envdoctor.atlas.breaks import Break, import_breaks
+from envdoctor.atlas.shelf import open_package, package_names
+from envdoctor.atlas.stack import Stack, places
+from envdoctor.atlas.words import good_specifiers, since, what, witness
+from envdoctor.checks.hit import Hit
+from envdoctor.checks.whole_lists import lacks_few, scanned_names
+from envdoctor.facts.fact import Facts
+from envdoctor.facts.versions import Exact
+
+IMPORT_BREAKS = "import-breaks"
+PACKAGE_MISSING = "import-needs-package"
+
+_PACKAGE = "packages."
+_SYSTEMS = {"linux": "Linux", "windows": "Windows", "macos": "Darwin"}
+
+
+def atlas_breaks(facts: Facts) -> tuple[Hit, ...]:
+    """Every pair of stated releases of which one cannot be imported beside the other, and what a complete list lacks for an import."""
+    return hits_of(stack_of(facts), ())
+
+
+def stack_of(facts: Facts) -> Stack:
+    """The stack that facts state, as far as its releases are known."""
+    releases = {}
+    for name, fact in facts.by_name.items():
+        if name.startswith(_PACKAGE) and isinstance(fact.value, Exact):
+            releases[name.removeprefix(_PACKAGE)] = fact.value.text
+    python = facts.value("python")
+    system = _SYSTEMS.get(facts.text("os") or "", "")
+    return Stack(releases, facts.closed, python.text if isinstance(python, Exact) else "", system, scanned_names(facts))
+
+
+def hits_of(stack: Stack, entries: Sequence[tuple[str, str]]) -> tuple[Hit, ...]:
+    """The breaks of a stack, one finding for each pair of packages; ``entries`` are imports of a script."""
+    known = [name for name in stack.releases if name in known_packages()]
+    if len(known) < 2 and not (stack.closed and known):
+        return ()
+    hits = remembered_hits(tuple(sorted(stack.releases.items())), stack.closed, stack.python, stack.system, tuple(entries))
+    if stack.scanned:
+        return tuple(hit for hit in hits if hit.rule != PACKAGE_MISSING or hit.packages[0] in stack.scanned)
+    absent = {hit.packages[1] for hit in hits if hit.rule == PACKAGE_MISSING}
+    return hits if lacks_few(len(absent), len(stack.releases)) else tuple(hit for hit in hits if hit.rule != PACKAGE_MISSING)
+
+
+@lru_cache(maxsize=1)
+def known_packages() -> frozenset[str]:
+    """The packages that the atlas has."""
+    return frozenset(package_names())
+
+
+@lru_cache(maxsize=4096)
+def remembered_hits(
+    releases: tuple[tuple[str, str], ...], closed: bool, python: str, system: str, entries: tuple[tuple[str, str], ...]
+) -> tuple[Hit, ...]:
+    """The breaks of a stack, judged once: pins are proposed by the hundred."""
+    stack = Stack(dict(releases), closed, python, system)
+    pairs: dict[tuple[str, str], list[Break]] = {}
+    for one in import_breaks(stack, entries):
+        if one.certain:
+            pairs.setdefault((one.package, one.provider), []).append(one)
+    return tuple(hit for found in pairs.values() for hit in _hit(stack, found))
+
+
+def _hit(stack: Stack, found: Sequence[Break]) -> Iterator[Hit]:
+    # What the package itself runs into comes before what others reach in it.
+    found = sorted(found, key=lambda one: (one.root != one.package, bool(one.call)))
+    one = found[0]
+    release = stack.releases[one.package]
+    told = _told(stack, one)
+    more = len({other.edge for other in found}) - 1
+    others = f", and {more} more like it" if more else ""
+    place = f"{one.path}:{one.line}" if one.path else "it"
+    if one.provider not in stack.releases:
+        detail = f"{one.package} {release} {told}: {place} imports {one.name}, and {one.provider} is not installed"
+        imports = ((f"{_PACKAGE}{one.package}", f"imports {one.name}"),)
+        pair = (one.package, one.provider)
+        needs = ((one.provider, one.wanted or ">=0"),)
+        yield Hit(PACKAGE_MISSING, True, imports, detail=detail, packages=pair, pins=needs, yields=True, edge=one.edge)
+        return
+    theirs = stack.releases[one.provider]
+    bound = open_package(one.provider)
+    assert bound is not None
+    where = places(bound.volume, theirs)
+    bad = 0
+    for other in found:
+        bad |= other.bad
+    when = since(bound.volume, one.bad, where[-1])
+    detail = f"{one.package} {release} {told} with {one.provider} {theirs}: {place} {what(one)}, {when}{others}; python -c '{witness(one)}'"
+    because = ((f"{_PACKAGE}{one.package}", what(one)), (f"{_PACKAGE}{one.provider}", when))
+    pins = tuple((one.provider, specifier) for specifier in good_specifiers(bound.volume, bad, where[-1]))
+    yield Hit(IMPORT_BREAKS, True, because, detail=detail, packages=(one.package, one.provider), pins=pins, yields=True, edge=one.edge)
+
+
+def _told(stack: Stack, one: Break) -> str:
+    if one.root == one.package:
+        return "cannot be imported"
+    module, _, name = one.entry.partition(":")
+    if one.root:
+        return (
+            f"breaks the import of {one.root} {stack.releases[one.root]} ({f'from {module} import {name}' if name else f'import {module}'})"
+        )
+    return f"cannot give {name or module}"
+
+
+CHECKS = (atlas_breaks,)

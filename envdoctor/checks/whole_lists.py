@@ -1,0 +1,29 @@
+"""Whether a list of packages is all that there is, and of whose requirements it tells that they are missing."""
+
+from __future__ import annotations
+
+from envdoctor.facts.fact import Facts
+
+_PACKAGE = "packages."
+_FEW = 2
+_ONE_IN = 8
+
+
+def lacks_few(absent: int, stated: int) -> bool:
+    """Whether a list of so many packages lacks so few of those that they require that it may be whole.
+
+    People paste the lines that they think matter: of such a list, what it lacks says nothing.
+    """
+    return absent <= max(_FEW, stated // _ONE_IN)
+
+
+def scanned_names(facts: Facts) -> frozenset[str]:
+    """The packages that an environment was read to hold; empty where none was read.
+
+    A release that somebody states beside an environment, to ask what would be, brings what it requires when it is installed.
+    """
+    return frozenset(
+        name.removeprefix(_PACKAGE)
+        for name, fact in facts.by_name.items()
+        if name.startswith(_PACKAGE) and fact.origin.source.startswith("installed")
+    )

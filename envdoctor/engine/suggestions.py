@@ -1,0 +1,80 @@
+"""What to state so that an undecided rule is decided: ``NAME=VALUE``, as ``--set`` takes it, with a value under which the rule speaks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from envdoctor.facts.versions import exact
+from envdoctor.facts.vocabulary import term
+from envdoctor.rules.conditions import All, AnyOf, Condition, Known, Leaf, Not, NumberIs, PackageIs, TextMatches, VersionIs
+
+_BOUND = re.compile(r"\d+(?:\.\d+)*")
+
+
+def suggest(condition: Condition, missing: Iterable[str], known: Known) -> tuple[str, ...]:
+    """One setting for each missing fact; what a user has is to be put in its place."""
+    wanted = dict[str, str]()
+    for leaf, sign in _signed(condition, wanted=True):
+        if leaf.fact not in wanted and (value := _value(leaf, known, sign)) is not None:
+            wanted[leaf.fact] = value
+    return tuple(f"{name}={wanted[name] if name in wanted else _any_value(name)}" for name in missing)
+
+
+def _signed(condition: Condition, *, wanted: bool) -> Iterator[tuple[Leaf, bool]]:
+    if isinstance(condition, Not):
+        yield from _signed(condition.part, wanted=not wanted)
+    elif isinstance(condition, (All, AnyOf)):
+        for part in condition.parts:
+            yield from _signed(part, wanted=wanted)
+    else:
+        yield condition, wanted
+
+
+def _value(leaf: Leaf, known: Known, wanted: bool) -> str | None:
+    """A value for which a comparison comes to what is wanted; None where none is found."""
+    if isinstance(leaf, PackageIs):
+        if not wanted:
+            return "false"
+        fits = (one for one in reversed(known(leaf.package)) if not leaf.version.text or leaf.version.admits(exact(one)))
+        return next(fits, None)
+    if isinstance(leaf, VersionIs):
+        bounds = _BOUND.findall(leaf.version.text)
+        tried = (*bounds, *(f"{int(one.partition('.')[0]) + step}.0" for one in bounds for step in (-1, 1)))
+        return next((one for one in tried if not one.startswith("-") and leaf.version.admits(exact(one)) is wanted), None)
+    if isinstance(leaf, NumberIs):
+        tried_numbers = (bound + step for _, bound in leaf.clauses for step in (0, 1, -1))
+        return next((f"{number:g}" for number in tried_numbers if _is_within(leaf, number) is wanted), None)
+    if isinstance(leaf, TextMatches):
+        return leaf.patterns[0].replace("*", "") if wanted else None
+    if wanted:
+        return _written(leaf.values[0])
+    if isinstance(leaf.values[0], bool):
+        return _written(not leaf.values[0])
+    about = term(leaf.fact)
+    return next((one for one in about.choices if one not in leaf.values), None) if about is not None else None
+
+
+def _is_within(leaf: NumberIs, number: float) -> bool:
+    from envdoctor.facts.fact import Fact, Facts, Origin
+    from envdoctor.rules.conditions import holds
+
+    return holds(leaf, Facts({leaf.fact: Fact(leaf.fact, number, Origin("a try"))}), lambda _: ()) is True
+
+
+def _written(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _any_value(name: str) -> str:
+    """What is usual, or a value that the fact may have."""
+    about = term(name)
+    if about is None:
+        return "VALUE"
+    if about.usual is not None:
+        return _written(about.usual)
+    kinds = {"bool": "false", "int": "1", "float": "1.0", "version": "1.0"}
+    return about.choices[0] if about.choices else kinds.get(about.kind, "other")
+
+
+__all__ = ["suggest"]

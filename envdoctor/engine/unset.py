@@ -1,0 +1,134 @@
+"""What a plan leaves out has the default of what runs it.
+
+A plan is whole (``plan.whole``) where everything that it asks for was read: then what is not stated was not asked for. A value that stands
+in a script and cannot be read (``plan.unclear``) keeps its fact unknown, and so do frameworks or releases that differ in a default.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from envdoctor.facts.fact import Fact, Facts, FactValue, Origin
+from envdoctor.facts.versions import Exact, Ranged, version_condition
+from envdoctor.facts.vocabulary import WHOLE
+from envdoctor.sources.plans.training_arguments import DEFAULTS
+from envdoctor.world.packages import FRAMEWORKS
+from envdoctor.world.releases import release_texts
+
+# Off in transformers' Trainer, TRL, LLaMA-Factory, axolotl, ms-swift, torchtune and Unsloth unless they are asked for.
+_OFF_EVERYWHERE = ("plan.vllm", "plan.stream", "plan.resume", "plan.compile", "plan.neftune", "plan.liger", "plan.predict_with_generate")
+# LLaMA-Factory packs where it pretrains (src/llamafactory/hparams/parser.py).
+_PACKS_TO_PRETRAIN = "llamafactory"
+# What TRL's configurations of SFT, DPO, GRPO, KTO and reward models make of what is not given, and the release that began it: read from
+# the wheels 0.12.2 to 1.16.0.
+_OF_TRL: tuple[tuple[str, FactValue, str, FactValue], ...] = (
+    ("plan.bf16", False, "0.19.0", True),
+    ("plan.gradient_checkpointing", False, "0.22.0", True),
+)
+_DIFFERS_IN_TRL = frozenset(
+    ("plan.learning_rate", "plan.gradient_checkpointing", "plan.gradient_checkpointing_kwargs", "plan.bf16", "plan.remove_unused_columns")
+)
+# Words in the names of repositories whose weights are stored quantized.
+_QUANTIZED_NAME = re.compile(
+    r"gptq|awq|\d-?bits?\b|(?<![a-z])int-?[48]|fp[48]\b|nf4|bnb|gguf|exl[23]|hqq|aqlm|autoround|w[48]a\d|quant|marlin", re.IGNORECASE
+)
+# Types whose makers publish them quantized.
+_QUANTIZED_TYPES = frozenset(("deepseek_v3", "deepseek_v32", "gpt_oss", "kimi_k2", "minimax_m2"))
+# Those that run a plan by themselves, and that nobody imports for a part.
+_RUN_PLANS = ("axolotl", "llamafactory", "ms-swift", "torchtune")
+# Whoever states by hand that one of these is there may well mean to use it.
+_QUANTIZERS = ("bitsandbytes", "auto-gptq", "gptqmodel", "autoawq", "hqq", "aqlm")
+
+
+def what_runs_it(facts: Facts) -> Iterator[Fact]:
+    """The one framework that is stated beside a plan which is silent on what runs it; a list of all that is installed does not say that."""
+    if facts.value(WHOLE) is not True or facts.closed or facts.text("plan.method") == "inference":
+        return
+    there = [name for name in FRAMEWORKS if f"packages.{name}" in facts and not facts.lacks(name)]
+    if len(there) == 1 and there[0] in _RUN_PLANS:
+        yield Fact("plan.trainer", there[0], Origin(f"{there[0]} is stated, and no other framework"))
+
+
+def unset(facts: Facts) -> Iterator[Fact]:
+    """The defaults of what a whole plan leaves out."""
+    if facts.value(WHOLE) is not True:
+        return
+    yield from _not_asked_for(facts)
+    if _is_stored_as_it_was_trained(facts) and not _may_mean_a_quantizer(facts):
+        yield _default("plan.quant", "none", "from_pretrained")
+    if facts.value("gpu.count") == 1 and facts.value("plan.deepspeed") is not True:
+        yield Fact("plan.distributed", "none", Origin("one GPU"))
+    trainer = facts.text("plan.trainer")
+    if trainer in ("transformers", "trl"):
+        yield from _training_arguments(facts, trainer)
+
+
+def _not_asked_for(facts: Facts) -> Iterator[Fact]:
+    trainer = facts.text("plan.trainer")
+    runs = trainer or "every framework"
+    for name in _OFF_EVERYWHERE:
+        yield _default(name, False, runs)
+    if trainer != _PACKS_TO_PRETRAIN and (trainer is not None or not _names_a_framework(facts)):
+        yield _default("plan.packing", False, runs)
+
+
+def _training_arguments(facts: Facts, trainer: str) -> Iterator[Fact]:
+    for name, value in DEFAULTS:
+        if trainer == "transformers" or name not in _DIFFERS_IN_TRL:
+            yield _default(name, value, "TrainingArguments")
+
+
+def unset_beside(facts: Facts) -> Iterator[Fact]:
+    """The defaults that go by other ones: of what offloads, and of TRL, whose releases differ."""
+    if facts.value(WHOLE) is not True:
+        return
+    if facts.text("plan.distributed") in ("none", "ddp", "dp"):
+        yield Fact("plan.offload", "none", Origin(f"plan.distributed = {facts.value('plan.distributed')}"))
+    if facts.text("plan.trainer") == "trl" and facts.text("plan.method") != "ppo":
+        for name, before, since, after in _OF_TRL:
+            is_later = _all_at_least(facts, "trl", since)
+            if is_later is not None and not (name == "plan.bf16" and facts.value("plan.fp16") is not False):
+                yield _default(name, after if is_later else before, f"trl {facts.value('packages.trl')}")
+
+
+def _all_at_least(facts: Facts, package: str, release: str) -> bool | None:
+    """Whether all releases of a package that are possible are this one or later, or all earlier; None where some are and some are not."""
+    value = facts.value(f"packages.{package}")
+    later = version_condition(f">={release}")
+    if isinstance(value, Exact):
+        return later.admits(value)
+    if not isinstance(value, Ranged) or not value.text:
+        return None
+    from envdoctor.facts.versions import exact
+
+    wanted = version_condition(value.text)
+    outcomes = {later.admits(one) for one in map(exact, release_texts(package)) if wanted.admits(one)}
+    # A release still to come is later.
+    outcomes |= {True} if wanted.admits(exact("9999")) else set()
+    return outcomes.pop() if len(outcomes) == 1 else None
+
+
+def _is_stored_as_it_was_trained(facts: Facts) -> bool:
+    """Whether nothing says that the weights on the hub or on disk are quantized."""
+    if facts.text("model.quant_method") not in (None, "none") or facts.text("model.type") in _QUANTIZED_TYPES:
+        return False
+    named = (facts.text("model.id"), facts.text("model.path"))
+    return not any(_QUANTIZED_NAME.search(name) for name in named if name)
+
+
+def _may_mean_a_quantizer(facts: Facts) -> bool:
+    stated = facts.get("plan.arguments") or facts.get("plan.load_dtype_argument")
+    by_hand = stated is None or stated.origin.source.startswith("default of")
+    return by_hand and not facts.closed and any(f"packages.{name}" in facts and not facts.lacks(name) for name in _QUANTIZERS)
+
+
+def _names_a_framework(facts: Facts) -> bool:
+    return any(f"packages.{name}" in facts and not facts.lacks(name) for name in FRAMEWORKS)
+
+
+def _default(name: str, value: FactValue, of: str) -> Fact:
+    return Fact(name, value, Origin(f"default of {of}"))
+
+
+__all__ = ["unset", "unset_beside", "what_runs_it"]

@@ -1,0 +1,35 @@
+"""Of whose requirements a list of packages tells that they are missing."""
+
+from __future__ import annotations
+
+from envdoctor.checks.stated_together import stated_together
+from envdoctor.facts.fact import Fact, Facts, Origin
+from envdoctor.facts.values import parse_value
+
+WHOLE = {"transformers": "4.38.2", "torch": "2.2.0", "numpy": "1.26.4", "tqdm": "4.66.2", "regex": "2023.12.25", "requests": "2.31.0",
+         "packaging": "23.2", "filelock": "3.13.1", "tokenizers": "0.15.2", "huggingface-hub": "0.21.4", "pyyaml": "6.0.1",
+         "certifi": "2024.2.2", "idna": "3.6", "charset-normalizer": "3.3.2", "urllib3": "2.2.1", "typing-extensions": "4.10.0",
+         "fsspec": "2024.2.0"}  # fmt: skip
+
+
+def missing(origins: dict[str, str]) -> set[str]:
+    """What is missing beside the releases of ``WHOLE``, each from the source that is named for it, safetensors from none."""
+    facts = {}
+    for name, release in WHOLE.items():
+        known = f"packages.{name}"
+        facts[known] = Fact(known, parse_value(known, release), Origin(origins.get(name, origins[""])))
+    return {hit.packages[1] for hit in stated_together(Facts(facts, closed=True))}
+
+
+def test_a_freeze_tells_what_it_lacks() -> None:
+    assert missing({"": "freeze.txt"}) == {"safetensors"}
+
+
+def test_a_release_that_is_stated_beside_an_environment_brings_what_it_requires() -> None:
+    assert missing({"": "installed in .venv", "transformers": "--set"}) == set()
+
+
+def test_a_list_that_lacks_much_is_a_part_of_one() -> None:
+    names = ("transformers", "torch")
+    facts = {f"packages.{name}": Fact(f"packages.{name}", parse_value(f"packages.{name}", WHOLE[name]), Origin("pasted")) for name in names}
+    assert stated_together(Facts(facts, closed=True)) == ()
