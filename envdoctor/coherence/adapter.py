@@ -155,6 +155,8 @@ def examine_adapter(adapter: Adapter, base: Snapshot | None, facts: Facts) -> It
 
 def adapter_beside_a_model(snapshot: Snapshot, facts: Facts) -> Iterator[Defect]:
     """adapter_config.json in a directory with weights of its own: from_pretrained loads the adapter's base instead of them."""
+    if facts.lacks("peft"):  # transformers looks for an adapter only where peft is there
+        return
     document = snapshot.document(CONFIG) if snapshot.weights.headers else None
     if document is None or not isinstance(document.value, dict) or "peft_type" not in document.value:
         return

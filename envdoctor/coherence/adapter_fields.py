@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from importlib import resources
 from typing import Any
 
 from envdoctor.facts.versions import Exact, version_condition
+from envdoctor.world.tables import BUNDLED
 
 # From this release on peft leaves unknown fields out with a warning; before it passes them on, which is a TypeError (peft/config.py).
 IGNORES_SINCE = "0.14.0"
@@ -24,7 +24,7 @@ _WITHOUT_EFFECT = frozenset(
 
 @lru_cache(maxsize=1)
 def _types() -> Mapping[str, Mapping[str, Any]]:
-    found = json.loads(resources.files("envdoctor").joinpath("data/adapter_fields.json").read_bytes())
+    found = json.loads((BUNDLED / "adapter_fields.json").read_bytes())
     types: Mapping[str, Mapping[str, Any]] = found["types"]
     return types
 

@@ -37,6 +37,8 @@ _NEEDS: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
     "torchao": ((">=4.45.0", ("torchao",)),),
     "vptq": ((">=4.48.0", ("vptq",)),),
 }
+# They load the weights themselves, with kernels of their own.
+_SERVERS = ("vllm", "sglang")
 # Releases whose quantizer says is_trainable False, so that the Trainer refuses the model, adapters or not. FP8 and MXFP4 have a rule.
 _NOT_TRAINABLE = {
     "auto-round": ">=4.52.0",
@@ -52,6 +54,8 @@ _NOT_TRAINABLE = {
 
 def library_missing(snapshot: Snapshot, facts: Facts) -> Iterator[Hit]:
     """from_pretrained needs a library that is known not to be installed."""
+    if facts.text("plan.method") not in TRAINING and any(isinstance(facts.value(f"packages.{name}"), (Exact, Ranged)) for name in _SERVERS):
+        return
     method = _method(snapshot)
     for condition, packages in _NEEDS.get(method, ()):
         if _transformers(facts, condition) and all(facts.lacks(package) for package in packages):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from envdoctor.facts.versions import Absent, Exact, Ranged, version_condition
 from envdoctor.files.text import plain
 from envdoctor.snapshot.record import Record
 from envdoctor.world.releases import release_texts
+from envdoctor.world.tables import BUNDLED
 
 if TYPE_CHECKING:
     from envdoctor.snapshot.revisions import Recognition, Supported
@@ -37,7 +37,7 @@ def recognised(directory: Path, records: Mapping[str, Record], facts: Facts) -> 
 @lru_cache(maxsize=1)
 def _table() -> bytes:
     """The table as it lies there: most files are in none, and to know that it need not be parsed."""
-    return resources.files("envdoctor").joinpath("data/revisions.json").read_bytes()
+    return (BUNDLED / "revisions.json").read_bytes()
 
 
 def _digests(record: Record) -> Iterator[bytes]:

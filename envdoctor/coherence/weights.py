@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from envdoctor.coherence.arithmetic import FLOATS
 from envdoctor.facts.fact import Defect, Facts
+from envdoctor.facts.versions import Exact, Ranged, version_condition
 from envdoctor.files.paths import real_path
 from envdoctor.files.text import plain
 from envdoctor.sources.model.safetensors_header import BITS, Header
@@ -82,6 +83,14 @@ def repeated_and_empty(snapshot: Snapshot, _facts: Facts) -> Iterator[Defect]:
             yield Defect("snapshot-tensor-empty", detail, directory.place(file))
 
 
+def _loads_as_said(named: str, facts: Facts) -> bool:
+    """Whether what config.json says decides: the plan asks for it, or nobody asks and transformers 5 goes by it."""
+    asked, release = facts.text("plan.load_dtype"), facts.value("packages.transformers")
+    if asked is not None:
+        return asked == named
+    return isinstance(release, (Exact, Ranged)) and version_condition(">=5").relation(release) is True
+
+
 def dtypes(snapshot: Snapshot, facts: Facts) -> Iterator[Defect]:
     """What the weights are stored as, against what config.json says, and kinds of tensor that are stored in two ways.
 
@@ -99,7 +108,7 @@ def dtypes(snapshot: Snapshot, facts: Facts) -> Iterator[Defect]:
     told = [table[key] for table in (outer, inner) for key in ("dtype", "torch_dtype") if key in table]
     said = told[0] if told and isinstance(told[0], str) else ""
     named = said.removeprefix("torch.")
-    costly = _COSTLY.get((most, named)) if facts.text("plan.load_dtype") in (None, named) else None
+    costly = _COSTLY.get((most, named)) if _loads_as_said(named, facts) else None
     if costly is not None and count * 10 >= sum(floats.values()) * 9:
         key = "dtype" if "dtype" in outer else "torch_dtype"
         detail = f"config.json says {plain(said)} and the weights are stored as {_NAMES[most]}: {costly}"

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from envdoctor.checks.hit import Hit
 from envdoctor.engine.defaults import derive
 from envdoctor.facts.fact import Fact, Facts, FactValue, NotUnderstood, Origin
+from envdoctor.facts.vocabulary import WHOLE
 from envdoctor.memory import optimizer as optimizers
 from envdoctor.memory.config import ArchitectureError, read_architecture
 from envdoctor.memory.estimate import GIB, Estimate
@@ -44,7 +45,7 @@ def exceeding(stated: Facts, config: Mapping[str, object]) -> tuple[Hit, ...]:
 
     It is not asked where method, GPU or way of sharing are not known, nor of architectures that were compared with no real modules.
     """
-    facts = derive(stated)
+    facts = derive(stated.without(WHOLE))
     memory = usable_memory(facts)
     if memory is None or facts.text("plan.method") not in _TRAINED_WHOLE | _ADAPTED or not _counted(facts):
         return ()

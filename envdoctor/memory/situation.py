@@ -5,6 +5,7 @@ from __future__ import annotations
 from envdoctor.engine.defaults import derive
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.versions import Exact
+from envdoctor.facts.vocabulary import WHOLE
 from envdoctor.memory.architecture import Architecture
 from envdoctor.memory.assumed import widened
 from envdoctor.memory.estimate import Assumption, Estimate
@@ -59,7 +60,7 @@ class Planned:
 
 def planned(stated: Facts, architecture: Architecture) -> Planned:
     """The situation of stated and read facts on an architecture; releases that nobody knows are assumed to be the newest."""
-    facts = derive(stated)
+    facts = derive(stated.without(WHOLE))
     plan, assumed = read_plan(facts, architecture)
     regime = read_regime(facts, plan)
     return Planned(architecture, stated, facts, plan, regime, (*assumed, *regime.assumptions, *_releases(plan)))

@@ -95,8 +95,15 @@ def _mentions(manifest: Path) -> bool:
         return False
     # Broken or not: a table that is not written out in a header (tool = { envdoctor = {} }) is only found in a sound file.
     return re.search(rb"""(?m)^[ \t]*\[+[ \t]*(?:tool|"tool"|'tool')[ \t]*\.[ \t]*["']?envdoctor\b""", text) is not None or (
-        b"envdoctor" in text and _is_sound(text)
+        b"envdoctor" in text and _has_bare_tool(text) and _is_sound(text)
     )
+
+
+def _has_bare_tool(text: bytes) -> bool:
+    """Whether ``tool`` may be a table that has keys of its own; to read all of a long file only to find that it has none takes its time."""
+    key = rb"""^(?:\xef\xbb\xbf)?[ \t]*(?:\[[ \t]*(?:tool|"tool"|'tool')[ \t]*\]|(?:tool|"tool"|'tool')[ \t]*[.=])"""
+    # A name may be spelled with escapes.
+    return b"\\u" in text.lower() or re.search(key, text, re.MULTILINE) is not None
 
 
 def _is_sound(text: bytes) -> bool:

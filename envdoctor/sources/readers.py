@@ -9,7 +9,7 @@ from envdoctor.sources.declared.readers import CONDA, NAMED, REQUIREMENTS, Reade
 
 if TYPE_CHECKING:
     from envdoctor.facts.fact import Collected
-    from envdoctor.sources.declared.declarations import Variant
+    from envdoctor.sources.declared.variant import Variant
     from envdoctor.world.installation import Installation
 
 
@@ -58,7 +58,7 @@ def _plan(path: Path, installation: Installation | None) -> tuple[Variant, ...]:
 
 def _alone(collected: Collected) -> tuple[Variant, ...]:
     """What a file without choices says."""
-    from envdoctor.sources.declared.declarations import Variant
+    from envdoctor.sources.declared.variant import Variant
 
     return (Variant("", collected),)
 

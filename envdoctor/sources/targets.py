@@ -15,7 +15,7 @@ from envdoctor.sources.declared.readers import NAMED, FileKind, find_reader
 from envdoctor.sources.readers import READERS
 
 if TYPE_CHECKING:
-    from envdoctor.sources.declared.declarations import Variant
+    from envdoctor.sources.declared.variant import Variant
     from envdoctor.sources.model.adapter import Adapter
     from envdoctor.sources.model.snapshot import Snapshot
     from envdoctor.world.installation import Installation

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envdoctor.coherence import weights
-from envdoctor.facts.fact import Defect, Facts
+from envdoctor.facts.fact import Defect
 from envdoctor.sources.model.safetensors_header import header_of
 from envdoctor.sources.model.snapshot import Snapshot, read_snapshot
 from envdoctor.sources.model.weights import Weights
@@ -29,7 +29,7 @@ HEALTHY: list[Defect] = []
 
 def found(path: Path | Snapshot) -> list[Defect]:
     read = path if isinstance(path, Snapshot) else read_snapshot(path)
-    return [defect for check in weights.CHECKS for defect in check(read, Facts())]
+    return [defect for check in weights.CHECKS for defect in check(read, situation(transformers="5.0.0"))]
 
 
 def only(path: Path) -> Defect:
@@ -201,6 +201,13 @@ def test_a_dtype_of_config_that_the_plan_does_not_load_costs_nothing(tmp_path: P
     read = read_snapshot(model(tmp_path, torch_dtype="float32"))
     assert rules(weights.dtypes(read, situation(plan_load_dtype="bfloat16"))) == []
     assert rules(weights.dtypes(read, situation(plan_load_dtype="float32"))) == ["snapshot-dtype-not-of-config"]
+
+
+@pytest.mark.parametrize(("transformers", "harm"), [("4.57.1", False), ("5.0.0", True), (">=4.50", False), (None, False)])
+def test_a_dtype_of_config_costs_nothing_before_transformers_5(tmp_path: Path, transformers: str | None, harm: bool) -> None:
+    read = read_snapshot(model(tmp_path, torch_dtype="float32"))
+    stated = {} if transformers is None else {"transformers": transformers}
+    assert rules(weights.dtypes(read, situation(**stated))) == (["snapshot-dtype-not-of-config"] if harm else [])
 
 
 def test_a_quantized_model_is_stored_as_its_method_wants(tmp_path: Path) -> None:

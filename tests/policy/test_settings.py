@@ -98,9 +98,27 @@ def test_settings_that_cannot_be_read_are_not_passed_over(tmp_path: Path, header
         find_settings(tmp_path)
 
 
-def test_settings_in_one_inline_table_are_found(tmp_path: Path) -> None:
-    (tmp_path / "pyproject.toml").write_text('tool = { envdoctor = { fail-on = "note" } }\n')
+@pytest.mark.parametrize(
+    "text",
+    [
+        'tool = { envdoctor = { fail-on = "note" } }\n',
+        'tool.envdoctor.fail-on = "note"\n',
+        '"tool" . envdoctor = { fail-on = "note" }\n',
+        '[tool]\nother = 1\nenvdoctor.fail-on = "note"\n',
+        "\ufeff[ 'tool' ]\r\nenvdoctor = { fail-on = 'note' }\r\n",
+        '["t\\u006fol"]\nenvdoctor = { fail-on = "note" }\n',
+        '[project]\nname = "envdoctor"\n[tool.envdoctor]\nfail-on = "note"\n',
+    ],
+)
+def test_settings_are_found_however_the_table_is_written(tmp_path: Path, text: str) -> None:
+    (tmp_path / "pyproject.toml").write_text(text, encoding="utf-8", newline="")
     assert find_settings(tmp_path).fail_on == "note"
+
+
+def test_a_project_that_only_names_envdoctor_has_no_settings(tmp_path: Path) -> None:
+    text = '[project]\nname = "envdoctor"\n[project.scripts]\nenvdoctor = "envdoctor.cli:main"\n[tool.other]\nenvdoctor = { strict = 1 }\n'
+    (tmp_path / "pyproject.toml").write_text(text)
+    assert find_settings(tmp_path) == Settings()
 
 
 def test_a_directory_that_is_reached_through_a_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

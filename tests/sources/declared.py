@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from envdoctor.sources.declared.declarations import Variant
+from envdoctor.sources.declared.variant import Variant
 from envdoctor.world.installation import Installation
 
 LINUX = Installation(

@@ -239,7 +239,7 @@ def test_a_broken_facts_file_is_never_taken_for_a_report() -> None:
 
 
 def test_an_unknown_fact_is_still_told() -> None:
-    with pytest.raises(EnvdoctorError, match=r"found the fact 'pyhton'; expected a fact of the vocabulary, perhaps python"):
+    with pytest.raises(EnvdoctorError, match=r"found the fact 'pyhton'; expected a fact of the vocabulary; next: did you mean `python`\?"):
         collect_facts_text(b'pyhton = "3.10"\n', "facts.toml")
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.sources.declared.declarations import Variant
 from envdoctor.sources.declared.pdm_lock import collect_pdm_lock
+from envdoctor.sources.declared.variant import Variant
 from envdoctor.world.installation import Installation
 from tests.sources.declared import LINUX, WINDOWS, defects, skips, told, versions, written
 

@@ -90,6 +90,7 @@ def test_the_plan_of_the_fixtures_says_the_same_in_both_forms(fixtures: Path) ->
         "lora_dropout": 0.1,
         "lora_targets": ("query_key_value",),
         "trainer": "transformers",
+        "report_to": (),
         "arguments": (
             "adam_epsilon", "bf16", "dataloader_num_workers", "fp16", "gradient_accumulation_steps", "gradient_checkpointing",
             "learning_rate", "logging_steps", "lr_scheduler_type", "max_grad_norm", "max_steps", "optim", "output_dir",

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.sources.declared.declarations import Variant
 from envdoctor.sources.declared.poetry_lock import collect_poetry_lock
+from envdoctor.sources.declared.variant import Variant
 from envdoctor.world.installation import Installation
 from tests.sources.declared import LINUX, WINDOWS, by_label, defects, skips, told, versions, written
 

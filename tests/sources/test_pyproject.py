@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.versions import Exact, Ranged
-from envdoctor.sources.declared.declarations import Variant
 from envdoctor.sources.declared.pyproject import collect_pyproject
+from envdoctor.sources.declared.variant import Variant
 from envdoctor.world.installation import Installation
 from tests.sources.declared import LINUX, WINDOWS, by_label, defects, skips, told, versions, written
 

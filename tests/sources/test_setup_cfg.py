@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.sources.declared.declarations import Variant
 from envdoctor.sources.declared.setup_cfg import collect_setup_cfg, read_config
+from envdoctor.sources.declared.variant import Variant
 from envdoctor.world.installation import Installation
 
 FILE = """\

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected
-from envdoctor.sources.declared.declarations import Variant
 from envdoctor.sources.declared.setup_py import collect_setup_py
+from envdoctor.sources.declared.variant import Variant
 from envdoctor.world.installation import Installation
 
 HERE = Installation({"sys_platform": "linux"}).with_python("3.11")

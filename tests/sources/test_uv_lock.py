@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.versions import Exact
-from envdoctor.sources.declared.declarations import Variant
 from envdoctor.sources.declared.uv_lock import collect_uv_lock
+from envdoctor.sources.declared.variant import Variant
 from envdoctor.world.installation import Installation
 from tests.sources.declared import LINUX, WINDOWS, by_label, defects, skips, told, versions, written
 

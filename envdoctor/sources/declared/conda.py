@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from envdoctor.files.json_file import UnreadableError, read_bounded
 
 if TYPE_CHECKING:
-    from envdoctor.sources.declared.declarations import Variant
+    from envdoctor.sources.declared.variant import Variant
     from envdoctor.world.installation import Installation
 
 _MOST_BYTES = 2**20

@@ -21,9 +21,10 @@ from envdoctor.facts.versions import satisfiable
 from envdoctor.files.json_file import UnreadableError, read_bounded
 from envdoctor.files.text import plain
 from envdoctor.sources.declared.conda_spec import MatchSpec, cuda_of, on_pypi, parse_match_spec
-from envdoctor.sources.declared.declarations import Declarations, Variant
+from envdoctor.sources.declared.declarations import Declarations
 from envdoctor.sources.declared.requirement_line import MALFORMED
 from envdoctor.sources.declared.requirements import read_requirement_lines
+from envdoctor.sources.declared.variant import Variant
 from envdoctor.world.installation import Installation
 from envdoctor.world.releases import release_texts
 

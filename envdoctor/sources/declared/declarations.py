@@ -31,17 +31,6 @@ _PIN = re.compile(r"==\s*[^,*]+")
 _EGG = re.compile(r"[#&]egg=([A-Za-z0-9][A-Za-z0-9._-]{0,200})")
 
 
-@dataclass(frozen=True, slots=True)
-class Variant:
-    """One consistent choice that a file offers, whole: what is always installed, and what the choice adds.
-
-    ``label`` is empty for what is always installed; else ``extra train``, ``group dev``, ``stage build``.
-    """
-
-    label: str
-    collected: Collected
-
-
 @dataclass(slots=True)
 class _Statement:
     specifier: str

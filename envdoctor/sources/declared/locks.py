@@ -12,8 +12,9 @@ from envdoctor.facts.names import canonical
 from envdoctor.facts.values import parse_value
 from envdoctor.files.text import plain
 from envdoctor.records import dataclass, field, replace
-from envdoctor.sources.declared.declarations import Declarations, Variant
+from envdoctor.sources.declared.declarations import Declarations
 from envdoctor.sources.declared.toml_document import TomlDocument, text_of
+from envdoctor.sources.declared.variant import Variant
 from envdoctor.world.installation import Installation
 from envdoctor.world.releases import tracked
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from envdoctor.sources.declared.declarations import Variant
 from envdoctor.sources.declared.locks import Choice, Locked, LockReading
 from envdoctor.sources.declared.toml_document import LOCK_LIMIT, read_document, strings_of, table_of, text_of
+from envdoctor.sources.declared.variant import Variant
 from envdoctor.world.installation import Installation
 
 _DEFAULT = "default"

@@ -11,9 +11,10 @@ from envdoctor.facts.fact import Fact, Origin
 from envdoctor.facts.values import parse_value
 from envdoctor.files.json_file import JsonError, UnreadableError, parse_json, read_bounded
 from envdoctor.files.text import plain
-from envdoctor.sources.declared.declarations import Declarations, Variant
+from envdoctor.sources.declared.declarations import Declarations
 from envdoctor.sources.declared.requirement_line import MALFORMED, declare, wheel_release, without_credentials
 from envdoctor.sources.declared.toml_document import TomlDocument, read_document, strings_of, table_of, text_of
+from envdoctor.sources.declared.variant import Variant
 from envdoctor.world.installation import Installation
 
 _LOCK_BYTES = 16 * 2**20

@@ -18,13 +18,14 @@ from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.names import canonical
 from envdoctor.files.paths import is_file
 from envdoctor.records import dataclass
-from envdoctor.sources.declared.declarations import Declarations, Variant
+from envdoctor.sources.declared.declarations import Declarations
 from envdoctor.sources.declared.locks import HOLDS, Choice, Locked, LockReading
 from envdoctor.sources.declared.poetry_ranges import admits, alternatives, hull, one_specifier
 from envdoctor.sources.declared.project_extras import Stated
 from envdoctor.sources.declared.pyproject_poetry import read_poetry
 from envdoctor.sources.declared.pyproject_sections import Sections
 from envdoctor.sources.declared.toml_document import LOCK_LIMIT, TomlDocument, read_document, strings_of, table_of, text_of
+from envdoctor.sources.declared.variant import Variant
 from envdoctor.world.installation import Installation
 from envdoctor.world.releases import tracked
 

@@ -13,9 +13,10 @@ from envdoctor.facts.names import canonical
 from envdoctor.facts.values import parse_value
 from envdoctor.files.paths import real_path
 from envdoctor.records import dataclass
-from envdoctor.sources.declared.declarations import Declarations, Variant
+from envdoctor.sources.declared.declarations import Declarations
 from envdoctor.sources.declared.requirement_line import declare
 from envdoctor.sources.declared.requirement_text import logical_lines, read_text
+from envdoctor.sources.declared.variant import Variant
 from envdoctor.world.installation import Installation
 
 _LONGEST_RANGE = 400

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from envdoctor.facts.names import canonical
-from envdoctor.sources.declared.declarations import Variant
 from envdoctor.sources.declared.locks import FAILS, HOLDS, Choice, Locked, LockReading
 from envdoctor.sources.declared.toml_document import LOCK_LIMIT, read_document, strings_of, text_of
+from envdoctor.sources.declared.variant import Variant
 from envdoctor.world.installation import Installation
 
 _FILE_NAME = re.compile(r"pylock\.(?:[^.]+\.)?toml")

@@ -15,7 +15,7 @@ from envdoctor.facts.fact import Skip
 from envdoctor.facts.names import canonical
 from envdoctor.files.paths import is_file, real_path
 from envdoctor.records import replace
-from envdoctor.sources.declared.declarations import Declarations, Variant
+from envdoctor.sources.declared.declarations import Declarations
 from envdoctor.sources.declared.locks import say_python
 from envdoctor.sources.declared.project_extras import Stated
 from envdoctor.sources.declared.pyproject_poetry import poetry_pythons, read_poetry
@@ -23,6 +23,7 @@ from envdoctor.sources.declared.pyproject_sections import Environment, Sections
 from envdoctor.sources.declared.pyproject_tools import read_flit, read_hatch, read_pdm, read_setuptools, read_uv
 from envdoctor.sources.declared.requirement_line import declare
 from envdoctor.sources.declared.toml_document import TomlDocument, read_document, strings_of, table_of, text_of
+from envdoctor.sources.declared.variant import Variant
 from envdoctor.world.installation import Installation
 from envdoctor.world.releases import tracked
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from envdoctor.records import dataclass
 
 if TYPE_CHECKING:
-    from envdoctor.sources.declared.declarations import Variant
+    from envdoctor.sources.declared.variant import Variant
     from envdoctor.world.installation import Installation
 
 FileKind = Literal["requirements", "lock", "image", "script", "plan"]

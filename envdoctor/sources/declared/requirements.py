@@ -19,11 +19,12 @@ from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Origin
 from envdoctor.files.paths import is_file, real_path
 from envdoctor.records import dataclass, field, replace
-from envdoctor.sources.declared.declarations import Declarations, Variant
+from envdoctor.sources.declared.declarations import Declarations
 from envdoctor.sources.declared.package_index import Indexes, is_nightly
 from envdoctor.sources.declared.requirement_line import MALFORMED, declare, without_credentials
 from envdoctor.sources.declared.requirement_options import Option, UnknownOptionError, options_of, split_options
 from envdoctor.sources.declared.requirement_text import LogicalLine, RequirementsText, logical_lines, read_text
+from envdoctor.sources.declared.variant import Variant
 from envdoctor.world.installation import Installation
 
 _MOST_INCLUDES = 50

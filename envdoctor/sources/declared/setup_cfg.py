@@ -15,9 +15,10 @@ from envdoctor.errors import EnvdoctorError
 from envdoctor.files.json_file import UnreadableError, read_bounded
 from envdoctor.files.text import plain
 from envdoctor.records import dataclass, field
-from envdoctor.sources.declared.declarations import Declarations, Variant
+from envdoctor.sources.declared.declarations import Declarations
 from envdoctor.sources.declared.project_extras import Stated, declare_all, extra_variants, file_rows, state_python, within
 from envdoctor.sources.declared.requirements import read_requirements
+from envdoctor.sources.declared.variant import Variant
 from envdoctor.world.installation import Installation
 
 _MOST_BYTES = 4 * 2**20

@@ -10,11 +10,12 @@ from pathlib import Path
 from envdoctor.errors import EnvdoctorError
 from envdoctor.files.json_file import UnreadableError, read_bounded
 from envdoctor.files.text import plain
-from envdoctor.sources.declared.declarations import Declarations, Variant
+from envdoctor.sources.declared.declarations import Declarations
 from envdoctor.sources.declared.project_extras import Stated, declare_all, extra_variants, file_rows, state_python, within
 from envdoctor.sources.declared.requirements import read_requirements
 from envdoctor.sources.declared.setup_script import Setup, read_setup
 from envdoctor.sources.declared.setup_values import Opened, Told, Unknown, Value
+from envdoctor.sources.declared.variant import Variant
 from envdoctor.world.installation import Installation
 
 # A syntax tree takes up to about two hundred times the memory of its text.

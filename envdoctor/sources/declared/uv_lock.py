@@ -12,9 +12,9 @@ from pathlib import Path
 
 from envdoctor.facts.names import canonical
 from envdoctor.records import dataclass
-from envdoctor.sources.declared.declarations import Variant
 from envdoctor.sources.declared.locks import FAILS, HOLDS, Choice, Locked, LockReading
 from envdoctor.sources.declared.toml_document import LOCK_LIMIT, read_document, strings_of, table_of, text_of
+from envdoctor.sources.declared.variant import Variant
 from envdoctor.world.installation import Installation
 
 _KNOWN_VERSION = 1

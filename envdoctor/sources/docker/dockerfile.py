@@ -13,7 +13,7 @@ from envdoctor.facts.fact import Collected, Fact, Skip
 from envdoctor.facts.versions import Exact, Ranged
 from envdoctor.files.json_file import UnreadableError, read_bounded
 from envdoctor.files.text import plain
-from envdoctor.sources.declared.declarations import Variant
+from envdoctor.sources.declared.variant import Variant
 from envdoctor.sources.docker.build import build
 from envdoctor.sources.docker.environments import Environment
 from envdoctor.sources.docker.parse import Dockerfile, parse_dockerfile

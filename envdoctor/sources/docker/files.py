@@ -9,7 +9,7 @@ from pathlib import Path
 
 from envdoctor.files.paths import exists, real_path
 from envdoctor.records import dataclass, field
-from envdoctor.sources.declared.declarations import Variant
+from envdoctor.sources.declared.variant import Variant
 from envdoctor.sources.shell.marks import is_known, shown
 from envdoctor.sources.shell.text import Heredoc
 

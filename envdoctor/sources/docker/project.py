@@ -11,8 +11,9 @@ from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Fact
 from envdoctor.facts.versions import Exact, Ranged
 from envdoctor.files.json_file import UnreadableError, read_bounded
-from envdoctor.sources.declared.declarations import Declarations, Variant
+from envdoctor.sources.declared.declarations import Declarations
 from envdoctor.sources.declared.readers import NAMED, find_reader
+from envdoctor.sources.declared.variant import Variant
 from envdoctor.sources.docker.files import Files
 from envdoctor.sources.shell.expansion import Lookup, text_of
 from envdoctor.sources.shell.marks import is_known, shown

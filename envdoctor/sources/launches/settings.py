@@ -8,6 +8,7 @@ from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Fact, Skip
+from envdoctor.facts.vocabulary import WHOLE
 from envdoctor.files.json_file import JsonError, parse_json
 from envdoctor.files.text import plain
 from envdoctor.records import dataclass, field, replace
@@ -155,7 +156,8 @@ def _tool(told: Told, path: Path, launch: Launch) -> None:
         first = values[""][0]
         why = f"{first.text} adds arguments when the run starts: what is left out here is unknown"
         skips = (*found.skips, Skip(f"{plain(str(path), 4096)}:{first.line}", plain(why)))
-        found = replace(found, facts=tuple(fact for fact in found.facts if not _is_default(fact)), skips=skips)
+        told_so_far = tuple(fact for fact in found.facts if not _is_default(fact))
+        found = replace(found, facts=(*told_so_far, Fact(WHOLE, False, reader.origin())), skips=skips)
     told.add(found)
 
 

@@ -104,6 +104,8 @@ def read_swift(reader: Reader, table: Table) -> None:
         _megatron(reader, table, word(megatron))
     else:
         reader.default("plan.batch_size", 1, _DEFAULT)
+    # Its loaders pass it always: swift/llm/utils/model.py of 2.6.1, swift/llm/model/register.py of 3.6.0.
+    reader.default("plan.trust_remote_code", True, _DEFAULT)
     reader.default("plan.trainer", "ms-swift", reader.origin())
 
 

@@ -73,6 +73,7 @@ DIRECT = (
     ("use_liger_kernel", "plan.liger"),
     ("use_cache", "plan.use_cache"),
     ("torch_compile", "plan.compile"),
+    ("report_to", "plan.report_to"),
 )
 # Fields that ask for something unless they say "no".
 STRATEGIES = (("evaluation_strategy", "plan.evaluate"), ("eval_strategy", "plan.evaluate"), ("save_strategy", "plan.save"))

@@ -35,6 +35,8 @@ _DIRECT = (
     ("packing", "plan.packing"),
     ("use_vllm", "plan.vllm"),
 )
+ASKED_OF_ARGUMENTS = frozenset((*(fact for fact, _ in DEFAULTS), *(fact for _, fact in _DIRECT), "plan.distributed", "plan.offload"))
+"""Facts that training arguments decide, also where they leave them out."""
 # Settings that count as on by being given: a number, a path.
 _GIVEN = (("neftune_noise_alpha", "plan.neftune"), ("resume_from_checkpoint", "plan.resume"), ("torch_compile_backend", "plan.compile"))
 
@@ -78,6 +80,7 @@ def _made(reading: Reading, call: Call, kind: str) -> None:
         claims.skips.append(Skip(reading.source.place(call.line), why))
         for fact in ("plan.arguments", *(fact for fact, _ in DEFAULTS)):
             claims.unknown(fact, call.line, call.scope, quiet=True)
+        claims.leave_open(ASKED_OF_ARGUMENTS)
         return
     own = () if kind == "transformers" else _TRL_OWN
     # A field that the file's own class defines is accepted whatever transformers makes of the name.
@@ -205,6 +208,7 @@ def _from_command_line(reading: Reading) -> None:
                 if not arguments_kind(reading, kind):
                     continue
                 line = next((binding.line for binding in scope.bindings[name]), 1)
+                reading.claims.leave_open(ASKED_OF_ARGUMENTS)
                 why = "the command line fills the training arguments: give its launcher or a plan file as well"
                 reading.claims.skips.append(Skip(reading.source.place(line), why))
                 fields = spaces.fields(kind) if kind.startswith(LOCAL) else {}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from envdoctor.facts.fact import Collected, Fact, FactValue, NotUnderstood, Origin, Skip
 from envdoctor.facts.values import shown
-from envdoctor.facts.vocabulary import MISSED, ONCE
+from envdoctor.facts.vocabulary import MISSED, ONCE, UNCLEAR, WHOLE
 from envdoctor.files.text import plain
 from envdoctor.records import dataclass, field, replace
 from envdoctor.sources.scripts.kinds import Known, Made, Symbol, Table
@@ -39,6 +41,7 @@ class Claims:
     training: dict[Scope | None, int] = field(default_factory=dict)
     skips: list[Skip] = field(default_factory=list)
     adopted: dict[str, Fact] = field(default_factory=dict)
+    elsewhere: set[str] = field(default_factory=set)
 
     def say(self, fact: str, known: Known | None, line: int, scope: Scope | None = None, why: str = "no constant") -> None:
         """State a fact from a value as the evaluator knows it; None of Python says nothing."""
@@ -60,6 +63,10 @@ class Claims:
         """What holds where the script says nothing at all of a fact."""
         self.defaults.setdefault(fact, Fact(fact, value, Origin(origin)))
 
+    def leave_open(self, facts: Iterable[str]) -> None:
+        """Say that something else decides these facts, as far as this script does not: the command line, another module."""
+        self.elsewhere.update(facts)
+
     def adopt(self, fact: Fact) -> None:
         """A fact that another file states for this one."""
         self.adopted[fact.name] = fact
@@ -72,7 +79,15 @@ class Claims:
         facts = [fact for name in own if (fact := self._settle(self.claims[name])) is not None]
         facts += self.adopted.values()
         facts += [fact for name, fact in self.defaults.items() if name not in self.claims and name not in self.adopted]
+        open_ = {name for name in own if name.startswith("plan.") and not self._is_left_out(name)} | self.elsewhere
+        unclear = tuple(sorted(open_ - {fact.name for fact in facts}))
+        if unclear and WHOLE in self.defaults:
+            facts.append(Fact(UNCLEAR, unclear, self.source.origin(1)))
         return Collected(tuple(facts), skips=(*self.source.skips, *self.skips))
+
+    def _is_left_out(self, name: str) -> bool:
+        """Whether nothing that could ask for a fact does so before the training ends."""
+        return all(claim.why == ABSENT or self._behind_training(claim) for claim in self.claims[name])
 
     def _settle(self, claims: list[Claim]) -> Fact | None:
         name = claims[0].fact

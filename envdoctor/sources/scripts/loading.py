@@ -37,6 +37,8 @@ _QUANTIZERS = {
 }  # fmt: skip
 # Facts that a load may leave to a default.
 _CHOSEN = ("plan.load_dtype", "plan.quant", "plan.attn")
+ASKED_OF_LOADS = frozenset((*_CHOSEN, "plan.load_dtype_argument", "plan.double_quant", "plan.load_in_4bit", "plan.load_in_8bit"))
+"""Facts that a load of the model decides, also where it leaves them out."""
 _MAPS = ("auto", "balanced", "balanced_low_0", "sequential")
 
 

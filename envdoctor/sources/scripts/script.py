@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Skip
+from envdoctor.facts.vocabulary import WHOLE
 from envdoctor.files.json_file import UnreadableError, read_bounded
 from envdoctor.files.text import plain
 from envdoctor.sources.model.class_tree import Function
 from envdoctor.sources.scripts.adapters import read_adapters
-from envdoctor.sources.scripts.arguments import read_arguments
+from envdoctor.sources.scripts.arguments import ASKED_OF_ARGUMENTS, read_arguments
 from envdoctor.sources.scripts.claims import Claims
-from envdoctor.sources.scripts.loading import read_loading
+from envdoctor.sources.scripts.loading import ASKED_OF_LOADS, read_loading
 from envdoctor.sources.scripts.notebook import read_cells
 from envdoctor.sources.scripts.outline import outline
 from envdoctor.sources.scripts.reading import Reading
@@ -60,6 +61,20 @@ def collect_script(path: Path, installation: Installation | None = None) -> Coll
     Raises:
         EnvdoctorError: unreadable, no UTF-8, or a notebook that is no JSON, with line and column.
     """
+    source = open_source(path)
+    if isinstance(source, Skip):
+        return Collected(skips=(source,))
+    installs = collect_installs(source, installation)
+    found = _read(source)
+    return Collected((*found.facts, *installs.facts), (*found.defects, *installs.defects), (*found.skips, *installs.skips))
+
+
+def open_source(path: Path) -> Source | Skip:
+    """The Python of a script or notebook; a skip for JSON that is no notebook.
+
+    Raises:
+        EnvdoctorError: unreadable, no UTF-8, or a notebook that is no JSON, with line and column.
+    """
     place = plain(str(path), 4096)
     notebook = path.suffix.lower() == ".ipynb"
     try:
@@ -69,13 +84,10 @@ def collect_script(path: Path, installation: Installation | None = None) -> Coll
     if notebook:
         pieces = read_cells(data, place)
         if pieces is None:
-            return Collected(skips=(Skip(place, "JSON without cells: no notebook", lost=True),))
+            return Skip(place, "JSON without cells: no notebook", lost=True)
     else:
         pieces = [Piece(_decoded(data, place))]
-    source = read_pieces(str(path), pieces)
-    installs = collect_installs(source, installation)
-    found = _read(source)
-    return Collected((*found.facts, *installs.facts), (*found.defects, *installs.defects), (*found.skips, *installs.skips))
+    return read_pieces(str(path), pieces)
 
 
 def _decoded(data: bytes, place: str) -> str:
@@ -117,7 +129,16 @@ def _read(source: Source) -> Collected:
     read_resumption(reading)
     read_given_optimizers(reading, trainers)
     loops = read_steps(reading, has_trainer=bool(trainers))
+    if loops:
+        claims.state("plan.trainer", "own", next(reading.methods("backward")).line)
     read_method(reading, trainers, loads, trains_itself=loops)
+    if trainers or loops or (loads and "plan.method" in claims.claims):
+        claims.default(WHOLE, True, "default of a script that was read to its end")
+        # What another module decides cannot be read here.
+        if not loads:
+            claims.leave_open(ASKED_OF_LOADS)
+        if trainers and "plan.arguments" not in claims.claims:
+            claims.leave_open(ASKED_OF_ARGUMENTS)
     read_uses(reading)
     if evaluator.tired:
         claims.skips.append(Skip(plain(source.path, 4096), "expressions too many or too large: what was not reached is unknown"))

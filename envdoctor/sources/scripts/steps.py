@@ -94,7 +94,11 @@ def _generation(reading: Reading) -> None:
         task = reading.value(call, "task", 0)
         if task is not None and task.value == "text-generation":
             reading.claims.state("plan.generate", True, call.line)
-    for call in reading.methods("apply_chat_template"):
+    # A template of the script's own takes the place of the snapshot's.
+    own = any(store.key == "chat_template" for store in reading.outline.stores) or any(
+        "chat_template" in call.keywords for call in reading.methods("apply_chat_template", "from_pretrained")
+    )
+    for call in reading.methods("apply_chat_template") if not own else ():
         reading.claims.state("plan.apply_chat_template", True, call.line)
 
 

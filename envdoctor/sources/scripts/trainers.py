@@ -76,7 +76,7 @@ def _trainer(reading: Reading, call: Call) -> None:
     claims, scope = reading.claims, call.scope
     kind = trainer_kind(reading, call.name)
     claims.state("plan.trainer", kind, call.line, scope)
-    if not _takes_own(reading, call.name):
+    if not _takes_own(reading, call.name) and not reading.is_kind(call.name, "sentence_transformers", "SentenceTransformerTrainer"):
         if "tokenizer" in call.keywords:
             claims.state("plan.framework_tokenizer_argument", True, call.line_of("tokenizer"), scope)
         elif call.whole:

@@ -92,8 +92,8 @@ def _stated(statements: list[tuple[str, object, Origin]], place: str, errors: li
         if term(name) is None:
             close = suggestion(name)
             where = place if origin.line is None else f"{place}, line {origin.line}"
-            expected = f"a fact of the vocabulary{f', perhaps {close}' if close else ''}"
-            next_step = "envdoctor facts --vocabulary lists them"
+            expected = "a fact of the vocabulary"
+            next_step = f"{f'did you mean `{close}`? ' if close else ''}envdoctor facts --vocabulary lists them"
             errors.append(EnvdoctorError(where, found=f"the fact {name!r}", expected=expected, next_step=next_step))
             continue
         value = parse_value(name, raw)
@@ -117,12 +117,17 @@ def _outside(name: str, value: FactValue) -> Callable[[str], EnvdoctorError] | N
     if known is None or not known.choices or (isinstance(value, str) and value in known.choices):
         return None
     text = shown(value)
+    if name == "plan.distributed" and _SEVERAL.search(text):
+        return None  # it says that the work is shared, and not how
     close = get_close_matches(text, known.choices, n=1, cutoff=0.5)
-    meant = f", perhaps {close[0]}" if close else ""
-    expected = f"one of {', '.join(known.choices)}{meant}"
+    meant = f"did you mean `{close[0]}`? " if close else ""
+    expected = f"one of {', '.join(known.choices)}"
     return lambda where: EnvdoctorError(
-        where, found=f"{name} = {text}", expected=expected, next_step="envdoctor facts --vocabulary lists them"
+        where, found=f"{name} = {text}", expected=expected, next_step=f"{meant}envdoctor facts --vocabulary lists them"
     )
+
+
+_SEVERAL = re.compile(r"deepspeed|\bzero\b|multi|\bgpus\b|parallel|torchrun|accelerate", re.IGNORECASE)
 
 
 def _implied(name: str, raw: object, origin: Origin) -> list[Fact]:
@@ -131,6 +136,8 @@ def _implied(name: str, raw: object, origin: Origin) -> list[Fact]:
         glibc = re.search(r"glibc\s*v?(\d+\.\d+)", str(raw), re.IGNORECASE)
         if glibc:
             return [Fact("glibc", parse_value("glibc", glibc[1]), origin)]
+    if name == "plan.distributed" and isinstance(parse_value(name, raw), NotUnderstood) and re.search("deepspeed", str(raw), re.IGNORECASE):
+        return [Fact("plan.deepspeed", True, origin)]
     return []
 
 

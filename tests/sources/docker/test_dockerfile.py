@@ -8,7 +8,7 @@ import pytest
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.values import shown
-from envdoctor.sources.declared.declarations import Variant
+from envdoctor.sources.declared.variant import Variant
 from envdoctor.sources.docker.dockerfile import collect_dockerfile, is_dockerfile
 from envdoctor.world.installation import Installation
 

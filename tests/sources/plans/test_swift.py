@@ -46,7 +46,12 @@ def test_release_4(tmp_path: Path) -> None:
         "plan.trainer": "ms-swift",
     }
     origin = "default of ms-swift"
-    assert defaults(found) == {"plan.batch_size": (1, origin), "plan.lora_r": (8, origin), "plan.lora_alpha": (32.0, origin)}
+    assert defaults(found) == {
+        "plan.batch_size": (1, origin),
+        "plan.lora_r": (8, origin),
+        "plan.lora_alpha": (32.0, origin),
+        "plan.trust_remote_code": (True, origin),
+    }
     assert lines(found)["plan.bf16"] == 5
 
 
