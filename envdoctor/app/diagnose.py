@@ -2,64 +2,72 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from envdoctor.app.composition import compose_report
 from envdoctor.app.judgement import judge
+from envdoctor.app.log_context import say_fit, within_environment
 from envdoctor.app.request import Request
 from envdoctor.app.situations import gather
 from envdoctor.app.snapshots import examine_snapshots
 from envdoctor.engine.diagnosis import Finding
-from envdoctor.facts.fact import Collected, Facts
+from envdoctor.facts.fact import Facts
+from envdoctor.logs.derived import derive_findings
 from envdoctor.logs.explanation import explain
 from envdoctor.logs.out_of_memory import Account, fit_command
-from envdoctor.logs.recognition import recognised
-from envdoctor.logs.signatures import Signatures, plain_line, signatures
+from envdoctor.logs.reading import Reading, read_log
+from envdoctor.logs.stated import read_statements
+from envdoctor.logs.unknown import tell_unknown
 from envdoctor.records import replace
 from envdoctor.report.model import Report
+from envdoctor.report.plain import printable
 from envdoctor.rules.rulebook import load_rulebook
-from envdoctor.sources.stated.env_reports import parse_env_report
+from envdoctor.sources.situation import states_packages
 from envdoctor.world.releases import release_texts
 
-# Environment blocks stand at the head or the end of what people paste; between them only errors are looked for.
-_HEAD_LINES, _TAIL_LINES = 4000, 4000
 _TOO_LARGE = "plan-exceeds-gpu-memory"
 
 
-def diagnose(request: Request, lines: Iterable[str], place: str) -> Report:
-    """What explains a log, in the situation that it states and the request names; ``place`` is what a report calls the log.
+def diagnose(request: Request, blocks: Iterable[bytes], place: str) -> Report:
+    """What explains a log, in the situation that it states and the request names.
+
+    ``blocks`` are the bytes of the log, each of whole lines; ``place`` is what a report calls it.
 
     Raises:
         EnvdoctorError: anything that cannot be used at all.
     """
     book = load_rulebook(request.rule_directories)
-    kept: deque[str] = deque(maxlen=_TAIL_LINES)
-    head: list[str] = []
-    looking = signatures(book.rules)
-    _look(looking, lines, head, kept)
-    ends = [*head, *kept]
-    stated = parse_env_report("\n".join(ends), place) or Collected()
+    with request.watch.stages(f"reading {printable(place)}", "a second for some 250,000 lines") as tell:
+        reading = read_log(_counted(blocks, tell), book.rules)
+    stated = read_statements(reading, place)
+    if not states_packages(stated):
+        request = within_environment(request, reading)
     gathered = examine_snapshots(gather(request, stated), request.watch)
     diagnosis = judge(gathered, book)
-    explanation = explain(diagnosis, looking.found, book.rules, gathered.facts, gathered.derived, release_texts, place)
-    hints = list(_elsewhere(explanation.elsewhere))
-    if not looking.found:
-        hints += _unknown_error(ends)
-    hints += _would_it_fit(looking.memory.too_small, explanation.findings, gathered.derived)
-    return compose_report(request, gathered, book, replace(diagnosis, findings=explanation.findings), hints=hints)
+    derived = derive_findings(reading, gathered.facts)
+    explanation = explain(diagnosis, reading, derived, book.rules, gathered.facts, gathered.derived, release_texts, place)
+    hints: list[str] = []
+    if not explanation.findings:
+        hints += _elsewhere(explanation.elsewhere)
+        hints += _unknown_error(reading, gathered.facts)
+    said = list(say_fit(request, gathered, reading.too_small)) if reading.too_small is not None else []
+    hints += said or _would_it_fit(reading.too_small, explanation.findings, gathered.derived)
+    report = compose_report(request, gathered, book, replace(diagnosis, findings=explanation.findings), hints=hints)
+    if request.resolve and not request.offline:
+        from envdoctor.app.proving import prove_pins
+
+        return prove_pins(request, gathered, report, book)
+    return report
 
 
-def _look(looking: Signatures, lines: Iterable[str], head: list[str], kept: deque[str]) -> None:
-    def seen() -> Iterator[str]:
-        for line in lines:
-            if len(head) < _HEAD_LINES:
-                head.append(line)
-            else:
-                kept.append(line)
-            yield line
-
-    looking.read(seen())
+def _counted(blocks: Iterable[bytes], tell: Callable[[str], None] | None) -> Iterator[bytes]:
+    """The blocks, and how many lines they were so far for whoever watches: a log may be that of a run which is not over."""
+    lines = 0
+    for block in blocks:
+        yield block
+        lines += block.count(b"\n")
+        if tell is not None:
+            tell(f"{lines:,} lines")
 
 
 def _elsewhere(names: tuple[str, ...]) -> Iterator[str]:
@@ -81,7 +89,7 @@ def _would_it_fit(short: Account | None, found: Iterable[Finding], facts: Facts)
     yield fit_command(short, model, facts.text("gpu.name"), count if isinstance(count, int) else None)
 
 
-def _unknown_error(lines: Iterable[str]) -> Iterator[str]:
-    yield "no rule knows this error"
-    for sentence in recognised(plain_line(line) for line in lines):
-        yield f"recognised: {sentence}"
+def _unknown_error(reading: Reading, facts: Facts) -> Iterator[str]:
+    yield "nothing that is known explains this log"
+    yield from tell_unknown(reading, facts)
+    yield "to ask somebody: envdoctor report --log LOG prints a block without paths, tokens and names"

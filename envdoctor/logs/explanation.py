@@ -8,18 +8,29 @@ nor, where the text is such as any program may print, conditions over the model.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
-from envdoctor.engine.diagnosis import Because, Diagnosis, Finding, Location, Status
+from envdoctor.engine.diagnosis import Because, Diagnosis, Finding, Location, Status, finding_of
 from envdoctor.engine.likelihood import breadth
 from envdoctor.facts.fact import Facts
+from envdoctor.facts.names import canonical
+from envdoctor.facts.versions import ABSENT
+from envdoctor.logs.derived import NOT_INSTALLED, Derived
+from envdoctor.logs.loss_curve import EVENTS
 from envdoctor.logs.out_of_memory import PREFIX
+from envdoctor.logs.reading import Reading
+from envdoctor.logs.refusals import NO_FILE, OF_INSTALLERS
 from envdoctor.logs.signatures import Shown
 from envdoctor.records import dataclass, replace
 from envdoctor.rules.conditions import All, AnyOf, Condition, Known, Not, PackageIs, accused, holds, missing
 from envdoctor.rules.rule import Rule
+from envdoctor.world.import_names import package_of
 
 _MOST_FINDINGS = 4
+# A message is no longer than this.
+_MESSAGE_LINES = 14
+# What torch says without naming itself.
+_OF_TORCH = frozenset(("cuda", "tensor", "tensors", "cudnn", "cublas", "nccl", "gpu", "pytorch", "autograd", "grad"))
 # A fragment shorter than this is shared by too many errors to decide on its own.
 _SPECIFIC = 24
 # Fragments of about the same length tell as much.
@@ -31,7 +42,8 @@ _EXCEPTION = re.compile(r"[A-Z][A-Za-z]*(?:Error|Exception|Warning)")
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A rule whose symptom the text shows: whether it holds, how long the fragment is and whether it may decide on its own,
-    how many of the rule's versions are stated, and whether the text is what an out-of-memory error comes to."""
+    how many of the rule's versions are stated, and whether the text is what an out-of-memory error comes to. ``ended`` says that the run
+    ended with the text, ``known`` that one of the rule's packages is in the frames, the versions or the environment."""
 
     outcome: bool | None
     finding: Finding
@@ -39,6 +51,8 @@ class Candidate:
     specific: bool
     stands: int
     of_memory: bool = False
+    ended: bool = False
+    known: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,29 +64,128 @@ class Explanation:
 
 
 def explain(
-    diagnosis: Diagnosis, shown: Mapping[str, Shown], rules: Iterable[Rule], stated: Facts, derived: Facts, known: Known, log: str
+    diagnosis: Diagnosis,
+    reading: Reading,
+    derived: Sequence[Derived],
+    rules: Iterable[Rule],
+    stated: Facts,
+    facts: Facts,
+    known: Known,
+    log: str,
 ) -> Explanation:
-    """Join what the text shows with what the facts decide: text and versions that both fit come first."""
+    """Join what the text shows with what the facts decide: text and versions that both fit come first.
+
+    ``facts`` are the ``stated`` ones with what follows from them. What the run ended with comes before a line in passing, and what is
+    ``derived`` from an error is told where no rule knows more of it.
+    """
     already = {finding.rule.id: finding for finding in diagnosis.findings}
     pages = {rule.id: rule for rule in rules}
+    there = _packages_there(reading, stated)
+    computed = {one.hit.rule for one in derived}
     candidates: list[Candidate] = []
     elsewhere = []
-    for name, seen in shown.items():
+    for name, seen in reading.shown.items():
         rule = pages[name]
+        if name in computed:
+            continue
         outcome = _outcome(rule, already.get(name), seen, stated, known)
         if outcome is False:
             elsewhere.append(name)
             continue
-        finding = _finding(rule, already.get(name), seen, derived, known, log)
+        finding = _finding(rule, already.get(name), seen, facts, known, log)
+        if reading.history and seen.symptom in EVENTS:
+            finding = replace(finding, detail=reading.history)
         specific = len(seen.symptom) >= _SPECIFIC and (names_something(seen.symptom) or not _about_a_model(rule))
         of_memory = seen.symptom.lower().startswith(PREFIX)
-        candidates.append(Candidate(outcome, finding, len(seen.symptom), specific, _stands(rule, stated, known), of_memory))
-    candidates = _to_the_point(candidates, stated, known)
+        at_home = not rule.packages or not there.isdisjoint(rule.packages) or _names_package(seen, rule)
+        candidates.append(
+            Candidate(
+                outcome,
+                finding,
+                len(seen.symptom),
+                specific,
+                _stands(rule, stated, known),
+                of_memory,
+                ended=_is_of_the_end(seen.line, reading),
+                known=at_home,
+            )
+        )
+    # A symptom counts only where its package is; where the text is all that there is, nobody can tell.
+    candidates = _to_the_point([one for one in candidates if one.known or not there], stated, known)
     candidates.sort(key=lambda one: _order(one, stated, known))
     findings = [replace(one.finding, status=_status(one, candidates)) for one in candidates[:_MOST_FINDINGS]]
+    if reading.ended_well:
+        # What stops a run did not stop this one.
+        findings = [replace(one, status="possible") if one.rule.effect != "silent" else one for one in findings]
+    findings = _with_derived(findings, [(one, _derived_finding(one, pages[one.hit.rule], facts, log)) for one in derived], reading)
+    findings = _without_hearsay(findings, diagnosis, derived)
     if not findings:
         findings = [finding for finding in diagnosis.findings if finding.status == "matched"]
-    return Explanation(tuple(sorted(findings, key=lambda finding: finding.status != "matched")), tuple(sorted(elsewhere)))
+    return Explanation(tuple(findings[:_MOST_FINDINGS]), tuple(sorted(elsewhere)))
+
+
+def _with_derived(findings: list[Finding], derived: Sequence[tuple[Derived, Finding]], reading: Reading) -> list[Finding]:
+    """Rules and what is derived, in one order: a rule that matches the same packages says it already, and with more to go by."""
+    matched = [one for one in findings if one.status == "matched"]
+    told = [
+        (one, finding)
+        for one, finding in derived
+        if not any(set(finding.packages) & set(other.packages) or not other.packages for other in matched if _is_about(other, one))
+    ]
+    ended = [finding for one, finding in told if one.decisive]
+    passing = [finding for one, finding in told if not one.decisive]
+    at_end = [one for one in matched if one.location is not None and _is_of_the_end(one.location.line or 0, reading)]
+    beside = [one for one in matched if one not in at_end]
+    possible = [one for one in findings if one.status != "matched"]
+    # That a package is not there is told before what rules know of packages that ask for it.
+    absent = [finding for finding in ended if finding.rule.id == NOT_INSTALLED and finding.status == "matched"]
+    return [*absent, *at_end, *(one for one in ended if one not in absent), *beside, *passing, *possible]
+
+
+def _without_hearsay(findings: list[Finding], diagnosis: Diagnosis, derived: Sequence[Derived]) -> list[Finding]:
+    """Of an installer's text: what rules know of these releases comes before what the text alone says, and pages that only know its words
+    are left out where it was read."""
+    if not any(one.hit.rule in OF_INSTALLERS for one in derived):
+        return findings
+    read = [one for one in findings if one.status == "matched" or one.packages]
+    of_files = {name for one in derived if one.hit.rule == NO_FILE for name in one.hit.packages}
+    known = [one for one in diagnosis.findings if one.status == "matched" and one.rule.effect == "blocked" and of_files & set(one.packages)]
+    return [*known, *(one for one in read if not (known and one.rule.id == NO_FILE))]
+
+
+def _is_about(finding: Finding, derived: Derived) -> bool:
+    """Whether a rule's text stands where the derived finding's does."""
+    line = None if finding.location is None else finding.location.line
+    return line is not None and abs(line - derived.line) <= _MESSAGE_LINES
+
+
+def _is_of_the_end(line: int, reading: Reading) -> bool:
+    """Whether a line is of the error that ended the run; where nobody can tell which that was, every line may be."""
+    last = reading.decisive
+    if last is None:
+        return True
+    frames = 2 * len(last.frames) + 2
+    return last.line - frames <= line <= last.line + _MESSAGE_LINES
+
+
+def _derived_finding(one: Derived, rule: Rule, facts: Facts, log: str) -> Finding:
+    found = finding_of(one.hit, rule, facts)
+    text = Because("log", one.text, "is the error", f"{log}:{one.line}")
+    return replace(found, because=(text, *found.because), location=Location(log, one.line))
+
+
+def _packages_there(reading: Reading, stated: Facts) -> frozenset[str]:
+    """The packages in frames, versions and the environment, by normalised name."""
+    of_facts = {
+        name.removeprefix("packages.") for name, fact in stated.items() if name.startswith("packages.") and fact.value is not ABSENT
+    }
+    return frozenset(of_facts | {package_of(name) for name in reading.packages})
+
+
+def _names_package(seen: Shown, rule: Rule) -> bool:
+    """Whether the line itself names one of a rule's packages."""
+    words = {canonical(word) for word in re.findall(r"[A-Za-z][\w-]{1,60}", f"{seen.text} {seen.symptom}")}
+    return any(name in words for name in rule.packages) or ("torch" in rule.packages and bool(words & _OF_TORCH))
 
 
 def _to_the_point(candidates: list[Candidate], stated: Facts, known: Known) -> list[Candidate]:
@@ -98,7 +211,7 @@ def _order(one: Candidate, stated: Facts, known: Known) -> tuple[object, ...]:
     """Versions that fit come first, then the longer text, the narrower range, and what takes the fewest assumptions."""
     finding, condition = one.finding, one.finding.rule.affected
     width = 0 if condition is None else breadth(condition, stated, known)
-    text = (-(one.length // _SAME_LENGTH), -one.stands, width, len(finding.missing), -one.length)
+    text = (not one.ended, -(one.length // _SAME_LENGTH), -one.stands, width, len(finding.missing), -one.length)
     return one.outcome is not True, *text, finding.rank(), finding.rule.id
 
 
@@ -142,7 +255,7 @@ def met(condition: Condition, facts: Facts, known: Known, *, wanted: bool = True
 def _finding(rule: Rule, already: Finding | None, seen: Shown, facts: Facts, known: Known, log: str) -> Finding:
     text = Because("log", seen.text, f"shows {seen.symptom!r}", f"{log}:{seen.line}")
     if already is not None:
-        return replace(already, because=(text, *already.because), location=Location(log, seen.line))
+        return replace(already, because=(text, *already.because), location=Location(log, seen.line), hidden=False)
     lacking = () if rule.affected is None else missing(rule.affected, facts, known)
     return Finding(
         rule, "matched", rule.severity, because=(text,), missing=lacking, location=Location(log, seen.line), packages=rule.packages

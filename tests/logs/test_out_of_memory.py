@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envdoctor.logs.out_of_memory import FOREIGN, FRAGMENTED, IN_USE, LARGER, ROOM, Account, OutOfMemory, account, fit_command
-from envdoctor.logs.signatures import plain_line, signatures
+from envdoctor.logs.reading import read_log
+from envdoctor.logs.unwrapping import plain_line
 from envdoctor.rules.rulebook import load_rulebook
 
 # torch up to 2.0, and since 2.1; numbers of public reports.
@@ -175,9 +176,8 @@ def test_the_traceback_of_another_error_is_not_that_of_the_memory() -> None:
     ],
 )
 def test_a_rule_of_the_shipped_ones_knows_the_log(log: str, rule: str) -> None:
-    looking = signatures(load_rulebook().rules)
-    looking.read(log.split("\n"))
-    assert rule in looking.found
+    reading = read_log([log.encode()], load_rulebook().rules)
+    assert rule in reading.shown
 
 
 def test_the_command_that_computes_it_is_filled_with_what_is_known() -> None:

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor.logs.signatures import plain_line, signatures
+from envdoctor.logs.signatures import signatures
+from envdoctor.logs.skimming import Skim
+from envdoctor.logs.unwrapping import plain_line
 from envdoctor.rules.rule import Rule
 from envdoctor.rules.rulebook import load_rulebook
 
@@ -25,7 +27,7 @@ KERNEL = rule("kernel", "\"triu_tril_cuda_template\" not implemented for 'BFloat
 
 def found(text: str, *rules: Rule) -> dict[str, int]:
     looking = signatures(rules or (IMPORT, LOSS, NAN, KERNEL))
-    looking.read(text.split("\n"))
+    Skim(looking).read([text.encode("utf-8", "replace")])
     return {name: shown.line for name, shown in looking.found.items()}
 
 
@@ -93,9 +95,10 @@ PIECES = st.one_of(
 
 @given(st.lists(st.lists(PIECES, max_size=4).map("".join), max_size=6), st.data())
 def test_in_any_text_a_symptom_is_found_where_it_first_stands_and_nowhere_else(lines: list[str], data: st.DataObject) -> None:
+    lines = ["".join(line.split("\n")).encode("utf-8", "replace").decode() for line in lines]
     lines.insert(data.draw(st.integers(0, len(lines))), IMPORT.symptoms[0])
     looking = signatures((IMPORT, LOSS, NAN, KERNEL))
-    looking.read(lines)
+    Skim(looking).read(["\n".join(lines).encode("utf-8", "replace")])
     told = {name: shown.line for name, shown in looking.found.items()}
     for symptom in (IMPORT, KERNEL):
         standing = [number for number, line in enumerate(lines, 1) if plain_line(symptom.symptoms[0]) in plain_line(line)]

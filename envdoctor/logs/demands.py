@@ -1,0 +1,155 @@
+"""Messages that state their own constraint: which release of which package, of Python or which GPU they ask for.
+
+Only errors and warnings of programs are read so: what people write about what they need is no statement of a program.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from envdoctor.records import dataclass
+from envdoctor.sources.stated.report_words import package_name
+
+_Q = r"['\"`*\u2018\u2019]{0,3}"
+_OP = r"(?:>=|<=|==|!=|~=|>|<)"
+_NUMBER = r"v?\d{1,4}(?:\.\d{1,8}){0,4}(?:\.?(?:post|dev|rc|a|b)\d{0,6})?"
+_RANGE = rf"{_OP} ?{_NUMBER}(?: ?, ?{_OP} ?{_NUMBER}){{0,4}}"
+_NAME = r"[A-Za-z][A-Za-z0-9]{0,30}(?:[-_.][A-Za-z0-9]{1,30}){0,4}"
+# ``bitsandbytes>=0.44.0``, `pip install 'accelerate>=0.26.0'`, "tokenizers>=0.14,<0.15 is required"
+_COMPARED = re.compile(rf"(?<![\w./=@-])(?P<name>{_NAME}){_Q}(?:\[[\w,-]{{1,60}}\])?(?: versions?)? ?{_Q}(?P<spec>{_RANGE})")
+# "requires torch version 2.1 or higher", "needs at least accelerate 0.26.0", "install accelerate version 0.21 or newer"
+_WORDED = re.compile(
+    rf"(?P<least>at least |minimum |a minimum of |version of |newer than )?{_Q}(?<![\w./-])(?P<name>{_NAME}){_Q},?"
+    rf"(?: versions?(?: of)?| release)? (?P<to>(?:to be |must be |should be )?(?:at least|"
+    rf"greater than or equal to|newer than|higher than|greater than|>=)? ?)v?"
+    rf"(?P<number>{_NUMBER})(?![\w%])(?P<more> ?(?:or|and|\+)? ?(?:higher|newer|later|above|greater|up|more recent|\+))?",
+    re.IGNORECASE,
+)
+# "minimum required version of bitsandbytes is 0.43", "the minimum version of `accelerate` is 0.26"
+_MINIMUM = re.compile(
+    rf"minimum (?:required )?version (?:of |for )?{_Q}(?P<name>{_NAME}){_Q} (?:is|:|=) ?{_Q}v?(?P<number>{_NUMBER})", re.IGNORECASE
+)
+# "Found an incompatible version of auto-gptq. Found version 0.4.2, but only versions above 0.5.0 are supported"
+_ONLY = re.compile(
+    rf"incompatible version of {_Q}(?P<name>{_NAME}){_Q}\. .{{0,80}}only versions (?:above|from|>=?) ?(?P<number>{_NUMBER}) ?(?:are|is|on)",
+    re.IGNORECASE,
+)
+# "please install vllm 0.7.3"
+_NAMED = re.compile(
+    rf"(?:please |to |and )(?:install|use|downgrade to|upgrade to|switch to) {_Q}(?P<name>{_NAME}){_Q} "
+    rf"(?:version )?{_Q}v?(?P<number>\d{{1,4}}\.\d{{1,4}}(?:\.\d{{1,4}})?)(?![\w.]*[\w]|"
+    rf" or| and (?:above|later|newer))",
+    re.IGNORECASE,
+)
+_INSTALL = re.compile(rf"(?:pip3?|uv pip) install (?:-\S{{1,40}} (?:https?://\S{{1,200}} )?){{0,4}}{_Q}(?P<name>{_NAME})(?![\w./:-])")
+_ASKS = re.compile(
+    r"requir|\bneeds?\b|please|\bmust\b|\binstall|upgrad|update|minimum|at least|make "
+    r"sure|ensure|only (?:works|supported|available)|supported (?:with|from|in)"
+    r"|\bwith version\b|not (?:supported|compatible)|incompatible",
+    re.IGNORECASE,
+)
+_FOUND = re.compile(
+    rf"(?:but (?:found|got|you have)|found|installed(?: version)?(?: is)?|current(?:ly)?(?: "
+    rf"version)?(?: is)?|you have|got):? {_Q}(?:{_NAME}){{0,1}}{_Q}[ =]{{0,3}}$",
+    re.IGNORECASE,
+)
+_PYTHONS = ("python", "python3")
+# "only supported on CUDA GPUs with compute capability >= 7.5", "Bfloat16 is only supported on GPUs with compute capability of at least 8.0"
+_CAPABILITY = re.compile(
+    r"compute capability (?:of )?(?:at least |>= ?|higher than |greater than or equal to )?(\d{1,2}\.\d)", re.IGNORECASE
+)
+_AMPERE = re.compile(r"FlashAttention only supports (Ampere|Turing|Hopper) GPUs or newer", re.IGNORECASE)
+_FLOORS = {"turing": "7.5", "ampere": "8.0", "hopper": "9.0"}
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What a message asks for. ``package`` is normalised, or ``python`` or ``gpu.compute_capability``; ``specifier`` as in PEP 440.
+
+    ``text`` are the words that ask for it.
+    """
+
+    package: str
+    specifier: str
+    text: str
+
+
+def read_demands(message: str) -> tuple[Demand, ...]:
+    """What an error or a warning asks for; none where it only tells versions."""
+    if not _ASKS.search(message):
+        return tuple(_capabilities(message))
+    found: dict[tuple[str, str], Demand] = {}
+    for demand in (*_compared(message), *_worded(message), *_minimums(message), *_named(message), *_capabilities(message)):
+        found.setdefault((demand.package, demand.specifier), demand)
+    return tuple(found.values())
+
+
+def read_wants(message: str) -> tuple[str, ...]:
+    """The packages that a message says are required and tells how to install: `requires Accelerate: pip install accelerate`."""
+    if not re.search(r"requir|\bneeds?\b|please install|not installed|not found|missing", message, re.IGNORECASE):
+        return ()
+    found = (package_name(one["name"]) for one in _INSTALL.finditer(message))
+    return tuple(dict.fromkeys(name for name in found if name is not None))
+
+
+def _compared(message: str) -> Iterator[Demand]:
+    for found in _COMPARED.finditer(message):
+        name = _known(found["name"])
+        if name is None or _is_found(message, found.start()):
+            continue
+        specifier = "".join(found["spec"].split()).replace("v", "")
+        # "but found tokenizers==0.13.3": what there is, not what is asked for.
+        if not specifier.startswith("==") or _asks_nearby(message, found.start()):
+            yield Demand(name, specifier, found[0].strip("'\"`* "))
+
+
+def _worded(message: str) -> Iterator[Demand]:
+    for found in _WORDED.finditer(message):
+        name = _known(found["name"])
+        if name is None or "." not in found["number"] or _is_found(message, found.start()):
+            continue
+        lower = found["least"] or found["to"].strip() or found["more"]
+        if lower and _asks_nearby(message, found.start()):
+            yield Demand(name, f">={found['number'].lstrip('v')}", found[0].strip("'\"`* "))
+
+
+def _minimums(message: str) -> Iterator[Demand]:
+    for found in (*_MINIMUM.finditer(message), *_ONLY.finditer(message)):
+        name = _known(found["name"])
+        if name is not None:
+            yield Demand(name, f">={found['number'].lstrip('v')}", found[0])
+
+
+def _named(message: str) -> Iterator[Demand]:
+    for found in _NAMED.finditer(message):
+        name = _known(found["name"])
+        if name is not None:
+            yield Demand(name, f"=={found['number']}", found[0])
+
+
+def _capabilities(message: str) -> Iterator[Demand]:
+    for found in _CAPABILITY.finditer(message):
+        if re.search(r"\b(?:has|have)\b(?: a| cuda)? $", message[max(0, found.start() - 14) : found.start()], re.IGNORECASE):
+            continue  # what the GPU at hand has
+        if re.search(
+            r"only|requir|at least|need|minimum|must|lower than|less than|not supported",
+            message[max(0, found.start() - 160) : found.end() + 60],
+            re.IGNORECASE,
+        ):
+            yield Demand("gpu.compute_capability", f">={found[1]}", found[0])
+    if (named := _AMPERE.search(message)) is not None:
+        yield Demand("gpu.compute_capability", f">={_FLOORS[named[1].lower()]}", named[0])
+
+
+def _known(name: str) -> str | None:
+    return "python" if name.lower() in _PYTHONS else package_name(name)
+
+
+def _is_found(message: str, start: int) -> bool:
+    """Whether what follows is told as what there is."""
+    return _FOUND.search(message[max(0, start - 60) : start]) is not None
+
+
+def _asks_nearby(message: str, start: int) -> bool:
+    return _ASKS.search(message[max(0, start - 140) : start + 160]) is not None

@@ -1,0 +1,362 @@
+"""What installers say when they give up: pip, uv, poetry, conda, mamba and pixi, each in its own words.
+
+Each text comes down to the same: who asks for what of whom, which two of these do not go together, and whether something has no release
+or no file for this interpreter.
+"""
+
+# ruff: noqa: RUF001 - uv marks its errors with a multiplication sign
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from envdoctor.facts.names import canonical
+from envdoctor.records import dataclass, field
+
+_NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,80}[A-Za-z0-9])?"
+_VERSION = r"[0-9][A-Za-z0-9.+!_-]{0,60}"
+_CLAUSE = r"(?:===|==|!=|<=|>=|~=|<|>) ?[0-9*][A-Za-z0-9.+!*_-]{0,60}"
+_SPEC = rf"{_CLAUSE}(?:(?: ?, ?| and ){_CLAUSE}){{0,8}}"
+_EXTRA = r"(?:\[[\w,. -]{0,120}\])?"
+
+# pip
+_PIP_USER = re.compile(rf"The user requested (?:\(constraint\) )?(?P<name>{_NAME}){_EXTRA} ?(?P<spec>{_SPEC})?")
+_PIP_NEEDS = re.compile(rf"^(?P<by>{_NAME}){_EXTRA} (?P<release>{_VERSION}) depends on (?P<name>{_NAME}){_EXTRA} ?(?P<spec>{_SPEC})?")
+_PIP_LEFT = re.compile(
+    rf"(?P<by>{_NAME}) (?P<release>{_VERSION}) (?:requires|has requirement) (?P<name>{_NAME}){_EXTRA} ?\(?(?"
+    rf"P<spec>{_SPEC})?\)?[^,;]{{0,200}}?, but you(?:'ll)? have (?P<there>{_NAME}) (?P<have>{_VERSION})"
+    rf"(?: which is incompatible)?"
+)
+_PIP_LACKS = re.compile(
+    rf"(?P<by>{_NAME}) (?P<release>{_VERSION}) requires (?P<name>{_NAME}){_EXTRA} ?(?P<spec>{_SPEC})?[^,]{{0,200}}, which is not installed"
+)
+_PIP_NONE = re.compile(
+    rf"Could not find a version that satisfies the requirement (?P<name>{_NAME}){_EXTRA} ?(?P<spec>{_SPEC})?"
+    rf"[^\n]{{0,300}}?\(from versions: (?P<versions>[^)]{{0,20000}})\)"
+)
+_PIP_NO_MATCH = re.compile(rf"No matching distribution found for (?P<name>{_NAME}){_EXTRA} ?(?P<spec>{_SPEC})?")
+_PIP_PYTHON = re.compile(
+    rf"Package ['\"](?P<name>{_NAME})['\"] requires a different Python: (?P<python>\d\.\d{{1,2}}(?:\.\d{{1,"
+    rf"3}})?\S{{0,8}}) not in ['\"](?P<spec>[^'\"]{{1,200}})['\"]"
+)
+_PIP_IGNORED = re.compile(r"Ignored the following versions that require a different python version: (?P<versions>.{1,4000})")
+_PIP_CANNOT = re.compile(
+    r"(?:Cannot|cannot|can't) install (?P<what>.{3,1200}?) because these packages? versions? ha(?:ve|s) conflicting dependenc(?:ies|y)"
+)
+_WHEEL_PLATFORM = re.compile(r"(?P<file>[\w.+-]{3,200}\.whl) is not a supported wheel on this platform")
+# uv, and what is like it
+_UV_NEEDS = re.compile(
+    rf"(?P<by>{_NAME}){_EXTRA}(?P<release>{_CLAUSE}(?:,{_CLAUSE}){{0,4}})? (?:depends on|"
+    rf"depend on) (?:one of:)?\s{{0,9}}(?P<name>{_NAME}){_EXTRA} ?(?P<spec>{_SPEC})?"
+)
+_UV_YOU = re.compile(rf"(?:you require|your project depends on|depends on) (?P<name>{_NAME}){_EXTRA} ?(?P<spec>{_SPEC})?")
+_UV_NO_VERSION = re.compile(rf"there (?:is|are) no versions? of (?P<name>{_NAME}){_EXTRA} ?(?P<spec>{_SPEC})?")
+_UV_NO_PACKAGE = re.compile(rf"(?P<name>{_NAME}) was not found in the (?:package registry|provided package locations|cache)")
+_UV_NO_WHEEL = re.compile(
+    rf"(?P<name>{_NAME}) ?(?P<spec>{_SPEC})? has no (?:wheels|usable wheels|source distribution "
+    rf"or wheel)[^\n]{{0,60}}?(?:matching|with a matching) (?P<what>Python version tag|"
+    rf"Python ABI tag|Python implementation tag|platform tag|platform)[^`]{{0,40}}(?:`(?P<tag>[\w.]{{1,60}}"
+    rf")`)?"
+)
+_UV_PYTHON = re.compile(rf"the current Python version \((?P<python>{_VERSION})\) does not satisfy Python ?(?P<spec>{_SPEC})")
+_UV_REQUESTED = re.compile(rf"the requested Python version \((?P<python>{_SPEC})\) does not satisfy Python ?(?P<spec>{_SPEC})")
+# poetry
+_POETRY_NEEDS = re.compile(
+    rf"(?P<by>{_NAME}) \((?P<release>[^()]{{1,120}})\) depends on (?P<name>{_NAME}){_EXTRA} \((?P<spec>[^()]{{1,120}})\)"
+)
+_POETRY_PROJECT = re.compile(
+    rf"(?P<by>{_NAME}) depends on (?:both )?(?P<name>{_NAME}){_EXTRA} \((?P<spec>[^()]{{1,120}})"
+    rf"\)(?: and (?P<other>{_NAME}){_EXTRA} \((?P<also>[^()]{{1,120}})\))?"
+)
+_POETRY_PYTHON = re.compile(
+    rf"(?P<name>{_NAME}) requires Python (?P<spec>{_SPEC}), so it will not be (?:satisfied|installable) for Python (?P<for>{_SPEC})"
+)
+# conda, mamba, pixi
+_CONDA_NEEDS = re.compile(
+    rf"package (?P<by>{_NAME})-(?P<release>{_VERSION})-[\w.]{{1,120}} requires (?P<name>{_NAME})"
+    rf"(?: (?P<spec>[^,;]{{1,120}}(?:,[<>=!][^,;]{{1,60}}){{0,4}}))?, but none of the providers "
+    rf"can be installed"
+)
+_TREE = re.compile(
+    rf"^(?P<indent>[\s│]{{0,80}})[├└]─ ?(?P<name>{_NAME})(?: (?P<spec>[^\s,][^;]{{0,160}}?))??\s{{0,3}}"
+    r"(?P<verdict>,? ?(?:is |can be |cannot be |can not be |would |does not |conflicts "
+    r"|which |for which )[^\n]{0,200}|, [^\n]{0,200}|[;.]?$)"
+)
+_PIXI_NONE = re.compile(rf"No candidates were found for (?P<name>{_NAME})(?: (?P<spec>[^\s.].{{0,80}}))?")
+
+_STARTS = (
+    ("pip", re.compile(
+        r"because these packages? versions? ha(?:ve|s) conflicting|The conflict is caused by|"
+        r"ResolutionImpossible|which is incompatible|Could not find a version that satisfies|"
+        r"No matching distribution found|requires a different Python: |is not a supported "
+        r"wheel on this platform|, which is not installed")),
+    ("uv", re.compile(r"No solution found when resolving|we can conclude that")),
+    ("poetry", re.compile(r"version solving failed|SolverProblemError|depends on both")),
+    ("conda", re.compile(
+        r"UnsatisfiableError|LibMambaUnsatisfiableError|ResolvePackageNotFound|PackagesNotFoundError|"
+        r"none of the providers can be installed")),
+    ("mamba", re.compile(
+        r"The following packages? (?:are|is) (?:incompatible|not available)|Could not solve "
+        r"for environment specs|Cannot solve the request because of|failed to solve the (?:conda "
+        r")?requirements")),
+)  # fmt: skip
+_MOST = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What one side asks of a package. ``by`` is a package and ``release`` its version or range; empty for the user's own line."""
+
+    name: str
+    specifier: str
+    by: str = ""
+    release: str = ""
+
+    def words(self) -> str:
+        """``peft 0.14.0 requires transformers>=4.45``, ``transformers==4.40.0 is asked for``."""
+        if not self.by:
+            return f"{self.name}{self.specifier} is asked for"
+        who = f"{self.by} {self.release.removeprefix('==')}".strip()
+        return f"{who} requires {self.name}{self.specifier}"
+
+
+@dataclass(frozen=True, slots=True)
+class Unavailable:
+    """A package of which nothing fits. ``why`` is ``no release``, ``no package``, ``no wheel`` or ``python``.
+
+    ``offered`` are the releases that the installer saw, ``python`` what it ran on, ``refused`` what the release asks of Python.
+    """
+
+    name: str
+    specifier: str
+    why: str
+    offered: tuple[str, ...] = ()
+    python: str = ""
+    refused: str = ""
+    tag: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """The text of an installer, read: by which tool, from which line on. ``left`` are requirements that pip broke and told of."""
+
+    tool: str
+    line: int
+    asked: tuple[Asked, ...] = ()
+    unavailable: tuple[Unavailable, ...] = ()
+    left: tuple[tuple[Asked, str], ...] = field(default=())
+
+
+def read_refusal(lines: Sequence[tuple[int, str]]) -> Refusal | None:
+    """What installers say in a log, from lines as ``bare_line`` makes them; None where none gave up."""
+    first = next(((number, tool) for number, line in lines for tool, start in _STARTS if start.search(line)), None)
+    if first is None:
+        return None
+    reading = _Reading()
+    text = _joined(lines)
+    for line in text:
+        reading.read(line)
+    reading.read_tree([line for _, line in lines if "├─" in line or "└─" in line])
+    if not (reading.asked or reading.unavailable or reading.left):
+        return None
+    return Refusal(
+        first[1],
+        first[0],
+        tuple(reading.asked.values())[:_MOST],
+        tuple(reading.unavailable.values())[:_MOST],
+        tuple(reading.left.values())[:_MOST],
+    )
+
+
+def _joined(lines: Sequence[tuple[int, str]]) -> list[str]:
+    """The lines, and sentences that uv and poetry wrapped as one line each."""
+    found: list[str] = []
+    for _, raw in lines:
+        line = re.sub(r"^\s{0,12}[×╰─▶│|]{1,6}\s{0,3}", "  ", raw)
+        body = line.strip()
+        goes_on = (
+            bool(found)
+            and line[:1] == " "
+            and (body[:1].islower() or body[:1] in "`(<>=")
+            and re.search(r"(?:Because|And because|we can conclude|depends? on|and|of|you require|,)\s*.{0,200}$", found[-1][-260:])
+        )
+        if goes_on and len(found[-1]) < 3000:
+            found[-1] += " " + body
+        else:
+            found.append(line.rstrip())
+    return found
+
+
+class _Reading:
+    def __init__(self) -> None:
+        self.asked: dict[tuple[str, str, str, str], Asked] = {}
+        self.unavailable: dict[str, Unavailable] = {}
+        self.left: dict[tuple[str, str], tuple[Asked, str]] = {}
+        self.python = ""
+
+    def read(self, line: str) -> None:
+        body = line.strip().removeprefix("ERROR: ").removeprefix("error: ").strip()
+        if not body:
+            return
+        self._pip(body)
+        if (
+            "depend" in body
+            or "require" in body
+            or "no version" in body
+            or "was not found" in body
+            or "has no" in body
+            or "does not satisfy" in body
+        ):
+            self._uv(body)
+            self._poetry(body)
+        if body.startswith("- ") or "none of the providers" in body or "No candidates" in body:
+            self._conda(line)
+
+    def ask(self, name: str, specifier: str | None, by: str = "", release: str = "") -> None:
+        spec = _normal(specifier or "")
+        one = Asked(canonical(name), spec, canonical(by) if by else "", release.strip())
+        self.asked.setdefault((one.name, one.specifier, one.by, one.release), one)
+
+    def lack(self, one: Unavailable) -> None:
+        known = self.unavailable.get(one.name)
+        if known is None or (not known.offered and one.offered) or (known.why == "no release" and one.why in ("no wheel", "python")):
+            self.unavailable[one.name] = one
+
+    def _pip(self, body: str) -> None:
+        if found := _PIP_USER.search(body):
+            self.ask(found["name"], found["spec"])
+        if found := _PIP_NEEDS.match(body):
+            self.ask(found["name"], found["spec"], found["by"], f"=={found['release']}")
+        for found in _PIP_LEFT.finditer(body):
+            one = Asked(canonical(found["name"]), _normal(found["spec"] or ""), canonical(found["by"]), f"=={found['release']}")
+            self.left.setdefault((one.by, one.name), (one, found["have"]))
+        if found := _PIP_LACKS.search(body):
+            one = Asked(canonical(found["name"]), _normal(found["spec"] or ""), canonical(found["by"]), f"=={found['release']}")
+            self.left.setdefault((one.by, one.name), (one, ""))
+        if found := _PIP_CANNOT.search(body):
+            for part in re.split(r", | and ", found["what"]):
+                if pin := re.match(rf"(?P<name>{_NAME}){_EXTRA}(?P<spec>{_SPEC})(?:\s|$|\()", part.strip().removeprefix("-r ")):
+                    self.ask(pin["name"], pin["spec"])
+        if found := _PIP_NONE.search(body):
+            offered = tuple(text for text in re.split(r",\s*", found["versions"].strip()) if re.fullmatch(_VERSION, text))
+            self.lack(Unavailable(canonical(found["name"]), _normal(found["spec"] or ""), "no release", offered))
+        elif found := _PIP_NO_MATCH.search(body):
+            self.lack(Unavailable(canonical(found["name"]), _normal(found["spec"] or ""), "no release"))
+        if found := _PIP_PYTHON.search(body):
+            self.lack(Unavailable(canonical(found["name"]), "", "python", python=found["python"], refused=_normal(found["spec"])))
+        if found := _WHEEL_PLATFORM.search(body):
+            parts = found["file"].removesuffix(".whl").split("-")
+            if len(parts) >= 5:
+                self.lack(Unavailable(canonical(parts[0]), f"=={parts[1]}", "no wheel", tag="-".join(parts[-3:])))
+
+    def _uv(self, body: str) -> None:
+        refused = _UV_PYTHON.search(body) or _UV_REQUESTED.search(body)
+        if refused is not None:
+            self.python = refused["python"]
+            before = re.search(rf"({_NAME})({_CLAUSE})? depends on Python", body)
+            if before:
+                self.lack(
+                    Unavailable(
+                        canonical(before[1]), _normal(before[2] or ""), "python", python=self.python, refused=_normal(refused["spec"])
+                    )
+                )
+        for found in _UV_NO_WHEEL.finditer(body):
+            self.lack(Unavailable(canonical(found["name"]), _normal(found["spec"] or ""), "no wheel", tag=found["tag"] or found["what"]))
+        for found in _UV_NO_VERSION.finditer(body):
+            self.lack(Unavailable(canonical(found["name"]), _normal(found["spec"] or ""), "no release"))
+        for found in _UV_NO_PACKAGE.finditer(body):
+            self.lack(Unavailable(canonical(found["name"]), "", "no package"))
+        if "we can conclude" not in body and "ecause" not in body:
+            return
+        for found in _UV_NEEDS.finditer(body):
+            if found["name"].lower() not in ("python", "one", "both") and found["by"] not in (
+                "project",
+                "you",
+                "it",
+                "that",
+                "And",
+                "which",
+            ):
+                self.ask(found["name"], found["spec"], found["by"], _normal(found["release"] or ""))
+            elif found["by"] in ("project",):
+                self.ask(found["name"], found["spec"])
+        for found in re.finditer(r"(?:you require|your project depends on) (?P<what>.{1,400}?)(?:, we can|, your|, and|\.\s|$)", body):
+            for part in re.finditer(rf"(?P<name>{_NAME}){_EXTRA} ?(?P<spec>{_SPEC})", found["what"]):
+                self.ask(part["name"], part["spec"])
+
+    def _poetry(self, body: str) -> None:
+        for found in _POETRY_NEEDS.finditer(body):
+            self.ask(found["name"], found["spec"], found["by"], found["release"])
+        for found in _POETRY_PROJECT.finditer(body):
+            if " (" not in found["by"] and not re.search(rf"\) depends on {re.escape(found['name'])}", body):
+                self.ask(found["name"], found["spec"])
+                if found["other"]:
+                    self.ask(found["other"], found["also"])
+        if python := _POETRY_PYTHON.search(body):
+            self.lack(Unavailable(canonical(python["name"]), "", "python", python=_normal(python["for"]), refused=_normal(python["spec"])))
+
+    def _conda(self, line: str) -> None:
+        body = line.strip()
+        if found := _CONDA_NEEDS.search(body):
+            self.ask(found["name"], found["spec"], found["by"], f"=={found['release']}")
+        elif absent := _PIXI_NONE.search(body):
+            self.lack(Unavailable(canonical(absent["name"]), _normal(absent["spec"] or ""), "no release"))
+        elif "nothing provides" in body and (
+            nothing := re.search(
+                rf"nothing provides (?:requested )?(?P<name>{_NAME})(?: (?P<spec>[^\s]{{1,60}}))?(?: "
+                rf"needed by (?P<by>{_NAME})-(?P<release>{_VERSION})-)?",
+                body,
+            )
+        ):
+            if nothing["by"]:
+                self.ask(nothing["name"], nothing["spec"], nothing["by"], f"=={nothing['release']}")
+            else:
+                self.lack(Unavailable(canonical(nothing["name"]), _normal(nothing["spec"] or ""), "no release"))
+
+    def read_tree(self, lines: Sequence[str]) -> None:
+        """The trees of libmamba and pixi: what is asked for at the roots, and below a release what it would require."""
+        above: list[tuple[int, str, str, str]] = []
+        for line in lines:
+            found = _TREE.match(line)
+            if found is None:
+                continue
+            depth, name, spec, verdict = len(found["indent"]), found["name"], found["spec"] or "", found["verdict"]
+            while above and above[-1][0] >= depth:
+                above.pop()
+            parent = above[-1] if above else None
+            release = _release(spec)
+            if parent is None:
+                self.ask(name, release)
+            elif "would require" in parent[3] or "would constrain" in parent[3]:
+                self.ask(name, release, parent[1], parent[2])
+            if "does not exist" in verdict or "No candidates" in verdict:
+                self.lack(Unavailable(canonical(name), _normal(release), "no release"))
+            above.append((depth, name, _normal(release), verdict))
+
+
+def _release(spec: str) -> str:
+    """The version of a match specification: several builds that are listed behind it, and its build string, say no more."""
+    return spec.strip().split("|")[0].split(" ")[0] if not spec.startswith(("[", "*")) else ""
+
+
+def _normal(spec: str) -> str:
+    """A specifier as PEP 440 has it: from poetry's carets and conda's stars and blanks, as far as they have a counterpart."""
+    text = re.sub(r"\s{1,4}or\s.*", "", spec.strip()).replace(" and ", ",")
+    text = text.split(" ")[0] if re.match(r"^[<>=!~]=?[^\s]+ [A-Za-z]", text) else text
+    text = "".join(text.split()).strip(",;.")
+    parts = []
+    for clause in text.split(","):
+        if caret := re.fullmatch(r"\^(\d{1,6})(?:\.(\d{1,6}))?(?:\.(\d{1,6}))?.*", clause):
+            numbers = [int(part) for part in caret.groups() if part is not None]
+            at = next((place for place, number in enumerate(numbers) if number), len(numbers) - 1)
+            upper = [*numbers[:at], numbers[at] + 1]
+            parts += [f">={clause[1:]}", f"<{'.'.join(map(str, upper))}"]
+        elif re.fullmatch(r"\d[\w.+!-]*", clause):
+            parts.append(f"=={clause}")
+        elif re.fullmatch(r"\d[\d.]*\.?\*{1,2}", clause):
+            parts.append(f"=={clause.rstrip('*').rstrip('.')}.*")
+        elif re.fullmatch(r"=\d[\w.]*", clause):
+            parts.append(f"={clause}.*")
+        elif clause not in ("", "*"):
+            parts.append(re.sub(r"(?<=\d)\.?\*{2}$", ".*", clause))
+    return ",".join(parts)

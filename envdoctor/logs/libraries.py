@@ -1,0 +1,185 @@
+"""What the dynamic linker says: a system library that is too old, a symbol that no library has, a library that is not there.
+
+Of symbols it is said what they are and whose; which releases have one, is not known here.
+"""
+
+from __future__ import annotations
+
+import re
+
+from envdoctor.logs.demangling import demangle
+from envdoctor.logs.places import owner_of
+from envdoctor.records import dataclass
+from envdoctor.world.import_names import package_of
+from envdoctor.world.releases import listed
+
+_FLOOR = re.compile(
+    r"(?P<library>[\w./+-]{1,400}\.so[\w.]{0,20}): version ['\"`\u2018\u2019]{1,2}(?P<name>GLIBC|"
+    r"GLIBCXX|CXXABI|GCC|GOMP)_(?P<version>\d{1,3}(?:\.\d{1,3}){0,3})['\"`\u2018\u2019]{1,2}"
+    r" not found(?: \(required by (?P<by>[^)\n]{1,600})\))?"
+)
+_UNDEFINED = re.compile(r"(?P<library>[\w./+-]{1,600}\.so[\w.+-]{0,40}): undefined symbol: (?P<symbol>[\w.$@]{1,1500})")
+_ABSENT = re.compile(r"(?P<library>lib[\w+-]{1,60}\.so(?:\.\d{1,4}){0,4}): cannot open shared object file")
+
+# The compiler that brought a version of its runtime library: https://gcc.gnu.org/onlinedocs/libstdc++/manual/abi.html
+_GCC_OF = {
+    "GLIBCXX": {
+        "3.4.21": "5.1", "3.4.22": "6.1", "3.4.23": "7.1", "3.4.24": "7.2", "3.4.25": "8.1", "3.4.26": "9.1", "3.4.27": "9.2",
+        "3.4.28": "9.3",
+        "3.4.29": "11.1", "3.4.30": "12.1", "3.4.31": "13.1", "3.4.32": "13.2", "3.4.33": "14.1", "3.4.34": "15.1",
+    },
+    "CXXABI": {
+        "1.3.9": "5.1", "1.3.10": "6.1", "1.3.11": "7.1", "1.3.12": "9.1", "1.3.13": "11.1", "1.3.14": "13.1", "1.3.15": "14.1",
+    },
+}  # fmt: skip
+# The glibc of releases that people train on, oldest first; each distribution's own package lists.
+_SYSTEMS = (
+    ("2.17", "CentOS 7"), ("2.27", "Ubuntu 18.04"), ("2.28", "Debian 10, RHEL 8"), ("2.31", "Ubuntu 20.04, Debian 11"), ("2.34", "RHEL 9"),
+    ("2.35", "Ubuntu 22.04"), ("2.36", "Debian 12"), ("2.39", "Ubuntu 24.04"), ("2.41", "Debian 13"),
+)  # fmt: skip
+# Whose a symbol is: the scope of C++ names, and the prefixes of C libraries. The library, and the package that brings it.
+_SCOPES = (
+    ("c10::cuda::", "libc10_cuda.so", "torch"), ("c10d::", "libtorch_cpu.so or libtorch_cuda.so", "torch"), ("c10::", "libc10.so", "torch"),
+    ("at::cuda::", "libtorch_cuda.so", "torch"), ("at::", "libtorch_cpu.so", "torch"), ("caffe2::", "libtorch_cpu.so", "torch"),
+    ("torch::autograd::THP", "libtorch_python.so", "torch"), ("torch::", "libtorch_cpu.so or libtorch_python.so", "torch"),
+    ("THP", "libtorch_python.so", "torch"), ("arrow::", "libarrow.so", "pyarrow"), ("parquet::", "libparquet.so", "pyarrow"),
+    ("google::protobuf::", "libprotobuf.so", "protobuf"), ("std::", "libstdc++.so.6", ""),
+    ("tensorflow::", "libtensorflow_framework.so", "tensorflow"),
+    ("cv::", "libopencv", "opencv-python"),
+)  # fmt: skip
+_PREFIXES = (
+    ("ncclComm", "libnccl.so.2", "nvidia-nccl"), ("nccl", "libnccl.so.2", "nvidia-nccl"), ("cublasLt", "libcublasLt.so", "nvidia-cublas"),
+    ("cublas", "libcublas.so", "nvidia-cublas"), ("cudnn", "libcudnn.so", "nvidia-cudnn"),
+    ("cusparse", "libcusparse.so", "nvidia-cusparse"),
+    ("cusolver", "libcusolver.so", "nvidia-cusolver"), ("cufft", "libcufft.so", "nvidia-cufft"),
+    ("nvrtc", "libnvrtc.so", "nvidia-cuda-nvrtc"),
+    ("__nvJitLink", "libnvJitLink.so", "nvidia-nvjitlink"), ("nvJitLink", "libnvJitLink.so", "nvidia-nvjitlink"),
+    ("cupti", "libcupti.so", "nvidia-cuda-cupti"), ("cuda", "libcudart.so", "nvidia-cuda-runtime"),
+    ("iJIT_", "MKL's profiling interface (ittnotify)", "mkl"),
+    ("mkl_", "libmkl", "mkl"), ("THP", "libtorch_python.so", "torch"), ("THC", "libtorch_cuda.so", "torch"),
+    ("_PyInterpreter", "the interpreter", "python"),
+    ("_Py", "the interpreter", "python"), ("Py", "the interpreter", "python"), ("GOMP_", "libgomp.so.1", ""),
+    ("omp_", "libgomp.so.1", ""), ("__kmpc", "libiomp5.so", ""),
+    ("aoti_torch_", "libtorch_cpu.so", "torch"), ("cu", "libcuda.so, of the driver", "driver"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryFloor:
+    """A compiled file needs a newer runtime library than the system has. ``by`` is the package whose file it is; empty where not said."""
+
+    library: str
+    name: str
+    version: str
+    by: str
+    file: str
+
+    def since(self) -> str:
+        """Where the version is from: the compiler or the systems that have it; empty where it is not known."""
+        if self.name == "GLIBC":
+            wanted = _number(self.version)
+            system = next((words for version, words in _SYSTEMS if _number(version) >= wanted), "")
+            return f"glibc {self.version} or later, as in {system}" if system else f"glibc {self.version} or later"
+        gcc = _GCC_OF.get(self.name, {}).get(self.version)
+        return f"the libstdc++ of GCC {gcc} or later" if gcc else "a newer libstdc++" if self.name in _GCC_OF else "a newer libgcc"
+
+
+@dataclass(frozen=True, slots=True)
+class UndefinedSymbol:
+    """A compiled file asks for a symbol that nothing loaded has. ``plain`` is the symbol as C++ writes it, or as it is.
+
+    ``by`` is the package whose file asks; ``library`` and ``owner`` are the library that such symbols are of and the package that brings
+    it; empty where they are not known.
+    """
+
+    file: str
+    symbol: str
+    plain: str
+    by: str
+    library: str
+    owner: str
+
+
+@dataclass(frozen=True, slots=True)
+class AbsentLibrary:
+    """A shared library that the linker does not find."""
+
+    library: str
+
+    def owner(self) -> tuple[str, str] | None:
+        """The package that brings such a library, and what that says in words; None where nobody knows."""
+        name, _, version = self.library.partition(".so")
+        major = version.strip(".").split(".")[0]
+        if name.startswith(("libtorch", "libc10")):
+            return "torch", "torch's own libraries have other names in other releases"
+        known = {"libcudart": "cuda-runtime", "libcublas": "cublas", "libcublasLt": "cublas", "libcudnn": "cudnn", "libnccl": "nccl"}
+        known |= {"libcusparse": "cusparse", "libcufft": "cufft", "libcusolver": "cusolver", "libnvrtc": "cuda-nvrtc"}
+        if name in known and name in ("libcudnn", "libnccl"):
+            return f"nvidia-{known[name]}-cu12", f"it is of {known[name]} {major}" if major else "it comes with torch's CUDA wheels"
+        if name in known and major in ("10", "11", "12", "13"):
+            return f"nvidia-{known[name]}-cu{major}", f"it is of CUDA {major}: the file was built for it"
+        return None
+
+
+def parse_floor(message: str) -> LibraryFloor | None:
+    """``/lib/libc.so.6: version `GLIBC_2.32' not found (required by /.../flash_attn_2_cuda.so)``."""
+    found = _FLOOR.search(message)
+    if found is None:
+        return None
+    by = found["by"] or ""
+    return LibraryFloor(found["library"].rpartition("/")[2], found["name"], found["version"], package_of_file(by), by.rpartition("/")[2])
+
+
+def parse_undefined(message: str) -> UndefinedSymbol | None:
+    """``/.../flash_attn_2_cuda.so: undefined symbol: _ZN3c104cuda9SetDeviceEi``: in its original case."""
+    found = _UNDEFINED.search(message)
+    if found is None:
+        return None
+    symbol, _, of = found["symbol"].rstrip(".,").partition("@")
+    plain = demangle(symbol) or symbol
+    library, owner = _owner(plain, symbol)
+    if not library and of.strip("@").startswith("lib"):
+        library = of.strip("@")
+    by = package_of_file(found["library"])
+    return UndefinedSymbol(found["library"].rpartition("/")[2], symbol, plain, by, library, owner)
+
+
+def parse_absent(message: str) -> AbsentLibrary | None:
+    """``libcudart.so.11.0: cannot open shared object file: No such file or directory``."""
+    found = _ABSENT.search(message)
+    return None if found is None else AbsentLibrary(found["library"])
+
+
+def package_of_file(path: str) -> str:
+    """The package that a compiled file is of, by its path or, outside of site-packages, by its name; empty where neither tells."""
+    if not path:
+        return ""
+    owner, _ = owner_of(path)
+    if owner:
+        return package_of(owner.partition(".")[0])
+    name = path.rpartition("/")[2].partition(".")[0]
+    if name.startswith(("libtorch", "libc10")):
+        return "torch"
+    found = "" if name.startswith("lib") or not name else package_of(name)
+    return found if found in listed() else ""
+
+
+def _owner(plain: str, symbol: str) -> tuple[str, str]:
+    if symbol.startswith("_Z"):
+        scope = plain.removeprefix("vtable for ").removeprefix("typeinfo for ").removeprefix("typeinfo name for ")
+        head = scope.partition("(")[0]
+        name = head.rpartition(" ")[2] if "<" not in head else head
+        for prefix, library, package in _SCOPES:
+            if name.startswith(prefix):
+                return library, package
+        # Where the name could not be read, its first scope stands in it as it is.
+        for prefix, library, package in _SCOPES:
+            part = prefix.split("::")[0]
+            if symbol.startswith((f"_ZN{len(part)}{part}", f"_ZNK{len(part)}{part}")):
+                return library, package
+        return "", ""
+    return next(((library, package) for prefix, library, package in _PREFIXES if symbol.startswith(prefix)), ("", ""))
+
+
+def _number(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split("."))

@@ -1,0 +1,70 @@
+"""Whose a file is: the package of an installed file, of a checkout by its usual layout, of Python itself, or the user's own."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+_INSTALLED = re.compile(r"(?:site|dist)-packages[\\/](.+)$")
+_PYTHONS_OWN = re.compile(
+    r"[\\/](?:python3(?:\.\d{1,2})?t?|Python3\d{1,2}[\\/]lib|[Ll]ib)[\\/](?!(?:site|dist)-packages)[\w\\/]{1,200}\.py$|^<frozen "
+)
+# Checkouts of public projects: the directory is the project's, the package lies in it or in src/.
+_CHECKOUT = re.compile(
+    r"(?:^|[\\/])([A-Za-z][\w.-]{1,60})[\\/](?:src[\\/])?([a-z]\w{1,40})[\\/](?:[\w.-]{1,100}[\\/]){0,12}[\w.-]{1,100}\.py$"
+)
+# Checkouts whose package has another name than the directory.
+_PROJECTS = {
+    "llama-factory": ("llamafactory", "llmtuner"),
+    "ms-swift": ("swift",),
+    "lm-evaluation-harness": ("lm_eval",),
+    "fastchat": ("fastchat",),
+    "open-r1": ("open_r1",),
+    "autoawq": ("awq",),
+    "autogptq": ("auto_gptq",),
+    "megatron-lm": ("megatron",),
+    "open-instruct": ("open_instruct",),
+    "alignment-handbook": ("alignment",),
+    "text-generation-webui": ("modules",),
+    "stable-diffusion-webui": ("modules",),
+    "flash-attention": ("flash_attn",),
+    "deepspeed": ("deepspeed",),
+}
+# What the hub caches of models' own code.
+_REMOTE_CODE = re.compile(r"[\\/]transformers_modules[\\/]")
+
+
+@lru_cache(maxsize=4096)
+def owner_of(path: str) -> tuple[str, str]:
+    """The import name of the package that a file belongs to, and the file's module; both empty for the user's own code.
+
+    Python's own files belong to nobody. The code that comes with a model is of ``transformers_modules``.
+    """
+    if _REMOTE_CODE.search(path):
+        return "transformers_modules", ""
+    installed = _INSTALLED.search(path)
+    if installed:
+        parts = re.split(r"[\\/]", installed[1])
+        package = parts[0].removesuffix(".py")
+        if package.endswith(".egg") and len(parts) > 1:
+            parts = parts[1:]
+            package = parts[0]
+        return package, _module(parts)
+    if _PYTHONS_OWN.search(path):
+        return "", ""
+    found = _CHECKOUT.search(path)
+    if found:
+        project, package = found[1].lower().replace("_", "-"), found[2]
+        plain = re.sub(r"-(?:main|master|dev|v?\d[\w.]*)$", "", project)
+        if plain == package.lower().replace("_", "-") or package in _PROJECTS.get(plain, ()):
+            start = path.replace("\\", "/").rfind(f"/{package}/") + 1
+            return package, _module(path.replace("\\", "/")[start:].split("/"))
+    return "", ""
+
+
+def _module(parts: list[str]) -> str:
+    """The dotted name of a file by its path from the root of the packages."""
+    names = [part.removesuffix(".py") for part in parts]
+    if names and names[-1] == "__init__":
+        names.pop()
+    return ".".join(names) if all(re.fullmatch(r"[A-Za-z_]\w*", name) for name in names) else ""

@@ -1,0 +1,85 @@
+"""A log, read: what it shows of rules, its errors with their frames, what installers said, and the numbers of its losses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+
+from envdoctor.logs.installers import Refusal, read_refusal
+from envdoctor.logs.out_of_memory import Account, OutOfMemory
+from envdoctor.logs.signatures import Shown, signatures
+from envdoctor.logs.skimming import Kept, Skim
+from envdoctor.logs.tracebacks import Failure, decisive, read_failures
+from envdoctor.logs.unwrapping import bare_line, plain_line, unpack
+from envdoctor.records import dataclass
+from envdoctor.rules.rule import Rule
+
+# A line of a narrow terminal or a box goes on in the next one; shorter ones end where they end.
+_WRAPPED_FROM = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """``lines`` are those worth a look, as the program wrote them, with their numbers; ``kept`` are the same as they stand in the log."""
+
+    shown: dict[str, Shown]
+    kept: tuple[Kept, ...]
+    lines: tuple[tuple[int, str], ...]
+    failures: tuple[Failure, ...]
+    decisive: Failure | None
+    refusal: Refusal | None
+    too_small: Account | None
+    history: str
+    count: int
+
+    @property
+    def ended_well(self) -> bool:
+        """Whether the run says that it came to its end, and no error is told of."""
+        return self.decisive is None and self.refusal is None and any("train_runtime" in line for _, line in self.lines)
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """The import names of all packages in frames, those of the decisive error first, innermost first."""
+        first = () if self.decisive is None else self.decisive.packages
+        return tuple(dict.fromkeys((*first, *(name for failure in self.failures for name in failure.packages))))
+
+
+def read_log(blocks: Iterable[bytes], rules: Iterable[Rule]) -> Reading:
+    """Read a log from blocks of whole lines, in bounded memory."""
+    looking = signatures(rules)
+    skim = Skim(looking)
+    skim.read(blocks)
+    kept = skim.kept()
+    memory = OutOfMemory()
+    lines: list[tuple[int, str]] = []
+    for one in kept:
+        for raw in unpack(one.text):
+            bare = bare_line(raw)
+            lines.append((one.number, bare))
+            for event in memory.read(plain_line(bare)):
+                looking.match(event, one.number, one.text)
+            if raw is not one.text:
+                looking.match(plain_line(bare), one.number, bare)
+    for number, joined in _wrapped(lines):
+        looking.match(plain_line(joined), number, joined)
+    failures = read_failures(lines)
+    for failure in failures:
+        looking.match(plain_line(f"{failure.kind}: {failure.message}"), failure.line, f"{failure.kind}: {failure.message}")
+    return Reading(
+        looking.found,
+        kept,
+        tuple(lines),
+        failures,
+        decisive(failures),
+        read_refusal(lines),
+        memory.too_small,
+        skim.curve.history(),
+        skim.lines,
+    )
+
+
+def _wrapped(lines: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """Pairs of lines that may be one, broken by a terminal or a box."""
+    for (number, line), (following, rest) in pairwise(lines):
+        if len(line) >= _WRAPPED_FROM and following <= number + 1 and rest and rest[0] not in "{[" and "': " not in line:
+            yield number, f"{line.rstrip()} {rest.strip()}"

@@ -1,0 +1,226 @@
+"""Tracebacks, however they were printed: Python's own, rich's boxes, notebooks' of all ages, and errors that people quote in a line.
+
+A `Failure` is one error with the frames that led to it. Of chained errors each is one; which of all decides, says `decisive`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from envdoctor.logs.places import owner_of
+from envdoctor.records import dataclass
+
+_FRAME = re.compile(r"^\s{0,12}File ['\"](?P<path>[^'\"]{1,1000})['\"], line (?P<line>\d{1,9})(?:, in (?P<function>[^\s]{1,200}))?")
+_RICH = re.compile(r"^\s{0,4}(?P<path>[^\s:│]{1,1000}\.py|<[\w ]{1,40}>):(?P<line>\d{1,9}) in\s{1,4}(?P<function>[\w.<>]{1,200})")
+_CELL = re.compile(
+    r"^\s{0,4}(?:File (?P<path>[^\s:][^:\n]{0,1000}?):(?P<line>\d{1,9})(?:, in (?P<function>[\w.<>]{1,200}))?"
+    r"|(?P<cell>Cell In ?\[\d{1,6}\]|Input In \[\d{1,6}\])(?:, line (?P<at>\d{1,9})|, in ))"
+)
+_OLD_CELL = re.compile(
+    r"^\s{0,4}(?P<path>[~/.\w][^\s<>|]{0,1000}\.py|<ipython-input-[\w-]{1,60}>) in (?P<function>[\w.<>]{1,200})(?:\(|$|\s)"
+)
+_HEAD = re.compile(r"Traceback \(most recent call last\)")
+_ARROW = re.compile(r"^\s{0,8}(?:-{1,6}>|❱)\s{0,8}(\d{1,9})\s?(.*)$")
+_NAME = r"(?:[A-Za-z_]\w{0,80}\.){0,8}[A-Za-z_]\w{0,80}"
+_ERROR = re.compile(
+    r"^(?P<kind>(?:[A-Za-z_]\w{0,80}\.){0,8}[A-Z]\w{0,80}(?:Error|Exception|Exit|Interrupt|"
+    r"Failure|Timeout|Warning|Invalid|Unsupported|NotFound|Violation)"
+    r"|(?:StopIteration|GatedRepo|EntryNotFound|Exception|EOFError|OSError))(?:: ?(?P<message>.*)|\s{0,4})$"
+)
+# The last line of a traceback may be of a class with any name.
+_ANY_ERROR = re.compile(rf"^(?P<kind>{_NAME})(?:: (?P<message>.*)|:?\s{{0,4}})$")
+_QUOTED_ERROR = re.compile(
+    r"(?<![\w.])(?P<kind>(?:[A-Za-z_]\w{0,80}\.){0,8}[A-Z]\w{0,80}(?:Error|Exception)|"
+    r"CUDA error|OutOfMemoryError)\b['\"`*]{0,3}: ?`?(?P<message>\S.{0,1500})"
+)
+_CHAIN = re.compile(r"(During handling of the above exception|The above exception was the direct cause)")
+# What goes on behind the first line of a message, and what ends it.
+_STOPS = re.compile(
+    r"^(?:Traceback |During handling|The above exception|\s{0,12}File \"|```|\[\d{4}-|"
+    r"\d{4}-\d\d-\d\d|\{'|#{1,6} |-{5,}|={5,}|\*{5,}|[IWEF]\d{4} |wandb:|\$ |>>> |\(\w+\) "
+    r"|\[W)"
+)
+# A line that states a version is of the report around an error.
+_VERSION = re.compile(r"^[-*\s]{0,4}[A-Za-z][\w ./()?-]{1,40}\s{0,2}(?::|==?|@)\s{0,3}v?\d")
+_MOST_MESSAGE_LINES, _LONGEST_MESSAGE = 14, 2500
+_MOST_FRAMES, _MOST_FAILURES = 400, 200
+# Errors that say no more than that another process had one.
+_WRAPPERS = re.compile(
+    r"ChildFailedError|CalledProcessError|ProcessRaisedException|ProcessExitedException|"
+    r"RayTaskError|RayActorError|SystemExit|KeyboardInterrupt"
+    r"|BrokenPipeError|ConnectionResetError|SignalException|HYDRA|DistBackendError|DistStoreError|"
+    r"DistNetworkError|TimeoutExpired|CancelledError"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One frame. ``package`` is the import name of what the file belongs to; empty for the user's own code; ``text`` the line of code."""
+
+    path: str
+    line: int | None
+    function: str
+    package: str
+    text: str = ""
+    module: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One error: ``kind`` is its class without the module, ``message`` on one line; ``line`` is where the log has it, from 1.
+
+    ``frames`` go from the outermost to the innermost; none where somebody quoted the error alone.
+    """
+
+    kind: str
+    message: str
+    line: int
+    frames: tuple[Frame, ...] = ()
+    chained: bool = False
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """The import names of the packages on the way, innermost first."""
+        return tuple(dict.fromkeys(frame.package for frame in reversed(self.frames) if frame.package))
+
+    @property
+    def raised_in(self) -> str:
+        """The package of the innermost frame that is not Python's own; empty for the user's code or where no frame was printed."""
+        return next((frame.package for frame in reversed(self.frames) if frame.package), "")
+
+    @property
+    def wraps(self) -> bool:
+        """Whether it only tells of an error in another process."""
+        return _WRAPPERS.search(self.kind) is not None
+
+
+class _Reading:
+    """The state between the first frame of a traceback and the end of its message."""
+
+    def __init__(self) -> None:
+        self.frames: list[Frame] = []
+        self.failures: list[Failure] = []
+        self.wants_code = False
+        self.open = False
+        self.chained = False
+        self.message: list[str] = []
+        self.error: tuple[str, int] | None = None
+
+    def finish(self) -> None:
+        if self.error is not None and len(self.failures) < _MOST_FAILURES:
+            kind, line = self.error
+            words = " ".join(" ".join(self.message).split())[:_LONGEST_MESSAGE]
+            self.failures.append(Failure(kind.rpartition(".")[2], words, line, tuple(self.frames[-_MOST_FRAMES:]), self.chained))
+        if self.error is not None:
+            self.frames, self.chained = [], False
+        self.error, self.message, self.open = None, [], False
+
+    def begin(self, kind: str, message: str, line: int) -> None:
+        self.error, self.message, self.open = (kind, line), [message], True
+
+
+def read_failures(lines: Iterable[tuple[int, str]]) -> tuple[Failure, ...]:
+    """The errors of a log, in its order, from lines as ``bare_line`` makes them, each with its number."""
+    reading = _Reading()
+    inside = False
+    for number, line in lines:
+        if _HEAD.search(line):
+            reading.finish()
+            reading.frames, reading.wants_code, inside = [], False, True
+            continue
+        if _CHAIN.search(line):
+            reading.finish()
+            reading.chained = True
+            continue
+        frame = _read_frame(line)
+        if frame is not None:
+            if reading.open:
+                reading.finish()
+            reading.frames.append(frame)
+            reading.wants_code, inside = True, True
+            continue
+        if reading.wants_code and _take_code(reading, line):
+            continue
+        if reading.open and _goes_on(reading, line):
+            reading.message.append(line.strip())
+            continue
+        reading.finish()
+        found = _read_error(line, inside=inside and bool(reading.frames))
+        if found is not None:
+            reading.begin(found[0], found[1], number)
+            inside, reading.wants_code = False, False
+    reading.finish()
+    return tuple(_without_repeats(reading.failures))
+
+
+def _read_frame(line: str) -> Frame | None:
+    if ".py" not in line and "File " not in line and " In" not in line and "nput" not in line and "<" not in line:
+        return None
+    for pattern in (_FRAME, _RICH, _CELL, _OLD_CELL):
+        found = pattern.match(line)
+        if found:
+            groups = found.groupdict()
+            if groups.get("cell"):
+                return Frame("<notebook>", int(groups["at"]) if groups.get("at") else None, "", "")
+            path, at = groups["path"], groups.get("line")
+            owner, module = owner_of(path)
+            return Frame(path, None if at is None else int(at), (groups.get("function") or "").partition("(")[0], owner, module=module)
+    return None
+
+
+def _take_code(reading: _Reading, line: str) -> bool:
+    """The source line under a frame; of notebooks and boxes the one that the arrow points at."""
+    arrow = _ARROW.match(line)
+    last = reading.frames[-1]
+    if arrow is not None:
+        reading.frames[-1] = Frame(last.path, int(arrow[1]), last.function, last.package, arrow[2].strip()[:300], last.module)
+        return True
+    if re.match(r"^\s{0,8}\d{1,9}(?:\s|$)", line):
+        return True
+    if last.text and _ERROR.match(line.strip()):
+        return False  # a traceback that is indented as a whole, as pip shows those of builds
+    if line[:2] in ("  ", "\t") and line.strip():
+        if not last.text and not re.match(r"^[\s~^]{1,}$", line):
+            reading.frames[-1] = Frame(last.path, last.line, last.function, last.package, line.strip()[:300], last.module)
+        return True
+    return not line.strip()
+
+
+def _goes_on(reading: _Reading, line: str) -> bool:
+    if not line.strip() or len(reading.message) >= _MOST_MESSAGE_LINES or _STOPS.match(line) or _VERSION.match(line):
+        return False
+    return _ERROR.match(line) is None
+
+
+def _read_error(line: str, *, inside: bool) -> tuple[str, str] | None:
+    text = line.strip().strip("`*")
+    found = _ERROR.match(text)
+    if found is None and inside and not line.startswith(" "):
+        found = _ANY_ERROR.match(text)
+    if found is None:
+        found = _QUOTED_ERROR.search(line)
+        before = line[found.start() - 1 : found.start()] if found is not None else ""
+        if found is not None and before in ("'", '"', "`") and before:
+            return found["kind"], found["message"].partition(before if before != "'" else "\n")[0]
+    return None if found is None else (found["kind"], (found["message"] or "").strip("`"))
+
+
+def _without_repeats(failures: Sequence[Failure]) -> list[Failure]:
+    """Each error once: what several ranks, or a title and a traceback, tell alike. The one with frames stays."""
+    kept: dict[tuple[str, str], Failure] = {}
+    for failure in failures:
+        key = (failure.kind, failure.message[:120])
+        known = kept.get(key)
+        if known is None or (not known.frames and failure.frames):
+            kept.pop(key, None)
+            kept[key] = failure
+    return list(kept.values())
+
+
+def decisive(failures: Sequence[Failure]) -> Failure | None:
+    """The error that ended the run: the last one that is an error, has frames if any has, and is no tale of another process."""
+    errors = [one for one in failures if not one.kind.endswith("Warning")]
+    own = [one for one in errors if not one.wraps] or errors
+    framed = [one for one in own if one.frames] or own
+    return framed[-1] if framed else None

@@ -1,0 +1,125 @@
+"""What installers say when they give up, in each one's own words."""
+
+# ruff: noqa: E501 - as the installers print it
+
+from __future__ import annotations
+
+import pytest
+
+from envdoctor.logs.installers import Refusal, read_refusal
+from envdoctor.logs.unwrapping import bare_line
+
+PIP1 = """ERROR: Cannot install -r requirements.txt (line 2) and tokenizers==0.13.3 because these package versions have conflicting dependencies.
+
+The conflict is caused by:
+    The user requested tokenizers==0.13.3
+    transformers 4.40.0 depends on tokenizers<0.20 and >=0.19
+
+To fix this you could try to:
+1. loosen the range of package versions you've specified
+ERROR: ResolutionImpossible: for help visit https://pip"""
+PIP2 = """ERROR: pip's dependency resolver does not currently take into account all the packages that are installed. This behaviour is the source of the following dependency conflicts.
+torchvision 0.15.2 requires torch==2.0.1, but you have torch 2.1.0 which is incompatible.
+fastai 2.7.12 requires torch<2.1,>=1.7, but you have torch 2.1.0 which is incompatible."""
+PIP3 = """ERROR: Could not find a version that satisfies the requirement torch==1.13.1 (from versions: 2.2.0, 2.2.1, 2.2.2, 2.3.0)
+ERROR: No matching distribution found for torch==1.13.1"""
+PIP4 = """ERROR: Package 'llamafactory' requires a different Python: 3.8.10 not in '>=3.9.0'"""
+UV = """  × No solution found when resolving dependencies:
+  ╰─▶ Because transformers==4.40.0 depends on tokenizers>=0.19,<0.20 and you
+      require tokenizers==0.13.3, we can conclude that your requirements and
+      transformers==4.40.0 are incompatible.
+      And because you require transformers==4.40.0, we can conclude that your
+      requirements are unsatisfiable."""
+UV2 = """  × No solution found when resolving dependencies:
+  ╰─▶ Because torch==2.1.0 has no wheels with a matching Python ABI tag (e.g.,
+      `cp313`) and you require torch==2.1.0, we can conclude that your
+      requirements are unsatisfiable."""
+UV3 = """  × No solution found when resolving dependencies:
+  ╰─▶ Because the current Python version (3.8.20) does not satisfy Python>=3.10
+      and vllm==0.11.0 depends on Python>=3.10, we can conclude that vllm==0.11.0 cannot be used."""
+POETRY = """Because no versions of peft match >0.10.0,<0.11.0
+ and peft (0.10.0) depends on accelerate (>=0.21.0), peft (>=0.10.0,<0.11.0) requires accelerate (>=0.21.0).
+So, because myproj depends on both peft (^0.10.0) and accelerate (0.20.3), version solving failed."""
+CONDA = """LibMambaUnsatisfiableError: Encountered problems while solving:
+  - package pytorch-2.0.1-py3.8_cuda11.7_cudnn8.5.0_0 requires python >=3.8,<3.9.0a0, but none of the providers can be installed
+  - nothing provides cuda-nvcc >=12 needed by foo-1.2-0
+"""
+MAMBA = """error    libmamba Could not solve for environment specs
+    The following packages are incompatible
+    ├─ numpy 2.0**  is requested and can be installed;
+    └─ pytorch 2.0.1**  is not installable because there are no viable options
+       ├─ pytorch 2.0.1 would require
+       │  └─ numpy >=1.19,<2 , which conflicts with any installable versions previously reported;
+       └─ pytorch 2.0.1 conflicts with any installable versions previously reported."""
+PIXI = """  × failed to solve the conda requirements of environment 'default' for platform 'linux-64'
+  ╰─▶ Cannot solve the request because of: The following packages are incompatible
+      ├─ python 3.13.* can be installed with any of the following options:
+      │  └─ python 3.13.0
+      └─ pytorch 2.1.* cannot be installed because there are no viable options:
+         └─ pytorch 2.1.0 would require
+            └─ python >=3.8,<3.9.0a0, which cannot be installed because there are no viable options"""
+
+
+def read(text: str) -> Refusal:
+    found = read_refusal([(number, bare_line(line)) for number, line in enumerate(text.split("\n"), 1)])
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "tool", "words"),
+    [
+        (PIP1, "pip", ["tokenizers==0.13.3 is asked for", "transformers 4.40.0 requires tokenizers<0.20,>=0.19"]),
+        (
+            UV,
+            "uv",
+            [
+                "transformers 4.40.0 requires tokenizers>=0.19,<0.20",
+                "tokenizers==0.13.3 is asked for",
+                "transformers==4.40.0 is asked for",
+            ],
+        ),
+        (
+            POETRY,
+            "poetry",
+            ["peft 0.10.0 requires accelerate>=0.21.0", "peft>=0.10.0,<0.11 is asked for", "accelerate==0.20.3 is asked for"],
+        ),
+        (CONDA, "conda", ["pytorch 2.0.1 requires python>=3.8,<3.9.0a0", "foo 1.2 requires cuda-nvcc>=12"]),
+        (MAMBA, "mamba", ["numpy==2.0.* is asked for", "pytorch==2.0.1.* is asked for", "pytorch 2.0.1 requires numpy>=1.19,<2"]),
+        (PIXI, "mamba", ["python==3.13.* is asked for", "pytorch==2.1.* is asked for", "pytorch 2.1.0 requires python>=3.8,<3.9.0a0"]),
+    ],
+)
+def test_who_asks_for_what_of_whom(text: str, tool: str, words: list[str]) -> None:
+    found = read(text)
+    assert found.tool == tool
+    assert [one.words() for one in found.asked] == words
+
+
+def test_what_pip_installed_and_left_broken() -> None:
+    assert [(one.words(), have) for one, have in read(PIP2).left] == [
+        ("torchvision 0.15.2 requires torch==2.0.1", "2.1.0"),
+        ("fastai 2.7.12 requires torch<2.1,>=1.7", "2.1.0"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "specifier", "why", "python"),
+    [
+        (PIP3, "torch", "==1.13.1", "no release", ""),
+        (PIP4, "llamafactory", "", "python", "3.8.10"),
+        (UV2, "torch", "==2.1.0", "no wheel", ""),
+        (UV3, "vllm", "==0.11.0", "python", "3.8.20"),
+    ],
+)
+def test_of_what_nothing_fits(text: str, name: str, specifier: str, why: str, python: str) -> None:
+    one = read(text).unavailable[0]
+    assert (one.name, one.specifier, one.why, one.python) == (name, specifier, why, python)
+
+
+def test_the_releases_that_pip_saw() -> None:
+    assert read(PIP3).unavailable[0].offered == ("2.2.0", "2.2.1", "2.2.2", "2.3.0")
+
+
+@pytest.mark.parametrize("text", ["", "Collecting torch\nSuccessfully installed torch-2.1.0\n", "{'loss': 1.0}\n"])
+def test_where_no_installer_gave_up_there_is_no_refusal(text: str) -> None:
+    assert read_refusal([(number, line) for number, line in enumerate(text.split("\n"), 1)]) is None
