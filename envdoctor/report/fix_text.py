@@ -12,7 +12,7 @@ from envdoctor.report.mended import Mended
 from envdoctor.report.model import Diagnosed, Report
 from envdoctor.report.plain import printable
 from envdoctor.report.sheet import STYLES, Sheet
-from envdoctor.report.text import unread
+from envdoctor.report.text import Detail, unread
 from envdoctor.report.words import counts
 
 _MOST_ALTERNATIVES = 3
@@ -20,13 +20,19 @@ _MOST_MOVES = 8
 _COLOURS = {"+": "\x1b[32m", "-": "\x1b[31m", "@": "\x1b[36m"}
 
 
-def render(report: Report, *, width: int = 80, colour: bool = False) -> str:
+def render(
+    report: Report, *, width: int = 80, colour: bool = False, links: bool = False, detail: Detail = "short", seconds: float | None = None
+) -> str:
     """The report of a fix as text; a diff's lines are never wrapped."""
     assert report.mended is not None
-    head, tail = Sheet(width, colour), Sheet(width, colour)
+    head, tail = Sheet(width, colour), Sheet(width, colour, links=links)
+    if detail == "verdict":
+        for text in _ending(report, report.mended):
+            head.line(text)
+        return head.text()
     head.line(f"envdoctor {report.version}: {report.patient}")
     diffs = "".join(f"\n{_coloured(diff.diff) if colour else diff.diff}" for diff in report.mended.diffs)
-    _print(tail, report, report.mended)
+    _print(tail, report, report.mended, full=detail == "full")
     # A line of a diff may end in spaces that are the file's own.
     return head.text() + diffs + tail.text()
 
@@ -37,14 +43,15 @@ def _coloured(diff: str) -> str:
     return "".join(f"{_COLOURS[line[0]]}{line}\x1b[0m\n" if line[:1] in _COLOURS else f"{line}\n" for line in lines)
 
 
-def _print(sheet: Sheet, report: Report, mended: Mended) -> None:
+def _print(sheet: Sheet, report: Report, mended: Mended, *, full: bool) -> None:
     told = [one for one in report.findings if _worth_a_line(one, report)]
     if told:
         sheet.blank()
     for one in told:
         status = " (possible)" if one.finding.status == "possible" else ""
-        sheet.headline((one.finding.severity, STYLES[one.finding.severity]), "  ", (one.finding.rule.id, "bold"), status)
-        sheet.line(one.finding.rule.title, 2)
+        ids = (one.finding.rule.id,)
+        if not sheet.titled((f"{one.finding.severity}:", STYLES[one.finding.severity]), f"{one.finding.rule.title}{status}", ids):
+            sheet.tagged("  ", ids)
     if report.remedy.pins or report.remedy.removes or mended.settings or mended.commands or report.remedy.conflict:
         sheet.blank()
     if not mended.instead:
@@ -60,7 +67,7 @@ def _print(sheet: Sheet, report: Report, mended: Mended) -> None:
             sheet.paste("or" if number == 0 else "", command)
     for number, skip in enumerate(mended.refused):
         sheet.item("refused" if number == 0 else "", f"{skip.what}: {skip.why}")
-    unread(sheet, report)
+    unread(sheet, report, full=full)
     sheet.blank()
     for text in _ending(report, mended):
         sheet.line(text)
@@ -99,7 +106,7 @@ def _commands(remedy: Remedy) -> list[str]:
 
 def _worth_a_line(one: Diagnosed, report: Report) -> bool:
     counted = ("matched", "confirmed", "possible") if report.strict else ("matched", "confirmed")
-    return one.finding.severity != "note" and one.finding.status in counted and not one.excused
+    return one.finding.severity != "note" and one.finding.status in counted and not one.excused and not one.finding.hidden
 
 
 def _remedy(sheet: Sheet, remedy: Remedy, report: Report) -> None:
@@ -116,7 +123,7 @@ def _remedy(sheet: Sheet, remedy: Remedy, report: Report) -> None:
         if whose:
             _under(sheet, f"for {', '.join(whose)}")
     if remedy.pins or remedy.removes:
-        sheet.item("proof", f"{remedy.verified}: {remedy.proof}" if remedy.proof else f"{remedy.verified}: no resolver was asked")
+        sheet.item("proof", f"{remedy.verified}: {remedy.proof}" if remedy.proof else f"{remedy.verified}: not verified by a resolver")
         sheet.item("", report.releases_known())
     moves = [f"{one.package} {one.before or 'new'} -> {one.after or 'gone'}" for one in remedy.moves]
     if moves:
@@ -153,7 +160,7 @@ def _ending(report: Report, mended: Mended) -> Iterator[str]:
     if mended.diffs:
         files = f"{len(mended.diffs)} file{'s' if len(mended.diffs) > 1 else ''}"
         yield (
-            f"{files} written, read back and checked: what is cleared is gone"
+            f"{files} written: re-checked, the findings are gone"
             if mended.written
             else f"{files} would change; --write writes {'them' if len(mended.diffs) > 1 else 'it'} and checks again"
         )
@@ -165,10 +172,11 @@ def _ending(report: Report, mended: Mended) -> Iterator[str]:
         yield f"nothing to fix: {counts(report)}"
     possible = report.possible()
     if possible and not report.strict:
-        yield f"{possible} possible finding{'s' if possible > 1 else ''} left alone: check tells, --strict mends them too"
+        yield f"{possible} possible finding{'s' if possible > 1 else ''} not changed: check -v explains them, --strict fixes them too"
     for name in mended.by_hand:
         advice = next((": ".join(filter(None, (cure.text, cure.note))) for cure in about[name].cures if cure.text), "")
         why = "no pin clears it" if name in report.remedy.unfixable else "nothing that clears it could be written"
+        why = "change the code" if name in report.remedy.in_code else why
         yield f"left: {name}: {why}{f'; {printable(advice)}' if advice else ''}"
 
 

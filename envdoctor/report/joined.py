@@ -11,6 +11,7 @@ from envdoctor.records import replace
 from envdoctor.remedies.remedy import Remedy
 from envdoctor.report.model import Coverage, Diagnosed, Report, Situation, worst_first
 
+_OF_A_FILE = ("plan.", "model.")
 _Key: TypeAlias = "tuple[object, ...]"
 
 
@@ -37,6 +38,7 @@ def join(parts: Sequence[tuple[str, Report]], coverage: Coverage) -> Report:
         probes=_verdicts(reports),
         hints=tuple(dict.fromkeys(hint for report in reports for hint in report.hints)),
         recognised=tuple(dict.fromkeys(line for report in reports for line in report.recognised)),
+        by_change=None,
         situations=tuple(Situation(label, report.patient, report.facts, report.remedy) for label, report in parts),
     )
 
@@ -55,7 +57,7 @@ def _findings(parts: Sequence[tuple[str, Report]]) -> tuple[Diagnosed, ...]:
     for label, report in parts:
         of_patient.setdefault(report.patient, set()).add(label)
         for diagnosed in report.findings:
-            key = _key(diagnosed, report.patient)
+            key = _key(diagnosed, "" if not label and _is_of_the_stack(diagnosed) else report.patient)
             found.setdefault(key, diagnosed)
             labels.setdefault(key, []).append(label)
     told = []
@@ -64,6 +66,12 @@ def _findings(parts: Sequence[tuple[str, Report]]) -> tuple[Diagnosed, ...]:
         told.append(diagnosed if always else replace(diagnosed, within=tuple(dict.fromkeys(labels[key]))))
     told.sort(key=lambda one: (*one.finding.rank(), one.finding.rule.id, _place(one)))
     return worst_first(told)
+
+
+def _is_of_the_stack(diagnosed: Diagnosed) -> bool:
+    """Whether the packages and the machine alone speak for a finding: where they are the same ones for all files, it is told once."""
+    reasons = diagnosed.finding.because
+    return bool(reasons) and not any(reason.fact.startswith(_OF_A_FILE) for reason in reasons)
 
 
 def _place(diagnosed: Diagnosed) -> tuple[str, int]:
@@ -102,6 +110,7 @@ def _remedy(remedies: Sequence[Remedy]) -> Remedy:
         next((remedy.index for remedy in told if remedy.index), ""),
         max((remedy.steps for remedy in told), default=0),
         max((remedy.days for remedy in told), default=0),
+        in_code=_all(remedy.in_code for remedy in remedies),
     )
 
 

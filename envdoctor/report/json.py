@@ -65,6 +65,7 @@ def _remedy(remedy: Remedy) -> dict[str, object]:
         "pins": dict(remedy.pins),
         "clears": list(remedy.clears),
         "unfixable": list(remedy.unfixable),
+        "in_code": list(remedy.in_code),
         "verified": remedy.verified,
         "proof": remedy.proof,
         "changes": [
@@ -92,6 +93,7 @@ def _object(report: Report) -> dict[str, object]:
         "facts": _facts(report.facts),
         "findings": [_finding(diagnosed) for diagnosed in report.findings],
         "remedy": _remedy(report.remedy),
+        "remedy_by_change": None if report.by_change is None else {**_remedy(report.by_change), "set": dict(report.by_change.settings)},
         "alternatives": [_remedy(one) for one in report.alternatives],
         "unknown": [{"fact": name, "rules_waiting": count} for name, count in report.unknown],
         "recognised": list(report.recognised),
@@ -106,6 +108,7 @@ def _object(report: Report) -> dict[str, object]:
             "warning": report.count("warning"),
             "note": report.count("note"),
             "possible": report.possible(),
+            "hidden": report.hidden(),
             "excused": report.excused(),
             "exit_code": report.exit_code(),
         },
@@ -156,6 +159,12 @@ def _finding(diagnosed: Diagnosed) -> dict[str, object]:
         "fixes": [_cure(cure) for cure in diagnosed.cures],
         "evidence": [{"url": source.url, "kind": source.kind, "says": source.says} for source in rule.evidence],
     }
+    if finding.state:
+        found["state"] = list(finding.state)
+    if finding.hidden:
+        found["hidden"] = True
+    if finding.edge:
+        found["edge"] = finding.edge
     if diagnosed.excused:
         found["excused"] = diagnosed.excused
     if diagnosed.within:

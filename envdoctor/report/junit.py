@@ -32,6 +32,8 @@ def render(report: Report, *, root: Path | None = None) -> str:
     named: Counter[str] = Counter()
     kinds: Counter[str] = Counter()
     for diagnosed, place in zip(report.findings, places(report, root or checkout()), strict=True):
+        if diagnosed.finding.hidden:
+            continue
         name = f"{diagnosed.finding.rule.id} ({place.file})"
         named[name] += 1
         if named[name] > 1:

@@ -39,11 +39,11 @@ def render(report: Report, *, root: Path | None = None) -> str:
     """
     shown = list(zip(report.findings, places(report, root or checkout()), strict=True))
     decided = [one for one in shown if one[0].finding.status in ("matched", "confirmed") and not one[0].excused]
-    others = [one for one in shown if one not in decided]
+    others = [one for one in shown if one not in decided and (report.show_all or not one[0].finding.hidden)]
     page = _Page(MOST_CHARACTERS - _RESERVED)
     failed = sum(report.fails(diagnosed) for diagnosed, _ in shown)
     lost = len(report.unexamined())
-    verdict = f"failed by {failed} of {len(shown)} findings" if failed else "incomplete" if report.exit_code() else "passed"
+    verdict = f"failed by {failed} of {len(decided) + len(others)} findings" if failed else "incomplete" if report.exit_code() else "passed"
     page.add(f"## envdoctor: {counts(report)}: {verdict}\n")
     page.add(f"\n{inline(report.patient[:2000])}; envdoctor {inline(report.version, begins=False)}, {report.rules} rules\n")
     if lost:

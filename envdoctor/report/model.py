@@ -71,7 +71,8 @@ class Report:
     """``situations`` is empty where there is but one, which ``patient``, ``facts`` and ``remedy`` are of.
 
     ``alternatives`` are other sets of pins than the remedy's, as small or nearly. ``mended`` is what ``fix`` did about it, None where
-    nobody asked. ``releases_age`` is how old the list of releases is, in days.
+    nobody asked. ``releases_age`` is how old the list of releases is, in days. ``by_change`` does with a change of the plan what the remedy
+    does by going back to older releases, where there is one.
     """
 
     version: str
@@ -94,12 +95,14 @@ class Report:
     alternatives: tuple[Remedy, ...] = ()
     releases_age: int = 0
     mended: Mended | None = None
+    by_change: Remedy | None = None
     allow_empty: bool = False
+    show_all: bool = False
 
     def releases_known(self) -> str:
-        """Of which day the releases are that pins may name, and since when that is."""
+        """The day up to which pins may name releases, and how long ago that was where it is long ago."""
         old = f", {self.releases_age} days ago (envdoctor rules refresh)" if self.releases_age > _STALE_DAYS else ""
-        return f"releases known on {self.releases_as_of}{old}"
+        return f"releases up to {self.releases_as_of}{old}"
 
     def count(self, severity: Severity) -> int:
         """Decided findings of a severity; refuted, possible and excused ones do not count."""
@@ -107,7 +110,11 @@ class Report:
         return sum(d.finding.severity == severity and d.finding.status in decided and not d.excused for d in self.findings)
 
     def possible(self) -> int:
-        return sum(d.finding.status == "possible" and not d.excused for d in self.findings)
+        return sum(d.finding.status == "possible" and not d.excused and not d.finding.hidden for d in self.findings)
+
+    def hidden(self) -> int:
+        """Possible findings that wait for a package which nothing names."""
+        return sum(d.finding.hidden and not d.excused for d in self.findings)
 
     def excused(self) -> int:
         """Findings that would count, and are ignored or in the baseline."""
@@ -117,7 +124,12 @@ class Report:
         """Whether this finding alone makes the exit status 1: decided (with ``strict`` possible too), at or above its ``fail_on``."""
         counted = ("matched", "confirmed", "possible") if self.strict else ("matched", "confirmed")
         level = FAIL_ON[diagnosed.fail_on or self.fail_on]
-        return not diagnosed.excused and diagnosed.finding.status in counted and diagnosed.finding.severity in level
+        return (
+            not diagnosed.excused
+            and not diagnosed.finding.hidden
+            and diagnosed.finding.status in counted
+            and diagnosed.finding.severity in level
+        )
 
     def unexamined(self) -> tuple[Skip, ...]:
         """What was meant to be examined, and was not."""

@@ -28,7 +28,7 @@ _MOST_DESCRIPTION = 1024
 _MOST_RELATED = 100
 _MOST_NOTIFICATIONS = 1000
 _ROOT = "%SRCROOT%"
-_PRECISION = {"cited": "medium", "boundary": "high", "reproduced": "very-high", "reproduced-gpu": "very-high"}
+_PRECISION = {"cited": "medium", "computed": "high", "boundary": "high", "reproduced": "very-high", "reproduced-gpu": "very-high"}
 _PROBLEM = {"error": "error", "warning": "warning", "note": "recommendation"}
 _RELEASE = re.compile(r"\d+\.\d+\.\d+")
 
@@ -52,7 +52,8 @@ def render(report: Report, *, root: Path | None = None, category: str | None = N
         rules.setdefault(diagnosed.finding.rule.id, diagnosed)
     index = {identity: number for number, identity in enumerate(rules)}
     notes = list(skips(report))
-    notes += [f"{d.finding.rule.id}: {headline(d)}{f' ({d.excused})' if d.excused else ''}" for d in report.findings if not annotated(d)]
+    passed_over = [d for d in report.findings if not annotated(d) and not d.finding.hidden]
+    notes += [f"{d.finding.rule.id}: {headline(d)}{f' ({d.excused})' if d.excused else ''}" for d in passed_over]
     if len(told) > MOST_RESULTS:
         notes.insert(0, f"{len(told) - MOST_RESULTS} of {len(told)} findings left out: GitHub accepts {MOST_RESULTS}")
     if len(notes) > _MOST_NOTIFICATIONS:

@@ -6,7 +6,7 @@ It is still asked where it knows more: of characters that are not one column wid
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from envdoctor.report.plain import printable
@@ -26,9 +26,10 @@ _WORD = re.compile(r" *[^ ]+ *")
 class Sheet:
     """What a report says so far; no line is wider than ``width`` unless it is one to paste."""
 
-    def __init__(self, width: int, colour: bool) -> None:
+    def __init__(self, width: int, colour: bool, *, links: bool = False) -> None:
         self.width = width
         self._colour = colour
+        self._links = links
         self._lines: list[str] = []
 
     def text(self) -> str:
@@ -51,6 +52,20 @@ class Sheet:
         else:
             self._lines += _wrapped_by_rich(pairs, self.width, self._colour)
 
+    def titled(self, label: tuple[str, str], title: str, ids: Sequence[str]) -> bool:
+        """A title behind a label, wrapped; whether its second line had room for the rules' ids."""
+        text, style = label
+        first, *more = wrap(printable(f"{text} {title}"), self.width)
+        if not first.startswith(text):  # wrapped within the label: there is no room at all
+            self._lines += [first, *more]
+            return False
+        self._lines.append(self._styled(text, style) + self._styled(first[len(text) :].rstrip(), "bold"))
+        self._lines += [self._styled(part.rstrip(), "bold") for part in more]
+        fits = bool(more and ids) and len(more[-1].rstrip()) + 3 + len(", ".join(ids)) < self.width
+        if fits:
+            self._lines[-1] = f"{self._styled(more[-1].rstrip(), 'bold')} {self._tag(ids)}"
+        return fits
+
     def item(self, label: str, text: str) -> None:
         """Words beside a label, which stands on the first line."""
         for number, part in enumerate(wrap(printable(text, keep_newlines=True), self.width - _LABEL)):
@@ -63,6 +78,33 @@ class Sheet:
     def unbroken(self, text: str) -> None:
         """A line as it is."""
         self._lines.append(printable(text))
+
+    def raw(self, *parts: Part, ids: Sequence[str] = ()) -> None:
+        """One line of parts that are fit to print and known to have room, and rules' ids at its end."""
+        line = "".join(part if isinstance(part, str) else self._styled(*part) for part in parts)
+        self._lines.append(line + (self._tag(ids) if ids else ""))
+
+    def tagged(self, text: str, ids: Sequence[str]) -> None:
+        """A line that ends in rules' ids, in brackets."""
+        self.raw(text, ids=ids)
+
+    def command(self, label: str, command: str) -> None:
+        """A line to paste behind a label, never wrapped."""
+        self._lines.append(self._styled(f"  {label}: ", "bold") + printable(command))
+
+    def labelled(self, label: str, text: str) -> None:
+        """Words behind a label, wrapped below it."""
+        head = f"  {label}: "
+        for number, part in enumerate(wrap(printable(text), self.width - len(head))):
+            self._lines.append((self._styled(head, "bold") if number == 0 else " " * len(head)) + part)
+
+    def _tag(self, ids: Sequence[str]) -> str:
+        """Ids in brackets, each a link to its rule where the terminal makes links."""
+        if not self._links:
+            return self._styled(f"[{', '.join(ids)}]", "dim")
+        from envdoctor.report.links import link
+
+        return self._styled("[", "dim") + self._styled(", ", "dim").join(link(one) for one in ids) + self._styled("]", "dim")
 
     def _styled(self, text: str, style: str) -> str:
         return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if self._colour and style and text else text

@@ -1,171 +1,239 @@
-"""The report for people: calm at 80 columns, the worst thing first, the cure as a line to paste."""
+"""The report for people: calm at 80 columns, the cure first, each finding in a few lines, the rest on request."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from shlex import quote
+from typing import Literal, TypeAlias
 
 from envdoctor.facts.values import shown
 from envdoctor.remedies.cures import Cure
 from envdoctor.remedies.remedy import Remedy
+from envdoctor.report.at_length import print_at_length
+from envdoctor.report.causes import OF_METADATA, Cause, find_causes, name
+from envdoctor.report.excerpt import Sources
 from envdoctor.report.model import IN_BASELINE, Diagnosed, Report, Situation
 from envdoctor.report.sheet import STYLES, Sheet
-from envdoctor.report.words import install_command
+from envdoctor.report.where import print_where
+from envdoctor.report.words import cure_line, install_command
 
-_EFFECT = {
-    "silent": "no error is raised: the result is wrong",
-    "crash": "the run stops with an error",
-    "oom": "the run needs far more memory",
-    "slow": "the run is slower than it need be",
-    "blocked": "the run cannot start",
-}
-_CONFIDENCE = {
-    "cited": "cited: from the sources below",
-    "boundary": "boundary: the range was checked on the released wheels",
-    "reproduced": "reproduced: seen to fail and to pass in real environments",
-    "reproduced-gpu": "reproduced-gpu: seen to fail and to pass on a GPU",
-}
-_MOST_POSSIBLE = 6
-_MOST_VALUES = 4
+Detail: TypeAlias = Literal["short", "full", "verdict"]
+DECIDED = ("matched", "confirmed")
+_MOST_POSSIBLE = 3
+_MOST_UNREAD = 4
+_MOST_PLACES = 6
+_MOST_FIXES = 3
 
 
-def render(report: Report, *, width: int = 80, colour: bool = False) -> str:
-    """The report as text; no line is wider than ``width`` unless it is one to paste."""
-    sheet = Sheet(width, colour)
-    _print(sheet, report)
+def render(
+    report: Report, *, width: int = 80, colour: bool = False, links: bool = False, detail: Detail = "short", seconds: float | None = None
+) -> str:
+    """The report as text; no line is wider than ``width`` unless it is one to paste. ``seconds`` is how long the run took."""
+    sheet = Sheet(width, colour, links=links)
+    if detail == "verdict":
+        sheet.unbroken(f"{report.patient}: {_verdict(report)}")
+    else:
+        _print(sheet, report, full=detail == "full", seconds=seconds)
     return sheet.text()
 
 
-def _print(sheet: Sheet, report: Report) -> None:
+def _verdict(report: Report) -> str:
+    """What a run comes to, on one line."""
+    counts = [_number(report.count(s), s) for s in ("error", "warning", "note") if report.count(s)]
+    counts += [f"{report.possible()} possible"] if report.possible() else []
+    counts += [f"{report.excused()} excused"] if report.excused() else []
+    lost = len(report.unexamined())
+    counts += [f"{_number(lost, 'target')} not examined"] if lost else []
+    return ", ".join(counts) or "no known problem"
+
+
+def _print(sheet: Sheet, report: Report, *, full: bool, seconds: float | None) -> None:
     sheet.line(f"envdoctor {report.version}: {report.patient}")
     counted = [d for d in report.findings if not d.excused]
-    decided = [d for d in counted if d.finding.status in ("matched", "confirmed")]
-    possible = [d for d in counted if d.finding.status == "possible"]
-    refuted = [d for d in counted if d.finding.status == "refuted"]
-    for diagnosed in decided:
-        _decided(sheet, diagnosed)
-    _possible(sheet, possible)
-    _refuted(sheet, refuted)
-    _remedy(sheet, report, decided)
+    decided = [d for d in counted if d.finding.status in DECIDED]
+    _cure_of_all(sheet, report, decided)
+    sources = Sources()
+    causes = find_causes(decided)
+    for cause in causes:
+        _cause(sheet, cause, report, sources, full=full)
+    possible = [d for d in counted if d.finding.status == "possible" and (report.show_all or not d.finding.hidden)]
+    untold = _possible(sheet, possible, report, full=full or report.show_all, alone=not decided)
+    _passed(sheet, [d for d in counted if d.finding.status == "refuted"])
     _listed(sheet, "excused", list(_excused(report)))
     _listed(sheet, "files", report.recognised)
-    unread(sheet, report)
-    _summary(sheet, report)
+    unread(sheet, report, full=full)
+    unlisted = bool(decided) and not full and not report.show_all and report.possible() > 0
+    _closing(sheet, report, seconds, causes=len(causes), untold=untold, unlisted=unlisted)
 
 
-def _decided(sheet: Sheet, diagnosed: Diagnosed) -> None:
-    finding, rule = diagnosed.finding, diagnosed.finding.rule
+def goals(report: Report) -> list[Diagnosed]:
+    """The findings that a cure is for: errors and warnings that are decided and count."""
+    return [d for d in report.findings if d.finding.status in DECIDED and d.finding.severity != "note" and not d.excused]
+
+
+def _cure_of_all(sheet: Sheet, report: Report, decided: Sequence[Diagnosed]) -> None:
+    """One set of pins for all findings, or one for each situation where they are several; what is left after it."""
+    wanted = goals(report)
+    told: dict[tuple[tuple[str, str], ...], list[Situation]] = {}
+    for situation in report.situations or (Situation("", report.patient, report.facts, report.remedy),):
+        pins = tuple(sorted(situation.remedy.pins.items()))
+        if pins:
+            told.setdefault(pins, []).append(situation)
+    if not told or (len(wanted) == 1 and not report.situations and _is_own(wanted[0], report.remedy)):
+        return
+    if report.by_change is not None and not report.situations:
+        _by_change(sheet, report, report.by_change, wanted)
+        return
+    alone = len({situation.patient for situation in report.situations}) == 1
+    for pins, situations in told.items():
+        sheet.blank()
+        names = [one.label or one.patient if alone else one.name for one in situations] if report.situations else []
+        remedy = situations[0].remedy
+        proof = "not verified by a resolver" if remedy.verified == "none" else f"verified by {remedy.verified}"
+        whose = f" for {', '.join(names)}" if names else ""
+        sheet.line(f"To fix {_how_many(remedy, wanted)}{whose} ({report.releases_known()}; {proof}):")
+        sheet.unbroken(f"  {install_command(dict(pins))}")
+    # A finding about no package has no pin to miss: its own fix says what to do.
+    rest = list(dict.fromkeys(d.finding.rule.id for d in wanted if d.finding.rule.id in report.remedy.unfixable and d.finding.packages))
+    in_code = [name for name in rest if name in report.remedy.in_code]
+    left = [name for name in rest if name not in in_code]
+    if left:
+        sheet.line(f"No pins fix {', '.join(left)}: see below.")
+    if in_code:
+        sheet.line(f"Change the code for {', '.join(in_code)}: see below.")
+
+
+def _by_change(sheet: Sheet, report: Report, remedy: Remedy, wanted: Sequence[Diagnosed]) -> None:
+    """Settings of the plan with pins for what they leave; then the older releases that would do the same."""
+    sheet.blank()
+    sheet.line(f"To fix {_how_many(remedy, wanted)} ({report.releases_known()}; not verified by a resolver):")
+    settings = ", ".join(f"{name} = {shown(value) if isinstance(value, (bool, str)) else value}" for name, value in remedy.settings.items())
+    sheet.line(f"set {settings}", 2)
+    if remedy.pins:
+        sheet.unbroken(f"  {install_command(remedy.pins)}")
+    sheet.unbroken(f"or, with older releases: {install_command(report.remedy.pins)}")
+    left = [d.finding.rule.id for d in wanted if d.finding.rule.id not in remedy.clears]
+    if left:
+        sheet.line(f"Not fixed by it: {', '.join(dict.fromkeys(left))}: see below.")
+
+
+def _is_own(diagnosed: Diagnosed, remedy: Remedy) -> bool:
+    """Whether the cure of all is what the one finding says anyway."""
+    return any(dict(cure.pins) == dict(remedy.pins) for cure in diagnosed.cures[:1])
+
+
+def _how_many(remedy: Remedy, wanted: Sequence[Diagnosed]) -> str:
+    cleared = [d for d in wanted if d.finding.rule.id in remedy.clears]
+    kinds = {d.finding.severity for d in wanted}
+    kind = kinds.pop() if len(kinds) == 1 else "finding"
+    if len(cleared) == len(wanted):
+        return {1: f"the {kind}", 2: f"both {kind}s"}.get(len(wanted), f"all {len(wanted)} {kind}s")
+    # In one situation of several there may be fewer than in all of them, and by a rule that is not loaded any more none at all.
+    return f"{len(cleared) or len(remedy.clears)} of {_number(len(wanted), kind)}" if wanted else "it"
+
+
+def _cause(sheet: Sheet, cause: Cause, report: Report, sources: Sources, *, full: bool) -> None:
+    diagnosed, finding = cause.first, cause.first.finding
     sheet.blank()
     status = " (confirmed by a probe)" if finding.status == "confirmed" else ""
-    sheet.headline((finding.severity, STYLES[finding.severity]), "  ", (rule.id, "bold"), status)
-    sheet.line(rule.title, 2)
-    if diagnosed.within:
-        sheet.item("with", ", ".join(diagnosed.within))
-    if finding.detail:
-        sheet.item("found", finding.detail)
-    for number, reason in enumerate(finding.because):
-        fact = reason.fact.removeprefix("packages.")
-        where = reason.source if reason.line is None else f"{reason.file}:{reason.line}"
-        sheet.item("because" if number == 0 else "", f"{fact} {reason.value}  (bad: {_brief(reason.condition)}; {where})")
-    if finding.severity != "note":
-        sheet.item("effect", _EFFECT[rule.effect])
-    sheet.item("why", _first_paragraph(rule.details))
-    if diagnosed.verdict is not None:
-        sheet.item("probe", f"{diagnosed.verdict.probe}: {diagnosed.verdict.verdict}: {diagnosed.verdict.reason}")
-    for number, cure in enumerate(diagnosed.cures):
-        _cure(sheet, cure, "cure" if number == 0 else "or")
-    sheet.item("known", _CONFIDENCE[rule.confidence])
-    for number, source in enumerate(rule.evidence[:2]):
-        sheet.paste("source" if number == 0 else "", source.url)
-
-
-def _brief(condition: str) -> str:
-    """A long list of values is counted, not told: `explain` has all of them."""
-    values = condition.split(" or ")
-    return condition if len(values) <= _MOST_VALUES else f"one of {len(values)}"
-
-
-def _first_paragraph(details: str) -> str:
-    return " ".join(details.strip().split("\n\n")[0].split())
-
-
-def _cure(sheet: Sheet, cure: Cure, label: str) -> None:
-    if cure.pins:
-        sheet.paste(label, install_command(cure.pins))
-        if cure.note:
-            sheet.item("", cure.note)
-    elif cure.plan:
-        setting = ", ".join(f"{name} = {shown(value) if isinstance(value, (bool, str)) else value}" for name, value in cure.plan.items())
-        sheet.item(label, f"{setting}: {cure.note}" if cure.note else setting)
-    elif cure.text.startswith("pip "):
-        sheet.paste(label, cure.text)
-        sheet.item("", cure.note)
+    repeats = f" ({len(cause.findings)} places)" if len(cause.findings) > 1 else ""
+    within = f" (with {', '.join(diagnosed.within)})" if diagnosed.within else ""
+    ids = cause.rules if full else cause.rules[:1]
+    title = f"{finding.rule.title}{status}{repeats}{within}"
+    said = sheet.titled((f"{finding.severity}:", STYLES[finding.severity]), title, ids)
+    most = len(cause.findings) if full else _MOST_PLACES
+    for number, one in enumerate(cause.findings[:most]):
+        own = (name(one),) if number and one.finding.edge else () if said or number else ids
+        print_where(sheet, one, sources, ids=own, at_fault=_at_fault(one), full=full)
+    if len(cause.findings) > most:
+        sheet.line(f"and {len(cause.findings) - most} more places (-v shows them)", 2)
+    if full:
+        print_at_length(sheet, cause.findings)
     else:
-        sheet.item(label, ": ".join(filter(None, (cure.text, cure.note))))
+        _fixes(sheet, cause, report)
 
 
-def _possible(sheet: Sheet, possible: Sequence[Diagnosed]) -> None:
-    if not possible:
+def _at_fault(diagnosed: Diagnosed) -> str:
+    """The fact whose line is shown: that which the cure changes, else the one that another's requirement is about, else the first."""
+    reasons = diagnosed.finding.because
+    changed = [f"packages.{name}" for cure in diagnosed.cures[:1] for name in cure.pins]
+    changed += [name for cure in diagnosed.cures[:1] for name in cure.plan]
+    names = [reason.fact for reason in reasons if reason.line is not None]
+    required = [reason.fact for reason in reasons if reason.line is not None and not reason.condition.startswith("requires ")]
+    return next((name for name in changed if name in names), next(iter(required or names), ""))
+
+
+def _fixes(sheet: Sheet, cause: Cause, report: Report) -> None:
+    """The line to paste of each finding of a cause, told once; that one of two pins has to move, the cure of all says better."""
+    told: dict[str, Cure] = {}
+    for one in cause.findings:
+        for cure in one.cures[:1]:
+            told.setdefault(cure_line(cure), cure)
+    if not told:
         return
+    rule = cause.first.finding.rule.id
+    by_all = rule in OF_METADATA and rule in report.remedy.clears
+    listed = {line: cure for line, cure in told.items() if cure.pins or cure.plan or not by_all or cure.text.startswith("pip ")}
+    for number, (line, cure) in enumerate(listed.items()):
+        if number == _MOST_FIXES:
+            sheet.line(f"and {len(listed) - number} more fixes (-v shows them)", 2)
+            break
+        if cure.pins or cure.text.startswith("pip "):
+            sheet.command("fix", line)
+        elif cure.plan:
+            sheet.labelled("fix", f"set {line}")
+        else:
+            sheet.labelled("fix", ": ".join(filter(None, (line, cure.note))))
+    if not listed:
+        sheet.labelled("fix", "part of the line at the top")
+
+
+def _possible(sheet: Sheet, possible: Sequence[Diagnosed], report: Report, *, full: bool, alone: bool) -> str:
+    """What could not be told, one by one where nothing else was found or on request; else a line for the end of the report."""
+    if not possible:
+        return ""
+    missing = list(dict.fromkeys(name for d in possible if not d.finding.newest for name in d.finding.missing))
+    if not full and not alone:
+        # Where a plan is what is missing, a hint says so.
+        told = not missing or any("plan" in hint for hint in report.hints)
+        state = next((setting for d in possible for setting in d.finding.state), f"{missing[0]}=..." if missing else "")
+        return "" if told else f"could not tell: needs {', '.join(missing[:3])} (--set {quote(state)})"
     sheet.blank()
-    sheet.headline((f"possible ({len(possible)})", STYLES["possible"]), ": a fact is missing to tell")
-    for diagnosed in possible[:_MOST_POSSIBLE]:
+    sheet.headline(("could not tell", STYLES["possible"]), f" ({len(possible)} possible):")
+    most = len(possible) if full else _MOST_POSSIBLE
+    for diagnosed in possible[:most]:
         finding = diagnosed.finding
         within = f" (with {', '.join(diagnosed.within)})" if diagnosed.within else ""
-        sheet.line(f"{finding.rule.id}: {finding.rule.title}{within}", 2)
+        sheet.line(f"{finding.rule.title}{within} [{finding.rule.id}]", 2)
         if not finding.newest:
             if finding.missing:
-                sheet.line(f"needs {', '.join(finding.missing)}", 4, "dim")
+                sheet.line(f"could not tell: needs {', '.join(finding.missing)}", 4, "dim")
+                sheet.unbroken(f"    {' '.join(f'--set {quote(setting)}' for setting in finding.state)}")
             continue
         sheet.line(finding.detail, 4)
         cure = next((cure for cure in diagnosed.cures if cure.pins), None)
         if cure is not None:
             bounds = " ".join(f'"{name}{bound}"' for name, bound in cure.bounds.items())
             sheet.unbroken(f"    {install_command(cure.pins)}{f', or as a bound {bounds}' if bounds else ''}")
-    if len(possible) > _MOST_POSSIBLE:
-        sheet.line(f"and {len(possible) - _MOST_POSSIBLE} more (--format json lists all)", 2)
+    if len(possible) > most:
+        sheet.line(f"and {len(possible) - most} more (-v lists them)", 2)
+    return ""
 
 
-def _refuted(sheet: Sheet, refuted: Sequence[Diagnosed]) -> None:
+def _passed(sheet: Sheet, refuted: Sequence[Diagnosed]) -> None:
     for diagnosed in refuted:
         sheet.blank()
-        sheet.headline(("refuted", STYLES["refuted"]), "  ", (diagnosed.finding.rule.id, "bold"))
-        sheet.line(diagnosed.finding.rule.title, 2)
+        sheet.headline(("passed", STYLES["refuted"]), ": ", diagnosed.finding.rule.title, f" [{diagnosed.finding.rule.id}]")
         if diagnosed.verdict is not None:
-            sheet.item("probe", f"{diagnosed.verdict.probe}: {diagnosed.verdict.reason}")
+            sheet.line(f"the probe {diagnosed.verdict.probe} saw no harm: {diagnosed.verdict.reason}", 2)
 
 
-def _remedy(sheet: Sheet, report: Report, decided: Sequence[Diagnosed]) -> None:
-    """One set of pins, or one for each situation where they are several."""
-    # A finding about no package has no pin to miss: its own cures say what to do.
-    about_packages = {d.finding.rule.id for d in decided if d.finding.packages}
-    told: dict[tuple[tuple[str, str], ...], list[str]] = {}
-    by_pins: dict[tuple[tuple[str, str], ...], Remedy] = {}
-    alone = len({situation.patient for situation in report.situations}) == 1
-    for situation in report.situations or (Situation("", report.patient, report.facts, report.remedy),):
-        pins = tuple(sorted(situation.remedy.pins.items()))
-        if pins:
-            whose = situation.label or situation.patient
-            told.setdefault(pins, []).append(whose if alone else situation.name)
-            by_pins[pins] = situation.remedy
-    for pins, names in told.items():
-        sheet.blank()
-        sheet.paste("pins", install_command(dict(pins)))
-        remedy = by_pins[pins]
-        cleared = "it" if len(remedy.clears) == 1 else f"{len(remedy.clears)} findings"
-        proof = "no resolver was asked" if remedy.verified == "none" else f"verified by {remedy.verified}"
-        sheet.item("", f"clears {cleared}; {report.releases_known()}; {proof}")
-        if report.situations:
-            sheet.item("", f"for {', '.join(names)}")
-    uncleared = [name for name in report.remedy.unfixable if name in about_packages]
-    if uncleared:
-        if not told:
-            sheet.blank()
-        sheet.item("" if told else "pins", f"none clears {', '.join(uncleared)}: its other cures are above")
-
-
-def unread(sheet: Sheet, report: Report) -> None:
+def unread(sheet: Sheet, report: Report, *, full: bool = False) -> None:
+    """What was not examined, and what was not read of what was."""
     _listed(sheet, "lost", [f"{skip.what} was not examined: {skip.why}" for skip in report.unexamined()])
-    _listed(sheet, "not read", list(_skips(report)))
+    skips = [f"{skip.what}: {skip.why}" for skip in report.skipped if not skip.lost]
+    more = len(skips) - _MOST_UNREAD
+    _listed(sheet, "not read", skips if full or more <= 1 else [*skips[:_MOST_UNREAD], f"and {more} more (-v lists them)"])
 
 
 def _listed(sheet: Sheet, label: str, entries: Sequence[str]) -> None:
@@ -188,19 +256,24 @@ def _excused(report: Report) -> Iterator[str]:
         yield f"{before} finding{'s' if before > 1 else ''} of the baseline"
 
 
-def _skips(report: Report) -> Iterator[str]:
-    for skip in report.skipped:
-        if not skip.lost:
-            yield f"{skip.what}: {skip.why}"
-
-
-def _summary(sheet: Sheet, report: Report) -> None:
+def _closing(sheet: Sheet, report: Report, seconds: float | None, *, causes: int, untold: str, unlisted: bool) -> None:
+    """What was found, what it was compared with, and how long it took."""
     sheet.blank()
-    counts = [f"{report.count(s)} {s}{'s' if report.count(s) != 1 else ''}" for s in ("error", "warning", "note")]
-    known = f"{report.coverage.packages_known} packages known to {report.rules} rules"
-    newer = report.coverage.packages_newer_than_rules
+    counts = [_number(report.count(s), s) for s in ("error", "warning", "note")]
     excused = f", {report.excused()} excused" if report.excused() else ""
-    sheet.line(f"{', '.join(counts)}, {report.possible()} possible{excused}; {known}")
+    found = sum(report.count(s) for s in ("error", "warning", "note"))
+    more = " (-v lists them)" if unlisted else ""
+    grouped = f" ({_number(causes, 'cause')})" if causes < found else ""
+    sheet.line(f"{', '.join(counts)}{grouped}, {report.possible()} possible{more}{excused}")
+    if untold:
+        sheet.line(untold)
+    took = "" if seconds is None else f" in {seconds:.1f} s"
+    if report.coverage.packages_known or not report.recognised:
+        sheet.line(f"checked {_number(report.coverage.packages_known, 'package')} against {report.rules} rules{took}")
+    if report.hidden() and not report.show_all:
+        waits, it = ("waits", "it") if report.hidden() == 1 else ("wait", "them")
+        sheet.line(f"{report.hidden()} more {waits} for packages that nothing names (--all shows {it})")
+    newer = report.coverage.packages_newer_than_rules
     if newer:
         sheet.line(f"newer than any release the rules have seen: {', '.join(newer)}")
     for hint in report.hints:
@@ -209,3 +282,10 @@ def _summary(sheet: Sheet, report: Report) -> None:
             sheet.unbroken(f"  {hint}")
         else:
             sheet.line(hint)
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+__all__ = ["DECIDED", "Detail", "goals", "render", "unread"]

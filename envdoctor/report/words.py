@@ -12,6 +12,13 @@ from envdoctor.report.plain import printable
 from envdoctor.rules.rule import Rule, Severity
 
 EXPLAINED = "envdoctor explain"
+EFFECTS = {
+    "silent": "silently wrong results",
+    "crash": "crashes",
+    "oom": "needs far more memory than it should",
+    "slow": "slower than it needs to be",
+    "blocked": "cannot start",
+}
 
 
 def level(diagnosed: Diagnosed, report: Report) -> Severity:
@@ -22,8 +29,8 @@ def level(diagnosed: Diagnosed, report: Report) -> Severity:
 
 
 def annotated(diagnosed: Diagnosed) -> bool:
-    """Whether a finding is a mark on its line: not if a probe refuted it, nor if it is excused."""
-    return diagnosed.finding.status != "refuted" and not diagnosed.excused
+    """Whether a finding is a mark on its line: not if a probe refuted it, nor if it is excused or hidden."""
+    return diagnosed.finding.status != "refuted" and not diagnosed.excused and not diagnosed.finding.hidden
 
 
 def headline(diagnosed: Diagnosed) -> str:
@@ -45,7 +52,8 @@ def reasons(diagnosed: Diagnosed) -> Iterator[str]:
         name = reason.fact.removeprefix("packages.")
         yield printable(f"Because {name} is {reason.value} (bad: {reason.condition}; {where})")
     if finding.missing:
-        yield printable(f"To tell, needs {', '.join(finding.missing)}")
+        settings = " ".join(f"--set {setting}" for setting in finding.state)
+        yield printable(f"To tell, needs {', '.join(finding.missing)}{f' ({settings})' if settings else ''}")
     if diagnosed.verdict is not None:
         yield printable(f"Probe {diagnosed.verdict.probe}: {diagnosed.verdict.verdict}: {diagnosed.verdict.reason}")
 

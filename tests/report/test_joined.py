@@ -61,8 +61,8 @@ def test_a_finding_of_all_is_told_once_and_that_of_a_choice_with_its_name() -> N
     # The two choices want different releases of torch: no one set is told for all.
     assert joined.remedy == Remedy({}, (), ())
     text = render(joined)
-    assert "  with     extra train" in text
-    assert 'pins     pip install "torch==2.5.1"' in text
+    assert "(with extra train)" in text
+    assert '\n  pip install "torch==2.5.1"\n' in text
     assert "for packages of pyproject.toml, extra train" in text
     assert "for extra serve" in text
     told: Any = as_object(joined)

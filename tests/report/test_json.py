@@ -33,6 +33,7 @@ REMEDY_OBJECT = {
     "pins": {"torch": "==2.5.1"},
     "clears": ["a-rule"],
     "unfixable": ["another-rule"],
+    "in_code": [],
     "verified": "resolver",
     "proof": "uv takes the whole set",
     "changes": [{"package": "torch", "before": "2.5.0", "pin": "==2.5.1", "clears": ["a-rule"], "reason": "the next release"}],
@@ -44,6 +45,7 @@ NO_REMEDY = {
     "pins": {},
     "clears": [],
     "unfixable": [],
+    "in_code": [],
     "verified": "none",
     "proof": "",
     "changes": [],
@@ -111,6 +113,7 @@ def test_a_whole_report() -> None:
         "facts": FACTS_OBJECT,
         "findings": [MATCHED_OBJECT],
         "remedy": REMEDY_OBJECT,
+        "remedy_by_change": None,
         "alternatives": [NO_REMEDY, REMEDY_OBJECT],
         "unknown": [{"fact": "plan.method", "rules_waiting": 3}],
         "recognised": ["a public revision"],
@@ -119,7 +122,7 @@ def test_a_whole_report() -> None:
         "probes": [
             {"name": "padded-batch", "verdict": "confirmed", "reason": "NaN in step 1", "measured": {"rows": 2}, "seconds": 1.3},
         ],
-        "summary": {"error": 1, "warning": 0, "note": 0, "possible": 0, "excused": 0, "exit_code": 1},
+        "summary": {"error": 1, "warning": 0, "note": 0, "possible": 0, "hidden": 0, "excused": 0, "exit_code": 1},
     }
     assert json.loads(render(shown)) == as_object(shown)
     assert render(shown).startswith('{\n  "schema_version": 1,\n')
@@ -170,13 +173,27 @@ def test_a_finding_says_more_where_there_is_more_to_say() -> None:
     assert finding(nowhere) == {**MATCHED_OBJECT, "location": None, "packages": ["a", "b", "c", "d"]}
 
 
+def test_a_finding_of_a_family_has_its_edge_and_others_have_none() -> None:
+    of_family = replace(MATCHED, finding=replace(MATCHED.finding, edge="peft:transformers.HybridCache"))
+    findings = json.loads(render(report(of_family, MATCHED)))["findings"]
+    assert [one.get("edge") for one in findings] == ["peft:transformers.HybridCache", None]
+
+
 def test_every_kind_of_finding_is_counted_by_itself() -> None:
     warning = replace(MATCHED, finding=replace(MATCHED.finding, severity="warning"))
     note = replace(MATCHED, finding=replace(MATCHED.finding, severity="note"))
     excused = replace(MATCHED, excused="in the baseline")
     shown = as_object(report(*[MATCHED] * 2, *[warning] * 3, *[note] * 4, *[POSSIBLE] * 5, *[excused] * 6, REFUTED))
-    assert shown["summary"] == {"error": 2, "warning": 3, "note": 4, "possible": 5, "excused": 6, "exit_code": 1}
-    assert as_object(report(warning))["summary"] == {"error": 0, "warning": 1, "note": 0, "possible": 0, "excused": 0, "exit_code": 0}
+    assert shown["summary"] == {"error": 2, "warning": 3, "note": 4, "possible": 5, "hidden": 0, "excused": 6, "exit_code": 1}
+    assert as_object(report(warning))["summary"] == {
+        "error": 0,
+        "warning": 1,
+        "note": 0,
+        "possible": 0,
+        "hidden": 0,
+        "excused": 0,
+        "exit_code": 0,
+    }
 
 
 @pytest.mark.parametrize(
