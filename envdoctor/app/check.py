@@ -8,10 +8,12 @@ from envdoctor.app.composition import compose_report
 from envdoctor.app.coverage import measure_coverage
 from envdoctor.app.gathered import Gathered
 from envdoctor.app.judgement import judge
+from envdoctor.app.own_code import examine_own_code
 from envdoctor.app.project import apply_policy
 from envdoctor.app.request import Request
 from envdoctor.app.situations import gather_all
 from envdoctor.app.snapshots import examine_snapshots
+from envdoctor.app.watch import Watch
 from envdoctor.engine.diagnosis import Outcomes
 from envdoctor.errors import EnvdoctorError
 from envdoctor.records import dataclass
@@ -21,6 +23,7 @@ from envdoctor.world.releases import known_until, release_texts
 
 # Of more situations than these, the joint pins of each are left to `fix`: the search is exact, and costs more than all the rest.
 _MOST_SEARCHED = 24
+_MANY = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +63,17 @@ def examine(request: Request, *, most_searched: int = _MOST_SEARCHED) -> Case:
     if request.resolve and request.offline:
         whose = f"offline = true in {request.policy.place}" if request.policy.offline else "--offline"
         raise EnvdoctorError("--resolve", found=whose, expected="leave to ask the package index", next_step="leave one of them out")
-    situations = tuple(examine_snapshots(gathered, request.watch, full=request.full) for gathered in gather_all(request))
+    situations = tuple(examine_own_code(examine_snapshots(gathered, request.watch, full=request.full)) for gathered in gather_all(request))
     book = load_rulebook(request.rule_directories, absent=lambda package: all(one.derived.lacks(package) for one in situations))
     outcomes = Outcomes(release_texts)
     search = len(situations) <= most_searched
-    reports = (compose_report(request, one, book, judge(one, book, outcomes), outcomes, search=search) for one in situations)
+    reports: list[Report] = []
+    watched = request.watch if len(situations) > _MANY else Watch()
+    with watched.stages(f"checking {len(situations)} situations", "some 20 ms each") as tell:
+        for one in situations:
+            reports.append(compose_report(request, one, book, judge(one, book, outcomes), outcomes, search=search))
+            if tell is not None:
+                tell(f"{len(reports)} done")
     return Case(situations, tuple(reports), book)
 
 

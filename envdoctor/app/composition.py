@@ -16,7 +16,8 @@ from envdoctor.checks import FACT_CHECKS
 from envdoctor.engine.diagnosis import Diagnosis, Finding, Outcomes
 from envdoctor.facts.fact import Facts, Skip
 from envdoctor.records import replace
-from envdoctor.remedies.cures import Cure, cures
+from envdoctor.remedies.cures import Cure, agreeing, cures
+from envdoctor.remedies.preference import changes_first, goes_back
 from envdoctor.remedies.remedy import Remedy
 from envdoctor.report.model import Diagnosed, Report, worst_first
 from envdoctor.rules.rulebook import Rulebook
@@ -52,6 +53,19 @@ def compose_report(
         if search
         else (_say_unsearched(told, strict=request.strict),)
     )
+    diagnosed = worst_first(
+        [
+            Diagnosed(finding, _list_cures(finding, verdict, gathered, stated(finding.newest), newer), verdict)
+            for finding, verdict in findings
+        ]
+    )
+    by_change = None
+    if search and remedies[0].pins and goes_back(remedies[0].pins, gathered.facts):
+        from envdoctor.app.plan_first import find_plan_first
+
+        by_change = find_plan_first(gathered, book, diagnosed, remedies[0], outcomes, strict=request.strict)
+    answer = by_change or remedies[0]
+    diagnosed = tuple(replace(one, cures=agreeing(one.cures, one.finding, answer)) for one in diagnosed)
     return Report(
         version=__version__,
         rules=len(book.tables),
@@ -60,13 +74,9 @@ def compose_report(
         releases_age=_count_days(),
         patient=gathered.patient,
         facts=gathered.derived,
-        findings=worst_first(
-            [
-                Diagnosed(finding, _list_cures(finding, verdict, gathered, stated(finding.newest), newer), verdict)
-                for finding, verdict in findings
-            ]
-        ),
+        findings=diagnosed,
         remedy=remedies[0],
+        by_change=by_change,
         alternatives=remedies[1:],
         unknown=diagnosis.waiting,
         skipped=(*gathered.situation.skips, *_list_unprobed(verdicts), *_list_passed_over()),
@@ -76,6 +86,7 @@ def compose_report(
         fail_on=request.fail_on,
         strict=request.strict,
         allow_empty=request.allow_empty,
+        show_all=request.show_all,
         recognised=gathered.notes,
     )
 
@@ -146,6 +157,7 @@ def _list_cures(
     if newer is not None and any(cure.pins for cure in told) and is_declared(gathered) and finding.severity != "note":
         last = max(place for place, cure in enumerate(told) if cure.pins) + 1
         told = (*told[:last], *newer(finding).cures(finding, told), *told[last:])
+    told = changes_first(told, finding, stated)
     if verdict is None or finding.status != "confirmed":
         return told
     measured = [Cure("plan", f"measured: with {one.words} the fault is gone", {}, one.plan) for one in verdict.cured_by if one.plan]

@@ -67,7 +67,7 @@ def predict_facts(gathered: Gathered) -> Facts:
 def select_goals(findings: Sequence[Finding], *, strict: bool) -> list[Finding]:
     """The findings that pins are to clear: errors and warnings that are decided, and with ``strict`` what is possible, as if it were."""
     counted = [one for one in findings if one.severity != "note"]
-    possible = [replace(one, status="matched") for one in counted if one.status == "possible"] if strict else []
+    possible = [replace(one, status="matched") for one in counted if one.status == "possible" and not one.hidden] if strict else []
     return [one for one in counted if one.status in ("matched", "confirmed")] + possible
 
 
@@ -82,7 +82,13 @@ def find_situation_remedies(
     if not goals:
         return (Remedy({}, (), ()),)
     from envdoctor.checks.caps import cautious
+    from envdoctor.remedies.cures import is_change_of_code
     from envdoctor.remedies.search import Problem, find_remedies
+
+    in_code = {finding.rule.id for finding in goals if is_change_of_code(finding, gathered.facts, release_texts)}
+    goals = [finding for finding in goals if finding.rule.id not in in_code]
+    if not goals:
+        return (Remedy({}, (), tuple(sorted(in_code)), in_code=tuple(sorted(in_code))),)
 
     # Of what would be taken, only that which is accused: the rest follows by itself.
     facts = stated = gathered.facts
@@ -95,7 +101,9 @@ def find_situation_remedies(
     pinned = {name for name, fact in facts.items() if isinstance(fact.value, Exact)}
     if accused:
         found = tuple(sorted(found, key=lambda one: (len(one.changes), sum(f"packages.{name}" in pinned for name in one.pins))))
-    return found or (Remedy({}, (), tuple(sorted({finding.rule.id for finding in goals}))),)
+    found = found or (Remedy({}, (), tuple(sorted({finding.rule.id for finding in goals}))),)
+    told = tuple(sorted(in_code))
+    return tuple(replace(one, unfixable=tuple(sorted({*one.unfixable, *told})), in_code=told) for one in found) if told else found
 
 
 __all__ = ["find_situation_remedies", "is_declared", "judge", "predict_facts", "select_goals"]

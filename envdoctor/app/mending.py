@@ -74,7 +74,8 @@ def mend(situations: Sequence[Gathered], report: Report, book: Rulebook, *, hash
 def needs_change(diagnosed: Diagnosed, report: Report) -> bool:
     """Whether a finding is to be mended: errors and warnings that hold, with ``strict`` those that may."""
     counted = ("matched", "confirmed", "possible") if report.strict else ("matched", "confirmed")
-    return diagnosed.finding.status in counted and diagnosed.finding.severity != "note" and not diagnosed.excused
+    finding = diagnosed.finding
+    return finding.status in counted and finding.severity != "note" and not diagnosed.excused and not finding.hidden
 
 
 def _join(one: Mend, other: Mend) -> Mend:
@@ -188,11 +189,11 @@ def _edit_plan(plans: Sequence[Target], facts: Facts, left: Sequence[Diagnosed],
     for one in left:
         rule = one.finding.rule.id
         for cure in (cure for cure in one.cures if cure.plan):
-            told = {name: _as_setting(value) for name, value in cure.plan.items()}
+            told = {name: as_setting(value) for name, value in cure.plan.items()}
             if any(kept.settings.get(name, value) != value for name, value in told.items()):
                 continue
             settings, clears = {**kept.settings, **told}, (*kept.clears, rule)
-            if not _is_clear(settings, facts, clears, book):
+            if not is_clear(settings, facts, clears, book):
                 continue
             edits, why = _write_plan(plans, told, settings)
             if edits:
@@ -228,13 +229,13 @@ def _write_plan(
     return (), refused
 
 
-def _as_setting(value: object) -> Setting:
+def as_setting(value: object) -> Setting:
     if isinstance(value, (bool, int, float, str)):
         return value
     return tuple(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
 
 
-def _is_clear(settings: Mapping[str, Setting], facts: Facts, rules: Sequence[str], book: Rulebook) -> bool:
+def is_clear(settings: Mapping[str, Setting], facts: Facts, rules: Sequence[str], book: Rulebook) -> bool:
     """Whether under the settings these rules no longer hold, and no other does that did not before."""
     stated = [
         Fact(name, parse_value(name, list(value) if isinstance(value, tuple) else value), Origin("plan"))
@@ -254,4 +255,4 @@ def _find_matching(facts: Facts, book: Rulebook) -> set[str]:
     return rules | {hit.rule for check in FACT_CHECKS for hit in check(facts) if hit.outcome}
 
 
-__all__ = ["Mend", "mend", "needs_change"]
+__all__ = ["Mend", "as_setting", "is_clear", "mend", "needs_change"]

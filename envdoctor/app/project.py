@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime, timezone
-from difflib import get_close_matches
 from pathlib import Path
 
 from envdoctor.app.request import Request
@@ -64,6 +63,8 @@ def _read_machine(asked: str | None, settings: Settings) -> Collected | None:
     if profile in settings.targets:
         return settings.targets[profile]
     place = "--target" if asked is not None else f"{settings.place}: target"
+    from difflib import get_close_matches
+
     close = get_close_matches(profile, settings.targets, n=1)
     try:
         return parse_target(profile, place)

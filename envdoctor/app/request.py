@@ -43,6 +43,7 @@ class Request:
     fail_on: str = "error"
     strict: bool = False
     allow_empty: bool = False
+    show_all: bool = False
     baseline: Path | None = None
     write_baseline: Path | None = None
     policy: Settings = field(default_factory=Settings)

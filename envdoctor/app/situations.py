@@ -25,9 +25,10 @@ from envdoctor.app.targets import (
 )
 from envdoctor.engine.defaults import derive
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts.fact import Collected
+from envdoctor.facts.fact import Collected, Fact, Facts, Origin, Skip
 from envdoctor.facts.uses import CODE_USES
 from envdoctor.facts.versions import Exact
+from envdoctor.facts.vocabulary import WHOLE
 from envdoctor.records import replace
 from envdoctor.rules.calls import keep_awaited, list_awaited
 from envdoctor.sources.situation import merge, model_path, states_packages
@@ -62,7 +63,7 @@ def gather_all(request: Request) -> tuple[Gathered, ...]:
 
 
 def _situations(request: Request, log: Collected | None, *, choices: bool = False) -> Iterator[Gathered]:
-    stated, place = _stated(request)
+    stated, place = _stated(request, log)
     if request.root is not None and states_packages(stated):
         raise EnvdoctorError(
             f"--root {request.root}", found=f"packages stated in {request.facts} as well", expected="one of both", next_step="leave one out"
@@ -79,7 +80,8 @@ def _situations(request: Request, log: Collected | None, *, choices: bool = Fals
     if model is not None:
         targets += read_targets([str(model)], installation, tolerant=False, each=False)
     if request.resolve:
-        targets = resolve_targets(targets, installation, request.as_of, apart=each)
+        with request.watch.waiting("asking uv what an installer would take"):
+            targets = resolve_targets(targets, installation, request.as_of, apart=each)
     here: Stack | None = None
     for group in group_targets(targets) if each else (tuple(targets),):
         for label, chosen in list_choices(group) if choices else (("", group),):
@@ -98,7 +100,7 @@ def _situations(request: Request, log: Collected | None, *, choices: bool = Fals
                 here = here or read_stack(request, log, optional=bool(targets) or bool(request.settings) or log is not None)
                 stack = replace(here, label=_name_declared((), log)) if here.installed is None and log is not None else here
             lenient = each or log is not None
-            found = _gather(request, stack, chosen, (("log", log or Collected()), *by_hand), label, lenient=lenient)
+            found = _gather(request, stack, chosen, (("log", log or Collected()), *by_hand), label, lenient=lenient, log=log)
             yield replace(found, installation=installation)
 
 
@@ -110,6 +112,7 @@ def _gather(
     label: str,
     *,
     lenient: bool,
+    log: Collected | None,
 ) -> Gathered:
     parts: list[tuple[str, Collected]] = [(target.kind, say_emptiness(target)) for target in targets]
     parts += [*stack.parts, *stated]
@@ -118,6 +121,9 @@ def _gather(
     situation = merge(parts, closed=closed, may_be_empty=lenient or known)
     if CODE_USES in situation.facts:
         situation = replace(situation, facts=keep_awaited(situation.facts, list_awaited(request.rule_directories)))
+    if log is None and WHOLE not in situation.facts and _is_told_whole(situation.facts, targets):
+        told = Fact(WHOLE, True, Origin("default of a plan"))
+        situation = replace(situation, facts=situation.facts.with_facts([told]))
     others = [target.text for target in targets if not declares(target)]
     return Gathered(
         patient=", ".join([stack.label, *others]),
@@ -134,6 +140,14 @@ def _gather(
     )
 
 
+def _is_told_whole(facts: Facts, targets: Sequence[Target]) -> bool:
+    """Whether all of a plan was read: its reader says what runs it, or it is nothing but what was stated by hand."""
+    if "plan.trainer" in facts:
+        return True
+    read = any(fact.name.startswith("plan.") for target in targets for fact in target.collected.facts)
+    return not read and any(name.startswith("plan.") for name in facts)
+
+
 def _name_declared(targets: Sequence[Target], log: Collected | None) -> str:
     """What the report calls a stack that nobody installed here."""
     declaring = [target.text for target in targets if declares(target)]
@@ -142,7 +156,7 @@ def _name_declared(targets: Sequence[Target], log: Collected | None) -> str:
     return "the environment that the log states" if log is not None and states_packages(log) else "an environment that is not known"
 
 
-def _stated(request: Request) -> tuple[Collected, Path | None]:
+def _stated(request: Request, log: Collected | None) -> tuple[Collected, Path | None]:
     if request.facts is None:
         return Collected(), None
     if request.facts == "-":
@@ -150,6 +164,9 @@ def _stated(request: Request) -> tuple[Collected, Path | None]:
     else:
         path = Path(request.facts)
         found, place, beside = collect_facts_file(path), request.facts, path.parent
+    if not found.facts and log is not None and request.facts != "-":
+        # A log speaks for itself; the file says that it is not this machine's.
+        return replace(found, skips=(*found.skips, Skip(request.facts, "states nothing"))), beside
     if not found.facts:
         # Whoever states the stack means no other: that of this machine must not be judged in its place.
         raise EnvdoctorError(

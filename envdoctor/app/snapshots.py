@@ -11,10 +11,10 @@ from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Defect, Skip
 from envdoctor.facts.versions import Exact
 from envdoctor.records import replace
-from envdoctor.sources.model.snapshot import Snapshot, table_of
 
 if TYPE_CHECKING:
     from envdoctor.snapshot.record import Record
+    from envdoctor.sources.model.snapshot import Snapshot
 
 Found: TypeAlias = "tuple[tuple[Hit, ...], tuple[Skip, ...]]"
 
@@ -64,6 +64,7 @@ def _too_large(snapshot: Snapshot, gathered: Gathered) -> tuple[Hit, ...]:
     if gathered.derived.value("gpu.memory_gib") is None or gathered.derived.value("plan.method") is None:
         return ()
     from envdoctor.memory.finding import exceeding
+    from envdoctor.sources.model.snapshot import table_of
 
     return exceeding(gathered.facts, table_of(snapshot.config))
 
@@ -89,6 +90,7 @@ def _remote_code(snapshot: Snapshot, gathered: Gathered, records: Mapping[str, R
     from envdoctor.code.examine import entries_of, examine, library_for
     from envdoctor.code.known import rules_for
     from envdoctor.code.library import InstalledLibrary
+    from envdoctor.sources.model.snapshot import table_of
 
     library = library_for(value.text, sites, releases, cache_directory())
     if library is None:

@@ -76,7 +76,7 @@ def resolve_targets(targets: Sequence[Target], installation: Installation | None
     Raises:
         EnvdoctorError: nothing is declared, no uv, or no index that answers.
     """
-    from envdoctor.sources.declared.declarations import Variant
+    from envdoctor.sources.declared.variant import Variant
     from envdoctor.uv.resolution import resolved
     from envdoctor.world.installation import Installation
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import time
 from collections.abc import Sequence
 
 from envdoctor.errors import EnvdoctorError
@@ -13,12 +14,29 @@ FOUND, USAGE, INTERNAL, INTERRUPTED = 1, 2, 3, 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit status: 0 clean, 1 findings, 2 bad input, 3 an error of our own."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
+    """Run a command and return its exit status: 0 clean, 1 findings, 2 bad input, 3 an error of our own.
+
+    Without arguments those of the process are meant, which ends with this run.
+    """
+    if arguments is not None:
+        return _run(arguments)
+    status = _run(sys.argv[1:])
+    # At its end Python looks through all values for cycles, and throws them all away: a fifth of a run.
+    gc.freeze()
+    return status
+
+
+def _run(arguments: Sequence[str]) -> int:
+    words = list(arguments)
     # A run makes many small values and few cycles: with Python's own thresholds a tenth of a long run goes into looking for them.
     gc.set_threshold(200_000, 30, 30)
     form = _format(words)
+    started = time.monotonic()
     try:
+        if "_ARGCOMPLETE" in os.environ:
+            from envdoctor.cli.completion import answer
+
+            answer()
         if not words:
             from envdoctor.cli.parser import overview
 
@@ -28,6 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from envdoctor.cli.parser import parse
 
         options = parse(words)
+        options.started = started
         refuse_overwriting(options)
         status: int = options.run(options)
         sys.stdout.flush()
@@ -47,8 +66,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _format(words: Sequence[str]) -> str:
     """The format asked for, read from the words themselves: what is wrong may be the command line."""
-    pairs = zip(words, [*words, ""][1:], strict=True)
-    return next((value if word == "--format" else word[9:] for word, value in pairs if word.startswith("--format")), "text")
+    for word, value in zip(words, [*words, ""][1:], strict=True):
+        if word in ("-f", "--format"):
+            return value
+        if word.startswith("--format="):
+            return word[9:]
+    return "text"
 
 
 def _refused(error: EnvdoctorError, form: str) -> int:

@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from envdoctor.app.fit import Question, fit
-from envdoctor.cli.output import coloured, emit, width
+from envdoctor.cli.output import emit, is_coloured, width
 from envdoctor.cli.requests import read_request
 from envdoctor.report.fit import FitReport
 
@@ -32,7 +32,7 @@ def _rendered(options: argparse.Namespace, report: FitReport) -> str:
     from envdoctor.report.fit_text import render as as_text
 
     printed = options.output is None
-    return as_text(report, width=width(), colour=printed and coloured(), blocks=not printed or _draws_blocks())
+    return as_text(report, width=width(), colour=is_coloured(options), blocks=not printed or _draws_blocks())
 
 
 def _draws_blocks() -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import time
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -17,17 +18,24 @@ from envdoctor.report.plain import defuse
 if TYPE_CHECKING:
     from envdoctor.report.model import Report
 
-_NARROW, _WIDE = 60, 100
+_NARROW, _WIDE = 60, 140
 
 
 def write(options: argparse.Namespace, report: Report) -> None:
     """Render the report in the format asked for."""
     if options.format == "text":
-        render_text = _text_of(report)
-        emit(options, render_text(report, width=width(), colour=options.output is None and coloured()))
+        emit(options, as_text(options, report))
         return
     render: Callable[[Report], str] = import_module(f"envdoctor.report.{options.format}").render
     emit(options, render(report))
+
+
+def as_text(options: argparse.Namespace, report: Report) -> str:
+    """The report for people, as they asked for it."""
+    colour = is_coloured(options)
+    links = colour and options.output is None and is_terminal()
+    render = _text_of(report)
+    return render(report, width=width(), colour=colour, links=links, detail=options.detail, seconds=seconds_so_far(options))
 
 
 def _text_of(report: Report) -> Callable[..., str]:
@@ -95,9 +103,28 @@ def emit(options: argparse.Namespace, text: str) -> None:
     write_whole(Path(options.output), text, next_step="check --output")
 
 
-def coloured() -> bool:
-    """Colours only on a terminal, and not where the user declined them (https://no-color.org)."""
-    return sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+def is_coloured(options: argparse.Namespace) -> bool:
+    """Whether text is printed with colours: as ``--color`` says, else as the environment says, else on a terminal.
+
+    NO_COLOR and FORCE_COLOR count where they are not empty (https://no-color.org, https://force-color.org); a file is never coloured
+    unless ``--color always`` asks for it.
+    """
+    asked = vars(options).get("color", "auto")
+    if asked != "auto":
+        return bool(asked == "always")
+    if options.output is not None or os.environ.get("NO_COLOR"):
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or is_terminal()
+
+
+def is_terminal() -> bool:
+    """Whether what is printed goes to a terminal that understands more than text."""
+    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def seconds_so_far(options: argparse.Namespace) -> float:
+    """How long the run has taken, from where the command line was read."""
+    return time.monotonic() - float(options.started)
 
 
 def width() -> int:

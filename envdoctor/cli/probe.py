@@ -14,6 +14,8 @@ from envdoctor.probes.verdict import Verdict
 from envdoctor.report.json import verdict_object
 from envdoctor.report.plain import printable
 
+_OUTCOMES = {"refuted": "PASS", "confirmed": "FAIL", "inconclusive": "SKIP"}
+
 
 def run(options: argparse.Namespace) -> int:
     if options.list:
@@ -54,5 +56,5 @@ def _json(verdicts: list[Verdict]) -> str:
 def _text(verdicts: list[Verdict], patient: str) -> str:
     lines = [f"envdoctor probe: {printable(patient)}"]
     for verdict in verdicts:
-        lines += [f"{verdict.probe}: {verdict.verdict} ({verdict.seconds:.1f} s)", f"  {printable(verdict.reason)}"]
+        lines += [f"{_OUTCOMES[verdict.verdict]}  {verdict.probe} ({verdict.seconds:.1f} s)", f"      {printable(verdict.reason)}"]
     return "\n".join(lines) + "\n"

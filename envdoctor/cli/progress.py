@@ -42,6 +42,18 @@ def waiting(what: str) -> Iterator[None]:
 
 
 @contextmanager
+def told_on_stderr() -> Iterator[Callable[[str], None]]:
+    """What long work is at: on a terminal one line that is written anew, elsewhere nothing."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("") as status:
+        yield lambda text: status.update(text)
+
+
+@contextmanager
 def stages(subject: str, cost: str) -> Iterator[Callable[[str], None] | None]:
     """What to tell of a probe's stages while it runs: one line that is written anew and leaves nothing; None where nobody watches."""
     if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":

@@ -13,6 +13,7 @@ from envdoctor.cli.rules import Progress, rule_paths
 from envdoctor.errors import EnvdoctorError
 from envdoctor.files.toml import read_toml
 from envdoctor.records import replace
+from envdoctor.remedies.cure_runs import run_cures
 from envdoctor.rules.ledger import earned, read_ledger, record_confidence, write_ledger
 from envdoctor.rules.reproduction import SIDES, misplaced, problems, reproduce, reproduction_of
 from envdoctor.rules.rule import parse_rule
@@ -66,10 +67,35 @@ def _run(options: argparse.Namespace, tables: list[tuple[Path, dict[str, Any]]],
                 progress.say(f"  {side:<5} {' '.join(shown['pins'])}", f"        {shown['seen']}")
         if options.record and row["result"] != "not run":
             _record(path, table, {name: value for name, value in row.items() if name != "rule"}, progress)
+        if options.cures and row["result"] == "reproduced":
+            row["cured"] = _cures(options, path, table, build, progress, row)
     counts = {result: sum(row["result"] == result for row in rows) for result in ("reproduced", "not reproduced", "not run")}
     progress.say(f"{len(rows)} rules: {', '.join(f'{count} {result}' for result, count in counts.items())}")
+    if options.cures:
+        tried = [one for row in rows for one in _rows(row.get("cured"))]
+        told = {result: sum(one["result"] == result for one in tried) for result in ("cures", "fails", "not run")}
+        progress.say(f"{len(tried)} fixes: {', '.join(f'{count} {result}' for result, count in told.items())}")
+        counts["reproduced"] -= sum(any(one["result"] == "fails" for one in _rows(row.get("cured"))) for row in rows)
     progress.finish(lambda: json.dumps({"schema_version": 1, "reproductions": rows}, indent=1) + "\n")
     return int(counts["reproduced"] < len(rows))
+
+
+def _cures(
+    options: argparse.Namespace, path: Path, table: dict[str, Any], build: Builder, progress: Progress, shown: dict[str, object]
+) -> dict[str, object]:
+    """Run the fixes of a rule that was reproduced, say what became of each, and keep it where that was asked for."""
+    today = datetime.now(timezone.utc).date().isoformat()
+    entry = run_cures(table, parse_rule(table, str(path)), build, known=release_texts, date=today, large=options.large, shown=shown)
+    for one in _rows(entry):
+        progress.say(f"  {one['result']:<8} {one['fix']}", f"        {one.get('seen', one.get('why', ''))}")
+    if options.record:
+        write_ledger(path, replace(read_ledger(path), cured=entry))
+    return entry
+
+
+def _rows(entry: object) -> list[dict[str, object]]:
+    rows = entry.get("cures") if isinstance(entry, dict) else None
+    return rows if isinstance(rows, list) else []
 
 
 def _one(path: Path, table: dict[str, Any], build: Builder) -> dict[str, object]:

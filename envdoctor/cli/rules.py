@@ -1,11 +1,11 @@
-"""``envdoctor rules``: the list, and the lint for rule authors."""
+"""``envdoctor rules``: the list, what it has on a package or on words, and the lint for rule authors."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 
@@ -14,26 +14,51 @@ from envdoctor.errors import EnvdoctorError, SeveralErrors
 from envdoctor.files.paths import is_dir, is_file
 from envdoctor.probes.registry import PROBES
 from envdoctor.report.plain import printable
+from envdoctor.rules.rule import Rule
 from envdoctor.rules.rulebook import Rulebook, load_rulebook, rule_files, shipped_rules
 from envdoctor.world.releases import release_texts
 
+ACTIONS = ("list", "new", "lint", "verify", "reproduce", "refresh")
 _ELSEWHERE = {"new": "new_rule", "verify": "verify_rules", "reproduce": "reproduce_rules", "refresh": "refresh_rules"}
 
 
 def run(options: argparse.Namespace) -> int:
+    if options.action is None:
+        return _list(options, ())
+    if options.action == "list":
+        return _list(options, options.paths)
     if options.action == "lint":
         return _lint(options)
     if options.action in _ELSEWHERE:
         command: Callable[[argparse.Namespace], int] = import_module(f"envdoctor.cli.{_ELSEWHERE[options.action]}").run
         return command(options)
-    if options.paths:
-        raise EnvdoctorError("rules", found=f"{options.paths[0]!r}", expected="no path after `rules`", next_step="rules lint PATH")
+    return _list(options, (options.action, *options.paths))
+
+
+def _list(options: argparse.Namespace, words: Sequence[str]) -> int:
+    """List the rules that have all the words, or all rules.
+
+    Raises:
+        EnvdoctorError: no rule has them.
+    """
     book = load_rulebook(Path(directory) for directory in options.rule_directories)
-    emit(options, _json(book) if options.format == "json" else _text(book))
+    rules = [rule for rule in book.rules if options.severity in (None, rule.severity)]
+    if words:
+        from envdoctor.cli.rule_search import with_words
+
+        rules = with_words(rules, words, book)
+    if words and not rules:
+        from envdoctor.facts.suggest import suggest
+
+        known = dict.fromkeys((*ACTIONS, *(package for rule in book.rules for package in rule.packages)))
+        told = " ".join(words) + (f" --severity {options.severity}" if options.severity else "")
+        next_step = suggest(words[0], known, otherwise="envdoctor rules lists all of them")
+        raise EnvdoctorError("rules", found=f"no rule with {told!r}", expected="a package, or words of a rule", next_step=next_step)
+    emit(options, _json(book, rules) if options.format == "json" else _text(rules))
     return 0
 
 
-def _json(book: Rulebook) -> str:
+def _json(book: Rulebook, rules: Sequence[Rule]) -> str:
     rows = [
         {
             "id": rule.id,
@@ -43,16 +68,16 @@ def _json(book: Rulebook) -> str:
             "packages": list(rule.packages),
             "confidence": rule.confidence,
         }
-        for rule in book.rules
+        for rule in rules
     ]
     return json.dumps({"schema_version": 1, "digest": book.digest, "rules": rows}, indent=1) + "\n"
 
 
-def _text(book: Rulebook) -> str:
+def _text(rules: Sequence[Rule]) -> str:
     lines = []
-    for rule in book.rules:
+    for rule in rules:
         lines += [f"{rule.severity:<8} {rule.id}  [{rule.confidence}]", f"         {printable(rule.title)}"]
-    return "\n".join([*lines, "", f"{len(book.rules)} rules; envdoctor explain RULE shows one"]) + "\n"
+    return "\n".join([*lines, "", f"{len(rules)} rule{'' if len(rules) == 1 else 's'}; envdoctor explain RULE shows one"]) + "\n"
 
 
 def _lint(options: argparse.Namespace) -> int:
@@ -61,13 +86,16 @@ def _lint(options: argparse.Namespace) -> int:
     Raises:
         SeveralErrors: with everything that is wrong with any of them.
     """
+    from envdoctor.remedies.cure_lint import lint_cures
     from envdoctor.rules.lint import lint_confidence, lint_file
 
     files = rule_paths(options)
-    decided_by_code = frozenset(rule.id for rule in load_rulebook().rules if rule.check is not None)
+    book = load_rulebook().rules
+    decided_by_code = frozenset(rule.id for rule in book if rule.check is not None)
     errors = []
     for file in files:
-        errors += lint_file(file, release_texts, probes=frozenset(PROBES), checks=decided_by_code) or lint_confidence(file)
+        wrong = lint_file(file, release_texts, probes=frozenset(PROBES), checks=decided_by_code)
+        errors += wrong or [*lint_cures(file, book, release_texts), *lint_confidence(file)]
     if errors:
         raise SeveralErrors(errors)
     emit(

@@ -13,7 +13,7 @@ def add_lock(commands: Any, *, situation: Callable[[Any], None], output: Callabl
     """``envdoctor lock``; the functions add the groups of options that commands share."""
     command = commands.add_parser(
         "lock",
-        help="write down what a snapshot is: envdoctor.lock, for verify and for git",
+        help="record what a model is in envdoctor.lock, for verify and for git",
         description="Write MODEL/envdoctor.lock: the digest of every file, the tensors, and the stack and plan that it was locked with.",
     )
     _model(command)
@@ -27,8 +27,8 @@ def add_verify(commands: Any, *, verdict: Callable[[Any], None], output: Callabl
     """``envdoctor verify``; the functions add the groups of options that commands share."""
     command = commands.add_parser(
         "verify",
-        help="which files of a snapshot changed since it was locked, and what that means",
-        description="Compare a snapshot with its lock. Without a lock: with what its download wrote down, such as the names of the blobs "
+        help="which files of a model changed since it was locked, and what that means",
+        description="Compare a model with its lock. Without a lock: with what its download recorded, such as the names of the blobs "
         "of a hub cache, which are digests.",
     )
     _model(command)
@@ -40,7 +40,7 @@ def add_verify(commands: Any, *, verdict: Callable[[Any], None], output: Callabl
     command.add_argument(
         "--diff", action="store_true", help="unified diffs of changed code and configuration, where the old text is at hand"
     )
-    command.add_argument("--offline", action="store_true", help="no network at all")
+    command.add_argument("--offline", action="store_true", help="never use the network")
     extra_rules(command)
     verdict(command)
     output(command)
@@ -53,4 +53,4 @@ def _model(command: argparse.ArgumentParser) -> None:
 def _lock_file(command: argparse.ArgumentParser, text: str) -> None:
     command.add_argument("--lock", metavar="FILE", help=text)
     command.add_argument("--revision", metavar="REVISION", help="of a hub id: a commit, branch or tag (default: main)")
-    command.add_argument("--full", action="store_true", help="hash every file, whatever is known of it from before")
+    command.add_argument("--full", action="store_true", help="hash every file, even if nothing seems to have changed")

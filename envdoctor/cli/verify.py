@@ -12,8 +12,8 @@ from envdoctor import __version__
 from envdoctor.app.coverage import measure_coverage
 from envdoctor.app.touched import Touched, facts_of, find_touched
 from envdoctor.cli.lock import PLACES, find_model
-from envdoctor.cli.output import emit, write
-from envdoctor.cli.progress import hashing
+from envdoctor.cli.output import as_text, emit, write
+from envdoctor.cli.progress import hashing, waiting
 from envdoctor.engine.diagnosis import diagnose
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Defect, Fact, Facts, Skip
@@ -129,7 +129,8 @@ def _hub(options: argparse.Namespace, lock: Lock | None, claims: Claims | None) 
             expected="the id of one",
             next_step="--repo ORGANISATION/NAME",
         )
-    return expect_hub(hub_listing(repository, revision, endpoint=os.environ.get("HF_ENDPOINT") or None))
+    with waiting(f"asking the hub about {plain(repository)}"):
+        return expect_hub(hub_listing(repository, revision, endpoint=os.environ.get("HF_ENDPOINT") or None))
 
 
 def _recognised(changes: Sequence[Change]) -> list[str]:
@@ -227,8 +228,4 @@ def _write(options: argparse.Namespace, report: Report, diffs: Sequence[Differen
         listed = [{"file": one.file, "diff": one.diff, "written": False} for one in diffs]
         emit(options, json.dumps({**as_object(report), "diffs": listed}, indent=2, default=str) + "\n")
     else:
-        from envdoctor.cli.output import coloured, width
-        from envdoctor.report.text import render
-
-        text = render(report, width=width(), colour=options.output is None and coloured())
-        emit(options, "\n".join([text, *(printable(one.diff, keep_newlines=True) for one in diffs)]))
+        emit(options, "\n".join([as_text(options, report), *(printable(one.diff, keep_newlines=True) for one in diffs)]))

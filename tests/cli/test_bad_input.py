@@ -41,8 +41,11 @@ def test_a_misspelt_fact_is_told_with_its_line_and_a_suggestion(capsys: pytest.C
     ran = run(capsys, "check", "--facts", str(file))
     assert ran.status == 2
     first, second = ran.err.splitlines()
-    assert f"{file}, line 5: found the fact 'plan.batch_sise'; expected a fact of the vocabulary, perhaps plan.batch_size" in first
-    assert f"{file}, line 6: found the fact 'plan.methood'; expected a fact of the vocabulary, perhaps plan.method" in second
+    assert (
+        f"{file}, line 5: found the fact 'plan.batch_sise'; expected a fact of the vocabulary; next: did you mean `plan.batch_size`?"
+        in first
+    )
+    assert f"{file}, line 6: found the fact 'plan.methood'; expected a fact of the vocabulary; next: did you mean `plan.method`?" in second
 
 
 def test_a_value_without_meaning_is_said_and_never_means_no(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -109,7 +112,7 @@ def test_a_command_line_that_cannot_be_understood(capsys: pytest.CaptureFixture[
 def test_a_fact_that_does_not_exist_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     ran = run(capsys, "check", "--set", "gpu.nmae=H100")
     assert ran.status == 2
-    assert "perhaps gpu.name" in ran.err
+    assert "did you mean `gpu.name`?" in ran.err
 
 
 def test_unknown_rule_suggests(capsys: pytest.CaptureFixture[str]) -> None:

@@ -46,7 +46,7 @@ def test_the_diff_is_printed_and_nothing_is_written(capsys: pytest.CaptureFixtur
         "+peft==0.12.0",
         " accelerate==0.27.2",
     ]
-    assert f"error  {RULE}\n" in rest
+    assert f"  [{RULE}]\n" in rest
     assert "peft 0.11.1 -> 0.12.0" in rest
     assert "proof    metadata: " in rest
     assert "uv was not asked: --offline" in " ".join(rest.split())
@@ -64,7 +64,7 @@ def test_what_is_printed_is_a_patch(capsys: pytest.CaptureFixture[str], project:
 def test_what_is_written_is_checked_again_and_then_nothing_is_left(capsys: pytest.CaptureFixture[str], project: Path) -> None:
     ran = run(capsys, "fix", "--offline", "--write", "requirements.txt", *FACTS)
     assert (ran.status, (project / "requirements.txt").read_text()) == (0, MENDED)
-    assert "\n1 file written, read back and checked: what is cleared is gone\n" in ran.out
+    assert "\n1 file written: re-checked, the findings are gone\n" in ran.out
     again = run(capsys, "fix", "--offline", "--write", "requirements.txt", *FACTS)
     assert (again.status, (project / "requirements.txt").read_text()) == (0, MENDED)
     assert "nothing to fix: 0 errors" in again.out
@@ -128,7 +128,7 @@ def test_possible_findings_are_mended_where_they_count(capsys: pytest.CaptureFix
     (project / "requirements.txt").write_text("transformers==4.42.4\npeft>=0.5  # the adapter\n")
     careful = run(capsys, "fix", "--offline", "requirements.txt", "--as-of", "2026-11-01")
     assert careful.status == 0
-    assert "left alone: check tells, --strict mends" in " ".join(careful.out.split())
+    assert "not changed: check -v explains them, --strict fixes" in " ".join(careful.out.split())
     ran = run(capsys, "fix", "--offline", "--strict", "--write", "requirements.txt", "--as-of", "2026-11-01", "--format", "json")
     assert "peft-encoder-decoder-cache-import" in ran.json["remedy"]["clears"]
     assert (project / "requirements.txt").read_text().startswith("transformers==4.42.4\npeft>=0.5,<0.14  # the adapter\n")

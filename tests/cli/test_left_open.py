@@ -29,8 +29,8 @@ def test_the_screen(capsys: pytest.CaptureFixture[str], project: Path) -> None:
     ran = run(capsys, "check", "requirements.txt", *DAY)
     assert ran.status == 0
     told = (
-        "  peft-encoder-decoder-cache-import: peft cannot be imported: this transformers\n"
-        "  has no EncoderDecoderCache\n"
+        "  peft cannot be imported: this transformers has no EncoderDecoderCache\n"
+        "  [peft-encoder-decoder-cache-import]\n"
         "    left open: peft 0.21.2 (what an installer takes on 2026-11-01)\n"
         '    pip install "peft==0.13.2", or as a bound "peft<0.14"\n'
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,7 @@ SITUATIONS = {
     "glm4-torch250": ["check", "fixtures/glm-4-9b-chat-hf", *stack("glm4-torch250")],
     "llama2-qlora": ["check", "fixtures/llama-2-7b-hf", *stack("llama2-qlora")],
     "healthy": ["check", "fixtures/qwen2.5-0.5b-instruct", *stack("healthy")],
+    "eight-errors": ["check", "fixtures/stacks/eight-errors.txt"],
     "lfs-pointer": ["check", "fixtures/damaged/lfs-pointer", *stack("healthy")],
 }
 
@@ -36,10 +38,8 @@ def normal(text: str) -> str:
     """The report without what changes with every new rule and release list."""
     lines = []
     for line in text.splitlines():
-        words = line.split(" ")
-        if "known to" in line:
-            words = ["N" if words[max(i - 1, 0)] == "to" and word.isdigit() else word for i, word in enumerate(words)]
-        lines.append(" ".join("DATE," if word.count("-") == 2 and word[:2] == "20" else word for word in words))
+        line = re.sub(r"against \d+ rules in \d+\.\d s", "against N rules in 0.1 s", line)
+        lines.append(re.sub(r"\b20\d\d-\d\d-\d\d\b", "DATE", line))
     return "\n".join(lines) + "\n"
 
 
@@ -77,6 +77,19 @@ def test_what_is_found_and_what_cures_it(capsys: pytest.CaptureFixture[str], nam
         assert exists(package, pin.removeprefix("=="))
 
 
+def test_a_change_of_the_plan_is_proposed_before_older_releases(capsys: pytest.CaptureFixture[str]) -> None:
+    """The pins that go back are still there for whoever cannot change the plan, and nothing is proposed where none goes back."""
+    report = run(capsys, *SITUATIONS["llama2-qlora"], "--format", "json").json
+    change = report["remedy_by_change"]
+    assert change["set"] == {"plan.load_in_4bit": False, "plan.load_in_8bit": False}
+    assert change["pins"] == {"bitsandbytes": "==0.43.2", "torch": "==2.1.0", "triton": "==2.1.0"}
+    assert set(change["clears"]) == set(report["remedy"]["clears"])
+    settings = [word for name in change["set"] for word in ("--set", f"{name}=false")]
+    pins = [word for name, pin in change["pins"].items() for word in ("--set", f"packages.{name}={pin.removeprefix('==')}")]
+    assert run(capsys, *SITUATIONS["llama2-qlora"], *settings, *pins, "--fail-on", "warning").status == 0
+    assert run(capsys, *SITUATIONS["chatglm3-bad"], "--format", "json").json["remedy_by_change"] is None
+
+
 def test_no_rule_accuses_the_healthy_stack(capsys: pytest.CaptureFixture[str]) -> None:
     """Of all rules, the newest too: one that calls a good stack broken is worse than a missing one."""
     report = run(capsys, *SITUATIONS["healthy"], "--format", "json", every_rule=True).json
@@ -86,12 +99,12 @@ def test_no_rule_accuses_the_healthy_stack(capsys: pytest.CaptureFixture[str]) -
 
 @pytest.mark.parametrize("name", SITUATIONS)
 def test_text_and_json_agree(capsys: pytest.CaptureFixture[str], name: str) -> None:
-    text = run(capsys, *SITUATIONS[name])
+    text = run(capsys, *SITUATIONS[name], "--verbose")
     ran = run(capsys, *SITUATIONS[name], "--format", "json")
     assert ran.status == text.status == ran.json["summary"]["exit_code"]
     for finding in ran.json["findings"]:
         assert finding["rule"] in text.out
-        for fix in finding["fixes"]:
+        for fix in finding["fixes"] if finding["status"] == "matched" else ():
             for package, pin in fix.get("pins", {}).items():
                 assert f'"{package}{pin}"' in text.out
 
@@ -170,13 +183,6 @@ def test_facts_from_stdin(capsys: pytest.CaptureFixture[str], monkeypatch: pytes
     ran = run(capsys, "check", "--facts", "-", "--format", "json")
     assert ran.status == 1
     assert ran.json["patient"] == "packages stated in -"
-
-
-@pytest.mark.parametrize(("block", "name"), [("main", "chatglm3-bad"), ("good", "chatglm3-good")])
-def test_the_readme_shows_what_is_printed(fixtures: Path, block: str, name: str) -> None:
-    readme = (fixtures.parent / "README.md").read_text(encoding="utf-8")
-    shown = readme.split(f"<!-- output: {block} -->\n```text\n")[1].split("\n```\n<!-- end -->")[0]
-    assert normal(shown) == (EXPECTED / f"{name}.txt").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,7 @@ def test_a_value_that_a_fact_does_not_have_is_an_error_with_a_suggestion(capsys:
     ran = run(capsys, "check", "--set", "plan.method=lorra", *FACTS)
     assert ran.status == 2
     assert "found plan.method = lorra" in ran.err
-    assert "perhaps lora" in ran.err
+    assert "did you mean `lora`?" in ran.err
 
 
 def test_a_hub_id_that_is_nowhere_is_not_examined(capsys: pytest.CaptureFixture[str], folder: Path) -> None:

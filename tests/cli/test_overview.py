@@ -31,6 +31,23 @@ def test_asked_for_help_it_shows_the_same_and_succeeds(capsys: pytest.CaptureFix
     assert asked.stdout == run(capsys).out
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("check", "--pyton", "x"), "unrecognized arguments: --pyton; expected the options that envdoctor check --help lists"),
+        (("check", "--format", "yaml"), "--format 'yaml'; expected one of text, json, sarif"),
+        (("explain",), "the following arguments are required: RULE; expected the options that envdoctor explain --help lists"),
+        (("chek",), "command 'chek'; expected one of check, diagnose"),
+    ],
+)
+def test_a_wrong_command_line_is_told_by_what_it_is_wrong_for(
+    capsys: pytest.CaptureFixture[str], words: tuple[str, ...], said: str
+) -> None:
+    ran = run(capsys, *words)
+    assert ran.status == 2
+    assert said in ran.err
+
+
 @pytest.mark.parametrize("words", [("--format",), ("check", "--format"), ("--format=json",)])
 def test_a_command_line_that_breaks_off_is_refused_in_one_line(capsys: pytest.CaptureFixture[str], words: tuple[str, ...]) -> None:
     ran = run(capsys, *words)

@@ -1,0 +1,83 @@
+"""The user's own scripts, notebooks and the modules beside them, against the releases of the situation."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from envdoctor.app.gathered import Gathered
+from envdoctor.checks.hit import Hit
+from envdoctor.errors import EnvdoctorError
+from envdoctor.facts.fact import Skip
+from envdoctor.records import replace
+
+if TYPE_CHECKING:
+    from envdoctor.sources.scripts.source import Source
+
+_MOST_FILES = 1000
+
+
+def examine_own_code(gathered: Gathered) -> Gathered:
+    """The situation with what its scripts take from the stated releases and do not find there."""
+    scripts = [Path(target.text) for target in gathered.targets if target.kind == "script"]
+    if not scripts:
+        return gathered
+    from envdoctor.checks.atlas import hits_of, stack_of
+
+    stack = stack_of(gathered.derived)
+    if not stack.releases:
+        return gathered
+    from envdoctor.atlas.own_code import imports_of
+    from envdoctor.atlas.reading import read_tree
+    from envdoctor.checks.own_code import code_hits
+
+    hits: list[Hit] = []
+    entries: dict[tuple[str, str], None] = {}
+    for source in _sources(scripts):
+        outline = read_tree(ast.Module(source.body, []), source.text, "__main__")
+        hits += code_hits(outline, stack, source.origin)
+        entries.update(dict.fromkeys(imports_of(outline, stack)))
+    # What the imports of these lead to, beyond what the import of each package does by itself.
+    known = {(hit.rule, hit.packages) for hit in hits_of(stack, ())}
+    hits += [hit for hit in hits_of(stack, tuple(entries)) if (hit.rule, hit.packages) not in known]
+    return replace(gathered, hits=(*gathered.hits, *hits))
+
+
+def _sources(scripts: list[Path]) -> Iterator[Source]:
+    """The scripts, and the modules of the same project that they import."""
+    from envdoctor.sources.scripts.script import open_source
+
+    waiting = list(scripts)
+    seen: set[Path] = set()
+    while waiting and len(seen) < _MOST_FILES:
+        path = waiting.pop(0)
+        if path in seen:
+            continue
+        seen.add(path)
+        try:
+            source = open_source(path)
+        except EnvdoctorError:
+            # What a target is told of is said where it is read; a module beside it that is no Python is imported by nobody.
+            continue
+        if isinstance(source, Skip):
+            continue
+        yield source
+        waiting += [beside for beside in _beside(path, source.body) if beside not in seen]
+
+
+def _beside(path: Path, body: list[ast.stmt]) -> Iterator[Path]:
+    for statement in body:
+        names = []
+        if isinstance(statement, ast.ImportFrom) and statement.module:
+            names = [(statement.level, statement.module)]
+        elif isinstance(statement, ast.Import):
+            names = [(0, alias.name) for alias in statement.names]
+        for level, name in names:
+            folder = path.parent
+            for _ in range(level - 1):
+                folder = folder.parent
+            for candidate in (folder.joinpath(*name.split(".")).with_suffix(".py"), folder.joinpath(*name.split("."), "__init__.py")):
+                if candidate.is_file():
+                    yield candidate
