@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
+import venv
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -20,6 +22,12 @@ settings.load_profile("quick")
 
 # Hundreds of children are started here; where none may keep what it compiled, each compiles the whole program anew.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# A test is about what it states, not about whatever the releases of its examples hold; those of the atlas name one of their own.
+os.environ["ENVDOCTOR_ATLAS"] = ""
+
+# A job in the background inherits a SIGINT that is ignored, and a child that is to be interrupted would wait for ever.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # As the program itself does: ten thousand tests are many objects, and hardly any of them is garbage.
 gc.set_threshold(200_000, 30, 30)
@@ -65,6 +73,10 @@ def _alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         patch.setenv("COLUMNS", "80")
         for name in ("VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "NO_COLOR"):
             patch.delenv(name, raising=False)
+        # What a machine's own Python holds is another thing on each machine.
+        empty = base / "an-empty-environment"
+        venv.create(empty)
+        patch.setenv("PATH", f"{empty / 'bin'}{os.pathsep}{os.environ['PATH']}")
         yield
 
 

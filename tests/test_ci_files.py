@@ -28,7 +28,7 @@ HOOKS = {hook["id"]: hook for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.
     ],
 )  # fmt: skip
 def test_the_requirements_hook_takes_the_files_that_state_packages(path: str) -> None:
-    assert re.search(HOOKS["envdoctor-requirements"]["files"], path)
+    assert re.search(HOOKS["envdoctor"]["files"], path)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_the_requirements_hook_takes_the_files_that_state_packages(path: str) ->
     ],
 )
 def test_the_requirements_hook_leaves_other_files_alone(path: str) -> None:
-    assert not re.search(HOOKS["envdoctor-requirements"]["files"], path)
+    assert not re.search(HOOKS["envdoctor"]["files"], path)
 
 
 def test_the_plan_hook_runs_on_nothing_until_it_is_told() -> None:
@@ -144,3 +144,9 @@ def test_the_image_of_the_example_fails_on_its_own_requirements_and_passes_with_
 
     assert status(bad) == 1
     assert status(bad.replace("numpy==2.1.3", "numpy==1.26.4")) == 0
+
+
+def test_the_hook_of_before_does_what_the_hook_does() -> None:
+    names = ("id", "name")
+    new, old = ({key: value for key, value in HOOKS[name].items() if key not in names} for name in ("envdoctor", "envdoctor-requirements"))
+    assert new == old
