@@ -73,12 +73,16 @@ def _hit(stack: Stack, found: Sequence[Break]) -> Iterator[Hit]:
     found = sorted(found, key=lambda one: (one.root != one.package, bool(one.call)))
     one = found[0]
     release = stack.releases[one.package]
-    told = _told(stack, one)
     more = len({other.edge for other in found}) - 1
     others = f", and {more} more like it" if more else ""
     place = f"{one.path}:{one.line}" if one.path else "it"
     if one.provider not in stack.releases:
-        detail = f"{one.package} {release} {told}: {place} imports {one.name}, and {one.provider} is not installed"
+        if one.root == one.package:
+            told = f"{one.package} {release} cannot be imported"
+        else:
+            told = f"{one.root} {stack.releases[one.root]} cannot be imported" if one.root else f"{_entry(one)} fails"
+            told = f"{told}, since {one.package} {release} is reached"
+        detail = f"{told}: {place} imports {one.name}, and {one.provider} is not installed"
         imports = ((f"{_PACKAGE}{one.package}", f"imports {one.name}"),)
         pair = (one.package, one.provider)
         needs = ((one.provider, one.wanted or ">=0"),)
@@ -92,21 +96,28 @@ def _hit(stack: Stack, found: Sequence[Break]) -> Iterator[Hit]:
     for other in found:
         bad |= other.bad
     when = since(bound.volume, one.bad, where[-1])
-    detail = f"{one.package} {release} {told} with {one.provider} {theirs}: {place} {what(one)}, {when}{others}; python -c '{witness(one)}'"
+    reached = "" if one.root == one.package else f"{_entry(one)} reaches "
+    detail = f"{reached}{place}{', which' if reached else ''} {what(one)}, {when}{others}"
     because = ((f"{_PACKAGE}{one.package}", what(one)), (f"{_PACKAGE}{one.provider}", when))
     pins = tuple((one.provider, specifier) for specifier in good_specifiers(bound.volume, bad, where[-1]))
-    yield Hit(IMPORT_BREAKS, True, because, detail=detail, packages=(one.package, one.provider), pins=pins, yields=True, edge=one.edge)
+    pair = (one.package, one.provider)
+    yield Hit(IMPORT_BREAKS, True, because, detail=detail, packages=pair, pins=pins, yields=True, edge=one.edge,
+              headline=_headline(stack, one), witness=witness(one))  # fmt: skip
 
 
-def _told(stack: Stack, one: Break) -> str:
+def _headline(stack: Stack, one: Break) -> str:
+    """Who cannot be used, and which two releases are at odds."""
+    package, provider = (f"{name} {stack.releases[name]}" for name in (one.package, one.provider))
     if one.root == one.package:
-        return "cannot be imported"
+        return f"{package} cannot be imported beside {provider}"
+    whole = f"{one.root} {stack.releases[one.root]} cannot be imported" if one.root else f"{_entry(one)} cannot be had"
+    return f"{whole}: {package} does not fit {provider}"
+
+
+def _entry(one: Break) -> str:
+    """What is asked of the package, by another one or by a script."""
     module, _, name = one.entry.partition(":")
-    if one.root:
-        return (
-            f"breaks the import of {one.root} {stack.releases[one.root]} ({f'from {module} import {name}' if name else f'import {module}'})"
-        )
-    return f"cannot give {name or module}"
+    return f"from {module} import {name}" if name else f"import {module}"
 
 
 CHECKS = (atlas_breaks,)

@@ -13,7 +13,8 @@ class Hit:
     nearest first: a package and the specifier under which the rule no longer holds. ``plan`` are plan
     facts to set together instead. ``file`` and ``line`` are the place to show, where it is not that of a fact.
     A hit that ``yields`` is not told beside a rule that matches the same packages, and none beside a finding of a rule in ``unless``:
-    those say the same, and more of it. ``edge`` tells the hits of one family apart.
+    those say the same, and more of it. ``edge`` tells the hits of one family apart. Of these ``headline`` says what is wrong, in place of
+    the family's title, and ``witness`` is the line of Python that shows it.
     """
 
     rule: str
@@ -29,3 +30,5 @@ class Hit:
     yields: bool = False
     unless: tuple[str, ...] = ()
     edge: str = ""
+    headline: str = ""
+    witness: str = ""

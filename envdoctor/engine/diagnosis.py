@@ -55,6 +55,7 @@ class Finding:
 
     ``pins`` (alternatives, nearest first) and ``plan`` are what a check found to cure it; they stand before the rule's own.
     ``edge`` tells the findings of one family apart (``peft:transformers.HybridCache``); empty where a rule says one thing.
+    ``headline`` says of one of a family what is wrong, ``witness`` is the line of Python that shows it.
     ``hidden``: it waits for a package that nothing names, or for releases that an installer would not take, and is shown on demand.
     ``state`` is what to state, as ``--set`` takes it.
     ``newest`` says that it holds of what an installer would take of an open range, or of a package that no line names.
@@ -75,6 +76,13 @@ class Finding:
     edge: str = ""
     hidden: bool = False
     state: tuple[str, ...] = ()
+    headline: str = ""
+    witness: str = ""
+
+    @property
+    def said(self) -> str:
+        """What was found, in a sentence that stands by itself; empty where the rule's title says it."""
+        return ": ".join(filter(None, (self.headline, self.detail)))
 
     def rank(self) -> tuple[int, ...]:
         """Smaller comes first: decided before possible, harm, what is about this model, then the more specific and better shown."""
@@ -339,6 +347,8 @@ def finding_of(hit: Hit, rule: Rule, facts: Facts) -> Finding:
         pins=hit.pins,
         plan=hit.plan,
         edge=hit.edge,
+        headline=hit.headline,
+        witness=hit.witness,
     )
 
 

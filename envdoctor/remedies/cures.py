@@ -138,6 +138,12 @@ def _named(package: str, spec: str) -> tuple[Exact, ...]:
     return (exact(spec.replace(" ", "").removeprefix("==")),) if package not in listed() and re.fullmatch(_EXACT, spec.strip()) else ()
 
 
+def _pairs(facts: Facts, finding: Finding) -> set[frozenset[str]]:
+    """The packages that the rule of a finding accuses together."""
+    hits = (hit for check in FACT_CHECKS for hit in check(facts))
+    return {frozenset(hit.packages or finding.rule.packages) for hit in hits if hit.rule == finding.rule.id and hit.outcome is not False}
+
+
 def _clears(pins: Mapping[str, Exact], finding: Finding, stated: Facts, known: Known) -> bool:
     """Whether the rule no longer matches with these releases."""
     condition = finding.rule.condition
@@ -145,6 +151,9 @@ def _clears(pins: Mapping[str, Exact], finding: Finding, stated: Facts, known: K
         return evaluate(condition, moved(stated, pins), known) is not True  # no default is a package
     facts = derive(moved(stated, pins))
     if condition is None:
-        hits = [hit for check in FACT_CHECKS for hit in check(facts) if hit.rule == finding.rule.id and hit.outcome is not False]
-        return not any({*finding.packages, *pins} & {*(hit.packages or finding.rule.packages)} for hit in hits)
+        after = _pairs(facts, finding)
+        if not finding.edge:
+            return not any({*finding.packages, *pins} & pair for pair in after)
+        # What else the family says of these packages is another fault, with a cure of its own, unless these releases bring it.
+        return frozenset(finding.packages) not in after and not any({*pins} & pair for pair in after - _pairs(stated, finding))
     return Outcomes(known).of(facts).held(condition)[0] is not True

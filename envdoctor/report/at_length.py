@@ -43,8 +43,10 @@ def print_at_length(sheet: Sheet, findings: Sequence[Diagnosed]) -> None:
 
 def _found(sheet: Sheet, diagnosed: Diagnosed) -> None:
     finding = diagnosed.finding
-    if finding.detail:
-        sheet.item("found", finding.detail)
+    if finding.said:
+        sheet.item("found", finding.said)
+    if finding.witness:
+        sheet.paste("shown by", f"python -c '{finding.witness}'")
     for number, reason in enumerate(finding.because):
         fact = reason.fact.removeprefix("packages.")
         where = reason.source if reason.line is None else f"{reason.file}:{reason.line}"

@@ -50,7 +50,7 @@ def find_causes(decided: Sequence[Diagnosed]) -> tuple[Cause, ...]:
 
 def _kind(one: Diagnosed) -> tuple[object, ...]:
     """What is told under one headline."""
-    return one.finding.rule.id, one.finding.severity, one.finding.status, one.within
+    return one.finding.rule.id, one.finding.severity, one.finding.status, one.within, one.finding.headline
 
 
 def _says_as_much(rule: Diagnosed, check: Diagnosed) -> bool:

@@ -88,6 +88,6 @@ def _findings(report: Report) -> Iterator[str]:
 
 def _finding(one: Diagnosed) -> str:
     finding = one.finding
-    detail = " ".join(finding.detail.split()) or finding.rule.title
+    detail = " ".join(finding.said.split()) or finding.rule.title
     edge = f" ({finding.edge})" if finding.edge else ""
     return f"- {finding.status} {finding.severity} {finding.rule.id}{edge}: {detail}"

@@ -154,7 +154,7 @@ def _finding(diagnosed: Diagnosed) -> dict[str, object]:
             for reason in finding.because
         ],
         "missing": list(finding.missing),
-        "detail": finding.detail or rule.details.strip(),
+        "detail": finding.said or rule.details.strip(),
         "location": None if finding.location is None else {"file": finding.location.file, "line": finding.location.line},
         "fixes": [_cure(cure) for cure in diagnosed.cures],
         "evidence": [{"url": source.url, "kind": source.kind, "says": source.says} for source in rule.evidence],
@@ -165,6 +165,8 @@ def _finding(diagnosed: Diagnosed) -> dict[str, object]:
         found["hidden"] = True
     if finding.edge:
         found["edge"] = finding.edge
+    if finding.witness:
+        found["witness"] = finding.witness
     if diagnosed.excused:
         found["excused"] = diagnosed.excused
     if diagnosed.within:

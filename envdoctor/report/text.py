@@ -139,7 +139,7 @@ def _cause(sheet: Sheet, cause: Cause, report: Report, sources: Sources, *, full
     repeats = f" ({len(cause.findings)} places)" if len(cause.findings) > 1 else ""
     within = f" (with {', '.join(diagnosed.within)})" if diagnosed.within else ""
     ids = cause.rules if full else cause.rules[:1]
-    title = f"{finding.rule.title}{status}{repeats}{within}"
+    title = f"{finding.headline or finding.rule.title}{status}{repeats}{within}"
     said = sheet.titled((f"{finding.severity}:", STYLES[finding.severity]), title, ids)
     most = len(cause.findings) if full else _MOST_PLACES
     for number, one in enumerate(cause.findings[:most]):

@@ -35,7 +35,7 @@ def annotated(diagnosed: Diagnosed) -> bool:
 
 def headline(diagnosed: Diagnosed) -> str:
     """The title as a sentence; what is not decided says so first."""
-    title = " ".join(printable(diagnosed.finding.rule.title, keep_newlines=True).split()).rstrip(".")
+    title = " ".join(printable(diagnosed.finding.headline or diagnosed.finding.rule.title, keep_newlines=True).split()).rstrip(".")
     status = diagnosed.finding.status
     return f"{'Possible: ' if status == 'possible' else 'Refuted by a probe: ' if status == 'refuted' else ''}{title}."
 
@@ -45,8 +45,8 @@ def reasons(diagnosed: Diagnosed) -> Iterator[str]:
     finding = diagnosed.finding
     if diagnosed.within:
         yield printable(f"Only with {', '.join(diagnosed.within)}")
-    if finding.detail:
-        yield f"Found: {printable(finding.detail)}"
+    if finding.said:
+        yield f"Found: {printable(finding.said)}"
     for reason in finding.because:
         where = reason.source if reason.line is None else f"{reason.file}:{reason.line}"
         name = reason.fact.removeprefix("packages.")

@@ -169,6 +169,19 @@ class TestCommands:
             "uses acme.Old: gone since 2.0 (acme 2.0); from acme.moved import Old",
         }
 
+    def test_check_says_of_two_pins_which_do_not_fit_and_where(
+        self, capsys: pytest.CaptureFixture[str], atlas: Path, tmp_path: Path
+    ) -> None:
+        pinned = tmp_path / "requirements.txt"
+        pinned.write_text("user==0.1\nacme==2.0\n")
+        told = run(capsys, "check", str(pinned))
+        assert told.status == 1
+        assert "\nerror: user 0.1 cannot be imported beside acme 2.0\n" in told.out.replace(" [import-breaks@user:acme.Old]", "")
+        assert "user/__init__.py:1 imports Old from acme, gone since 2.0" in " ".join(told.out.replace("|", "").split())
+        (found,) = json.loads(run(capsys, "check", str(pinned), "--format", "json").out)["findings"]
+        assert found["witness"] == "from acme import Old"
+        assert found["detail"] == "user 0.1 cannot be imported beside acme 2.0: user/__init__.py:1 imports Old from acme, gone since 2.0"
+
     def test_what_is_no_wheel_is_said_and_the_others_are_read(self, tmp_path: Path) -> None:
         wheels = tmp_path / "wheels"
         wheels.mkdir()
