@@ -7,17 +7,131 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from envdoctor.atlas.answers import answer as look_up
+from envdoctor.atlas.answers import new_keyword, new_places, owner_of
+from envdoctor.atlas.binding import Bound
+from envdoctor.atlas.masks import stretches, write
+from envdoctor.atlas.stack import holds, places
+from envdoctor.atlas.volume import DamagedAtlasError, Volume
+from envdoctor.atlas.words import good_specifiers, since
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
-from envdoctor.logs.statements import Statement
+from envdoctor.facts.versions import Exact
+from envdoctor.logs.callables_named import classes_called, functions_called
+from envdoctor.logs.callers import Caller, caller_of, takers
+from envdoctor.logs.statements import MissingAttribute, MissingMember, MissingModule, MissingName, RefusedKeyword, Statement
 from envdoctor.logs.tracebacks import Failure
+from envdoctor.records import dataclass
+
+NAME, MODULE, ATTRIBUTE, ARGUMENT = "error-name-missing", "error-module-missing", "error-attribute-missing", "error-argument-refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What was asked for: its full ``symbol``, the ``family`` of the finding, and the releases with and without it."""
+
+    symbol: str
+    family: str
+    bound: Bound
+    there: int
+    gone: int
 
 
 def answer(statement: Statement, failure: Failure, facts: Facts) -> Hit | None:
     """The finding of what a statement comes to by the contents of releases; None where they do not tell."""
-    return None
+    try:
+        asked = _asked(statement, failure)
+        return None if asked is None else _hit(asked, failure, facts)
+    except DamagedAtlasError:
+        return None
 
 
 def tell_message(failure: Failure, facts: Facts) -> Iterator[str]:
     """Since which release an error of these words can be raised, and under which condition; nothing where the atlas has no such message."""
     return iter(())
+
+
+def _asked(statement: Statement, failure: Failure) -> Asked | None:
+    if isinstance(statement, MissingName) and statement.module and not statement.circular:
+        return _symbol(f"{statement.module}:{statement.name}", NAME)
+    if isinstance(statement, MissingModule) and "." in statement.name and not statement.shadowed:
+        return _symbol(statement.name, MODULE)
+    if isinstance(statement, MissingAttribute) and not statement.circular:
+        return _symbol(f"{statement.module}:{statement.name}", ATTRIBUTE)
+    if isinstance(statement, MissingMember):
+        return _only(_symbol(f"{one}.{statement.name}", ATTRIBUTE) for one in classes_called(statement.cls, failure))
+    if isinstance(statement, RefusedKeyword):
+        return _only(_symbol(f"{one}({statement.keyword})", ARGUMENT) for one in functions_called(statement.function, failure))
+    return None
+
+
+def _symbol(symbol: str, family: str) -> Asked | None:
+    """What the releases say of a symbol; None where none of them has it, or none lacks it."""
+    bound = owner_of(symbol)
+    told = None if bound is None else look_up(symbol)
+    if bound is None or told is None or not told.there or not told.gone:
+        return None
+    return Asked(symbol.replace(":", "."), family, bound, told.there, told.gone)
+
+
+def _only(found: Iterator[Asked | None]) -> Asked | None:
+    """The one thing that a name stands for: of two that differ nobody can tell which was meant."""
+    known = [one for one in found if one is not None]
+    alike = {(one.there, one.gone, one.bound.volume.name) for one in known}
+    return known[0] if len(alike) == 1 else None
+
+
+def _hit(asked: Asked, failure: Failure, facts: Facts) -> Hit | None:
+    volume = asked.bound.volume
+    stated = facts.value(f"packages.{volume.name}")
+    release = stated.text if isinstance(stated, Exact) else ""
+    where = places(volume, release) if release else ()
+    if holds(asked.there, where):
+        # The release that is stated has it: another one ran, and of that the log says nothing.
+        return None
+    if holds(asked.gone, where):
+        place = where[-1]
+        when = since(volume, asked.gone, place)
+    elif release:
+        return None
+    else:
+        place = _likely(asked, volume)
+        when = f"the releases that have it: {write(asked.there, volume.releases)}"
+    caller = caller_of(failure, volume.name)
+    taking, pins = takers(asked.symbol, caller, volume, asked.gone, place, facts)
+    pins = tuple(dict.fromkeys((*pins, *((volume.name, one) for one in good_specifiers(volume, volume.all & ~asked.there, place)))))
+    detail = _told(asked, caller, facts, release, when) + taking + _instead(asked, place)
+    packages = tuple(dict.fromkeys(name for name in (volume.name, caller.package) if name))
+    because = tuple((f"packages.{name}", when if name == volume.name else "asks for it") for name in packages)
+    edge = f"{caller.package or 'code'}:{asked.symbol}"
+    return Hit(asked.family, True, because, detail=detail, packages=packages, pins=pins, edge=edge)
+
+
+def _likely(asked: Asked, volume: Volume) -> int:
+    """Where the releases without it begin that are the most recent: what a person who states none is likely to have."""
+    found = stretches(asked.gone)
+    last = found[-1]
+    return last[0] if last[1] == len(volume.releases) - 1 else last[1]
+
+
+def _told(asked: Asked, caller: Caller, facts: Facts, release: str, when: str) -> str:
+    package = asked.bound.volume.name
+    what = f"{package} {release}".strip()
+    verb = "does not take" if asked.family == ARGUMENT else "has no"
+    told = asked.symbol
+    if asked.family == ARGUMENT:
+        function, _, keyword = asked.symbol.rstrip(")").partition("(")
+        return f"{function}() of {what} {verb} {keyword} ({when}); {caller.words(facts, package, 'passes')}"
+    return f"{what} {verb} {told} ({when}); {caller.words(facts, package, 'asks for')}"
+
+
+def _instead(asked: Asked, place: int) -> str:
+    """Where it went, in the release without it."""
+    name, _, keyword = asked.symbol.rstrip(")").partition("(")
+    if keyword:
+        new = new_keyword(asked.bound.volume, name, keyword, place)
+        return f"; it is called {new} there" if new else ""
+    if asked.family == MODULE:
+        return ""
+    found = [one for one in new_places(asked.bound, name.rpartition(".")[2], place) if one != name.rpartition(".")[0]]
+    return f"; it is in {found[0]} there" if found else ""

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact, Ranged
-from envdoctor.logs.answers import answer
+from envdoctor.logs.answers import ARGUMENT, answer
 from envdoctor.logs.demands import Demand, read_demands, read_wants
 from envdoctor.logs.libraries import AbsentLibrary, LibraryFloor, UndefinedSymbol, parse_absent, parse_floor, parse_undefined
 from envdoctor.logs.places import owner_of
@@ -33,7 +33,7 @@ NAME, MODULE, NOT_INSTALLED, ATTRIBUTE = (
 )
 DEMAND, FLOOR, SYMBOL = "error-demands-another-release", "error-system-library-too-old", "error-symbol-undefined"
 NO_LIBRARY = "error-shared-library-missing"
-FAMILIES = (NO_LIBRARY, NAME, MODULE, NOT_INSTALLED, ATTRIBUTE, DEMAND, FLOOR, SYMBOL, NO_FILE)
+FAMILIES = (NO_LIBRARY, ARGUMENT, NAME, MODULE, NOT_INSTALLED, ATTRIBUTE, DEMAND, FLOOR, SYMBOL, NO_FILE)
 
 _LIBRARY_TEXT = re.compile(r"undefined symbol: |\.so[\d.]{0,12}: cannot open shared object|version .{1,4}(?:GLIBC|GLIBCXX|CXXABI)_")
 # A sentence of a program, and none of a person who tells of one.

@@ -1,0 +1,58 @@
+"""Which classes and functions of packages a traceback means by a bare name: those of the packages in its frames."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from envdoctor.atlas.answers import chunks
+from envdoctor.atlas.binding import Bound
+from envdoctor.atlas.shelf import open_package
+from envdoctor.logs.tracebacks import Failure
+from envdoctor.world.import_names import package_of
+
+_MOST = 8
+
+
+def classes_called(name: str, failure: Failure) -> Iterator[str]:
+    """The classes of this name as ``module:Class``."""
+    for bound in _packages(failure, name):
+        yield from _defined(bound, "c", name)
+
+
+def functions_called(function: str, failure: Failure) -> Iterator[str]:
+    """The functions of this name as ``module:function``; a method with its class."""
+    owner, _, last = function.replace(".<locals>", "").rpartition(".")
+    if owner:
+        for one in classes_called(owner.rpartition(".")[2], failure):
+            yield one if last == "__init__" else f"{one}.{last}"
+        return
+    if last == "__init__":
+        # Before Python 3.10 the class is not told; the line that called it is.
+        called = [word for frame in failure.frames[-2:] for word in re.findall(r"\b([A-Z]\w{2,80})\(", frame.text)]
+        for word in dict.fromkeys(reversed(called)):
+            found = list(classes_called(word, failure))
+            if found:
+                yield from found
+                return
+        return
+    for bound in _packages(failure, last):
+        yield from _defined(bound, "f", last)
+
+
+def _packages(failure: Failure, name: str) -> Iterator[Bound]:
+    """The packages in the frames, and those that the lines of code import or name; without any, the two that most people call."""
+    names = [package_of(one) for one in failure.packages]
+    for frame in failure.frames:
+        names += [package_of(word) for word in re.findall(r"\b([a-z_]{3,30})\.", frame.text)]
+    for one in dict.fromkeys(names or ["transformers", "peft", "trl", "accelerate", "datasets"]):
+        bound = open_package(one)
+        if bound is not None:
+            yield bound
+
+
+def _defined(bound: Bound, letter: str, name: str) -> Iterator[str]:
+    pattern = re.compile(rf"(?m)^{letter} {re.escape(name)}(?:[ \t]|$)")
+    found = [module for module, text in chunks(bound) if name in text and pattern.search(text)]
+    if len(found) <= _MOST:
+        yield from (f"{module}:{name}" for module in found)

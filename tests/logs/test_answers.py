@@ -1,0 +1,94 @@
+"""What a traceback comes to by the contents of releases: since when, where it went, who asks, what to pin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from envdoctor.checks.hit import Hit
+from envdoctor.facts.fact import Fact, Facts, Origin
+from envdoctor.facts.versions import exact
+from envdoctor.logs.answers import answer
+from envdoctor.logs.statements import parse_statement
+from envdoctor.logs.tracebacks import read_failures
+from tests.atlas.wheels import forget, make_atlas
+
+ACME = {
+    "1.0": {
+        "acme/__init__.py": "from .core import Old, Kept\n",
+        "acme/core.py": "class Old: pass\nclass Kept:\n    def __init__(self, size=1): self.length = 1\n    def run(self, fast=1): pass\n",
+        "acme/legacy.py": "x = 1\n",
+    },
+    "2.0": {
+        "acme/__init__.py": "from .core import Kept\n",
+        "acme/core.py": "class Kept:\n    def __init__(self, sizes=1): self.count = 1\n    def run(self): pass\n",
+        "acme/moved.py": "class Old: pass\n",
+    },
+}
+USER = {
+    "0.1": {"user/__init__.py": "import acme\n"},
+    "0.2": {"user/__init__.py": "from acme import Old\n"},
+    "0.3": {"user/__init__.py": "from acme.moved import Old\n"},
+}
+FRAMES = 'Traceback (most recent call last):\n  File "/x/site-packages/user/__init__.py", line 1, in <module>\n    from acme import Old\n'
+OWN = 'Traceback (most recent call last):\n  File "run.py", line 1, in <module>\n    k = acme.Kept(size=2)\n'
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("atlas")
+    assert make_atlas(folder, {"acme": ACME, "user": USER}) == []
+    return folder / "atlas"
+
+
+@pytest.fixture(autouse=True)
+def _atlas(made: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("ENVDOCTOR_ATLAS", str(made))
+    forget()
+    yield
+    forget()
+
+
+def ask(text: str, **releases: str) -> Hit | None:
+    failure = read_failures(enumerate(text.splitlines(), 1))[-1]
+    facts = Facts({f"packages.{name}": Fact(f"packages.{name}", exact(release), Origin("a test")) for name, release in releases.items()})
+    statement = parse_statement(failure)
+    assert statement is not None
+    return answer(statement, failure, facts)
+
+
+def test_a_name_that_went_is_told_with_the_release_its_new_place_and_both_sides_of_the_cure() -> None:
+    hit = ask(FRAMES + "ImportError: cannot import name 'Old' from 'acme' (/x/site-packages/acme/__init__.py)", acme="2.0", user="0.2")
+    assert hit is not None
+    assert hit.detail == ("acme 2.0 has no acme.Old (gone since 2.0); user 0.2 asks for it (user/__init__.py:1); it is in acme.moved there")
+    assert hit.pins == (("user", "<0.2"), ("user", ">=0.3"), ("acme", "<2.0"))
+    assert hit.edge == "user:acme.Old"
+
+
+def test_a_stated_release_that_has_the_name_refutes_it() -> None:
+    assert ask("ImportError: cannot import name 'Old' from 'acme'", acme="1.0") is None
+
+
+def test_what_no_release_ever_had_is_left_to_the_words_of_the_error() -> None:
+    assert ask("ImportError: cannot import name 'Never' from 'acme'", acme="2.0") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("ImportError: cannot import name 'Old' from 'acme'", "the releases that have it: 1.0"),
+        ("ModuleNotFoundError: No module named 'acme.legacy'", "acme has no acme.legacy"),
+        ("AttributeError: module 'acme' has no attribute 'Old'", "it is in acme.moved there"),
+        (OWN + "TypeError: Kept.__init__() got an unexpected keyword argument 'size'", "acme.core.Kept() of acme does not take size"),
+        (OWN + "TypeError: __init__() got an unexpected keyword argument 'size'", "it is called sizes there"),
+        (OWN + "TypeError: Kept.run() got an unexpected keyword argument 'fast'", "acme.core.Kept.run() of acme does not take fast"),
+        (OWN + "AttributeError: 'Kept' object has no attribute 'length'", "acme has no acme.core.Kept.length"),
+    ],
+)
+def test_each_kind_of_statement_is_answered_where_no_release_is_stated(text: str, told: str) -> None:
+    hit = ask(text)
+    assert hit is not None
+    assert told in hit.detail
+    assert ("acme", "<2.0") in hit.pins
