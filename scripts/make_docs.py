@@ -3,7 +3,7 @@
     python scripts/make_docs.py                  # docs/interface.md, the install lines, and docs/rules/ with a page for every rule
     python scripts/make_docs.py --outputs        # and what pages show of runs is printed anew
     python scripts/make_docs.py --output DIR     # the same pages into another directory
-    python scripts/make_docs.py --check          # exit 1 when docs/interface.md or an install line, which git keeps, is stale
+    python scripts/make_docs.py --check          # exit 1 when interface.md, install lines or number of rules, which git keeps, are stale
 
 The pages of the rules are not kept in git: a new rule is one file, and nobody has to build its page to land it.
 """
@@ -20,6 +20,7 @@ from rule_pages import MADE, pages
 
 from envdoctor.cli.parser import help_texts
 from envdoctor.facts.vocabulary import TERMS
+from envdoctor.rules.rulebook import load_rulebook
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 # Where the project can be cloned from. OWNER stands for whoever keeps the repository; change it here, and every page follows.
@@ -29,6 +30,9 @@ ON_THE_INDEX = False
 _ADDRESS = re.compile(r"https://github\.com/[\w.-]+/envdoctor\b(?!\.)")
 _ACTION = re.compile(r"(?<=uses: )[\w.-]+/envdoctor(?=@)")
 _INSTALL = re.compile(r"(<!-- generated: install -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+_RULES = re.compile(r"\bMore than (\d+) rules\b")
 
 
 def interface() -> str:
@@ -61,14 +65,21 @@ def install_lines() -> str:
     return f"```sh\n{lines}\n```\n\n{owner}\n"
 
 
+def with_count(text: str) -> str:
+    """A page with the number of rules in round figures: true of the rules there are, and still true when somebody lands another one."""
+    there = len(load_rulebook().rules)
+    return _RULES.sub(lambda match: match[0] if there - 100 < int(match[1]) < there else f"More than {(there - 1) // 50 * 50} rules", text)
+
+
 def with_repository(text: str) -> str:
-    """A page with the address of the project and the ways to install it."""
+    """A page with the address of the project, the ways to install it, and how many rules there are."""
+    text = with_count(text)
     text = _INSTALL.sub(lambda match: match[1] + install_lines() + match[2], text)
     return _ACTION.sub(REPOSITORY.removeprefix("https://github.com/"), _ADDRESS.sub(REPOSITORY, text))
 
 
 def stale_pages() -> list[Path]:
-    """The pages whose install lines are not those of this script."""
+    """The pages whose install lines or number of rules are not those of this script."""
     found = {page: page.read_text(encoding="utf-8") for page in shown_outputs.pages() if page.name != "interface.md"}
     return [page for page, text in found.items() if with_repository(text) != text]
 

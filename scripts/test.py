@@ -32,12 +32,11 @@ SUITE = (PYTHON, "-m", "pytest", "-q", "-n", "auto", "--dist", "worksteal")
 # A gate must say the same of the same commit; `pytest` by itself draws examples anew each time.
 SAME_EXAMPLES = "--hypothesis-seed=0"
 
-# None of these needs what another one makes, and the tests leave a core idle here and there.
+# None of these needs what another one makes, and the tests leave a core idle here and there. The rules are linted by a test.
 BESIDE: tuple[tuple[str | Path, ...], ...] = (
     (PYTHON, "-m", "ruff", "check", "."),
     (PYTHON, "-m", "ruff", "format", "--check", "."),
     (PYTHON, "-m", "mypy", "envdoctor", "tests", "scripts", "benchmarks"),
-    (BIN / "envdoctor", "rules", "lint", "rules"),
 )
 
 

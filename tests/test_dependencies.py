@@ -43,12 +43,16 @@ def imports(node: ast.AST, *, in_function: bool = False) -> Iterator[tuple[str, 
             modules = [alias.name for alias in part.names]
         elif isinstance(part, ast.ImportFrom):
             modules = [part.module or ""]
-        elif isinstance(part, ast.Call) and ast.unparse(part.func).endswith("import_module") and isinstance(part.args[0], ast.Constant):
+        elif isinstance(part, ast.Call) and _called(part.func) == "import_module" and isinstance(part.args[0], ast.Constant):
             modules = [str(part.args[0].value)]
         roots = {module.partition(".")[0] for module in modules}
         yield from ((root, in_function) for root in roots - {"envdoctor"} - sys.stdlib_module_names)
         inside = in_function or isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
         yield from imports(part, in_function=inside)
+
+
+def _called(function: ast.expr) -> str:
+    return function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
 
 
 @cache

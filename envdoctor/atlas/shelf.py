@@ -9,6 +9,7 @@ import os
 import tempfile
 from functools import lru_cache
 from pathlib import Path
+from zlib import crc32
 
 from envdoctor.atlas.binding import Bound, bind
 from envdoctor.atlas.volume import DamagedAtlasError
@@ -55,24 +56,25 @@ def _from_text(folder: Path, name: str) -> Bound | None:
     states = [os.stat(part) for part in parts if part.exists()]
     if not states:
         return None
+    # Checkouts beside each other share the cache: each keeps what it bound.
+    where = f"{crc32(os.fsencode(folder)):08x}"
     label = "-".join(f"{status.st_size:x}.{status.st_mtime_ns:x}" for status in states)
-    kept = cache_directory() / "atlas" / f"{name}-{label}{SUFFIX}"
+    kept = cache_directory() / "atlas" / f"{name}-{where}-{label}{SUFFIX}"
     try:
         return Bound(read_own(kept, _LARGEST), str(kept))
     except (UnreadableError, DamagedAtlasError):
         data = bind(part.read_text(encoding="utf-8") for part in parts if part.exists())
-        _keep(kept, data, name)
+        _keep(kept, data, f"{name}-{where}-")
         return Bound(data, str(folder))
 
 
-def _keep(path: Path, data: bytes, name: str) -> None:
-    """Write a bound package whole or not at all; where that cannot be, it is bound again next time."""
+def _keep(path: Path, data: bytes, begins: str) -> None:
+    """Write a bound package whole or not at all, in place of those whose names begin alike; where that cannot be, it is bound anew."""
     written = ""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        for old in path.parent.glob(f"{name}-[0-9a-f]*{SUFFIX}"):
-            if old.name.removeprefix(f"{name}-")[0] in "0123456789abcdef" and old.name.count(".") == path.name.count("."):
-                old.unlink(missing_ok=True)
+        for old in path.parent.glob(f"{begins}*{SUFFIX}"):
+            old.unlink(missing_ok=True)
         with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as stream:
             written = stream.name
             stream.write(data)

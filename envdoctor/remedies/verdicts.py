@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 from envdoctor.checks.hit import Hit
 from envdoctor.engine.defaults import SWAYED, bounds, derive
@@ -29,6 +30,10 @@ _BOUNDS = {"peft": ("<0.12",), "torch": tuple(f"<2.{minor}" for minor in range(3
 _QUANTIZES = ("bitsandbytes", "plan.quant")
 _UNTOLD = Origin("to be moved")
 _NOBODY: frozenset[str] = frozenset()
+
+
+# Rules that look at the same packages: those packages, the rules, and which of them any options of the packages bring, by number.
+_Alike: TypeAlias = "tuple[tuple[str, ...], list[str], dict[tuple[int, ...], list[str]]]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +75,7 @@ class Verdicts:
         self.rules_of: dict[str, list[str]] = {}
         self.joint_of: dict[str, list[str]] = {}
         self.alone_of: dict[str, list[str]] = {}
+        self._groups: dict[str, list[_Alike]] = {}
         self._labelled = frozenset(name for name, value in self._stated.items() if "+" in value.text)
         self._find_live()
         self.before = {name: self.outcome(name, {}) for name in self.live}
@@ -254,9 +260,26 @@ class Verdicts:
 
     def joins(self, package: str, state: State, before: Iterable[str]) -> list[str]:
         """The rules about several packages that a set of changes brings; ``before`` are those that it brought without this package."""
-        touched = self.joint_of.get(package, ())
         kept = [name for name in before if package not in self.live[name]]
-        return kept + [name for name in touched if self.is_brought(name, state)]
+        found: list[str] = []
+        for packages, names, known in self._alike(package):
+            key = tuple([state[one].number if one in state else 0 for one in packages])
+            some = known.get(key)
+            if some is None:
+                some = known[key] = [name for name in names if self.is_brought(name, state)]
+            found += some
+        return kept + ([name for name in self.joint_of[package] if name in found] if found else [])
+
+    def _alike(self, package: str) -> list[_Alike]:
+        """The rules about a package and others that may come, by the packages that they look at, with what is known of each group."""
+        groups = self._groups.get(package)
+        if groups is None:
+            by_live: dict[tuple[str, ...], list[str]] = {}
+            for name in self.joint_of.get(package, ()):
+                if not self.before[name].held:
+                    by_live.setdefault(self.live[name], []).append(name)
+            groups = self._groups[package] = [(packages, names, {}) for packages, names in by_live.items()]
+        return groups
 
     def brought(self, state: State) -> list[str]:
         """The rules about several packages that a set of changes brings."""

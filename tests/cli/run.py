@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,6 +13,10 @@ from typing import Any
 import pytest
 
 from envdoctor.cli import main
+from envdoctor.engine.diagnosis import Finding
+from envdoctor.remedies import search
+from envdoctor.remedies.remedy import Remedy
+from envdoctor.remedies.universe import Problem
 from envdoctor.rules import outlines, rulebook
 from envdoctor.rules.rule import Rule
 
@@ -43,29 +47,49 @@ def run(capsys: pytest.CaptureFixture[str], *words: str, every_rule: bool = Fals
 
 
 @lru_cache(maxsize=2)
-def _shipped(every_rule: bool) -> tuple[dict[str, Any], dict[str, tuple[Mapping[str, Any], Rule]]]:
-    """The rules that come with envdoctor as they are kept, and their outlines by place: hundreds of runs here need the same."""
-    found, _ = rulebook._compiled(rulebook.shipped_rules())
-    if not every_rule:
-        found = found | {"rules": [row for row in found["rules"] if row[1].get("id") in SETTLED or "check" in row[1]]}
-    return found, {place: (table, outlines._outlined(place, table)) for place, table in found["rules"]}
+def _shipped(every_rule: bool) -> dict[str, Any]:
+    """The rules that come with envdoctor as they are kept: hundreds of runs here need the same."""
+    if every_rule:
+        return rulebook._compiled(rulebook.shipped_rules())[0]
+    found = _shipped(True)
+    return found | {"rules": [row for row in found["rules"] if row[1].get("id") in SETTLED or "check" in row[1]]}
+
+
+_OUTLINES: dict[int, Rule] = {}
+_REMEDIES: dict[tuple[object, ...], tuple[Remedy, ...]] = {}
 
 
 @contextmanager
 def _shipped_rules_read_once(every_rule: bool) -> Iterator[None]:
-    """How rules are found and kept is tested in ``test_rulebook.py``, with rules of its own."""
-    compiled, outlined = rulebook._compiled, outlines._outlined
-    found, kept = _shipped(every_rule)
+    """How rules are found and kept is tested in ``test_rulebook.py``, with rules of its own; how pins are found, in ``tests/remedies``.
+
+    Here the same situation is shown in one way after another: its pins are searched once.
+    """
+    compiled, outlined, search_for = rulebook._compiled, outlines._outlined, search.find_remedies
+    found = _shipped(every_rule)
     shipped = rulebook.shipped_rules()
+    tables = {id(table) for _, table in _shipped(True)["rules"]}  # which are kept, and so keep their places
 
     def compiled_once(directory: Path) -> tuple[dict[str, Any], Path | None]:
         return (found, None) if directory == shipped else compiled(directory)
 
     def outlined_once(place: str, table: Mapping[str, Any]) -> Rule:
-        own, outline = kept.get(place, (None, None))
-        return outline if outline is not None and own is table else outlined(place, table)
+        rule = _OUTLINES.get(id(table)) or outlined(place, table)
+        if id(table) in tables:
+            _OUTLINES[id(table)] = rule
+        return rule
+
+    def searched_once(problem: Problem, findings: Iterable[Finding], *, alternatives: bool = True) -> tuple[Remedy, ...]:
+        findings = tuple(findings)
+        if len(problem.rules) != len(found["rules"]):  # there are rules of the test's own
+            return search_for(problem, findings, alternatives=alternatives)
+        key = (every_rule, problem.stated.closed, repr(problem.stated.by_name), repr(findings), alternatives)
+        if key not in _REMEDIES:
+            _REMEDIES[key] = search_for(problem, findings, alternatives=alternatives)
+        return _REMEDIES[key]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rulebook, "_compiled", compiled_once)
         patch.setattr(outlines, "_outlined", outlined_once)
+        patch.setattr(search, "find_remedies", searched_once)
         yield

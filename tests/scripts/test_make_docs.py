@@ -48,6 +48,17 @@ def test_the_interface_and_the_install_lines_are_not_stale(script: ModuleType, c
     assert (status, capsys.readouterr().out) == (0, "the pages are up to date\n")
 
 
+def test_the_readme_says_how_many_rules_there_are(script: ModuleType) -> None:
+    """In round figures, so that a rule more is one file and no other."""
+    there = len(load_rulebook().rules)
+    (told,) = re.findall(r"^More than (\d+) rules, each with its evidence", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert there - 100 < int(told) < there
+    line = "More than {} rules, each"
+    assert script.with_count(line.format(told)) == line.format(told)
+    for wrong in (there, there - 100):
+        assert there - 100 < int(script.with_count(line.format(wrong)).split()[2]) < there
+
+
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_what_a_page_points_at_is_there(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
