@@ -19,6 +19,7 @@ from envdoctor.memory.no_help import no_help
 from envdoctor.memory.plan import Stack
 from envdoctor.memory.situation import Planned, planned
 from envdoctor.memory.targets import adapter_parameters
+from envdoctor.memory.undecided import spanning, undecided
 from envdoctor.records import dataclass, replace
 from envdoctor.report.fit import FitReport
 from envdoctor.sources.model.snapshot import Snapshot, table_of
@@ -57,14 +58,17 @@ def fit(request: Request, question: Question) -> FitReport:
         situation = with_data(situation, lengths, on_lengths)
     memory = usable_memory(situation.facts)
     computed = situation.estimate()
+    unstated = undecided(situation, computed)
+    spanned = spanning(computed, unstated)
     report = FitReport(
         version=__version__,
         model=question.model,
         plan=situation.plan,
         stack=_stack_words(situation.plan.stack),
         gpu=parse_gpu(situation.facts.text("gpu.name") or "")[0],
-        estimate=computed,
-        verdict=verdict(computed, memory),
+        estimate=spanned,
+        verdict=verdict(spanned, memory),
+        undecided=unstated,
         assumptions=(*situation.assumptions, *computed.assumptions),
         notes=_notes(situation),
         skipped=tuple(skip for skip in gathered.situation.skips if question.gpu is None or skip.what != "GPU"),

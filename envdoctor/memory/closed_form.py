@@ -119,7 +119,7 @@ def _step(run: Run) -> list[tuple[str, dict[Term, float]]]:
     accumulated = _accumulated(run, gradients)
     unquantized = dequantized_bytes(run.architecture, plan)
     shared = _shared(run)
-    saved = layers * (boundary if plan.checkpointing else layer)
+    saved = layers * (boundary if plan.checkpointing else layer) - _unneeded(run)
     whole_layer = made.gradients / max(layers, 1) if plan.sharding in ("fsdp", "zero3") and plan.method == "full" else 0.0
     root = _root_gradient(run)
     last = (saved if not plan.checkpointing else layers * boundary + layer) + busy
@@ -127,13 +127,15 @@ def _step(run: Run) -> list[tuple[str, dict[Term, float]]]:
     during: dict[Term, float] = {"weights": _gathered(run, 0), "other": unquantized + shared}
     within: dict[Term, float] = {**during, "weights": _gathered(run, 1 if plan.method == "adapter" else 2)}
     casts = _casts(run)
+    logits_kept, cache_kept = _outputs(run)
     return [
         *_around_the_loss(run, during, saved, accumulated, casts),
         (
             "backward of the last layer",
             {
                 **within,
-                "activations": last * tokens * share,
+                "activations": last * tokens * share + cache_kept / max(layers, 1),
+                "logits": logits_kept,
                 "gradients": max(accumulated, root) + whole_layer,
                 "adapters": casts.last,
             },
@@ -142,13 +144,20 @@ def _step(run: Run) -> list[tuple[str, dict[Term, float]]]:
             "backward of the first layer",
             {
                 **within,
-                "activations": first * tokens * share,
+                "activations": first * tokens * share + cache_kept,
+                "logits": logits_kept,
                 "gradients": max(accumulated, gradients - _to_come(run) + whole_layer),
                 "adapters": casts.first,
             },
         ),
-        ("backward of the embeddings", {**during, "gradients": gradients + _waiting(run)}),
-        ("optimizer step", {"gradients": gradients, "optimizer": made.transient * part.optimizer}),
+        (
+            "backward of the embeddings",
+            {**during, "gradients": gradients + _waiting(run), "activations": cache_kept, "logits": logits_kept},
+        ),
+        (
+            "optimizer step",
+            {"gradients": gradients, "optimizer": made.transient * part.optimizer, "activations": cache_kept, "logits": logits_kept},
+        ),
     ]
 
 
@@ -159,9 +168,10 @@ def _around_the_loss(
     architecture, plan, tokens, share = run.architecture, run.plan, run.tokens, run.shares.activations
     loss = logits.loss(architecture, plan, run.width)
     cached = run.architecture.layers * kept.cached(architecture, plan)
+    logits_kept, cache_kept = _outputs(run)
     forward: dict[Term, float] = {
-        "activations": (saved + cached) * tokens * share,
-        "logits": loss.forward * tokens,
+        "activations": (saved + cached) * tokens * share + cache_kept,
+        "logits": loss.forward * tokens + logits_kept,
         "gradients": accumulated,
         "adapters": casts.forward,
     }
@@ -172,7 +182,21 @@ def _around_the_loss(
         {"logits": logits.handed_back(architecture, plan, run.width) * tokens, "gradients": with_root},
         {"logits": logits.last_norm_backward(architecture, plan, run.width) * tokens, "gradients": with_root},
     )
-    yield "backward of the loss", {**during, "activations": saved * tokens * share, "adapters": casts.backward, **fullest}
+    held = saved + (cached if plan.outputs_kept else 0)
+    fullest["logits"] += logits_kept
+    yield "backward of the loss", {**during, "activations": held * tokens * share, "adapters": casts.backward, **fullest}
+
+
+def _outputs(run: Run) -> tuple[float, float]:
+    """Bytes of the logits, and of the keys and values, that a loop holds which keeps what the model returned.
+
+    ``outputs = model(**batch); outputs.loss.backward()`` holds those of one batch until the forward of the next one has returned.
+    """
+    plan, architecture = run.plan, run.architecture
+    if not plan.outputs_kept:
+        return 0.0, 0.0
+    cache = 2 * architecture.layers * run.width.computed * architecture.key_width if modeling.fills_cache(architecture, plan) else 0
+    return logits.returned(architecture, plan, run.width) * run.tokens, float(cache * run.tokens)
 
 
 def _fullest(*points: dict[Term, float]) -> dict[Term, float]:
@@ -191,6 +215,16 @@ def _root_gradient(run: Run) -> float:
     return (run.parameters.head or run.parameters.embedding) * made.width * run.shares.gradients
 
 
+def _unneeded(run: Run) -> float:
+    """Bytes for each token that the first norm does not keep: beside frozen embeddings no gradient goes through it."""
+    if run.plan.method != "adapter" or run.plan.checkpointing or run.architecture.parallel or modeling.after_only(run.architecture):
+        return 0.0
+    saved_embedding = any("emb" in name.lower() for name in (run.plan.adapter.modules_to_save if run.plan.adapter else ()))
+    way = modeling.norm(run.architecture, run.plan)
+    each = 8 if way == "layer by hand" else 4 if way.startswith("rms") else run.width.stream
+    return 0.0 if saved_embedding else float(each * run.architecture.hidden)
+
+
 @dataclass(frozen=True, slots=True)
 class Casts:
     """Bytes of 16-bit copies of float32 weights at four moments: of the loss, its backward, and those of the last and first layer."""
@@ -202,16 +236,25 @@ class Casts:
 
 
 def _casts(run: Run) -> Casts:
-    """Autocast keeps every copy until the forward ends; then each lives as long as its product waits for the backward. A checkpointed
-    layer makes its own again."""
-    if not run.trained.casts:
+    """Copies of weights that are stored in another dtype than autocast's.
+
+    It keeps those of trained float32 weights until the forward ends (``cached_cast``, aten/src/ATen/autocast_mode.cpp); then each lives
+    as long as its product waits for the backward, as those of frozen weights do from the start. A checkpointed layer makes its own again.
+    """
+    plan, parameters = run.plan, run.parameters
+    if plan.autocast is None or plan.sharding == "fsdp" or plan.method not in ("full", "adapter"):
         return Casts()
-    layers = run.parameters.linear * 2.0
-    head = (run.parameters.head or run.parameters.embedding) * 2.0
-    one = layers / max(run.architecture.layers, 1)
-    if run.plan.checkpointing:
-        return Casts(layers + head, head, one, one)
-    return Casts(layers + head, layers + head, layers, one)
+    layers = parameters.linear * 2.0 if plan.quant == "none" and plan.load_dtype != plan.autocast else 0.0
+    head = (parameters.head or parameters.embedding) * 2.0 if plan.upcast or plan.load_dtype != plan.autocast else 0.0
+    if run.architecture.head != "causal":
+        head = 0.0
+    low_rank = run.trained.added / 2 if plan.adapter is not None and plan.adapter.float32 else 0.0
+    one = (layers + low_rank) / max(run.architecture.layers, 1)
+    if plan.checkpointing:
+        cached = layers if run.trained.casts else 0.0
+        return Casts(cached + low_rank + head, head, one, one)
+    whole = layers + low_rank
+    return Casts(whole + head, whole + head, whole, one)
 
 
 def _accumulated(run: Run, gradients: float) -> float:

@@ -53,7 +53,7 @@ def measure(
     reason = unmeasurable(plan) or _code(remote, model_path, trust)
     if reason is not None:
         return Refusal(reason)
-    params = _params(config, plan, model_path if remote else None)
+    params = child_params(config, plan, model_path if remote else None)
     outcome = run(interpreter, CHILD, params, timeout=timeout, memory_bytes=_MEMORY, told=told)
     if outcome.measured is None:
         return Refusal(_failure(outcome.failure or "it ended without a result"))
@@ -92,7 +92,8 @@ def _code(remote: bool, model_path: Path | None, trust: bool) -> str | None:
     return None
 
 
-def _params(config: Mapping[str, object], plan: Plan, code: Path | None) -> dict[str, object]:
+def child_params(config: Mapping[str, object], plan: Plan, code: Path | None) -> dict[str, object]:
+    """What the child is asked to run."""
     adapter = plan.adapter if plan.method == "adapter" else None
     return {
         "config": dict(config),
@@ -121,6 +122,7 @@ def _params(config: Mapping[str, object], plan: Plan, code: Path | None) -> dict
         "attention": plan.attention,
         "mask": plan.mask,
         "ddp": plan.sharding == "ddp",
+        "outputs_kept": plan.outputs_kept,
     }
 
 

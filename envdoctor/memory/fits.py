@@ -30,7 +30,7 @@ class Verdict:
     ``yes``: the high end fits. ``no``: not even the expected allocation does, with the smallest context and an allocator that loses
     nothing. ``tight``: between the two, where what decides is in no estimate. That ``no`` starts from the expected figure, and not from
     the low end, errs least: of runs just at that border as many fit as do not, and of all beyond it fewer. ``unknown``:
-    nobody said how much memory there is, or the expected figure rests on a guessed length of the rows, and short ones would fit.
+    nobody said how much memory there is, or whether it fits depends on what nobody stated (``guessed``).
     """
 
     fits: Fits
@@ -62,8 +62,10 @@ def verdict(estimate: Estimate, memory: float | None) -> Verdict:
         fits = "yes"
     elif allocated.low + beside.low > memory:
         fits = "no"
+    elif estimate.guessed:
+        fits = "unknown"
     elif allocated.expected + beside.low > memory:
-        fits = "unknown" if estimate.guessed else "no"
+        fits = "no"
     return Verdict(fits, memory, needed, fragments)
 
 

@@ -27,9 +27,13 @@ class Widths:
 
 
 def widths(plan: Plan) -> Widths:
-    """The residual stream is as wide as the embeddings; under autocast matrix products are computed in 16 bits whatever the weights are."""
+    """The residual stream is as wide as the embeddings; under autocast matrix products are computed in 16 bits whatever the weights are.
+
+    Without it they are as wide as the stream: a layer of 4 or 8 bits hands back what it was given (bitsandbytes, ``Linear4bit.forward``),
+    so that embeddings made float32 for k-bit training make everything float32.
+    """
     stream = 4 if plan.upcast else WIDTH[plan.load_dtype]
-    return Widths(WIDTH[plan.autocast] if plan.autocast is not None else WIDTH[plan.load_dtype], stream)
+    return Widths(WIDTH[plan.autocast] if plan.autocast is not None else stream, stream)
 
 
 def layer(architecture: Architecture, plan: Plan, tuned: Sequence[Linear]) -> Mapping[str, float]:

@@ -63,6 +63,15 @@ def loss(architecture: Architecture, plan: Plan, width: Widths) -> Loss:
     return Loss(_upcast_logits(architecture, plan, computed, upcast) * vocabulary + last, 12 * vocabulary + again)
 
 
+def returned(architecture: Architecture, plan: Plan, width: Widths) -> float:
+    """Bytes for each token of the logits that the model returns, which a loop that keeps its outputs holds: float32 where the model itself
+    upcasts them."""
+    if architecture.head != "causal" or plan.liger:
+        return 0.0
+    wide = _upcasts(architecture, plan) and not plan.compile and (architecture.remote or not _leaves_logits(architecture, plan))
+    return (4 if wide else width.computed) * architecture.vocab
+
+
 def handed_back(architecture: Architecture, plan: Plan, width: Widths) -> float:
     """Bytes for each token when the gradient of the output layer is made: the gradient of the logits in the dtype of that product, and
     what the last norm keeps. Liger's kernel makes both gradients chunk by chunk in the forward, and hands on that of its input."""
@@ -90,9 +99,14 @@ def _upcast_logits(architecture: Architecture, plan: Plan, computed: int, upcast
         return 8 + shifted
     if at_least(plan.stack.transformers, "4.49"):
         return computed + upcast + 4
-    if at_least(plan.stack.transformers, _LATER.get(architecture.kind, "4.46")):
+    if _leaves_logits(architecture, plan):
         return computed + upcast + 4 + shifted
     return 8 + shifted
+
+
+def _leaves_logits(architecture: Architecture, plan: Plan) -> bool:
+    """Whether only the loss is computed in float32, and the model returns logits as they were."""
+    return at_least(plan.stack.transformers, _LATER.get(architecture.kind, "4.46"))
 
 
 def last_norm(architecture: Architecture, plan: Plan, width: Widths) -> tuple[float, float]:

@@ -82,7 +82,7 @@ def falls_back(architecture: Architecture, plan: Plan) -> bool:
         return False
     if architecture.kind in ("falcon", "RefinedWebModel") and architecture.kv_heads == 1:
         return True
-    wide = plan.autocast is None and plan.load_dtype == "float32"
+    wide = plan.autocast is None and (plan.load_dtype == "float32" or plan.upcast)
     return wide and not repeats(architecture, plan) and not plan.mask
 
 

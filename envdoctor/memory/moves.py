@@ -169,11 +169,13 @@ def _quant(plan: Plan, circumstances: Circumstances) -> Iterator[Step]:
     if plan.quant not in ("none", "8bit") or plan.sharding in ("zero3", "fsdp") or plan.offload != "none":
         return
     four = f"base weights in 4 bits; {NOT_MEASURED}"
+    # Without mixed precision all that is computed beside prepared 4-bit weights is float32.
+    mixed: Change = {} if plan.autocast is not None else {"plan.bf16": True} if circumstances.half else {"plan.fp16": True}
     if plan.method == "full" and circumstances.method in (None, "full", "freeze"):
         yield Step({"plan.method": "lora"}, f"trains small matrices beside the weights, not the weights; {NOT_MEASURED}", 4.0)
-        yield Step({"plan.method": "qlora", "plan.quant": "4bit"}, f"LoRA beside {four}", 5.0)
+        yield Step({"plan.method": "qlora", "plan.quant": "4bit", **mixed}, f"LoRA beside {four}", 5.0)
     elif plan.method == "adapter" and circumstances.method == "lora":
-        yield Step({"plan.method": "qlora", "plan.quant": "4bit"}, four, 3.0)
+        yield Step({"plan.method": "qlora", "plan.quant": "4bit", **mixed}, four, 3.0)
     elif plan.method in ("adapter", "inference"):
         yield Step({"plan.quant": "4bit"}, four, 3.0)
 

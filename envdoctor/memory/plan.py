@@ -44,6 +44,7 @@ class Plan:
     ``quant`` is the form of the base model's linear layers: "none", "4bit" (bitsandbytes), "8bit", "gptq", "awq" ...
     ``upcast`` says that what is not quantized was made float32 (prepare_model_for_kbit_training). ``prompt`` are virtual tokens.
     ``fused_loss`` is a cross entropy that keeps no log-softmax (Unsloth's, fms-acceleration's); ``liger`` fuses the output layer too.
+    ``outputs_kept``: a loop of its own holds what the model returned, logits among it, until the next forward has returned.
     """
 
     method: Method
@@ -67,4 +68,5 @@ class Plan:
     liger: bool = False
     fused_loss: bool = False
     compile: bool = False
+    outputs_kept: bool = False
     stack: Stack = Stack()

@@ -62,6 +62,7 @@ def read_plan(facts: Facts, architecture: Architecture) -> tuple[Plan, tuple[Ass
         liger=reader.flag("plan.liger") is True or reader.text("plan.fused_loss") == "linear_cross_entropy",
         fused_loss=reader.text("plan.fused_loss") == "cross_entropy",
         compile=reader.flag("plan.compile") is True,
+        outputs_kept=reader.flag("plan.outputs_kept") is True,
         stack=stack,
     )
     for name, value in _IN_WORDS.items():

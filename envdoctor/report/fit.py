@@ -8,6 +8,7 @@ from envdoctor.memory.advice import Advice
 from envdoctor.memory.estimate import Assumption, Estimate
 from envdoctor.memory.fits import Verdict
 from envdoctor.memory.plan import Plan
+from envdoctor.memory.undecided import Undecided
 from envdoctor.records import dataclass
 
 
@@ -17,7 +18,7 @@ class FitReport:
 
     ``gpu`` is the card as it was named ("" where none was), ``stack`` the releases that the estimate is for. ``useless`` are changes that
     do not help, with their reasons. ``lengths`` are there with ``--data``. ``trained_layers`` is how many layers a plan trains that
-    freezes the others.
+    freezes the others. ``undecided`` are facts that nobody stated and that move the answer by more than a quarter.
     """
 
     version: str
@@ -37,6 +38,7 @@ class FitReport:
     lengths: Lengths | None = None
     length_advice: LengthAdvice | None = None
     trained_layers: int | None = None
+    undecided: tuple[Undecided, ...] = ()
 
     @property
     def exit_code(self) -> int:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from envdoctor.lengths.values import LengthAdvice, Lengths
 from envdoctor.memory.advice import Advice
 from envdoctor.memory.estimate import GIB, TERMS, Estimate, Moment, Range, Term
+from envdoctor.memory.undecided import Undecided
 from envdoctor.report.fit import FitReport
 
 SCHEMA_VERSION = 1
@@ -29,6 +30,7 @@ def as_object(report: FitReport) -> dict[str, object]:
         "fits": verdict.fits,
         "advice": [_advice(advice) for advice in report.advice],
         "unknown": [{"fact": one.fact, "assumed": _value(one.assumed), "why": one.why} for one in report.assumptions],
+        "undecided": [_undecided(one) for one in report.undecided],
         "model": report.model,
         "gpu": {"name": report.gpu or None, "count": report.plan.gpus},
         "needed_gib": _range(verdict.needed),
@@ -66,6 +68,11 @@ def _advice(advice: Advice) -> dict[str, object]:
         "fits": advice.fits,
         "allocated_range_gib": _range(advice.allocated),
     }
+
+
+def _undecided(one: Undecided) -> dict[str, object]:
+    others = [_value(other) for other in one.others]
+    return {"fact": one.fact, "taken": _value(one.taken), "others": others, "allocated_gib": _range(one.allocated)}
 
 
 def _lengths(lengths: Lengths, advice: LengthAdvice | None) -> dict[str, object]:

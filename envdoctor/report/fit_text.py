@@ -18,6 +18,7 @@ from envdoctor.report.fit_words import (
     gib,
     gpu_words,
     plan_words,
+    setting,
     verdict_word,
     verdict_words,
 )
@@ -62,11 +63,20 @@ def _verdict(report: FitReport, width: int, *, colour: bool) -> Iterator[str]:
     yield from rest
     if decisive(report):
         yield from _wrapped("  ", decisive(report), width)
-    if report.verdict.memory is not None and report.verdict.fits == "unknown":
-        yield "  state it: --set plan.seq_len=512, or --data train.jsonl"
-    elif report.verdict.memory is None:
+    yield from _undecided(report, width)
+    if report.verdict.memory is None:
         told = "its name does not tell:" if report.gpu else 'name it: --gpu "RTX 3090 x3", or'
         yield f"  {told} --set gpu.memory_gib=24"
+
+
+def _undecided(report: FitReport, width: int) -> Iterator[str]:
+    """What to state, each with the range that it leaves open."""
+    if report.undecided:
+        yield "what nobody stated moves it by more than a quarter (allocated)"
+    for one in report.undecided:
+        setting_ = f"--set {one.fact}={setting(one.others[0])}"
+        data = ", or --data FILE" if one.fact == "plan.seq_len" else ""
+        yield from _wrapped("  ", f"{between(one.allocated)} GiB  {setting_}{data} ({assumed(one.taken)} was taken)", width)
 
 
 def _terms(report: FitReport, width: int, *, blocks: bool) -> Iterator[str]:

@@ -65,7 +65,7 @@ def verdict_words(report: FitReport) -> str:
     if verdict.fits == "tight":
         return f"{needed}, {there}; it may be {gib(verdict.needed.high)}"
     if verdict.fits == "unknown":
-        return f"{needed}, {there}; {gib(verdict.needed.low)} with short rows: what decides was not stated"
+        return f"{between(verdict.needed)} GiB at the peak, {there}: what decides was not stated"
     return f"{needed}, {there}: {gib(-verdict.spare)} too much"
 
 

@@ -58,6 +58,7 @@ def told(capsys: pytest.CaptureFixture[str], *words: str, facts: str | None = "f
     return ran.json
 
 
+DECIDED = ("--set", "plan.gradient_checkpointing=false", "--set", "plan.load_dtype=bfloat16")
 LORA = ("--set", "plan.method=lora", "--set", "plan.batch_size=1", "--set", "plan.lora_targets=q_proj,v_proj")
 
 
@@ -73,10 +74,12 @@ def test_a_config_alone_is_enough_and_what_is_unknown_is_assumed(capsys: pytest.
 
 def test_an_answer_for_an_assumed_plan_says_so_beside_the_verdict(capsys: pytest.CaptureFixture[str]) -> None:
     lines = fit(capsys, "qwen", "--gpu", "RTX 3090").out.splitlines()
-    place = next(number for number, line in enumerate(lines) if line.startswith("fits: "))
+    place = next(number for number, line in enumerate(lines) if line.startswith("cannot be told: "))
     verdict = lines[place : lines.index("", place)]
-    assert verdict[-1] == "  with what nobody stated: method = lora, batch_size = 1, seq_len = 2048"
-    assert "nobody stated" not in fit(capsys, "qwen", "--gpu", "RTX 3090", *LORA, "--set", "plan.seq_len=8").out
+    assert "  with what nobody stated: method = lora, batch_size = 1, seq_len = 2048" in verdict
+    assert any(line.endswith("--set plan.batch_size=8 (1 was taken)") for line in verdict)
+    stated = (*LORA, "--set", "plan.seq_len=8", "--set", "plan.load_dtype=bfloat16")
+    assert "nobody stated" not in fit(capsys, "qwen", "--gpu", "RTX 3090", *stated).out
 
 
 def test_where_no_release_is_known_the_newest_are_assumed_and_said(capsys: pytest.CaptureFixture[str]) -> None:
@@ -110,11 +113,11 @@ def test_replicas_of_13b_on_three_cards(capsys: pytest.CaptureFixture[str]) -> N
     ran = fit(capsys, "llama", "--gpu", "RTX 3090 x3", *LORA, "--set", "plan.distributed=ddp", "--set", "plan.seq_len=10")
     assert "  GPU      3 x RTX 3090, 23.6 GiB usable each\n" in ran.out
     assert "every GPU holds a copy of all\n    weights, 24.2 GiB; 23.6 GiB can never hold that\n" in ran.out
-    assert "--set plan.method=qlora --set plan.quant=4bit\n" in ran.out
+    assert "--set plan.method=qlora --set plan.quant=4bit --set plan.bf16=true\n" in ran.out
 
 
 def test_a_line_of_advice_pasted_gives_the_figure_that_it_promised(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ("glm", "--gpu", "A100 40GB", *LORA, "--set", "plan.seq_len=6001")
+    words = ("glm", "--gpu", "A100 40GB", *LORA, "--set", "plan.seq_len=6001", *DECIDED)
     advice = told(capsys, *words)["advice"]
     assert advice
     for one in advice:
@@ -356,7 +359,8 @@ def test_check_finds_the_plan_that_cannot_fit(capsys: pytest.CaptureFixture[str]
     assert cure["kind"] == "plan"
     pasted = [part for name, value in cure["set"].items() for part in ("--set", f"{name}={value}")]
     assert "plan-exceeds-gpu-memory" not in findings(capsys, "llama", *DDP, *CARDS, *pasted)
-    assert told(capsys, "llama", *DDP, *CARDS, *pasted)["fits"] in ("yes", "tight")
+    # The length of the rows is not stated: with longer ones it may not fit.
+    assert told(capsys, "llama", *DDP, *CARDS, *pasted)["fits"] in ("yes", "tight", "unknown")
 
 
 @pytest.mark.parametrize("words", [DDP, CARDS, (*DDP, "--set", "gpu.name=A100 80GB"), (*CARDS, "--set", "plan.method=lora")])

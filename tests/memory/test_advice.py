@@ -179,7 +179,7 @@ def test_fused_loss_is_for_models_that_liger_knows() -> None:
 def test_where_no_change_is_enough_the_smallest_set_is() -> None:
     one = situation("llama", plan__method="full", plan__batch_size=1, plan__seq_len=4096, gpu__name="RTX 3090")
     first = advised(one, 24)[0]
-    assert dict(first.change) == {"plan.gradient_checkpointing": True, "plan.method": "qlora", "plan.quant": "4bit"}
+    assert dict(first.change) == {"plan.gradient_checkpointing": True, "plan.method": "qlora", "plan.quant": "4bit", "plan.bf16": True}
     assert first.cost.count("speed not measured") == 1
 
 

@@ -148,17 +148,21 @@ class _Run:
         loss.backward()
 
     def _loss(self, model: Any, batch: dict[str, Any], extra: bool) -> Any:
-        """The loss as the Trainer of transformers takes it: what else the model returned dies here."""
-        torch, options = self.torch, {"num_items_in_batch": 100} if extra else {}
+        """The loss as the Trainer of transformers takes it: what else the model returned dies here, unless a plain loop holds it."""
+        torch, kept = self.torch, bool(self.params.get("outputs_kept"))
+        options = {"num_items_in_batch": 100} if extra and not kept else {}
         if self.params["autocast"] is None:
             outputs = model(**batch, **options)
         else:
             with torch.autocast("cpu", dtype=getattr(torch, self.params["autocast"])):
                 outputs = model(**batch, **options)
-            # accelerate gives all that a model returns back in float32.
-            outputs = {name: value.float() if isinstance(value, torch.Tensor) else value for name, value in outputs.items()}
+            if not kept:
+                # accelerate gives all that a model returns back in float32.
+                outputs = {name: value.float() if isinstance(value, torch.Tensor) else value for name, value in outputs.items()}
         loss = outputs["loss"]
-        return loss / self.params["accumulation"] if self.params["accumulation"] > 1 and not extra else loss
+        if kept:
+            self.outputs = outputs
+        return loss / self.params["accumulation"] if self.params["accumulation"] > 1 and not options else loss
 
     def _accumulated(self, parameter: Any) -> None:
         self.ledger.call(parameter.grad, "gradients")

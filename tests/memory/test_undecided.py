@@ -1,0 +1,59 @@
+"""What nobody stated and decides is named, with what it leaves open."""
+
+from __future__ import annotations
+
+from envdoctor.facts.fact import FactValue
+from envdoctor.memory.config import read_architecture
+from envdoctor.memory.fits import verdict
+from envdoctor.memory.situation import Planned, planned
+from envdoctor.memory.undecided import spanning, undecided
+from tests.memory.models import QWEN_HALF_B, stated
+
+_ALL: dict[str, FactValue] = {
+    "plan.method": "lora",
+    "plan.batch_size": 4,
+    "plan.seq_len": 1024,
+    "plan.gradient_checkpointing": True,
+    "plan.load_dtype": "bfloat16",
+    "plan.bf16": True,
+    "packages.transformers": "==4.57.1",
+}
+
+
+def situation(**changed: FactValue) -> Planned:
+    values = {**_ALL, **{name.replace("__", "."): value for name, value in changed.items()}}
+    return planned(stated({name: value for name, value in values.items() if value != ""}), read_architecture(QWEN_HALF_B))
+
+
+def names(found: Planned) -> set[str]:
+    return {one.fact for one in undecided(found, found.estimate())}
+
+
+def test_a_plan_that_states_what_decides_leaves_nothing_open() -> None:
+    assert names(situation()) == set()
+
+
+def test_each_fact_that_moves_the_answer_is_named_where_it_is_missing() -> None:
+    assert names(situation(plan__batch_size="")) == {"plan.batch_size"}
+    assert names(situation(plan__seq_len="")) == {"plan.seq_len"}
+    assert names(situation(plan__seq_len=4096, plan__batch_size=1, plan__gradient_checkpointing="")) == {"plan.gradient_checkpointing"}
+
+
+def test_what_a_trainer_decides_is_not_open() -> None:
+    assert names(situation(plan__seq_len=4096, plan__batch_size=1, plan__gradient_checkpointing="", plan__trainer="transformers")) == set()
+
+
+def test_mixed_precision_decides_beside_weights_that_were_made_float32() -> None:
+    qlora = situation(plan__method="qlora", plan__bf16="", plan__batch_size=1, plan__gradient_checkpointing=False)
+    assert "plan.bf16" in names(qlora)
+    assert "plan.bf16" not in names(situation(plan__method="qlora", plan__batch_size=1, plan__gradient_checkpointing=False))
+
+
+def test_the_range_holds_every_value_and_decides_nothing_between() -> None:
+    one = situation(plan__batch_size="")
+    computed = one.estimate()
+    spanned = spanning(computed, undecided(one, computed))
+    eight = one.estimate_with({"plan.batch_size": 8}).allocated.expected
+    assert spanned.allocated.low <= computed.allocated.expected < eight <= spanned.allocated.high
+    assert verdict(spanned, (computed.allocated.expected + eight) / 2).fits == "unknown"
+    assert verdict(spanned, 4 * eight).fits == "yes"
