@@ -14,9 +14,9 @@ from envdoctor.app.request import Request
 from envdoctor.app.situations import gather_all
 from envdoctor.app.snapshots import examine_snapshots
 from envdoctor.app.watch import Watch
-from envdoctor.engine.diagnosis import Outcomes
+from envdoctor.engine.diagnosis import Diagnosis, Outcomes
 from envdoctor.errors import EnvdoctorError
-from envdoctor.records import dataclass
+from envdoctor.records import dataclass, replace
 from envdoctor.report.model import Report
 from envdoctor.rules.rulebook import Rulebook, load_rulebook
 from envdoctor.world.releases import known_until, release_texts
@@ -71,10 +71,21 @@ def examine(request: Request, *, most_searched: int = _MOST_SEARCHED) -> Case:
     watched = request.watch if len(situations) > _MANY else Watch()
     with watched.stages(f"checking {len(situations)} situations", "some 20 ms each") as tell:
         for one in situations:
-            reports.append(compose_report(request, one, book, judge(one, book, outcomes), outcomes, search=search))
+            diagnosis = judge(one, book, outcomes)
+            if request.against:
+                diagnosis = _of_upgrade(request, diagnosis)
+            reports.append(compose_report(request, one, book, diagnosis, outcomes, search=search))
             if tell is not None:
                 tell(f"{len(reports)} done")
     return Case(situations, tuple(reports), book)
+
+
+def _of_upgrade(request: Request, diagnosis: Diagnosis) -> Diagnosis:
+    """What the releases of ``--against`` have a part in."""
+    from envdoctor.app.upgrade import collect_against, is_about
+
+    facts = collect_against(request.against).facts
+    return replace(diagnosis, findings=tuple(one for one in diagnosis.findings if is_about(one, facts)))
 
 
 def join_reports(situations: Sequence[Gathered], reports: Sequence[Report]) -> Report:

@@ -20,6 +20,7 @@ class Request:
 
     ``targets`` are paths and hub ids as they were typed. ``python`` names the environment to examine, ``root`` an unpacked image.
     ``facts`` is the path of a facts file, or ``-`` for what ``read_stdin`` gives. ``settings`` are single facts, ``NAME=VALUE``.
+    ``against`` are releases, or files that state some, which stand in place of those of the situation: would they break it?
     ``machine`` is what is known of the machine that the run is meant for, and ``machine_from`` who says so.
     ``as_of`` is a day, YYYY-MM-DD, after which nothing is known. ``policy`` is what the project's settings say.
     """
@@ -30,6 +31,7 @@ class Request:
     facts: str | None = None
     read_stdin: Callable[[], bytes] = bytes
     settings: tuple[str, ...] = ()
+    against: tuple[str, ...] = ()
     machine: Collected | None = None
     machine_from: str = ""
     as_of: str | None = None

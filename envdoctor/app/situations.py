@@ -72,6 +72,10 @@ def _situations(request: Request, log: Collected | None, *, choices: bool = Fals
     named = None if not asked or states_packages(stated) else read_stack(request, log, optional=False)
     machine = () if request.machine is None else ((request.machine_from, request.machine),)
     by_hand = (("facts file", stated), *machine, ("--set", collect_settings(request.settings)))
+    if request.against:
+        from envdoctor.app.upgrade import collect_against
+
+        by_hand = (*by_hand, ("--set", collect_against(request.against)))
     installation = _installation(named, by_hand)
     each = choices and request.each
     texts = list(dict.fromkeys(request.targets))
@@ -130,7 +134,7 @@ def _gather(
         interpreter=stack.interpreter,
         situation=situation,
         derived=derive(situation.facts),
-        installed=stack.installed,
+        installed=None if request.against else stack.installed,  # what is installed declares what it does, not what would stand there
         has_plan=any(name.startswith("plan.") for name in situation.facts),
         trust=request.trust_remote_code,
         snapshots=tuple(target.snapshot for target in targets if target.snapshot is not None),

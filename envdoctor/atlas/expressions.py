@@ -97,7 +97,7 @@ class Expressions:
         self.texts: dict[str, ast.expr] = {}
         self.lines: list[str] | None = None
         self.parents: list[str] = []
-        self.recorded: set[tuple[str, str, str, str, bool]] = set()
+        self.recorded: set[tuple[str, str, str, str, bool, int]] = set()
 
     # --- expressions -----------------------------------------------------------------------------------
 
@@ -186,7 +186,9 @@ class Expressions:
 
     def record(self, name: str, line: int, guard: str, where: str, call: str = "") -> None:
         """Keep what is taken, each way of taking it once; of Python's own library what some release of Python no longer has."""
-        key = (name, guard, where if not call else "", call, not where)
+        # Of somebody's own code every line is told.
+        own = line if self.module == "__main__" else 0
+        key = (name, guard, where if not call else "", call, not where, own)
         if key in self.recorded:
             return
         self.recorded.add(key)

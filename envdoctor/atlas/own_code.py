@@ -6,21 +6,21 @@ from collections.abc import Iterator
 
 from envdoctor.atlas.answers import new_keyword, new_places
 from envdoctor.atlas.breaks import provider_of
-from envdoctor.atlas.missing import missing, refused, split
+from envdoctor.atlas.missing import missing, refused, signature_at, split
 from envdoctor.atlas.outline import Outline, Taken
 from envdoctor.atlas.shelf import open_package
-from envdoctor.atlas.signatures import read_call
+from envdoctor.atlas.signatures import read, read_call
 from envdoctor.atlas.stack import Stack, decide, holds, places
-from envdoctor.records import dataclass
-
-_MOST_SEARCHED = 12
+from envdoctor.atlas.volume import Volume
+from envdoctor.records import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
     """One name of a file that a stated release does not have, or one call that it refuses.
 
-    ``bad`` are the releases of the provider with the fault, by the places of its volume. ``instead`` is what to write, where that is known.
+    ``keywords`` are those that it refuses; all of them, where it is something else. ``more`` are the other lines of it.
+    ``bad`` are the releases of the provider with the fault, by the places of its volume.
     """
 
     provider: str
@@ -30,19 +30,24 @@ class Fault:
     line: int
     bad: int
     place: int
-    instead: str = ""
+    keywords: tuple[str, ...] = ()
+    more: tuple[int, ...] = ()
 
 
 def faults_of(outline: Outline, stack: Stack) -> Iterator[Fault]:
-    """What a file takes from the packages of a stack and does not find there, each name once."""
-    seen: set[tuple[str, str]] = set()
-    for taken in outline.taken:
-        if (taken.name, taken.call) in seen:
-            continue
-        seen.add((taken.name, taken.call))
-        fault = _fault(taken, stack)
+    """What a file takes from the packages of a stack and does not find there, each name once, with all of its lines."""
+    taken: dict[tuple[str, str], list[Taken]] = {}
+    for one in outline.taken:
+        taken.setdefault((one.name, one.call), []).append(one)
+    for some in taken.values():
+        let_through = [one for one in some if not _saved(one.guard, stack)]
+        fault = _fault(let_through[0], stack) if let_through else None
         if fault is not None:
-            yield fault
+            yield replace(fault, more=tuple(dict.fromkeys(one.line for one in let_through if one.line != fault.line)))
+
+
+def _saved(guard: str, stack: Stack) -> bool:
+    return "?" in guard.split(" & ") or decide(guard.replace("*", "python"), stack) is False
 
 
 def _fault(taken: Taken, stack: Stack) -> Fault | None:
@@ -63,9 +68,15 @@ def _fault(taken: Taken, stack: Stack) -> Fault | None:
         bad, call = refused(volume, taken.name, taken.call), taken.call
         if not holds(bad, where):
             return None
-    if "?" in taken.guard.split(" & ") or decide(taken.guard.replace("*", "python"), stack) is False:
-        return None
-    return Fault(provider, release, taken.name, call, taken.line, bad, where[-1])
+    keywords = _refused_keywords(volume, taken.name, call, where[-1]) if call else ()
+    return Fault(provider, release, taken.name, call, taken.line, bad, where[-1], keywords)
+
+
+def _refused_keywords(volume: Volume, name: str, call: str, place: int) -> tuple[str, ...]:
+    module, first, rest = split(volume, name)
+    signature = read(signature_at(volume, module, first, rest[:1], place))
+    given = read_call(call).keywords
+    return tuple(one for one in given if signature is not None and not signature.takes(one)) or tuple(given)
 
 
 def replacement(fault: Fault) -> str:
@@ -75,7 +86,7 @@ def replacement(fault: Fault) -> str:
         return ""
     volume = bound.volume
     if fault.call:
-        for keyword in read_call(fault.call).keywords:
+        for keyword in fault.keywords:
             new = new_keyword(volume, fault.name, keyword, fault.place)
             if new is not None:
                 return f"write {new}= for {keyword}="

@@ -47,6 +47,10 @@ _BUILTIN = frozenset(name for name, value in vars(builtins).items() if isinstanc
 _EXPIRED_IN = {"numpy": "numpy._expired_attrs_2_0"}
 
 
+# Names of Python's that numpy had for a while, and refuses by a table that is made in a loop.
+_FORMER = {"numpy": ("__former_attrs__", ("object", "bool", "float", "complex", "str", "int"))}
+
+
 class DamagedAtlasError(EnvdoctorError):
     """A volume that is not as envdoctor wrote it."""
 
@@ -115,6 +119,9 @@ class Volume:
             found = self._chunks[module]
             if found is not None and other is not None:
                 found.expired.update({name: mask | found.expired.get(name, 0) for name, mask in other.expired.items()})
+            if found is not None and module in _FORMER:
+                table, names = _FORMER[module]
+                found.expired.update(dict.fromkeys(names, found.names.get(table, 0)))
             if module in _TAKES_OVER:
                 self._take_over(module)
         return self._chunks[module]
@@ -153,7 +160,7 @@ class Volume:
             if name in chunk.classes:
                 yes |= chunk.classes[name].mask
             yes |= self.has_module(f"{module}.{name}") & own
-            maybe = chunk.open & ~(chunk.expired.get(name, 0) & ~yes)
+            maybe = chunk.open
             for star, mask in chunk.stars.items():
                 if star.partition(".")[0] not in self.tops or depth == 0:
                     maybe |= mask
@@ -164,6 +171,7 @@ class Volume:
                     continue
                 yes |= inner.there & mask
                 maybe |= mask & ~inner.there & ~inner.gone
+            maybe &= ~chunk.expired.get(name, 0)
             if self.name == "transformers" and name.endswith(_RENAMED):
                 maybe |= own
         there = own

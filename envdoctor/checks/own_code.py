@@ -7,29 +7,30 @@ from collections.abc import Callable, Iterator
 from envdoctor.atlas.outline import Outline
 from envdoctor.atlas.own_code import Fault, faults_of, replacement
 from envdoctor.atlas.shelf import open_package
-from envdoctor.atlas.signatures import read_call
 from envdoctor.atlas.stack import Stack
 from envdoctor.atlas.words import good_specifiers, since
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Origin
 
 CODE_BREAKS = "code-breaks"
+_MOST_LINES = 12
 
 
 def code_hits(outline: Outline, stack: Stack, origin: Callable[[int], Origin]) -> Iterator[Hit]:
     """What a file takes and does not find, one finding for each name; ``origin`` tells where a line of it stands."""
     for fault in faults_of(outline, stack):
-        yield _hit(fault, origin(fault.line))
+        lines = [origin(line).line for line in fault.more]
+        yield _hit(fault, origin(fault.line), [line for line in lines if line is not None])
 
 
-def _hit(fault: Fault, origin: Origin) -> Hit:
+def _hit(fault: Fault, origin: Origin, more: list[int]) -> Hit:
     bound = open_package(fault.provider)
     assert bound is not None
     when = since(bound.volume, fault.bad, fault.place)
     module, colon, name = fault.name.partition(":")
     full = fault.name.replace(":", ".")
     if fault.call:
-        given = ", ".join(read_call(fault.call).keywords)
+        given = ", ".join(fault.keywords)
         did, told = (
             f"calls {full}({given})",
             f"the call is refused: {when}" if when.startswith("gone") else f"taken {when.removeprefix('there ')}",
@@ -40,8 +41,12 @@ def _hit(fault: Fault, origin: Origin) -> Hit:
         did, told = f"uses {full}", when
     instead = replacement(fault)
     detail = f"{did}: {told} ({fault.provider} {fault.release})" + (f"; {instead}" if instead else "")
+    if more:
+        detail += f"; also on line{'s' if len(more) > 1 else ''} {', '.join(map(str, more[:_MOST_LINES]))}"
+        detail += f" and {len(more) - _MOST_LINES} more" if len(more) > _MOST_LINES else ""
     fact = f"packages.{fault.provider}"
     pins = tuple((fault.provider, specifier) for specifier in good_specifiers(bound.volume, fault.bad, fault.place))
-    edge = f"{full}({', '.join(read_call(fault.call).keywords)})" if fault.call else full
+    edge = f"{full}({', '.join(fault.keywords)})" if fault.call else full
+    names = fault.keywords or (full.rpartition(".")[2],)
     return Hit(CODE_BREAKS, True, ((fact, when),), detail=detail, packages=(fault.provider,), pins=pins, file=origin.file, line=origin.line,
-               yields=True, edge=edge)  # fmt: skip
+               yields=True, names=names, edge=edge)  # fmt: skip

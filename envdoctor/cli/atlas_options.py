@@ -1,8 +1,19 @@
-"""What users type after ``api`` and ``atlas``."""
+"""What users type after ``api`` and ``atlas``, and of upgrades."""
 
 from __future__ import annotations
 
 from typing import Any
+
+
+def add_against(command: Any) -> None:
+    """``--against``."""
+    command.add_argument(
+        "--against",
+        metavar="RELEASE",
+        action="append",
+        default=[],
+        help="what would break with this release in place of the present one: transformers==5.23.0, or a requirements file",
+    )
 
 
 def add_api(commands: Any) -> None:

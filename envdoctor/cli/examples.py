@@ -13,7 +13,8 @@ _LINES = {
 envdoctor check                                the environment of this shell
 envdoctor check requirements.txt lora.yaml     what is declared and planned
 envdoctor check ./chatglm3-6b -p /opt/venv     a model in another stack
-pip freeze | envdoctor check --facts -         what another machine has""",
+pip freeze | envdoctor check --facts -         what another machine has
+envdoctor check train.py --against transformers==5.23.0   an upgrade""",
     "diagnose": """\
 envdoctor diagnose train.log
 python train.py 2>&1 | envdoctor diagnose      a run that fails now

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from envdoctor import __version__
-from envdoctor.cli.atlas_options import add_api, add_atlas
+from envdoctor.cli.atlas_options import add_against, add_api, add_atlas
 from envdoctor.cli.snapshot_options import add_lock, add_verify
 from envdoctor.cli.words import Parser
 from envdoctor.report import FORMATS
@@ -113,6 +113,7 @@ def _check(commands: _Commands) -> None:
         action="store_true",
         help="ask uv what would be installed, and check all of it (needs the package index)",
     )
+    add_against(command)
     command.add_argument("--as-of", metavar="DATE", type=_day, help="as if it were this day (YYYY-MM-DD): later releases are not known")
     command.add_argument("--each", action="store_true", help="check every file by itself (default: all targets together)")
     command.add_argument("--full", action="store_true", help="hash the weights of a model as well, even if nothing seems to have changed")

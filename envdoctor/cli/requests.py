@@ -23,6 +23,7 @@ def read_request(options: argparse.Namespace, *targets: str, settings: Sequence[
     return Request(
         **{name: value for name, value in given.items() if name in _SAME},
         targets=(*targets, *given.get("targets", ())),
+        against=tuple(given.get("against", ())),
         settings=(*settings, *given.get("settings", ())),
         rule_directories=tuple(map(Path, given.get("rule_directories", ()))),
         fail_on=given.get("fail_on") or "error",

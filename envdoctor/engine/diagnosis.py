@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
@@ -329,7 +330,17 @@ def _location(reasons: Sequence[Because]) -> Location | None:
 
 def _told(hit: Hit, findings: Sequence[Finding]) -> bool:
     """Whether a rule says what a check found, with more to go by."""
-    return any(finding.rule.id in hit.unless or (hit.yields and set(hit.packages) <= set(finding.packages)) for finding in findings)
+    return any(
+        finding.rule.id in hit.unless or (hit.yields and set(hit.packages) <= set(finding.packages) and _says(hit.names, finding))
+        for finding in findings
+    )
+
+
+def _says(names: Sequence[str], finding: Finding) -> bool:
+    """Whether a rule is about all of these names: it is called after them, or its condition on the code has them."""
+    asked = " ".join(one.condition for one in finding.because if one.fact.startswith("plan."))
+    about = f"_{finding.rule.id.replace('-', '_')}_"
+    return all(f"_{name.lower()}_" in about or re.search(rf"\b{re.escape(name)}\b", asked) for name in names)
 
 
 def finding_of(hit: Hit, rule: Rule, facts: Facts) -> Finding:

@@ -1,0 +1,91 @@
+"""Releases that stand in place of those of a situation: what an upgrade would break."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from envdoctor.engine.diagnosis import Finding
+from envdoctor.errors import EnvdoctorError
+from envdoctor.facts.fact import Collected, Fact, Origin
+from envdoctor.facts.names import canonical
+from envdoctor.facts.versions import Exact, Ranged, exact, version_condition
+from envdoctor.records import replace
+from envdoctor.world.releases import release_texts
+
+AGAINST = "--against"
+_PACKAGE = "packages."
+
+
+def collect_against(wanted: Sequence[str]) -> Collected:
+    """The releases that ``--against`` names; of a range, and of a bare name, the newest that it admits.
+
+    Raises:
+        EnvdoctorError: neither a requirement nor a file that states packages, or no release that it admits.
+    """
+    facts: dict[str, Fact] = {}
+    for text in wanted:
+        found = list(_in_file(text)) if _is_file(text) else [_requirement(text)]
+        if not found:
+            raise EnvdoctorError(
+                f"{AGAINST} {text}", found="a file that states no package", expected="requirements", next_step="check the path"
+            )
+        facts.update((one.name, one) for one in found)
+    return Collected(facts=tuple(facts.values()))
+
+
+def is_about(finding: Finding, facts: Iterable[Fact]) -> bool:
+    """Whether a finding is of one of these packages; what is not was there before them."""
+    names = {one.name for one in facts}
+    told = {*(f"{_PACKAGE}{name}" for name in finding.packages), *(reason.fact for reason in finding.because)}
+    return not names.isdisjoint(told)
+
+
+def _is_file(text: str) -> bool:
+    return Path(text).is_file()
+
+
+def _requirement(text: str) -> Fact:
+    from packaging.requirements import InvalidRequirement, Requirement
+
+    try:
+        told = Requirement(text)
+    except InvalidRequirement:
+        raise EnvdoctorError(
+            f"{AGAINST} {text}", found="neither a requirement nor a file", expected="a release such as transformers==5.23.0",
+            next_step="check the spelling, or the path",
+        ) from None  # fmt: skip
+    if told.url:
+        raise EnvdoctorError(
+            f"{AGAINST} {text}", found="a URL", expected="a release such as transformers==5.23.0", next_step="name the release"
+        )
+    name = canonical(told.name)
+    pinned = [one.version for one in told.specifier if one.operator in ("==", "===") and not one.version.endswith(".*")]
+    release = pinned[0] if len(pinned) == len(told.specifier) == 1 else _newest(name, str(told.specifier), text)
+    return Fact(f"{_PACKAGE}{name}", exact(release), Origin(f"{AGAINST} {text}"))
+
+
+def _in_file(text: str) -> Iterator[Fact]:
+    from envdoctor.sources.targets import read_target
+
+    for fact in read_target(text).collected.facts:
+        if not fact.name.startswith(_PACKAGE):
+            continue
+        if isinstance(fact.value, Exact):
+            yield fact
+        elif isinstance(fact.value, Ranged):
+            name = fact.name.removeprefix(_PACKAGE)
+            if release_texts(name):
+                yield replace(fact, value=exact(_newest(name, fact.value.text, f"{name}{fact.value.text}")))
+
+
+def _newest(name: str, specifier: str, text: str) -> str:
+    """The newest release that a specifier admits, as an installer would take it."""
+    condition = version_condition(specifier or ">=0")
+    for release in reversed(release_texts(name)):
+        if condition.admits(exact(release)):
+            return release
+    raise EnvdoctorError(
+        f"{AGAINST} {text}", found="no release that is known and that it admits", expected="a release such as transformers==5.23.0",
+        next_step="name the release with ==",
+    )  # fmt: skip
