@@ -52,10 +52,11 @@ def check(request: Request) -> Report:
         return apply_policy(request, join_reports(case.situations, reports), case.book)
 
 
-def examine(request: Request, *, most_searched: int = _MOST_SEARCHED) -> Case:
+def examine(request: Request, *, most_searched: int = _MOST_SEARCHED, renaming: bool = False) -> Case:
     """The situations of a request and what is to be said of each.
 
-    Of more than ``most_searched`` situations no joint pins are searched, and that is said.
+    Of more than ``most_searched`` situations no joint pins are searched, and that is said. With ``renaming``, what certain renames of
+    the scripts clear is left out, and the situations have the edits.
 
     Raises:
         EnvdoctorError: anything that cannot be used at all.
@@ -64,6 +65,10 @@ def examine(request: Request, *, most_searched: int = _MOST_SEARCHED) -> Case:
         whose = f"offline = true in {request.policy.place}" if request.policy.offline else "--offline"
         raise EnvdoctorError("--resolve", found=whose, expected="leave to ask the package index", next_step="leave one of them out")
     situations = tuple(examine_own_code(examine_snapshots(gathered, request.watch, full=request.full)) for gathered in gather_all(request))
+    if renaming and any(target.kind == "script" for one in situations for target in one.targets):
+        from envdoctor.app.renaming import rename_own_code
+
+        situations = tuple(map(rename_own_code, situations))
     book = load_rulebook(request.rule_directories, absent=lambda package: all(one.derived.lacks(package) for one in situations))
     outcomes = Outcomes(release_texts)
     search = len(situations) <= most_searched

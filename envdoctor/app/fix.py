@@ -46,13 +46,15 @@ def fix(request: Request, *, written: bool = False) -> Report:
     if written and request.facts == "-":
         raise EnvdoctorError("--facts -", found="--write", expected="facts that can be read again after writing", next_step="give a file")
     with known_until(request.as_of):
-        case = _without_excused(request, examine(request, most_searched=_ALL))
+        case = _without_excused(request, examine(request, most_searched=_ALL, renaming=True))
         rows = zip(case.situations, case.reports, strict=True)
         groups = _group(request, case, tuple(prove_pins(request, one, report, case.book) for one, report in rows))
         report = join_reports(case.situations, tuple(one for group in groups for one in group.reports))
         mends = [_mend(group, request, case.book) for group in groups]
         if written and any(one.after != one.before for mend in mends for one in mend.edits):
-            _write(request, mends, case)
+            renamed = {rule for mend in mends for rule in mend.renames}
+            left = _write(request, mends, case)
+            mends = [replace(mend, clears=mend.clears | (renamed - left)) for mend in mends]
         return replace(report, mended=_summarise(mends, report, written=written))
 
 
@@ -81,7 +83,16 @@ def _mend(group: _Group, request: Request, book: Rulebook) -> Mend:
         why = "the choices that the files offer need different releases of it, and none was found that suits all"
         report = group.report
         return Mend(refused=tuple(Skip(name, why) for name in group.disputed), pending=frozenset(report.remedy.clears))
-    return mend(group.situations, group.report, book, hashes=None if request.offline else partial(_ask_hashes, request.watch))
+    told = mend(group.situations, group.report, book, hashes=None if request.offline else partial(_ask_hashes, request.watch))
+    renamed = group.situations[0].renamed
+    if not renamed:
+        return told
+    from envdoctor.app.renaming import is_renamed
+
+    taken = {one.path for one in told.edits}
+    edits = [(edited, done) for edited, done in renamed if edited.path not in taken]
+    rules = frozenset(one.finding.rule.id for one in group.report.findings if is_renamed(one.finding, edits))
+    return replace(told, edits=(*told.edits, *(edited for edited, _ in edits)), renames=rules)
 
 
 def _group(request: Request, case: Case, reports: Sequence[Report]) -> list[_Group]:
@@ -94,8 +105,8 @@ def _group(request: Request, case: Case, reports: Sequence[Report]) -> list[_Gro
     return found
 
 
-def _write(request: Request, mends: Sequence[Mend], case: Case) -> None:
-    """Write all files, or none: they are read back and checked again.
+def _write(request: Request, mends: Sequence[Mend], case: Case) -> set[str]:
+    """Write all files, or none: they are read back and checked again. What is found then.
 
     Raises:
         EnvdoctorError: a file that was changed meanwhile, or after which a finding is still there.
@@ -105,10 +116,11 @@ def _write(request: Request, mends: Sequence[Mend], case: Case) -> None:
     edits = tuple(one for mend in mends for one in mend.edits if one.after != one.before)
     cleared = {rule for mend in mends for rule in mend.clears}
     before = _list_rules(case.reports)
+    after: set[str] = set()
 
     def gone() -> bool:
-        again = _without_excused(request, examine(replace(request, probe="off"), most_searched=0))
-        after = _list_rules(again.reports)
+        again = _without_excused(request, examine(replace(request, probe="off"), most_searched=0, renaming=True))
+        after.update(_list_rules(again.reports))
         left = sorted((after & cleared) | (after - before))
         if left:
             raise EnvdoctorError(
@@ -120,6 +132,7 @@ def _write(request: Request, mends: Sequence[Mend], case: Case) -> None:
         return True
 
     replace_files(edits, gone)
+    return after
 
 
 def _list_rules(reports: Iterable[Report]) -> set[str]:
@@ -146,7 +159,7 @@ def _summarise(mends: Sequence[Mend], report: Report, *, written: bool) -> Mende
     cleared = {rule for mend in mends for rule in mend.clears} if written else set()
     pending = {rule for mend in mends for rule in mend.pending}
     left = [one.finding.rule.id for one in report.findings if needs_change(one, report) and one.finding.rule.id not in cleared - pending]
-    proposed = pending | {rule for mend in mends for rule in mend.clears}
+    proposed = pending | {rule for mend in mends for rule in (*mend.clears, *mend.renames)}
     by_hand = tuple(dict.fromkeys(name for name in left if name not in proposed))
     settings = {name: value for mend in mends for name, value in mend.settings.items()}
     return Mended(diffs, commands, refused, report.alternatives, settings, tuple(dict.fromkeys(left)), instead, by_hand)

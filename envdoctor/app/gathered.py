@@ -10,7 +10,9 @@ from envdoctor.records import dataclass
 from envdoctor.sources.situation import Situation
 
 if TYPE_CHECKING:
+    from envdoctor.atlas.renames import Rename
     from envdoctor.checks.hit import Hit
+    from envdoctor.edits.edit import Edited
     from envdoctor.sources.machine.interpreter import Installed
     from envdoctor.sources.model.adapter import Adapter
     from envdoctor.sources.model.snapshot import Snapshot
@@ -24,7 +26,7 @@ class Gathered:
 
     ``hits`` and ``notes`` are what the files of its ``snapshots`` and ``adapters`` show, once they were examined.
     ``label`` says which choice of its targets it is; empty for what is always there. ``installation`` is what markers were
-    evaluated for, where anybody said.
+    evaluated for, where anybody said. ``renamed`` are the edits of its scripts, each with what they rename.
     """
 
     patient: str
@@ -41,6 +43,7 @@ class Gathered:
     label: str = ""
     targets: tuple[Target, ...] = ()
     installation: Installation | None = None
+    renamed: tuple[tuple[Edited, tuple[Rename, ...]], ...] = ()
 
     @property
     def facts(self) -> Facts:

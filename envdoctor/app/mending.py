@@ -35,7 +35,7 @@ class Mend:
     """What becomes of the files of a group of situations.
 
     ``clears`` are the rules that are gone once the edits are written, ``pending`` those that wait for a command or a hand. ``instead``
-    are commands that would do what the edits of a plan do.
+    are commands that would do what the edits of a plan do. ``renames`` are rules about names that an edit of a script renames.
     """
 
     edits: tuple[Edited, ...] = ()
@@ -45,6 +45,7 @@ class Mend:
     clears: frozenset[str] = frozenset()
     pending: frozenset[str] = frozenset()
     instead: tuple[str, ...] = ()
+    renames: frozenset[str] = frozenset()
 
 
 def mend(situations: Sequence[Gathered], report: Report, book: Rulebook, *, hashes: Hashes | None = None) -> Mend:

@@ -35,7 +35,7 @@ def examine_own_code(gathered: Gathered) -> Gathered:
 
     hits: list[Hit] = []
     entries: dict[tuple[str, str], None] = {}
-    for source in _sources(scripts):
+    for source in open_sources(scripts):
         outline = read_tree(ast.Module(source.body, []), source.text, "__main__")
         hits += code_hits(outline, stack, source.origin)
         entries.update(dict.fromkeys(imports_of(outline, stack)))
@@ -45,7 +45,7 @@ def examine_own_code(gathered: Gathered) -> Gathered:
     return replace(gathered, hits=(*gathered.hits, *hits))
 
 
-def _sources(scripts: list[Path]) -> Iterator[Source]:
+def open_sources(scripts: list[Path]) -> Iterator[Source]:
     """The scripts, and the modules of the same project that they import."""
     from envdoctor.sources.scripts.script import open_source
 

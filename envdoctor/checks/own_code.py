@@ -46,7 +46,12 @@ def _hit(fault: Fault, origin: Origin, more: list[int]) -> Hit:
         detail += f" and {len(more) - _MOST_LINES} more" if len(more) > _MOST_LINES else ""
     fact = f"packages.{fault.provider}"
     pins = tuple((fault.provider, specifier) for specifier in good_specifiers(bound.volume, fault.bad, fault.place))
-    edge = f"{full}({', '.join(fault.keywords)})" if fault.call else full
     names = fault.keywords or (full.rpartition(".")[2],)
     return Hit(CODE_BREAKS, True, ((fact, when),), detail=detail, packages=(fault.provider,), pins=pins, file=origin.file, line=origin.line,
-               yields=True, names=names, edge=edge)  # fmt: skip
+               yields=True, names=names, edge=edge_of(fault))  # fmt: skip
+
+
+def edge_of(fault: Fault) -> str:
+    """By what a finding is known again: the name, or the call with what it refuses."""
+    full = fault.name.replace(":", ".")
+    return f"{full}({', '.join(fault.keywords)})" if fault.call else full

@@ -331,12 +331,12 @@ def _location(reasons: Sequence[Because]) -> Location | None:
 def _told(hit: Hit, findings: Sequence[Finding]) -> bool:
     """Whether a rule says what a check found, with more to go by."""
     return any(
-        finding.rule.id in hit.unless or (hit.yields and set(hit.packages) <= set(finding.packages) and _says(hit.names, finding))
+        finding.rule.id in hit.unless or (hit.yields and set(hit.packages) <= set(finding.packages) and is_about_names(hit.names, finding))
         for finding in findings
     )
 
 
-def _says(names: Sequence[str], finding: Finding) -> bool:
+def is_about_names(names: Sequence[str], finding: Finding) -> bool:
     """Whether a rule is about all of these names: it is called after them, or its condition on the code has them."""
     asked = " ".join(one.condition for one in finding.because if one.fact.startswith("plan."))
     about = f"_{finding.rule.id.replace('-', '_')}_"

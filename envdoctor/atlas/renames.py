@@ -1,0 +1,112 @@
+"""What a name or a keyword became, where the releases leave no doubt of it."""
+
+from __future__ import annotations
+
+from envdoctor.atlas.answers import new_places
+from envdoctor.atlas.binding import Bound
+from envdoctor.atlas.callables import lineage
+from envdoctor.atlas.missing import signature_at, split
+from envdoctor.atlas.own_code import Fault
+from envdoctor.atlas.shelf import open_package
+from envdoctor.atlas.signatures import read
+from envdoctor.atlas.volume import Volume
+from envdoctor.records import dataclass
+
+# Of so many places an answer gives no more: there may be others.
+_MANY = 6
+_SHORT = 3
+_OPPOSITE = ("no_", "not_", "disable", "skip", "without", "ignore", "exclude")
+
+
+@dataclass(frozen=True, slots=True)
+class Rename:
+    """``old`` is written as ``new``: a keyword, or the module that a name is imported from (``name`` is empty for a keyword)."""
+
+    line: int
+    old: str
+    new: str
+    name: str = ""
+
+
+def certain_renames(fault: Fault) -> tuple[Rename, ...]:
+    """The changes that clear a fault, at each of its lines; nothing where one part of it is in doubt."""
+    bound = open_package(fault.provider)
+    if bound is None:
+        return ()
+    lines = (fault.line, *fault.more)
+    if fault.call:
+        told = [(old, renamed_keyword(bound.volume, fault.name, old, fault.place)) for old in fault.keywords]
+        return tuple(Rename(line, old, new) for line in lines for old, new in told if new) if all(new for _, new in told) else ()
+    module, colon, name = fault.name.partition(":")
+    new = moved_to(bound, fault) if colon and name.isidentifier() else None
+    return tuple(Rename(line, module, new, name) for line in lines) if new else ()
+
+
+def renamed_keyword(volume: Volume, name: str, old: str, place: int) -> str | None:
+    """What a release calls a keyword that it no longer takes.
+
+    It came where the other one stood, between the same neighbours; or, as the one new name in a release, with the words of it cut short.
+    """
+    module, first, rest = split(volume, name)
+    told = [read(signature_at(volume, module, first, rest[:1], one)) for one in range(place + 1)]
+    now = told[-1]
+    for last in range(place - 1, -1, -1):
+        before, after = told[last], told[last + 1]
+        if now is None or before is None or after is None or old not in before.positional:
+            continue
+        known = (*before.positional, *before.keywords)
+        came = [one for one in (*after.positional, *after.keywords) if one not in known]
+        short = [one for one in came if _is_cut(old, one)]
+        at = before.positional.index(old)
+        new = short[0] if len(short) == 1 else None
+        if new is None and after.positional[at : at + 1] and after.positional[at] in came and _in_order(volume, module, first, rest, last):
+            around = [[*one.positional[:at], *one.positional[at + 1 : at + 2]] for one in (before, after)]
+            new = after.positional[at] if around[0] == around[1] else None
+        if new is not None and now.takes(new) and new.startswith(_OPPOSITE) == old.startswith(_OPPOSITE):
+            return new
+    return None
+
+
+def _is_cut(old: str, new: str) -> bool:
+    """``evaluation_strategy`` and ``eval_strategy``: the same words, of which some are shorter."""
+    words = list(zip(old.split("_"), new.split("_"), strict=False))
+    same = old.count("_") == new.count("_") and old != new
+    return same and all(one == other or (len(other) >= _SHORT and one.startswith(other)) for one, other in words)
+
+
+def _in_order(volume: Volume, module: str, name: str, rest: tuple[str, ...], place: int) -> bool:
+    """Whether parameters are known in their order: the fields of a dataclass are not."""
+    found = volume.follow(module, name, place)
+    if rest or found is None:
+        return bool(rest)
+    sheets, _ = lineage(volume, found[0], found[1], place, dynamic=True)
+    return not any("dataclass" in words for sheet in sheets for words in sheet.decorators)
+
+
+def moved_to(bound: Bound, fault: Fault) -> str | None:
+    """The public module of a release that has what a name stood for, where one definition alone is called so, before and after."""
+    volume = bound.volume
+    module, first, rest = split(volume, fault.name)
+    if rest or not first:
+        return None
+    good = [place for place in range(fault.place) if not fault.bad >> place & 1 and volume.provides(module, first).there >> place & 1]
+    if not good:
+        return None
+    was = volume.follow(module, first, good[-1])
+    before, now = (_definitions(bound, first, place) for place in (good[-1], fault.place))
+    if was is None or len(before) != 1 or len(now) != 1:
+        return None
+    public = [one for one in next(iter(now.values())) if not any(part.startswith("_") for part in one.split("."))]
+    return public[0] if public else None
+
+
+def _definitions(bound: Bound, name: str, place: int) -> dict[tuple[str, str], list[str]]:
+    """The definitions that go by a name in a release, each with the modules that give it; nothing where there may be more."""
+    places = new_places(bound, name, place)
+    found: dict[tuple[str, str], list[str]] = {}
+    for module in places if len(places) < _MANY else ():
+        target = bound.volume.follow(module, name, place)
+        if target is None:
+            return {}
+        found.setdefault(target, []).append(module)
+    return found

@@ -1,0 +1,89 @@
+"""Renames that are certain: what is written, byte by byte, and what is left to a hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from envdoctor.atlas.renames import Rename
+from envdoctor.atlas.shelf import open_package
+from envdoctor.edits.code import edit_code
+from tests.atlas.test_own_code import atlas as atlas
+from tests.atlas.wheels import forget, make_atlas
+from tests.cli.run import run
+
+
+def written(folder: Path, text: str, *renames: Rename) -> str:
+    path = folder / "train.py"
+    path.write_bytes(text.encode())
+    told = edit_code(path, renames)
+    assert told is not None
+    return told[0].after.decode()
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "after"),
+    [
+        ("f(a=1)\n", 1, "f(b=1)\n"),
+        ("x = 'é'; f(a = 1)  # a=\r\ny = 2\r\n", 1, "x = 'é'; f(b = 1)  # a=\r\ny = 2\r\n"),
+        ("f(1,\n\ta=g(a))", 1, "f(1,\n\tb=g(a))"),
+        ("f(a=1, b=2)\n", 1, None),
+        ("f(a=g(a=1))\n", 1, None),
+        ("f(**{'a': 1})\n", 1, None),
+        ("f(a=1\n", 1, None),
+    ],
+)
+def test_a_keyword_is_renamed_where_it_is_the_only_one(tmp_path: Path, text: str, line: int, after: str | None) -> None:
+    assert written(tmp_path, text, Rename(line, "a", "b")) == (after or text)
+
+
+@pytest.mark.parametrize(
+    ("text", "after"),
+    [
+        ("from acme import Old\n", "from acme.moved import Old\n"),
+        ("from acme import (Old as O)  # x\n", "from acme.moved import (Old as O)  # x\n"),
+        ("from acme import A, Old as O\r\nx = 1\r\n", "from acme import A\r\nfrom acme.moved import Old as O\r\nx = 1\r\n"),
+        ("from acme import (\n    Old,\n    A,\n)", "from acme import (\n    A,\n)\nfrom acme.moved import Old"),
+        ("\ufefffrom acme import Old\n", "\ufefffrom acme.moved import Old\n"),
+        ("from acme import (\n    Old,  # why\n    A,\n)\n", None),
+        ("from acme import A, Old; x = 1\n", None),
+        ("from .acme import Old\n", None),
+    ],
+)
+def test_an_import_is_moved_and_nothing_else(tmp_path: Path, text: str, after: str | None) -> None:
+    assert written(tmp_path, text, Rename(1, "acme", "acme.moved", "Old")) == (after or text)
+
+
+@pytest.mark.usefixtures("atlas")
+def test_fix_shows_a_diff_writes_it_and_finds_nothing_more_to_do(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    before = "from acme import Kept, Old\n\nKept(1,\n     b=2)  # as before\n"
+    script.write_text(before)
+    words = ("fix", str(script), "--set", "packages.acme=2.0", "--offline")
+    shown = run(capsys, *words)
+    assert script.read_text() == before
+    assert "-     b=2)  # as before\n+     c=2)  # as before\n" in shown.out
+    assert run(capsys, *words, "--write").status == 0
+    after = "from acme import Kept\nfrom acme.moved import Old\n\nKept(1,\n     c=2)  # as before\n"
+    assert script.read_text() == after
+    assert run(capsys, *words, "--write").status == 0
+    assert script.read_text() == after
+
+
+def test_what_became_of_a_keyword(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from envdoctor.atlas.renames import renamed_keyword
+
+    old = "from dataclasses import dataclass\n@dataclass\nclass Arguments:\n    evaluation_strategy: str = ''\n    mode: int = 1\n"
+    later = old.replace("evaluation_", "eval_").replace("mode", "node")
+    function = "def f(x, use_a=1, y=2): ...\ndef g(x, old, y): ...\n"
+    changed = "def f(x, no_a=1, y=2): ...\ndef g(x, new, y): ...\n"
+    make_atlas(tmp_path, {"acme": {"1.0": {"acme/__init__.py": old + function}, "2.0": {"acme/__init__.py": later + changed}}})
+    monkeypatch.setenv("ENVDOCTOR_ATLAS", str(tmp_path / "atlas"))
+    forget()
+    bound = open_package("acme")
+    assert bound is not None
+    asked = [("Arguments", "evaluation_strategy"), ("Arguments", "mode"), ("f", "use_a"), ("g", "old")]
+    told = [renamed_keyword(bound.volume, f"acme:{name}", keyword, 1) for name, keyword in asked]
+    forget()
+    assert told == ["eval_strategy", None, None, "new"]
