@@ -9,12 +9,12 @@ from envdoctor.records import dataclass
 class Hit:
     """One rule that holds (``outcome`` True) or that cannot be told for want of the ``missing`` facts (None).
 
-        ``because`` pairs a fact's name with the condition it satisfies, in words. ``pins`` are alternatives,
-        nearest first: a package and the specifier under which the rule no longer holds. ``plan`` are plan
-        facts to set together instead. ``file`` and ``line`` are the place to show, where it is not that of a fact.
+    ``because`` pairs a fact's name with the condition it satisfies, in words. ``pins`` are alternatives,
+    nearest first: a package and the specifier under which the rule no longer holds. ``plan`` are plan
+    facts to set together instead. ``file`` and ``line`` are the place to show, where it is not that of a fact.
     A hit that ``yields`` is not told beside a rule that matches the same packages (and, where it has ``names``, is about these), and none
-        beside a finding of a rule in ``unless``: those say the same, and more of it. ``edge`` tells the hits of one family apart. Of these
-        ``headline`` says what is wrong, in place of the family's title, and ``witness`` is the line of Python that shows it.
+    beside a finding of a rule in ``unless``: those say the same, and more of it. ``edge`` tells the hits of one family apart. Of these
+    ``headline`` says what is wrong, in place of the family's title, and ``witness`` is the line of Python that shows it.
     """
 
     rule: str
@@ -28,8 +28,8 @@ class Hit:
     file: str | None = None
     line: int | None = None
     yields: bool = False
-    names: tuple[str, ...] = ()
     unless: tuple[str, ...] = ()
     edge: str = ""
     headline: str = ""
     witness: str = ""
+    names: tuple[str, ...] = ()

@@ -6,9 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from envdoctor.app.renaming import is_renamed
 from envdoctor.atlas.renames import Rename
 from envdoctor.atlas.shelf import open_package
 from envdoctor.edits.code import edit_code
+from envdoctor.edits.edit import Edited
+from envdoctor.engine.diagnosis import Because, Finding
+from envdoctor.rules.rulebook import load_rulebook
 from tests.atlas.test_own_code import atlas as atlas
 from tests.atlas.wheels import forget, make_atlas
 from tests.cli.run import run
@@ -69,6 +73,15 @@ def test_fix_shows_a_diff_writes_it_and_finds_nothing_more_to_do(capsys: pytest.
     assert script.read_text() == after
     assert run(capsys, *words, "--write").status == 0
     assert script.read_text() == after
+
+
+def test_a_rule_that_a_rename_clears_is_not_left() -> None:
+    rule = load_rulebook(()).whole("transformers-evaluation-strategy-removed")
+    reason = Because("plan.arguments", "evaluation_strategy", "evaluation_strategy", "train.py", "train.py", 4)
+    finding = Finding(rule, "matched", "error", (reason,))
+    asked = [("train.py", "evaluation_strategy"), ("other.py", "evaluation_strategy"), ("train.py", "tokenizer")]
+    told = [is_renamed(finding, [(Edited(Path(path), b"", b""), (Rename(4, old, "x"),))]) for path, old in asked]
+    assert told == [True, False, False]
 
 
 def test_what_became_of_a_keyword(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
