@@ -274,7 +274,7 @@ def _asking(finding: Finding, facts: Facts, known: Known) -> Finding:
     """A possible finding with what to state; one that waits for a package which nothing names is there for who asks for it."""
     waits = any(name.startswith("packages.") and name not in facts for name in finding.missing)
     condition = finding.rule.condition
-    settings = tuple(f"{name}=" for name in finding.missing) if condition is None else suggest(condition, finding.missing, known)
+    settings = suggest(condition, finding.missing, known)
     if condition is not None and not finding.because:
         # Of alternatives none of which is decided, what holds in any of them; it does not make the finding rank higher.
         held = (leaf for leaf in accused(condition) if leaf.fact in facts and holds(leaf, facts, known))

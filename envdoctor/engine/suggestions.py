@@ -9,16 +9,19 @@ from envdoctor.facts.versions import exact
 from envdoctor.facts.vocabulary import term
 from envdoctor.rules.conditions import All, AnyOf, Condition, Known, Leaf, Not, NumberIs, PackageIs, TextMatches, VersionIs
 
+# What a machine of today has: an example, which a person puts right.
+_EXAMPLES = {"cuda": "12.8", "cudnn": "9.7", "driver": "570", "glibc": "2.35", "python": "3.11", "gpu.compute_capability": "8.0",
+             "gpu.memory_gib": "80"}  # fmt: skip
 _BOUND = re.compile(r"\d+(?:\.\d+)*")
 
 
-def suggest(condition: Condition, missing: Iterable[str], known: Known) -> tuple[str, ...]:
-    """One setting for each missing fact; what a user has is to be put in its place."""
+def suggest(condition: Condition | None, missing: Iterable[str], known: Known) -> tuple[str, ...]:
+    """One setting for each missing fact; what a user has is to be put in its place. Without a condition, any value that there may be."""
     wanted = dict[str, str]()
-    for leaf, sign in _signed(condition, wanted=True):
+    for leaf, sign in () if condition is None else _signed(condition, wanted=True):
         if leaf.fact not in wanted and (value := _value(leaf, known, sign)) is not None:
             wanted[leaf.fact] = value
-    return tuple(f"{name}={wanted[name] if name in wanted else _any_value(name)}" for name in missing)
+    return tuple(f"{name}={wanted[name] if name in wanted else _any_value(name, known)}" for name in missing)
 
 
 def _signed(condition: Condition, *, wanted: bool) -> Iterator[tuple[Leaf, bool]]:
@@ -66,8 +69,13 @@ def _written(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _any_value(name: str) -> str:
+def _any_value(name: str, known: Known) -> str:
     """What is usual, or a value that the fact may have."""
+    if name in _EXAMPLES:
+        return _EXAMPLES[name]
+    releases = known(name.removeprefix("packages.")) if name.startswith("packages.") else ()
+    if releases:
+        return releases[-1]
     about = term(name)
     if about is None:
         return "VALUE"

@@ -1,0 +1,26 @@
+"""What to state where a fact is missing: always something that `--set` takes."""
+
+from __future__ import annotations
+
+import pytest
+
+from envdoctor.engine.suggestions import suggest
+from envdoctor.facts.fact import NotUnderstood
+from envdoctor.facts.values import parse_value
+from envdoctor.facts.vocabulary import TERMS
+
+
+def releases(package: str) -> tuple[str, ...]:
+    return ("2.5.0", "2.6.0") if package == "torch" else ()
+
+
+@pytest.mark.parametrize("name", [term.name for term in TERMS if "*" not in term.name and not term.quiet])
+def test_what_a_check_waits_for_has_a_value_to_put_right(name: str) -> None:
+    (told,) = suggest(None, (name,), releases)
+    given, _, value = told.partition("=")
+    assert given == name
+    assert not isinstance(parse_value(name, value), NotUnderstood)
+
+
+def test_of_a_package_it_is_the_newest_release() -> None:
+    assert suggest(None, ("packages.torch",), releases) == ("packages.torch=2.6.0",)
