@@ -27,7 +27,8 @@ class CompiledRules(BuildHookInterface):  # type: ignore[type-arg,misc,unused-ig
     def _bind_atlas(self, place: Path, build_data: dict[str, Any]) -> None:
         """Bind every package of the atlas into the form that is looked up."""
         from envdoctor.atlas.binding import bind
-        from envdoctor.atlas.shelf import PARTS, SUFFIX
+        from envdoctor.atlas.messages import bind_messages
+        from envdoctor.atlas.shelf import MESSAGES, PARTS, SAID, SUFFIX
 
         for folder in sorted(path for path in (Path(self.root) / "atlas").glob("*") if path.is_dir()):
             texts = [(folder / part).read_text(encoding="utf-8") for part in PARTS if (folder / part).exists()]
@@ -35,3 +36,7 @@ class CompiledRules(BuildHookInterface):  # type: ignore[type-arg,misc,unused-ig
                 bound = place / f"{folder.name}{SUFFIX}"
                 bound.write_bytes(bind(texts))
                 build_data["force_include"][str(bound)] = f"envdoctor/_atlas/{bound.name}"
+            if (folder / MESSAGES).exists():
+                said = place / f"{folder.name}{SAID}"
+                said.write_bytes(bind_messages((folder / MESSAGES).read_text(encoding="utf-8")))
+                build_data["force_include"][str(said)] = f"envdoctor/_atlas/{said.name}"

@@ -16,11 +16,11 @@ from envdoctor.atlas.volume import DamagedAtlasError, Volume
 MAGIC = b"envdoctor-atlas 1\n"
 _BLOCK = 96 * 1024
 _LARGEST = 64 * 2**20
-_CHUNK = re.compile(r"(?m)^(?=(?:module|entry|takes|messages) )")
+_CHUNK = re.compile(r"(?m)^(?=(?:module|entry|takes) )")
 
 
 def bind(texts: Iterable[str]) -> bytes:
-    """The bytes of a package, from the texts of its contents, takes and messages."""
+    """The bytes of a package, from the texts of its contents and takes."""
     head = ""
     chunks: list[tuple[str, str]] = []
     for text in texts:
@@ -47,7 +47,7 @@ def bind(texts: Iterable[str]) -> bytes:
 
 
 def _name(part: str) -> str:
-    """The name of a chunk: a module; ``@`` and the imports for an entry, ``@takes``, ``@messages``."""
+    """The name of a chunk: a module; ``@`` and the imports for an entry, ``@takes``."""
     kind, rest = part.split("\n", 1)[0].split(" ", 1)
     if kind == "module":
         return rest.split(" ", 1)[0]

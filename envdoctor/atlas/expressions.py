@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 
 from envdoctor.atlas import guards as conditions
@@ -78,6 +79,10 @@ _LOGGED = {
     "warning_advice": "warning",
     "error_once": "error",
 }
+_LONGEST_CONDITION = 160
+_MOST_LINES = 8
+_WORDED = re.compile(r"(?:ERROR|WARNING|_MSG|MESSAGE)(?:_\w{1,20})?$")
+_FILLED = re.compile(r"\{[^{}]{0,40}\}|%(?:\(\w{1,40}\))?[srd]")
 _TRIVIAL = (ast.Constant, ast.expr_context, ast.operator, ast.cmpop, ast.boolop, ast.unaryop, ast.Pass, ast.Break, ast.Continue)
 
 
@@ -204,6 +209,32 @@ class Expressions:
             text = template(call.args[0], self._texts())
             if text is not None:
                 self.out.said.append(Said(last_word(call), text, where, item.lineno, condition))
+
+    def asserted(self, item: ast.Assert, where: str) -> None:
+        text = None if item.msg is None else template(item.msg, self._texts())
+        if text is not None:
+            words = self.words(item.test)
+            self.out.said.append(Said("AssertionError", text, where, item.lineno, f"not ({words})" if words else ""))
+
+    def worded(self, name: str, value: ast.expr) -> None:
+        """A message that a module keeps under a name, for whoever raises it."""
+        if _WORDED.search(name) and isinstance(value, ast.Constant) and isinstance(value.value, str):
+            text = template(ast.Constant(_FILLED.sub("{}", value.value)), {})
+            if text is not None:
+                self.out.said.append(Said("ImportError" if "IMPORT" in name else "message", text, "", value.lineno))
+
+    def words(self, test: ast.expr) -> str:
+        """The text of a condition, on one line."""
+        if self.lines is None:
+            self.lines = self.text.split("\n")
+        first, last = test.lineno - 1, (test.end_lineno or test.lineno) - 1
+        rows = self.lines[first : last + 1]
+        # Columns count bytes of UTF-8; a line of anything else is left out.
+        if not rows or last - first > _MOST_LINES or not (rows[0].isascii() and rows[-1].isascii()):
+            return ""
+        rows[-1] = rows[-1][: test.end_col_offset]
+        rows[0] = rows[0][test.col_offset :]
+        return " ".join(" ".join(rows).split())[:_LONGEST_CONDITION]
 
     def said(self, node: ast.Call, func: ast.Attribute | ast.Name, where: str, condition: str) -> None:
         if not node.args:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from envdoctor.records import dataclass, field
 
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,6 @@ MODULE_ONLY = "~module"
 """A guard that saves a missing module and not a missing name: ``except ModuleNotFoundError``."""
 
 _SAVES = frozenset(("ImportError", "AttributeError", "Exception", "BaseException"))
-_LONGEST_CONDITION = 160
 _LAZY_TABLES = frozenset(("_import_structure", "_SUBMOD_ATTRS", "MODULE_ATTRS", "_LAZY_IMPORTS", "_lazy_imports"))
 _EXPIRED = frozenset(("__former_attrs__", "__expired_attributes__"))
 
@@ -109,6 +108,11 @@ class _Reader(Expressions):
             if scope is None and not isinstance(item, ast.While):
                 self.bind_target(item.target)
             self.block([*item.body, *item.orelse], guard, where, scope, condition)
+        elif isinstance(item, ast.Assert):
+            self.asserted(item, where)
+            for part in (item.test, item.msg):
+                if part is not None:
+                    self.expression(part, guard, where, scope, condition)
         elif isinstance(item, ast.Raise):
             self.raised(item, where, condition)
             for part in (item.exc, item.cause):
@@ -122,16 +126,6 @@ class _Reader(Expressions):
                     self.statement(child, guard, where, scope, condition)
                 elif type(child).__name__ == "match_case":
                     self.block(getattr(child, "body", []), conditions.joined(guard, UNKNOWN), where, scope, condition)
-
-    def words(self, test: ast.expr) -> str:
-        line, end = test.lineno, test.end_lineno
-        if line != end:
-            return ""
-        # Columns count bytes of UTF-8; a line of anything else is left out.
-        if self.lines is None:
-            self.lines = self.text.split("\n")
-        start = self.lines[line - 1]
-        return start[test.col_offset : test.end_col_offset][:_LONGEST_CONDITION] if start.isascii() else ""
 
     def imports(self, item: ast.Import | ast.ImportFrom, guard: str, where: str, scope: dict[str, str | None] | None) -> None:
         if isinstance(item, ast.Import):
@@ -195,6 +189,7 @@ class _Reader(Expressions):
             return
         if value is not None and not isinstance(item, ast.AugAssign):
             self.guards.names[name] = value
+            self.worded(name, value)
         if name == "__all__" and value is not None:
             out.exported += texts(value)
         elif name in _LAZY_TABLES and isinstance(value, ast.Dict):

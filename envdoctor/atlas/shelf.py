@@ -10,6 +10,7 @@ import tempfile
 from functools import lru_cache
 from pathlib import Path
 from zlib import crc32
+from typing import TYPE_CHECKING
 
 from envdoctor.atlas.binding import Bound, bind
 from envdoctor.atlas.volume import DamagedAtlasError
@@ -17,11 +18,15 @@ from envdoctor.files.json_file import UnreadableError
 from envdoctor.files.own import read_own
 from envdoctor.files.user_cache import cache_directory
 
+if TYPE_CHECKING:
+    from envdoctor.atlas.messages import Book
+
 _PACKAGE = Path(__file__).resolve().parent.parent
 BOUND = _PACKAGE / "_atlas"
 SOURCE = _PACKAGE.parent / "atlas"
 SUFFIX = ".atlas"
-PARTS = ("contents.txt", "takes.txt", "messages.txt")
+PARTS = ("contents.txt", "takes.txt")
+MESSAGES, SAID = "messages.txt", ".said"
 _LARGEST = 256 * 2**20
 
 
@@ -68,12 +73,47 @@ def _from_text(folder: Path, name: str) -> Bound | None:
         return Bound(data, str(folder))
 
 
+@lru_cache(maxsize=512)
+def open_messages(name: str) -> Book | None:
+    """What a package of the atlas says when it refuses; None where that was not read.
+
+    Raises:
+        DamagedAtlasError: what is there cannot be read.
+    """
+    from envdoctor.atlas.messages import Book, bind_messages
+
+    for folder in folders():
+        bound, text = folder / f"{name}{SAID}", folder / name / MESSAGES
+        if bound.is_file():
+            return Book(name, bound.read_bytes(), str(bound))
+        if text.is_file():
+            status = os.stat(text)
+            where = f"{name}-{crc32(os.fsencode(folder)):08x}-"
+            kept = cache_directory() / "atlas" / f"{where}{status.st_size:x}.{status.st_mtime_ns:x}{SAID}"
+            try:
+                return Book(name, read_own(kept, _LARGEST), str(kept))
+            except (UnreadableError, DamagedAtlasError):
+                data = bind_messages(text.read_text(encoding="utf-8"))
+                _keep(kept, data, where)
+                return Book(name, data, str(text))
+    return None
+
+
+@lru_cache(maxsize=1)
+def speaking_packages() -> tuple[str, ...]:
+    """The packages whose messages the atlas has."""
+    found: set[str] = set()
+    for folder in folders():
+        found |= {path.stem for path in folder.glob(f"*{SAID}")} | {path.parent.name for path in folder.glob(f"*/{MESSAGES}")}
+    return tuple(sorted(found))
+
+
 def _keep(path: Path, data: bytes, begins: str) -> None:
     """Write a bound package whole or not at all, in place of those whose names begin alike; where that cannot be, it is bound anew."""
     written = ""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        for old in path.parent.glob(f"{begins}*{SUFFIX}"):
+        for old in path.parent.glob(f"{begins}*{path.suffix}"):
             old.unlink(missing_ok=True)
         with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as stream:
             written = stream.name

@@ -19,6 +19,7 @@ from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
 from envdoctor.logs.callables_named import classes_called, functions_called
 from envdoctor.logs.callers import Caller, caller_of, takers
+from envdoctor.logs.sayings import tell_sayings
 from envdoctor.logs.statements import MissingAttribute, MissingMember, MissingModule, MissingName, RefusedKeyword, Statement
 from envdoctor.logs.tracebacks import Failure
 from envdoctor.records import dataclass
@@ -48,7 +49,10 @@ def answer(statement: Statement, failure: Failure, facts: Facts) -> Hit | None:
 
 def tell_message(failure: Failure, facts: Facts) -> Iterator[str]:
     """Since which release an error of these words can be raised, and under which condition; nothing where the atlas has no such message."""
-    return iter(())
+    try:
+        yield from tell_sayings(failure, facts)
+    except DamagedAtlasError:
+        return
 
 
 def _asked(statement: Statement, failure: Failure) -> Asked | None:

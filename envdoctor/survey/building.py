@@ -12,7 +12,7 @@ from envdoctor.survey.choice import choose, version_of
 from envdoctor.survey.fetching import is_code, keep_files, read_releases
 from envdoctor.survey.kept import Kept
 from envdoctor.survey.packages import CONSUMERS, EVERY, MINOR, NEWEST_OF_CONSUMERS
-from envdoctor.survey.writing import write_all_takes, write_contents
+from envdoctor.survey.writing import write_all_takes, write_contents, write_said
 
 SINCE = "2022-01-01"
 Failures = list[tuple[str, str]]
@@ -37,6 +37,8 @@ def build(
         kept = Kept(cache / f"{name}.db")
         if write_contents(name, kept, folder):
             written.append(name)
+            if name not in CONSUMERS:
+                write_said(name, kept, folder)
         kept.close()
     write_all_takes(folder, lambda name: Kept(cache / f"{name}.db"), written, tell)
     return failed

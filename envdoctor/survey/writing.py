@@ -11,6 +11,7 @@ from envdoctor.atlas.reach import entry_modules, reach
 from envdoctor.atlas.volume import Volume
 from envdoctor.survey.entries import entries_of
 from envdoctor.survey.kept import Kept
+from envdoctor.survey.messages import write_messages
 from envdoctor.survey.takes import Shelf, write_takes
 from envdoctor.survey.volumes import gather, write_volume
 
@@ -24,6 +25,11 @@ def write_contents(package: str, kept: Kept, folder: Path) -> int:
     if found.releases:
         write_text(folder / package / "contents.txt", "".join(write_volume(found, kept)))
     return len(found.releases)
+
+
+def write_said(package: str, kept: Kept, folder: Path) -> None:
+    """Write what a package's releases say when they refuse or warn."""
+    write_text(folder / package / "messages.txt", "\n".join(write_messages(gather(package, kept), kept)) + "\n")
 
 
 def write_text(path: Path, text: str) -> None:

@@ -45,6 +45,8 @@ def forget() -> None:
 
     shelf.open_package.cache_clear()
     shelf.package_names.cache_clear()
+    shelf.open_messages.cache_clear()
+    shelf.speaking_packages.cache_clear()
     breaks.followed.cache_clear()
     breaks.takes_of.cache_clear()
     atlas.known_packages.cache_clear()

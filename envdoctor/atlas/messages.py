@@ -1,0 +1,188 @@
+"""What packages say when they refuse or warn, as it is looked up: by the rarest word of each message, and of no more than that is read.
+
+The bound form is a head, the length of the compressed index, the index, and compressed blocks of lines. The index has a line for each
+block (its place and length), an empty line, and a line for each word with the blocks of the messages that it stands for.
+"""
+
+from __future__ import annotations
+
+import lzma
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from envdoctor.atlas.masks import read
+from envdoctor.atlas.volume import DamagedAtlasError
+from envdoctor.records import dataclass
+
+MAGIC = b"envdoctor-messages 1\n"
+_BLOCK = 128 * 1024
+_FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6}]
+_QUOTES = str.maketrans({"`": "'", "\u2018": "'", "\u2019": "'", '"': "'", "\u201c": "'", "\u201d": "'"})
+_WORD = re.compile(r"[a-z_]{4,}")
+# A pasted message may be cut: a word of its beginning is what it is found by.
+_BEGINNING = 160
+_LEAST_FIXED = 12
+_CUT_FROM = 30
+_EMBEDDED_FROM = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a package: ``kind`` is its exception, or the level of a log; ``lines`` are the line and the releases (as text)."""
+
+    package: str
+    module: str
+    kind: str
+    where: str
+    condition: str
+    text: str
+    lines: tuple[tuple[int, str], ...]
+
+    def releases(self, places: Mapping[str, int], line: int | None = None) -> int:
+        """The releases that can say it; with ``line`` those that have it there."""
+        mask = 0
+        for at, spans in self.lines:
+            if line is None or at == line:
+                mask |= read(spans, places)
+        return mask
+
+
+def plain(text: str) -> str:
+    """A text as it is compared: one kind of quotes, no capitals, single blanks."""
+    return " ".join(text.translate(_QUOTES).lower().split())
+
+
+def fixed_parts(template: str) -> list[str]:
+    """What is written out of a template, as it is compared."""
+    return [part for part in (one.strip() for one in plain(template).split("{}")) if part]
+
+
+def likeness(template: str, words: str) -> int:
+    """How many letters of a template a text (as ``plain`` makes it) shows, in order; 0 where it shows another message."""
+    at = fixed = 0
+    for number, part in enumerate(fixed_parts(template)):
+        found = words.find(part, at)
+        if found < 0:
+            rest = words[at:].lstrip()
+            begins = next((words[place:] for place in range(at, len(words)) if part.startswith(words[place:])), "")
+            cut = fixed >= _CUT_FROM and (not rest or bool(begins))
+            return fixed if cut else len(begins) if len(begins) >= _CUT_FROM else 0
+        if number == 0 and not template.startswith("{}") and found > 0 and len(part) < _EMBEDDED_FROM:
+            return 0
+        at = found + len(part)
+        fixed += len(part)
+    return fixed if fixed >= _LEAST_FIXED else 0
+
+
+def bind_messages(text: str) -> bytes:
+    """The bytes of a package's messages, from their text."""
+    modules = re.split(r"(?m)^(?=in )", text)[1:]
+    frequency: Counter[str] = Counter()
+    for module in modules:
+        for line in module.split("\n")[1:]:
+            frequency.update(set(_words(line.rpartition("\t")[2])))
+    blocks: list[list[str]] = [[]]
+    size = 0
+    for module in modules:
+        if size > _BLOCK:
+            blocks.append([])
+            size = 0
+        blocks[-1].append(module)
+        size += len(module)
+    anchors: dict[str, set[int]] = {}
+    for place, block in enumerate(blocks):
+        for module in block:
+            for line in module.split("\n")[1:]:
+                words = _words(line.rpartition("\t")[2])
+                if words:
+                    anchors.setdefault(min(words, key=lambda word: (frequency[word], -len(word), word)), set()).add(place)
+    packed = [_pack("".join(block)) for block in blocks]
+    at, rows = 0, []
+    for data in packed:
+        rows.append(f"{at} {len(data)}")
+        at += len(data)
+    index = _pack(
+        "\n".join([*rows, "", *(f"{word} {','.join(map(str, sorted(found)))}" for word, found in sorted(anchors.items()))]) + "\n"
+    )
+    return MAGIC + len(index).to_bytes(4, "big") + index + b"".join(packed)
+
+
+def _words(template: str) -> list[str]:
+    """The whole words of a template's beginning that a text must show."""
+    beginning = plain(template)[:_BEGINNING]
+    inner = re.sub(r"[a-z_]*\{\}[a-z_]*", " ", beginning)
+    return _WORD.findall(inner if len(beginning) < _BEGINNING else inner.rpartition(" ")[0])
+
+
+def _pack(text: str) -> bytes:
+    return lzma.compress(text.encode(), format=lzma.FORMAT_RAW, filters=_FILTERS)
+
+
+class Book:
+    """The messages of one package.
+
+    Raises:
+        DamagedAtlasError: the bytes are not what ``bind_messages`` made.
+    """
+
+    def __init__(self, package: str, data: bytes, place: str) -> None:
+        self.package, self._data, self._place = package, data, place
+        start = len(MAGIC) + 4
+        length = int.from_bytes(data[len(MAGIC) : start], "big")
+        if not data.startswith(MAGIC) or len(data) < start + length:
+            raise self._damaged("another beginning")
+        rows, _, self._words = self._inflate(data[start : start + length]).partition("\n\n")
+        self._words = f"\n{self._words}"
+        self._blocks = [(int(at), int(size)) for at, size in (row.split(" ") for row in rows.split("\n"))]
+        self._start = start + length
+        self._read: dict[int, str] = {}
+
+    def _inflate(self, data: bytes) -> str:
+        try:
+            return lzma.decompress(data, format=lzma.FORMAT_RAW, filters=_FILTERS).decode()
+        except (lzma.LZMAError, UnicodeDecodeError) as error:
+            raise self._damaged(str(error)) from None
+
+    def _damaged(self, what: str) -> DamagedAtlasError:
+        return DamagedAtlasError(
+            self._place,
+            found=f"messages that cannot be read ({what})",
+            expected="what envdoctor wrote",
+            next_step="install envdoctor again",
+        )
+
+    def find(self, words: str) -> Iterator[tuple[int, Message]]:
+        """The messages that a text (as ``plain`` makes it) shows, with how many letters of each."""
+        for word in set(_WORD.findall(words)):
+            at = self._words.find(f"\n{word} ")
+            if at >= 0:
+                numbers = self._words[at + len(word) + 2 : self._words.index("\n", at + 1)]
+                for number in numbers.split(","):
+                    yield from self._in_block(self._block(int(number)), word, words)
+
+    def _block(self, number: int) -> str:
+        if number not in self._read:
+            at, size = self._blocks[number]
+            self._read[number] = self._inflate(self._data[self._start + at : self._start + at + size])
+        return self._read[number]
+
+    def _in_block(self, block: str, word: str, words: str) -> Iterator[tuple[int, Message]]:
+        for found in re.finditer(rf"(?im)^.*(?<![a-z_]){word}(?![a-z_]).*$", block):
+            fields = found[0].split("\t")
+            if len(fields) == 5 and (alike := likeness(fields[4], words)):
+                head = block.rfind("\nin ", 0, found.start()) + 1
+                _, module, spans = block[head : block.index("\n", head)].split(" ", 2)
+                kind, where, moved, condition, text = fields
+                yield alike, Message(self.package, module, kind, where, condition, text, tuple(lines_of(moved, spans.split("|"))))
+
+
+def lines_of(moved: str, stretches: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """The line in each stretch of releases that has the message."""
+    parts = moved.split(",")
+    line = 0
+    for place, spans in enumerate(stretches):
+        part = parts[place] if place < len(parts) else ""
+        if part != "x":
+            line += int(part or 0)
+            yield line, spans

@@ -1,0 +1,76 @@
+"""Which packages say what an error says: since which release, in which function, under which condition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from envdoctor.atlas.masks import write
+from envdoctor.atlas.messages import Message, plain
+from envdoctor.atlas.shelf import open_messages, open_package, speaking_packages
+from envdoctor.atlas.stack import holds, places
+from envdoctor.facts.fact import Facts
+from envdoctor.facts.versions import Exact
+from envdoctor.logs.tracebacks import Failure
+from envdoctor.records import dataclass
+from envdoctor.world.import_names import package_of
+
+# A text this long is nobody else's: it needs no frame to be known by.
+_TELLING = 40
+_LONGEST = 1200
+_MOST = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Saying:
+    """A message, and the releases of its package that say it (``exact``: at the line of the innermost frame)."""
+
+    message: Message
+    releases: int
+    exact: bool
+
+
+def sayings(failure: Failure, facts: Facts) -> list[Saying]:
+    """Who says an error, the likeliest first; two packages that say the same are both there. What a stated release refutes is not."""
+    words = plain(failure.message)[:_LONGEST]
+    near = {package_of(name) for name in failure.packages}
+    frame = next((frame for frame in reversed(failure.frames) if frame.package), None)
+    found: list[tuple[tuple[bool, bool, bool, int], Saying]] = []
+    for package in speaking_packages():
+        book, bound = open_messages(package), open_package(package)
+        if book is None or bound is None:
+            continue
+        stated = facts.value(f"packages.{package}")
+        known = package in near or isinstance(stated, Exact)
+        where = places(bound.volume, stated.text) if isinstance(stated, Exact) else ()
+        for alike, message in book.find(words):
+            here = frame is not None and frame.module == message.module
+            at_line = message.releases(bound.volume.places, frame.line) if here and frame is not None and frame.line else 0
+            releases = at_line or message.releases(bound.volume.places)
+            if (known or alike >= _TELLING) and not (where and not any(releases >> one & 1 for one in where)):
+                rank = (here, package in near, message.kind == failure.kind, alike)
+                found.append((rank, Saying(message, releases, bool(at_line))))
+    if not found:
+        return []
+    found.sort(key=lambda item: item[0], reverse=True)
+    best = found[0][0]
+    return [one for rank, one in found if rank[:2] == best[:2] and rank[3] >= best[3] * 0.8][: 4 * _MOST]
+
+
+def tell_sayings(failure: Failure, facts: Facts) -> Iterator[str]:
+    """The same in sentences, one for each function that says it."""
+    told: dict[tuple[str, str, str], int] = {}
+    conditions: dict[tuple[str, str, str], str] = {}
+    for one in sayings(failure, facts):
+        key = (one.message.package, one.message.module, one.message.where)
+        told[key] = told.get(key, 0) | one.releases
+        conditions[key] = conditions.get(key) or one.message.condition
+    for (package, module, where), mask in list(told.items())[:_MOST]:
+        bound = open_package(package)
+        assert bound is not None
+        stated = facts.value(f"packages.{package}")
+        at = places(bound.volume, stated.text) if isinstance(stated, Exact) else ()
+        among = f", {stated.text} among them" if isinstance(stated, Exact) and holds(mask, at) else ""
+        condition = conditions[package, module, where]
+        why = f", where {condition}" if condition else ""
+        place = f"{module}:{where}" if where else module
+        yield f"{package} says this in {place}{why}; releases {write(mask, bound.volume.releases)}{among}"

@@ -1,0 +1,84 @@
+"""Who says an error: the package, the function, the condition, the releases; and nobody where that cannot be told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from envdoctor.facts.fact import Fact, Facts, Origin
+from envdoctor.facts.versions import exact
+from envdoctor.logs.answers import tell_message
+from envdoctor.logs.tracebacks import read_failures
+from tests.atlas.wheels import forget, make_atlas
+
+SOURCE = """
+def load(path, size):
+    if not path:
+        raise ValueError(f"The adapter at {path} has no weights for a rank of {size}")
+    assert size > 0, "sizes are positive in this house"
+"""
+ACME = {
+    "1.0": {"acme/__init__.py": "", "acme/files.py": "def load(path): pass\n"},
+    "2.0": {"acme/__init__.py": "", "acme/files.py": SOURCE},
+    "3.0": {"acme/__init__.py": "", "acme/files.py": "import os\n" + SOURCE},
+    "4.0": {"acme/__init__.py": "", "acme/files.py": "def load(path, size):\n    raise ValueError('no weights')\n"},
+}
+OTHER = {"1.0": {"other/__init__.py": SOURCE}}
+ERROR = "ValueError: The adapter at `/x/y.bin` has no weights for a rank of 16"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("atlas")
+    assert make_atlas(folder, {"acme": ACME, "other": OTHER}) == []
+    return folder / "atlas"
+
+
+@pytest.fixture(autouse=True)
+def _atlas(made: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("ENVDOCTOR_ATLAS", str(made))
+    forget()
+    yield
+    forget()
+
+
+def tell(text: str, **releases: str) -> list[str]:
+    failure = read_failures(enumerate(text.splitlines(), 1))[-1]
+    facts = {f"packages.{name}": Fact(f"packages.{name}", exact(release), Origin("a test")) for name, release in releases.items()}
+    return list(tell_message(failure, Facts(facts)))
+
+
+def at(line: int) -> str:
+    return (
+        f'Traceback (most recent call last):\n  File "/x/site-packages/acme/files.py", line {line}, in load\n    raise ValueError(\n{ERROR}'
+    )
+
+
+def test_the_text_is_a_line_a_message_and_moves_with_the_file(made: Path) -> None:
+    text = (made / "acme" / "messages.txt").read_text()
+    assert "in acme.files 1.0|2.0|3.0|4.0-" in text
+    assert "ValueError\tload\tx,4,1,x\tnot path\tThe adapter at {} has no weights for a rank of {}" in text
+    assert "AssertionError\tload\tx,5,1,x\tnot (size > 0)\tsizes are positive in this house" in text
+
+
+def test_the_line_of_the_frame_tells_the_release() -> None:
+    assert tell(at(5)) == ["acme says this in acme.files:load, where not path; releases 3.0"]
+
+
+def test_a_line_that_no_release_has_leaves_all_that_say_it_and_names_the_one_that_is_stated() -> None:
+    assert tell(at(77), acme="2.0") == ["acme says this in acme.files:load, where not path; releases 2.0-3.0, 2.0 among them"]
+
+
+def test_what_two_packages_say_names_both() -> None:
+    assert [one.split(" ")[0] for one in tell(ERROR)] == ["acme", "other"]
+
+
+def test_a_stated_release_that_does_not_say_it_is_not_told_of() -> None:
+    assert [one.split(" ")[0] for one in tell(ERROR, acme="4.0")] == ["other"]
+
+
+def test_a_short_text_counts_only_where_its_package_is() -> None:
+    assert tell("AssertionError: sizes are positive in this house") == []
+    assert len(tell("AssertionError: sizes are positive in this house", acme="3.0")) == 1
