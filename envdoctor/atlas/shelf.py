@@ -9,8 +9,8 @@ import os
 import tempfile
 from functools import lru_cache
 from pathlib import Path
-from zlib import crc32
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 from envdoctor.atlas.binding import Bound, bind
 from envdoctor.atlas.volume import DamagedAtlasError
