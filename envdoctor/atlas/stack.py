@@ -19,7 +19,8 @@ _MODULE_ONLY = "~module"
 class Stack:
     """Releases by package; ``closed`` says that there are no others, ``scanned`` names those that were read in an environment.
 
-    ``python`` and ``system`` are empty where they are not known.
+    ``unlisted`` are those among them of which nothing says what files are there. ``python`` and ``system`` are empty where they are
+    not known.
     """
 
     releases: Mapping[str, str]
@@ -27,6 +28,7 @@ class Stack:
     python: str = ""
     system: str = ""
     scanned: frozenset[str] = frozenset()
+    unlisted: frozenset[str] = frozenset()
 
 
 def places(volume: Volume, release: str) -> tuple[int, ...]:

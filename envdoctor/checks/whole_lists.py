@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envdoctor.facts.fact import Facts
+from envdoctor.facts.fact import NO_FILES_LISTED, Facts
 
 _PACKAGE = "packages."
 _FEW = 2
@@ -27,3 +27,8 @@ def scanned_names(facts: Facts) -> frozenset[str]:
         for name, fact in facts.by_name.items()
         if name.startswith(_PACKAGE) and fact.origin.source.startswith("installed")
     )
+
+
+def unlisted_names(facts: Facts) -> frozenset[str]:
+    """Of the packages of an environment those of which no list says which files are there."""
+    return frozenset(name for name in scanned_names(facts) if facts.by_name[_PACKAGE + name].origin.source.endswith(NO_FILES_LISTED))
