@@ -11,6 +11,8 @@ import pytest
 from envdoctor.atlas import breaks
 from envdoctor.atlas.answers import answer, owner_of
 from envdoctor.atlas.masks import write
+from envdoctor.atlas.missing import missing, refused
+from envdoctor.atlas.shelf import open_package
 from envdoctor.atlas.stack import Stack
 from envdoctor.checks.atlas import hits_of
 from envdoctor.world.dependencies import Dependency
@@ -192,3 +194,38 @@ class TestCommands:
         failed = make_atlas(tmp_path, {"acme": {"1.0": LIB["1.0"]}})
         assert [name for name, _ in failed] == ["bad-1.0-py3-none-any.whl"]
         assert (tmp_path / "atlas" / "acme" / "contents.txt").exists()
+
+
+COMPILED = {
+    "1.0": {"torch/__init__.py": "", "torch/cuda.py": "", "torch/dist.py": "class ReduceOp:\n    AVG = 1\n    SUM = 2\nclass Left: pass\n"},
+    "2.0": {"torch/__init__.py": "", "torch/cuda.py": "", "torch/dist.py": "class ReduceOp:\n    SUM = 2\n"},
+}
+PATCHED = {"1.0": {"sentencepiece/__init__.py": "class SentencePieceProcessor:\n    def __init__(self): pass\n"}}
+
+
+class TestNamesThatNoFileShows:
+    """Compiled code gives torch names that its files do not have; sentencepiece puts a constructor in later."""
+
+    @pytest.fixture(autouse=True)
+    def shelf(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+        assert make_atlas(tmp_path, {"torch": COMPILED, "sentencepiece": PATCHED}) == []
+        monkeypatch.setenv("ENVDOCTOR_ATLAS", str(tmp_path / "atlas"))
+        forget()
+        yield
+        forget()
+
+    @pytest.mark.parametrize("name", ["torch.cuda:LongTensor", "torch.dist:ReduceOp.AVG"])
+    def test_what_compiled_code_brings_is_missing_in_no_release(self, name: str) -> None:
+        torch = open_package("torch")
+        assert torch is not None
+        assert missing(torch.volume, name, imported=False) == 0
+
+    def test_what_a_release_had_and_the_next_has_not_is_still_missing(self) -> None:
+        torch = open_package("torch")
+        assert torch is not None
+        assert missing(torch.volume, "torch.dist:Left", imported=True) != 0
+
+    def test_a_constructor_that_is_put_in_later_is_not_compared(self) -> None:
+        sentencepiece = open_package("sentencepiece")
+        assert sentencepiece is not None
+        assert refused(sentencepiece.volume, "sentencepiece:SentencePieceProcessor", "1") == 0
