@@ -19,8 +19,7 @@ _MODULE_ONLY = "~module"
 class Stack:
     """Releases by package; ``closed`` says that there are no others, ``scanned`` names those that were read in an environment.
 
-    ``unlisted`` are those among them of which nothing says what files are there. ``python`` and ``system`` are empty where they are
-    not known.
+    ``python`` and ``system`` are empty where they are not known.
     """
 
     releases: Mapping[str, str]
@@ -28,7 +27,6 @@ class Stack:
     python: str = ""
     system: str = ""
     scanned: frozenset[str] = frozenset()
-    unlisted: frozenset[str] = frozenset()
 
 
 def places(volume: Volume, release: str) -> tuple[int, ...]:

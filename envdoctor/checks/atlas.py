@@ -10,7 +10,7 @@ from envdoctor.atlas.shelf import open_package, package_names
 from envdoctor.atlas.stack import Stack, places
 from envdoctor.atlas.words import good_specifiers, since, what, witness
 from envdoctor.checks.hit import Hit
-from envdoctor.checks.whole_lists import lacks_few, scanned_names, unlisted_names
+from envdoctor.checks.whole_lists import lacks_few, scanned_names
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
 
@@ -34,8 +34,7 @@ def stack_of(facts: Facts) -> Stack:
             releases[name.removeprefix(_PACKAGE)] = fact.value.text
     python = facts.value("python")
     system = _SYSTEMS.get(facts.text("os") or "", "")
-    release = python.text if isinstance(python, Exact) else ""
-    return Stack(releases, facts.closed, release, system, scanned_names(facts), unlisted_names(facts))
+    return Stack(releases, facts.closed, python.text if isinstance(python, Exact) else "", system, scanned_names(facts))
 
 
 def hits_of(stack: Stack, entries: Sequence[tuple[str, str]]) -> tuple[Hit, ...]:
@@ -45,8 +44,7 @@ def hits_of(stack: Stack, entries: Sequence[tuple[str, str]]) -> tuple[Hit, ...]
         return ()
     hits = remembered_hits(tuple(sorted(stack.releases.items())), stack.closed, stack.python, stack.system, tuple(entries))
     if stack.scanned:
-        there = stack.scanned - stack.unlisted
-        return tuple(hit for hit in hits if hit.rule != PACKAGE_MISSING or hit.packages[0] in there)
+        hits = tuple(hit for hit in hits if hit.rule != PACKAGE_MISSING or hit.packages[0] in stack.scanned)
     absent = {hit.packages[1] for hit in hits if hit.rule == PACKAGE_MISSING}
     return hits if lacks_few(len(absent), len(stack.releases)) else tuple(hit for hit in hits if hit.rule != PACKAGE_MISSING)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envdoctor.facts.fact import NO_FILES_LISTED, Facts
+from envdoctor.facts.fact import Facts
 
 _PACKAGE = "packages."
 _FEW = 2
@@ -12,9 +12,9 @@ _ONE_IN = 8
 def lacks_few(absent: int, stated: int) -> bool:
     """Whether a list of so many packages lacks so few of those that they require that it may be whole.
 
-    People paste the lines that they think matter: of such a list, what it lacks says nothing.
+    People paste the lines that they think matter, and one package is no stack: of such a list, what it lacks says nothing.
     """
-    return absent <= max(_FEW, stated // _ONE_IN)
+    return stated > 1 and absent <= max(_FEW, stated // _ONE_IN)
 
 
 def scanned_names(facts: Facts) -> frozenset[str]:
@@ -27,8 +27,3 @@ def scanned_names(facts: Facts) -> frozenset[str]:
         for name, fact in facts.by_name.items()
         if name.startswith(_PACKAGE) and fact.origin.source.startswith("installed")
     )
-
-
-def unlisted_names(facts: Facts) -> frozenset[str]:
-    """Of the packages of an environment those of which no list says which files are there."""
-    return frozenset(name for name in scanned_names(facts) if facts.by_name[_PACKAGE + name].origin.source.endswith(NO_FILES_LISTED))

@@ -11,9 +11,6 @@ from envdoctor.records import dataclass
 
 FactValue: TypeAlias = "bool | int | float | str | tuple[str, ...] | NotUnderstood | PackageValue"
 
-# How the source ends of a package that an environment records without a list of its files.
-NO_FILES_LISTED = ", without a list of its files"
-
 
 @dataclass(frozen=True, slots=True)
 class NotUnderstood:

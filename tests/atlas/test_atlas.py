@@ -105,9 +105,6 @@ class TestImports:
             Stack({"user": "0.3", "acme": "2.0"}, True, "3.11", "Linux", frozenset(scanned)) for scanned in (("user", "acme"), ("acme",))
         )
         assert [[hit.edge for hit in hits_of(stack, ())] for stack in stacks] == [["user:other"], []]
-        # Of a package that is recorded without its files nobody knows what it imports.
-        both = frozenset(("user", "acme"))
-        assert hits_of(Stack({"user": "0.3", "acme": "2.0"}, True, "3.11", "Linux", both, frozenset(("user",))), ()) == ()
 
 
 @pytest.mark.usefixtures("atlas")

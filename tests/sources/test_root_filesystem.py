@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from envdoctor.checks.whole_lists import scanned_names, unlisted_names
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts.fact import Facts
 from envdoctor.facts.values import shown
 from envdoctor.sources.machine.interpreter import facts
 from envdoctor.sources.machine.root_filesystem import scan_root
@@ -22,7 +20,6 @@ def install(site: Path, *packages: str) -> None:
         info = site / f"{name}-{version}.dist-info"
         info.mkdir(parents=True)
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
-        (info / "RECORD").write_text("")
 
 
 def venv(root: Path, where: str, *packages: str, base: bool = False) -> None:
@@ -240,17 +237,3 @@ def test_a_gate_over_an_image_runs_nothing_of_it(root: Path, capsys: pytest.Capt
     assert ran.json["patient"] == f"/opt/venv of {root} (Python 3.11.9, 2 packages)"
     assert [one["rule"] for one in ran.json["findings"]] == ["numpy-2-with-torch-before-2-3"]
     assert "accelerator" not in ran.json["facts"]
-
-
-def test_a_package_that_is_recorded_without_its_files_is_said_to_be(root: Path) -> None:
-    site = root / "usr/local/lib/python3.11/site-packages"
-    install(site, "torch==2.1.2")
-    whole = collected(root)
-    (site / "torch-2.1.2.dist-info" / "RECORD").unlink()
-    without = collected(root)
-    assert scanned_names(whole) == scanned_names(without) == {"numpy", "pip", "torch"}
-    assert (unlisted_names(whole), unlisted_names(without)) == (frozenset(), frozenset({"torch"}))
-
-
-def collected(root: Path) -> Facts:
-    return Facts().with_facts(facts(scan_root(root)).facts)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts.fact import NO_FILES_LISTED, Collected, Defect, Fact, NotUnderstood, Origin, Skip
+from envdoctor.facts.fact import Collected, Defect, Fact, NotUnderstood, Origin, Skip
 from envdoctor.facts.versions import Exact, Ranged, exact
 from envdoctor.files.paths import absolute, is_file
 from envdoctor.records import dataclass
@@ -105,8 +105,6 @@ def facts(installed: Installed, machine: str = "this machine") -> Collected:
     torch = installed.torch
     for distribution in installed.distributions:
         source = f"{where} ({distribution.via})" if distribution.via else where
-        if distribution.bare:
-            source = f"{source}{NO_FILES_LISTED}"
         origin = Origin(source, str(distribution.path))
         if distribution.name == "torch" and torch is not None:
             origin = Origin(source, str(torch.file), torch.version_line)

@@ -23,8 +23,6 @@ LEFTOVER = "installed-leftover-distribution"
 
 _SMALL_FILE = 1 << 16
 _LONGEST_VERSION = 200
-# One of them is in every .dist-info that pip, uv, conda or Debian's packager wrote.
-_WRITTEN_BY_INSTALLERS = ("RECORD", "WHEEL", "top_level.txt", "INSTALLER")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +44,7 @@ class Distribution:
     """One installed package; ``name`` is normalised (PEP 503), ``requires`` are its Requires-Dist lines as written.
 
     A ``version`` of None means that it cannot be told: the package is there, its release unknown.
-    ``path`` is the ``.dist-info`` or ``.egg-info``; ``via`` is that of the directory it lies in. ``bare``: METADATA is there and no
-    list of files, so that nothing says what of the release is.
+    ``path`` is the ``.dist-info`` or ``.egg-info``; ``via`` is that of the directory it lies in.
     """
 
     name: str
@@ -57,7 +54,6 @@ class Distribution:
     editable: bool = False
     requires_python: str | None = None
     via: str = ""
-    bare: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,10 +177,7 @@ def _small_text(path: str, reading: _Reading) -> list[str]:
 
 def _read_dist_info(path: str, site: SiteDir, reading: _Reading) -> Distribution | None:
     metadata = _read_metadata(f"{path}/METADATA", path, reading)
-    if metadata is None:
-        return None
-    distribution = _distribution(metadata, path, site, _is_editable(f"{path}/direct_url.json", reading), reading)
-    return distribution if any(os.path.exists(f"{path}/{name}") for name in _WRITTEN_BY_INSTALLERS) else replace(distribution, bare=True)
+    return None if metadata is None else _distribution(metadata, path, site, _is_editable(f"{path}/direct_url.json", reading), reading)
 
 
 def _read_egg_info(path: str, site: SiteDir, reading: _Reading) -> Distribution | None:
