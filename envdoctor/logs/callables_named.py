@@ -12,6 +12,8 @@ from envdoctor.logs.tracebacks import Failure
 from envdoctor.world.import_names import package_of
 
 _MOST = 8
+# Whose classes and functions people call most, where neither frames nor the lines of code name a package.
+_OFTEN = ("transformers", "peft", "trl", "accelerate", "datasets", "diffusers", "liger-kernel", "open-clip-torch", "gradio")
 
 
 def classes_called(name: str, failure: Failure) -> Iterator[str]:
@@ -41,14 +43,13 @@ def functions_called(function: str, failure: Failure) -> Iterator[str]:
 
 
 def _packages(failure: Failure, name: str) -> Iterator[Bound]:
-    """The packages in the frames, and those that the lines of code import or name; without any, the two that most people call."""
+    """The packages in the frames, and those that the lines of code import or name; without any, those that most people call."""
     names = [package_of(one) for one in failure.packages]
     for frame in failure.frames:
         names += [package_of(word) for word in re.findall(r"\b([a-z_]{3,30})\.", frame.text)]
-    for one in dict.fromkeys(names or ["transformers", "peft", "trl", "accelerate", "datasets"]):
-        bound = open_package(one)
-        if bound is not None:
-            yield bound
+    # ``self`` and ``np`` stand before a point as well.
+    named = [bound for one in dict.fromkeys(names) if (bound := open_package(one)) is not None]
+    yield from named or (bound for one in _OFTEN if (bound := open_package(one)) is not None)
 
 
 def _defined(bound: Bound, letter: str, name: str) -> Iterator[str]:

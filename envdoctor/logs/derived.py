@@ -70,7 +70,7 @@ def _derived(reading: Reading, facts: Facts) -> Iterator[Derived]:
     for failure in ordered:
         decisive = failure is last or (last is not None and _states_cause(failure, last))
         for hit in _of_failure(failure, facts):
-            yield Derived(hit, failure.line, f"{failure.kind}: {failure.message}"[:300], decisive)
+            yield Derived(hit, failure.line, failure.told[:300], decisive)
     for number, line in reading.lines:
         if _LIBRARY_TEXT.search(line):
             library = _library(line, facts)

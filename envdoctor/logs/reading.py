@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
@@ -16,6 +17,12 @@ from envdoctor.rules.rule import Rule
 
 # A line of a narrow terminal or a box goes on in the next one; shorter ones end where they end.
 _WRAPPED_FROM = 40
+# Of an error somebody often pastes the sentence alone, without the class that stands before it. A log is longer.
+_PASTED = 6
+_SAYS = re.compile(
+    r"cannot import name|No module named|has no attribute|unexpected keyword argument|is not defined|undefined symbol"
+    r"|\brequires \S{1,60} ?[<>=!~]=? ?\d.{0,80}\b(?:got|but|found|have|installed)\b"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +70,18 @@ def read_log(blocks: Iterable[bytes], rules: Iterable[Rule]) -> Reading:
     for number, joined in _wrapped(lines):
         looking.match(plain_line(joined), number, joined)
     failures = read_failures(lines)
+    refusal = read_refusal(lines)
+    if not failures and refusal is None and skim.lines <= _PASTED:
+        failures = tuple(Failure("", line.strip(), number) for number, line in lines if _SAYS.search(line))
     for failure in failures:
-        looking.match(plain_line(f"{failure.kind}: {failure.message}"), failure.line, f"{failure.kind}: {failure.message}")
+        looking.match(plain_line(failure.told), failure.line, failure.told)
     return Reading(
         looking.found,
         kept,
         tuple(lines),
         failures,
         decisive(failures),
-        read_refusal(lines),
+        refusal,
         memory.too_small,
         skim.curve.history(),
         skim.lines,

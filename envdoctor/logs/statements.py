@@ -20,7 +20,7 @@ _NAME_FROM = re.compile(
 )
 _MODULE = re.compile(rf"No module named {_Q}?(?P<name>{_DOTTED}){_Q}?(?P<package>; {_Q}[\w.]{{1,100}}{_Q} is not a package)?")
 _ATTRIBUTE = re.compile(
-    rf"(?P<partial>partially initialized )?module {_Q}(?P<module>{_DOTTED}){_Q} has no attribute {_Q}(?P<name>\w{{1,150}}){_Q}"
+    rf"(?P<partial>partially initialized )?module {_Q}?(?P<module>{_DOTTED}){_Q}? has no attribute {_Q}?(?P<name>\w{{1,150}}){_Q}?"
 )
 _MEMBER = re.compile(rf"(?:type object )?{_Q}(?P<cls>[A-Za-z_]\w{{0,150}}){_Q} (?:object )?has no attribute {_Q}(?P<name>\w{{1,150}}){_Q}")
 _KEYWORD = re.compile(rf"(?P<function>{_DOTTED}|<lambda>)\(\) got an unexpected keyword argument {_Q}(?P<name>\w{{1,150}}){_Q}")

@@ -68,7 +68,9 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """One error: ``kind`` is its class without the module, ``message`` on one line; ``line`` is where the log has it, from 1.
+    """One error: ``kind`` is its class without the module (empty where only the message was pasted), ``message`` on one line.
+
+    ``line`` is where the log has it, from 1.
 
     ``frames`` go from the outermost to the innermost; none where somebody quoted the error alone.
     """
@@ -78,6 +80,11 @@ class Failure:
     line: int
     frames: tuple[Frame, ...] = ()
     chained: bool = False
+
+    @property
+    def told(self) -> str:
+        """The error as Python ends a traceback; its message alone where nobody wrote of which class it is."""
+        return ": ".join(filter(None, (self.kind, self.message)))
 
     @property
     def packages(self) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ def tell_unknown(reading: Reading, facts: Facts) -> Iterator[str]:
     if last is None:
         yield "no error was found in this log" if reading.history == "" else f"the numbers: {reading.history}"
         return
-    yield f"the error (line {last.line}): {last.kind}{': ' if last.message else ''}{last.message[:_LONGEST]}"
+    yield f"the error (line {last.line}): {last.told[:_LONGEST]}"
     yield from _tell_frames(last)
     yield from _tell_statement(last)
     yield from tell_message(last, facts)

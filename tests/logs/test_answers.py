@@ -11,9 +11,10 @@ from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.versions import exact
 from envdoctor.logs.answers import answer
-from envdoctor.logs.statements import parse_statement
+from envdoctor.logs.statements import MissingAttribute, parse_statement
 from envdoctor.logs.tracebacks import read_failures
 from tests.atlas.wheels import forget, make_atlas
+from tests.cli.run import run
 
 ACME = {
     "1.0": {
@@ -92,3 +93,25 @@ def test_each_kind_of_statement_is_answered_where_no_release_is_stated(text: str
     assert hit is not None
     assert told in hit.detail
     assert ("acme", "<2.0") in hit.pins
+
+
+def test_an_attribute_of_self_names_no_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("envdoctor.logs.callables_named._OFTEN", ("acme",))
+    text = 'Traceback (most recent call last):\n  File "run.py", line 1, in __init__\n    self.kept = Kept(size=2)\n'
+    told = ask(f"{text}TypeError: Kept.__init__() got an unexpected keyword argument 'size'\n")
+    assert told is not None
+    assert "size" in told.detail
+
+
+def test_the_sentence_alone_is_read_where_nothing_else_was_pasted(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    pasted = tmp_path / "pasted.txt"
+    pasted.write_text("Failed to import user, cannot import name 'Old' from 'acme'\n")
+    assert "acme has no acme.Old" in run(capsys, "diagnose", str(pasted)).out
+    # In a log that goes on, it may be a warning like many.
+    pasted.write_text("Failed to import user, cannot import name 'Old' from 'acme'\n" + "step\n" * 9)
+    assert run(capsys, "diagnose", str(pasted)).status == 0
+
+
+def test_a_module_may_be_named_without_quotes() -> None:
+    told = parse_statement(read_failures([(1, "AttributeError: module acme has no attribute Old")])[-1])
+    assert told == MissingAttribute("acme", "Old")
