@@ -54,7 +54,7 @@ def read_stack(request: Request, log: Collected | None, *, optional: bool) -> St
         from envdoctor.sources.machine.root_filesystem import scan_root
 
         image = scan_root(Path(request.root), python)
-        label = f"{image.label} (Python {image.python}, {len(image.distributions)} packages)"
+        label = f"{image.label} (Python {image.python}, {_packages(len(image.distributions))})"
         return Stack(label, image, None, (("installed", facts(image, f"the image {request.root}")),))
     try:
         patient = find_patient(python, os.environ)
@@ -67,8 +67,12 @@ def read_stack(request: Request, log: Collected | None, *, optional: bool) -> St
         why = f"{patient.label} has neither torch nor transformers: it is not the environment of this log"
         return Stack("no environment", parts=(("installed", Collected(skips=(Skip("the installed stack", why),))),))
     lacking = "" if {"torch", "transformers"} & {one.name for one in installed.distributions} else ", neither torch nor transformers"
-    label = f"{patient.label} (Python {installed.python or 'unknown'}, {len(installed.distributions)} packages{lacking})"
+    label = f"{patient.label} (Python {installed.python or 'unknown'}, {_packages(len(installed.distributions))}{lacking})"
     found = facts(installed)
     if request.machine is not None:
         return Stack(label, installed, patient.interpreter, (("installed", found),))
     return Stack(label, installed, patient.interpreter, (("hardware", collect_hardware()), ("installed", found)))
+
+
+def _packages(count: int) -> str:
+    return f"{count} package{'' if count == 1 else 's'}"

@@ -237,3 +237,10 @@ def test_a_gate_over_an_image_runs_nothing_of_it(root: Path, capsys: pytest.Capt
     assert ran.json["patient"] == f"/opt/venv of {root} (Python 3.11.9, 2 packages)"
     assert [one["rule"] for one in ran.json["findings"]] == ["numpy-2-with-torch-before-2-3"]
     assert "accelerator" not in ran.json["facts"]
+
+
+def test_one_package_is_no_stack_that_lacks_others(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    venv(root, "opt/venv", "torch==2.2.2")
+    ran = run(capsys, "check", "--isolated", "--root", str(root), "--format", "json")
+    assert (ran.status, ran.json["findings"]) == (0, [])
+    assert ran.json["patient"] == f"/opt/venv of {root} (Python 3.11.9, 1 package)"
