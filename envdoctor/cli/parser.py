@@ -144,9 +144,8 @@ def _issue_report(commands: _Commands) -> None:
     command = commands.add_parser(
         "report",
         help="a block to paste into an issue: versions, hardware, plan, findings; no paths, tokens, hosts or names",
-        description="Print what an issue needs as Markdown: versions, hardware, plan, model and findings. Paths, tokens, hosts, "
-        "addresses and names of users are taken out of it; packages that are on no public "
-        "index are counted and not named. Read it before you paste it.",
+        description="Print what an issue needs as Markdown: versions, hardware, plan, model and findings. Paths, tokens, hosts, addresses "
+        "and names of users are taken out; packages that are on no public index are counted and not named. Read it before you paste it.",
     )
     command.add_argument("targets", metavar="TARGET", nargs="*", help=_TARGETS)
     command.add_argument("--log", metavar="LOG", help="a log or a traceback: its findings are told, and the versions that it states")

@@ -13,12 +13,12 @@ from envdoctor.world.import_names import package_of
 
 _MOST = 8
 # Whose classes and functions people call most, where neither frames nor the lines of code name a package.
-_OFTEN = ("transformers", "peft", "trl", "accelerate", "datasets", "diffusers", "liger-kernel", "open-clip-torch", "gradio")
+_OFTEN = ("transformers", "peft", "trl", "accelerate", "datasets")
 
 
 def classes_called(name: str, failure: Failure) -> Iterator[str]:
     """The classes of this name as ``module:Class``."""
-    for bound in _packages(failure, name):
+    for bound in _packages(failure, often=True):
         yield from _defined(bound, "c", name)
 
 
@@ -38,18 +38,19 @@ def functions_called(function: str, failure: Failure) -> Iterator[str]:
                 yield from found
                 return
         return
-    for bound in _packages(failure, last):
+    # A function that a script calls by its bare name is most likely the script's own.
+    for bound in _packages(failure, often=not failure.frames):
         yield from _defined(bound, "f", last)
 
 
-def _packages(failure: Failure, name: str) -> Iterator[Bound]:
-    """The packages in the frames, and those that the lines of code import or name; without any, those that most people call."""
+def _packages(failure: Failure, *, often: bool) -> Iterator[Bound]:
+    """The packages in the frames, and those that the lines of code import or name; with ``often``, without any, those of most people."""
     names = [package_of(one) for one in failure.packages]
     for frame in failure.frames:
         names += [package_of(word) for word in re.findall(r"\b([a-z_]{3,30})\.", frame.text)]
     # ``self`` and ``np`` stand before a point as well.
     named = [bound for one in dict.fromkeys(names) if (bound := open_package(one)) is not None]
-    yield from named or (bound for one in _OFTEN if (bound := open_package(one)) is not None)
+    yield from named or (bound for one in _OFTEN if often and (bound := open_package(one)) is not None)
 
 
 def _defined(bound: Bound, letter: str, name: str) -> Iterator[str]:

@@ -19,12 +19,13 @@ from tests.cli.run import run
 ACME = {
     "1.0": {
         "acme/__init__.py": "from .core import Old, Kept\n",
-        "acme/core.py": "class Old: pass\nclass Kept:\n    def __init__(self, size=1): self.length = 1\n    def run(self, fast=1): pass\n",
+        "acme/core.py": "class Old: pass\nclass Kept:\n    def __init__(self, size=1): self.length = 1\n    def run(self, fast=1): pass\n"
+        "def make(size=1): pass\n",
         "acme/legacy.py": "x = 1\n",
     },
     "2.0": {
         "acme/__init__.py": "from .core import Kept\n",
-        "acme/core.py": "class Kept:\n    def __init__(self, sizes=1): self.count = 1\n    def run(self): pass\n",
+        "acme/core.py": "class Kept:\n    def __init__(self, sizes=1): self.count = 1\n    def run(self): pass\ndef make(sizes=1): pass\n",
         "acme/moved.py": "class Old: pass\n",
     },
 }
@@ -101,6 +102,15 @@ def test_an_attribute_of_self_names_no_package(monkeypatch: pytest.MonkeyPatch) 
     told = ask(f"{text}TypeError: Kept.__init__() got an unexpected keyword argument 'size'\n")
     assert told is not None
     assert "size" in told.detail
+
+
+def test_a_function_that_a_script_calls_by_its_bare_name_is_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("envdoctor.logs.callables_named._OFTEN", ("acme",))
+    refused = "TypeError: make() got an unexpected keyword argument 'size'\n"
+    told = ask(refused)
+    assert told is not None
+    assert "acme.core.make() of acme does not take size" in told.detail
+    assert ask(f'Traceback (most recent call last):\n  File "run.py", line 1, in main\n    made = make(size=2)\n{refused}') is None
 
 
 def test_the_sentence_alone_is_read_where_nothing_else_was_pasted(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
