@@ -10,13 +10,14 @@ from typing import Any
 
 from envdoctor.edits.draft import Draft
 from envdoctor.edits.edit import Edited, Pin, Refusal, Set, Setting
-from envdoctor.edits.json_spans import Member, add_member, json_members, member, set_value
+from envdoctor.edits.json_draft import add_member, member, set_value
 from envdoctor.edits.plan_keys import TWINS, Assignment, assignments, related
 from envdoctor.edits.specifier import RefusedError
 from envdoctor.edits.yaml_spans import add_key, compose, entry, literal, scalar_span
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Fact
 from envdoctor.files.json_file import UnreadableError, read_bounded
+from envdoctor.files.json_spans import Member, json_members
 from envdoctor.records import dataclass
 from envdoctor.sources.plans.plan_file import PLAN_LIMIT, PlanFile, read_documents
 from envdoctor.sources.plans.reader import Reader, is_open

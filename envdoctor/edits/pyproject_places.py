@@ -9,8 +9,8 @@ from packaging.markers import Marker, UndefinedComparison, UndefinedEnvironmentN
 from packaging.requirements import Requirement
 
 from envdoctor.edits.constraints import name_of
-from envdoctor.edits.toml_spans import Path
 from envdoctor.facts.names import canonical
+from envdoctor.files.toml_spans import Path
 from envdoctor.records import dataclass
 from envdoctor.sources.declared.toml_document import table_of, text_of
 from envdoctor.world.installation import Installation

@@ -10,9 +10,9 @@ from typing import Any
 
 from envdoctor.edits.draft import Draft
 from envdoctor.edits.specifier import RefusedError
-from envdoctor.edits.toml_spans import BLANK, Path, Spans, toml_spans
 from envdoctor.errors import EnvdoctorError
 from envdoctor.files.toml import parse_toml
+from envdoctor.files.toml_spans import BLANK, Path, Spans, toml_spans
 from envdoctor.sources.declared.toml_document import read_document
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)

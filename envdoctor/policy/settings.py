@@ -184,7 +184,7 @@ _LEVELS: tuple[FailOn, ...] = get_args(FailOn)
 
 
 def _parsed(raw: object, place: str, prefix: str) -> Settings:
-    from envdoctor.sources.declared.toml_lines import toml_lines
+    from envdoctor.files.toml_spans import toml_lines
 
     lines = toml_lines(Path(place).read_text(encoding="utf-8-sig"))
     checker = _Checker(place, prefix, lines)

@@ -10,6 +10,7 @@ from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Fact, Origin
 from envdoctor.facts.values import parse_value
 from envdoctor.files.json_file import JsonError, UnreadableError, parse_json, read_bounded
+from envdoctor.files.json_spans import key_lines
 from envdoctor.files.text import plain
 from envdoctor.sources.declared.declarations import Declarations
 from envdoctor.sources.declared.requirement_line import MALFORMED, declare, wheel_release, without_credentials
@@ -26,7 +27,6 @@ _MARKERS = (
     "os_name", "sys_platform", "platform_machine", "platform_python_implementation", "platform_release", "platform_system",
     "platform_version", "python_version", "python_full_version", "implementation_name", "implementation_version",
 )  # fmt: skip
-_TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|[{}\[\]:\n]')
 
 
 def collect_pipfile(path: Path, installation: Installation) -> tuple[Variant, ...]:
@@ -69,7 +69,7 @@ def collect_pipfile_lock(path: Path, installation: Installation) -> tuple[Varian
         raise EnvdoctorError(where, found=error.found, expected=error.expected, next_step="run pipenv lock again") from None
     if not isinstance(document.value, dict):
         raise EnvdoctorError(place, found="no object", expected="a Pipfile.lock", next_step="run pipenv lock again")
-    lines = _lines(document.text)
+    lines = key_lines(document.text, 2)
     requires = table_of(table_of(document.value.get("_meta")).get("requires"))
     key = "python_full_version" if "python_full_version" in requires else "python_version"
     declarations = _with_python(text_of(requires.get(key)), file, lines.get(("_meta", "requires")), installation)
@@ -125,7 +125,7 @@ def _cuda(version: str, url: str, file: str, line: int | None, declarations: Dec
         declarations.say(Fact("cuda", parse_value("cuda", cuda), Origin(file, file, line)))
 
 
-def _locked(table: object, category: str, file: str, lines: Mapping[tuple[str, str], int], declarations: Declarations) -> None:
+def _locked(table: object, category: str, file: str, lines: Mapping[tuple[str, ...], int], declarations: Declarations) -> None:
     for name, entry in table_of(table).items():
         line = lines.get((category, name))
         if isinstance(entry, dict):
@@ -166,25 +166,3 @@ def _marker(entry: Mapping[str, object]) -> str:
     parts = [stated] if isinstance(stated, str) and stated.strip() else strings_of(stated)
     parts += [f"{key} {entry[key]}" for key in _MARKERS if isinstance(entry.get(key), str)]
     return " and ".join(f"({part})" for part in parts) if len(parts) > 1 else "".join(parts)
-
-
-def _lines(text: str) -> dict[tuple[str, str], int]:
-    """The line of every key of the second level, by the key that it lies under."""
-    lines: dict[tuple[str, str], int] = {}
-    line, depth, outer, last = 1, 0, "", ""
-    for match in _TOKEN.finditer(text):
-        piece = match[0]
-        if piece == "\n":
-            line += 1
-        elif piece in "{[":
-            depth += 1
-        elif piece in "}]":
-            depth -= 1
-        elif piece == ":":
-            if depth == 1:
-                outer = last
-            elif depth == 2:
-                lines[outer, last] = line
-        else:
-            last = piece[1:-1]
-    return lines

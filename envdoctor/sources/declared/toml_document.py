@@ -14,7 +14,7 @@ from envdoctor.files.text import plain
 from envdoctor.files.toml import parse_toml
 
 if TYPE_CHECKING:
-    from envdoctor.sources.declared import toml_lines
+    from envdoctor.files import toml_spans
 
 MANIFEST_LIMIT = 4 * 2**20
 LOCK_LIMIT = 64 * 2**20
@@ -31,12 +31,12 @@ class TomlDocument:
         self.file = str(path)
         self.table = table
         self.text = text
-        self._lines: Mapping[toml_lines.Path, int] | None = None
+        self._lines: Mapping[toml_spans.Path, int] | None = None
 
     def line(self, *keys: str | int) -> int | None:
         """The line of a key path; of the nearest table around it, where the key itself is not written."""
         if self._lines is None:
-            from envdoctor.sources.declared.toml_lines import toml_lines
+            from envdoctor.files.toml_spans import toml_lines
 
             self._lines = toml_lines(self.text)
         return next((self._lines[keys[:end]] for end in range(len(keys), 0, -1) if keys[:end] in self._lines), None)
@@ -48,7 +48,7 @@ class TomlDocument:
 
     def line_beside_packages(self, *keys: str | int) -> int | None:
         """As ``line``, for a key of a lock that stands apart from the packages: only the part around it is scanned."""
-        from envdoctor.sources.declared.toml_lines import toml_lines
+        from envdoctor.files.toml_spans import toml_lines
 
         start = 0 if len(keys) == 1 else self.text.find(f"\n[{keys[0]}]") + 1
         found = toml_lines(self.text[start : self.text.find("\n[[package", start) + 1 or None]).get(keys)
@@ -56,7 +56,7 @@ class TomlDocument:
 
     def entry_lines(self, name: str) -> list[int | None]:
         """For every ``[[name]]`` of a lock the line of its version, or its header's; found without a scan of the whole text."""
-        from envdoctor.sources.declared.toml_lines import block_lines
+        from envdoctor.files.toml_spans import block_lines
 
         entries = self.table.get(name)
         if not isinstance(entries, list):

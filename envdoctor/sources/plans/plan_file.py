@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.files.json_file import JsonError, UnreadableError, line_of_key, parse_json, read_bounded
+from envdoctor.files.json_spans import key_lines
 from envdoctor.files.text import plain
 from envdoctor.records import dataclass, field
 
@@ -89,41 +89,7 @@ def _json(data: bytes, place: str) -> PlanFile:
         document = parse_json(data)
     except JsonError as error:
         raise _syntax(place, error.line, error.column, error.found, error.expected) from None
-    return PlanFile(document.value, document.text, key_lines(document.text))
-
-
-_JSON_MARKS = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],\n]')
-
-
-def key_lines(text: str) -> dict[tuple[str, ...], int]:
-    """The line, from 1, of every key of the objects of a JSON text, by its path; of two of one name the last, which counts.
-
-    Objects in lists have no path, nor have keys written with escapes. The text is JSON: this is not checked.
-    """
-    found: dict[tuple[str, ...], int] = {}
-    line, key = 1, ""
-    # Paths of the objects around, None for what stands in a list or too deep.
-    above: list[tuple[str, ...] | None] = []
-    for mark in _JSON_MARKS.finditer(text):
-        word = mark[0]
-        if word == "\n":
-            line += 1
-        elif word == "{":
-            around = above[-1] if above else ()
-            above.append(around if not above else None if around is None or not key else (*around, key))
-            key = ""
-        elif word == "[":
-            above.append(None)
-        elif word in "}]":
-            if above:
-                above.pop()
-        elif word == ",":
-            key = ""
-        elif not key and above and (around := above[-1]) is not None and len(around) < _DEPTH and len(found) < _MOST_LINES:
-            key = word[1:-1]
-            path = (*around, key)
-            found[path] = line
-    return found
+    return PlanFile(document.value, document.text, key_lines(document.text, _DEPTH, _MOST_LINES))
 
 
 def _syntax(place: str, line: int, column: int, found: str, expected: str) -> EnvdoctorError:

@@ -142,15 +142,10 @@ def _implied(name: str, raw: object, origin: Origin) -> list[Fact]:
 
 
 def _lines(text: str) -> dict[str, int]:
-    """The line of every ``key = value`` under its table, for facts files as people write them."""
+    """The line of every ``key = value`` under its table, by the name of its fact."""
+    from envdoctor.files.toml_spans import toml_lines
+
     lines: dict[str, int] = {}
-    prefix = ""
-    for number, line in enumerate(text.splitlines(), start=1):
-        header = re.match(r"\s*\[([^\[\]]+)\]\s*(?:#.*)?$", line)
-        if header:
-            prefix = f"{header[1].strip()}."
-            continue
-        key = re.match(r"""\s*(["']?)([A-Za-z0-9_.\-]+)\1\s*=""", line)
-        if key:
-            lines.setdefault(_normal(f"{prefix}{key[2]}"), number)
+    for path, line in toml_lines(text).items():
+        lines.setdefault(_normal(".".join(map(str, path))), line)
     return lines

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envdoctor.facts.fact import FactValue
-from envdoctor.sources.plans.plan_file import key_lines
+from envdoctor.files.json_spans import key_lines
 from tests.sources.plans.reading import collect, defaults, lines, skips, stated
 
 # Settings of a project's own script, as a QLoRA trainer of many models keeps them.
@@ -152,7 +152,7 @@ def _paths(value: object, above: tuple[str, ...] = ()) -> set[tuple[str, ...]]:
 @given(st.dictionaries(_KEYS, _VALUES, max_size=5), st.sampled_from((None, 0, 2)))
 def test_every_key_of_json_is_found_where_it_stands(settings: dict[str, object], indent: int | None) -> None:
     text = json.dumps(settings, indent=indent, ensure_ascii=False)
-    found = key_lines(text)
+    found = key_lines(text, 3)
     assert found.keys() == _paths(settings)
     rows = text.split("\n")
     assert all(f'"{path[-1]}"' in rows[line - 1] for path, line in found.items())

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envdoctor.files.toml import parse_toml
-from envdoctor.sources.declared.toml_lines import block_lines, toml_lines
+from envdoctor.files.toml_spans import block_lines, toml_lines
 
 Lines = dict[tuple[str | int, ...], int]
 

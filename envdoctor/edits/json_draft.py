@@ -7,67 +7,7 @@ import re
 
 from envdoctor.edits.draft import Draft
 from envdoctor.edits.specifier import RefusedError
-from envdoctor.records import dataclass, field
-
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
-
-
-@dataclass(slots=True)
-class Member:
-    """A member of an object: where its key begins and its value begins and ends; ``members`` are those of a value that is an object."""
-
-    key: str
-    start: int
-    value: int
-    end: int = 0
-    members: list[Member] | None = None
-
-
-@dataclass(slots=True)
-class _Open:
-    members: list[Member] | None
-    owner: Member | None
-    key: str = ""
-    at: int = 0
-    waits: bool = field(default=False)
-
-
-def json_members(text: str) -> list[Member]:
-    """The members of the outermost object of a JSON text; none of any other. The text is JSON: this is not checked."""
-    root: list[Member] = []
-    stack: list[_Open] = []
-    for token in _TOKEN.finditer(text):
-        word, above = token[0], stack[-1] if stack else None
-        if word == ":" and above is not None:
-            above.waits = True
-        elif word == "," and above is not None:
-            above.waits = False
-        elif word in "}]" and above is not None:
-            stack.pop()
-            if above.owner is not None:
-                above.owner.end = token.end()
-        elif above is not None and above.members is not None and not above.waits:
-            above.key, above.at = word, token.start()
-        else:
-            member = None
-            if above is not None and above.members is not None:
-                member = Member(_text(above.key), above.at, token.start(), token.end())
-                above.members.append(member)
-            if word in ("{", "["):
-                inner: list[Member] | None = None
-                if word == "{":
-                    inner = root if above is None else []
-                if member is not None:
-                    member.members = inner
-                stack.append(_Open(inner, member))
-    return root
-
-
-def _text(key: str) -> str:
-    try:
-        return str(json.loads(key))
-    except ValueError:
-        return key
+from envdoctor.files.json_spans import TOKEN, Member
 
 
 def member(members: list[Member], key: str) -> Member | None:
@@ -110,7 +50,7 @@ def add_member(draft: Draft, members: list[Member], key: str, value: object, aft
 
 
 def _key_end(text: str, start: int) -> int:
-    match = _TOKEN.match(text, start)
+    match = TOKEN.match(text, start)
     return match.end() if match else start
 
 
@@ -125,6 +65,3 @@ def _step(space: str, text: str, members: list[Member]) -> str:
             if not line.strip() and line.startswith(own) and len(line) > len(own):
                 return line[len(own) :]
     return own or "  "
-
-
-__all__ = ["Member", "add_member", "json_members", "member", "set_value"]
