@@ -30,10 +30,11 @@ from pathlib import Path
 from typing import Any
 
 from stack_draws import Base, Move, draw_base, draw_moves
-from stack_environments import NotInstalledError, Stack, TooLongError
+from stack_environments import Stack, TooLongError
 from stack_scores import cause_of, print_score
 
 from envdoctor.facts.names import canonical
+from envdoctor.uv.environments import NotBuiltError
 
 KEPT = Path(__file__).resolve().parent / "executed_stacks"
 PARTS = ("development", "judged")
@@ -89,7 +90,7 @@ def build_base(stack: Stack, base: Base) -> tuple[dict[str, str], list[str], str
     start = time.monotonic()
     try:
         stack.build(base.python, base.day, requirements, constraints, builds=consumer.builds, torch=base.torch is not None)
-        installed = stack.freeze()
+        installed = stack.venv.freeze()
         found = stack.ask({"package": consumer.package, "module": consumer.module, "names": list(consumer.names)})
         if not found.get("names"):
             said = f"{found.get('exception')}: {found.get('message')}" if "names" not in found else json.dumps(found["lacking"])
@@ -101,15 +102,15 @@ def build_base(stack: Stack, base: Base) -> tuple[dict[str, str], list[str], str
         if "exception" in again:
             exclude(base.number, label, "control", f"{again['exception']}: {again['message']}")
             return None
-    except (NotInstalledError, TooLongError) as error:
-        exclude(base.number, label, "install" if isinstance(error, NotInstalledError) else "time", str(error))
+    except (NotBuiltError, TooLongError) as error:
+        exclude(base.number, label, "install" if isinstance(error, NotBuiltError) else "time", str(error))
         return None
     keep(
         "bases",
         {
             "base": base.number, "consumer": consumer.package, "version": found["version"], "day": base.day, "python": found["python"],
             "script": script, "lacking": found["lacking"], "freeze": [f"{name}=={version}" for name, version in installed.items()],
-            "unmet": stack.unmet(), "seconds": round(time.monotonic() - start, 1),
+            "unmet": stack.venv.unmet(), "seconds": round(time.monotonic() - start, 1),
         },
     )  # fmt: skip
     return installed, found["requires"], script
@@ -127,12 +128,12 @@ def try_moves(stack: Stack, base: Base, installed: Mapping[str, str], script: st
         try:
             stack.move(*pins.values())
             back = {move.provider: f"{move.provider}=={move.before.split('+')[0]}"}
-            now = stack.freeze()
+            now = stack.venv.freeze()
             if {**installed, move.provider: now.get(move.provider, "")} != now:
                 exclude(base.number, label, "freeze", "more than one package moved")
                 return tried
             found = stack.ask({"script": script})
-        except NotInstalledError as error:
+        except NotBuiltError as error:
             exclude(base.number, label, "install", str(error))
         except TooLongError as error:
             exclude(base.number, label, "time", str(error))
@@ -141,7 +142,7 @@ def try_moves(stack: Stack, base: Base, installed: Mapping[str, str], script: st
                 "stack": ident, "base": base.number, "consumer": base.consumer.package,
                 "version": installed[canonical(base.consumer.package)], "provider": move.provider, "from": move.before,
                 "to": now[move.provider], "outcome": "failed" if "exception" in found else "works", **found,
-                "unmet": [line for line in stack.unmet() if f"`{move.provider}" in line][:MOST_UNMET],
+                "unmet": [line for line in stack.venv.unmet() if f"`{move.provider}" in line][:MOST_UNMET],
             }  # fmt: skip
             keep(part_of(ident), row)
         if time.monotonic() > end:
@@ -188,7 +189,7 @@ def repeat(home: Path, wheels: list[Path], pythons: Path, chosen: set[int] | Non
         try:
             stack.rebuild(base["python"].rpartition(".")[0], base["freeze"])
             control = stack.ask({"script": base["script"]})
-        except (NotInstalledError, TooLongError) as error:
+        except (NotBuiltError, TooLongError) as error:
             control = {"exception": "", "message": str(error)}
         told = {} if "exception" in control else repeat_moves(stack, base, again)
         for row in again:
@@ -211,7 +212,7 @@ def repeat_moves(stack: Stack, base: Mapping[str, Any], again: list[dict[str, An
             stack.move(*{**back, row["provider"]: f"{row['provider']}=={row['to']}"}.values())
             back = {row["provider"]: f"{row['provider']}=={row['from'].split('+')[0]}"}
             found = stack.ask({"script": base["script"]})
-        except (NotInstalledError, TooLongError):
+        except (NotBuiltError, TooLongError):
             continue
         same = {name: value for name, value in row.items() if name not in said}
         told[row["stack"]] = same | {"outcome": "failed" if "exception" in found else "works", **found, "repeated": True}

@@ -31,6 +31,7 @@ from envdoctor.facts.values import parse_value  # noqa: E402
 from envdoctor.memory.config import read_architecture  # noqa: E402
 from envdoctor.memory.exact import CHILD, child_params, unmeasurable  # noqa: E402
 from envdoctor.memory.situation import Planned, planned  # noqa: E402
+from envdoctor.uv.environments import describe  # noqa: E402
 
 MODELS = ROOT / "tests" / "memory" / "counted.json"
 FAMILIES = (
@@ -150,9 +151,8 @@ def _ask(children: list[Any], waiting: list[list[dict[str, Any]]], out: Any) -> 
 
 
 def _releases(interpreter: Path) -> dict[str, str]:
-    code = "import json,importlib.metadata as m;print(json.dumps({n:m.version(n).split('+')[0] for n in ('torch','transformers','peft')}))"
-    told: dict[str, str] = json.loads(subprocess.run([interpreter, "-c", code], check=True, capture_output=True, text=True).stdout)
-    return {**told, "bitsandbytes": "0.45.5"}
+    installed = describe(interpreter).installed
+    return {**{name: installed[name].split("+")[0] for name in ("torch", "transformers", "peft")}, "bitsandbytes": "0.45.5"}
 
 
 def judged(answers: Path) -> Iterator[tuple[float, dict[str, Any], Any]]:

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from envdoctor.facts.names import canonical
-from envdoctor.uv.environments import uv_command
+from envdoctor.uv.command import uv_command
+from envdoctor.uv.environments import Venv
 
 # Long, for a machine that has other things to do: a slow import is no hanging one.
 INSTALL_SECONDS = 1200.0
@@ -33,10 +34,6 @@ def _program() -> list[str]:
 UV = _program()
 
 
-class NotInstalledError(Exception):
-    """uv could not install what was asked; the message is its own."""
-
-
 class TooLongError(Exception):
     """The child did not end in time."""
 
@@ -50,11 +47,10 @@ class Stack:
 
     def __init__(self, home: Path, interpreters: Mapping[str, Path], wheels: Sequence[Path] = ()) -> None:
         self.home, self.interpreters, self.wheels = home, interpreters, wheels
-        self.environment = home / "environment"
         self.python = ""
         # The files of torch are shared with whatever else uv has installed here; a cache of all others would grow by gigabytes an hour.
         self.own_cache = home / "cache"
-        self.shares_cache = False
+        self.venv = self._venv(shares_cache=False)
         self.built = 0
         self.installed_at = 0.0
 
@@ -62,11 +58,9 @@ class Stack:
         """An environment of what the index had on the day (YYYY-MM-DD, the whole of it).
 
         Raises:
-            NotInstalledError: there is none.
+            NotBuiltError: there is none.
         """
-        self.python, self.shares_cache = python, torch
-        shutil.rmtree(self.environment, ignore_errors=True)
-        self._uv("venv", "--quiet", "--python", str(self.interpreters[python]), str(self.environment))
+        self._make(python, shares_cache=torch)
         self.built += not torch
         if self.built > MOST_CACHED:
             shutil.rmtree(self.own_cache, ignore_errors=True)
@@ -81,34 +75,20 @@ class Stack:
         """An environment of exactly these releases.
 
         Raises:
-            NotInstalledError: there is none.
+            NotBuiltError: there is none.
         """
         pins = [pin.split("+")[0] for pin in freeze]
-        self.python, self.shares_cache = python, any(pin.startswith("torch==") for pin in pins)
-        shutil.rmtree(self.environment, ignore_errors=True)
-        self._uv("venv", "--quiet", "--python", str(self.interpreters[python]), str(self.environment))
+        self._make(python, shares_cache=any(pin.startswith("torch==") for pin in pins))
         self._install("--no-deps", *self._found(pins), *pins)
 
     def move(self, *pins: str) -> None:
         """These packages at these releases, nothing else.
 
         Raises:
-            NotInstalledError: one has no wheel for this Python.
+            NotBuiltError: one has no wheel for this Python.
         """
         self._install("--no-deps", "--no-build", *self._found(pins), *pins)
         self._forget({canonical(pin.split("==")[0]) for pin in pins})
-
-    def freeze(self) -> dict[str, str]:
-        """All that is installed, by normalised name."""
-        listed: list[dict[str, str]] = json.loads(self._uv("pip", "list", "--format", "json", "--python", str(self._interpreter)))
-        return {one["name"]: one["version"] for one in listed}
-
-    def unmet(self) -> list[str]:
-        """The declared requirements that are not met, as uv tells them."""
-        done = subprocess.run(
-            [*UV, "pip", "check", "--python", str(self._interpreter)], capture_output=True, text=True, check=False, timeout=60
-        )
-        return [line.strip() for line in done.stderr.splitlines() if line.startswith("The package")]
 
     def ask(self, question: Mapping[str, object]) -> dict[str, Any]:
         """What the child answers; where it died, the number of its signal (or its exit status) and its last words.
@@ -121,7 +101,7 @@ class Stack:
         nowhere.mkdir(exist_ok=True)
         try:
             done = subprocess.run(
-                [str(self._interpreter), "-W", "ignore", str(CHILD), str(answer)],
+                [str(self.venv.interpreter), "-W", "ignore", str(CHILD), str(answer)],
                 input=json.dumps(question), cwd=nowhere, env=self._environ(), capture_output=True, text=True, errors="replace", check=False,
                 timeout=IMPORT_SECONDS,
             )  # fmt: skip
@@ -136,10 +116,6 @@ class Stack:
     @property
     def _compiled(self) -> Path:
         return self.home / "compiled" / self.python
-
-    @property
-    def _interpreter(self) -> Path:
-        return self.environment / "bin" / "python"
 
     def _found(self, pins: Sequence[str]) -> list[str]:
         """Directories of wheels count only for what they are meant for: a release that is pinned and lies there for this Python."""
@@ -156,13 +132,13 @@ class Stack:
         while int(time.time()) <= int(self.installed_at):
             time.sleep(0.05)
         try:
-            self._uv("pip", "install", "--quiet", "--python", str(self._interpreter), *words)
+            self.venv.install(*words)
         finally:
             self.installed_at = time.time()
 
     def _forget(self, names: Collection[str]) -> None:
         """What was compiled of these packages before: their files may be of other releases now."""
-        place = next((self.environment / "lib").glob("python*/site-packages"))
+        place = next((self.venv.home / "lib").glob("python*/site-packages"))
         compiled = self._compiled / place.relative_to(place.anchor)
         for record in place.glob("*.dist-info/RECORD"):
             if canonical(record.parent.name.rsplit("-", 1)[0]) not in names:
@@ -172,17 +148,15 @@ class Stack:
                 for file in compiled.glob(f"{top.removesuffix('.py')}.*.pyc"):
                     file.unlink()
 
-    def _uv(self, *words: str) -> str:
+    def _make(self, python: str, *, shares_cache: bool) -> None:
+        self.python, self.venv = python, self._venv(shares_cache=shares_cache)
+        self.venv.make(str(self.interpreters[python]))
+
+    def _venv(self, *, shares_cache: bool) -> Venv:
         told = {name: value for name, value in os.environ.items() if not name.startswith(("PIP_", "UV_")) and name != "VIRTUAL_ENV"}
-        if not self.shares_cache:
+        if not shares_cache:
             told["UV_CACHE_DIR"] = str(self.own_cache)
-        try:
-            done = subprocess.run([*UV, *words], env=told, capture_output=True, text=True, check=False, timeout=INSTALL_SECONDS)
-        except subprocess.TimeoutExpired as error:
-            raise NotInstalledError(f"more than {INSTALL_SECONDS:g} s") from error
-        if done.returncode:
-            raise NotInstalledError(" ".join(done.stderr.split())[-600:])
-        return done.stdout
+        return Venv(self.home / "environment", environ=told, seconds=INSTALL_SECONDS, program=UV)
 
     def _environ(self) -> dict[str, str]:
         kept = ("PATH", "LANG", "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")

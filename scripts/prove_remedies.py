@@ -35,7 +35,8 @@ from envdoctor.facts.values import flatten
 from envdoctor.files.toml import read_toml
 from envdoctor.rules.reproduction import Reproduction, examine, reproduction_of
 from envdoctor.rules.rulebook import rule_files, shipped_rules
-from envdoctor.uv.environments import NotBuiltError, UvBuilder, describe, uv_command, uv_environ
+from envdoctor.uv.command import uv_command, uv_environ
+from envdoctor.uv.environments import NotBuiltError, UvBuilder, describe
 
 KEPT = Path(__file__).resolve().parent.parent / "docs" / "remedies.json"
 # Of different libraries and kinds: an import that fails, a step that fails, a loss that is wrong, two packages and one.

@@ -17,7 +17,7 @@ from envdoctor.remedies.remedy import Remedy
 from envdoctor.remedies.resolver import Accepts, Resolver, beside
 from envdoctor.remedies.whole_set import WholeSet
 from envdoctor.uv.asking import Run
-from envdoctor.uv.environments import uv_command
+from envdoctor.uv.command import uv_command
 
 NO_UV = 'uv was not asked: it is not installed (pip install "llm-envdoctor[pins]")'
 _LONGEST = 160

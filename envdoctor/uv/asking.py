@@ -7,20 +7,21 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import exact, version_condition
 from envdoctor.files.text import plain
 from envdoctor.records import dataclass, field, replace
-from envdoctor.uv.environments import uv_command, uv_environ
+from envdoctor.uv.command import ask_uv, without_downloads
 from envdoctor.world.installation import Installation
 from envdoctor.world.releases import releases
 
-TIMEOUT_S = 300.0
+if TYPE_CHECKING:
+    import subprocess
+
 BUILDS = "no wheel that could be used here, and building one would run its code"
 DIRECT = "it is taken from a URL, and nothing is downloaded"
 ELSEWHERE = "not on the package index that was asked"
@@ -252,58 +253,7 @@ def _uv(call: Call) -> subprocess.CompletedProcess[str]:
     # What stands in the output file already is what uv prefers.
     files = {"--constraint": call.constraints, "--override": nowhere, "--output-file": call.preferences}
     environ = _environ(os.environ, several="--extra-index-url" in call.text)
-    return run_uv(call.words, call.text, environ, files=files, place="--resolve", next_step=_WITHOUT)
-
-
-def run_uv(
-    words: Sequence[str],
-    text: str,
-    environ: Mapping[str, str],
-    *,
-    files: Mapping[str, Sequence[str]] | None = None,
-    place: str,
-    next_step: str,
-) -> subprocess.CompletedProcess[str]:
-    """Run uv in an empty directory; ``text`` is its input, ``files`` the lines of files by the option that names them.
-
-    Raises:
-        EnvdoctorError: no uv, or no answer in time; ``place`` and ``next_step`` are those of the error.
-    """
-    with tempfile.TemporaryDirectory(prefix="envdoctor-uv-") as directory:
-        # uv looks for a project in every directory above, and the one for temporary files is everybody's: it ends at this one.
-        _write(directory, "pyproject.toml", ("[tool.uv]",))
-        given: list[str] = []
-        for option, lines in (files or {}).items():
-            if lines:
-                given += [option, _write(directory, f"{option[2:]}.txt", lines)]
-        try:
-            return subprocess.run(
-                [*uv_command(place), *words, *given],
-                input=text,
-                env=dict(environ),
-                # A project in the working directory has settings of its own for uv; the user's still count.
-                cwd=directory,
-                capture_output=True,
-                encoding="utf-8",
-                errors="replace",
-                check=False,
-                timeout=TIMEOUT_S,
-            )
-        except subprocess.TimeoutExpired as error:
-            found = f"no answer from uv within {TIMEOUT_S:g} s"
-            raise EnvdoctorError(place, found=found, expected="an answer of the index", next_step=next_step) from error
-
-
-def _write(directory: str, name: str, lines: Sequence[str]) -> str:
-    path = os.path.join(directory, name)
-    with open(path, "w", encoding="utf-8") as file:
-        file.write("\n".join(lines) + "\n")
-    return path
-
-
-def without_downloads(environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment for uv where nothing is built: no Python is needed but for its number, and uv would download it."""
-    return uv_environ(environ) | {"UV_PYTHON_DOWNLOADS": "never"}
+    return ask_uv(call.words, call.text, environ, files=files, place="--resolve", next_step=_WITHOUT)
 
 
 def _environ(environ: Mapping[str, str], *, several: bool) -> dict[str, str]:

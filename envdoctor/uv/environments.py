@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import json
 import os
 import re
@@ -14,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from envdoctor.errors import EnvdoctorError
 from envdoctor.files.paths import exists
 from envdoctor.records import dataclass
+from envdoctor.uv.command import run_uv, uv_environ
 
 BUILD_SECONDS = 1800.0
 _ASK = (
@@ -51,6 +50,62 @@ class Builder(Protocol):
     def __call__(self, python: str, pins: Sequence[str], *, forced: bool = False, bare: Sequence[str] = ()) -> Environment: ...
 
 
+class Venv:
+    """A virtual environment in a directory of its own, made and filled by uv.
+
+    ``environ`` is what uv reads (default: ours, with pip's names in uv's), ``seconds`` how long a call may take, ``program`` how uv is
+    started where that is known.
+    """
+
+    def __init__(
+        self, home: Path, *, environ: Mapping[str, str] | None = None, seconds: float = BUILD_SECONDS, program: Sequence[str] = ()
+    ) -> None:
+        self.home = home
+        self.interpreter = home / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+        self.environ = uv_environ(os.environ) if environ is None else environ
+        self._seconds, self._program = seconds, program
+
+    def make(self, python: str) -> None:
+        """An empty one, in place of whatever was there; ``python`` is a version or an interpreter.
+
+        Raises:
+            NotBuiltError: uv cannot.
+        """
+        shutil.rmtree(self.home, ignore_errors=True)
+        self._uv("venv", "--quiet", "--python", python, str(self.home))
+
+    def install(self, *words: str) -> None:
+        """Requirements, behind the options of ``uv pip install``.
+
+        Raises:
+            NotBuiltError: uv cannot.
+        """
+        self._uv("pip", "install", "--quiet", "--python", str(self.interpreter), *words)
+
+    def unmet(self) -> list[str]:
+        """The declared requirements that are not met, as uv tells them."""
+        told = self._run("pip", "check", "--python", str(self.interpreter)).stderr
+        return [line.strip() for line in told.splitlines() if line.startswith("The package")]
+
+    def freeze(self) -> dict[str, str]:
+        """All that is installed, by normalised name."""
+        listed = json.loads(self._uv("pip", "list", "--format", "json", "--python", str(self.interpreter)))
+        return {one["name"]: one["version"] for one in listed}
+
+    def _run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        try:
+            return run_uv(words, environ=self.environ, seconds=self._seconds, place="rules reproduce", program=self._program)
+        except subprocess.TimeoutExpired as error:
+            raise NotBuiltError(f"uv {words[0]} took more than {self._seconds:g} s") from error
+
+    def _uv(self, *words: str) -> str:
+        done = self._run(*words)
+        if done.returncode:
+            said = " ".join(re.sub(r"^\W+", "", line) for line in done.stderr.splitlines() if line.strip())
+            raise NotBuiltError(f"uv {words[0]}: {said or f'exit status {done.returncode}'}")
+        return done.stdout
+
+
 class UvBuilder:
     """Builds with uv below a directory; pins that were built there before are used again.
 
@@ -63,26 +118,23 @@ class UvBuilder:
     def __call__(self, python: str, pins: Sequence[str], *, forced: bool = False, bare: Sequence[str] = ()) -> Environment:
         how = (*(["forced"] if forced else []), *(f"bare {name}" for name in sorted(bare)))
         key = hashlib.sha256("\n".join((python, *sorted(pins), *how)).encode()).hexdigest()[:16]
-        home = self.directory / key
-        interpreter = home / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+        venv = Venv(self.directory / key)
         # Written last: a build that was interrupted is begun anew.
-        finished = home / "finished"
+        finished = venv.home / "finished"
         if not exists(finished):
-            shutil.rmtree(home, ignore_errors=True)
-            _uv("venv", "--quiet", "--python", python, str(home))
+            venv.make(python)
             alone = [pin for pin in pins if _name(pin) in {_name(one) for one in bare}]
             rest = [pin for pin in pins if pin not in alone]
-            install = ("pip", "install", "--quiet", "--python", str(interpreter))
             if rest and forced:
-                overrides = home / "overrides.txt"
+                overrides = venv.home / "overrides.txt"
                 overrides.write_text("".join(f"{pin}\n" for pin in rest), encoding="utf-8")
-                _uv(*install, "--override", str(overrides), *rest)
+                venv.install("--override", str(overrides), *rest)
             elif rest:
-                _uv(*install, *rest)
+                venv.install(*rest)
             if alone:
-                _uv(*install, "--no-deps", *alone)
+                venv.install("--no-deps", *alone)
             finished.touch()
-        return describe(interpreter)
+        return describe(venv.interpreter)
 
 
 def _name(requirement: str) -> str:
@@ -104,39 +156,3 @@ def describe(interpreter: Path) -> Environment:
     from packaging.utils import canonicalize_name
 
     return Environment(interpreter, python, {canonicalize_name(name): version for name, version in distributions})
-
-
-def uv_command(place: str = "rules reproduce") -> list[str]:
-    """How uv is started here; ``place`` is what asks for it.
-
-    Raises:
-        EnvdoctorError: it is not installed.
-    """
-    if importlib.util.find_spec("uv") is not None:
-        return [sys.executable, "-m", "uv"]
-    program = shutil.which("uv")
-    if program is None:
-        raise EnvdoctorError(place, found="no uv", expected="uv, which resolves and builds", next_step="pip install uv")
-    return [program]
-
-
-def _uv(*words: str) -> None:
-    try:
-        done = subprocess.run(
-            [*uv_command(), *words], env=uv_environ(os.environ), capture_output=True, text=True, check=False, timeout=BUILD_SECONDS
-        )
-    except subprocess.TimeoutExpired as error:
-        raise NotBuiltError(f"uv {words[0]} took more than {BUILD_SECONDS:g} s") from error
-    if done.returncode:
-        said = " ".join(re.sub(r"^\W+", "", line) for line in done.stderr.splitlines() if line.strip())
-        raise NotBuiltError(f"uv {words[0]}: {said or f'exit status {done.returncode}'}")
-
-
-def uv_environ(environ: Mapping[str, str]) -> dict[str, str]:
-    """uv has names of its own for what pip reads: where wheels are found besides the index, and the index itself."""
-    told = {name: value for name, value in environ.items() if name != "VIRTUAL_ENV"}
-    if "PIP_FIND_LINKS" in told:
-        told.setdefault("UV_FIND_LINKS", ",".join(told["PIP_FIND_LINKS"].split()))
-    if "PIP_INDEX_URL" in told:
-        told.setdefault("UV_DEFAULT_INDEX", told["PIP_INDEX_URL"])
-    return told

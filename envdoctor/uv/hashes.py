@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.names import canonical
 from envdoctor.files.text import plain
-from envdoctor.uv.asking import run_uv, without_downloads
+from envdoctor.uv.command import ask_uv, without_downloads
+
+if TYPE_CHECKING:
+    import subprocess
 
 _HASH = re.compile(r"--hash=(sha(?:256|384|512):[0-9a-f]{64,128})\b")
 _PINNED = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)==(\S+)")
@@ -52,7 +55,7 @@ def release_hashes(
 
 
 def _uv(words: Sequence[str], text: str) -> subprocess.CompletedProcess[str]:
-    return run_uv(words, text, without_downloads(os.environ), place="hashes", next_step="try again")
+    return ask_uv(words, text, without_downloads(os.environ), place="hashes", next_step="try again")
 
 
 __all__ = ["release_hashes"]

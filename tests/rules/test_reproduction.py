@@ -17,7 +17,8 @@ from envdoctor.files.toml import parse_toml
 from envdoctor.probes.verdict import Verdict
 from envdoctor.rules.conditions import parse_condition
 from envdoctor.rules.reproduction import misplaced, problems, reproduce, reproduction_of, without_places
-from envdoctor.uv.environments import Environment, NotBuiltError, UvBuilder, describe, uv_environ
+from envdoctor.uv.command import uv_environ
+from envdoctor.uv.environments import Environment, NotBuiltError, UvBuilder, describe
 from envdoctor.world.releases import release_texts
 from tests.cli.run import run
 from tests.rule_files import CLAIM, REPRODUCTION, write_rule
@@ -301,7 +302,7 @@ def uv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (directory / "uv.py").write_text(FAKE_UV, encoding="utf-8")
     (directory / "peft-0.11.1.py").write_text(BROKEN, encoding="utf-8")
     (directory / "peft-0.12.0.py").write_text("", encoding="utf-8")
-    monkeypatch.setattr("envdoctor.uv.environments.uv_command", lambda: [sys.executable, str(directory / "uv.py")])
+    monkeypatch.setattr("envdoctor.uv.command.uv_command", lambda place: [sys.executable, str(directory / "uv.py")])
     return directory
 
 

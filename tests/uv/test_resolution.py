@@ -256,8 +256,8 @@ def test_a_uv_that_does_not_answer(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     program = tmp_path / "uv"
     program.write_text("#!/bin/sh\nexec sleep 60\n")
     program.chmod(0o755)
-    monkeypatch.setattr("envdoctor.uv.asking.uv_command", lambda place: [str(program)])
-    monkeypatch.setattr("envdoctor.uv.asking.TIMEOUT_S", 0.1)
+    monkeypatch.setattr("envdoctor.uv.command.uv_command", lambda place: [str(program)])
+    monkeypatch.setattr("envdoctor.uv.command.ANSWER_SECONDS", 0.1)
     with pytest.raises(EnvdoctorError, match=r"no answer from uv within 0.1 s"):
         resolved(declared("peft"), LINUX)
 
@@ -267,7 +267,7 @@ def test_what_is_left_out_is_overridden_and_the_project_at_hand_is_not_asked(mon
     program.write_text('#!/bin/sh\nfor file in "$@"; do case "$file" in /*) cat "$file" >&2;; esac; done\npwd >&2\nexit 1\n')
     program.chmod(0o755)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("envdoctor.uv.asking.uv_command", lambda place: [str(program)])
+    monkeypatch.setattr("envdoctor.uv.command.uv_command", lambda place: [str(program)])
     found = resolved(declared("peft", "deepspeed==0.14.0", constraints=["torch<2.3"]), LINUX)
     assert 'torch<2.3 deepspeed ; sys_platform == "nowhere"' in found.defects[0].detail
     assert str(tmp_path) not in found.defects[0].detail
@@ -277,7 +277,7 @@ def test_uv_downloads_no_python_and_is_told_of_the_indexes_of_pip(monkeypatch: p
     program = tmp_path / "uv"
     program.write_text('#!/bin/sh\necho "$UV_PYTHON_DOWNLOADS $UV_INDEX" >&2\nexit 1\n')
     program.chmod(0o755)
-    monkeypatch.setattr("envdoctor.uv.asking.uv_command", lambda place: [str(program)])
+    monkeypatch.setattr("envdoctor.uv.command.uv_command", lambda place: [str(program)])
     monkeypatch.setenv("UV_PYTHON_DOWNLOADS", "automatic")
     monkeypatch.delenv("UV_INDEX", raising=False)
     monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "https://example.org/simple")
