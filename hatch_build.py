@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -29,14 +31,18 @@ class CompiledRules(BuildHookInterface):  # type: ignore[type-arg,misc,unused-ig
         from envdoctor.atlas.binding import bind
         from envdoctor.atlas.messages import bind_messages
         from envdoctor.atlas.shelf import MESSAGES, PARTS, SAID, SUFFIX
+        from envdoctor.survey.packages import DENSE
 
-        for folder in sorted(path for path in (Path(self.root) / "atlas").glob("*") if path.is_dir()):
+        def bind_folder(folder: Path) -> None:
             texts = [(folder / part).read_text(encoding="utf-8") for part in PARTS if (folder / part).exists()]
             if texts:
-                bound = place / f"{folder.name}{SUFFIX}"
-                bound.write_bytes(bind(texts))
-                build_data["force_include"][str(bound)] = f"envdoctor/_atlas/{bound.name}"
+                (place / f"{folder.name}{SUFFIX}").write_bytes(bind(texts, dense=folder.name in DENSE))
             if (folder / MESSAGES).exists():
-                said = place / f"{folder.name}{SAID}"
-                said.write_bytes(bind_messages((folder / MESSAGES).read_text(encoding="utf-8")))
-                build_data["force_include"][str(said)] = f"envdoctor/_atlas/{said.name}"
+                (place / f"{folder.name}{SAID}").write_bytes(bind_messages((folder / MESSAGES).read_text(encoding="utf-8")))
+
+        # What packs them lets other threads run meanwhile.
+        with ThreadPoolExecutor(os.cpu_count()) as threads:
+            list(threads.map(bind_folder, sorted(path for path in (Path(self.root) / "atlas").glob("*") if path.is_dir())))
+        for bound in sorted(place.iterdir()):
+            if bound.suffix in (SUFFIX, SAID):
+                build_data["force_include"][str(bound)] = f"envdoctor/_atlas/{bound.name}"

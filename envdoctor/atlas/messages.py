@@ -1,7 +1,8 @@
 """What packages say when they refuse or warn, as it is looked up: by the rarest word of each message, and of no more than that is read.
 
-The bound form is a head, the length of the compressed index, the index, and compressed blocks of lines. The index has a line for each
-block (its place and length), an empty line, and a line for each word with the blocks of the messages that it stands for.
+What ends a run is bound: no warnings, and no assertions of private modules. The bound form is a head, the length of the compressed
+index, the index, and compressed blocks of lines. The index has a line for each block (its place and length), an empty line, and a line
+for each word with the blocks of the messages that it stands for.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ _BLOCK = 128 * 1024
 _FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6}]
 _QUOTES = str.maketrans({"`": "'", "\u2018": "'", "\u2019": "'", '"': "'", "\u201c": "'", "\u201d": "'"})
 _WORD = re.compile(r"[a-z_]{4,}")
+_PASSES = re.compile(r"\w*Warning\t|(?:warning|message|info|debug)\t")
 # A pasted message may be cut: a word of its beginning is what it is found by.
 _BEGINNING = 160
 _LEAST_FIXED = 12
@@ -77,7 +79,7 @@ def likeness(template: str, words: str) -> int:
 
 def bind_messages(text: str) -> bytes:
     """The bytes of a package's messages, from their text."""
-    modules = re.split(r"(?m)^(?=in )", text)[1:]
+    modules = list(filter(None, map(_that_end_a_run, re.split(r"(?m)^(?=in )", text)[1:])))
     frequency: Counter[str] = Counter()
     for module in modules:
         for line in module.split("\n")[1:]:
@@ -106,6 +108,14 @@ def bind_messages(text: str) -> bytes:
         "\n".join([*rows, "", *(f"{word} {','.join(map(str, sorted(found)))}" for word, found in sorted(anchors.items()))]) + "\n"
     )
     return MAGIC + len(index).to_bytes(4, "big") + index + b"".join(packed)
+
+
+def _that_end_a_run(module: str) -> str:
+    """A module without what ends no run, and without what it says only of itself; empty where nothing is left."""
+    head, *lines = module.rstrip("\n").split("\n")
+    private = "._" in head.split(" ", 2)[1]
+    left = [line for line in lines if not _PASSES.match(line) and not (private and line.startswith("AssertionError\t"))]
+    return "\n".join([head, *left]) + "\n" if left else ""
 
 
 def _words(template: str) -> list[str]:

@@ -249,6 +249,12 @@ NEWEST_OF_CONSUMERS = 14
 # Of these the members of classes are left out (any may be there): few take them, and they would be a sixth of the wheel.
 BRIEF = frozenset((*CONSUMERS, "flashinfer-python", "keras", "mlflow", "openai", "ray", "sglang", "tensorboard", "vllm", "wandb"))
 
+# In the wheel these are packed as small as can be, which takes longer to read: few stacks have them, and none has many.
+DENSE = frozenset(
+    {*BRIEF, "axolotl", "gptqmodel", "llamafactory", "ms-swift", "scikit-learn", "scipy", "unsloth", "unsloth-zoo"}
+    - {"tensorboard", "wandb"}
+)
+
 # Parts of a package that no training imports, and that would double the reading.
 LEFT_OUT = {
     "ray": ("ray/rllib", "ray/dashboard", "ray/serve", "ray/_private/thirdparty", "ray/thirdparty_files"),

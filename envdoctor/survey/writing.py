@@ -27,9 +27,9 @@ def write_contents(package: str, kept: Kept, folder: Path) -> int:
     return len(found.releases)
 
 
-def write_said(package: str, kept: Kept, folder: Path) -> None:
-    """Write what a package's releases say when they refuse or warn."""
-    write_text(folder / package / "messages.txt", "\n".join(write_messages(gather(package, kept), kept)) + "\n")
+def write_said(package: str, kept: Kept, folder: Path, only: Sequence[str] = ()) -> None:
+    """Write what a package's releases (``only`` these, where any are named) say when they refuse or warn."""
+    write_text(folder / package / "messages.txt", "\n".join(write_messages(gather(package, kept, only), kept)) + "\n")
 
 
 def write_text(path: Path, text: str) -> None:
