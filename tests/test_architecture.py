@@ -15,7 +15,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"), key=lambda path: path.relative_to(PACKAG
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("__init__", "errors", "records"),
     ("files",),
-    ("facts", "hashing"),
+    ("facts", "hashing", "syntax"),
     ("world",),
     ("atlas", "probes", "uv"),
     ("sources/machine", "sources/shell", "sources/stated"),

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import re
-import warnings
 from collections.abc import Iterable
 
 from envdoctor.atlas import guards as conditions
@@ -17,6 +16,7 @@ from envdoctor.atlas.guards import NEVER, UNKNOWN
 from envdoctor.atlas.literals import absolute, absolute_text, as_link, parts_of, texts
 from envdoctor.atlas.outline import Kind, Outline
 from envdoctor.atlas.signatures import HIDDEN, last_word, of_function
+from envdoctor.syntax.parsing import parse_python
 
 # Names that are put into the module's own table, which is called something else first.
 _OWN_TABLE = re.compile(r"(?m)globals\(\)(?:\[|\.update)|^\w* *=? *(?:locals|vars)\(\)")
@@ -34,14 +34,10 @@ def read_module(text: str, module: str, *, package: bool) -> Outline:
     """The outline of a module's source.
 
     Raises:
-        SyntaxError: it is no Python that this interpreter reads.
-        ValueError: it holds what no source holds, such as NUL bytes.
+        NoPythonError: it is no Python that this interpreter reads.
         RecursionError: it is nested too deep.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        tree = ast.parse(text)
-    return read_tree(tree, text, module, package=package)
+    return read_tree(parse_python(text), text, module, package=package)
 
 
 def read_tree(tree: ast.Module, text: str, module: str, *, package: bool = False) -> Outline:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import os
 import re
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -15,7 +13,7 @@ from envdoctor.code.shape import ClassShape, Method, ModuleShape
 from envdoctor.code.shelf import Shelf
 from envdoctor.files.json_file import UnreadableError, read_bounded
 from envdoctor.records import dataclass
-from envdoctor.sources.model.class_tree import SOURCE_LIMIT
+from envdoctor.syntax.parsing import SOURCE_LIMIT, parse_python, python_text
 
 _LISTED = re.compile(r"""["']([A-Za-z_][A-Za-z0-9_]*)["']""")
 _REQUIRES = re.compile(r"^@requires\([^)]*\)\n(?:@[^\n]*\n)*(?:class|def) ([A-Za-z_]\w*)", re.MULTILINE)
@@ -207,12 +205,9 @@ class InstalledLibrary:
             kept = self._shelf.get(file, status)
             if kept is not None:
                 return kept
-            text = read_bounded(file, SOURCE_LIMIT).decode("utf-8-sig")
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                tree = ast.parse(text)
-            shape = module_shape(tree, text, module if file.endswith("__init__.py") else module.rpartition(".")[0])
-        except (OSError, UnreadableError, SyntaxError, ValueError, RecursionError, MemoryError):
+            text = python_text(read_bounded(file, SOURCE_LIMIT))
+            shape = module_shape(parse_python(text), text, module if file.endswith("__init__.py") else module.rpartition(".")[0])
+        except (OSError, UnreadableError, ValueError, RecursionError, MemoryError):
             return None
         self._shelf.put(file, status, shape)
         return shape

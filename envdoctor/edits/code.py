@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-import warnings
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from envdoctor.atlas.renames import Rename
 from envdoctor.edits.edit import Edited
 from envdoctor.edits.splice import Document, Splice, document_of, newline_of, spliced
 from envdoctor.files.json_file import UnreadableError, read_bounded
+from envdoctor.syntax.parsing import NoPythonError, parse_python
 
 _LARGEST = 4 * 2**20
 _LINE = re.compile(r"\r\n|\r|\n")
@@ -51,10 +51,8 @@ def _renamed(text: str, rename: Rename) -> str | None:
 
 def _parsed(text: str) -> ast.Module | None:
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
+        return parse_python(text)
+    except NoPythonError:
         return None
 
 

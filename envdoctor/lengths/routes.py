@@ -11,6 +11,7 @@ from envdoctor.files.json_file import UnreadableError, read_bounded
 from envdoctor.records import dataclass
 from envdoctor.sources.model.model_directory import ModelDirectory, is_lfs_pointer
 from envdoctor.sources.model.snapshot import Snapshot, table_of
+from envdoctor.syntax.parsing import NoPythonError, parse_python
 
 _PIECES = ("tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "ice_text.model")
 _TABLES = ("vocab.json", "vocab.txt", "tokenizer_config.json")
@@ -117,8 +118,8 @@ def _pattern(directory: ModelDirectory) -> str | None:
         if path is None:
             continue
         try:
-            tree = ast.parse(read_bounded(path, _MOST_CODE))
-        except (UnreadableError, SyntaxError, ValueError, RecursionError, MemoryError):
+            tree = parse_python(read_bounded(path, _MOST_CODE))
+        except (UnreadableError, NoPythonError):
             continue
         for node in ast.walk(tree):
             if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):

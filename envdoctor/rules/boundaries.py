@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import re
-import warnings
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -19,6 +18,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from envdoctor.records import dataclass
+from envdoctor.syntax.parsing import NoPythonError, parse_python
 
 Claim = Literal["has", "parameter", "default", "requires", "contains"]
 CLAIMS: tuple[Claim, ...] = ("has", "parameter", "default", "requires", "contains")
@@ -163,13 +163,10 @@ def _symbol(archive: zipfile.ZipFile, claim: Claim, text: str) -> bool:
 
 
 def _parsed(source: str, file: str) -> ast.Module:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SyntaxWarning)
-        warnings.simplefilter("ignore", DeprecationWarning)
-        try:
-            return ast.parse(source)
-        except (SyntaxError, ValueError, RecursionError) as error:
-            raise UnreadableClaimError(f"{file}: this interpreter cannot parse it: {error}") from error
+    try:
+        return parse_python(source)
+    except NoPythonError as error:
+        raise UnreadableClaimError(f"{file}: this interpreter cannot parse it: {error}") from error
 
 
 def _normal(expression: str) -> str:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import warnings
 from collections.abc import Iterable, Mapping
 
-from envdoctor.sources.model.class_tree import SOURCE_LIMIT, too_dense
+from envdoctor.syntax.parsing import SOURCE_LIMIT, NoPythonError, parse_python, python_text, too_dense
 
 WHOLE = "*"
 """The key of the whole file: equal digests mean the same program."""
@@ -26,10 +25,8 @@ def definitions_of(data: bytes) -> dict[str, str] | None:
     if len(data) > SOURCE_LIMIT or too_dense(data):
         return None
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(data.decode("utf-8-sig"))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        tree = parse_python(python_text(data))
+    except NoPythonError:
         return None
     found: dict[str, list[str]] = {}
     rest: list[ast.stmt] = []

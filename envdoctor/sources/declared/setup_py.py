@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from envdoctor.sources.declared.requirements import read_requirements
 from envdoctor.sources.declared.setup_script import Setup, read_setup
 from envdoctor.sources.declared.setup_values import Opened, Told, Unknown, Value
 from envdoctor.sources.declared.variant import Variant
+from envdoctor.syntax.parsing import NoPythonError, parse_python
 from envdoctor.world.installation import Installation
 
 # A syntax tree takes up to about two hundred times the memory of its text.
@@ -59,15 +59,10 @@ def _parsed(path: Path) -> ast.Module:
     if sum(data.count(mark) for mark in (b",", b"(", b"[", b".", b"=", b"+")) > _MOST_MARKS:
         raise EnvdoctorError(place, found="more code than any setup.py has", expected="a setup.py", next_step="check the path")
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(data)
-    except SyntaxError as error:
-        where = f"{place}, line {error.lineno or 1}, column {error.offset or 1}"
-        raise EnvdoctorError(where, found=plain(error.msg), expected="Python 3", next_step="correct the file") from None
-    except (ValueError, RecursionError, MemoryError, LookupError) as error:
-        found = "code nested too deeply" if isinstance(error, RecursionError | MemoryError) else plain(str(error))
-        raise EnvdoctorError(place, found=found, expected="Python 3", next_step="correct the file") from None
+        return parse_python(data)
+    except NoPythonError as error:
+        where = place if error.line is None else f"{place}, line {error.line}, column {error.column or 1}"
+        raise EnvdoctorError(where, found=plain(error.found), expected="Python 3", next_step="correct the file") from None
 
 
 class _Reader:

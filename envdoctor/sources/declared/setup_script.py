@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from envdoctor.records import dataclass, field
 from envdoctor.sources.declared.setup_calls import called
 from envdoctor.sources.declared.setup_values import Opened, Told, Unknown, Value
+from envdoctor.syntax.operators import compared, is_main
 
 _MOST_STEPS = 200_000
 _MOST_ITEMS = 5_000
@@ -297,15 +298,13 @@ class _Script:
 
     def compare(self, node: ast.Compare) -> Value:
         left, right = self.value(node.left), self.value(node.comparators[0])
+        if is_main(node):
+            return True
         if len(node.ops) > 1 or isinstance(left, Unknown | Opened) or isinstance(right, Unknown | Opened):
-            return _main(node) or Unknown(node.lineno)
-        if isinstance(node.ops[0], ast.In | ast.NotIn) and isinstance(right, str | list | tuple | dict):
-            if isinstance(right, str) and not isinstance(left, str):
-                return Unknown(node.lineno)
-            return (left in right) is isinstance(node.ops[0], ast.In)
-        if isinstance(node.ops[0], ast.Eq | ast.NotEq):
-            return (left == right) is isinstance(node.ops[0], ast.Eq)
-        return Unknown(node.lineno)
+            return Unknown(node.lineno)
+        # A table lacks what its unknown keys hold: that a value is None is not known of one that was looked up in it.
+        holds = None if isinstance(node.ops[0], ast.Is | ast.IsNot) else compared(node.ops[0], left, right)
+        return Unknown(node.lineno) if holds is None else holds
 
     def boolean(self, node: ast.BoolOp) -> Value:
         values = [self.value(part) for part in node.values]
@@ -362,11 +361,6 @@ _MUTATORS = ("append", "extend", "update", "insert", "remove", "pop", "setdefaul
 def _is_setup(node: ast.Call) -> bool:
     function = node.func
     return (isinstance(function, ast.Name) and function.id == "setup") or (isinstance(function, ast.Attribute) and function.attr == "setup")
-
-
-def _main(node: ast.Compare) -> bool:
-    """``__name__ == "__main__"``, which holds when a setup file is used."""
-    return isinstance(node.left, ast.Name) and node.left.id == "__name__" and isinstance(node.ops[0], ast.Eq)
 
 
 _READERS: dict[type[ast.expr], Callable[..., Value]] = {

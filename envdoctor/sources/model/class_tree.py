@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import ast
-import sys
-import warnings
 from collections.abc import Iterable, Iterator
 
 from envdoctor.records import dataclass, field
 from envdoctor.sources.model.model_directory import ModelDirectory
+from envdoctor.syntax.parsing import SOURCE_LIMIT, NoPythonError, marks, parse_python, python_text, too_dense
 
-# CPython 3.10 overflows its stack, and dies, on a chain of operators deeper than about 100,000.
-SOURCE_LIMIT = 2**20 if sys.version_info >= (3, 11) else 200_000
-# A node of a syntax tree takes some 600 bytes, and most begin or end with one of these; real files of 300 kB have 50,000.
-_MOST_MARKS = 150_000
-_MARKS = b",;:()[]{}<>=+-*/%&|^~.@\n"
 _MODULES_LIMIT = 32
 _BASES_LIMIT = 100
 # Methods and attributes of cache objects that releases of transformers added and removed.
@@ -111,16 +105,6 @@ def parsed(directory: ModelDirectory, file: str) -> tuple[ast.Module, str] | Non
     return directory.parsed[file]
 
 
-def marks(data: bytes) -> int:
-    """A measure of the syntax tree that a source makes, whatever its size."""
-    return len(data) - len(data.translate(None, _MARKS))
-
-
-def too_dense(data: bytes, before: int = 0) -> bool:
-    """Whether the syntax trees of a source, and of those parsed ``before`` (their marks together), would fill the memory."""
-    return marks(data) + before > _MOST_MARKS
-
-
 def _parsed(directory: ModelDirectory, file: str) -> tuple[ast.Module, str] | None:
     data = directory.read(file, SOURCE_LIMIT)
     if data is None:
@@ -130,22 +114,11 @@ def _parsed(directory: ModelDirectory, file: str) -> tuple[ast.Module, str] | No
         return None
     directory.marks += marks(data)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            # As text, so that a coding cookie of the file chooses no codec.
-            text = data.decode("utf-8-sig")
-            return ast.parse(text), text
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        directory.skip(file, f"no Python that can be parsed: {_reason(error)}")
+        text = python_text(data)
+        return parse_python(text), text
+    except NoPythonError as error:
+        directory.skip(file, f"no Python that can be parsed: {error}")
         return None
-
-
-def _reason(error: SyntaxError | ValueError | RecursionError | MemoryError) -> str:
-    if isinstance(error, SyntaxError):
-        return f"{error.msg}, line {error.lineno}"
-    if isinstance(error, UnicodeDecodeError):
-        return "no UTF-8 text"
-    return str(error) if isinstance(error, ValueError) else "nested too deeply"
 
 
 def flat(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:

@@ -9,7 +9,6 @@ from envdoctor.facts.fact import Collected, Defect, Fact, Skip
 from envdoctor.files.json_file import Document
 from envdoctor.files.text import plain
 from envdoctor.records import dataclass, field
-from envdoctor.sources.model.class_tree import SOURCE_LIMIT
 from envdoctor.sources.model.model_directory import ModelDirectory
 from envdoctor.sources.model.model_family import ROLE_STOP_IDS, Identity, family_of, is_chat
 from envdoctor.sources.model.remote_code import read_remote_code
@@ -17,6 +16,7 @@ from envdoctor.sources.model.snapshot import Snapshot, read_snapshot, table_of, 
 from envdoctor.sources.model.snapshot_more import more_facts
 from envdoctor.sources.model.weights import Weights, read_pointers
 from envdoctor.sources.stated.stated_value import stated_value
+from envdoctor.syntax.parsing import SOURCE_LIMIT
 
 _STORED = {
     "F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "I8": "int8", "U8": "uint8",

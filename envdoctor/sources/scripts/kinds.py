@@ -53,10 +53,6 @@ def same_value(one: Known | None, other: Known | None) -> bool:
     return type(one.value) is type(other.value) and one.value == other.value
 
 
-def is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
 def joined(value: object, one: Known, other: Known) -> Known:
     chosen = one if one.default else other
     return Known(value, chosen.default, chosen.line)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-import warnings
 from bisect import bisect_right
 
 from envdoctor.facts.fact import Origin, Skip
 from envdoctor.files.text import plain
 from envdoctor.records import dataclass, field, replace
-from envdoctor.sources.model.class_tree import SOURCE_LIMIT, marks, too_dense
+from envdoctor.syntax.parsing import SOURCE_LIMIT, NoPythonError, marks, parse_python, too_dense
 
 # Cell magics whose cell is Python all the same.
 _PYTHON_CELLS = frozenset(("capture", "time", "timeit", "prun", "python3", "skip"))
@@ -104,7 +103,7 @@ def _whole(source: Source, piece: Piece) -> str:
 
 def _parse(source: Source, piece: Piece, start: int) -> None:
     tree, error = _tree(piece.text)
-    if tree is None and isinstance(error, SyntaxError):
+    if tree is None:
         text, shell, why = _without_magics(piece.text)
         if why is not None:
             source.skips.append(Skip(_whole(source, piece), why, lost=True))
@@ -114,27 +113,19 @@ def _parse(source: Source, piece: Piece, start: int) -> None:
             for line in shell:
                 source.shell.append(replace(line, line=start + line.line - 1, cell=start + line.cell - 1 if line.cell else 0))
     if tree is None:
-        what = source.place(start + error.lineno - 1) if isinstance(error, SyntaxError) and error.lineno else _whole(source, piece)
-        source.skips.append(Skip(what, plain(f"no Python 3 that can be parsed: {_reason(error)}"), lost=not piece.cell))
+        what = source.place(start + error.line - 1) if error.line else _whole(source, piece)
+        source.skips.append(Skip(what, plain(f"no Python 3 that can be parsed: {error.found}"), lost=not piece.cell))
         return
     if start > 1:
         ast.increment_lineno(tree, start - 1)
     source.body += tree.body
 
 
-def _tree(text: str) -> tuple[ast.Module | None, Exception | None]:
+def _tree(text: str) -> tuple[ast.Module | None, NoPythonError]:
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(text), None
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        return parse_python(text), NoPythonError("")
+    except NoPythonError as error:
         return None, error
-
-
-def _reason(error: Exception | None) -> str:
-    if isinstance(error, SyntaxError):
-        return error.msg
-    return str(error) if isinstance(error, ValueError) else "nested too deeply"
 
 
 def _without_magics(text: str) -> tuple[str, list[ShellLine], str | None]:

@@ -6,11 +6,11 @@ import ast
 from collections.abc import Callable
 
 from envdoctor.records import replace
-from envdoctor.sources.scripts.arithmetic import LONGEST, combined, compared
 from envdoctor.sources.scripts.kinds import Known, Made, Symbol, Table, joined, same_value
 from envdoctor.sources.scripts.names import LOCAL, dotted
 from envdoctor.sources.scripts.namespaces import Default, Namespaces
 from envdoctor.sources.scripts.outline import Binding, Guard, Outline, Scope
+from envdoctor.syntax.operators import LONGEST, combined, compared, is_main
 
 _DEEPEST = 40
 # Steps for all expressions of a script; ordinary ones need a few thousand.
@@ -64,7 +64,7 @@ class Evaluator:
         return None if holds is None else holds is guard.wanted
 
     def _holds(self, test: ast.expr, scope: Scope) -> bool | None:
-        if _is_main(test):
+        if is_main(test):
             return True
         if isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id == "hasattr":
             return True
@@ -348,12 +348,6 @@ _READERS: dict[type[ast.AST], _Reader] = {
     ast.Compare: Evaluator._compare,
     ast.JoinedStr: Evaluator._text,
 }
-
-
-def _is_main(test: ast.expr) -> bool:
-    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Eq):
-        return False
-    return any(isinstance(side, ast.Name) and side.id == "__name__" for side in (test.left, *test.comparators))
 
 
 def _is_plain(known: Known) -> bool:

@@ -7,8 +7,6 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from envdoctor.sources.scripts.kinds import is_number
-
 LONGEST = 10_000
 _LARGEST = 10**15
 _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], object]] = {
@@ -56,7 +54,7 @@ def combined(operation: ast.operator, a: object, b: object) -> object | None:
 def compared(operation: ast.cmpop, a: object, b: object) -> bool | None:
     """Whether a comparison of two constants holds; None where they cannot be compared."""
     compare = _COMPARISONS.get(type(operation))
-    if compare is None or (isinstance(operation, (ast.In, ast.NotIn)) and not isinstance(b, tuple)):
+    if compare is None or (isinstance(operation, (ast.In, ast.NotIn)) and not isinstance(b, (str, tuple, list, dict))):
         return None
     try:
         return bool(compare(a, b))
@@ -64,5 +62,12 @@ def compared(operation: ast.cmpop, a: object, b: object) -> bool | None:
         return None
 
 
-def _within(value: object, most: int) -> bool:
-    return isinstance(value, (int, float)) and abs(value) <= most
+def is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def is_main(test: ast.expr) -> bool:
+    """``__name__ == "__main__"``, which holds where a file is what is started."""
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Eq):
+        return False
+    return any(isinstance(side, ast.Name) and side.id == "__name__" for side in (test.left, *test.comparators))

@@ -1,0 +1,1 @@
+"""Python that is read and never run: one parser within bounds, and what operators make of constants."""
