@@ -1,18 +1,18 @@
-"""The settings by which each dialect of plans says a fact: the readers of ``sources/plans``, the other way round.
+"""How a fact is written into a plan: by the dialect's table of settings, which its reader has too (``sources/plans/settings.py``).
 
 What is written here is read back before anything is kept, so that a name that a reader does not know is never written.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from envdoctor.edits.edit import Setting
 from envdoctor.edits.specifier import RefusedError
 from envdoctor.records import dataclass
-
-Keys: TypeAlias = "tuple[str, ...]"
+from envdoctor.sources.plans import accelerate, axolotl, deepspeed, llama_factory, peft, swift, torchtune, trainer, training_arguments
+from envdoctor.sources.plans.settings import Keys, Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,162 +23,17 @@ class Assignment:
     value: Setting | None
 
 
-# Names by fact, the first that stands in the file before the others. One with a `?` is changed where it stands and never added.
-_ARGUMENTS = {
-    "batch_size": "per_device_train_batch_size",
-    "eval_batch_size": "per_device_eval_batch_size",
-    "gradient_accumulation": "gradient_accumulation_steps",
-    "gradient_checkpointing": "gradient_checkpointing activation_checkpointing?",
-    "use_reentrant": "gradient_checkpointing_kwargs.use_reentrant",
-    "fp16": "fp16",
-    "bf16": "bf16",
-    "tf32": "tf32",
-    "optimizer": "optim",
-    "optimizer_eps": "adam_epsilon",
-    "learning_rate": "learning_rate",
-    "max_grad_norm": "max_grad_norm",
-    "predict_with_generate": "predict_with_generate",
-    "remove_unused_columns": "remove_unused_columns",
-    "liger": "use_liger_kernel",
-    "use_cache": "use_cache",
-    "compile": "torch_compile",
-    "evaluate": "eval_strategy? evaluation_strategy?",
-    "save": "save_strategy",
-    "neftune": "neftune_noise_alpha?",
-    "resume": "resume_from_checkpoint?",
-}
-# Of TRL's own; a script that takes TrainingArguments alone would refuse them.
-_TRL = {
-    "load_dtype": "torch_dtype? dtype?",
-    "attn": "attn_implementation",
-    "trust_remote_code": "trust_remote_code",
-    "seq_len": "max_length? max_seq_length?",
-    "packing": "packing",
-    "vllm": "use_vllm",
-    "lora_r": "lora_r",
-    "lora_alpha": "lora_alpha",
-    "lora_targets": "lora_target_modules",
-    "modules_to_save": "lora_modules_to_save",
-}
-_PEFT = {
-    "lora_r": "peft_config.r",
-    "lora_alpha": "peft_config.lora_alpha",
-    "lora_targets": "peft_config.target_modules",
-    "modules_to_save": "peft_config.modules_to_save",
-}
-_NAMES: dict[str, dict[str, str]] = {
-    "TrainingArguments": {
-        **{fact: " ".join(f"{name.rstrip('?')}?" for name in names.split()) for fact, names in _TRL.items()},
-        **_ARGUMENTS,
-    },
-    "TRL": {**_ARGUMENTS, **_TRL},
-    "finetune_demo": {**{fact: " ".join(f"training_args.{name}" for name in names.split()) for fact, names in _ARGUMENTS.items()}, **_PEFT},
-    "LLaMA-Factory": {
-        **_ARGUMENTS,
-        "use_reentrant": "use_reentrant_gc",
-        "liger": "enable_liger_kernel",
-        "seq_len": "cutoff_len",
-        "packing": "packing neat_packing?",
-        "trust_remote_code": "trust_remote_code",
-        "stream": "streaming",
-        "attn": "flash_attn",
-        "quant": "quantization_bit",
-        "gradient_checkpointing": "disable_gradient_checkpointing",
-        "method": "finetuning_type",
-        "lora_r": "lora_rank",
-        "lora_alpha": "lora_alpha",
-        "lora_targets": "lora_target",
-        "modules_to_save": "additional_target",
-    },
-    "axolotl": {
-        "batch_size": "micro_batch_size",
-        "eval_batch_size": "eval_batch_size",
-        "gradient_accumulation": "gradient_accumulation_steps",
-        "gradient_checkpointing": "gradient_checkpointing",
-        "use_reentrant": "gradient_checkpointing_kwargs.use_reentrant",
-        "seq_len": "sequence_len",
-        "packing": "sample_packing",
-        "fp16": "fp16",
-        "bf16": "bf16",
-        "tf32": "tf32",
-        "optimizer": "optimizer",
-        "optimizer_eps": "adam_epsilon",
-        "learning_rate": "learning_rate",
-        "max_grad_norm": "max_grad_norm",
-        "trust_remote_code": "trust_remote_code",
-        "remove_unused_columns": "remove_unused_columns",
-        "stream": "streaming",
-        "compile": "torch_compile",
-        "vllm": "trl.use_vllm",
-        "lora_r": "lora_r",
-        "lora_alpha": "lora_alpha",
-        "lora_targets": "lora_target_modules",
-        "modules_to_save": "lora_modules_to_save",
-        "autocast_adapter_dtype": "peft_autocast_adapter_dtype",
-        "save": "save_strategy",
-        "neftune": "neftune_noise_alpha? noisy_embedding_alpha?",
-    },
-    "ms-swift": {
-        "batch_size": "per_device_train_batch_size? batch_size? per_device_train_batch_size",
-        "eval_batch_size": "per_device_eval_batch_size? eval_batch_size? per_device_eval_batch_size",
-        "gradient_accumulation": "gradient_accumulation_steps",
-        "gradient_checkpointing": "gradient_checkpointing",
-        "use_reentrant": "gradient_checkpointing_kwargs.use_reentrant",
-        "seq_len": "max_length",
-        "packing": "packing",
-        "stream": "streaming",
-        "fp16": "fp16",
-        "bf16": "bf16",
-        "load_dtype": "torch_dtype",
-        "optimizer": "optim",
-        "optimizer_eps": "adam_epsilon",
-        "learning_rate": "learning_rate",
-        "max_grad_norm": "max_grad_norm",
-        "predict_with_generate": "predict_with_generate",
-        "liger": "use_liger_kernel? use_liger? use_liger_kernel",
-        "vllm": "use_vllm",
-        "attn": "attn_impl",
-        "lora_r": "lora_rank",
-        "lora_alpha": "lora_alpha",
-        "lora_targets": "target_modules? lora_target_modules? target_modules",
-        "modules_to_save": "modules_to_save? lora_modules_to_save? modules_to_save",
-        "evaluate": "eval_strategy? evaluation_strategy?",
-        "save": "save_strategy",
-        "neftune": "neftune_noise_alpha? neftune_alpha?",
-        "resume": "resume_from_checkpoint?",
-    },
-    "torchtune": {
-        "batch_size": "batch_size",
-        "gradient_accumulation": "gradient_accumulation_steps",
-        "gradient_checkpointing": "enable_activation_checkpointing",
-        "load_dtype": "dtype",
-        "max_grad_norm": "clip_grad_norm",
-        "resume": "resume_from_checkpoint",
-        "compile": "compile",
-        "learning_rate": "optimizer.lr",
-        "optimizer_eps": "optimizer.eps",
-        "seq_len": "tokenizer.max_seq_len",
-        "packing": "dataset.packed",
-        "lora_r": "model.lora_rank",
-        "lora_alpha": "model.lora_alpha",
-    },
-    "DeepSpeed": {
-        "fp16": "fp16.enabled",
-        "bf16": "bf16.enabled",
-        "batch_size": "train_micro_batch_size_per_gpu",
-        "gradient_accumulation": "gradient_accumulation_steps",
-        "max_grad_norm": "gradient_clipping",
-        "learning_rate": "optimizer.params.lr?",
-        "optimizer_eps": "optimizer.params.eps?",
-        "distributed": "zero_optimization.stage",
-    },
-    "accelerate": {
-        "fp16": "mixed_precision",
-        "bf16": "mixed_precision",
-        "distributed": "deepspeed_config.zero_stage?",
-        "gradient_checkpointing": "fsdp_config.fsdp_activation_checkpointing?",
-        "compile": "dynamo_config.dynamo_backend? dynamo_backend?",
-    },
+_PEFT = peft.SETTINGS.below("peft_config")
+_DIALECTS: dict[str, Settings] = {
+    "TrainingArguments": Settings({}, trainer.TRL.in_place(), training_arguments.SETTINGS),
+    "TRL": Settings({}, training_arguments.SETTINGS, trainer.TRL),
+    "finetune_demo": Settings({}, training_arguments.SETTINGS.below("training_args"), _PEFT),
+    "LLaMA-Factory": llama_factory.SETTINGS,
+    "axolotl": axolotl.WRITTEN,
+    "ms-swift": swift.SETTINGS,
+    "torchtune": torchtune.SETTINGS,
+    "DeepSpeed": deepspeed.SETTINGS,
+    "accelerate": accelerate.SETTINGS,
 }
 _FLASH = {"flash_attention_2": "fa2", "flash_attention_3": "fa3", "sdpa": "sdpa", "eager": "disabled"}
 _TUNE_DTYPES = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
@@ -234,9 +89,9 @@ def assignments(dialect: str, table: Mapping[Any, Any], fact: str, value: Settin
         return _offload(dialect, table, value)
     if dialect == "LLaMA-Factory" and name == "lora_targets" and isinstance(_at(table, ("lora_target",)), str) and isinstance(value, tuple):
         return [Assignment(("lora_target",), ",".join(value))]
-    if dialect in ("TrainingArguments", "TRL") and name in _PEFT and isinstance(table.get("peft_config"), dict):
-        return [Assignment(_path(dialect, table, fact, _PEFT[name]), _encoded(dialect, name, value))]
-    keys = _path(dialect, table, fact, _NAMES.get(dialect, {}).get(name, ""))
+    if dialect in ("TrainingArguments", "TRL") and _PEFT.written(name) and isinstance(table.get("peft_config"), dict):
+        return [Assignment(_path(dialect, table, fact, _PEFT.written(name)), _encoded(dialect, name, value))]
+    keys = _path(dialect, table, fact, _DIALECTS[dialect].written(name) if dialect in _DIALECTS else [])
     return [Assignment(keys, _encoded(dialect, name, value))]
 
 
@@ -251,8 +106,7 @@ def _stands(table: Any, keys: Keys) -> bool:
     return isinstance(above, dict) and keys[-1] in above
 
 
-def _path(dialect: str, table: Mapping[Any, Any], fact: str, names: str) -> Keys:
-    told = [(tuple(name.rstrip("?").split(".")), name.endswith("?")) for name in names.split()]
+def _path(dialect: str, table: Mapping[Any, Any], fact: str, told: Sequence[tuple[Keys, bool]]) -> Keys:
     group = table.get("train")
     for keys, _ in told:
         if dialect == "ms-swift" and isinstance(group, dict) and _stands(group, keys):

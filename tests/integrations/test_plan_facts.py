@@ -11,6 +11,9 @@ import pytest
 from envdoctor.facts.vocabulary import term
 from envdoctor.integrations.doctor import toml
 from envdoctor.integrations.plan_facts import plan_facts
+from envdoctor.sources.plans.settings import Settings
+from envdoctor.sources.plans.trainer import TRL
+from envdoctor.sources.plans.training_arguments import SETTINGS
 from envdoctor.sources.stated.statements import collect_facts_text
 
 
@@ -171,3 +174,15 @@ def test_the_doctor_understands_every_fact() -> None:
     assert read["plan.method"] == "lora"
     assert read["plan.lora_targets"] == ("q_proj", "v_proj")
     assert read["plan.optimizer_eps"] == 1e-8
+
+
+def test_a_setting_says_the_same_fact_to_the_callback_and_to_the_reader_of_plans() -> None:
+    """The callback runs in the training, with nothing else of envdoctor, and cannot ask the table."""
+    told = [
+        (fact, {name: value for name, value in plan_facts(SimpleNamespace(**{keys[0]: sample})).items() if name in facts}, sample)
+        for facts in [{fact for _, fact in Settings({}, SETTINGS, TRL).read()}]
+        for keys, fact in Settings({}, SETTINGS, TRL).read()
+        for sample in (True, 4, 0.5, "adamw_torch")
+    ]
+    assert [(fact, said) for fact, said, sample in told if said not in ({}, {fact: sample})] == []
+    assert len({fact for fact, said, _ in told if said}) == 15

@@ -8,11 +8,22 @@ from __future__ import annotations
 
 from envdoctor.sources.plans.deepspeed import offload_word, read_setting
 from envdoctor.sources.plans.reader import Dialect, Reader, Table, is_open, is_yes, word
+from envdoctor.sources.plans.settings import Settings
 
 _MARKS = frozenset(("compute_environment", "distributed_type", "num_machines", "machine_rank"))
 _WITH_TYPE = frozenset(("mixed_precision", "num_processes", "deepspeed_config", "fsdp_config", "main_training_function"))
 _ACCELERATORS = {"MULTI_CPU": "cpu", "MULTI_NPU": "npu", "MULTI_XPU": "xpu"}
 _ON_GPUS = frozenset(("MULTI_GPU", "DEEPSPEED", "FSDP", "MEGATRON_LM"))
+
+SETTINGS = Settings(
+    {
+        "fp16": ">mixed_precision",
+        "bf16": ">mixed_precision",
+        "distributed": ">deepspeed_config.zero_stage?",
+        "gradient_checkpointing": ">fsdp_config.fsdp_activation_checkpointing?",
+        "compile": ">dynamo_config.dynamo_backend? >dynamo_backend?",
+    }
+)
 
 
 def _recognises(_: Table, keys: frozenset[str]) -> bool:

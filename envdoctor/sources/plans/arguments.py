@@ -5,7 +5,7 @@ from __future__ import annotations
 from envdoctor.facts.fact import Origin
 from envdoctor.sources.plans.deepspeed import read_setting
 from envdoctor.sources.plans.reader import Reader, Table, is_open, is_yes, word
-from envdoctor.sources.plans.training_arguments import DEFAULTS, DIRECT, FIELDS, STRATEGIES
+from envdoctor.sources.plans.training_arguments import DEFAULTS, FIELDS, SETTINGS, STRATEGIES
 
 _DEFAULT = Origin("default of TrainingArguments")
 
@@ -21,7 +21,7 @@ def read_arguments(reader: Reader, table: Table, *above: str) -> None:
 
 def state_arguments(reader: Reader, table: Table, *above: str) -> None:
     """What the fields of TrainingArguments that a table has say, and nothing of those that it lacks."""
-    reader.say_all(table, DIRECT, *above)
+    reader.say_settings(table, SETTINGS, *above)
     for key, fact in STRATEGIES:
         # YAML reads an unquoted `no` as false.
         raw = table.get(key)

@@ -12,6 +12,7 @@ from envdoctor.sources.plans.arguments import read_checkpointing_kwargs
 from envdoctor.sources.plans.deepspeed import beside, read_setting
 from envdoctor.sources.plans.peft import say_targets
 from envdoctor.sources.plans.reader import Dialect, Reader, Table, is_open, is_yes, word
+from envdoctor.sources.plans.settings import Settings
 
 _DEFAULT = Origin("default of axolotl")
 _MARKS = frozenset(("base_model", "sequence_len", "micro_batch_size", "val_set_size", "sample_packing", "adapter"))
@@ -19,18 +20,40 @@ _WITH_BASE_MODEL = frozenset(
     ("load_in_8bit", "load_in_4bit", "lora_r", "lora_target_linear", "pad_to_sequence_len", "datasets", "chat_template")
 )  # fmt: skip
 
-_DIRECT = (
-    ("micro_batch_size", "plan.batch_size"),
-    ("gradient_accumulation_steps", "plan.gradient_accumulation"),
-    ("sequence_len", "plan.seq_len"),
-    ("sample_packing", "plan.packing"),
-    ("optimizer", "plan.optimizer"),
-    ("adam_epsilon", "plan.optimizer_eps"),
-    ("learning_rate", "plan.learning_rate"),
-    ("max_grad_norm", "plan.max_grad_norm"),
-    ("trust_remote_code", "plan.trust_remote_code"),
-    ("remove_unused_columns", "plan.remove_unused_columns"),
-    ("streaming", "plan.stream"),
+_ADAPTER = Settings(
+    {
+        "lora_r": "lora_r",
+        "lora_alpha": "lora_alpha",
+        "lora_dropout": "<lora_dropout",
+        "modules_to_save": "lora_modules_to_save",
+        "autocast_adapter_dtype": "peft_autocast_adapter_dtype",
+        "lora_targets": ">lora_target_modules",
+    }
+)
+SETTINGS = Settings(
+    {
+        "batch_size": "micro_batch_size",
+        "gradient_accumulation": "gradient_accumulation_steps",
+        "seq_len": "sequence_len",
+        "packing": "sample_packing",
+        "optimizer": "optimizer",
+        "optimizer_eps": "adam_epsilon",
+        "learning_rate": "learning_rate",
+        "max_grad_norm": "max_grad_norm",
+        "trust_remote_code": "trust_remote_code",
+        "remove_unused_columns": "remove_unused_columns",
+        "stream": "streaming",
+        "eval_batch_size": ">eval_batch_size",
+        "gradient_checkpointing": ">gradient_checkpointing",
+        "use_reentrant": ">gradient_checkpointing_kwargs.use_reentrant",
+        "fp16": ">fp16",
+        "bf16": ">bf16",
+        "tf32": ">tf32",
+        "compile": ">torch_compile",
+        "vllm": ">trl.use_vllm",
+        "save": ">save_strategy",
+        "neftune": ">neftune_noise_alpha? >noisy_embedding_alpha?",
+    }
 )
 # What a file of an older release says with switches, the specific ones first.
 _ATTENTION = (
@@ -62,7 +85,7 @@ def _recognises(_: Table, keys: frozenset[str]) -> bool:
 
 
 def _read(reader: Reader, table: Table) -> None:
-    reader.say_all(table, _DIRECT)
+    reader.say_settings(table, SETTINGS)
     reader.say_model(table, "base_model")
     _method(reader, table)
     _precision(reader, table)
@@ -105,16 +128,7 @@ def _method(reader: Reader, table: Table) -> None:
     elif not rl:
         reader.default("plan.method", "full", reader.origin("adapter"))
     if adapter:
-        reader.say_all(
-            table,
-            (
-                ("lora_r", "plan.lora_r"),
-                ("lora_alpha", "plan.lora_alpha"),
-                ("lora_dropout", "plan.lora_dropout"),
-                ("lora_modules_to_save", "plan.modules_to_save"),
-                ("peft_autocast_adapter_dtype", "plan.autocast_adapter_dtype"),
-            ),
-        )
+        reader.say_settings(table, _ADAPTER)
         _targets(reader, table)
     for key, quant in (("load_in_8bit", "8bit"), ("load_in_4bit", "4bit"), ("gptq", "gptq")):
         if table.get(key) is True:
@@ -217,4 +231,5 @@ def _distribution(reader: Reader, table: Table) -> None:
                 reader.say("plan.gradient_checkpointing", True, "fsdp_config", name)
 
 
+WRITTEN = Settings({}, SETTINGS, _ADAPTER)
 AXOLOTL = Dialect("axolotl", _recognises, _read)

@@ -11,6 +11,20 @@ from envdoctor.files.paths import is_file
 from envdoctor.files.text import plain
 from envdoctor.sources.plans.plan_file import read_plan
 from envdoctor.sources.plans.reader import Dialect, Reader, Table, is_open, word
+from envdoctor.sources.plans.settings import Settings
+
+SETTINGS = Settings(
+    {
+        "batch_size": "train_micro_batch_size_per_gpu",
+        "gradient_accumulation": "gradient_accumulation_steps",
+        "max_grad_norm": "gradient_clipping",
+        "learning_rate": "optimizer.params.lr?",
+        "optimizer_eps": "optimizer.params.eps?",
+        "fp16": ">fp16.enabled",
+        "bf16": ">bf16.enabled",
+        "distributed": ">zero_optimization.stage",
+    }
+)
 
 
 def read_setting(reader: Reader, setting: object, *keys: str) -> None:
@@ -91,19 +105,7 @@ def _read(reader: Reader, table: Table) -> None:
         settings = table.get(key)
         if isinstance(settings, dict) and isinstance(settings.get("enabled"), bool):
             reader.say(fact, settings["enabled"], key, "enabled")
-    for key, fact in (
-        ("train_micro_batch_size_per_gpu", "plan.batch_size"),
-        ("gradient_accumulation_steps", "plan.gradient_accumulation"),
-        ("gradient_clipping", "plan.max_grad_norm"),
-    ):
-        if table.get(key) != "auto":
-            reader.say(fact, table.get(key), key)
-    optimizer = table.get("optimizer")
-    parameters = optimizer.get("params") if isinstance(optimizer, dict) else None
-    if isinstance(parameters, dict):
-        for key, fact in (("lr", "plan.learning_rate"), ("eps", "plan.optimizer_eps")):
-            if parameters.get(key) != "auto":
-                reader.say(fact, parameters.get(key), "optimizer", "params", key)
+    reader.say_settings(table, SETTINGS, but="auto")
 
 
 DEEPSPEED = Dialect("DeepSpeed", _recognises, _read)

@@ -3,15 +3,38 @@
 from __future__ import annotations
 
 from envdoctor.facts.fact import Fact, Origin
+from envdoctor.sources.plans import training_arguments
 from envdoctor.sources.plans.arguments import read_arguments
 from envdoctor.sources.plans.peft import lora_facts, lora_kind
 from envdoctor.sources.plans.reader import Dialect, Reader, Table, is_open, is_yes, word
+from envdoctor.sources.plans.settings import Settings
 
 _DEFAULT = Origin("default of LLaMA-Factory")
 # With finetuning_type full: a block of the model at a time, or all but the language model.
 _PARTLY = ("use_badam", "freeze_language_model")
 _OBJECTIVES = {"dpo": "dpo", "kto": "kto", "ppo": "ppo", "rm": "reward"}
 _FLASH = {"fa2": "flash_attention_2", "fa3": "flash_attention_3", "sdpa": "sdpa", "disabled": "eager", "off": "eager"}
+
+_OWN = Settings(
+    {
+        "seq_len": "cutoff_len",
+        "packing": "packing >neat_packing?",
+        "liger": "enable_liger_kernel",
+        "double_quant": "<double_quantization",
+        "trust_remote_code": "trust_remote_code",
+        "stream": "streaming",
+        "use_reentrant": ">use_reentrant_gc",
+        "attn": ">flash_attn",
+        "quant": ">quantization_bit",
+        "gradient_checkpointing": ">disable_gradient_checkpointing",
+        "method": ">finetuning_type",
+        "lora_r": ">lora_rank",
+        "lora_alpha": ">lora_alpha",
+        "lora_targets": ">lora_target",
+        "modules_to_save": ">additional_target",
+    }
+)
+SETTINGS = Settings({}, training_arguments.SETTINGS, _OWN)
 
 
 def _recognises(_: Table, keys: frozenset[str]) -> bool:
@@ -58,7 +81,7 @@ def _read(reader: Reader, table: Table) -> None:
     if kind == "freeze" and type(layers) is int and layers:
         reader.say("plan.trained_layers", abs(layers), "freeze_trainable_layers")
     if kind == "lora":
-        lora_facts(reader, table, ("lora_rank", "lora_alpha", "lora_target", "additional_target"))
+        lora_facts(reader, table, SETTINGS)
         reader.default("plan.lora_r", 8, _DEFAULT)
         reader.default("plan.lora_dropout", 0.0, _DEFAULT)
     bits, method = table.get("quantization_bit"), word(table.get("quantization_method") or "bnb").lower()
@@ -70,17 +93,9 @@ def _read(reader: Reader, table: Table) -> None:
         # A switch up to release 0.7.
         said = "off" if flash is False else "fa2" if flash is True else word(flash).lower()
         reader.say("plan.attn", _FLASH.get(said, word(flash)), "flash_attn")
-    for key, fact in (
-        ("cutoff_len", "plan.seq_len"),
-        ("packing", "plan.packing"),
-        ("neat_packing", "plan.packing"),
-        ("enable_liger_kernel", "plan.liger"),
-        ("double_quantization", "plan.double_quant"),
-        ("trust_remote_code", "plan.trust_remote_code"),
-        ("streaming", "plan.stream"),
-    ):
-        if not (key == "neat_packing" and table.get(key) is False):
-            reader.say(fact, table.get(key), key)
+    reader.say_settings(table, _OWN)
+    if table.get("neat_packing") is not False:
+        reader.say("plan.packing", table.get("neat_packing"), "neat_packing")
     _own_optimizer(reader, table)
     disabled = table.get("disable_gradient_checkpointing") is True
     origin = reader.origin("disable_gradient_checkpointing") if disabled else _DEFAULT

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from envdoctor.facts.fact import Origin
 from envdoctor.sources.plans.reader import Reader, Table, is_open, word
+from envdoctor.sources.plans.settings import Settings
 
 _TYPES = {"LORA": "lora", "PREFIX_TUNING": "prefix-tuning", "P_TUNING": "p-tuning", "PROMPT_TUNING": "prompt-tuning"}
+
+
+SETTINGS = Settings({"lora_r": ">r", "lora_alpha": ">lora_alpha", "lora_targets": ">target_modules", "modules_to_save": ">modules_to_save"})
 
 
 def read_peft(reader: Reader, peft: Table) -> None:
@@ -15,7 +19,7 @@ def read_peft(reader: Reader, peft: Table) -> None:
     if method:
         reader.say("plan.method", lora_kind(peft, method), "peft_config", "peft_type")
     if method == "lora":
-        lora_facts(reader, peft, ("r", "lora_alpha", "target_modules", "modules_to_save"), "peft_config")
+        lora_facts(reader, peft, SETTINGS, "peft_config")
         reader.default("plan.lora_dropout", 0.0, Origin("default of LoraConfig"))
 
 
@@ -26,12 +30,12 @@ def lora_kind(table: Table, method: str) -> str:
     return "rslora" if method == "lora" and table.get("use_rslora") is True else method
 
 
-def lora_facts(reader: Reader, table: Table, keys: tuple[str, str, str, str], *above: str) -> None:
+def lora_facts(reader: Reader, table: Table, settings: Settings, *above: str) -> None:
     """Rank, scale, targets and saved modules, each under the dialect's own name."""
-    facts = ("plan.lora_r", "plan.lora_alpha", "plan.modules_to_save")
-    reader.say_all(table, zip((keys[0], keys[1], keys[3]), facts, strict=True), *above)
+    for fact in ("lora_r", "lora_alpha", "modules_to_save"):
+        reader.say(f"plan.{fact}", table.get(settings.name(fact)), *above, settings.name(fact))
     reader.say("plan.lora_dropout", table.get("lora_dropout"), *above, "lora_dropout")
-    say_targets(reader, table, keys[2], *above)
+    say_targets(reader, table, settings.name("lora_targets"), *above)
 
 
 def say_targets(reader: Reader, table: Table, key: str, *above: str) -> None:

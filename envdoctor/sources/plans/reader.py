@@ -13,6 +13,7 @@ from envdoctor.files.paths import is_dir
 from envdoctor.files.text import plain
 from envdoctor.records import dataclass, field
 from envdoctor.sources.plans.plan_file import PlanFile, Unresolved
+from envdoctor.sources.plans.settings import Settings
 from envdoctor.sources.stated.stated_value import stated_value
 
 Table: TypeAlias = "Mapping[object, object]"
@@ -65,6 +66,15 @@ class Reader:
         """State the fact of each (setting, fact) that the table at a path of keys has."""
         for key, fact in pairs:
             self.say(fact, table.get(key), *above, key)
+
+    def say_settings(self, table: Table, settings: Settings, *above: str, but: str | None = None) -> None:
+        """State what the settings of a dialect's table say that are a fact's value; one that is ``but`` says nothing."""
+        for keys, fact in settings.read():
+            raw: object = table
+            for key in keys:
+                raw = raw.get(key) if isinstance(raw, Mapping) else None
+            if raw is not None and raw != but:
+                self.say(fact, raw, *above, *keys)
 
     def say_model(self, table: Table, *names: str) -> None:
         """State the model that the first of the named settings gives: a hub id, or a model's folder here."""

@@ -12,6 +12,7 @@ from envdoctor.sources.plans.arguments import read_checkpointing_kwargs, read_fs
 from envdoctor.sources.plans.deepspeed import PRESETS, read_setting
 from envdoctor.sources.plans.peft import lora_kind, say_targets
 from envdoctor.sources.plans.reader import Dialect, Reader, Table, is_open, is_yes, text_keys, word
+from envdoctor.sources.plans.settings import Settings
 
 _DEFAULT = Origin("default of ms-swift")
 _MARKS = frozenset(("train_type", "tuner_type", "sft_type", "rlhf_type", "model_id_or_path", "split_dataset_ratio", "swift_version"))
@@ -28,33 +29,43 @@ _MEGATRON = frozenset(
      "lr_warmup_fraction", "moe_grouped_gemm", "no_save_optim")
 )  # fmt: skip
 
-_DIRECT = (
-    ("batch_size", "plan.batch_size"),
-    ("per_device_train_batch_size", "plan.batch_size"),
-    ("eval_batch_size", "plan.eval_batch_size"),
-    ("per_device_eval_batch_size", "plan.eval_batch_size"),
-    ("gradient_accumulation_steps", "plan.gradient_accumulation"),
-    ("max_length", "plan.seq_len"),
-    ("packing", "plan.packing"),
-    ("streaming", "plan.stream"),
-    ("learning_rate", "plan.learning_rate"),
-    ("max_grad_norm", "plan.max_grad_norm"),
-    ("optim", "plan.optimizer"),
-    ("adam_epsilon", "plan.optimizer_eps"),
-    ("gradient_checkpointing", "plan.gradient_checkpointing"),
-    ("predict_with_generate", "plan.predict_with_generate"),
-    ("bnb_4bit_use_double_quant", "plan.double_quant"),
-    ("use_liger", "plan.liger"),
-    ("use_liger_kernel", "plan.liger"),
-    ("use_vllm", "plan.vllm"),
+_SHARED = Settings(
+    {
+        "batch_size": "per_device_train_batch_size? batch_size? per_device_train_batch_size",
+        "eval_batch_size": "per_device_eval_batch_size? eval_batch_size? per_device_eval_batch_size",
+        "gradient_accumulation": "gradient_accumulation_steps",
+        "seq_len": "max_length",
+        "packing": "packing",
+        "stream": "streaming",
+        "learning_rate": "learning_rate",
+        "max_grad_norm": "max_grad_norm",
+        "optimizer": "optim",
+        "optimizer_eps": "adam_epsilon",
+        "gradient_checkpointing": "gradient_checkpointing",
+        "predict_with_generate": "predict_with_generate",
+        "double_quant": "<bnb_4bit_use_double_quant",
+        "liger": "use_liger_kernel? use_liger? use_liger_kernel",
+        "vllm": "use_vllm",
+        "use_reentrant": ">gradient_checkpointing_kwargs.use_reentrant",
+        "load_dtype": ">torch_dtype",
+        "attn": ">attn_impl",
+        "evaluate": ">eval_strategy? >evaluation_strategy?",
+        "save": ">save_strategy",
+        "neftune": ">neftune_noise_alpha? >neftune_alpha?",
+        "resume": ">resume_from_checkpoint?",
+    }
 )
-_LORA = (
-    ("lora_rank", "plan.lora_r"),
-    ("lora_alpha", "plan.lora_alpha"),
-    ("lora_dropout", "plan.lora_dropout"),
-    ("lora_modules_to_save", "plan.modules_to_save"),
-    ("modules_to_save", "plan.modules_to_save"),
+_MIXED = Settings({"fp16": "fp16", "bf16": "bf16"})
+_LORA = Settings(
+    {
+        "lora_r": "lora_rank",
+        "lora_alpha": "lora_alpha",
+        "lora_dropout": "<lora_dropout",
+        "modules_to_save": "modules_to_save? lora_modules_to_save? modules_to_save",
+        "lora_targets": ">target_modules? >lora_target_modules? >target_modules",
+    }
 )
+SETTINGS = Settings({}, _SHARED, _MIXED, _LORA)
 
 
 def _recognises(_: Table, keys: frozenset[str]) -> bool:
@@ -70,7 +81,7 @@ def read_swift(reader: Reader, table: Table) -> None:
         reader.file = replace(reader.file, lines={**reader.file.lines, **lines})
         table = {**table, **group}
     megatron = next((key for key in table if key in _MEGATRON), None)
-    reader.say_all(table, _DIRECT)
+    reader.say_settings(table, _SHARED)
     if is_yes(table.get("use_galore")):
         reader.say("plan.optimizer", "galore_adamw", "use_galore")
     reader.say_model(table, "model", "model_id_or_path")
@@ -129,7 +140,7 @@ def _method(reader: Reader, table: Table, adapts: bool) -> None:
     else:
         reader.say("plan.method", lora_kind(table, kind), "use_dora" if table.get("use_dora") is True else "use_rslora")
     if kind == "lora":
-        reader.say_all(table, _LORA)
+        reader.say_settings(table, _LORA)
         say_targets(reader, table, "target_modules" if "target_modules" in table else "lora_target_modules")
         reader.default("plan.lora_r", 8, _DEFAULT)
         reader.default("plan.lora_alpha", 32.0, _DEFAULT)
@@ -153,7 +164,7 @@ def _quantization(reader: Reader, table: Table) -> None:
 
 def _precision(reader: Reader, table: Table) -> None:
     """torch_dtype decides mixed precision where that is not said (release 3 and later): float32 weights train in fp16."""
-    reader.say_all(table, (("fp16", "plan.fp16"), ("bf16", "plan.bf16")))
+    reader.say_settings(table, _MIXED)
     dtype = table.get("torch_dtype")
     reader.say("plan.load_dtype", dtype, "torch_dtype")
     loaded = reader.facts.get("plan.load_dtype")

@@ -7,15 +7,23 @@ torchtune/modules/peft/_utils.py makes them.
 from __future__ import annotations
 
 from envdoctor.sources.plans.reader import Dialect, Reader, Table, is_yes, word
+from envdoctor.sources.plans.settings import Settings
 
-_DIRECT = (
-    ("batch_size", "plan.batch_size"),
-    ("gradient_accumulation_steps", "plan.gradient_accumulation"),
-    ("enable_activation_checkpointing", "plan.gradient_checkpointing"),
-    ("dtype", "plan.load_dtype"),
-    ("clip_grad_norm", "plan.max_grad_norm"),
-    ("resume_from_checkpoint", "plan.resume"),
+_SHARED = Settings(
+    {
+        "batch_size": "batch_size",
+        "gradient_accumulation": "gradient_accumulation_steps",
+        "gradient_checkpointing": "enable_activation_checkpointing",
+        "load_dtype": "dtype",
+        "max_grad_norm": "clip_grad_norm",
+        "resume": "resume_from_checkpoint",
+        "compile": ">compile",
+    }
 )
+_LORA = Settings({"lora_r": "model.lora_rank", "lora_alpha": "model.lora_alpha"})
+_OPTIMIZER = Settings({"learning_rate": "optimizer.lr", "optimizer_eps": "optimizer.eps"})
+_DATA = Settings({"seq_len": "tokenizer.max_seq_len", "packing": "dataset.packed"})
+SETTINGS = Settings({}, _SHARED, _LORA, _OPTIMIZER, _DATA)
 # Classes that transformers' optim has a name for.
 _OPTIMIZERS = {
     "torch.optim.adamw": "adamw_torch",
@@ -45,16 +53,12 @@ def _read(reader: Reader, table: Table) -> None:
         else:
             reader.skip(str(reader.path), "a configuration of torchtune that neither trains nor generates")
         return
-    reader.say_all(table, _DIRECT)
+    reader.say_settings(table, _SHARED)
     _model(reader, table, model.rpartition(".")[2])
     _optimizer(reader, table)
     compiled = table.get("compile")
     reader.say("plan.compile", True if isinstance(compiled, dict) and any(compiled.values()) else compiled, "compile")
-    tokenizer, data = table.get("tokenizer"), table.get("dataset")
-    if isinstance(tokenizer, dict):
-        reader.say("plan.seq_len", tokenizer.get("max_seq_len"), "tokenizer", "max_seq_len")
-    if isinstance(data, dict):
-        reader.say("plan.packing", data.get("packed"), "dataset", "packed")
+    reader.say_settings(table, _DATA)
     if table.get("fsdp_cpu_offload") is not None:
         reader.say("plan.distributed", "fsdp", "fsdp_cpu_offload")
         reader.say("plan.offload", "both" if table["fsdp_cpu_offload"] is True else "none", "fsdp_cpu_offload")
@@ -73,7 +77,7 @@ def _model(reader: Reader, table: Table, builder: str) -> None:
     if builder.startswith(("lora_", "qlora_")):
         dora = settings.get("use_dora") is True
         reader.say("plan.method", "dora" if dora else "qlora" if quantized else "lora", *at)
-        reader.say_all(settings, (("lora_rank", "plan.lora_r"), ("lora_alpha", "plan.lora_alpha")), "model")
+        reader.say_settings(table, _LORA)
         _targets(reader, settings)
     elif builder:
         method = next((name for name, mark in (("dpo", "dpoloss"), ("ppo", "ppoloss"), ("grpo", "grpo")) if mark in loss), "full")
@@ -98,7 +102,7 @@ def _optimizer(reader: Reader, table: Table) -> None:
     name = _OPTIMIZERS.get(component.lower(), component)
     fused = "_fused" if name == "adamw_torch" and is_yes(settings.get("fused")) else ""
     reader.say("plan.optimizer", name + fused, "optimizer", "_component_")
-    reader.say_all(settings, (("lr", "plan.learning_rate"), ("eps", "plan.optimizer_eps")), "optimizer")
+    reader.say_settings(table, _OPTIMIZER)
 
 
 TORCHTUNE = Dialect("torchtune", _recognises, _read)

@@ -7,6 +7,7 @@ import re
 from envdoctor.sources.plans.arguments import read_arguments, state_arguments
 from envdoctor.sources.plans.peft import lora_facts, lora_kind, read_peft
 from envdoctor.sources.plans.reader import Dialect, Reader, Table, text_keys
+from envdoctor.sources.plans.settings import Settings
 from envdoctor.sources.plans.training_arguments import FIELDS
 
 # Settings of TRL's ModelConfig and of its trainers. Scripts of projects' own have those of the second kind, too.
@@ -38,6 +39,23 @@ _TELLING = frozenset(
 )  # fmt: skip
 _UNMISTAKABLE = frozenset(
     ("per_device_train_batch_size", "per_device_eval_batch_size", "gradient_checkpointing_kwargs", "predict_with_generate", "eval_strategy")
+)
+
+# TRL's own; a script that takes TrainingArguments alone would refuse them.
+TRL = Settings(
+    {
+        "load_dtype": "dtype? torch_dtype?",
+        "attn": "attn_implementation",
+        "trust_remote_code": "trust_remote_code",
+        "seq_len": "max_length? max_seq_length?",
+        "packing": "packing",
+        "vllm": "use_vllm",
+        "double_quant": "<use_bnb_nested_quant",
+        "lora_r": ">lora_r",
+        "lora_alpha": ">lora_alpha",
+        "lora_targets": ">lora_target_modules",
+        "modules_to_save": ">lora_modules_to_save",
+    }
 )
 
 
@@ -87,27 +105,14 @@ def read_trl(reader: Reader, table: Table, *, trains_all: bool = True) -> None:
     ``trains_all``: without use_peft all weights are trained.
     """
     reader.say_model(table, "model_name_or_path")
-    reader.say_all(
-        table,
-        (
-            ("torch_dtype", "plan.load_dtype"),
-            ("dtype", "plan.load_dtype"),
-            ("attn_implementation", "plan.attn"),
-            ("trust_remote_code", "plan.trust_remote_code"),
-            ("max_seq_length", "plan.seq_len"),
-            ("max_length", "plan.seq_len"),
-            ("packing", "plan.packing"),
-            ("use_vllm", "plan.vllm"),
-            ("use_bnb_nested_quant", "plan.double_quant"),
-        ),
-    )
+    reader.say_settings(table, TRL)
     for key, bits in (("load_in_8bit", "8bit"), ("load_in_4bit", "4bit")):
         if table.get(key) is True:
             reader.say("plan.quant", bits, key)
             reader.say("plan.quantization_config", True, key)
     if table.get("use_peft") is True:
         reader.say("plan.method", lora_kind(table, "lora"), "use_peft")
-        lora_facts(reader, table, ("lora_r", "lora_alpha", "lora_target_modules", "lora_modules_to_save"))
+        lora_facts(reader, table, TRL)
     elif trains_all and "peft_config" not in table:
         reader.default("plan.method", "full", reader.origin())
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from envdoctor.sources.plans.settings import Settings
+
 # Fields of TrainingArguments and Seq2SeqTrainingArguments in transformers 4.30.2, 4.37.2, 4.46.3, 4.57.1
 # and 5.23.0 together, read from the released wheels.
 FIELDS = frozenset(
@@ -54,26 +56,33 @@ DEFAULTS: tuple[tuple[str, bool | int | float], ...] = (
     ("plan.liger", False),
 )
 
-# Fields whose value is that of a fact.
-DIRECT = (
-    ("per_device_train_batch_size", "plan.batch_size"),
-    ("per_device_eval_batch_size", "plan.eval_batch_size"),
-    ("gradient_accumulation_steps", "plan.gradient_accumulation"),
-    ("activation_checkpointing", "plan.gradient_checkpointing"),
-    ("gradient_checkpointing", "plan.gradient_checkpointing"),
-    ("fp16", "plan.fp16"),
-    ("bf16", "plan.bf16"),
-    ("tf32", "plan.tf32"),
-    ("optim", "plan.optimizer"),
-    ("adam_epsilon", "plan.optimizer_eps"),
-    ("learning_rate", "plan.learning_rate"),
-    ("max_grad_norm", "plan.max_grad_norm"),
-    ("predict_with_generate", "plan.predict_with_generate"),
-    ("remove_unused_columns", "plan.remove_unused_columns"),
-    ("use_liger_kernel", "plan.liger"),
-    ("use_cache", "plan.use_cache"),
-    ("torch_compile", "plan.compile"),
-    ("report_to", "plan.report_to"),
+SETTINGS = Settings(
+    {
+        "batch_size": "per_device_train_batch_size",
+        "eval_batch_size": "per_device_eval_batch_size",
+        "gradient_accumulation": "gradient_accumulation_steps",
+        "gradient_checkpointing": "gradient_checkpointing activation_checkpointing?",
+        "fp16": "fp16",
+        "bf16": "bf16",
+        "tf32": "tf32",
+        "optimizer": "optim",
+        "optimizer_eps": "adam_epsilon",
+        "learning_rate": "learning_rate",
+        "max_grad_norm": "max_grad_norm",
+        "predict_with_generate": "predict_with_generate",
+        "remove_unused_columns": "remove_unused_columns",
+        "liger": "use_liger_kernel",
+        "use_cache": "use_cache",
+        "compile": "torch_compile",
+        "report_to": "<report_to",
+        "use_reentrant": ">gradient_checkpointing_kwargs.use_reentrant",
+        "evaluate": ">eval_strategy? >evaluation_strategy?",
+        "save": ">save_strategy",
+        "neftune": ">neftune_noise_alpha?",
+        "resume": ">resume_from_checkpoint?",
+    }
 )
+# Fields whose value is that of a fact.
+DIRECT = tuple((keys[0], fact) for keys, fact in SETTINGS.read())
 # Fields that ask for something unless they say "no".
-STRATEGIES = (("evaluation_strategy", "plan.evaluate"), ("eval_strategy", "plan.evaluate"), ("save_strategy", "plan.save"))
+STRATEGIES = tuple((keys[0], f"plan.{fact}") for fact in ("evaluate", "save") for keys, _ in reversed(SETTINGS.written(fact)))
