@@ -8,11 +8,9 @@ Writes docs/memory-terms.md and fixtures/memory/counted_layers.json, which the t
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import re
-import runpy
 import subprocess
 import sys
 import tempfile
@@ -20,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
+CHILD = ROOT / "benchmarks" / "fit_child.py"
 STEP = ROOT / "envdoctor" / "memory" / "children" / "fake_step.py"
 ROWS, TOKENS, LAYERS, VOCABULARY, EXPERTS = 16, 504, 3, 8192, 16
 FAMILIES = (
@@ -69,60 +68,11 @@ def job(name: str, config: dict[str, Any], plan: str) -> dict[str, Any]:
     return {"name": name, "plan": plan, "params": params}
 
 
-def child(asked: str, answers: str) -> None:
-    """In an interpreter with torch: every job, one line of JSON for each."""
-    torch: Any = importlib.import_module("torch")
-    functional = torch.nn.functional
-    kept = [(where, name, getattr(where, name)) for where, name in (
-        (functional, "scaled_dot_product_attention"), (functional, "softmax"), (functional, "dropout"), (torch.nn.Module, "_apply"),
-        (torch, "is_autocast_enabled"), (torch, "get_autocast_gpu_dtype"),
-    )]  # fmt: skip
-    run = runpy.run_path(str(STEP))["run"]
-    _even_experts(torch)
-    with open(answers, "w") as out:
-        for line in Path(asked).read_text().splitlines():
-            one = json.loads(line)
-            try:
-                measured = run(one["params"], lambda _: None)
-            except (
-                ArithmeticError,
-                AssertionError,
-                AttributeError,
-                ImportError,
-                LookupError,
-                RuntimeError,
-                TypeError,
-                ValueError,
-            ) as error:
-                measured = {"refused": f"{type(error).__name__}: {error}"[:200]}
-            for where, name, value in kept:
-                setattr(where, name, value)
-            if "allocated" in measured:
-                layer = None if one["params"]["checkpointing"] else _layer(one["params"], measured["debug"]["saved at forward end"])
-                measured = {"layer": layer, "allocated": measured["allocated"], "versions": measured["versions"]}
-            out.write(json.dumps(measured) + "\n")
-            out.flush()
-
-
-def _even_experts(torch: Any) -> None:
-    """Which rows go to which expert depends on values: every expert is given its even share. Nor is a batch of one length packed."""
-    nonzero, where = torch.Tensor.nonzero, torch.where
-
-    def chosen(self: Any, *args: Any, **options: Any) -> Any:
-        return list(range(EXPERTS)) if tuple(self.shape) == (EXPERTS,) else nonzero(self, *args, **options)
-
-    def rows(condition: Any, *args: Any, **options: Any) -> Any:
-        if args or options:
-            return where(condition, *args, **options)
-        found = torch.zeros(condition.numel() // EXPERTS, dtype=torch.long)
-        return found, found.clone()
-
-    torch.Tensor.nonzero, torch.where = chosen, rows
-    try:
-        masks: Any = importlib.import_module("transformers.masking_utils")
-    except ImportError:
-        return
-    masks.find_packed_sequence_indices = lambda *_: None
+def _kept(params: dict[str, Any], measured: dict[str, Any]) -> dict[str, Any]:
+    if "allocated" not in measured:
+        return measured
+    layer = None if params["checkpointing"] else _layer(params, measured["debug"]["saved at forward end"])
+    return {"layer": layer, "allocated": measured["allocated"], "versions": measured["versions"]}
 
 
 def _layer(params: dict[str, Any], saved: list[Any]) -> float:
@@ -143,24 +93,22 @@ def main(interpreters: list[str]) -> None:
 
     told = []
     with tempfile.TemporaryDirectory() as folder:
-        asked = Path(folder) / "asked"
-        asked.write_text("".join(json.dumps(one) + "\n" for one in jobs()))
+        asked = Path(folder, "asked")
+        asked.write_text("".join(json.dumps({**one["params"], "experts": EXPERTS}) + "\n" for one in jobs()))
         environment = {**os.environ, "PYTORCH_JIT": "0", "TRANSFORMERS_VERBOSITY": "error"}
-        running = [
-            subprocess.Popen([one, __file__, "--child", str(asked), f"{folder}/{number}"], env=environment, stderr=subprocess.DEVNULL)
-            for number, one in enumerate(interpreters)
-        ]
+        running = []
+        for number, one in enumerate(interpreters):
+            with asked.open() as questions, Path(folder, str(number)).open("w") as answers:
+                command = [one, str(CHILD), str(STEP)]
+                running.append(subprocess.Popen(command, stdin=questions, stdout=answers, stderr=subprocess.DEVNULL, env=environment))
         for number, process in enumerate(running):
             if process.wait():
                 raise SystemExit(f"{interpreters[number]} ended with {process.returncode}")
-            answers = Path(folder, str(number)).read_text().splitlines()
-            told += [{**one, **json.loads(line)} for one, line in zip(jobs(), answers, strict=True)]
+            found = map(json.loads, Path(folder, str(number)).read_text().splitlines())
+            told += [{**one, **_kept(one["params"], measured)} for one, measured in zip(jobs(), found, strict=True)]
     terms_page.FIXTURE.write_text(terms_page.fixture(told))
     terms_page.main()
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "--child":
-        child(sys.argv[2], sys.argv[3])
-    else:
-        main(sys.argv[1:])
+    main(sys.argv[1:])
