@@ -16,7 +16,7 @@ from envdoctor.atlas.shelf import open_package
 from envdoctor.atlas.stack import Stack
 from envdoctor.checks.atlas import hits_of
 from envdoctor.world.dependencies import Dependency
-from tests.atlas.wheels import forget, make_atlas
+from tests.atlas.wheels import atlas_of, forget, make_atlas
 from tests.cli.run import run
 
 LIB = {
@@ -204,12 +204,9 @@ class TestNamesThatNoFileShows:
     """Compiled code gives torch names that its files do not have; sentencepiece puts a constructor in later."""
 
     @pytest.fixture(autouse=True)
-    def shelf(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-        assert make_atlas(tmp_path, {"torch": COMPILED, "sentencepiece": PATCHED}) == []
-        monkeypatch.setenv("ENVDOCTOR_ATLAS", str(tmp_path / "atlas"))
-        forget()
-        yield
-        forget()
+    def shelf(self, tmp_path: Path) -> Iterator[None]:
+        with atlas_of(tmp_path, {"torch": COMPILED, "sentencepiece": PATCHED}):
+            yield
 
     @pytest.mark.parametrize("name", ["torch.cuda:LongTensor", "torch.dist:ReduceOp.AVG"])
     def test_what_compiled_code_brings_is_missing_in_no_release(self, name: str) -> None:

@@ -13,7 +13,7 @@ from envdoctor.checks.hit import Hit
 from envdoctor.engine.diagnosis import Because, Finding, _told
 from envdoctor.rules.rulebook import load_rulebook
 from tests.atlas.test_atlas import LIB, USER
-from tests.atlas.wheels import forget, make_atlas
+from tests.atlas.wheels import atlas_of, forget, make_atlas
 from tests.cli.run import run
 
 SCRIPT = (
@@ -22,12 +22,9 @@ SCRIPT = (
 
 
 @pytest.fixture
-def atlas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    assert make_atlas(tmp_path, {"acme": LIB, "user": USER}) == []
-    monkeypatch.setenv("ENVDOCTOR_ATLAS", str(tmp_path / "atlas"))
-    forget()
-    yield tmp_path
-    forget()
+def atlas(tmp_path: Path) -> Iterator[Path]:
+    with atlas_of(tmp_path, {"acme": LIB, "user": USER}):
+        yield tmp_path
 
 
 @pytest.mark.usefixtures("atlas")

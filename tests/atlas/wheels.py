@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+
+import pytest
 
 from envdoctor.atlas import shelf
 from envdoctor.refresh.index import Answer
@@ -32,6 +35,17 @@ def make_atlas(folder: Path, packages: Mapping[str, Mapping[str, Sources]]) -> l
             (wheels / f"{package.replace('-', '_')}-{version}-py3-none-any.whl").write_bytes(wheel(files))
     forget()
     return build(folder / "atlas", (), folder / "cache", _no_index, wheels=wheels)
+
+
+@contextmanager
+def atlas_of(folder: Path, packages: Mapping[str, Mapping[str, Sources]]) -> Iterator[Path]:
+    """Such an atlas, which is the one that is asked meanwhile."""
+    assert make_atlas(folder, packages) == []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ENVDOCTOR_ATLAS", str(folder / "atlas"))
+        forget()
+        yield folder / "atlas"
+    forget()
 
 
 def _no_index(address: str, headers: Mapping[str, str], most: int) -> Answer:

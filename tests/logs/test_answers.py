@@ -13,7 +13,7 @@ from envdoctor.facts.versions import exact
 from envdoctor.logs.answers import answer
 from envdoctor.logs.statements import MissingAttribute, parse_statement
 from envdoctor.logs.tracebacks import read_failures
-from tests.atlas.wheels import forget, make_atlas
+from tests.atlas.wheels import atlas_of
 from tests.cli.run import run
 
 ACME = {
@@ -38,19 +38,10 @@ FRAMES = 'Traceback (most recent call last):\n  File "/x/site-packages/user/__in
 OWN = 'Traceback (most recent call last):\n  File "run.py", line 1, in <module>\n    k = acme.Kept(size=2)\n'
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("atlas")
-    assert make_atlas(folder, {"acme": ACME, "user": USER}) == []
-    return folder / "atlas"
-
-
-@pytest.fixture(autouse=True)
-def _atlas(made: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("ENVDOCTOR_ATLAS", str(made))
-    forget()
-    yield
-    forget()
+@pytest.fixture(scope="module", autouse=True)
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    with atlas_of(tmp_path_factory.mktemp("atlas"), {"acme": ACME, "user": USER}) as atlas:
+        yield atlas
 
 
 def ask(text: str, **releases: str) -> Hit | None:

@@ -11,7 +11,7 @@ from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.versions import exact
 from envdoctor.logs.answers import tell_message
 from envdoctor.logs.tracebacks import read_failures
-from tests.atlas.wheels import forget, make_atlas
+from tests.atlas.wheels import atlas_of
 
 SOURCE = """
 def load(path, size):
@@ -29,19 +29,10 @@ OTHER = {"1.0": {"other/__init__.py": SOURCE}}
 ERROR = "ValueError: The adapter at `/x/y.bin` has no weights for a rank of 16"
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("atlas")
-    assert make_atlas(folder, {"acme": ACME, "other": OTHER}) == []
-    return folder / "atlas"
-
-
-@pytest.fixture(autouse=True)
-def _atlas(made: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("ENVDOCTOR_ATLAS", str(made))
-    forget()
-    yield
-    forget()
+@pytest.fixture(scope="module", autouse=True)
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    with atlas_of(tmp_path_factory.mktemp("atlas"), {"acme": ACME, "other": OTHER}) as atlas:
+        yield atlas
 
 
 def tell(text: str, **releases: str) -> list[str]:
