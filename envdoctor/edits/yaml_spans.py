@@ -9,6 +9,7 @@ from typing import Any
 
 from envdoctor.edits.draft import Draft
 from envdoctor.edits.specifier import RefusedError
+from envdoctor.files.yaml_nodes import NestedTooDeeplyError, yaml_nodes
 
 _DEEPEST = 100
 # What a plain scalar may hold in any context without being taken for something else; what it means is looked at besides.
@@ -24,14 +25,10 @@ def compose(text: str) -> list[Any]:
     """
     import yaml
 
-    kind = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    depth = 0
     try:
-        for event in yaml.parse(text, Loader=kind):  # the composer recurses in C, the parser does not
-            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-            if depth > _DEEPEST:
-                raise RefusedError("lists or mappings nested too deeply")
-        return list(yaml.compose_all(text, Loader=kind))
+        return list(yaml_nodes(text, _DEEPEST))
+    except NestedTooDeeplyError as error:
+        raise RefusedError(str(error)) from None
     except yaml.YAMLError:
         raise RefusedError("it would be no YAML then, or is none") from None
 

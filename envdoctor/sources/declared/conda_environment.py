@@ -20,6 +20,7 @@ from envdoctor.facts.values import parse_value
 from envdoctor.facts.versions import satisfiable
 from envdoctor.files.json_file import UnreadableError, read_bounded
 from envdoctor.files.text import plain
+from envdoctor.files.yaml_nodes import NestedTooDeeplyError, yaml_nodes
 from envdoctor.sources.declared.conda_spec import MatchSpec, cuda_of, on_pypi, parse_match_spec
 from envdoctor.sources.declared.declarations import Declarations
 from envdoctor.sources.declared.requirement_line import MALFORMED
@@ -93,16 +94,11 @@ def _without_templates(text: str) -> tuple[str, list[tuple[int, str]]]:
 def _documents(text: str, place: str) -> Iterator[Any]:
     import yaml
 
-    kind = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        depth = 0
-        for event in yaml.parse(text, Loader=kind):  # the composer recurses in C, the parser does not
-            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-            if depth > _DEEPEST:
-                raise EnvdoctorError(
-                    place, found="lists nested too deeply", expected="a conda environment file", next_step="check the path"
-                )
-        yield from yaml.compose_all(text, Loader=kind)
+        yield from yaml_nodes(text, _DEEPEST)
+    except NestedTooDeeplyError:
+        found = "lists nested too deeply"
+        raise EnvdoctorError(place, found=found, expected="a conda environment file", next_step="check the path") from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f"{place}, line {mark.line + 1}, column {mark.column + 1}" if mark else place

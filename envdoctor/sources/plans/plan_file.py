@@ -8,8 +8,8 @@ from typing import Any
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.files.json_file import JsonError, UnreadableError, line_of_key, parse_json, read_bounded
-from envdoctor.files.json_spans import key_lines
 from envdoctor.files.text import plain
+from envdoctor.files.yaml_nodes import NestedTooDeeplyError, refuse_depth, yaml_loader
 from envdoctor.records import dataclass, field
 
 # A training plan is a page of text; YAML's parser needs about a second for each of these.
@@ -89,6 +89,8 @@ def _json(data: bytes, place: str) -> PlanFile:
         document = parse_json(data)
     except JsonError as error:
         raise _syntax(place, error.line, error.column, error.found, error.expected) from None
+    from envdoctor.files.json_spans import key_lines
+
     return PlanFile(document.value, document.text, key_lines(document.text, _DEPTH, _MOST_LINES))
 
 
@@ -105,12 +107,11 @@ def _yaml(data: bytes, place: str) -> PlanText:
         line = data.count(b"\n", 0, error.start) + 1
         column = error.start - data.rfind(b"\n", 0, error.start)
         raise _syntax(place, line, column, f"the byte 0x{data[error.start]:02x}, which is no UTF-8", "YAML in UTF-8") from None
-    kind = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     documents: list[PlanFile] = []
     notes: list[tuple[int, str]] = []
     try:
-        _refuse_depth(text, kind, place)
-        loader = kind(text)
+        refuse_depth(text, _DEEPEST)
+        loader = yaml_loader()(text)
         rows = text.split("\n")
         while loader.check_node():
             if len(documents) == _MOST_DOCUMENTS:
@@ -122,6 +123,8 @@ def _yaml(data: bytes, place: str) -> PlanText:
             builder = _Builder(loader, rows)
             documents.append(PlanFile(builder.value(node), text, lines.found, node.start_mark.line + 1))
             notes += builder.notes
+    except NestedTooDeeplyError as error:
+        raise _syntax(place, error.line, error.column, str(error), f"at most {_DEEPEST} levels") from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
@@ -134,22 +137,6 @@ def _yaml(data: bytes, place: str) -> PlanText:
     if not documents:
         raise EnvdoctorError(place, found="nothing but comments", expected=_EXPECTED, next_step=_NEXT)
     return PlanText(tuple(documents), tuple(notes))
-
-
-def _refuse_depth(text: str, loader: Any, place: str) -> None:
-    """libyaml's composer is recursive in C and dies of a deep document; its parser is not."""
-    import yaml
-
-    depth = 0
-    for event in yaml.parse(text, Loader=loader):
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-            if depth > _DEEPEST:
-                mark = event.start_mark
-                line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-                raise _syntax(place, line, column, "lists or mappings nested too deeply", f"at most {_DEEPEST} levels")
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
 
 
 _YAML = "tag:yaml.org,2002:"
