@@ -19,7 +19,7 @@ from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
 from envdoctor.logs.callables_named import classes_called, functions_called
 from envdoctor.logs.callers import Caller, caller_of, takers
-from envdoctor.logs.sayings import tell_sayings
+from envdoctor.logs.sayings import judge_saying, tell_sayings
 from envdoctor.logs.statements import MissingAttribute, MissingMember, MissingModule, MissingName, RefusedKeyword, Statement
 from envdoctor.logs.tracebacks import Failure
 from envdoctor.records import dataclass
@@ -53,6 +53,14 @@ def tell_message(failure: Failure, facts: Facts) -> Iterator[str]:
         yield from tell_sayings(failure, facts)
     except DamagedAtlasError:
         return
+
+
+def say(failure: Failure, facts: Facts) -> Hit | None:
+    """The finding that a package says an error; None where the atlas cannot tell that for certain."""
+    try:
+        return judge_saying(failure, facts)
+    except DamagedAtlasError:
+        return None
 
 
 def _asked(statement: Statement, failure: Failure) -> Asked | None:

@@ -8,8 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from envdoctor.facts.names import canonical
 from envdoctor.records import dataclass
 from envdoctor.sources.stated.report_words import package_name
+from envdoctor.world.import_names import package_of
+from envdoctor.world.releases import listed
 
 _Q = r"['\"`*\u2018\u2019]{0,3}"
 _OP = r"(?:>=|<=|==|!=|~=|>|<)"
@@ -43,6 +46,20 @@ _NAMED = re.compile(
     re.IGNORECASE,
 )
 _INSTALL = re.compile(rf"(?:pip3?|uv pip) install (?:-\S{{1,40}} (?:https?://\S{{1,200}} )?){{0,4}}{_Q}(?P<name>{_NAME})(?![\w./:-])")
+_INSTALL_THIS = re.compile(rf"(?:\binstall|\brequires?|\bneeds?|upgrade(?: to)?|downgrade(?: to)?) {_Q}$", re.IGNORECASE)
+# "requires the Levenshtein library but it was not found", "requires jinja2 to be installed", "flash_attn is not installed"
+_LACKS = (
+    re.compile(
+        rf"requires? (?:the )?{_Q}(?P<name>{_NAME}){_Q} (?:library |package |module )?(?:but it was not found|to be installed)", re.I
+    ),
+    re.compile(
+        rf"{_Q}(?<![\w./-])(?P<name>{_NAME}){_Q} (?:library |package |module )?(?:is|was) not (?:installed|available in your)", re.I
+    ),
+    re.compile(
+        rf"\b[Pp]lease (?:pip )?install (?:the )?{_Q}(?P<name>{_NAME}){_Q}(?: (?:library|package|first|to use|to run|with)|[.!,]|$)"
+    ),
+    re.compile(rf"(?:No package metadata was found for|PackageNotFoundError:(?! No package)) {_Q}(?P<name>{_NAME}){_Q}"),
+)
 _ASKS = re.compile(
     r"requir|\bneeds?\b|please|\bmust\b|\binstall|upgrad|update|minimum|at least|make "
     r"sure|ensure|only (?:works|supported|available)|supported (?:with|from|in)"
@@ -87,15 +104,18 @@ def read_demands(message: str) -> tuple[Demand, ...]:
 
 def read_wants(message: str) -> tuple[str, ...]:
     """The packages that a message says are required and tells how to install: `requires Accelerate: pip install accelerate`."""
-    if not re.search(r"requir|\bneeds?\b|please install|not installed|not found|missing", message, re.IGNORECASE):
+    if not re.search(r"requir|\bneeds?\b|please install|not installed|not found|missing|no package metadata", message, re.IGNORECASE):
         return ()
-    found = (package_name(one["name"]) for one in _INSTALL.finditer(message))
+    found = [package_name(one["name"]) for one in _INSTALL.finditer(message)]
+    if not any(found):
+        named = [one["name"] for lacks in _LACKS for one in lacks.finditer(message)]
+        found = [name if (name := package_of(one)) in listed() else package_name(one) for one in named]
     return tuple(dict.fromkeys(name for name in found if name is not None))
 
 
 def _compared(message: str) -> Iterator[Demand]:
     for found in _COMPARED.finditer(message):
-        name = _known(found["name"])
+        name = _known(found["name"]) or _asked_for(message, found)
         if name is None or _is_found(message, found.start()):
             continue
         specifier = "".join(found["spec"].split()).replace("v", "")
@@ -144,6 +164,12 @@ def _capabilities(message: str) -> Iterator[Demand]:
 
 def _known(name: str) -> str | None:
     return "python" if name.lower() in _PYTHONS else package_name(name)
+
+
+def _asked_for(message: str, found: re.Match[str]) -> str | None:
+    """A package that nobody tracks, where the words right before say that it is to be installed."""
+    before = message[max(0, found.start() - 24) : found.start()]
+    return canonical(found["name"]) if _INSTALL_THIS.search(before) else None
 
 
 def _is_found(message: str, start: int) -> bool:

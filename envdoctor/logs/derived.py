@@ -8,19 +8,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+from itertools import pairwise
 
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact, Ranged
-from envdoctor.logs.answers import ARGUMENT, answer
+from envdoctor.logs.answers import ARGUMENT, answer, say
 from envdoctor.logs.demands import Demand, read_demands, read_wants
 from envdoctor.logs.libraries import AbsentLibrary, LibraryFloor, UndefinedSymbol, parse_absent, parse_floor, parse_undefined
 from envdoctor.logs.places import owner_of
 from envdoctor.logs.reading import Reading
 from envdoctor.logs.refusals import NO_FILE, REFUSES_PYTHON, judge_refusal
+from envdoctor.logs.refused_runs import CONFIG, HUB, TENSORS, judge_run
+from envdoctor.logs.sayings import SAID
 from envdoctor.logs.specifiers import admits, usable_pins
-from envdoctor.logs.statements import MissingAttribute, MissingModule, MissingName, parse_statement
+from envdoctor.logs.statements import MissingAttribute, MissingModule, MissingName, UndefinedName, parse_statement
 from envdoctor.logs.tracebacks import Failure
+from envdoctor.logs.undefined_names import UNDEFINED, judge_undefined
 from envdoctor.records import dataclass, replace
 from envdoctor.world.import_names import package_of
 from envdoctor.world.releases import listed, release_texts
@@ -33,11 +38,14 @@ NAME, MODULE, NOT_INSTALLED, ATTRIBUTE = (
 )
 DEMAND, FLOOR, SYMBOL = "error-demands-another-release", "error-system-library-too-old", "error-symbol-undefined"
 NO_LIBRARY = "error-shared-library-missing"
-FAMILIES = (NO_LIBRARY, ARGUMENT, NAME, MODULE, NOT_INSTALLED, ATTRIBUTE, DEMAND, FLOOR, SYMBOL, NO_FILE)
+FAMILIES = (NO_LIBRARY, ARGUMENT, NAME, MODULE, NOT_INSTALLED, ATTRIBUTE, DEMAND, FLOOR, SYMBOL, NO_FILE, HUB, CONFIG, TENSORS,
+            UNDEFINED, SAID)  # fmt: skip
 
 _LIBRARY_TEXT = re.compile(r"undefined symbol: |\.so[\d.]{0,12}: cannot open shared object|version .{1,4}(?:GLIBC|GLIBCXX|CXXABI)_")
 # A sentence of a program, and none of a person who tells of one.
 _IN_PASSING = re.compile(r"warn|error|exception|\bplease\b|make sure|\bmust\b|is required|(?:does ?n.t|not) support", re.IGNORECASE)
+# A shorter name has too many neighbours.
+_SHORT = 6
 # Import names that projects give to modules of their own: nobody can tell whose they are.
 _ANYBODYS = frozenset(
     ("utils", "model", "models", "data", "config", "configs", "src", "lib", "common", "core", "modules", "helpers", "tools", "dataset",
@@ -71,7 +79,7 @@ def _derived(reading: Reading, facts: Facts) -> Iterator[Derived]:
         decisive = failure is last or (last is not None and _states_cause(failure, last))
         for hit in _of_failure(failure, facts):
             yield Derived(hit, failure.line, failure.told[:300], decisive)
-    for number, line in reading.lines:
+    for number, line in (*reading.lines, *_broken_symbols(reading)):
         if _LIBRARY_TEXT.search(line):
             library = _library(line, facts)
             if library is not None:
@@ -85,6 +93,13 @@ def _derived(reading: Reading, facts: Facts) -> Iterator[Derived]:
     if reading.refusal is not None:
         for hit in judge_refusal(reading.refusal, facts):
             yield Derived(hit, reading.refusal.line, hit.detail[:300])
+
+
+def _broken_symbols(reading: Reading) -> Iterator[tuple[int, str]]:
+    """Lines in which a linker's text goes on in the next one."""
+    for (number, line), (_, rest) in pairwise(reading.lines):
+        if line.rstrip().endswith((": undefined", "undefined symbol:")):
+            yield number, f"{line.rstrip()} {rest.strip()}"
 
 
 def _states_cause(failure: Failure, last: Failure) -> bool:
@@ -108,6 +123,8 @@ def _of_failure(failure: Failure, facts: Facts) -> Iterator[Hit]:
         hit = _module(statement, failure, facts)
     elif isinstance(statement, MissingAttribute):
         hit = _attribute(statement, failure, facts)
+    elif isinstance(statement, UndefinedName):
+        hit = judge_undefined(statement, failure, facts)
     if hit is not None:
         yield hit
         return
@@ -117,12 +134,12 @@ def _of_failure(failure: Failure, facts: Facts) -> Iterator[Hit]:
             yield found
         return
     demands = read_demands(failure.message)
+    hits = [wanted for demand in demands if (wanted := _demand(demand, failure, facts)) is not None]
     if not demands and (hit := _wanted(read_wants(failure.message), failure, facts)) is not None:
-        yield hit
-    for demand in demands:
-        wanted = _demand(demand, failure, facts)
-        if wanted is not None:
-            yield wanted
+        hits = [hit]
+    if not hits and (said := judge_run(failure) or say(failure, facts)) is not None:
+        hits = [said]
+    yield from hits
 
 
 def describe(package: str, facts: Facts) -> str:
@@ -187,6 +204,9 @@ def _module(one: MissingModule, failure: Failure, facts: Facts) -> Hit | None:
         packages = _named(provider, caller)
         return Hit(MODULE, True, _reasons(*packages), detail=detail, packages=packages, edge=f"{caller or 'code'}:{one.name}")
     known = provider in listed()
+    if not known and (meant := _misspelt(top)):
+        detail = f"no package gives a module {top}; {meant} is one, by a name that differs in a letter: mistyped"
+        return Hit(NOT_INSTALLED, True, (), detail=detail, packages=(meant,), edge=f"{caller or 'code'}:{one.name}")
     if not known and not caller:
         return None
     asks = f"; {describe(caller, facts)} imports it ({where})" if caller else ""
@@ -200,6 +220,13 @@ def _module(one: MissingModule, failure: Failure, facts: Facts) -> Hit | None:
     pins = tuple((provider, f">={release}") for release in first)
     detail = f"{provider} is not installed: there is no module {one.name}{asks}"
     return Hit(NOT_INSTALLED, True, (), detail=detail, packages=_named(provider, caller), pins=pins, edge=f"{caller or 'code'}:{one.name}")
+
+
+def _misspelt(top: str) -> str:
+    """The package whose module was meant by a name that no package has: one letter too many, missing or another; not a plural."""
+    names = {name.replace("-", "_"): name for name in listed()}
+    near = get_close_matches(top.lower(), names, n=2, cutoff=0.88) if len(top) > _SHORT else []
+    return names[near[0]] if len(near) == 1 and near[0].rstrip("s") != top.lower().rstrip("s") else ""
 
 
 def _attribute(one: MissingAttribute, failure: Failure, facts: Facts) -> Hit | None:
@@ -247,12 +274,21 @@ def _demand(demand: Demand, failure: Failure | None, facts: Facts) -> Hit | None
     who = f"{describe(raised, facts)} asks" if raised and not own else "the message asks"
     there = f", and {demand.package} {stated} is stated" if isinstance(stated, Exact) else ""
     detail = f"{who} for {demand.package}{demand.specifier}{there}"
-    pins = ((demand.package, demand.specifier),)
+    pins = (*_nearest(demand, stated), (demand.package, demand.specifier))
     reasons = ((f"packages.{demand.package}", f"not {demand.specifier}"),)
     packages = _named(demand.package, raised)
     return Hit(
         DEMAND, True, reasons, detail=detail, packages=packages, pins=pins, edge=f"{raised or 'message'}:{demand.package}{demand.specifier}"
     )
+
+
+def _nearest(demand: Demand, stated: object) -> tuple[tuple[str, str], ...]:
+    """The release next to the stated one that meets a demand."""
+    known = [text for text in release_texts(demand.package) if admits(demand.specifier, text)]
+    if not isinstance(stated, Exact) or not known:
+        return ()
+    above = [text for text in known if admits(f">{stated.text.partition('+')[0]}", text)]
+    return ((demand.package, f"=={above[0] if above else known[-1]}"),)
 
 
 def _wanted(names: Sequence[str], failure: Failure, facts: Facts) -> Hit | None:

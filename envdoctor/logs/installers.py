@@ -44,6 +44,8 @@ _PIP_CANNOT = re.compile(
     r"(?:Cannot|cannot|can't) install (?P<what>.{3,1200}?) because these packages? versions? ha(?:ve|s) conflicting dependenc(?:ies|y)"
 )
 _WHEEL_PLATFORM = re.compile(r"(?P<file>[\w.+-]{3,200}\.whl) is not a supported wheel on this platform")
+# pip-tools: ``dill<0.3.6 (from datasets==2.6.1->-r requirements.in (line 1))``
+_COMPILE_NEEDS = re.compile(rf"^(?P<name>{_NAME}){_EXTRA}(?P<spec>{_SPEC}) \(from (?P<by>{_NAME})(?P<release>=={_VERSION})?(?:->|\))")
 # uv, and what is like it
 _UV_NEEDS = re.compile(
     rf"(?P<by>{_NAME}){_EXTRA}(?P<release>{_CLAUSE}(?:,{_CLAUSE}){{0,4}})? (?:depends on|"
@@ -88,9 +90,10 @@ _STARTS = (
     ("pip", re.compile(
         r"because these packages? versions? ha(?:ve|s) conflicting|The conflict is caused by|"
         r"ResolutionImpossible|which is incompatible|Could not find a version that satisfies|"
+        r"incompatible versions in the resolved dependencies|Could not find a version that matches |"
         r"No matching distribution found|requires a different Python: |is not a supported "
         r"wheel on this platform|, which is not installed")),
-    ("uv", re.compile(r"No solution found when resolving|we can conclude that")),
+    ("uv", re.compile(r"No solution found when resolving|we can conclude that|your requirements are unsatisfiable")),
     ("poetry", re.compile(r"version solving failed|SolverProblemError|depends on both")),
     ("conda", re.compile(
         r"UnsatisfiableError|LibMambaUnsatisfiableError|ResolvePackageNotFound|PackagesNotFoundError|"
@@ -223,6 +226,8 @@ class _Reading:
             self.unavailable[one.name] = one
 
     def _pip(self, body: str) -> None:
+        if found := _COMPILE_NEEDS.match(body):
+            self.ask(found["name"], found["spec"], found["by"], found["release"] or "")
         if found := _PIP_USER.search(body):
             self.ask(found["name"], found["spec"])
         if found := _PIP_NEEDS.match(body):

@@ -8,6 +8,7 @@ from envdoctor.atlas.masks import write
 from envdoctor.atlas.messages import Message, plain
 from envdoctor.atlas.shelf import open_messages, open_package, speaking_packages
 from envdoctor.atlas.stack import holds, places
+from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
 from envdoctor.logs.tracebacks import Failure
@@ -18,15 +19,23 @@ from envdoctor.world.import_names import package_of
 _TELLING = 40
 _LONGEST = 1200
 _MOST = 3
+SAID = "error-said-by-package"
+# So much of a text is nobody else's, also where no frame tells who raised it.
+_CERTAIN = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Saying:
-    """A message, and the releases of its package that say it (``exact``: at the line of the innermost frame)."""
+    """A message, and the releases of its package that say it (``exact``: at the line of the innermost frame; ``here``: in its module).
+
+    ``alike`` is how many letters of it the text shows.
+    """
 
     message: Message
     releases: int
     exact: bool
+    here: bool
+    alike: int
 
 
 def sayings(failure: Failure, facts: Facts) -> list[Saying]:
@@ -48,12 +57,25 @@ def sayings(failure: Failure, facts: Facts) -> list[Saying]:
             releases = at_line or message.releases(bound.volume.places)
             if (known or alike >= _TELLING) and not (where and not any(releases >> one & 1 for one in where)):
                 rank = (here, package in near, message.kind == failure.kind, alike)
-                found.append((rank, Saying(message, releases, bool(at_line))))
+                found.append((rank, Saying(message, releases, bool(at_line), here, alike)))
     if not found:
         return []
     found.sort(key=lambda item: item[0], reverse=True)
     best = found[0][0]
     return [one for rank, one in found if rank[:2] == best[:2] and rank[3] >= best[3] * 0.8][: 4 * _MOST]
+
+
+def judge_saying(failure: Failure, facts: Facts) -> Hit | None:
+    """The finding that one package says an error, where that is certain: its module is the innermost frame's, or the text is long."""
+    found = [one for one in sayings(failure, facts) if one.message.kind == failure.kind or not failure.kind]
+    packages = {one.message.package for one in found}
+    raised = package_of(failure.raised_in) if failure.raised_in else ""
+    if len(packages) != 1 or not (any(one.here for one in found) or (found[0].alike >= _CERTAIN and raised in ("", *packages))):
+        return None
+    told = list(tell_sayings(failure, facts))
+    package = found[0].message.package
+    where = found[0].message
+    return Hit(SAID, True, (), detail="; ".join(told[:2]), packages=(package,), edge=f"{package}:{where.module}:{where.where}"[:160])
 
 
 def tell_sayings(failure: Failure, facts: Facts) -> Iterator[str]:

@@ -183,6 +183,6 @@ def parse_statement(failure: Failure) -> Statement | None:
         return parse_refused_keyword(message)
     if " required " in message and "() missing" in message:
         return parse_missing_arguments(message)
-    if failure.kind == "NameError":
+    if failure.kind in ("NameError", "") and "is not defined" in message:
         return parse_undefined_name(message)
     return parse_model_type(failure)

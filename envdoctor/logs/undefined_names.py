@@ -1,0 +1,74 @@
+"""``name 'X' is not defined`` in a library: whose X is, so that it is known which import was skipped."""
+
+from __future__ import annotations
+
+from envdoctor.atlas.answers import answer as look_up
+from envdoctor.atlas.masks import stretches, write
+from envdoctor.atlas.shelf import open_package
+from envdoctor.atlas.stack import holds, places
+from envdoctor.checks.hit import Hit
+from envdoctor.facts.fact import Facts
+from envdoctor.facts.versions import Exact
+from envdoctor.logs.statements import UndefinedName
+from envdoctor.logs.tracebacks import Failure
+from envdoctor.world.import_names import package_of
+from envdoctor.world.releases import listed
+
+UNDEFINED = "error-name-undefined"
+# Packages that others use where they are there: what they give at the top is imported by name, under a test.
+_OPTIONAL = (
+    "accelerate", "bitsandbytes", "datasets", "deepspeed", "diffusers", "evaluate", "flash-attn", "liger-kernel", "peft", "safetensors",
+    "sentencepiece", "tiktoken", "transformers", "trl", "typing-extensions", "vllm", "wandb",
+)  # fmt: skip
+_LEAST = 5
+
+
+def judge_undefined(one: UndefinedName, failure: Failure, facts: Facts) -> Hit | None:
+    """The package whose name was used without its import; None where that is nobody's, or several packages'."""
+    user = package_of(failure.raised_in) if failure.raised_in else ""
+    if failure.frames and not user:
+        return None  # a script that forgot an import
+    given = [found for package in _OPTIONAL if package != user and (found := _given(package, one.name)) is not None]
+    if len(given) != 1:
+        return _module(one, user, facts)
+    package, there, since = given[0]
+    stated = facts.value(f"packages.{package}")
+    who = f"{user} uses {one.name}" if user else f"{one.name} is used"
+    told = f"{who} of {package} ({there}), and its import was skipped"
+    if isinstance(stated, Exact):
+        bound = open_package(package)
+        assert bound is not None
+        answered = look_up(f"{bound.volume.tops[0]}:{one.name}")
+        where = places(bound.volume, stated.text)
+        if answered is not None and where and holds(answered.gone, where):
+            detail = f"{told}: {package} {stated} does not have it"
+        else:
+            detail = f"{told}: {package} {stated} is stated, so it was installed after the program began, or elsewhere, or fails to import"
+    else:
+        detail = f"{told}: {package} is not installed, too old, or was installed after the program (the notebook) began"
+    packages = tuple(dict.fromkeys(filter(None, (package, user))))
+    pins = ((package, f">={since}"),) if not isinstance(stated, Exact) else ()
+    return Hit(UNDEFINED, True, (), detail=detail, packages=packages, pins=pins, edge=f"{user or 'code'}:{one.name}")
+
+
+def _given(package: str, name: str) -> tuple[str, str, str] | None:
+    """A package that gives a name at its top: itself, the releases that do in words, and the first of them."""
+    bound = open_package(package)
+    if bound is None or len(name) < _LEAST:
+        return None
+    for top in bound.volume.tops:
+        told = look_up(f"{top}:{name}")
+        if told is not None and told.there:
+            first = bound.volume.releases[stretches(told.there)[0][0]]
+            return package, write(told.there, bound.volume.releases), first
+    return None
+
+
+def _module(one: UndefinedName, user: str, facts: Facts) -> Hit | None:
+    """A name that is a package's own, such as ``deepspeed``."""
+    package = package_of(one.name)
+    if not user or package == user or package not in listed() or len(one.name) < _LEAST:
+        return None
+    there = f", and {package} {stated} is stated" if isinstance(stated := facts.value(f"packages.{package}"), Exact) else ""
+    detail = f"{user} uses {one.name} and did not import it: it is not installed where this ran, or its import failed{there}"
+    return Hit(UNDEFINED, True, (), detail=detail, packages=(package, user), edge=f"{user}:{one.name}")

@@ -1,0 +1,97 @@
+"""Errors that are about the run: what the hub answers, what a configuration has too much, tensors that differ, names without an import."""
+
+from __future__ import annotations
+
+import pytest
+
+from envdoctor.facts.fact import Fact, Facts, Origin
+from envdoctor.facts.versions import exact
+from envdoctor.logs.demands import read_demands, read_wants
+from envdoctor.logs.derived import Derived, derive_findings
+from envdoctor.logs.reading import read_log
+
+
+def derive(text: str, **releases: str) -> tuple[Derived, ...]:
+    facts = {f"packages.{name}": Fact(f"packages.{name}", exact(release), Origin("a test")) for name, release in releases.items()}
+    return derive_findings(read_log([text.encode()], ()), Facts(facts))
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("OSError: You are trying to access a gated repo. 401 Client Error. Access to model acme/m-1 is restricted.", "acme/m-1 is gated"),
+        ("HfHubHTTPError: 403 Client Error: Forbidden for url: https://huggingface.co/acme/m/resolve/main/x.json", "refuses acme/m"),
+        ("RepositoryNotFoundError: 404 Client Error. https://huggingface.co/api/models/acme/m", "the hub has no acme/m"),
+        ("HTTPError: 429 Client Error: Too Many Requests for url: https://huggingface.co/x/y", "too many requests"),
+        ("OSError: We couldn't connect to 'https://huggingface.co' to load this file", "was not reached"),
+    ],
+)
+def test_what_the_hub_answered_is_told_with_what_to_do(text: str, told: str) -> None:
+    (found,) = derive(text)
+    assert found.hit.rule == "error-hub-refuses"
+    assert told in found.hit.detail
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("RuntimeError: mat1 and mat2 must have the same dtype, but got Half and Float", "is Half, the other Float"),
+        ("RuntimeError: expected scalar type Float but found Half", "is Float, the other Half"),
+        ("RuntimeError: Expected all tensors to be on the same device, but found at least two devices, cuda:1 and cpu!", "on cuda:1"),
+        (
+            "RuntimeError: size mismatch for base_model.model.lm_head.weight: copying a param with shape torch.Size([32003, 8]) from "
+            "checkpoint, the shape in current model is torch.Size([32000, 8]).",
+            "resize_token_embeddings(32003)",
+        ),
+        ("RuntimeError: mat1 and mat2 shapes cannot be multiplied (4x7 and 8x2)", "(4x7, 8x2)"),
+    ],
+)  # fmt: skip
+def test_tensors_that_do_not_go_together_are_told_with_their_numbers(text: str, told: str) -> None:
+    (found,) = derive(text)
+    assert found.hit.rule == "error-tensors-disagree"
+    assert told in found.hit.detail
+
+
+def test_the_frames_tell_whose_tensors_they_were() -> None:
+    (found,) = derive(
+        'Traceback (most recent call last):\n  File "/e/site-packages/trl/trainer/x.py", line 3, in step\n    y = f(x)\n'
+        '  File "/e/site-packages/torch/nn/modules/linear.py", line 125, in forward\n    return F.linear(x)\n'
+        "RuntimeError: mat1 and mat2 must have the same dtype, but got Half and Float\n"
+    )
+    assert found.hit.packages == ("trl",)
+    assert "trl.trainer.x, step" in found.hit.detail
+
+
+def test_fields_that_a_configuration_refuses_are_named() -> None:
+    (found,) = derive(
+        "pydantic_core._pydantic_core.ValidationError: 2 validation errors for TrainSettings\nlearning\n"
+        "  Extra inputs are not permitted [type=extra_forbidden, input_value=1, input_type=int]\n"
+    )
+    assert found.hit.rule == "error-configuration-refused"
+    assert "TrainSettings" in found.hit.detail
+    assert "learning: Extra inputs are not permitted" in found.hit.detail
+
+
+def test_a_module_that_was_mistyped_is_told_by_its_neighbour_and_a_plural_is_not() -> None:
+    (found,) = derive("ModuleNotFoundError: No module named 'lightening'")
+    assert found.hit.packages == ("lightning",)
+    assert derive("ModuleNotFoundError: No module named 'transformer'") == ()
+
+
+def test_a_library_that_nobody_tracks_is_asked_for_by_its_own_words() -> None:
+    (one,) = read_demands("AssertionError: ACMECV==2.2.0 is used but incompatible. Please install acmecv>=2.0.0rc4, <2.2.0.")
+    assert (one.package, one.specifier) == ("acmecv", ">=2.0.0rc4,<2.2.0")
+    assert read_demands("we need to talk of acmecv>=2.0, please") == ()
+    assert read_wants("ImportError: apply_chat_template requires jinja2 to be installed.") == ("jinja2",)
+    assert read_wants("importlib.metadata.PackageNotFoundError: No package metadata was found for bitsandbytes") == ("bitsandbytes",)
+    assert read_wants("ImportError: the model requires the best library but it was not found") == ()
+
+
+def test_the_nearest_release_that_meets_a_demand_is_proposed_before_the_newest() -> None:
+    (found,) = derive("ImportError: this module requires accelerate>=0.26.0 to run, please upgrade", accelerate="0.20.3")
+    assert found.hit.pins == (("accelerate", "==0.26.0"), ("accelerate", ">=0.26.0"))
+
+
+def test_a_symbol_on_the_next_line_is_read() -> None:
+    found = derive("/e/site-packages/acme.cpython-310-x86_64-linux-gnu.so: undefined\n symbol: _ZN3c104cuda9SetDeviceEi\n")
+    assert found[0].hit.rule == "error-symbol-undefined"
