@@ -16,17 +16,25 @@ from envdoctor.atlas.masks import read
 from envdoctor.atlas.volume import DamagedAtlasError
 from envdoctor.records import dataclass
 
-MAGIC = b"envdoctor-messages 1\n"
+MAGIC = b"envdoctor-messages 2\n"
 _BLOCK = 128 * 1024
 _FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6}]
-_QUOTES = str.maketrans({"`": "'", "\u2018": "'", "\u2019": "'", '"': "'", "\u201c": "'", "\u201d": "'"})
+_QUOTES = str.maketrans("", "", "`\u2018\u2019'\"\u201c\u201d")
 _WORD = re.compile(r"[a-z_]{4,}")
 _PASSES = re.compile(r"\w*Warning\t|(?:warning|message|info|debug)\t")
+# What compilers and exporters say to those who make them: a third of all that torch says.
+_OF_COMPILERS = re.compile(
+    r"in (?:caffe2|torchgen|functorch|torch\.(?:_inductor|_vendor|_export|_functorch|_higher_order_ops|_prims|_refs|_decomp|_subclasses"
+    r"|onnx|ao|fx|_C|_dynamo|export|_library|_meta|testing|package|_numpy|_lazy|contrib|quantization|jit|sparse))\b"
+)
+# A word with a quote in it is one word in a text as it is compared, and two in the block.
+_CONTRACTED = re.compile(r"\w+['\u2019]\w+")
 # A pasted message may be cut: a word of its beginning is what it is found by.
 _BEGINNING = 160
 _LEAST_FIXED = 12
 _CUT_FROM = 30
 _EMBEDDED_FROM = 20
+_TELLING = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +59,7 @@ class Message:
 
 
 def plain(text: str) -> str:
-    """A text as it is compared: one kind of quotes, no capitals, single blanks."""
+    """A text as it is compared: no quotes, which people leave out or change, no capitals, single blanks."""
     return " ".join(text.translate(_QUOTES).lower().split())
 
 
@@ -66,6 +74,8 @@ def likeness(template: str, words: str) -> int:
     for number, part in enumerate(fixed_parts(template)):
         found = words.find(part, at)
         if found < 0:
+            if len(part) > _TELLING and words.find(part[:_TELLING], at) >= 0:
+                return fixed + _TELLING  # the rest was cut, or is of a release beside those that were read
             rest = words[at:].lstrip()
             begins = next((words[place:] for place in range(at, len(words)) if part.startswith(words[place:])), "")
             cut = fixed >= _CUT_FROM and (not rest or bool(begins))
@@ -113,6 +123,8 @@ def bind_messages(text: str) -> bytes:
 def _that_end_a_run(module: str) -> str:
     """A module without what ends no run, and without what it says only of itself; empty where nothing is left."""
     head, *lines = module.rstrip("\n").split("\n")
+    if _OF_COMPILERS.match(head):
+        return ""
     private = "._" in head.split(" ", 2)[1]
     left = [line for line in lines if not _PASSES.match(line) and not (private and line.startswith("AssertionError\t"))]
     return "\n".join([head, *left]) + "\n" if left else ""
@@ -120,7 +132,7 @@ def _that_end_a_run(module: str) -> str:
 
 def _words(template: str) -> list[str]:
     """The whole words of a template's beginning that a text must show."""
-    beginning = plain(template)[:_BEGINNING]
+    beginning = plain(_CONTRACTED.sub(" ", template))[:_BEGINNING]
     inner = re.sub(r"[a-z_]*\{\}[a-z_]*", " ", beginning)
     return _WORD.findall(inner if len(beginning) < _BEGINNING else inner.rpartition(" ")[0])
 

@@ -42,6 +42,8 @@ def answer(statement: Statement, failure: Failure, facts: Facts) -> Hit | None:
     """The finding of what a statement comes to by the contents of releases; None where they do not tell."""
     try:
         asked = _asked(statement, failure)
+        if asked is None and isinstance(statement, RefusedKeyword):
+            return _never_taken(statement, failure)
         return None if asked is None else _hit(asked, failure, facts)
     except DamagedAtlasError:
         return None
@@ -91,6 +93,27 @@ def _only(found: Iterator[Asked | None]) -> Asked | None:
     known = [one for one in found if one is not None]
     alike = {(one.there, one.gone, one.bound.volume.name) for one in known}
     return known[0] if len(alike) == 1 else None
+
+
+def _never_taken(statement: RefusedKeyword, failure: Failure) -> Hit | None:
+    """A keyword that no release of the one function of this name takes: who passes it means another release than was read, or another
+    function."""
+    named = list(functions_called(statement.function, failure))
+    owners = {bound.volume.name: bound for one in named if (bound := owner_of(one)) is not None}
+    if len(owners) != 1:
+        return None
+    told = [look_up(f"{one}({statement.keyword})") for one in named]
+    if any(one is None or one.there or not one.gone for one in told):
+        return None
+    ((package, bound),) = owners.items()
+    caller = caller_of(failure, package)
+    newest = bound.volume.releases[-1]
+    detail = (
+        f"{statement.function}() of {package} takes no {statement.keyword} in any release until {newest}; "
+        f"{caller.words(Facts({}), package, 'passes')}: it was written for another release, or for another function of this name"
+    )
+    packages = tuple(dict.fromkeys(name for name in (package, caller.package) if name))
+    return Hit(ARGUMENT, True, (), detail=detail, packages=packages, edge=f"{caller.package or 'code'}:{named[0]}({statement.keyword})")
 
 
 def _hit(asked: Asked, failure: Failure, facts: Facts) -> Hit | None:

@@ -13,7 +13,10 @@ from envdoctor.world.import_names import package_of
 
 _MOST = 8
 # Whose classes and functions people call most, where neither frames nor the lines of code name a package.
-_OFTEN = ("transformers", "peft", "trl", "accelerate", "datasets")
+_OFTEN = (
+    "transformers", "peft", "trl", "accelerate", "datasets", "diffusers", "sentence-transformers", "open-clip-torch", "liger-kernel",
+    "gradio", "timm",
+)  # fmt: skip
 
 
 def classes_called(name: str, failure: Failure) -> Iterator[str]:

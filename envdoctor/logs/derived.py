@@ -135,7 +135,7 @@ def _of_failure(failure: Failure, facts: Facts) -> Iterator[Hit]:
         return
     demands = read_demands(failure.message)
     hits = [wanted for demand in demands if (wanted := _demand(demand, failure, facts)) is not None]
-    if not demands and (hit := _wanted(read_wants(failure.message), failure, facts)) is not None:
+    if not demands and (hit := _wanted(read_wants(failure.told), failure, facts)) is not None:
         hits = [hit]
     if not hits and (said := judge_run(failure) or say(failure, facts)) is not None:
         hits = [said]

@@ -47,7 +47,6 @@ _SIZES = re.compile(
 _LENGTHS = re.compile(
     r"The size of tensor a \((?P<a>\d{1,12})\) must match the size of tensor b \((?P<b>\d{1,12})\) at non-singleton dimension"
     r"|mat1 and mat2 shapes cannot be multiplied \((?P<c>\d{1,12}x\d{1,12}) and (?P<d>\d{1,12}x\d{1,12})\)"
-    r"|The shape of the (?:2D|3D) attn_mask is torch\.Size\(\[(?P<e>[\d, ]{1,60})\]\), but should be \((?P<f>[\d, ]{1,60})\)"
 )
 _VOCABULARY = re.compile(r"(?:embed_tokens|lm_head|wte|word_embeddings|shared|embed_out|embed_in)(?:\.base_layer)?\.weight$")
 # Between the model and the operation: whoever passes through here did not choose what the tensors are.
@@ -106,9 +105,14 @@ def _configuration(failure: Failure) -> Hit | None:
 
 def _tensors(failure: Failure) -> Hit | None:
     detail = _disagreement(failure.message)
+    at = next((frame for frame in reversed(failure.frames) if frame.package and frame.package not in _PASSING), None)
+    if not detail and at is not None and (found := _LENGTHS.search(failure.message)) is not None:
+        a, b = _pair(found)
+        detail = (
+            f"two shapes do not fit ({a}, {b}): the caller and the called are of different releases, or the inputs are of another length"
+        )
     if not detail:
         return None
-    at = next((frame for frame in reversed(failure.frames) if frame.package and frame.package not in _PASSING), None)
     where = f"; in {at.module or at.package}{f', {at.function}' if at.function else ''}" if at is not None else ""
     owner = package_of(at.package) if at is not None else ""
     return Hit(TENSORS, True, (), detail=detail + where, packages=(owner,) if owner else (), edge=f"{owner or 'code'}:tensors")
@@ -136,12 +140,9 @@ def _disagreement(message: str) -> str:
         return (
             f"{found['name']} is [{found['a']}] in the checkpoint and [{found['b']}] in the model: another model, or another configuration"
         )
-    if (found := _LENGTHS.search(message)) is not None:
-        a, b = _pair(found)
-        return f"two shapes do not fit ({a}, {b}): the caller and the called are of different releases, or the inputs are of another length"
     return ""
 
 
 def _pair(found: re.Match[str]) -> tuple[str, str]:
-    first, second = (text for text in found.group("a", "b", "c", "d", "e", "f") if text)
+    first, second = (text for text in found.groups() if text)
     return first, second

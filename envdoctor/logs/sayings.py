@@ -20,6 +20,9 @@ _TELLING = 40
 _LONGEST = 1200
 _MOST = 3
 SAID = "error-said-by-package"
+# What torch says is of what it was given: the finding is the caller's. What these functions say is the text of another error.
+_OF_OTHERS = frozenset(("torch",))
+_PASSED_ON = frozenset(("__getattr__", "_get_module"))
 # So much of a text is nobody else's, also where no frame tells who raised it.
 _CERTAIN = 60
 
@@ -67,10 +70,21 @@ def sayings(failure: Failure, facts: Facts) -> list[Saying]:
 
 def judge_saying(failure: Failure, facts: Facts) -> Hit | None:
     """The finding that one package says an error, where that is certain: its module is the innermost frame's, or the text is long."""
-    found = [one for one in sayings(failure, facts) if one.message.kind == failure.kind or not failure.kind]
-    packages = {one.message.package for one in found}
+    said = sayings(failure, facts)
+    found = [
+        one
+        for one in said
+        if (one.message.kind == failure.kind or not failure.kind)
+        and one.message.package not in _OF_OTHERS
+        and one.message.where.rpartition(".")[2] not in _PASSED_ON
+    ]
+    packages = {one.message.package for one in said}
     raised = package_of(failure.raised_in) if failure.raised_in else ""
-    if len(packages) != 1 or not (any(one.here for one in found) or (found[0].alike >= _CERTAIN and raised in ("", *packages))):
+    if (
+        not found
+        or len(packages) != 1
+        or not (any(one.here for one in found) or (found[0].alike >= _CERTAIN and raised in ("", *packages)))
+    ):
         return None
     told = list(tell_sayings(failure, facts))
     package = found[0].message.package
@@ -80,9 +94,10 @@ def judge_saying(failure: Failure, facts: Facts) -> Hit | None:
 
 def tell_sayings(failure: Failure, facts: Facts) -> Iterator[str]:
     """The same in sentences, one for each function that says it."""
+    said = sayings(failure, facts)
     told: dict[tuple[str, str, str], int] = {}
     conditions: dict[tuple[str, str, str], str] = {}
-    for one in sayings(failure, facts):
+    for one in said:
         key = (one.message.package, one.message.module, one.message.where)
         told[key] = told.get(key, 0) | one.releases
         conditions[key] = conditions.get(key) or one.message.condition
@@ -96,3 +111,10 @@ def tell_sayings(failure: Failure, facts: Facts) -> Iterator[str]:
         why = f", where {condition}" if condition else ""
         place = f"{module}:{where}" if where else module
         yield f"{package} says this in {place}{why}; releases {write(mask, bound.volume.releases)}{among}"
+    placed = [one for one in said if one.exact]
+    if placed and (bound := open_package(placed[0].message.package)) is not None:
+        mask = 0
+        for one in placed:
+            mask |= one.releases if one.message.package == bound.volume.name else 0
+        if mask != bound.volume.all:
+            yield f"this traceback is of {bound.volume.name} {write(mask, bound.volume.releases)}: there this stands in that line"

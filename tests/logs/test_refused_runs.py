@@ -43,13 +43,19 @@ def test_what_the_hub_answered_is_told_with_what_to_do(text: str, told: str) -> 
             "checkpoint, the shape in current model is torch.Size([32000, 8]).",
             "resize_token_embeddings(32003)",
         ),
-        ("RuntimeError: mat1 and mat2 shapes cannot be multiplied (4x7 and 8x2)", "(4x7, 8x2)"),
     ],
 )  # fmt: skip
 def test_tensors_that_do_not_go_together_are_told_with_their_numbers(text: str, told: str) -> None:
     (found,) = derive(text)
     assert found.hit.rule == "error-tensors-disagree"
     assert told in found.hit.detail
+
+
+def test_shapes_that_do_not_fit_are_told_where_a_package_brought_them() -> None:
+    text = "RuntimeError: mat1 and mat2 shapes cannot be multiplied (4x7 and 8x2)\n"
+    assert derive(text) == ()
+    frame = 'Traceback (most recent call last):\n  File "/e/site-packages/timm/layers/mlp.py", line 4, in forward\n    x = self.fc1(x)\n'
+    assert "(4x7, 8x2)" in derive(frame + text)[0].hit.detail
 
 
 def test_the_frames_tell_whose_tensors_they_were() -> None:

@@ -55,7 +55,10 @@ def test_the_text_is_a_line_a_message_and_moves_with_the_file(made: Path) -> Non
 
 
 def test_the_line_of_the_frame_tells_the_release() -> None:
-    assert tell(at(5)) == ["acme says this in acme.files:load, where not path; releases 3.0"]
+    assert tell(at(5)) == [
+        "acme says this in acme.files:load, where not path; releases 3.0",
+        "this traceback is of acme 3.0: there this stands in that line",
+    ]
 
 
 def test_a_line_that_no_release_has_leaves_all_that_say_it_and_names_the_one_that_is_stated() -> None:
