@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 
 from envdoctor.atlas.masks import write
 from envdoctor.atlas.messages import Message, plain
 from envdoctor.atlas.shelf import open_messages, open_package, speaking_packages
 from envdoctor.atlas.stack import holds, places
+from envdoctor.atlas.words import good_specifiers
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
@@ -20,6 +22,7 @@ _TELLING = 40
 _LONGEST = 1200
 _MOST = 3
 SAID = "error-said-by-package"
+_GONE = re.compile(r"\b(?:has been|have been|was|were) (?:re)?moved|no longer|not supported anymore|has been renamed", re.IGNORECASE)
 # What torch says is of what it was given: the finding is the caller's. What these functions say is the text of another error.
 _OF_OTHERS = frozenset(("torch",))
 _PASSED_ON = frozenset(("__getattr__", "_get_module"))
@@ -89,7 +92,22 @@ def judge_saying(failure: Failure, facts: Facts) -> Hit | None:
     told = list(tell_sayings(failure, facts))
     package = found[0].message.package
     where = found[0].message
-    return Hit(SAID, True, (), detail="; ".join(told[:2]), packages=(package,), edge=f"{package}:{where.module}:{where.where}"[:160])
+    pins = tuple((package, one) for one in _before(package, [one for one in said if one.message.package == package], facts))
+    edge = f"{package}:{where.module}:{where.where}"[:160]
+    return Hit(SAID, True, (), detail="; ".join(told[:2]), packages=(package,), pins=pins, edge=edge)
+
+
+def _before(package: str, said: Sequence[Saying], facts: Facts) -> Sequence[str]:
+    """The releases that still had what a message says is gone."""
+    bound = open_package(package)
+    if bound is None or not any(_GONE.search(one.message.text) for one in said):
+        return ()
+    mask = 0
+    for one in said:
+        mask |= one.message.releases(bound.volume.places)
+    stated = facts.value(f"packages.{package}")
+    where = places(bound.volume, stated.text) if isinstance(stated, Exact) else ()
+    return good_specifiers(bound.volume, mask, where[-1] if where else mask.bit_length() - 1) if mask else ()
 
 
 def tell_sayings(failure: Failure, facts: Facts) -> Iterator[str]:

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.versions import exact
 from envdoctor.logs.answers import tell_message
+from envdoctor.logs.sayings import judge_saying
 from envdoctor.logs.tracebacks import read_failures
 from tests.atlas.wheels import atlas_of
 
@@ -23,7 +25,11 @@ ACME = {
     "1.0": {"acme/__init__.py": "", "acme/files.py": "def load(path): pass\n"},
     "2.0": {"acme/__init__.py": "", "acme/files.py": SOURCE},
     "3.0": {"acme/__init__.py": "", "acme/files.py": "import os\n" + SOURCE},
-    "4.0": {"acme/__init__.py": "", "acme/files.py": "def load(path, size):\n    raise ValueError('no weights')\n"},
+    "4.0": {
+        "acme/__init__.py": "",
+        "acme/files.py": "def load(path, size):\n    raise ValueError('no weights')\n"
+        "def fetch(name):\n    raise KeyError('`fetch` has been removed from the files of this house, ask for load')\n",
+    },
 }
 OTHER = {"1.0": {"other/__init__.py": SOURCE}}
 ERROR = "ValueError: The adapter at `/x/y.bin` has no weights for a rank of 16"
@@ -76,3 +82,22 @@ def test_a_stated_release_that_does_not_say_it_is_not_told_of() -> None:
 def test_a_short_text_counts_only_where_its_package_is() -> None:
     assert tell("AssertionError: sizes are positive in this house") == []
     assert len(tell("AssertionError: sizes are positive in this house", acme="3.0")) == 1
+
+
+def judge(text: str) -> Hit | None:
+    return judge_saying(read_failures(enumerate(text.splitlines(), 1))[-1], Facts({}))
+
+
+def test_an_error_that_one_package_says_in_the_frame_is_a_finding_and_one_of_two_packages_is_none() -> None:
+    found = judge(at(5))
+    assert found is not None
+    assert (found.packages, found.rule) == (("acme",), "error-said-by-package")
+    assert "where not path" in found.detail
+    assert judge(ERROR) is None
+    assert judge(at(5).replace("ValueError:", "TypeError:")) is None
+
+
+def test_what_is_said_to_be_gone_is_had_in_the_releases_before() -> None:
+    found = judge("KeyError: fetch has been removed from the files of this house, ask for load instead")
+    assert found is not None
+    assert found.pins == (("acme", "<4.0"),)
