@@ -21,6 +21,7 @@ _BLOCK = 128 * 1024
 _FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6}]
 _QUOTES = str.maketrans("", "", "`\u2018\u2019'\"\u201c\u201d")
 _WORD = re.compile(r"[a-z_]{4,}")
+_SMALL = {ord(letter): letter.lower() for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
 _PASSES = re.compile(r"\w*Warning\t|(?:warning|message|info|debug)\t")
 # What compilers and exporters say to those who make them: a third of all that torch says.
 _OF_COMPILERS = re.compile(
@@ -158,7 +159,7 @@ class Book:
         self._words = f"\n{self._words}"
         self._blocks = [(int(at), int(size)) for at, size in (row.split(" ") for row in rows.split("\n"))]
         self._start = start + length
-        self._read: dict[int, str] = {}
+        self._read: dict[int, tuple[str, str]] = {}
 
     def _inflate(self, data: bytes) -> str:
         try:
@@ -183,18 +184,23 @@ class Book:
                 for number in numbers.split(","):
                     yield from self._in_block(self._block(int(number)), word, words)
 
-    def _block(self, number: int) -> str:
+    def _block(self, number: int) -> tuple[str, str]:
+        """A block as it is, and in small letters (of the same length, letter by letter)."""
         if number not in self._read:
             at, size = self._blocks[number]
-            self._read[number] = self._inflate(self._data[self._start + at : self._start + at + size])
+            block = self._inflate(self._data[self._start + at : self._start + at + size])
+            self._read[number] = block, block.translate(_SMALL)
         return self._read[number]
 
-    def _in_block(self, block: str, word: str, words: str) -> Iterator[tuple[int, Message]]:
-        for found in re.finditer(rf"(?im)^.*(?<![a-z_]){word}(?![a-z_]).*$", block):
-            fields = found[0].split("\t")
+    def _in_block(self, block: tuple[str, str], word: str, words: str) -> Iterator[tuple[int, Message]]:
+        whole, small = block
+        end = 0
+        while (at := small.find(word, end)) >= 0:
+            begin, end = whole.rfind("\n", 0, at) + 1, whole.find("\n", at)
+            fields = whole[begin:end].split("\t")
             if len(fields) == 5 and (alike := likeness(fields[4], words)):
-                head = block.rfind("\nin ", 0, found.start()) + 1
-                _, module, spans = block[head : block.index("\n", head)].split(" ", 2)
+                head = whole.rfind("\nin ", 0, begin) + 1
+                _, module, spans = whole[head : whole.index("\n", head)].split(" ", 2)
                 kind, where, moved, condition, text = fields
                 yield alike, Message(self.package, module, kind, where, condition, text, tuple(lines_of(moved, spans.split("|"))))
 

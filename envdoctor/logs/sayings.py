@@ -50,7 +50,9 @@ def sayings(failure: Failure, facts: Facts) -> list[Saying]:
     near = {package_of(name) for name in failure.packages}
     frame = next((frame for frame in reversed(failure.frames) if frame.package), None)
     found: list[tuple[tuple[bool, bool, bool, int], Saying]] = []
-    for package in speaking_packages():
+    for package in sorted(speaking_packages(), key=lambda name: name not in near):
+        if package not in near and any(one.here for _, one in found):
+            break  # said in the very module of the frame: nobody else was it
         book, bound = open_messages(package), open_package(package)
         if book is None or bound is None:
             continue
