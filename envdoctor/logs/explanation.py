@@ -20,6 +20,7 @@ from envdoctor.logs.loss_curve import EVENTS
 from envdoctor.logs.out_of_memory import PREFIX
 from envdoctor.logs.reading import Reading
 from envdoctor.logs.refusals import NO_FILE, OF_INSTALLERS
+from envdoctor.logs.sayings import SAID
 from envdoctor.logs.signatures import Shown
 from envdoctor.records import dataclass, replace
 from envdoctor.rules.conditions import All, AnyOf, Condition, Known, Not, PackageIs, accused, holds, missing
@@ -138,8 +139,11 @@ def _with_derived(findings: list[Finding], derived: Sequence[tuple[Derived, Find
     beside = [one for one in matched if one not in at_end]
     possible = [one for one in findings if one.status != "matched"]
     # That a package is not there is told before what rules know of packages that ask for it.
+    # Who says a text is told after what rules know of it.
+    said = [finding for finding in (*ended, *passing) if finding.rule.id == SAID]
+    ended, passing = [one for one in ended if one not in said], [one for one in passing if one not in said]
     absent = [finding for finding in ended if finding.rule.id == NOT_INSTALLED and finding.status == "matched"]
-    return [*absent, *at_end, *(one for one in ended if one not in absent), *beside, *passing, *possible]
+    return [*absent, *at_end, *(one for one in ended if one not in absent), *beside, *passing, *possible, *said]
 
 
 def _without_hearsay(findings: list[Finding], diagnosis: Diagnosis, derived: Sequence[Derived]) -> list[Finding]:
