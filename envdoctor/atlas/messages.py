@@ -16,8 +16,8 @@ from envdoctor.atlas.masks import read
 from envdoctor.atlas.volume import DamagedAtlasError
 from envdoctor.records import dataclass
 
-MAGIC = b"envdoctor-messages 2\n"
-_BLOCK = 128 * 1024
+MAGIC = b"envdoctor-messages 3\n"
+_BLOCK = 256 * 1024
 _FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6}]
 _QUOTES = str.maketrans("", "", "`\u2018\u2019'\"\u201c\u201d")
 _WORD = re.compile(r"[a-z_]{4,}")
