@@ -3,6 +3,7 @@
     python3 scripts/test.py             lint, types, rules, the quick suite: no torch, about 100 MB of tools
     python3 scripts/test.py --coverage  the quick suite again without the laws, watched line by line: at least nine lines in ten are run
     python3 scripts/test.py --laws      the laws alone, with all their examples
+    python3 scripts/test.py --large     files and texts of a size that nobody sends by chance: none fills the memory or takes hours
     python3 scripts/test.py --probes    the probe tests: real environments with torch, about 1 GB (5 GB where only a CUDA build is found)
     python3 scripts/test.py --network   the tests that ask the package index
     python3 scripts/test.py --fuzz      hostile snapshots for half a minute, hostile input files for ten seconds a reader
@@ -24,7 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv-test"
 BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
 PYTHON = BIN / ("python.exe" if os.name == "nt" else "python")
-QUICK = "not probe and not network and not clone"
+QUICK = "not probe and not network and not clone and not large"
 # What the installed project is made of besides its modules, which are read where they lie.
 MADE_OF = ("pyproject.toml", "hatch_build.py", "envdoctor/__init__.py")
 
@@ -87,7 +88,7 @@ def quick() -> int:
 
 
 def main(words: list[str]) -> int:
-    unknown = set(words) - {"--coverage", "--laws", "--probes", "--network", "--fuzz"}
+    unknown = set(words) - {"--coverage", "--laws", "--large", "--probes", "--network", "--fuzz"}
     if unknown or len(words) > 1:
         print(__doc__)
         return 2
@@ -102,6 +103,8 @@ def main(words: list[str]) -> int:
         call(*SUITE, "-m", f"not hypothesis and {QUICK}", "--cov", "--cov-report=term:skip-covered", "tests")
     elif words == ["--laws"]:
         call(*SUITE, "-m", f"hypothesis and {QUICK}", "--hypothesis-profile=full", SAME_EXAMPLES, "tests")
+    elif words == ["--large"]:
+        call(*SUITE, "-m", "large", SAME_EXAMPLES, "tests")
     elif words == ["--probes"]:
         call(PYTHON, "-m", "pytest", "-q", "-m", "probe", "tests")
     elif words == ["--network"]:

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, settings
 
 # How fast or how often an example is found says nothing about the law, only about the machine and the draw.
 _UNHURRIED = (HealthCheck.filter_too_much, HealthCheck.too_slow, HealthCheck.data_too_large)
-settings.register_profile("quick", deadline=None, suppress_health_check=_UNHURRIED, max_examples=10)
+settings.register_profile("quick", deadline=None, suppress_health_check=_UNHURRIED, max_examples=5)
 settings.register_profile("full", settings.get_profile("quick"), max_examples=100)
 settings.register_profile("soak", settings.get_profile("quick"), max_examples=3000, print_blob=True)
 settings.load_profile("quick")

@@ -6,5 +6,5 @@ from hypothesis import settings
 
 
 def examples(percent: int) -> int:
-    """``percent`` of the examples of the profile that is in force (see ``conftest.py``), at least ten."""
-    return max(10, settings().max_examples * percent // 100)
+    """``percent`` of the examples of the profile that is in force (see ``conftest.py``), at least five."""
+    return max(5, settings().max_examples * percent // 100)

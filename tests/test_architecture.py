@@ -8,6 +8,9 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
+from envdoctor.rules.rulebook import load_rulebook
+from tests.modules import name_of_call, nodes, tree
+
 PACKAGE = Path(__file__).parent.parent / "envdoctor"
 MODULES = sorted(PACKAGE.rglob("*.py"), key=lambda path: path.relative_to(PACKAGE).as_posix())
 
@@ -45,17 +48,6 @@ MOST_LINES = 400
 
 def name_of(path: Path) -> str:
     return path.relative_to(PACKAGE).as_posix()
-
-
-@cache
-def tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
-@cache
-def nodes(path: Path) -> tuple[ast.AST, ...]:
-    """Every node of a file, walked once for all that is asked of it."""
-    return tuple(ast.walk(tree(path)))
 
 
 def room_of(module: str) -> str:
@@ -152,7 +144,7 @@ def test_nothing_that_was_read_is_run() -> None:
         for node in nodes(path):
             if not isinstance(node, ast.Call):
                 continue
-            called = ast.unparse(node.func) if isinstance(node.func, ast.Name | ast.Attribute) else ""
+            called = name_of_call(node)
             if called in ("eval", "exec", "__import__", "os.system", "os.popen", "yaml.load"):
                 yield f"line {node.lineno}: {called}"
             if any(keyword.arg == "shell" for keyword in node.keywords):
@@ -169,3 +161,17 @@ def test_every_module_is_short_and_says_what_it_is() -> None:
             yield f"{lines} lines, more than {MOST_LINES}"
 
     assert offenders(MODULES, unkempt) == []
+
+
+def test_every_rule_that_code_decides_has_its_page() -> None:
+    """The ids that code reports, as its literals have them, are those of the rules that say ``check``."""
+    pages = {rule.id for rule in load_rulebook().rules if rule.check is not None}
+    code, reported = set(), set()
+    for node in (node for path in MODULES for node in nodes(path)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            code.add(node.value)
+        if isinstance(node, ast.Call) and name_of_call(node) in ("Hit", "Defect") and node.args:
+            first = node.args[0]
+            reported |= {first.value} if isinstance(first, ast.Constant) and isinstance(first.value, str) else set()
+    assert pages - code == set(), "a page whose id no code reports"
+    assert reported - pages == set(), "reported by code, and no page says it"

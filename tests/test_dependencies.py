@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from envdoctor.files.toml import read_toml
 from envdoctor.probes.registry import PROBES
+from tests.modules import name_of_call, nodes, tree
 
 ROOT = Path(__file__).parent.parent
 PROJECT: dict[str, Any] = read_toml(ROOT / "pyproject.toml")["project"]
@@ -35,29 +35,30 @@ MODULES = [
 ]
 
 
-def imports(node: ast.AST, *, in_function: bool = False) -> Iterator[tuple[str, bool]]:
-    """The third-party packages that a piece of code imports, and whether only when a function runs."""
+def third_party(node: ast.AST) -> set[str]:
+    """The third-party packages that one piece of code imports."""
+    modules: list[str] = []
+    if isinstance(node, ast.Import):
+        modules = [alias.name for alias in node.names]
+    elif isinstance(node, ast.ImportFrom):
+        modules = [node.module or ""]
+    elif isinstance(node, ast.Call) and name_of_call(node).rpartition(".")[2] == "import_module" and isinstance(node.args[0], ast.Constant):
+        modules = [str(node.args[0].value)]
+    return {module.partition(".")[0] for module in modules} - {"envdoctor"} - sys.stdlib_module_names
+
+
+def imports(parts: Iterable[ast.AST]) -> set[str]:
+    return {name for part in parts for name in third_party(part)}
+
+
+def at_once(node: ast.AST) -> Iterator[ast.AST]:
+    """What runs when a module is imported: all but the bodies of its functions."""
     for part in ast.iter_child_nodes(node):
-        modules: list[str] = []
-        if isinstance(part, ast.Import):
-            modules = [alias.name for alias in part.names]
-        elif isinstance(part, ast.ImportFrom):
-            modules = [part.module or ""]
-        elif isinstance(part, ast.Call) and _called(part.func) == "import_module" and isinstance(part.args[0], ast.Constant):
-            modules = [str(part.args[0].value)]
-        roots = {module.partition(".")[0] for module in modules}
-        yield from ((root, in_function) for root in roots - {"envdoctor"} - sys.stdlib_module_names)
-        inside = in_function or isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
-        yield from imports(part, in_function=inside)
-
-
-def _called(function: ast.expr) -> str:
-    return function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
-
-
-@cache
-def imported(path: Path) -> list[tuple[str, bool]]:
-    return list(imports(ast.parse(path.read_text(encoding="utf-8"))))
+        yield part
+        if isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield from (inner for outer in (*part.decorator_list, part.args) for inner in ast.walk(outer))
+        elif not isinstance(part, ast.Lambda):
+            yield from at_once(part)
 
 
 def test_an_installation_brings_five_packages() -> None:
@@ -65,15 +66,13 @@ def test_an_installation_brings_five_packages() -> None:
 
 
 def test_nothing_else_is_imported_before_a_function_asks_for_it() -> None:
-    early = {
-        (path.relative_to(ROOT).as_posix(), name) for path in MODULES for name, late in imported(path) if not late and name not in CORE
-    }
+    early = {(path.relative_to(ROOT).as_posix(), name) for path in MODULES for name in imports(at_once(tree(path))) if name not in CORE}
     assert early == set()
 
 
 def test_what_a_function_asks_for_is_an_extra() -> None:
     known = CORE.union(*(names for extra, names in EXTRAS.items() if extra != "dev"))
-    assert {(path.name, name) for path in MODULES for name, _ in imported(path) if name not in known} == set()
+    assert {(path.name, name) for path in MODULES for name in imports(nodes(path)) if name not in known} == set()
 
 
 def test_the_extras_for_probes_are_what_probes_need() -> None:
@@ -86,7 +85,6 @@ def test_the_extras_for_probes_are_what_probes_need() -> None:
 def test_every_probe_imports_only_what_its_extra_brings() -> None:
     """Beside what it looks at if it is there, which it imports behind a condition."""
     for probe in PROBES.values():
-        tree = ast.parse(probe.script.read_text(encoding="utf-8"))
-        (run,) = (part for part in tree.body if isinstance(part, ast.FunctionDef) and part.name == "run")
-        always = {name for part in run.body if isinstance(part, (ast.Assign, ast.AnnAssign, ast.Expr)) for name, _ in imports(part)}
+        (run,) = (part for part in tree(probe.script).body if isinstance(part, ast.FunctionDef) and part.name == "run")
+        always = imports(node for part in run.body if isinstance(part, (ast.Assign, ast.AnnAssign, ast.Expr)) for node in ast.walk(part))
         assert always <= EXTRAS["probe-gpu" if probe.gpu else "probe"], probe.name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -56,6 +57,8 @@ def examine_snapshots(gathered: Gathered, watch: Watch, *, full: bool = False) -
 
 
 _WITH_AUTO_MAP = ("config.json", "tokenizer_config.json", "processor_config.json", "preprocessor_config.json")
+_HERE = os.path.dirname(os.path.dirname(__file__))
+_COMPARING = (os.path.join(_HERE, "code"), os.path.join(_HERE, "data", "library_surface.json"))
 _OF_THE_PLAN = ("plan.generate", "plan.gradient_checkpointing", "plan.tokenize")
 
 
@@ -75,7 +78,7 @@ def _remote_code(snapshot: Snapshot, gathered: Gathered, records: Mapping[str, R
     value = gathered.derived.value("packages.transformers")
     if not any(maps) or not isinstance(value, Exact):
         return (), ()
-    from envdoctor.code.remembered import keep, key, recall
+    from envdoctor.checks.kept import keep, key, recall
     from envdoctor.files.user_cache import cache_directory
 
     installed = gathered.installed
@@ -83,8 +86,8 @@ def _remote_code(snapshot: Snapshot, gathered: Gathered, records: Mapping[str, R
     sites = () if installed is None else installed.site_dirs
     read = sorted(f"{name} {record.sha256}" for name, record in records.items() if name.endswith((".py", ".json")))
     plan = [str(gathered.derived.value(name)) for name in _OF_THE_PLAN]
-    name = key([str(snapshot.directory.path), value.text, repr(sites), repr(sorted(releases.items())), *read, *plan])
-    before = recall(cache_directory(), name)
+    of = key([str(snapshot.directory.path), value.text, repr(sites), repr(sorted(releases.items())), *read, *plan], _COMPARING)
+    before = recall(cache_directory(), of)
     if before is not None:
         return before
     from envdoctor.code.examine import entries_of, examine, library_for
@@ -103,5 +106,5 @@ def _remote_code(snapshot: Snapshot, gathered: Gathered, records: Mapping[str, R
     if isinstance(library, InstalledLibrary):
         library.save()
         files = library.files
-    keep(cache_directory(), name, hits, skips, files)
+    keep(cache_directory(), of, hits, skips, files)
     return hits, skips

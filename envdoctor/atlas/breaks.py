@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
 from envdoctor.atlas.binding import Bound
+from envdoctor.atlas.decisions import decide
 from envdoctor.atlas.distributions import distributions_of
 from envdoctor.atlas.guards import joined
 from envdoctor.atlas.masks import read
 from envdoctor.atlas.reach import reach
 from envdoctor.atlas.shelf import open_package
-from envdoctor.atlas.stack import Stack, decide, holds, places
+from envdoctor.atlas.stack import Stack, holds, places
 from envdoctor.atlas.takes import Reached, Take, Takes
 from envdoctor.records import dataclass
 from envdoctor.world.dependencies import Dependency, dependencies

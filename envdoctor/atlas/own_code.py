@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 from envdoctor.atlas.answers import new_keyword, new_places
 from envdoctor.atlas.breaks import provider_of
+from envdoctor.atlas.decisions import decide
 from envdoctor.atlas.missing import missing, refused, signature_at, split
 from envdoctor.atlas.outline import Outline, Taken
 from envdoctor.atlas.shelf import open_package
 from envdoctor.atlas.signatures import read, read_call
-from envdoctor.atlas.stack import Stack, decide, holds, places
+from envdoctor.atlas.stack import Stack, holds, places
 from envdoctor.atlas.volume import Volume
 from envdoctor.records import dataclass, replace
 

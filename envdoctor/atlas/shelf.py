@@ -6,19 +6,19 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 from zlib import crc32
 
-from envdoctor.atlas.binding import Bound, bind
-from envdoctor.atlas.volume import DamagedAtlasError
 from envdoctor.files.json_file import UnreadableError
 from envdoctor.files.own import read_own
 from envdoctor.files.user_cache import cache_directory
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from envdoctor.atlas.binding import Bound
     from envdoctor.atlas.messages import Book
 
 _PACKAGE = Path(__file__).resolve().parent.parent
@@ -46,6 +46,8 @@ def open_package(name: str) -> Bound | None:
     Raises:
         DamagedAtlasError: what is there cannot be read.
     """
+    from envdoctor.atlas.binding import Bound
+
     for folder in folders():
         bound = folder / f"{name}{SUFFIX}"
         if bound.is_file():
@@ -56,7 +58,17 @@ def open_package(name: str) -> Bound | None:
     return None
 
 
+def files_of(names: Iterable[str]) -> tuple[str, ...]:
+    """The files that these packages would be opened from, whether they exist or not."""
+    parts = (SUFFIX, *(f"{os.sep}{part}" for part in PARTS))
+    places = [str(folder) for folder in folders()]
+    return tuple(f"{place}{os.sep}{name}{part}" for name in names for place in places for part in parts)
+
+
 def _from_text(folder: Path, name: str) -> Bound | None:
+    from envdoctor.atlas.binding import Bound, bind
+    from envdoctor.atlas.volume import DamagedAtlasError
+
     parts = [folder / part for part in PARTS]
     states = [os.stat(part) for part in parts if part.exists()]
     if not states:
@@ -81,6 +93,7 @@ def open_messages(name: str) -> Book | None:
         DamagedAtlasError: what is there cannot be read.
     """
     from envdoctor.atlas.messages import Book, bind_messages
+    from envdoctor.atlas.volume import DamagedAtlasError
 
     for folder in folders():
         bound, text = folder / f"{name}{SAID}", folder / name / MESSAGES
@@ -110,6 +123,8 @@ def speaking_packages() -> tuple[str, ...]:
 
 def _keep(path: Path, data: bytes, begins: str) -> None:
     """Write a bound package whole or not at all, in place of those whose names begin alike; where that cannot be, it is bound anew."""
+    import tempfile
+
     written = ""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

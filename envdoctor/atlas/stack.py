@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
-from envdoctor.atlas.guards import BRANCH, NEVER, UNKNOWN
-from envdoctor.atlas.volume import Volume
-from envdoctor.facts.versions import exact, version_condition
 from envdoctor.records import dataclass
 
-_ATOM = re.compile(r"(!?)([a-z0-9-]+)(?:([<>=!]=?)(.+))?")
-_MODULE_ONLY = "~module"
+if TYPE_CHECKING:
+    from envdoctor.atlas.volume import Volume
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,41 +58,3 @@ def _places(releases: tuple[str, ...], release: str) -> tuple[int, ...]:
 def holds(mask: int, where: tuple[int, ...]) -> bool:
     """Whether a set of releases has one for certain."""
     return bool(where) and all(mask >> place & 1 for place in where)
-
-
-def decide(guard: str, stack: Stack, *, moduleless: bool = False) -> bool | None:
-    """Whether a condition holds of a stack; None where that is not known."""
-    outcome: bool | None = True
-    for atom in guard.split(" & ") if guard else ():
-        told = _atom(atom, stack, moduleless=moduleless)
-        if told is False:
-            return False
-        outcome = None if told is None else outcome
-    return outcome
-
-
-def _atom(atom: str, stack: Stack, *, moduleless: bool) -> bool | None:
-    if atom == NEVER:
-        return False
-    if atom in (UNKNOWN, BRANCH):
-        return None
-    if atom == _MODULE_ONLY:
-        return not moduleless
-    if atom.lstrip("!").startswith("system:"):
-        return None if not stack.system else (stack.system == atom.rpartition(":")[2]) != atom.startswith("!")
-    match = _ATOM.fullmatch(atom)
-    if match is None:
-        return None
-    denied, name, sign, version = match.groups()
-    release = stack.python if name == "python" else stack.releases.get(name)
-    if release is None and name == "torch" and stack.closed:
-        return bool(denied)
-    if not release:
-        return bool(denied) if stack.closed and name != "python" and not sign else None
-    if not sign:
-        return not denied
-    try:
-        met = version_condition(f"{sign}{version}").admits(exact(release.partition("+")[0]))
-    except ValueError:
-        return None
-    return met != bool(denied)

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Sequence
 from functools import lru_cache
 
-from envdoctor.atlas.breaks import Break, import_breaks
-from envdoctor.atlas.shelf import open_package, package_names
-from envdoctor.atlas.stack import Stack, places
-from envdoctor.atlas.words import good_specifiers, since, what, witness
+from envdoctor.atlas.shelf import files_of, package_names
+from envdoctor.atlas.stack import Stack
 from envdoctor.checks.hit import Hit
+from envdoctor.checks.kept import keep, key, recall
 from envdoctor.checks.whole_lists import lacks_few, scanned_names
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
+from envdoctor.files.user_cache import cache_directory
 
-IMPORT_BREAKS = "import-breaks"
 PACKAGE_MISSING = "import-needs-package"
 
 _PACKAGE = "packages."
 _SYSTEMS = {"linux": "Linux", "windows": "Windows", "macos": "Darwin"}
+_HERE = os.path.dirname(os.path.dirname(__file__))
+_DECIDING = tuple(os.path.join(_HERE, part) for part in ("atlas", "checks", os.path.join("world", "dependencies.py")))
 
 
 def atlas_breaks(facts: Facts) -> tuple[Hit, ...]:
     """Every pair of stated releases of which one cannot be imported beside the other, and what a complete list lacks for an import."""
-    return hits_of(stack_of(facts), ())
+    stack = stack_of(facts)
+    # What pins would make of an environment is judged by the hundred; what is installed stays for weeks.
+    return _installed_hits(stack) if stack.scanned and len(stack.scanned) == len(stack.releases) else hits_of(stack, ())
 
 
 def stack_of(facts: Facts) -> Stack:
@@ -42,6 +46,9 @@ def hits_of(stack: Stack, entries: Sequence[tuple[str, str]]) -> tuple[Hit, ...]
     known = [name for name in stack.releases if name in known_packages()]
     if len(known) < 2 and not (stack.closed and known):
         return ()
+    # What was kept of an installed stack is said without the whole reader of the atlas.
+    from envdoctor.checks.breaking_pairs import remembered_hits
+
     hits = remembered_hits(tuple(sorted(stack.releases.items())), stack.closed, stack.python, stack.system, tuple(entries))
     if stack.scanned:
         hits = tuple(hit for hit in hits if hit.rule != PACKAGE_MISSING or hit.packages[0] in stack.scanned)
@@ -49,75 +56,23 @@ def hits_of(stack: Stack, entries: Sequence[tuple[str, str]]) -> tuple[Hit, ...]
     return hits if lacks_few(len(absent), len(stack.releases)) else tuple(hit for hit in hits if hit.rule != PACKAGE_MISSING)
 
 
+def _installed_hits(stack: Stack) -> tuple[Hit, ...]:
+    """The breaks of an environment, kept until it, the atlas or what judges it is another."""
+    known = [name for name in sorted(stack.releases) if name in known_packages()]
+    releases = [f"{name} {release}" for name, release in sorted(stack.releases.items())]
+    of = key([*releases, repr(stack.closed), stack.python, stack.system], (*_DECIDING, *files_of(known)))
+    before = recall(cache_directory(), of)
+    if before is not None:
+        return before[0]
+    hits = hits_of(stack, ())
+    keep(cache_directory(), of, hits, (), {})
+    return hits
+
+
 @lru_cache(maxsize=1)
 def known_packages() -> frozenset[str]:
     """The packages that the atlas has."""
     return frozenset(package_names())
-
-
-@lru_cache(maxsize=4096)
-def remembered_hits(
-    releases: tuple[tuple[str, str], ...], closed: bool, python: str, system: str, entries: tuple[tuple[str, str], ...]
-) -> tuple[Hit, ...]:
-    """The breaks of a stack, judged once: pins are proposed by the hundred."""
-    stack = Stack(dict(releases), closed, python, system)
-    pairs: dict[tuple[str, str], list[Break]] = {}
-    for one in import_breaks(stack, entries):
-        if one.certain:
-            pairs.setdefault((one.package, one.provider), []).append(one)
-    return tuple(hit for found in pairs.values() for hit in _hit(stack, found))
-
-
-def _hit(stack: Stack, found: Sequence[Break]) -> Iterator[Hit]:
-    # What the package itself runs into comes before what others reach in it.
-    found = sorted(found, key=lambda one: (one.root != one.package, bool(one.call)))
-    one = found[0]
-    release = stack.releases[one.package]
-    more = len({other.edge for other in found}) - 1
-    others = f", and {more} more like it" if more else ""
-    place = f"{one.path}:{one.line}" if one.path else "it"
-    if one.provider not in stack.releases:
-        if one.root == one.package:
-            told = f"{one.package} {release} cannot be imported"
-        else:
-            told = f"{one.root} {stack.releases[one.root]} cannot be imported" if one.root else f"{_entry(one)} fails"
-            told = f"{told}, since {one.package} {release} is reached"
-        detail = f"{told}: {place} imports {one.name}, and {one.provider} is not installed"
-        imports = ((f"{_PACKAGE}{one.package}", f"imports {one.name}"),)
-        pair = (one.package, one.provider)
-        needs = ((one.provider, one.wanted or ">=0"),)
-        yield Hit(PACKAGE_MISSING, True, imports, detail=detail, packages=pair, pins=needs, yields=True, edge=one.edge)
-        return
-    theirs = stack.releases[one.provider]
-    bound = open_package(one.provider)
-    assert bound is not None
-    where = places(bound.volume, theirs)
-    bad = 0
-    for other in found:
-        bad |= other.bad
-    when = since(bound.volume, one.bad, where[-1])
-    reached = "" if one.root == one.package else f"{_entry(one)} reaches "
-    detail = f"{reached}{place}{', which' if reached else ''} {what(one)}, {when}{others}"
-    because = ((f"{_PACKAGE}{one.package}", what(one)), (f"{_PACKAGE}{one.provider}", when))
-    pins = tuple((one.provider, specifier) for specifier in good_specifiers(bound.volume, bad, where[-1]))
-    pair = (one.package, one.provider)
-    yield Hit(IMPORT_BREAKS, True, because, detail=detail, packages=pair, pins=pins, yields=True, edge=one.edge,
-              headline=_headline(stack, one), witness=witness(one))  # fmt: skip
-
-
-def _headline(stack: Stack, one: Break) -> str:
-    """Who cannot be used, and which two releases are at odds."""
-    package, provider = (f"{name} {stack.releases[name]}" for name in (one.package, one.provider))
-    if one.root == one.package:
-        return f"{package} cannot be imported beside {provider}"
-    whole = f"{one.root} {stack.releases[one.root]} cannot be imported" if one.root else f"{_entry(one)} cannot be had"
-    return f"{whole}: {package} does not fit {provider}"
-
-
-def _entry(one: Break) -> str:
-    """What is asked of the package, by another one or by a script."""
-    module, _, name = one.entry.partition(":")
-    return f"from {module} import {name}" if name else f"import {module}"
 
 
 CHECKS = (atlas_breaks,)

@@ -16,7 +16,7 @@ from envdoctor.atlas.shelf import open_package
 from envdoctor.atlas.stack import Stack
 from envdoctor.checks.atlas import hits_of
 from envdoctor.world.dependencies import Dependency
-from tests.atlas.wheels import atlas_of, forget, make_atlas
+from tests.atlas.wheels import alone, atlas_of, forget, make_atlas
 from tests.cli.run import run
 
 LIB = {
@@ -63,8 +63,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def atlas(made: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.setenv("ENVDOCTOR_ATLAS", str(made))
-    forget()
+    alone(monkeypatch, made)
     yield made
     forget()
 

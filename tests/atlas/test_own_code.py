@@ -13,7 +13,7 @@ from envdoctor.checks.hit import Hit
 from envdoctor.engine.diagnosis import Because, Finding, _told
 from envdoctor.rules.rulebook import load_rulebook
 from tests.atlas.test_atlas import LIB, USER
-from tests.atlas.wheels import atlas_of, forget, make_atlas
+from tests.atlas.wheels import alone, atlas_of, forget, make_atlas
 from tests.cli.run import run
 
 SCRIPT = (
@@ -72,8 +72,7 @@ def test_what_numpy_refuses_by_a_table(tmp_path: Path, monkeypatch: pytest.Monke
     later = f"__former_attrs__ = {{name: '' for name in ('int', 'bool')}}\n{given}"
     releases = {"1.23.5": given, "1.24.4": later, "2.0.2": f"bool = object()\n{later}"}
     make_atlas(tmp_path, {"numpy": {release: {"numpy/__init__.py": text} for release, text in releases.items()}})
-    monkeypatch.setenv("ENVDOCTOR_ATLAS", str(tmp_path / "atlas"))
-    forget()
+    alone(monkeypatch, tmp_path / "atlas")
     gone = {name: one.gone for name in ("int", "bool", "float64") if (one := answer(f"numpy.{name}")) is not None}
     forget()
     assert gone == {"int": 0b110, "bool": 0b010, "float64": 0}

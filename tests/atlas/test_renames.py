@@ -14,7 +14,7 @@ from envdoctor.edits.edit import Edited
 from envdoctor.engine.diagnosis import Because, Finding
 from envdoctor.rules.rulebook import load_rulebook
 from tests.atlas.test_own_code import atlas as atlas
-from tests.atlas.wheels import forget, make_atlas
+from tests.atlas.wheels import alone, forget, make_atlas
 from tests.cli.run import run
 
 
@@ -92,8 +92,7 @@ def test_what_became_of_a_keyword(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     function = "def f(x, use_a=1, y=2): ...\ndef g(x, old, y): ...\n"
     changed = "def f(x, no_a=1, y=2): ...\ndef g(x, new, y): ...\n"
     make_atlas(tmp_path, {"acme": {"1.0": {"acme/__init__.py": old + function}, "2.0": {"acme/__init__.py": later + changed}}})
-    monkeypatch.setenv("ENVDOCTOR_ATLAS", str(tmp_path / "atlas"))
-    forget()
+    alone(monkeypatch, tmp_path / "atlas")
     bound = open_package("acme")
     assert bound is not None
     asked = [("Arguments", "evaluation_strategy"), ("Arguments", "mode"), ("f", "use_a"), ("g", "old")]

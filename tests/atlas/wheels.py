@@ -42,8 +42,7 @@ def atlas_of(folder: Path, packages: Mapping[str, Mapping[str, Sources]]) -> Ite
     """Such an atlas, which is the one that is asked meanwhile."""
     assert make_atlas(folder, packages) == []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ENVDOCTOR_ATLAS", str(folder / "atlas"))
-        forget()
+        alone(patch, folder / "atlas")
         yield folder / "atlas"
     forget()
 
@@ -52,10 +51,18 @@ def _no_index(address: str, headers: Mapping[str, str], most: int) -> Answer:
     raise AssertionError(address)
 
 
+def alone(monkeypatch: pytest.MonkeyPatch, atlas: Path) -> None:
+    """This atlas and no other: neither what is shipped nor what lies beside a checkout."""
+    monkeypatch.setenv("ENVDOCTOR_ATLAS", str(atlas))
+    for place in ("BOUND", "SOURCE"):
+        monkeypatch.setattr(shelf, place, atlas / "nothing")
+    forget()
+
+
 def forget() -> None:
     """Open no package that was opened for another test."""
     from envdoctor.atlas import breaks
-    from envdoctor.checks import atlas
+    from envdoctor.checks import atlas, breaking_pairs
 
     shelf.open_package.cache_clear()
     shelf.package_names.cache_clear()
@@ -64,4 +71,4 @@ def forget() -> None:
     breaks.followed.cache_clear()
     breaks.takes_of.cache_clear()
     atlas.known_packages.cache_clear()
-    atlas.remembered_hits.cache_clear()
+    breaking_pairs.remembered_hits.cache_clear()

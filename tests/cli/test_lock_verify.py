@@ -408,6 +408,7 @@ def test_json_of_a_report_is_valid_for_names_that_no_terminal_shows(
     assert finding["rule"] == "snapshot-code-changed"
 
 
+@pytest.mark.large
 def test_a_header_too_dense_to_sum_up_is_locked_by_its_digest(capsys: pytest.CaptureFixture[str], fixtures: Path, tmp_path: Path) -> None:
     """200,000 tensors in 11 MB of header: found by scripts/fuzz_snapshots.py."""
     model = tmp_path / "model"

@@ -186,7 +186,7 @@ def beyond(size: int) -> bytes:
         (b"", "it is empty"),
         (b"<html>502 Bad Gateway</html>", "long, or no pickle"),
         (plain(state())[:-5], "long, or no pickle"),
-        (b"\x80\x02" + b"N0" * 2**19 + b".", "long, or no pickle"),
+        pytest.param(b"\x80\x02" + b"N0" * 2**19 + b".", "long, or no pickle", marks=pytest.mark.large),
         (archive(state(), name="other.txt"), "an archive without data.pkl"),
         (archive(state(), compression=zipfile.ZIP_BZIP2), "compressed as torch never does"),
         (archive(*[state()] * 20), "20 pickles in one archive"),

@@ -287,6 +287,7 @@ def test_a_shard_that_is_on_its_way_is_called_by_its_name(tmp_path: Path) -> Non
     assert only(path).detail == f"1 downloads into this directory have not ended: {shard(2, 2)}"
 
 
+@pytest.mark.large
 def test_thousands_of_begun_downloads_and_of_files_take_no_time(tmp_path: Path) -> None:
     files = {"model.safetensors.index.json": index({str(number): f"{number}.safetensors" for number in range(20_000)}, 1)}
     names = [*map(str, range(1000)), hashed("7.safetensors")]
@@ -380,6 +381,7 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
 }
 
 
+@pytest.mark.large
 @on_linux
 @pytest.mark.parametrize("kind", sorted(HOSTILE))
 def test_a_header_made_to_fill_the_memory_does_not(tmp_path: Path, kind: str) -> None:
@@ -414,6 +416,7 @@ def test_what_a_header_keeps_in_memory_is_reckoned_and_never_less(tmp_path: Path
     assert sys.getsizeof(read.tensors) + sum(map(sys.getsizeof, kept.values())) <= reckoned < 2**24
 
 
+@pytest.mark.large
 @on_linux
 def test_many_headers_together_do_not_fill_the_memory(tmp_path: Path) -> None:
     shards = [shard(number, 12) for number in range(1, 13)]
@@ -427,6 +430,7 @@ def test_many_headers_together_do_not_fill_the_memory(tmp_path: Path) -> None:
     assert skips > 0
 
 
+@pytest.mark.large
 @on_linux
 def test_an_index_made_to_fill_the_memory_is_said_and_not_read(tmp_path: Path) -> None:
     raw = b'{"weight_map":{' + b",".join(b'"%x":[]' % number for number in range(2_500_000)) + b"}}"

@@ -363,6 +363,7 @@ def long_file(count: int) -> str:
     return f'[project]\nname = "x"\ndependencies = [\n{rows}]\n{tables}'
 
 
+@pytest.mark.large
 def test_a_long_file_takes_steps_in_proportion(tmp_path: Path) -> None:
     wishes = (Pin("package-7", "==2"), Pin("package-20", ""), Pin("peft", "==1"))
     assert edited(tmp_path, long_file(40), *wishes).lines == (11, 24, 43)

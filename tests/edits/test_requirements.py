@@ -335,6 +335,7 @@ def test_damaged_text_in_a_version_is_replaced_with_it(tmp_path: Path) -> None:
     assert found.after == b"torch\npeft==0.12.0\n"
 
 
+@pytest.mark.large
 def test_too_many_lines_are_refused(tmp_path: Path) -> None:
     (found,) = edit(tmp_path, "a\n" * 20_001 + "peft\n", PEFT)
     assert found.after == found.before

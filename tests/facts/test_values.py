@@ -197,6 +197,7 @@ def test_a_value_shown_and_read_again_is_the_same(name: str, raw: object) -> Non
         assert parse_value(name, shown(once)) == once
 
 
+@pytest.mark.large
 @each("name", NAMES)
 def test_a_text_of_a_million_characters_is_no_value(name: str) -> None:
     for text in ("1" * 10**6, "1." * 500_000, "deepspeed " * 100_000):

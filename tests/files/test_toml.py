@@ -69,6 +69,7 @@ def test_a_huge_sparse_file_is_refused_without_reading_it_all(tmp_path: Path) ->
     assert error.value.found == "more than 16 MiB"
 
 
+@pytest.mark.large
 def test_the_largest_file_allowed_is_read(tmp_path: Path) -> None:
     path = tmp_path / "large.toml"
     path.write_bytes(b"a = 1\n#" + b"x" * (MOST_BYTES - 7))

@@ -38,6 +38,7 @@ def mapper() -> Iterator[Mapper]:
     one.end()
 
 
+@pytest.mark.large
 def test_hashes_file_after_file(mapper: Mapper, tmp_path: Path) -> None:
     for size in (1, 4096, WINDOW, WINDOW + 1, 3 * WINDOW + 77):
         path = zeros(tmp_path / "any name\n\udcff", size)

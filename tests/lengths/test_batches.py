@@ -67,6 +67,7 @@ def test_padding_in_groups_is_the_mean_over_all_orders(lengths: list[int], rows:
     assert padded_grouped(histogram_of(lengths), rows, accumulation) == pytest.approx(mean_over_orders(lengths, cost))
 
 
+@pytest.mark.large
 def test_padding_in_groups_of_many_rows_is_that_of_many_shuffles() -> None:
     """Whole mega-batches of fifty steps; the figure is the mean of 400 shuffles with a seed, and its standard error a thousandth."""
     rng = Random(7)

@@ -116,6 +116,7 @@ def test_a_file_that_cannot_be_read_on_is_refused_with_the_next_step(tmp_path: P
     assert raised.value.next_step
 
 
+@pytest.mark.large
 def test_a_gzip_bomb_is_left_early_and_in_little_memory(tmp_path: Path) -> None:
     path = tmp_path / "bomb.jsonl.gz"
     with gzip.open(path, "wb", compresslevel=1) as stream:
@@ -125,6 +126,7 @@ def test_a_gzip_bomb_is_left_early_and_in_little_memory(tmp_path: Path) -> None:
         list(Rows(str(path), most_skipped=16 << 20))
 
 
+@pytest.mark.large
 def test_many_lines_are_not_held(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_bytes(b'{"text": "a line of some words"}\n' * 20_000)

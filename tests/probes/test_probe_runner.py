@@ -153,6 +153,7 @@ def test_a_hang_ends_at_the_timeout(tmp_path: Path, clock: Clock, body: str) -> 
     assert outcome.seconds > 3600
 
 
+@pytest.mark.large
 def test_a_flood_of_output_neither_blocks_nor_fills_memory(tmp_path: Path) -> None:
     import resource
 

@@ -112,6 +112,7 @@ def test_situations_have_pins_of_their_own(here: Path) -> None:
     assert 'Clears 2 findings for packages of b.txt, extra x:\n\n```sh\npip install "peft==0.12.0"\n```' in text
 
 
+@pytest.mark.large
 def test_a_flood_is_cut_to_a_comment_and_says_how_much_is_left_out(here: Path) -> None:
     flood = tuple(Diagnosed(replace(MALFORMED.finding, location=Location(f"r{n}.txt", n), detail="ü" * 400), ()) for n in range(1, 900))
     text = render(report(*flood, skipped=tuple(Skip(f"{n}.yaml", "why" * 40) for n in range(900))), root=here)

@@ -122,6 +122,7 @@ def test_a_lock_of_more_than_eight_megabytes_is_not_read(tmp_path: Path) -> None
 LONG_KEY = ".".join(["b"] * 200_000)
 
 
+@pytest.mark.large
 @pytest.mark.parametrize(
     ("text", "place", "found"),
     [
@@ -214,6 +215,7 @@ def test_places_that_cannot_hold_a_lock(tmp_path: Path, place: str) -> None:
     assert "--lock" in caught.value.next_step
 
 
+@pytest.mark.large
 @pytest.mark.parametrize(
     "line",
     [

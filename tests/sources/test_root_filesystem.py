@@ -151,6 +151,7 @@ def test_a_place_that_nobody_would_look_at_can_be_named(root: Path) -> None:
     assert packages(root, "/data//a/./b/c/d/e/") == {"torch": "2.5.0"}
 
 
+@pytest.mark.large
 def test_a_directory_of_many_files_hides_no_environment(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (root / "data").mkdir()
     for number in range(3000):

@@ -189,6 +189,7 @@ def test_every_rule_that_is_named_has_a_page(fixtures: Path) -> None:
         assert rule.check == rule.id == name
 
 
+@pytest.mark.large
 def test_a_hundred_thousand_tensors_in_sixty_shards(tmp_path: Path) -> None:
     weight_map = {}
     for shard in range(60):

@@ -115,6 +115,7 @@ LONG: dict[str, tuple[Callable[[int], str], int]] = {
 }
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("name", LONG)
 def test_a_large_dockerfile_takes_steps_in_proportion(name: str) -> None:
     text, size = LONG[name]
@@ -125,6 +126,7 @@ def test_a_large_dockerfile_takes_steps_in_proportion(name: str) -> None:
     assert growth(reading, size) < IN_PROPORTION
 
 
+@pytest.mark.large
 @pytest.mark.parametrize(
     "text",
     [

@@ -131,6 +131,7 @@ def test_of_a_script_that_loops_only_its_first_commands_are_followed(script: str
     assert problems == [(2, "more commands than are followed")]
 
 
+@pytest.mark.large
 @pytest.mark.parametrize(
     ("script", "size"),
     [
@@ -145,6 +146,7 @@ def test_a_long_script_takes_steps_in_proportion(script: Callable[[int], str], s
     assert growth(lambda repeats: lambda: run(script(repeats)), size) < IN_PROPORTION
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("script", ["(" * 100_000, "x " + "y" * 10**6, "[ " + "a -o " * 5000 + " ]"], ids=["deep", "long", "a test"])
 def test_no_script_is_too_deep_or_too_long(script: str) -> None:
     assert len(run(script)[0]) <= 1

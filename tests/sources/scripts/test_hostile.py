@@ -54,6 +54,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("name", LONG)
 def test_a_long_script_takes_steps_in_proportion(tmp_path: Path, name: str) -> None:
     text, size = LONG[name]

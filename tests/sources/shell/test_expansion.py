@@ -93,6 +93,7 @@ LONG: dict[str, Callable[[int], str]] = {
 }
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("name", LONG)
 def test_a_long_expansion_takes_steps_in_proportion_and_ends(name: str) -> None:
     assert growth(lambda size: lambda: fields_of(LONG[name](size), VALUES.get), 100) < IN_PROPORTION

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envdoctor.checks.hit import Hit
-from envdoctor.code.remembered import keep, key, recall
+from envdoctor.checks.kept import keep, key, recall
 from envdoctor.facts.fact import Skip
 
 HIT = Hit(
@@ -24,7 +24,12 @@ HIT = Hit(
     pins=(("transformers", "<4.45"),),
     file="model/tokenization.py",
     line=3,
+    yields=True,
     unless=("chatglm-tokenizer-pad-padding-side",),
+    edge="transformers:_pad",
+    headline="_pad takes no padding_side",
+    witness="import transformers",
+    names=("padding_side",),
 )
 
 
@@ -55,27 +60,43 @@ def test_a_library_file_that_changed_or_is_gone_makes_it_forgotten(tmp_path: Pat
 
 @given(st.lists(st.text(), max_size=4), st.lists(st.text(), max_size=4))
 def test_what_the_outcome_depends_on_is_told_apart(one: list[str], other: list[str]) -> None:
-    assert (key(one) == key(other)) is ("\0".join(["", *one]) == "\0".join(["", *other]))
+    assert (key(one, ()) == key(other, ())) is ("\0".join(["", *one]) == "\0".join(["", *other]))
 
 
 @pytest.mark.parametrize(
     "text",
-    ["", "[]", "{}", "nonsense", '{"files": [], "hits": [], "skips": []}', '{"files": {}, "hits": [[1]], "skips": []}', "[" * 100_000],
+    [
+        "",
+        "[]",
+        "{}",
+        "nonsense",
+        '{"of": "a", "files": [], "hits": [], "skips": []}',
+        '{"of": "a", "files": {}, "hits": [[1]], "skips": []}',
+        "[" * 100_000,
+    ],
 )
 def test_a_damaged_file_is_none(tmp_path: Path, text: str) -> None:
-    (tmp_path / "verdict-a.json").write_text(text)
+    keep(tmp_path, "a", [], [], {})
+    (place,) = tmp_path.glob("verdict-*")
+    place.write_text(text)
     assert recall(tmp_path, "a") is None
 
 
 def test_a_row_of_another_kind_is_none(tmp_path: Path) -> None:
     keep(tmp_path, "a", [HIT], [], {})
-    place = tmp_path / "verdict-a.json"
+    (place,) = tmp_path.glob("verdict-*")
     kept = json.loads(place.read_text())
-    for number in range(len(kept["hits"][0])):
-        row = list(kept["hits"][0])
-        row[number] = {"x": 1}
-        place.write_text(json.dumps({**kept, "hits": [row]}))
-        assert recall(tmp_path, "a") is None, number
+    for field in kept["hits"][0]:
+        place.write_text(json.dumps({**kept, "hits": [{**kept["hits"][0], field: {"x": 1}}]}))
+        assert recall(tmp_path, "a") is None, field
+
+
+def test_what_another_envdoctor_found_is_not_believed(tmp_path: Path) -> None:
+    (tmp_path / "judge.py").write_text("1")
+    before = key(["stack"], [str(tmp_path)])
+    assert key(["stack"], [str(tmp_path)]) == before
+    (tmp_path / "judge.py").write_text("12")
+    assert key(["stack"], [str(tmp_path)]) != before
 
 
 def test_where_nothing_can_be_written_nothing_is_kept(tmp_path: Path) -> None:

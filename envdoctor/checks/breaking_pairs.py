@@ -1,0 +1,82 @@
+"""The breaks of a stack as findings: one for each pair of packages that cannot be imported together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+from envdoctor.atlas.breaks import Break, import_breaks
+from envdoctor.atlas.shelf import open_package
+from envdoctor.atlas.stack import Stack, places
+from envdoctor.atlas.words import good_specifiers, since, what, witness
+from envdoctor.checks.atlas import PACKAGE_MISSING
+from envdoctor.checks.hit import Hit
+
+IMPORT_BREAKS = "import-breaks"
+
+_PACKAGE = "packages."
+
+
+@lru_cache(maxsize=4096)
+def remembered_hits(
+    releases: tuple[tuple[str, str], ...], closed: bool, python: str, system: str, entries: tuple[tuple[str, str], ...]
+) -> tuple[Hit, ...]:
+    """The breaks of a stack, judged once: pins are proposed by the hundred."""
+    stack = Stack(dict(releases), closed, python, system)
+    pairs: dict[tuple[str, str], list[Break]] = {}
+    for one in import_breaks(stack, entries):
+        if one.certain:
+            pairs.setdefault((one.package, one.provider), []).append(one)
+    return tuple(hit for found in pairs.values() for hit in _hit(stack, found))
+
+
+def _hit(stack: Stack, found: Sequence[Break]) -> Iterator[Hit]:
+    # What the package itself runs into comes before what others reach in it.
+    found = sorted(found, key=lambda one: (one.root != one.package, bool(one.call)))
+    one = found[0]
+    release = stack.releases[one.package]
+    more = len({other.edge for other in found}) - 1
+    others = f", and {more} more like it" if more else ""
+    place = f"{one.path}:{one.line}" if one.path else "it"
+    if one.provider not in stack.releases:
+        if one.root == one.package:
+            told = f"{one.package} {release} cannot be imported"
+        else:
+            told = f"{one.root} {stack.releases[one.root]} cannot be imported" if one.root else f"{_entry(one)} fails"
+            told = f"{told}, since {one.package} {release} is reached"
+        detail = f"{told}: {place} imports {one.name}, and {one.provider} is not installed"
+        imports = ((f"{_PACKAGE}{one.package}", f"imports {one.name}"),)
+        pair = (one.package, one.provider)
+        needs = ((one.provider, one.wanted or ">=0"),)
+        yield Hit(PACKAGE_MISSING, True, imports, detail=detail, packages=pair, pins=needs, yields=True, edge=one.edge)
+        return
+    theirs = stack.releases[one.provider]
+    bound = open_package(one.provider)
+    assert bound is not None
+    where = places(bound.volume, theirs)
+    bad = 0
+    for other in found:
+        bad |= other.bad
+    when = since(bound.volume, one.bad, where[-1])
+    reached = "" if one.root == one.package else f"{_entry(one)} reaches "
+    detail = f"{reached}{place}{', which' if reached else ''} {what(one)}, {when}{others}"
+    because = ((f"{_PACKAGE}{one.package}", what(one)), (f"{_PACKAGE}{one.provider}", when))
+    pins = tuple((one.provider, specifier) for specifier in good_specifiers(bound.volume, bad, where[-1]))
+    pair = (one.package, one.provider)
+    yield Hit(IMPORT_BREAKS, True, because, detail=detail, packages=pair, pins=pins, yields=True, edge=one.edge,
+              headline=_headline(stack, one), witness=witness(one))  # fmt: skip
+
+
+def _headline(stack: Stack, one: Break) -> str:
+    """Who cannot be used, and which two releases are at odds."""
+    package, provider = (f"{name} {stack.releases[name]}" for name in (one.package, one.provider))
+    if one.root == one.package:
+        return f"{package} cannot be imported beside {provider}"
+    whole = f"{one.root} {stack.releases[one.root]} cannot be imported" if one.root else f"{_entry(one)} cannot be had"
+    return f"{whole}: {package} does not fit {provider}"
+
+
+def _entry(one: Break) -> str:
+    """What is asked of the package, by another one or by a script."""
+    module, _, name = one.entry.partition(":")
+    return f"from {module} import {name}" if name else f"import {module}"
