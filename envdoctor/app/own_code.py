@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +13,8 @@ from envdoctor.facts.fact import Skip
 from envdoctor.records import replace
 
 if TYPE_CHECKING:
+    import ast
+
     from envdoctor.sources.scripts.source import Source
 
 _MOST_FILES = 1000
@@ -29,6 +30,8 @@ def examine_own_code(gathered: Gathered) -> Gathered:
     stack = stack_of(gathered.derived)
     if not stack.releases:
         return gathered
+    import ast
+
     from envdoctor.atlas.own_code import imports_of
     from envdoctor.atlas.reading import read_tree
     from envdoctor.checks.own_code import code_hits
@@ -68,6 +71,8 @@ def open_sources(scripts: list[Path]) -> Iterator[Source]:
 
 
 def _beside(path: Path, body: list[ast.stmt]) -> Iterator[Path]:
+    import ast
+
     for statement in body:
         names = []
         if isinstance(statement, ast.ImportFrom) and statement.module:

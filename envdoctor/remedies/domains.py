@@ -134,7 +134,8 @@ class Domains:
             asking: dict[str, set[str]] = {}
             for name in {*self._universe.present, *self._adds}:
                 value = self._universe.value(name)
-                some = [self._verdicts.agreement.asked(name)]
+                # What cannot move asks what it asks now.
+                some = [self._verdicts.agreement.asked(name)] if name in self._verdicts.movable else []
                 if isinstance(value, Exact):
                     some.append(self._verdicts.agreement.demands(name, value))
                 for demanded in some:

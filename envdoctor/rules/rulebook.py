@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from zlib import adler32, crc32
 
 from envdoctor.errors import EnvdoctorError, SeveralErrors
 from envdoctor.files.json_file import UnreadableError
@@ -104,9 +104,15 @@ def load_rulebook(extra: Iterable[Path] = (), *, absent: Callable[[str], bool] |
             _keep(cache, found)
     if errors:
         raise SeveralErrors([one for error in errors for one in getattr(error, "errors", (error,))])
-    digest = hashlib.sha256("".join(digests).encode()).hexdigest() if len(digests) > 1 else digests[0]
+    digest = digests[0] if len(digests) == 1 else _joined(digests)
     rules = Outlines([by_id[name] for name in sorted(by_id) if name not in absent_ones])
     return Rulebook(rules, f"sha256:{digest}", by_id)
+
+
+def _joined(digests: Iterable[str]) -> str:
+    import hashlib
+
+    return hashlib.sha256("".join(digests).encode()).hexdigest()
 
 
 def rule_tables(extra: Iterable[Path] = ()) -> Iterator[Mapping[str, Any]]:
@@ -152,6 +158,8 @@ def compile_rules(directory: Path) -> dict[str, Any]:
     Raises:
         SeveralErrors: with every file that cannot be read as TOML, and every ledger that cannot be read.
     """
+    import hashlib
+
     from envdoctor.rules.ledger import proven  # only where rules are compiled: a run mostly finds them so
 
     digest = hashlib.sha256()
@@ -231,10 +239,9 @@ def _keep(cache: Path, compiled: dict[str, Any]) -> None:
 
 def _stamp(directory: Path) -> str:
     """Changes whenever a rule file or a ledger is added, removed, renamed or written."""
-    digest = hashlib.sha256(f"{_FORMAT}{real_path(directory)}".encode("utf-8", "surrogateescape"))
-    for line in sorted(_stats(directory)):
-        digest.update(line.encode("utf-8", "surrogateescape"))
-    return digest.hexdigest()[:24]
+    text = "".join((f"{_FORMAT}{real_path(directory)}", *sorted(_stats(directory)))).encode("utf-8", "surrogateescape")
+    # It tells one writing of the user's own files from the next: no cryptography, whose import costs as much as all the rest of this.
+    return f"{crc32(text):08x}{adler32(text):08x}{len(text) & 0xFFFFFFFF:08x}"
 
 
 def _stats(directory: Path) -> Iterator[str]:

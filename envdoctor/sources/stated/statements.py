@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from difflib import get_close_matches
 from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError, SeveralErrors
@@ -119,6 +118,8 @@ def _outside(name: str, value: FactValue) -> Callable[[str], EnvdoctorError] | N
     text = shown(value)
     if name == "plan.distributed" and _SEVERAL.search(text):
         return None  # it says that the work is shared, and not how
+    from difflib import get_close_matches
+
     close = get_close_matches(text, known.choices, n=1, cutoff=0.5)
     meant = f"did you mean `{close[0]}`? " if close else ""
     expected = f"one of {', '.join(known.choices)}"
