@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
+import shutil
 import signal
 import venv
 from collections.abc import Iterator
@@ -12,6 +14,8 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from envdoctor.rules import rulebook
 
 # How fast or how often an example is found says nothing about the law, only about the machine and the draw.
 _UNHURRIED = (HealthCheck.filter_too_much, HealthCheck.too_slow, HealthCheck.data_too_large)
@@ -62,9 +66,10 @@ def tmp_path_factory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pytes
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def _alone(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Iterator[None]:
     """No test reads or writes the user's cache, and none examines an environment that it did not name."""
     base = tmp_path_factory.getbasetemp()
+    _compile_shipped_rules(base / "cache" / "envdoctor", pytestconfig)
     with pytest.MonkeyPatch.context() as patch:
         # Whoever asks for the same pins gets the environment that was built for the first.
         if not os.environ.get("ENVDOCTOR_PROBE_CACHE"):
@@ -78,6 +83,20 @@ def _alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         venv.create(empty)
         patch.setenv("PATH", f"{empty / 'bin'}{os.pathsep}{os.environ['PATH']}")
         yield
+
+
+def _compile_shipped_rules(cache: Path, config: pytest.Config) -> None:
+    """As any cache has them after a first run; what the last test run compiled is taken while no rule changed."""
+    cache.mkdir(parents=True)
+    name = f"rules-{rulebook._stamp(rulebook.shipped_rules())}.json"
+    place = config.cache.mkdir("compiled-rules") / name
+    if not place.exists():
+        for old in place.parent.glob("rules-*.json"):
+            old.unlink(missing_ok=True)
+        part = place.with_suffix(f".{os.getpid()}.part")
+        part.write_text(json.dumps(rulebook.compile_rules(rulebook.shipped_rules()), default=str), encoding="utf-8")
+        part.replace(place)
+    shutil.copyfile(place, cache / name)
 
 
 @pytest.fixture

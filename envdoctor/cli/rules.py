@@ -12,6 +12,7 @@ from pathlib import Path
 from envdoctor.cli.output import emit
 from envdoctor.errors import EnvdoctorError, SeveralErrors
 from envdoctor.files.paths import is_dir, is_file
+from envdoctor.files.toml import read_toml
 from envdoctor.probes.registry import PROBES
 from envdoctor.report.plain import printable
 from envdoctor.rules.rule import Rule
@@ -94,8 +95,13 @@ def _lint(options: argparse.Namespace) -> int:
     decided_by_code = frozenset(rule.id for rule in book if rule.check is not None)
     errors = []
     for file in files:
-        wrong = lint_file(file, release_texts, probes=frozenset(PROBES), checks=decided_by_code)
-        errors += wrong or [*lint_cures(file, book, release_texts), *lint_confidence(file)]
+        try:
+            table = read_toml(file)
+        except EnvdoctorError as error:
+            errors.append(error)
+            continue
+        wrong = lint_file(file, release_texts, probes=frozenset(PROBES), checks=decided_by_code, table=table)
+        errors += wrong or [*lint_cures(file, book, release_texts, table), *lint_confidence(file, table)]
     if errors:
         raise SeveralErrors(errors)
     emit(

@@ -27,9 +27,9 @@ class _Cured:
     changed: frozenset[str]
 
 
-def lint_cures(path: Path, others: Sequence[Rule], known: Known) -> list[EnvdoctorError]:
+def lint_cures(path: Path, others: Sequence[Rule], known: Known, table: Mapping[str, object] | None = None) -> list[EnvdoctorError]:
     """What is wrong with the cures of a rule file that has no other errors; ``others`` are the rules of which an error may appear."""
-    table = read_toml(path)
+    table = read_toml(path) if table is None else table
     rule = parse_rule(table, str(path))
     if rule.affected is None or rule.withdrawn is not None:
         return []

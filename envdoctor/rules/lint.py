@@ -32,13 +32,15 @@ class Case:
     facts: Facts
 
 
-def lint_file(path: Path, known: Known, *, probes: frozenset[str], checks: frozenset[str]) -> list[EnvdoctorError]:
+def lint_file(
+    path: Path, known: Known, *, probes: frozenset[str], checks: frozenset[str], table: Mapping[str, object] | None = None
+) -> list[EnvdoctorError]:
     """Everything that is wrong with one rule file; an empty list when nothing is.
 
-    ``probes`` and ``checks`` are the names that a rule may refer to.
+    ``probes`` and ``checks`` are the names that a rule may refer to; ``table`` is the file where it was read already.
     """
     try:
-        table = read_toml(path)
+        table = read_toml(path) if table is None else table
         rule = parse_rule(table, str(path))
     except EnvdoctorError as error:
         return list(getattr(error, "errors", (error,)))
@@ -49,10 +51,10 @@ def lint_file(path: Path, known: Known, *, probes: frozenset[str], checks: froze
     return errors + list(_boundaries(table, path)) + list(_reproduction(table, rule, path, known)) + list(_pins(rule, path, known))
 
 
-def lint_confidence(path: Path) -> list[EnvdoctorError]:
+def lint_confidence(path: Path, table: Mapping[str, object] | None = None) -> list[EnvdoctorError]:
     """What a rule without other errors claims to be and its ledger does not show."""
     try:
-        table = read_toml(path)
+        table = read_toml(path) if table is None else table
         shown = proven(table, path)
     except EnvdoctorError as error:
         return [error]
