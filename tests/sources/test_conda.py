@@ -52,7 +52,7 @@ def write(folder: Path, text: str, name: str = "environment.yml") -> Path:
 
 
 def shown(found: Collected) -> dict[str, tuple[str, int | None]]:
-    return {fact.name.removeprefix("packages."): (str(fact.value), fact.origin.line) for fact in found.facts}
+    return {fact.name.removeprefix("packages."): (str(fact.value), fact.origin.line) for fact in found.facts if fact.name != "present"}
 
 
 def read(folder: Path, text: str) -> Collected:
@@ -293,3 +293,8 @@ def test_any_entry_is_read_or_said(tmp_path_factory: pytest.TempPathFactory, tex
     else:
         found, place = len(variants), str(path)
     assert found > 0 or place.startswith(str(path))
+
+
+def test_what_conda_installs_asks_no_index_for_a_wheel(tmp_path: Path) -> None:
+    found = read(tmp_path, "dependencies:\n  - python=3.13\n  - pytorch=2.4.1\n  - pip:\n      - pyarrow==17.0.0\n")
+    assert [fact.value for fact in found.facts if fact.name == "present"] == [("torch",)]

@@ -522,6 +522,13 @@ def test_shards_without_an_index(tmp_path: Path) -> None:
     assert "no model.safetensors.index.json" in defect.detail
 
 
+def test_shards_beside_pickles_that_are_loaded_instead(tmp_path: Path) -> None:
+    files = {f"model-0000{n}-of-00002.safetensors": WEIGHTS for n in (1, 2)}
+    found = collect(tmp_path, {**files, "pytorch_model.bin": b"PK"})
+    assert [one.rule for one in found.defects if one.rule == "snapshot-index-invalid"] == []
+    assert value(found, "weights_format") == "pickle"
+
+
 def test_pointers_are_named_together(tmp_path: Path) -> None:
     pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 4096\n"
     files = {f"pytorch_model-{n}.bin": pointer for n in range(3)}

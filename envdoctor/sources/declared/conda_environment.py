@@ -188,6 +188,8 @@ class _Reading:
                 self._python(spec, line)
         of_pip = dict(filter(None, (_asked_of_pip(text) for _, text in self._pip)))
         conda = {on_pypi(spec.name) for spec, line in self.specs if self._package(spec, line, of_pip)}
+        if brought := tuple(sorted(name for name in conda if name)):
+            self._declarations.say(Fact("present", brought, Origin(self._file, self._file)))
         self._cuda("torch" in of_pip and "torch" not in conda)
         read_requirement_lines(self._pip, self._path, self._declarations)
 

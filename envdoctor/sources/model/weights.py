@@ -126,7 +126,8 @@ def _read_weights(directory: ModelDirectory) -> Weights:
     if "model.safetensors.index.json" in names:
         return _read_index(directory, "safetensors", "model.safetensors.index.json")
     shards = sorted(name for name in names if _SHARD.fullmatch(name))
-    if shards:
+    # Pickles that from_pretrained finds by their names are loaded in place of shards that nothing lists.
+    if shards and names.isdisjoint(("pytorch_model.bin", "pytorch_model.bin.index.json")):
         weights = _read_files(directory, "safetensors", shards[0], shards)
         detail = f"{len(shards)} files such as {shards[0]} and no model.safetensors.index.json that tells which tensor is where"
         weights.defects.append(Defect("snapshot-index-invalid", detail, directory.place(shards[0])))
