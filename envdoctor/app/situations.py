@@ -27,7 +27,7 @@ from envdoctor.engine.defaults import derive
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Fact, Facts, Origin, Skip
 from envdoctor.facts.uses import CODE_USES
-from envdoctor.facts.versions import Exact
+from envdoctor.facts.versions import ABSENT, Exact
 from envdoctor.facts.vocabulary import WHOLE
 from envdoctor.records import replace
 from envdoctor.rules.calls import keep_awaited, list_awaited
@@ -108,6 +108,16 @@ def _situations(request: Request, log: Collected | None, *, choices: bool = Fals
             yield replace(found, installation=installation)
 
 
+def _say_present(stack: Stack, stated: Sequence[tuple[str, Collected]]) -> list[tuple[str, Collected]]:
+    """What is there already: an environment, or a listing of a whole one."""
+    whole = [found for _, found in stack.parts] if stack.installed is not None else [found for _, found in stated if found.closed]
+    rows = (fact for found in whole for fact in found.facts if fact.name.startswith("packages.") and fact.value != ABSENT)
+    names = {fact.name.removeprefix("packages."): fact.origin.source for fact in rows}
+    if not names:
+        return []
+    return [("installed", Collected((Fact("present", tuple(sorted(names)), Origin(min(names.values()))),)))]
+
+
 def _gather(
     request: Request,
     stack: Stack,
@@ -119,7 +129,7 @@ def _gather(
     log: Collected | None,
 ) -> Gathered:
     parts: list[tuple[str, Collected]] = [(target.kind, say_emptiness(target)) for target in targets]
-    parts += [*stack.parts, *stated]
+    parts += [*stack.parts, *stated, *_say_present(stack, stated)]
     closed = stack.installed is not None or any(found.closed for _, found in stated) or any(target.collected.closed for target in targets)
     known = any(target.recognised or target.kind in DECLARING for target in targets)
     situation = merge(parts, closed=closed, may_be_empty=lenient or known)

@@ -110,8 +110,6 @@ def facts(installed: Installed, machine: str = "this machine") -> Collected:
             origin = Origin(source, str(torch.file), torch.version_line)
         value: Exact | Ranged = Ranged("") if distribution.version is None else exact(distribution.version)
         found.append(Fact(f"packages.{distribution.name}", value, origin))
-    if installed.distributions:
-        found.append(Fact("present", tuple(sorted({one.name for one in installed.distributions})), Origin(where)))
     if torch is not None and torch.cuda is not None:
         found.append(Fact("cuda", exact(torch.cuda), Origin(where, str(torch.file), torch.cuda_line)))
     return Collected(tuple(found), installed.defects, installed.skips)

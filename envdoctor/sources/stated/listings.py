@@ -80,9 +80,6 @@ class _Reading:
             self.skips.append(Skip(self.place, "more lines that could not be read"))
 
     def listing(self, *, closed: bool) -> Listing:
-        listed = sorted(name.removeprefix("packages.") for name in self.facts if name.startswith("packages."))
-        if listed:
-            self.facts.setdefault("present", Fact("present", tuple(listed), Origin(self.place, self.place)))
         return Listing(tuple(self.facts.values()), (), tuple(self.skips), closed, kind=self.kind)
 
 
