@@ -10,6 +10,10 @@ from envdoctor.atlas.volume import Presence, Volume
 _STUBS_LATER = 8
 # Its classes are made by a generator and get another constructor after that, which no file shows as theirs.
 _PATCHED = frozenset(("sentencepiece",))
+# What the import system gives every module, and no source shows.
+_OF_EVERY_MODULE = frozenset(
+    ("__file__", "__path__", "__name__", "__package__", "__spec__", "__loader__", "__dict__", "__cached__", "__doc__")
+)
 
 
 def split(volume: Volume, name: str) -> tuple[str, str, tuple[str, ...]]:
@@ -30,6 +34,8 @@ def split(volume: Volume, name: str) -> tuple[str, str, tuple[str, ...]]:
 def missing(volume: Volume, name: str, *, imported: bool) -> int:
     """The releases in which a name is not there; ``imported``: by an import statement, for which a module has to be one."""
     module, first, rest = split(volume, name)
+    if first in _OF_EVERY_MODULE:
+        return 0
     if first == "*":
         return volume.all & ~volume.has_module(module)
     if not first:

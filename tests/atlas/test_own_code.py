@@ -18,6 +18,7 @@ from tests.cli.run import run
 
 SCRIPT = (
     "import acme\nfrom acme import Kept\nacme.Old()\nacme.Old()\ntry:\n    acme.Old()\nexcept AttributeError:\n    pass\nKept(1, b=2)\n"
+    "print(acme.__file__, acme.__path__, acme.__name__)\n"
 )
 
 
