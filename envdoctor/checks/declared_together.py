@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import combinations
 
 from envdoctor.checks.hit import Hit
-from envdoctor.facts.fact import Fact, Facts
+from envdoctor.facts.fact import OVERRIDE, Fact, Facts
 from envdoctor.facts.versions import Exact, Ranged, exact, parse_package, satisfiable, version_condition
 from envdoctor.records import dataclass
 from envdoctor.world.releases import Release, as_of, exists, release_texts, releases
@@ -168,6 +168,8 @@ def _installed_whole(file: str) -> bool:
 def _contradictions(facts: Facts, declared: Mapping[str, Exact | Ranged], pins: Mapping[str, Exact]) -> Iterator[Hit]:
     for name, demands in _demands(declared, pins).items():
         value = declared.get(name)
+        if value is not None and facts[f"{_PACKAGE}{name}"].origin.source.startswith(OVERRIDE):
+            continue  # the installer was told to pass over what others require of it
         if value is not None and str(value):
             own = _Demand("", "", f"=={value}" if isinstance(value, Exact) else str(value))
             against = [one for one in demands if one.by != name and not _agree(name, own, one)]

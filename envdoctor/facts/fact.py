@@ -22,6 +22,10 @@ class NotUnderstood:
         return self.text
 
 
+OVERRIDE = "an override in "
+"""How the source of a package begins that a file sets against what others require of it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Origin:
     """Where a fact was read.

@@ -377,3 +377,15 @@ def test_every_release_that_a_hit_proposes_agrees(pins: dict[str, str]) -> None:
                     continue
                 rows = [row for row in dependencies(package, version) or () if row.name == name]
                 assert all(admits(row, pins[name]) for row in rows)
+
+
+def test_what_an_override_says_is_meant_against_the_requirements_of_others(tmp_path: Path) -> None:
+    from envdoctor.sources.declared.pyproject import collect_pyproject
+    from envdoctor.world.installation import Installation
+
+    path = tmp_path / "pyproject.toml"
+    head = '[project]\nname = "x"\nversion = "1"\ndependencies = ["transformers==4.55.3", "huggingface-hub<0.34"]\n'
+    for more, told in (("", ["requirements-contradict"]), ('[tool.uv]\noverride-dependencies = ["huggingface-hub<0.34"]\n', [])):
+        path.write_text(head + more, encoding="utf-8")
+        facts = Facts().with_facts(collect_pyproject(path, Installation())[0].collected.facts)
+        assert [hit.rule for hit in declared_together(facts)] == told

@@ -14,12 +14,12 @@ from packaging.markers import Marker, UndefinedComparison, UndefinedEnvironmentN
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
-from envdoctor.facts.fact import Collected, Defect, Fact, Origin, Skip
+from envdoctor.facts.fact import OVERRIDE, Collected, Defect, Fact, Origin, Skip
 from envdoctor.facts.names import canonical
 from envdoctor.facts.values import parse_value
 from envdoctor.facts.versions import satisfiable
 from envdoctor.files.text import plain
-from envdoctor.records import dataclass, field
+from envdoctor.records import dataclass, field, replace
 from envdoctor.world.installation import Installation
 from envdoctor.world.releases import release_texts
 
@@ -50,12 +50,21 @@ class Declarations:
     _stated: dict[str, list[_Statement]] = field(default_factory=dict)
     _constraints: dict[str, list[_Statement]] = field(default_factory=dict)
     _direct: list[str] = field(default_factory=list)
+    overridden: set[str] = field(default_factory=set)
 
     def copy(self) -> Declarations:
         """The same declarations, to which a variant may add its own."""
         stated, constraints = ({name: list(rows) for name, rows in table.items()} for table in (self._stated, self._constraints))
         return Declarations(
-            self.installation, list(self.facts), list(self.defects), list(self.skips), self.project, stated, constraints, list(self._direct)
+            self.installation,
+            list(self.facts),
+            list(self.defects),
+            list(self.skips),
+            self.project,
+            stated,
+            constraints,
+            list(self._direct),
+            set(self.overridden),
         )
 
     def require(self, text: str, file: str, line: int | None, *, extra: str = "", constraint: bool = False) -> Requirement | None:
@@ -135,7 +144,10 @@ class Declarations:
         defects, skips, packages = list(self.defects), list(self.skips), []
         for name, rows in self._stated.items():
             joined = _join(name, [*self._constraints.get(name, ()), *rows])
-            packages.append(Fact(f"packages.{name}", parse_value(f"packages.{name}", joined.specifier or "*"), rows[-1].origin))
+            origin = rows[-1].origin
+            if name in self.overridden:
+                origin = replace(origin, source=f"{OVERRIDE}{origin.source}")
+            packages.append(Fact(f"packages.{name}", parse_value(f"packages.{name}", joined.specifier or "*"), origin))
             if joined.clash is not None:
                 defects.append(joined.clash)
             if joined.left:

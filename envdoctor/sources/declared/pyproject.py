@@ -254,6 +254,7 @@ class _Variants:
             elif name in sections.excluded:
                 continue
             elif name in sections.overrides:
+                stated.overridden.add(name)
                 for other in sections.overrides[name]:
                     declare(other.text, other.file, other.line, stated, extra=choice)
             elif (source := sections.source_of(name, choice)) is not None:
