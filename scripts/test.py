@@ -3,7 +3,7 @@
     python3 scripts/test.py             lint, types, rules, the quick suite: no torch, about 100 MB of tools
     python3 scripts/test.py --coverage  the quick suite again without the laws, watched line by line: at least nine lines in ten are run
     python3 scripts/test.py --laws      the laws alone, with all their examples
-    python3 scripts/test.py --large     files and texts of a size that nobody sends by chance: none fills the memory or takes hours
+    python3 scripts/test.py --large     tests of seconds: files of a size that nobody sends, real children, all that is shipped
     python3 scripts/test.py --probes    the probe tests: real environments with torch, about 1 GB (5 GB where only a CUDA build is found)
     python3 scripts/test.py --network   the tests that ask the package index
     python3 scripts/test.py --fuzz      hostile snapshots for half a minute, hostile input files for ten seconds a reader

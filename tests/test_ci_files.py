@@ -103,6 +103,7 @@ def job(tmp_path: Path) -> Job:
     return Job(tmp_path)
 
 
+@pytest.mark.large
 @pytest.mark.skipif(sys.platform == "win32", reason="a shell script")
 def test_the_action_annotates_summarises_and_reports(job: Job) -> None:
     (job.directory / "repo" / "my requirements.txt").write_text("torch==2.2.2\nnumpy==2.1.3\n")
@@ -130,6 +131,7 @@ def test_the_action_uploads_nothing_where_nothing_was_checked(job: Job) -> None:
     assert not (job.directory / "repo" / "here").exists()
 
 
+@pytest.mark.large
 def test_the_image_of_the_example_fails_on_its_own_requirements_and_passes_with_the_cure(tmp_path: Path) -> None:
     bad = (ROOT / "examples" / "container" / "requirements.txt").read_text(encoding="utf-8")
     dockerfile = (ROOT / "examples" / "container" / "Dockerfile").read_text(encoding="utf-8")

@@ -205,6 +205,7 @@ def accuses(model_type: str, releases: Iterable[str]) -> list[bool]:
     return found
 
 
+@pytest.mark.large
 @each("row", sorted(BY_ROW), ids=BY_ROW.get)
 def test_of_every_release_those_without_a_type_are_accused_and_no_other(row: tuple[str, ...]) -> None:
     bounds = [Version(text) for text in row]

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 CHECK = """
 import sys
 from envdoctor.cli import main
@@ -29,6 +31,7 @@ def test_a_check_imports_no_library_of_the_stack(fixtures: Path) -> None:
     assert loaded("check", str(fixtures / "chatglm3-6b"), "--python", sys.executable) == []
 
 
+@pytest.mark.large
 def test_joint_pins_for_final_releases_are_found_without_packaging(fixtures: Path) -> None:
     """It takes longer to import than most checks take."""
     stack = str(fixtures / "stacks" / "chatglm3-bad.toml")

@@ -77,6 +77,7 @@ def test_colours(
     assert "\x1b]8;;" not in told  # a link is for a terminal alone
 
 
+@pytest.mark.large
 def test_on_a_terminal_ids_are_links_to_rules_and_the_words_are_the_same() -> None:
     plain = subprocess.run([sys.executable, "-m", "envdoctor", *EIGHT], capture_output=True, text=True, check=False).stdout
     shown = "".join(on_a_terminal([sys.executable, "-m", "envdoctor", *EIGHT]))

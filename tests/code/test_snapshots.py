@@ -81,6 +81,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("name", sorted(HOSTILE))
 def test_hostile_files_are_read_or_skipped(tmp_path: Path, name: str) -> None:
     (tmp_path / "snapshot").mkdir()

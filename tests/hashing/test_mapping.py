@@ -88,6 +88,7 @@ def test_a_file_cut_while_it_is_mapped_harms_nobody(mapper: Mapper, tmp_path: Pa
         digest_file(path, progress=cut, shortcut=mapper.sha256)
 
 
+@pytest.mark.large
 def test_what_the_child_does_not_tell_is_read(mapper: Mapper, tmp_path: Path) -> None:
     """It is killed in the middle, as by SIGBUS; the file is whole, and no byte is told twice."""
     path = zeros(tmp_path / "file", 3 * WINDOW)

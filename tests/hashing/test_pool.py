@@ -230,6 +230,7 @@ def test_what_progress_raises_ends_the_work_and_keeps_what_was_found(
     assert at_rest(fresh).get(os.stat(small.path)) == digest_of(b"abc")
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("mapping", [False, True])
 def test_ctrl_c_ends_it_at_once(tmp_path: Path, mapping: bool) -> None:
     """Two files that would take a quarter of an hour; the signal comes as on a terminal, to all processes of the group."""

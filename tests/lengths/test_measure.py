@@ -144,6 +144,7 @@ def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return Path(sys.executable)
 
 
+@pytest.mark.large
 def test_the_time_that_is_given_is_kept(tmp_path: Path, fixtures: Path) -> None:
     data = tmp_path / "rows.jsonl"
     data.write_text((json.dumps(ids(200)) + "\n") * 100_000, encoding="utf-8")

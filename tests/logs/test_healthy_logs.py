@@ -22,6 +22,7 @@ from envdoctor.world.releases import release_texts
 LOGS = Path(__file__).parent.parent.parent / "fixtures" / "logs" / "healthy.jsonl.gz"
 
 
+@pytest.mark.large
 def test_a_run_that_ended_well_has_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
     rules = tuple(load_rulebook().rules)
     prepared = signatures(rules).by_anchor  # for all logs once

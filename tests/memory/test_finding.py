@@ -137,6 +137,7 @@ def accusations(values: Mapping[str, object], config: Mapping[str, object]) -> s
     return {hit.rule for hit in exceeding(stated(values), config)} | {one.rule.id for one in judged.findings if one.status == "matched"}
 
 
+@pytest.mark.large
 @each("case", MEASURED, ids=lambda case: str(case.number))
 def test_no_run_that_was_measured_is_said_to_be_impossible(case: Any) -> None:
     """Where it was run; on a card that holds next to nothing it is, so that nobody is acquitted by not being asked."""

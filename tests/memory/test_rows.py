@@ -248,6 +248,7 @@ def found() -> Any:
     return score_memory.scores(CASES)
 
 
+@pytest.mark.large
 def test_the_estimates_are_as_right_as_was_asked_for(found: Any) -> None:
     exact = score_memory.summary(one for one in found if one.exact)
     rest = score_memory.summary(one for one in found if not one.exact)

@@ -91,6 +91,7 @@ ALL_OPS = {'fused_adam': Builder(), 'async_io': Builder()}
 """
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("module", ["all_ops.py", "__init__.py"])
 @pytest.mark.parametrize(
     ("load", "expected"),

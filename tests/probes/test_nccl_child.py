@@ -49,6 +49,7 @@ def torch(directory: Path, gpus: int, reduce: str) -> Path:
     return directory
 
 
+@pytest.mark.large
 @pytest.mark.parametrize(
     ("gpus", "reduce", "ruling", "reason"),
     [

@@ -100,6 +100,7 @@ def patients(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return made
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
 def test_a_patient_in_an_odd_place_without_torch(tmp_path: Path, patients: list[Path], locale: str) -> None:
     names = ["lora-step", "tokenizer", "numpy-abi", "extension-import", "kernel-image"]

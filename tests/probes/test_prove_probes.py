@@ -347,6 +347,7 @@ def test_both_sides_are_run_with_their_facts(toy: str, tmp_path: Path) -> None:
     assert json.loads(json.dumps(told)) == told
 
 
+@pytest.mark.large
 def test_a_side_that_says_something_else_is_told(toy: str, tmp_path: Path) -> None:
     pair = files.read_pairs(written(tmp_path, PLANNED.replace("batch_size = 1", "batch_size = 3"), "toy.toml"))[0]
     told = prover.prove(pair, here, gpu=None)

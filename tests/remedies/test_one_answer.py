@@ -42,6 +42,7 @@ def found(name: str, facts: Facts) -> Finding | None:
     return None if finding is None else Finding(**{**{key: getattr(finding, key) for key in finding.__slots__}, "rule": BOOK.whole(name)})
 
 
+@pytest.mark.large
 # Every hundredth rule is one example: a twentieth of them in the quick suite, all where each law is drawn in full.
 @given(st.sampled_from(range(100)))
 def test_the_first_pins_of_a_finding_are_the_joint_ones(share: int) -> None:

@@ -81,6 +81,7 @@ def test_a_conflict_is_told_and_the_next_candidate_is_tried(shelf: str) -> None:
     assert "\n" not in refused.conflict
 
 
+@pytest.mark.large
 def test_a_cuda_build_is_asked_for_where_an_index_has_it(shelf: str) -> None:
     found = prove([pin(torch="2.4.1+cu118")], whole("torch==2.4.0+cu118", shelf=shelf, python="3.10"))
     assert (found.verified, found.moves) == ("resolver", ()), found.proof

@@ -87,6 +87,7 @@ def test_of_an_installed_file_the_part_that_all_have_stays() -> None:
     assert scrub("/home/alice/venv/lib/python3.10/site-packages/peft/auto.py:32") == "<path>/site-packages/peft/auto.py:32"
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("text", ["a" * 20_000, "/" * 10_000, "1." * 10_000, ":" * 10_000, "eyJ" * 5_000])
 def test_no_text_keeps_it_busy(text: str) -> None:
     assert len(scrub(text)) <= len(text) + 100

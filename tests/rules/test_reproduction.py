@@ -310,6 +310,7 @@ def calls(uv: Path) -> list[list[str]]:
     return [json.loads(line) for line in (uv / "calls").read_text(encoding="utf-8").splitlines()]
 
 
+@pytest.mark.large
 def test_reproduce_says_what_was_seen_and_writes_nothing_unasked(capsys: pytest.CaptureFixture[str], tmp_path: Path, uv: Path) -> None:
     rule = write_rule(tmp_path, REPRODUCTION)
     before = sorted(path.name for path in tmp_path.iterdir()), rule.read_bytes()
@@ -328,6 +329,7 @@ def test_reproduce_says_what_was_seen_and_writes_nothing_unasked(capsys: pytest.
     assert not any(Path(call[-1]).exists() for call in calls(uv) if call[0] == "venv")
 
 
+@pytest.mark.large
 def test_a_recorded_reproduction_is_what_the_rule_may_claim(capsys: pytest.CaptureFixture[str], tmp_path: Path, uv: Path) -> None:
     rule = write_rule(tmp_path, CLAIM, REPRODUCTION)
     ran = run(capsys, "rules", "reproduce", "library-broken", "--rules", str(tmp_path), "--record")
@@ -360,6 +362,7 @@ def test_what_could_not_be_built_is_not_recorded(capsys: pytest.CaptureFixture[s
     assert not (tmp_path / "library-broken.ledger.json").exists()
 
 
+@pytest.mark.large
 def test_environments_that_are_kept_are_used_again_unless_unfinished(tmp_path: Path, uv: Path) -> None:
     build = UvBuilder(tmp_path / "kept")
     first = build("3.11", ["peft==0.12.0"])
@@ -373,6 +376,7 @@ def test_environments_that_are_kept_are_used_again_unless_unfinished(tmp_path: P
     assert len(calls(uv)) == 6
 
 
+@pytest.mark.large
 def test_pins_that_hold_against_what_packages_declare_and_packages_without_what_they_require(tmp_path: Path, uv: Path) -> None:
     build = UvBuilder(tmp_path / "kept")
     built = build("3.11", ["peft==0.12.0", "peft==0.11.1"], forced=True)

@@ -24,6 +24,7 @@ def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return importlib.import_module("make_docs")
 
 
+@pytest.mark.large
 def test_every_page_is_built_and_every_rule_has_one(script: ModuleType, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """Of whatever rules there are: what was built before is nowhere kept."""
     (tmp_path / "rules").mkdir()

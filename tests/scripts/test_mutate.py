@@ -50,6 +50,7 @@ def test_what_decides_is_changed_and_words_and_types_are_not(mutate: Any) -> Non
     ]
 
 
+@pytest.mark.large
 def test_every_mutant_is_a_module_that_differs_in_one_place(mutate: Any) -> None:
     source = (ROOT / "envdoctor" / "rules" / "conditions.py").read_text(encoding="utf-8")
     whole = ast.dump(ast.parse(source))
@@ -61,6 +62,7 @@ def test_every_mutant_is_a_module_that_differs_in_one_place(mutate: Any) -> None
         compile(tree, "x", "exec")
 
 
+@pytest.mark.large
 @pytest.mark.skipif(sys.platform == "win32", reason="children are forked")
 def test_a_mutant_that_no_test_notices_is_told(tmp_path: Path) -> None:
     tests = tmp_path / "test_it.py"

@@ -201,6 +201,7 @@ def test_a_directory_that_cannot_be_written_to_is_refused_before_anything_is_has
         refuse_place(tmp_path / "envdoctor.lock")
 
 
+@pytest.mark.large
 def test_a_lock_that_could_not_be_read_again_is_not_written(tmp_path: Path) -> None:
     lock = Lock("", "", {f"{'x' * 250}/{number:05}": Record(1, "0" * 64) for number in range(MOST_BYTES // 300)})
     with pytest.raises(EnvdoctorError, match=f"expected a lock of at most {MOST_BYTES}"):

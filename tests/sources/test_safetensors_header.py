@@ -265,6 +265,7 @@ def too_large(file: bytes, memory: int) -> bool:
     return False
 
 
+@pytest.mark.large
 @pytest.mark.parametrize(
     "piece",
     [

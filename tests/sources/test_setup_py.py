@@ -237,6 +237,7 @@ def test_what_is_no_python(tmp_path: Path, text: str, found: str) -> None:
         read(tmp_path, text)
 
 
+@pytest.mark.large
 @pytest.mark.parametrize(
     "code",
     [

@@ -128,6 +128,7 @@ def test_the_table_was_read_from_every_bundled_release() -> None:
     assert (oldest(), newest()) == (READ[0], READ[-1])
 
 
+@pytest.mark.large
 @each("release", READ)
 def test_every_release_knows_what_its_row_says(release: str) -> None:
     version = Version(release)

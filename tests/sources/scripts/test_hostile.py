@@ -74,6 +74,7 @@ def test_a_hostile_script(tmp_path: Path, name: str) -> None:
     _is_sound(collect_script(path))
 
 
+@pytest.mark.large
 def test_a_hostile_notebook(tmp_path: Path) -> None:
     path = tmp_path / "a.ipynb"
     path.write_text(notebook(*(["é = 1\n" * 50] * 100), *HOSTILE.values()), encoding="utf-8")
