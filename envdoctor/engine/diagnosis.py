@@ -196,8 +196,9 @@ class _Open:
         # A rule that waits for the plan alone, once it is known what an installer takes.
         taken_for = tuple(name for name in lacking if name.startswith("packages.") and name not in waits) if held is None else ()
         if taken_for and self.taken is not None:
-            if any(name.startswith("packages.") for name in waits):
-                return  # a guess would stand on a guess
+            # Of what an installer takes no note is told, and no guess stands on a guess.
+            if rule.severity == "note" or any(name.startswith("packages.") for name in waits):
+                return
             seen, lacking = self.taken, waits
         if not UNREAD.keys().isdisjoint(lacking):
             seen = seen.as_read()

@@ -8,6 +8,7 @@ from envdoctor.engine.diagnosis import Finding, diagnose
 from envdoctor.engine.likely_install import taken
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.values import parse_value
+from envdoctor.records import replace
 from envdoctor.rules.rule import Rule
 from envdoctor.world.releases import known_until, release_texts
 from tests.remedies.universe import rule
@@ -36,6 +37,11 @@ def test_a_rule_that_waits_for_the_plan_too_names_the_release_that_it_is_about()
         ("packages.transformers", "4.41.2"),
         ("packages.tokenizers", "0.19.1"),
     ]
+
+
+def test_a_note_is_not_told_of_what_an_installer_would_take() -> None:
+    condition = {"packages": ["transformers >=4.40, <4.45", "tokenizers >=0.19"], "plan": {"fp16": True}}
+    assert found({"packages.transformers": "4.41.2"}, replace(rule("slow", condition), severity="note")) == ()
 
 
 def test_a_guess_does_not_stand_on_another_guess() -> None:
