@@ -88,24 +88,32 @@ def _layer(params: dict[str, Any], saved: list[Any]) -> float:
     return round(float(total / tokens), 1)
 
 
-def main(interpreters: list[str]) -> None:
-    import terms_page
+def measure(interpreters: list[str], asked: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """What each interpreter counts for these jobs, side by side.
 
-    told = []
+    Raises:
+        SystemExit: one that ended badly.
+    """
+    environment = {**os.environ, "PYTORCH_JIT": "0", "TRANSFORMERS_VERBOSITY": "error"}
     with tempfile.TemporaryDirectory() as folder:
-        asked = Path(folder, "asked")
-        asked.write_text("".join(json.dumps({**one["params"], "experts": EXPERTS}) + "\n" for one in jobs()))
-        environment = {**os.environ, "PYTORCH_JIT": "0", "TRANSFORMERS_VERBOSITY": "error"}
+        questions = Path(folder, "questions")
+        questions.write_text("".join(json.dumps({**one["params"], "experts": EXPERTS}) + "\n" for one in asked))
         running = []
         for number, one in enumerate(interpreters):
-            with asked.open() as questions, Path(folder, str(number)).open("w") as answers:
+            with questions.open() as reading, Path(folder, str(number)).open("w") as writing:
                 command = [one, str(CHILD), str(STEP)]
-                running.append(subprocess.Popen(command, stdin=questions, stdout=answers, stderr=subprocess.DEVNULL, env=environment))
+                running.append(subprocess.Popen(command, stdin=reading, stdout=writing, stderr=subprocess.DEVNULL, env=environment))
         for number, process in enumerate(running):
             if process.wait():
                 raise SystemExit(f"{interpreters[number]} ended with {process.returncode}")
-            found = map(json.loads, Path(folder, str(number)).read_text().splitlines())
-            told += [{**one, **_kept(one["params"], measured)} for one, measured in zip(jobs(), found, strict=True)]
+        answers = [map(json.loads, Path(folder, str(number)).read_text().splitlines()) for number in range(len(interpreters))]
+        return [[_kept(one["params"], found) for one, found in zip(asked, some, strict=True)] for some in answers]
+
+
+def main(interpreters: list[str]) -> None:
+    import terms_page
+
+    told = [{**one, **found} for some in measure(interpreters, jobs()) for one, found in zip(jobs(), some, strict=True)]
     terms_page.FIXTURE.write_text(terms_page.fixture(told))
     terms_page.main()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -53,12 +52,8 @@ def test_another_environment_counts_the_same(tmp_path_factory: pytest.TempPathFa
     compare = import_module("compare_terms")
     wanted = {("Llama-3.2-3B", "full"), ("Qwen2.5-7B", "LoRA, autocast"), ("gpt2-xl", "full, eager"), ("phi-2", "LoRA")}
     jobs = [one for one in compare.jobs() if (one["name"], one["plan"]) in wanted]
-    folder = tmp_path_factory.mktemp("counted")
-    asked, answers = folder / "asked", folder / "answers"
-    asked.write_text("".join(json.dumps(one) + "\n" for one in jobs))
-    subprocess.run([interpreter, SCRIPTS / "compare_terms.py", "--child", asked, answers], check=True, timeout=120)
-    for one, line in zip(jobs, answers.read_text().splitlines(), strict=True):
-        counted = json.loads(line)
+    (found,) = compare.measure([str(interpreter)], jobs)
+    for one, counted in zip(jobs, found, strict=True):
         layer, peak = page.closed(one["params"]["config"], page.plan_of(one["params"], counted["versions"]))
         assert layer == pytest.approx(counted["layer"], rel=0.01), one["name"]
         assert peak == pytest.approx(counted["allocated"], rel=0.06), one["name"]
