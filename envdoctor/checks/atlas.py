@@ -14,6 +14,7 @@ from envdoctor.checks.whole_lists import lacks_few, scanned_names
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
 from envdoctor.files.user_cache import cache_directory
+from envdoctor.world import tables
 
 PACKAGE_MISSING = "import-needs-package"
 
@@ -57,10 +58,10 @@ def hits_of(stack: Stack, entries: Sequence[tuple[str, str]]) -> tuple[Hit, ...]
 
 
 def _installed_hits(stack: Stack) -> tuple[Hit, ...]:
-    """The breaks of an environment, kept until it, the atlas or what judges it is another."""
+    """The breaks of an environment, kept until it, the atlas, what releases require or what judges it is another."""
     known = [name for name in sorted(stack.releases) if name in known_packages()]
     releases = [f"{name} {release}" for name, release in sorted(stack.releases.items())]
-    of = key([*releases, repr(stack.closed), stack.python, stack.system], (*_DECIDING, *files_of(known)))
+    of = key([*releases, repr(stack.closed), stack.python, stack.system], (*_DECIDING, *tables.files_of("dependencies"), *files_of(known)))
     before = recall(cache_directory(), of)
     if before is not None:
         return before[0]

@@ -52,6 +52,11 @@ def users() -> Path:
     return cache_directory() / "tables"
 
 
+def files_of(name: str) -> tuple[str, str]:
+    """The files that a table comes from, whichever of them is used: the bundled one, and the stamp of the user's."""
+    return str(BUNDLED / f"{name}.json"), str(users() / STAMP)
+
+
 @lru_cache(maxsize=4)
 def table(name: str) -> Table:
     """The table to be used: the user's, unless it is damaged or older than the bundled one."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -14,7 +14,11 @@ from envdoctor.atlas.masks import write
 from envdoctor.atlas.missing import missing, refused
 from envdoctor.atlas.shelf import open_package
 from envdoctor.atlas.stack import Stack
-from envdoctor.checks.atlas import hits_of
+from envdoctor.checks.atlas import atlas_breaks, hits_of
+from envdoctor.checks.hit import Hit
+from envdoctor.facts.fact import Fact, Facts, Origin
+from envdoctor.facts.versions import exact
+from envdoctor.world import tables
 from envdoctor.world.dependencies import Dependency
 from tests.atlas.wheels import alone, atlas_of, forget, make_atlas
 from tests.cli.run import run
@@ -104,6 +108,34 @@ class TestImports:
             Stack({"user": "0.3", "acme": "2.0"}, True, "3.11", "Linux", frozenset(scanned)) for scanned in (("user", "acme"), ("acme",))
         )
         assert [[hit.edge for hit in hits_of(stack, ())] for stack in stacks] == [["user:other"], []]
+
+
+class TestInstalled:
+    """What the atlas says of an environment is kept until something that it came from is another."""
+
+    def test_a_stack_is_judged_again_only_when_it_or_what_is_known_changed(
+        self, atlas: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+        judged: list[Stack] = []
+
+        def hits(stack: Stack, entries: Sequence[tuple[str, str]]) -> tuple[Hit, ...]:
+            judged.append(stack)
+            return hits_of(stack, entries)
+
+        monkeypatch.setattr("envdoctor.checks.atlas.hits_of", hits)
+
+        def edges(acme: str) -> list[str]:
+            stated = {"packages.user": "0.1", "packages.acme": acme}
+            rows = {name: Fact(name, exact(text), Origin("installed in /env")) for name, text in stated.items()}
+            return [hit.edge for hit in atlas_breaks(Facts(rows))]
+
+        assert [edges("2.0"), edges("2.0"), edges("1.1"), edges("2.0")] == [["user:acme.Old"], ["user:acme.Old"], [], ["user:acme.Old"]]
+        assert [stack.releases["acme"] for stack in judged] == ["2.0", "1.1"]
+        (tables.users()).mkdir(parents=True)
+        (tables.users() / tables.STAMP).write_text("{}")
+        assert edges("2.0") == ["user:acme.Old"]
+        assert len(judged) == 3, "what releases require was written anew"
 
 
 @pytest.mark.usefixtures("atlas")
