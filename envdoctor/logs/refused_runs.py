@@ -29,7 +29,7 @@ _VALIDATION = re.compile(r"(?P<count>\d{1,4}) validation errors? for (?P<cls>\w{
 _FIELD = re.compile(
     r"(?:^| )(?P<field>[a-z_][\w.]{1,80}) (?P<says>Extra inputs are not permitted|Field required|Input should be [^\[]{1,120})"
 )
-_UNKNOWN_KEY = re.compile(r"Key '(?P<key>[\w.]{1,80})' (?:is )?not in (?:struct|'(?P<cls>[\w.]{1,80})')|ConfigAttributeError.{0,80}")
+_UNKNOWN_KEY = re.compile(r"Key '(?P<key>[\w.]{1,80})' (?:is )?not in (?:struct|'[\w.]{1,80}')")
 _DTYPES = re.compile(
     r"mat1 and mat2 (?:must|to) have the same dtype,? but got:? (?P<a>[\w:.]{2,40})(?: and | != )(?P<b>[\w:.]{2,40})"
     r"|expected scalar type (?P<c>\w{2,20}) but found (?P<d>\w{2,20})"
@@ -95,7 +95,7 @@ def _configuration(failure: Failure) -> Hit | None:
         fields = [f"{one['field']}: {one['says'].strip()}" for one in _FIELD.finditer(failure.told)][:4]
         what = f" ({'; '.join(fields)})" if fields else ""
         detail = f"{found['cls']} does not take the configuration as it is{what}: correct, move or remove these keys"
-    elif (key := _UNKNOWN_KEY.search(failure.told)) is not None and key["key"]:
+    elif (key := _UNKNOWN_KEY.search(failure.told)) is not None:
         detail = f"the configuration has no key {key['key']}: its release calls it otherwise, or it was mistyped"
     else:
         return None

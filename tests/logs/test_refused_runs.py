@@ -78,6 +78,13 @@ def test_fields_that_a_configuration_refuses_are_named() -> None:
     assert "learning: Extra inputs are not permitted" in found.hit.detail
 
 
+@pytest.mark.parametrize("where", ["is not in struct", "not in 'TrainSettings'"])
+def test_a_key_that_a_configuration_does_not_have_is_named(where: str) -> None:
+    (found,) = derive(f"omegaconf.errors.ConfigAttributeError: Key 'lora_rankk' {where}\n    full_key: model.lora_rankk\n")
+    assert found.hit.rule == "error-configuration-refused"
+    assert "no key lora_rankk" in found.hit.detail
+
+
 def test_a_module_that_was_mistyped_is_told_by_its_neighbour_and_a_plural_is_not() -> None:
     (found,) = derive("ModuleNotFoundError: No module named 'lightening'")
     assert found.hit.packages == ("lightning",)
