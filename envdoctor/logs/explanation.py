@@ -138,10 +138,10 @@ def _with_derived(findings: list[Finding], derived: Sequence[tuple[Derived, Find
     at_end = [one for one in matched if one.location is not None and _is_of_the_end(one.location.line or 0, reading)]
     beside = [one for one in matched if one not in at_end]
     possible = [one for one in findings if one.status != "matched"]
-    # That a package is not there is told before what rules know of packages that ask for it.
     # Who says a text is told after what rules know of it.
     said = [finding for finding in (*ended, *passing) if finding.rule.id == SAID]
     ended, passing = [one for one in ended if one not in said], [one for one in passing if one not in said]
+    # That a package is not there is told before what rules know of packages that ask for it.
     absent = [finding for finding in ended if finding.rule.id == NOT_INSTALLED and finding.status == "matched"]
     return [*absent, *at_end, *(one for one in ended if one not in absent), *beside, *passing, *possible, *said]
 

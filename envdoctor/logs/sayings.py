@@ -91,7 +91,7 @@ def judge_saying(failure: Failure, facts: Facts) -> Hit | None:
         or not (any(one.here for one in found) or (found[0].alike >= _CERTAIN and raised in ("", *packages)))
     ):
         return None
-    told = list(tell_sayings(failure, facts))
+    told = list(_sentences(said, facts))
     package = found[0].message.package
     where = found[0].message
     pins = tuple((package, one) for one in _before(package, [one for one in said if one.message.package == package], facts))
@@ -114,7 +114,10 @@ def _before(package: str, said: Sequence[Saying], facts: Facts) -> Sequence[str]
 
 def tell_sayings(failure: Failure, facts: Facts) -> Iterator[str]:
     """The same in sentences, one for each function that says it."""
-    said = sayings(failure, facts)
+    yield from _sentences(sayings(failure, facts), facts)
+
+
+def _sentences(said: Sequence[Saying], facts: Facts) -> Iterator[str]:
     told: dict[tuple[str, str, str], int] = {}
     conditions: dict[tuple[str, str, str], str] = {}
     for one in said:
