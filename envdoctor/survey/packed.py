@@ -25,9 +25,9 @@ def bind_all(atlas: Path, place: Path) -> list[Path]:
     command = [sys.executable, "-m", "envdoctor.survey.packed", str(atlas), str(place)]
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join((str(_ROOT), *filter(None, (os.environ.get("PYTHONPATH"),))))}
     running = [subprocess.Popen([*command, *names], env=environ) for names in _shares(atlas, os.cpu_count() or 1)]
-    for process in running:
-        if process.wait():
-            raise subprocess.CalledProcessError(process.returncode, command)
+    ended = [process.wait() for process in running]
+    if any(ended):
+        raise subprocess.CalledProcessError(max(ended, key=abs), command)
     return sorted(path for path in place.iterdir() if path.suffix in (SUFFIX, SAID))
 
 
