@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from envdoctor.atlas.breaks import Break
 from envdoctor.atlas.masks import stretches
+from envdoctor.atlas.signatures import Call, read_call
 from envdoctor.atlas.volume import Volume
 
 
@@ -42,12 +43,18 @@ def good_specifiers(volume: Volume, bad: int, place: int) -> list[str]:
     return [specifier for _, specifier in sorted(ways) if specifier]
 
 
-def witness(one: Break) -> str:
-    """The one line of Python that shows it."""
-    module, colon, name = one.name.partition(":")
-    if one.call:
-        return f"import inspect, {module}; inspect.signature({one.name.replace(':', '.')})"
+def witness(name: str, call: str) -> str:
+    """The one line of Python that fails where a name is gone, or where a call of it is refused."""
+    module, colon, rest = name.partition(":")
+    if call:
+        return f"import inspect, {module}; inspect.signature({name.replace(':', '.')}).{_bound(read_call(call), method='.' in rest)}"
     if not colon:
         return f"import {module}"
-    first, *rest = name.split(".")
-    return f"from {module} import {first}" + (f"; {first}.{'.'.join(rest)}" if rest else "")
+    first, *more = rest.split(".")
+    return f"from {module} import {first}" + (f"; {first}.{'.'.join(more)}" if more else "")
+
+
+def _bound(call: Call, *, method: bool) -> str:
+    """A call held against a signature; of a method the object itself may be counted or not, so that only names are."""
+    values = [*(["None"] * (0 if method else call.count)), *(f"{keyword}=None" for keyword in call.keywords)]
+    return f"bind{'_partial' if method or call.open else ''}({', '.join(values)})"

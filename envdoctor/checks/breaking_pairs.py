@@ -48,7 +48,17 @@ def _hit(stack: Stack, found: Sequence[Break]) -> Iterator[Hit]:
         imports = ((f"{_PACKAGE}{one.package}", f"imports {one.name}"),)
         pair = (one.package, one.provider)
         needs = ((one.provider, one.wanted or ">=0"),)
-        yield Hit(PACKAGE_MISSING, True, imports, detail=detail, packages=pair, pins=needs, yields=True, edge=one.edge)
+        yield Hit(
+            PACKAGE_MISSING,
+            True,
+            imports,
+            detail=detail,
+            packages=pair,
+            pins=needs,
+            yields=True,
+            edge=one.edge,
+            witness=witness(one.name, ""),
+        )
         return
     theirs = stack.releases[one.provider]
     bound = open_package(one.provider)
@@ -64,7 +74,7 @@ def _hit(stack: Stack, found: Sequence[Break]) -> Iterator[Hit]:
     pins = tuple((one.provider, specifier) for specifier in good_specifiers(bound.volume, bad, where[-1]))
     pair = (one.package, one.provider)
     yield Hit(IMPORT_BREAKS, True, because, detail=detail, packages=pair, pins=pins, yields=True, edge=one.edge,
-              headline=_headline(stack, one), witness=witness(one))  # fmt: skip
+              headline=_headline(stack, one), witness=witness(one.name, one.call))  # fmt: skip
 
 
 def _headline(stack: Stack, one: Break) -> str:

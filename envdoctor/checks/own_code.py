@@ -8,7 +8,7 @@ from envdoctor.atlas.outline import Outline
 from envdoctor.atlas.own_code import Fault, faults_of, replacement
 from envdoctor.atlas.shelf import open_package
 from envdoctor.atlas.stack import Stack
-from envdoctor.atlas.words import good_specifiers, since
+from envdoctor.atlas.words import good_specifiers, since, witness
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Origin
 
@@ -48,7 +48,7 @@ def _hit(fault: Fault, origin: Origin, more: list[int]) -> Hit:
     pins = tuple((fault.provider, specifier) for specifier in good_specifiers(bound.volume, fault.bad, fault.place))
     names = fault.keywords or (full.rpartition(".")[2],)
     return Hit(CODE_BREAKS, True, ((fact, when),), detail=detail, packages=(fault.provider,), pins=pins, file=origin.file, line=origin.line,
-               yields=True, names=names, edge=edge_of(fault))  # fmt: skip
+               yields=True, names=names, edge=edge_of(fault), witness=witness(fault.name, fault.call))  # fmt: skip
 
 
 def edge_of(fault: Fault) -> str:
