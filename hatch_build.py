@@ -22,7 +22,17 @@ class CompiledRules(BuildHookInterface):  # type: ignore[type-arg,misc,unused-ig
         compiled = Path(tempfile.mkdtemp()) / "compiled.json"
         compiled.write_text(json.dumps(compile_rules(Path(self.root) / "rules"), default=str), encoding="utf-8")
         build_data["force_include"][str(compiled)] = "envdoctor/_rules/compiled.json"
+        self._keep_reproductions(compiled.with_name("reproductions.json"), build_data)
         self._bind_atlas(compiled.parent, build_data)
+
+    def _keep_reproductions(self, place: Path, build_data: dict[str, Any]) -> None:
+        """What `fix --prove` runs; no other run reads it."""
+        from envdoctor.files.toml import read_toml
+
+        tables = (read_toml(path) for path in sorted((Path(self.root) / "rules").rglob("*.toml")))
+        kept = {table["id"]: table["reproduction"] for table in tables if "reproduction" in table}
+        place.write_text(json.dumps(kept, default=str), encoding="utf-8")
+        build_data["force_include"][str(place)] = "envdoctor/_rules/reproductions.json"
 
     def _bind_atlas(self, place: Path, build_data: dict[str, Any]) -> None:
         """Bind every package of the atlas into the form that is looked up."""

@@ -19,7 +19,7 @@ from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Skip
 from envdoctor.files.paths import real_path
 from envdoctor.records import dataclass, replace
-from envdoctor.report.mended import Diff, Mended
+from envdoctor.report.mended import Diff, Mended, Proved
 from envdoctor.report.model import Report
 from envdoctor.rules.rulebook import Rulebook
 from envdoctor.world.releases import known_until
@@ -51,11 +51,24 @@ def fix(request: Request, *, written: bool = False) -> Report:
         groups = _group(request, case, tuple(prove_pins(request, one, report, case.book) for one, report in rows))
         report = join_reports(case.situations, tuple(one for group in groups for one in group.reports))
         mends = [_mend(group, request, case.book) for group in groups]
+        proved = _prove(request, groups, mends, case.book) if request.prove else ()
+        written = written and all(one.holds for one in proved)
         if written and any(one.after != one.before for mend in mends for one in mend.edits):
             renamed = {rule for mend in mends for rule in mend.renames}
             left = _write(request, mends, case)
             mends = [replace(mend, clears=mend.clears | (renamed - left)) for mend in mends]
-        return replace(report, mended=_summarise(mends, report, written=written))
+        return replace(report, mended=replace(_summarise(mends, report, written=written), proved=proved))
+
+
+def _prove(request: Request, groups: Sequence[_Group], mends: Sequence[Mend], book: Rulebook) -> tuple[Proved, ...]:
+    from envdoctor.app.built import prove_in_environments
+
+    rows = (
+        (one, report, mend.settings, mend.clears | mend.pending)
+        for group, mend in zip(groups, mends, strict=True)
+        for one, report in zip(group.situations, group.reports, strict=True)
+    )
+    return prove_in_environments(request, rows, book)
 
 
 def _ask_hashes(watch: Watch, package: str, version: str) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ class Request:
     ``facts`` is the path of a facts file, or ``-`` for what ``read_stdin`` gives. ``settings`` are single facts, ``NAME=VALUE``.
     ``against`` are releases, or files that state some, which stand in place of those of the situation: would they break it?
     ``machine`` is what is known of the machine that the run is meant for, and ``machine_from`` who says so.
+    ``prove``: the cured environment is built, and what shows the faults is run in it.
     ``as_of`` is a day, YYYY-MM-DD, after which nothing is known. ``policy`` is what the project's settings say.
     """
 
@@ -42,6 +43,7 @@ class Request:
     trust_remote_code: bool = False
     rule_directories: tuple[Path, ...] = ()
     probe: str = "off"
+    prove: bool = False
     fail_on: str = "error"
     strict: bool = False
     allow_empty: bool = False

@@ -164,6 +164,7 @@ def _fix(commands: _Commands) -> None:
     )
     command.add_argument("targets", metavar="TARGET", nargs="*", help=_TARGETS)
     command.add_argument("--write", action="store_true", help="write the files and check them again; all of them or none")
+    command.add_argument("--prove", action="store_true", help="build the cured environment with uv and run there what shows each fault")
     _situation(command)
     command.add_argument(
         "--probe", choices=("auto", "off", "all"), default="off", help="confirm findings with a tiny training step (default: off)"

@@ -13,7 +13,7 @@ from envdoctor.cli.progress import ON_TERMINAL
 
 # Options whose value goes into the request as it is.
 _SAME = frozenset(
-    "python root facts as_of resolve each full offline trust_remote_code probe strict allow_empty show_all".split()  # noqa: SIM905
+    "python root facts as_of resolve each full offline trust_remote_code probe prove strict allow_empty show_all".split()  # noqa: SIM905
 )
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import stat
+from pathlib import Path
 
 from envdoctor.files.json_file import UnreadableError
 
@@ -35,3 +38,26 @@ def read_own(path: str | os.PathLike[str], limit: int) -> bytes:
     if data is None or len(data) > limit:
         raise UnreadableError(f"more than the {limit} bytes that are read")
     return data
+
+
+def remove_left(base: Path, pattern: re.Pattern[str]) -> None:
+    """Remove the directories of this user in ``base`` whose names match, and whose first group is the number of a process that is gone."""
+    if not hasattr(os, "geteuid"):
+        return
+    with os.scandir(base) as entries:
+        for entry in entries:
+            found = pattern.fullmatch(entry.name)
+            if found is None or not entry.is_dir(follow_symlinks=False):
+                continue
+            if entry.stat(follow_symlinks=False).st_uid == os.geteuid() and _is_gone(int(found[1])):
+                shutil.rmtree(entry.path, ignore_errors=True)
+
+
+def _is_gone(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError):
+        return False
+    return False

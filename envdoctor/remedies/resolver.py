@@ -72,6 +72,26 @@ class Resolver:
         strict, free = ((self._requirements(remedy, relaxed), self._constraints(remedy, relaxed)) for relaxed in (False, True))
         return strict != free
 
+    def taken(self, remedy: Remedy) -> Answer:
+        """What uv takes with the pins of a remedy: nothing else moved, or where that is refused and can be, with the rest free to.
+
+        Raises:
+            EnvdoctorError: no uv, or no index that answers.
+        """
+        labels = self._labels(remedy.pins)
+        for relaxed in (False, True):
+            found = self._ask(self._requirements(remedy, relaxed), self._constraints(remedy, relaxed), labels, frozenset(remedy.pins))
+            if found.gave_up and not self.whole.declared and not self.narrowed:
+                self.narrowed = True
+                return self.taken(remedy)
+            if not found.conflict or not (remedy.pins or remedy.removes) or not self.can_relax(remedy):
+                break
+        return found
+
+    def asked_indexes(self, remedy: Remedy) -> tuple[str, ...]:
+        """The indexes beside the default one that answer for a remedy, as lines of a requirements file."""
+        return self._indexes(self._labels(remedy.pins))
+
     def _told(self, remedy: Remedy, found: Answer, moves: tuple[Move, ...], before: bool, unheard: frozenset[str]) -> Remedy | str:
         unproven = [name for name in remedy.pins if name in found.left_out]
         verified = "resolver"

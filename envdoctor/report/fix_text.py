@@ -8,7 +8,7 @@ from envdoctor.facts.values import shown
 from envdoctor.facts.versions import exact, version_condition
 from envdoctor.records import replace
 from envdoctor.remedies.remedy import Change, Remedy
-from envdoctor.report.mended import Mended
+from envdoctor.report.mended import Mended, Proved
 from envdoctor.report.model import Diagnosed, Report
 from envdoctor.report.plain import printable
 from envdoctor.report.sheet import STYLES, Sheet
@@ -65,6 +65,8 @@ def _print(sheet: Sheet, report: Report, mended: Mended, *, full: bool) -> None:
     for remedy in _other_ways(report)[:_MOST_ALTERNATIVES]:
         for number, command in enumerate(_commands(remedy)):
             sheet.paste("or" if number == 0 else "", command)
+    for built in mended.proved:
+        _proved(sheet, built, several=len(mended.proved) > 1)
     for number, skip in enumerate(mended.refused):
         sheet.item("refused" if number == 0 else "", f"{skip.what}: {skip.why}")
     unread(sheet, report, full=full)
@@ -133,6 +135,23 @@ def _remedy(sheet: Sheet, remedy: Remedy, report: Report) -> None:
         sheet.item("conflict", remedy.conflict)
 
 
+def _proved(sheet: Sheet, built: Proved, *, several: bool) -> None:
+    """What came of building the cure, and of each fault before and after."""
+    whose = f"{built.label}: " if several else ""
+    if built.failure:
+        sheet.item("built", f"{whose}no: {built.failure}")
+        return
+    sheet.item("built", f"{whose}{built.packages} packages on Python {built.python}, in {built.seconds:.0f} s")
+    left = [f"{one.what} ({one.why})" for one in built.left_out]
+    if left:
+        _under(sheet, f"without {', '.join(left)}")
+    for row in built.rows:
+        sheet.item("", f"{row.rule}: {row.result}{f' ({row.means})' if row.means else ''}")
+        if row.before:
+            _under(sheet, f"before: {row.before}")
+        _under(sheet, f"after: {row.after}" if row.means else row.after)
+
+
 def _under(sheet: Sheet, text: str) -> None:
     """Words about the line above, set in from it."""
     from textwrap import wrap
@@ -154,10 +173,24 @@ def _asks(remedy: Remedy, change: Change) -> bool:
     return remedy.pins.get(change.package) == change.pin if change.pin else change.package in remedy.removes
 
 
+def _verdict(mended: Mended) -> str:
+    """What building it has shown, in a line."""
+    rows = [row for one in mended.proved for row in one.rows]
+    count = {result: sum(row.result == result for row in rows) for result in ("cured", "not cured", "not shown", "not run")}
+    if not all(not one.failure for one in mended.proved):
+        return "the cured environment could not be built"
+    told = [f"{number} {result}" for result, number in count.items() if number]
+    return f"in the environment that was built: {', '.join(told) or 'nothing to run'}"
+
+
 def _ending(report: Report, mended: Mended) -> Iterator[str]:
     """What happened, what is still to be done, and by which line."""
     about = {one.finding.rule.id: one for one in report.findings}
-    if mended.diffs:
+    if mended.proved:
+        yield _verdict(mended)
+    if mended.diffs and not mended.holds:
+        yield "nothing was written: the cure does not hold"
+    elif mended.diffs:
         files = f"{len(mended.diffs)} file{'s' if len(mended.diffs) > 1 else ''}"
         yield (
             f"{files} written: re-checked, the findings are gone"

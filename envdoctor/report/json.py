@@ -10,7 +10,7 @@ from envdoctor.facts.values import shown
 from envdoctor.probes.verdict import Verdict
 from envdoctor.remedies.cures import Cure
 from envdoctor.remedies.remedy import Remedy
-from envdoctor.report.mended import Mended
+from envdoctor.report.mended import Mended, Proved
 from envdoctor.report.model import Diagnosed, Report
 
 SCHEMA_VERSION = 1
@@ -40,6 +40,20 @@ def as_object(report: Report) -> dict[str, object]:
     return found
 
 
+def _proved(one: Proved) -> dict[str, object]:
+    return {
+        "situation": one.label,
+        "python": one.python,
+        "packages": one.packages,
+        "seconds": one.seconds,
+        "failure": one.failure,
+        "left_out": [{"what": skip.what, "why": skip.why} for skip in one.left_out],
+        "findings": [
+            {"rule": row.rule, "result": row.result, "means": row.means, "before": row.before, "after": row.after} for row in one.rows
+        ],
+    }
+
+
 def _mended(mended: Mended) -> dict[str, object]:
     return {
         "diffs": [{"file": one.file, "diff": one.diff, "written": one.written} for one in mended.diffs],
@@ -49,6 +63,7 @@ def _mended(mended: Mended) -> dict[str, object]:
         "refused": [{"what": skip.what, "why": skip.why} for skip in mended.refused],
         "left": list(mended.left),
         "by_hand": list(mended.by_hand),
+        **({"proved": [_proved(one) for one in mended.proved]} if mended.proved else {}),
     }
 
 

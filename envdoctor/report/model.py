@@ -137,8 +137,9 @@ class Report:
 
     def exit_code(self) -> int:
         """1 when any finding fails, or a fix leaves something to do; else 2 when something went unexamined that should not; else 0."""
-        if any(map(self.fails, self.findings)) if self.mended is None else bool(self.mended.left):
-            return 1
+        found = int(any(map(self.fails, self.findings))) if self.mended is None else self.mended.status()
+        if found:
+            return found
         return 2 if self.unexamined() and not self.allow_empty else 0
 
 

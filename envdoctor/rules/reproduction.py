@@ -8,9 +8,9 @@ from __future__ import annotations
 import os
 import platform
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
@@ -20,12 +20,13 @@ from envdoctor.facts.values import flatten, parse_value
 from envdoctor.facts.vocabulary import term
 from envdoctor.probes.registry import PROBES, run_probe
 from envdoctor.probes.runner import plain, run_child
-from envdoctor.records import dataclass, field
+from envdoctor.records import dataclass, field, replace
 from envdoctor.rules.conditions import Condition, Known, evaluate
 from envdoctor.rules.ledger import subject
 from envdoctor.uv.environments import Builder, Environment, NotBuiltError
 
 Side = Literal["bad", "good"]
+Told: TypeAlias = "Callable[[str], None]"
 SIDES: tuple[Side, ...] = ("bad", "good")
 SCRIPT_SECONDS = 600.0
 _SCRIPT_BYTES = 16 << 30
@@ -250,23 +251,47 @@ def _contradiction(
     return None
 
 
-def examine(reproduction: Reproduction, built: Environment, script: str | None = None) -> Seen:
-    """Run the script or the probe of a reproduction in an environment, whichever side it is of; ``script`` in place of its own."""
-    environ = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")}
+def examine(reproduction: Reproduction, built: Environment, script: str | None = None, *, told: Told | None = None) -> Seen:
+    """Run the script or the probe of a reproduction in an environment, whichever side it is of; ``script`` in place of its own.
+
+    ``told`` hears what the run does.
+    """
     if reproduction.probe is not None:
-        packages = [
-            Fact(name, parse_value(name, text), Origin("installed"))
-            for package, text in built.installed.items()
-            if (name := f"packages.{package}")
-        ]
-        verdict = run_probe(reproduction.probe, built.interpreter, reproduction.facts.with_facts(packages), environ=environ)
-        line = f"{verdict.probe}: {verdict.verdict}: {verdict.reason}"
-        return Seen(verdict.verdict == "confirmed", verdict.verdict == "refuted", without_places(line))
-    params = {"script": script or reproduction.script}
-    outcome = run_child(built.interpreter, _CHILD, params, timeout=SCRIPT_SECONDS, memory_bytes=_SCRIPT_BYTES, environ=environ)
+        return see_probe(reproduction.probe, built, reproduction.facts, told=told)
+    return see_script(script or reproduction.script or "", built, reproduction.shows or "", told=told)
+
+
+def see_probe(probe: str, built: Environment, facts: Facts, *, trust: bool = False, told: Told | None = None) -> Seen:
+    """What a probe says of an environment, under facts of a plan."""
+    named = ((f"packages.{package}", text) for package, text in built.installed.items())
+    packages = [Fact(name, parse_value(name, text), Origin("installed")) for name, text in named]
+    verdict = run_probe(probe, built.interpreter, facts.with_facts(packages), environ=_environ(), trust=trust, told=told)
+    line = f"{verdict.probe}: {verdict.verdict}: {verdict.reason}"
+    return Seen(verdict.verdict == "confirmed", verdict.verdict == "refuted", without_places(line))
+
+
+def see_script(script: str, built: Environment, shows: str | None, *, told: Told | None = None) -> Seen:
+    """What comes of a script in an environment; where nothing is named that it ``shows``, failing is the harm."""
+    outcome = run_child(
+        built.interpreter,
+        _CHILD,
+        {"script": script},
+        timeout=SCRIPT_SECONDS,
+        memory_bytes=_SCRIPT_BYTES,
+        environ=_environ(),
+        told=told,
+    )
     if outcome.measured is None:
         return Seen(False, False, without_places(f"no result: {outcome.failure}"))
-    return _read(str(outcome.measured.get("output")), outcome.measured.get("status"), reproduction.shows or "")
+    output, status = str(outcome.measured.get("output")), outcome.measured.get("status")
+    if shows is not None:
+        return _read(output, status, shows)
+    seen = _read(output, status, "\0")
+    return replace(seen, harmed=not seen.well, line=seen.line.partition(": ")[2] or seen.line)
+
+
+def _environ() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")}
 
 
 def _read(output: str, status: object, shows: str) -> Seen:
@@ -274,7 +299,9 @@ def _read(output: str, status: object, shows: str) -> Seen:
     if shows in output:
         # The last one: above an error, a traceback quotes the line of code that raised it.
         return Seen(True, status == 0, without_places(next((line for line in reversed(lines) if shows in line), shows)))
-    last = f": {lines[-1]}" if lines and status != 0 else ""
+    # Below an error, a library may have written what to try.
+    error = next((line for line in reversed(lines) if re.match(r"[\w.]*(?:Error|Exception)\b", line)), lines[-1] if lines else "")
+    last = f": {error}" if error and status != 0 else ""
     return Seen(False, status == 0, without_places(f"exit status {status}{last}"))
 
 

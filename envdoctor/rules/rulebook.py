@@ -125,6 +125,22 @@ def rule_tables(extra: Iterable[Path] = ()) -> Iterator[Mapping[str, Any]]:
         yield from (table for _, table in _compiled(directory)[0]["rules"])
 
 
+def reproductions_of(book: Rulebook, names: Iterable[str], extra: Iterable[Path] = ()) -> dict[str, Mapping[str, Any]]:
+    """The ``[reproduction]`` of each of the rules that has one, as the wheel keeps it, else out of the rule's file."""
+    kept = shipped_rules() / "reproductions.json"
+    data = _read_shipped(kept) if is_file(kept) else None
+    found = {} if data is None else {name: table for name, table in json.loads(data).items() if isinstance(table, dict)}
+    homes = {directory.name: directory.parent for directory in (*extra, shipped_rules())}
+    told: dict[str, Mapping[str, Any]] = {}
+    for name in names:
+        place = book.tables[name][0] if name in book.tables else ""
+        path = homes.get(place.partition("/")[0], Path()) / place
+        table = found.get(name) or (read_toml(path).get("reproduction") if place and is_file(path) else None)
+        if isinstance(table, dict):
+            told[name] = table
+    return told
+
+
 def _twice(place: str, name: str) -> EnvdoctorError:
     return EnvdoctorError(f"{place}: id", found=f"{name!r}, which another rule has", expected="an id of its own", next_step="rename it")
 

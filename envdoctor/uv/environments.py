@@ -109,15 +109,17 @@ class Venv:
 class UvBuilder:
     """Builds with uv below a directory; pins that were built there before are used again.
 
-    uv shares files between environments, so that a second one with the same torch costs seconds and little disk.
+    uv shares files between environments, so that a second one with the same torch costs seconds and little disk. ``options`` are words
+    for every ``uv pip install``.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, options: Sequence[str] = ()) -> None:
         self.directory = directory
+        self.options = tuple(options)
 
     def __call__(self, python: str, pins: Sequence[str], *, forced: bool = False, bare: Sequence[str] = ()) -> Environment:
         how = (*(["forced"] if forced else []), *(f"bare {name}" for name in sorted(bare)))
-        key = hashlib.sha256("\n".join((python, *sorted(pins), *how)).encode()).hexdigest()[:16]
+        key = hashlib.sha256("\n".join((python, *sorted(pins), *how, *self.options)).encode()).hexdigest()[:16]
         venv = Venv(self.directory / key)
         # Written last: a build that was interrupted is begun anew.
         finished = venv.home / "finished"
@@ -128,11 +130,11 @@ class UvBuilder:
             if rest and forced:
                 overrides = venv.home / "overrides.txt"
                 overrides.write_text("".join(f"{pin}\n" for pin in rest), encoding="utf-8")
-                venv.install("--override", str(overrides), *rest)
+                venv.install(*self.options, "--override", str(overrides), *rest)
             elif rest:
-                venv.install(*rest)
+                venv.install(*self.options, *rest)
             if alone:
-                venv.install("--no-deps", *alone)
+                venv.install(*self.options, "--no-deps", *alone)
             finished.touch()
         return describe(venv.interpreter)
 

@@ -207,7 +207,7 @@ facts  = { plan.method = "lora", plan.load_dtype = "float16" }
 def test_a_probe_confirms_in_the_bad_environment_and_refutes_in_the_good_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verdicts: tuple[str, str], result: str
 ) -> None:
-    def probe(name: str, interpreter: Path, facts: Facts, *, environ: Mapping[str, str]) -> Verdict:
+    def probe(name: str, interpreter: Path, facts: Facts, *, environ: Mapping[str, str], **_: object) -> Verdict:
         assert (name, facts.text("plan.load_dtype")) == ("lora-step", "float16")
         ruling = verdicts[str(facts.value("packages.peft")) != "0.11.1"]
         return Verdict(name, ruling, f"as {ruling} in {interpreter}")  # type: ignore[arg-type]
