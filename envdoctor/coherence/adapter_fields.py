@@ -12,6 +12,8 @@ from envdoctor.world.tables import BUNDLED
 
 # From this release on peft leaves unknown fields out with a warning; before it passes them on, which is a TypeError (peft/config.py).
 IGNORES_SINCE = "0.14.0"
+# Before this one it takes over the fields that it has and says nothing of the others: 0.5.0 asks hasattr, 0.6.0 passes them on.
+_REFUSES_SINCE = "0.6.0"
 # Fields that decide how an adapter is begun, trained or described, and change nothing in one that is trained.
 _WITHOUT_EFFECT = frozenset(
     (
@@ -53,7 +55,7 @@ def ignored(kind: str, table: Mapping[str, object], peft: Exact) -> Iterator[tup
 
 def refused(kind: str, table: Mapping[str, object], peft: Exact) -> Iterator[tuple[str, str | None]]:
     """Fields that this release refuses because peft dropped them (with the last release that has them), or never had them."""
-    if not _before(peft, IGNORES_SINCE) or kind not in _types():
+    if not _before(peft, IGNORES_SINCE) or _before(peft, _REFUSES_SINCE) or kind not in _types():
         return
     fields = _types()[kind]["fields"]
     for key in table:

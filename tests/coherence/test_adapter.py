@@ -224,7 +224,7 @@ def test_a_field_without_effect_on_a_trained_adapter(tmp_path: Path, changes: di
     assert found(tmp_path, config={**LORA, **changes}, peft="0.14.0") == []
 
 
-@pytest.mark.parametrize(("key", "peft"), [("enable_lora", "0.3.0"), ("merge_weights", "0.13.2"), ("_name_or_path", "0.9.0")])
+@pytest.mark.parametrize(("key", "peft"), [("enable_lora", "0.6.0"), ("merge_weights", "0.13.2"), ("_name_or_path", "0.9.0")])
 def test_a_field_that_older_releases_refuse(tmp_path: Path, key: str, peft: str) -> None:
     # https://github.com/hiyouga/LlamaFactory/issues/5348, https://github.com/huggingface/peft/issues/1661
     (one,) = found(tmp_path / "a", config={**LORA, key: None}, peft=peft)
@@ -232,6 +232,8 @@ def test_a_field_that_older_releases_refuse(tmp_path: Path, key: str, peft: str)
     assert (one.rule, one.pins) == ("snapshot-adapter-config-refused", (("peft", ">=0.14.0"),))
     assert key in one.detail
     assert found(tmp_path / "b", config={**LORA, key: None}, peft="0.14.0") == []
+    # 0.5.0 sets what the class has and passes over the rest: peft/config.py of the wheel.
+    assert found(tmp_path / "c", config={**LORA, key: None}, peft="0.5.0") == []
 
 
 def test_newer_fields_are_left_to_their_rule(tmp_path: Path) -> None:
