@@ -54,7 +54,7 @@ _NOT_TRAINABLE = {
 
 def library_missing(snapshot: Snapshot, facts: Facts) -> Iterator[Hit]:
     """from_pretrained needs a library that is known not to be installed."""
-    if facts.text("plan.method") not in TRAINING and any(isinstance(facts.value(f"packages.{name}"), (Exact, Ranged)) for name in _SERVERS):
+    if _is_served(facts):
         return
     method = _method(snapshot)
     for condition, packages in _NEEDS.get(method, ()):
@@ -68,7 +68,7 @@ def method_unknown(snapshot: Snapshot, facts: Facts) -> Iterator[Hit]:
     """The method came with a later release of transformers."""
     method = _method(snapshot)
     first = SINCE.get(method)
-    if first is not None and _transformers(facts, f">={_MAPPED_SINCE},<{first}"):
+    if first is not None and not _is_served(facts) and _transformers(facts, f">={_MAPPED_SINCE},<{first}"):
         detail = f"the weights are quantized with {method}, which transformers knows from {first} on"
         yield _hit(
             "snapshot-quantization-unknown",
@@ -93,6 +93,12 @@ def base_not_trainable(snapshot: Snapshot, facts: Facts) -> Iterator[Hit]:
 
 
 CHECKS = (library_missing, method_unknown, base_not_trainable)
+
+
+def _is_served(facts: Facts) -> bool:
+    """Whether a server may be what loads the weights: nothing is trained, and one is there."""
+    there = any(isinstance(facts.value(f"packages.{name}"), (Exact, Ranged)) for name in _SERVERS)
+    return there and facts.text("plan.method") not in TRAINING
 
 
 def _method(snapshot: Snapshot) -> str:

@@ -60,6 +60,10 @@ def test_a_method_of_a_later_release(tmp_path: Path, method: str, older: str, fi
     assert isinstance(one, Hit)
     assert (one.rule, one.pins) == ("snapshot-quantization-unknown", (("transformers", f">={first}"),))
     assert found(tmp_path, {"quant_method": method}, False, transformers=first) == []
+    # Servers read the weights with code of their own.
+    assert found(tmp_path, {"quant_method": method}, False, transformers=older, vllm="0.6.0", plan_method="inference") == []
+    (trained,) = found(tmp_path, {"quant_method": method}, False, transformers=older, vllm="0.6.0", plan_method="lora")
+    assert trained.rule == "snapshot-quantization-unknown"
 
 
 @pytest.mark.parametrize("release", ["4.46.3", "4.47.0"])
