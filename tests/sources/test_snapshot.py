@@ -494,6 +494,12 @@ def test_a_tensor_that_its_shard_does_not_hold(tmp_path: Path) -> None:
     assert (defect.file, defect.line) == (str(tmp_path / "model.safetensors.index.json"), 7)
 
 
+def test_a_layer_that_is_not_built_may_be_in_no_shard(tmp_path: Path) -> None:
+    # https://github.com/huggingface/huggingface_hub/issues/4725
+    weight_map = {"a": "one.safetensors", "mtp.fc.weight": "one.safetensors"}
+    assert collect(tmp_path, {"one.safetensors": WEIGHTS, "model.safetensors.index.json": index(**weight_map)}).defects == ()
+
+
 @pytest.mark.parametrize(
     ("content", "detail", "line"),
     [
