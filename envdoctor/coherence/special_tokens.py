@@ -28,6 +28,7 @@ _DEEPEST = 8
 _MOST_IDS = 1024
 _GENERATES = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration")
 _LLAMA3_EOT = 128009
+_LLAMA3_END = "128001"
 # Gemma 1 says <end_of_turn> and then <eos>: https://github.com/huggingface/transformers/issues/32110
 _SAYS_BOTH = frozenset(("gemma",))
 # Their embedding is made with padding_idx (modeling files of transformers 4.57.6), which torch asserts to be a row.
@@ -233,7 +234,8 @@ def _told_by_a_rule(facts: Facts, number: int) -> bool:
         return False
     family = facts.text("model.family") or ""
     if family == "llama-3" and number == _LLAMA3_EOT and facts.value("model.has_chat_template") is True:
-        return True
+        stops = facts.value("model.eos_ids")
+        return isinstance(stops, tuple) and _LLAMA3_END in stops
     return str(number) in ROLE_STOP_IDS.get(family, frozenset()) and facts.text("model.role_stop_ids") == "missing"
 
 
