@@ -33,6 +33,8 @@ _LOOKS = frozenset(
         "is_torch_tpu",
     )
 )
+_ASKING = ("version", "available", "installed", "_ge_", "greater", "has_", "supports")
+_WRAPS = frozenset(("bool", "set", "list", "tuple", "frozenset", "sorted", "keys"))
 _PARSERS = frozenset(("parse", "Version", "LooseVersion", "StrictVersion", "parse_version"))
 _VERSION = re.compile(r"[0-9]+(?:\.[0-9]+)*(?:(?:\.?dev|a|b|rc|\.?post)[0-9]*)?")
 _AVAILABLE = re.compile(r"_?(?:is|has|have)_(\w+?)_(?:available|installed)")
@@ -142,16 +144,39 @@ _PLAIN = frozenset(
 
 
 class Guards:
-    """Reads tests; ``names`` are what the module's top level binds, by which a name stands for what it was bound to."""
+    """Reads tests; ``names`` are what the module's top level binds, by which a name stands for what it was bound to.
+
+    ``flags`` are names that say how an attempt to import went, or what a test of what is there came to, with the condition of that.
+    """
 
     def __init__(self) -> None:
         self.names: dict[str, ast.expr] = {}
         self.modules: dict[str, str] = {}
+        self.flags: dict[str, str] = {}
 
     def of(self, test: ast.expr) -> str:
         """The condition of a test. ``NEVER`` is one that no run takes."""
         told = self._of(test, 6)
-        return BRANCH if told == UNKNOWN and not _looks(test) else told
+        return BRANCH if told == UNKNOWN and not self.looks(test) else told
+
+    def looks(self, test: ast.AST) -> bool:
+        """Whether a test asks what is there: by ``hasattr``, by a release, by a flag of availability."""
+        for node in ast.walk(test):
+            word = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+            if word and (word in _LOOKS or word in self.flags or any(part in word.lower() for part in _ASKING)):
+                return True
+        return False
+
+    def asks(self, value: ast.expr) -> bool:
+        """Whether a value is what such a test came to, or what one is made of: ``inspect.signature(Trainer).parameters``."""
+        if isinstance(value, ast.Compare | ast.BoolOp | ast.UnaryOp):
+            return self.looks(value)
+        if isinstance(value, ast.Call):
+            word = value.func.attr if isinstance(value.func, ast.Attribute) else value.func.id if isinstance(value.func, ast.Name) else ""
+            if word in _LOOKS or word in _PARSERS or word in self.flags or _AVAILABLE.fullmatch(word):
+                return True
+            return word in _WRAPS and any(map(self.asks, value.args))
+        return isinstance(value, ast.Attribute) and (value.attr == "__version__" or (value.attr in _LOOKS and self.looks(value.value)))
 
     def _of(self, test: ast.expr, depth: int) -> str:
         if depth == 0:
@@ -175,10 +200,10 @@ class Guards:
     def _of_name(self, name: str, depth: int) -> str:
         if name == "TYPE_CHECKING":
             return NEVER
-        told = _of_word(name)
-        if told is None and name in self.names:
+        told = _of_word(name) or UNKNOWN
+        if told == UNKNOWN and name in self.names:
             told = self._of(self.names[name], depth - 1)
-        return told or UNKNOWN
+        return self.flags.get(name, UNKNOWN) if told == UNKNOWN else told
 
     def _joined(self, test: ast.BoolOp, depth: int) -> str:
         parts = [self._of(value, depth - 1) for value in test.values]
@@ -271,18 +296,6 @@ class Guards:
             return self._version(self.names[node.id]) if not isinstance(self.names[node.id], ast.Name) else None
         text = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
         return text if _VERSION.fullmatch(text) else None
-
-
-def _looks(test: ast.expr) -> bool:
-    """Whether a test asks what is there: by ``hasattr``, by a release, by a flag of availability."""
-    for node in ast.walk(test):
-        word = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
-        if word and (
-            word in _LOOKS
-            or any(part in word.lower() for part in ("version", "available", "installed", "_ge_", "greater", "has_", "supports"))
-        ):
-            return True
-    return False
 
 
 def atom(package: str, sign: str = "", version: str = "") -> str:

@@ -33,6 +33,7 @@ class Fault:
     place: int
     keywords: tuple[str, ...] = ()
     more: tuple[int, ...] = ()
+    moduleless: bool = False
 
 
 def faults_of(outline: Outline, stack: Stack) -> Iterator[Fault]:
@@ -40,15 +41,32 @@ def faults_of(outline: Outline, stack: Stack) -> Iterator[Fault]:
     taken: dict[tuple[str, str], list[Taken]] = {}
     for one in outline.taken:
         taken.setdefault((one.name, one.call), []).append(one)
+    reckoned = {one.name.replace(":", ".") for one in outline.taken if not one.call and "?" in one.guard.split(" & ")}
     for some in taken.values():
         let_through = [one for one in some if not _saved(one.guard, stack)]
         fault = _fault(let_through[0], stack) if let_through else None
-        if fault is not None:
-            yield replace(fault, more=tuple(dict.fromkeys(one.line for one in let_through if one.line != fault.line)))
+        if fault is None or (not fault.call and _is_imported(fault.name, let_through) and _reckoned(fault.name, reckoned)):
+            continue
+        if fault.moduleless:
+            let_through = [one for one in let_through if not _saved(one.guard, stack, moduleless=True)]
+        if let_through:
+            lines = tuple(dict.fromkeys(one.line for one in let_through))
+            yield replace(fault, line=lines[0], more=lines[1:])
 
 
-def _saved(guard: str, stack: Stack) -> bool:
-    return "?" in guard.split(" & ") or decide(guard.replace("*", "python"), stack) is False
+def _saved(guard: str, stack: Stack, *, moduleless: bool = False) -> bool:
+    return "?" in guard.split(" & ") or decide(guard.replace("*", "python"), stack, moduleless=moduleless) is False
+
+
+def _is_imported(name: str, some: list[Taken]) -> bool:
+    """Whether all of these use what an import elsewhere brought."""
+    return all(one.call or "." in name.partition(":")[2] or ":" not in name for one in some)
+
+
+def _reckoned(name: str, reckoned: set[str]) -> bool:
+    """Whether a name, or what it is an attribute of, was imported where its absence is provided for."""
+    parts = name.replace(":", ".").split(".")
+    return any(".".join(parts[:end]) in reckoned for end in range(2, len(parts) + 1))
 
 
 def _fault(taken: Taken, stack: Stack) -> Fault | None:
@@ -70,7 +88,8 @@ def _fault(taken: Taken, stack: Stack) -> Fault | None:
         if not holds(bad, where):
             return None
     keywords = _refused_keywords(volume, taken.name, call, where[-1]) if call else ()
-    return Fault(provider, release, taken.name, call, taken.line, bad, where[-1], keywords)
+    moduleless = not call and not holds(volume.has_module(taken.name.partition(":")[0]), where)
+    return Fault(provider, release, taken.name, call, taken.line, bad, where[-1], keywords, moduleless=moduleless)
 
 
 def _refused_keywords(volume: Volume, name: str, call: str, place: int) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 from envdoctor.atlas import guards as conditions
 from envdoctor.atlas.expressions import Expressions, parameters
+from envdoctor.atlas.flags import attempt_flags, is_asking, names_of, reckons
 from envdoctor.atlas.guards import NEVER, UNKNOWN
 from envdoctor.atlas.literals import absolute, absolute_text, as_link, parts_of, texts
 from envdoctor.atlas.outline import Kind, Outline
@@ -25,7 +26,8 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 MODULE_ONLY = "~module"
 """A guard that saves a missing module and not a missing name: ``except ModuleNotFoundError``."""
 
-_SAVES = frozenset(("ImportError", "AttributeError", "Exception", "BaseException"))
+_SAVES = frozenset(("ImportError", "AttributeError", "TypeError", "Exception", "BaseException"))
+_MODULE = frozenset(("ModuleNotFoundError",))
 _LAZY_TABLES = frozenset(("_import_structure", "_SUBMOD_ATTRS", "MODULE_ATTRS", "_LAZY_IMPORTS", "_lazy_imports"))
 _EXPIRED = frozenset(("__former_attrs__", "__expired_attributes__"))
 
@@ -158,6 +160,8 @@ class _Reader(Expressions):
         targets = item.targets if isinstance(item, ast.Assign) else [item.target]
         if item.value is not None:
             self.expression(item.value, guard, where, scope, condition)
+            if self.guards.asks(item.value):
+                self.guards.flags.update((name, UNKNOWN) for target in targets for name in names_of(target))
         if isinstance(item, ast.AnnAssign) and scope is None and self.annotations:
             self.expression(item.annotation, guard, where, scope, condition)
         for target in targets:
@@ -263,6 +267,8 @@ class _Reader(Expressions):
                     self.expression(item.annotation, guard, where, scope, "")
             if node.returns is not None:
                 self.expression(node.returns, guard, where, scope, "")
+        if is_asking(node, lambda one: reckons(one, _SAVES, parts_of), self.guards.asks):
+            self.guards.flags[node.name] = UNKNOWN
         if not where and not owner and scope is None:
             told = of_function(node, bound=False)
             # Two definitions under two conditions: which one is there is not known.
@@ -377,14 +383,16 @@ class _Reader(Expressions):
         inside = guard
         handlers: list[ast.ExceptHandler] = getattr(item, "handlers", [])
         for handler in handlers:
-            caught = {"BaseException"} if handler.type is None else {last_word(one) for one in parts_of(handler.type)}
-            again = bool(handler.body) and isinstance(handler.body[-1], ast.Raise)
-            if not again and caught & _SAVES:
+            if reckons(handler, _SAVES, parts_of):
                 inside = conditions.joined(guard, UNKNOWN)
-            elif not again and "ModuleNotFoundError" in caught and inside == guard:
+            elif inside == guard and reckons(handler, _MODULE, parts_of):
                 inside = conditions.joined(guard, MODULE_ONLY)
         self.block(getattr(item, "body", []), inside, where, scope, condition)
         for handler in handlers:
             self.block(handler.body, conditions.joined(guard, UNKNOWN), where, scope, condition)
         self.block(getattr(item, "orelse", []), inside, where, scope, condition)
         self.block(getattr(item, "finalbody", []), guard, where, scope, condition)
+        if inside != guard:
+            for name, told in attempt_flags(item).items():
+                self.guards.flags[name] = told
+                self.guards.names.pop(name, None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,9 @@ from pathlib import Path
 import pytest
 
 from envdoctor.atlas.answers import answer
+from envdoctor.atlas.own_code import faults_of
+from envdoctor.atlas.reading import read_tree
+from envdoctor.atlas.stack import Stack
 from envdoctor.checks.hit import Hit
 from envdoctor.engine.diagnosis import Because, Finding, _told
 from envdoctor.rules.rulebook import load_rulebook
@@ -77,3 +81,55 @@ def test_what_numpy_refuses_by_a_table(tmp_path: Path, monkeypatch: pytest.Monke
     gone = {name: one.gone for name in ("int", "bool", "float64") if (one := answer(f"numpy.{name}")) is not None}
     forget()
     assert gone == {"int": 0b110, "bool": 0b010, "float64": 0}
+
+
+ABSENT = {
+    "a flag that the except clears": (
+        "HAVE = False\ntry:\n    from acme import Old\n    HAVE = True\nexcept ImportError:\n"
+        "    pass\nif HAVE:\n    Old()\n    import acme\n    acme.Old()\n"
+    ),
+    "a flag in else": (
+        "try:\n    import acme.gone\nexcept ImportError:\n    HAVE = False\nelse:\n    HAVE = True\nif HAVE:\n    acme.Old()\n"
+    ),
+    "the name itself": (
+        "try:\n    from acme import Old\nexcept ImportError:\n    Old = None\nimport acme\nif Old is not None:\n    acme.Old()\n"
+    ),
+    "no test at all": "try:\n    from acme import Old\nexcept ImportError:\n    Old = None\nOld()\n",
+    "an attribute": (
+        "import acme\nclass A:\n    def f(self):\n        self.new = hasattr(acme, 'Old')\n        if self.new:\n            acme.Old()\n"
+    ),
+    "what hasattr came to": "import acme\nhas = hasattr(acme, 'Old')\nif not has:\n    raise SystemExit\nacme.Old()\n",
+    "a function that asks": (
+        "def there():\n    try:\n        from acme import Old\n        return True\n    except ImportError:\n        return False\n"
+        "if there():\n    import acme\n    acme.Old()\n"
+    ),
+    "parameters": (
+        "import inspect\nfrom acme import Kept\ntaken = set(inspect.signature(Kept.__init__).parameters)\n"
+        "if 'b' in taken:\n    Kept(1, b=2)\n"
+    ),
+    "TypeError": "from acme import Kept\ntry:\n    Kept(1, b=2)\nexcept TypeError:\n    Kept(1, c=2)\n",
+    "a missing module": "try:\n    from acme.core2 import x\nexcept ModuleNotFoundError:\n    x = None\n",
+    "exceptions with a name": "ERRORS = (ImportError,)\ntry:\n    from acme import Old\nexcept ERRORS:\n    pass\n",
+}
+PRESENT = {
+    "a flag of the package alone": (
+        "try:\n    import acme\n    HAVE = True\nexcept ImportError:\n    HAVE = False\nif HAVE:\n    acme.Old()\n"
+    ),
+    "a flag of something else": (
+        "try:\n    import json\n    HAVE = True\nexcept ImportError:\n    HAVE = False\nimport acme\nif HAVE:\n    acme.Old()\n"
+    ),
+    "a call of what is there": "try:\n    from acme import Kept\nexcept ImportError:\n    Kept = None\nKept(1, b=2)\n",
+    "a name in a module that is there": "try:\n    from acme import Old\nexcept ModuleNotFoundError:\n    Old = None\n",
+    "what is raised again": "try:\n    from acme import Old\nexcept ImportError:\n    print('no')\n    raise\n",
+    "a test of something else": "import acme\nlong = len('abc') > 2\nif long:\n    acme.Old()\n",
+}
+
+
+@pytest.mark.usefixtures("atlas")
+def test_what_an_absence_is_reckoned_with_for_is_not_accused() -> None:
+    told = {}
+    for name, text in {**ABSENT, **PRESENT}.items():
+        outline = read_tree(ast.parse(text), text, "__main__")
+        told[name] = [fault.name for fault in faults_of(outline, Stack({"acme": "2.0"}))]
+    assert [name for name in ABSENT if told[name]] == []
+    assert [name for name in PRESENT if not told[name]] == []
