@@ -78,19 +78,24 @@ def examine(request: Request, *, most_searched: int = _MOST_SEARCHED, renaming: 
         for one in situations:
             diagnosis = judge(one, book, outcomes)
             if request.against:
-                diagnosis = _of_upgrade(request, diagnosis)
+                one, diagnosis = _of_upgrade(request, one, diagnosis)
             reports.append(compose_report(request, one, book, diagnosis, outcomes, search=search))
             if tell is not None:
                 tell(f"{len(reports)} done")
     return Case(situations, tuple(reports), book)
 
 
-def _of_upgrade(request: Request, diagnosis: Diagnosis) -> Diagnosis:
-    """What the releases of ``--against`` have a part in."""
-    from envdoctor.app.upgrade import collect_against, is_about
+def _of_upgrade(request: Request, gathered: Gathered, diagnosis: Diagnosis) -> tuple[Gathered, Diagnosis]:
+    """What the releases of ``--against`` have a part in, and which of them nothing is known of."""
+    from envdoctor.app.upgrade import collect_against, is_about, unread_releases
 
     facts = collect_against(request.against).facts
-    return replace(diagnosis, findings=tuple(one for one in diagnosis.findings if is_about(one, facts)))
+    installed = {one.name: one.version for one in (gathered.installed.distributions if gathered.installed else ()) if one.version}
+    unread = unread_releases(facts, installed=installed)
+    told = {f"{skip.what.rpartition(' ')[2].replace('==', ' ')}" for skip in unread}
+    skips = (*(skip for skip in gathered.situation.skips if skip.what not in told), *unread)
+    gathered = replace(gathered, situation=replace(gathered.situation, skips=skips))
+    return gathered, replace(diagnosis, findings=tuple(one for one in diagnosis.findings if is_about(one, facts)))
 
 
 def join_reports(situations: Sequence[Gathered], reports: Sequence[Report]) -> Report:

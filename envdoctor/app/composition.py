@@ -53,9 +53,11 @@ def compose_report(
         if search
         else (_say_unsearched(told, strict=request.strict),)
     )
+    kept = _list_kept(request, gathered)
+    remedies = _without(remedies, kept, told, strict=request.strict)
     diagnosed = worst_first(
         [
-            Diagnosed(finding, _list_cures(finding, verdict, gathered, stated(finding.newest), newer), verdict)
+            Diagnosed(finding, _list_cures(finding, verdict, gathered, stated(finding.newest), newer, kept), verdict)
             for finding, verdict in findings
         ]
     )
@@ -145,15 +147,19 @@ def _make_newest(stated: Callable[[bool], Facts], book: Rulebook, outcomes: Outc
 
 
 def _list_cures(
-    finding: Finding, verdict: Verdict | None, gathered: Gathered, stated: Facts, newer: Callable[[Finding], Newest] | None
+    finding: Finding,
+    verdict: Verdict | None,
+    gathered: Gathered,
+    stated: Facts,
+    newer: Callable[[Finding], Newest] | None,
+    kept: frozenset[str],
 ) -> tuple[Cure, ...]:
-    """The fixes of the rule, after those plan changes under which the probe saw the fault go.
+    """The fixes of the rule, after those plan changes under which the probe saw the fault go; none moves what is ``kept``.
 
     Where files declare the packages, the newest release is offered beside the nearest one: nothing is installed yet.
     """
     told = cures(finding, stated, release_texts)
-    own = {name for name, _ in gathered.projects}
-    told = tuple(cure for cure in told if own.isdisjoint(cure.pins))
+    told = tuple(cure for cure in told if kept.isdisjoint(cure.pins))
     if newer is not None and any(cure.pins for cure in told) and is_declared(gathered) and finding.severity != "note":
         last = max(place for place, cure in enumerate(told) if cure.pins) + 1
         told = (*told[:last], *newer(finding).cures(finding, told), *told[last:])
@@ -162,6 +168,22 @@ def _list_cures(
         return told
     measured = [Cure("plan", f"measured: with {one.words} the fault is gone", {}, one.plan) for one in verdict.cured_by if one.plan]
     return (*measured, *(cure for cure in told if not any(cure.plan and dict(cure.plan) == dict(one.plan) for one in measured)))
+
+
+def _list_kept(request: Request, gathered: Gathered) -> frozenset[str]:
+    """The packages that no fix moves: the project itself, and those of whose releases was asked what they would break."""
+    own = {name for name, _ in gathered.projects}
+    if request.against:
+        from envdoctor.app.upgrade import collect_against
+
+        own |= {fact.name.removeprefix("packages.") for fact in collect_against(request.against).facts}
+    return frozenset(own)
+
+
+def _without(remedies: tuple[Remedy, ...], kept: frozenset[str], findings: Sequence[Finding], *, strict: bool) -> tuple[Remedy, ...]:
+    """The joint remedies that leave these packages where they are; one without pins where there is none."""
+    found = tuple(one for one in remedies if kept.isdisjoint(one.pins))
+    return found or (Remedy({}, (), tuple(sorted({one.rule.id for one in select_goals(findings, strict=strict)}))),)
 
 
 def _list_unprobed(verdicts: dict[str, Verdict]) -> list[Skip]:

@@ -32,20 +32,24 @@ def examine_own_code(gathered: Gathered) -> Gathered:
         return gathered
     import ast
 
+    from envdoctor.app.installed_code import Opener
     from envdoctor.atlas.own_code import imports_of
     from envdoctor.atlas.reading import read_tree
     from envdoctor.checks.own_code import code_hits
 
+    opened = Opener(stack, gathered.installed)
     hits: list[Hit] = []
     entries: dict[tuple[str, str], None] = {}
     for source in open_sources(scripts):
         outline = read_tree(ast.Module(source.body, []), source.text, "__main__")
-        hits += code_hits(outline, stack, source.origin)
+        hits += code_hits(outline, stack, source.origin, opened)
         entries.update(dict.fromkeys(imports_of(outline, stack)))
     # What the imports of these lead to, beyond what the import of each package does by itself.
     known = {(hit.rule, hit.packages) for hit in hits_of(stack, ())}
     hits += [hit for hit in hits_of(stack, tuple(entries)) if (hit.rule, hit.packages) not in known]
-    return replace(gathered, hits=(*gathered.hits, *hits))
+    opened.save()
+    situation = replace(gathered.situation, skips=tuple(dict.fromkeys((*gathered.situation.skips, *opened.unread()))))
+    return replace(gathered, hits=(*gathered.hits, *hits), notes=(*gathered.notes, *opened.told()), situation=situation)
 
 
 def open_sources(scripts: list[Path]) -> Iterator[Source]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from envdoctor.app.gathered import Gathered
+from envdoctor.app.installed_code import Opener
 from envdoctor.app.own_code import open_sources
 from envdoctor.atlas.own_code import faults_of
 from envdoctor.atlas.reading import read_tree
@@ -25,13 +26,14 @@ def rename_own_code(gathered: Gathered) -> Gathered:
     stack = stack_of(gathered.derived)
     if not scripts or not stack.releases:
         return gathered
+    opened = Opener(stack, gathered.installed)
     edits: list[tuple[Edited, tuple[Rename, ...]]] = []
     cleared: set[tuple[str | None, str]] = set()
     for source in open_sources(scripts):
         path = Path(source.path)
         if path.suffix.lower() != ".py":
             continue
-        faults = list(faults_of(read_tree(ast.Module(source.body, []), source.text, "__main__"), stack))
+        faults = list(faults_of(read_tree(ast.Module(source.body, []), source.text, "__main__"), stack, opened))
         wished = {fault: certain_renames(fault) for fault in faults}
         told = edit_code(path, [one for some in wished.values() for one in some]) if any(wished.values()) else None
         if told is not None and told[1]:

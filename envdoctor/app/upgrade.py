@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from envdoctor.engine.diagnosis import Finding
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts.fact import Collected, Fact, Origin
+from envdoctor.facts.fact import Collected, Fact, Origin, Skip
 from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import Exact, Ranged, exact, version_condition
 from envdoctor.records import replace
@@ -39,6 +39,22 @@ def is_about(finding: Finding, facts: Iterable[Fact]) -> bool:
     names = {one.name for one in facts}
     told = {*(f"{_PACKAGE}{name}" for name in finding.packages), *(reason.fact for reason in finding.because)}
     return not names.isdisjoint(told)
+
+
+def unread_releases(facts: Iterable[Fact], *, installed: Mapping[str, str]) -> tuple[Skip, ...]:
+    """The releases of ``--against`` that the atlas has not read: what they would break is not known, or only by others."""
+    from envdoctor.app.installed_code import say_unread
+    from envdoctor.atlas.shelf import open_package
+
+    skips = []
+    for fact in facts:
+        name = fact.name.removeprefix(_PACKAGE)
+        bound = open_package(name)
+        release = fact.value.text if isinstance(fact.value, Exact) else ""
+        if bound is None or not release or release.partition("+")[0] in bound.volume.places or installed.get(name) == release:
+            continue
+        skips.append(Skip(f"{AGAINST} {name}=={release}", say_unread(bound, release), lost=True))
+    return tuple(skips)
 
 
 def _is_file(text: str) -> bool:

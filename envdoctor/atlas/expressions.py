@@ -91,6 +91,7 @@ class Expressions:
 
     def __init__(self, text: str, module: str, package: bool) -> None:
         self.out = Outline()
+        self.shallow = False
         self.module = module
         self.top = module.partition(".")[0]
         self.home = module if package else module.rpartition(".")[0]

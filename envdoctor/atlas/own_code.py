@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from envdoctor.atlas.answers import new_keyword, new_places
+from envdoctor.atlas.binding import Bound
 from envdoctor.atlas.breaks import provider_of
 from envdoctor.atlas.decisions import decide
 from envdoctor.atlas.missing import missing, refused, signature_at, split
@@ -21,8 +22,10 @@ class Fault:
     """One name of a file that a stated release does not have, or one call that it refuses.
 
     ``keywords`` are those that it refuses; all of them, where it is something else. ``more`` are the other lines of it.
-    ``bad`` are the releases of the provider with the fault, by the places of its volume.
+    ``bad`` are the releases of the provider with the fault, by the places of its volume, which is that of ``bound``.
     """
+
+    bound: Bound
 
     provider: str
     release: str
@@ -36,7 +39,10 @@ class Fault:
     moduleless: bool = False
 
 
-def faults_of(outline: Outline, stack: Stack) -> Iterator[Fault]:
+Open = Callable[[str], Bound | None]
+
+
+def faults_of(outline: Outline, stack: Stack, opened: Open = open_package) -> Iterator[Fault]:
     """What a file takes from the packages of a stack and does not find there, each name once, with all of its lines."""
     taken: dict[tuple[str, str], list[Taken]] = {}
     for one in outline.taken:
@@ -44,7 +50,7 @@ def faults_of(outline: Outline, stack: Stack) -> Iterator[Fault]:
     reckoned = {one.name.replace(":", ".") for one in outline.taken if not one.call and "?" in one.guard.split(" & ")}
     for some in taken.values():
         let_through = [one for one in some if not _saved(one.guard, stack)]
-        fault = _fault(let_through[0], stack) if let_through else None
+        fault = _fault(let_through[0], stack, opened) if let_through else None
         if fault is None or (not fault.call and _is_imported(fault.name, let_through) and _reckoned(fault.name, reckoned)):
             continue
         if fault.moduleless:
@@ -69,9 +75,9 @@ def _reckoned(name: str, reckoned: set[str]) -> bool:
     return any(".".join(parts[:end]) in reckoned for end in range(2, len(parts) + 1))
 
 
-def _fault(taken: Taken, stack: Stack) -> Fault | None:
+def _fault(taken: Taken, stack: Stack, opened: Open) -> Fault | None:
     provider = provider_of(taken.name, stack)
-    bound = None if provider is None else open_package(provider)
+    bound = None if provider is None else opened(provider)
     if provider is None or bound is None:
         return None
     volume, release = bound.volume, stack.releases[provider]
@@ -89,7 +95,7 @@ def _fault(taken: Taken, stack: Stack) -> Fault | None:
             return None
     keywords = _refused_keywords(volume, taken.name, call, where[-1]) if call else ()
     moduleless = not call and not holds(volume.has_module(taken.name.partition(":")[0]), where)
-    return Fault(provider, release, taken.name, call, taken.line, bad, where[-1], keywords, moduleless=moduleless)
+    return Fault(bound, provider, release, taken.name, call, taken.line, bad, where[-1], keywords, moduleless=moduleless)
 
 
 def _refused_keywords(volume: Volume, name: str, call: str, place: int) -> tuple[str, ...]:
@@ -101,10 +107,7 @@ def _refused_keywords(volume: Volume, name: str, call: str, place: int) -> tuple
 
 def replacement(fault: Fault) -> str:
     """What to write instead, in words; empty where that is not known."""
-    bound = open_package(fault.provider)
-    if bound is None:
-        return ""
-    volume = bound.volume
+    bound, volume = fault.bound, fault.bound.volume
     if fault.call:
         for keyword in fault.keywords:
             new = new_keyword(volume, fault.name, keyword, fault.place)

@@ -11,10 +11,11 @@ import re
 from collections.abc import Iterable
 
 from envdoctor.atlas import guards as conditions
-from envdoctor.atlas.expressions import Expressions, parameters
+from envdoctor.atlas.expressions import parameters
 from envdoctor.atlas.flags import attempt_flags, is_asking, names_of, reckons
 from envdoctor.atlas.guards import NEVER, UNKNOWN
-from envdoctor.atlas.literals import absolute, absolute_text, as_link, parts_of, texts
+from envdoctor.atlas.lazy_names import LAZY_TABLES, LazyNames
+from envdoctor.atlas.literals import absolute, as_link, parts_of, texts
 from envdoctor.atlas.outline import Kind, Outline
 from envdoctor.atlas.signatures import HIDDEN, last_word, of_function
 from envdoctor.syntax.parsing import parse_python
@@ -28,7 +29,6 @@ MODULE_ONLY = "~module"
 
 _SAVES = frozenset(("ImportError", "AttributeError", "TypeError", "Exception", "BaseException"))
 _MODULE = frozenset(("ModuleNotFoundError",))
-_LAZY_TABLES = frozenset(("_import_structure", "_SUBMOD_ATTRS", "MODULE_ATTRS", "_LAZY_IMPORTS", "_lazy_imports"))
 _EXPIRED = frozenset(("__former_attrs__", "__expired_attributes__"))
 
 
@@ -42,12 +42,19 @@ def read_module(text: str, module: str, *, package: bool) -> Outline:
     return read_tree(parse_python(text), text, module, package=package)
 
 
+def read_contents(text: str, module: str, *, package: bool) -> Outline:
+    """What a module holds, without what the bodies of its functions take; raises what ``read_module`` does."""
+    reader = _Reader(text, module, package)
+    reader.shallow = True
+    return reader.read(parse_python(text))
+
+
 def read_tree(tree: ast.Module, text: str, module: str, *, package: bool = False) -> Outline:
     """The outline of a module that was parsed already."""
     return _Reader(text, module, package).read(tree)
 
 
-class _Reader(Expressions):
+class _Reader(LazyNames):
     def read(self, tree: ast.Module) -> Outline:
         self.block(tree.body, "", "", None, "")
         out = self.out
@@ -192,7 +199,7 @@ class _Reader(Expressions):
             self.worded(name, value)
         if name == "__all__" and value is not None:
             out.exported += texts(value)
-        elif name in _LAZY_TABLES and isinstance(value, ast.Dict):
+        elif name in LAZY_TABLES and isinstance(value, ast.Dict):
             self.lazy_table(value)
         elif name == "_LEGACY_MODULE_ALIASES" and isinstance(value, ast.Dict):
             keys = [key.value for key in value.keys if isinstance(key, ast.Constant) and isinstance(key.value, str)]
@@ -208,49 +215,6 @@ class _Reader(Expressions):
             out.links.setdefault(name, as_link(found))
         else:
             out.names.append(name)
-
-    # --- names that are given on request ----------------------------------------------------------
-
-    def lazy_table(self, value: ast.Dict) -> None:
-        for key, listed in zip(value.keys, value.values, strict=True):
-            if not (isinstance(key, ast.Constant) and isinstance(key.value, str)):
-                continue
-            if isinstance(listed, ast.Constant) and isinstance(listed.value, str):  # name: ".module:name"
-                module, _, name = listed.value.partition(":")
-                self.out.lazy[key.value] = f"{absolute_text(module, self.home)}:{name or key.value}"
-                continue
-            self.lazy_names(key.value, texts(listed))
-
-    def lazy_names(self, submodule: str, names: Iterable[str]) -> None:
-        full = f"{self.home}.{submodule.lstrip('.')}"
-        self.out.lazy.setdefault(submodule.partition(".")[0], f"{self.home}.{submodule.partition('.')[0]}")
-        for name in names:
-            self.out.lazy[name] = f"{full}:{name}"
-
-    def lazily(self, target: ast.Subscript, value: ast.expr | None) -> None:
-        """``_import_structure["generation"] = [...]``, also with ``+=``."""
-        key = target.slice
-        known = isinstance(target.value, ast.Name) and target.value.id in _LAZY_TABLES
-        if known and value is not None and isinstance(key, ast.Constant) and isinstance(key.value, str):
-            self.lazy_names(key.value, texts(value))
-
-    def extend(self, node: ast.expr) -> None:
-        """Calls at the top level that add names: to the structure of a lazy module, to ``__all__``, or an old name of a submodule."""
-        if not isinstance(node, ast.Call):
-            return
-        func = node.func
-        if isinstance(func, ast.Attribute) and node.args:
-            owner = func.value
-            if isinstance(owner, ast.Subscript) and func.attr in ("extend", "append"):
-                self.lazily(owner, node.args[0])
-            elif isinstance(owner, ast.Name) and owner.id in _LAZY_TABLES and func.attr == "update" and isinstance(node.args[0], ast.Dict):
-                self.lazy_table(node.args[0])
-            elif isinstance(owner, ast.Name) and owner.id == "__all__" and func.attr in ("extend", "append"):
-                self.out.exported += texts(node.args[0])
-        elif isinstance(func, ast.Name) and func.id.endswith("_alias") and len(node.args) == 2 and isinstance(node.args[0], ast.JoinedStr):
-            tail = node.args[0].values[-1]
-            if isinstance(tail, ast.Constant) and isinstance(node.args[1], ast.Constant):
-                self.out.aliases[str(tail.value).lstrip(".")] = str(node.args[1].value).lstrip(".")
 
     # --- functions and classes ---------------------------------------------------------------------
 
@@ -273,6 +237,8 @@ class _Reader(Expressions):
             told = of_function(node, bound=False)
             # Two definitions under two conditions: which one is there is not known.
             self.out.functions[node.name] = told if self.out.functions.get(node.name, told) == told else HIDDEN
+        if self.shallow:
+            return
         inner: dict[str, str | None]
         if where:
             inner = dict(scope or {})

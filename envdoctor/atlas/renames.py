@@ -7,7 +7,6 @@ from envdoctor.atlas.binding import Bound
 from envdoctor.atlas.callables import lineage
 from envdoctor.atlas.missing import signature_at, split
 from envdoctor.atlas.own_code import Fault
-from envdoctor.atlas.shelf import open_package
 from envdoctor.atlas.signatures import read
 from envdoctor.atlas.volume import Volume
 from envdoctor.records import dataclass
@@ -30,9 +29,7 @@ class Rename:
 
 def certain_renames(fault: Fault) -> tuple[Rename, ...]:
     """The changes that clear a fault, at each of its lines; nothing where one part of it is in doubt."""
-    bound = open_package(fault.provider)
-    if bound is None:
-        return ()
+    bound = fault.bound
     lines = (fault.line, *fault.more)
     if fault.call:
         told = [(old, renamed_keyword(bound.volume, fault.name, old, fault.place)) for old in fault.keywords]

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from zlib import crc32
 
 from envdoctor.files.json_file import UnreadableError
 from envdoctor.files.own import read_own
-from envdoctor.files.user_cache import cache_directory
+from envdoctor.files.user_cache import cache_directory, keep_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -123,20 +124,10 @@ def speaking_packages() -> tuple[str, ...]:
 
 def _keep(path: Path, data: bytes, begins: str) -> None:
     """Write a bound package whole or not at all, in place of those whose names begin alike; where that cannot be, it is bound anew."""
-    import tempfile
-
-    written = ""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+    with suppress(OSError):
         for old in path.parent.glob(f"{begins}*{path.suffix}"):
             old.unlink(missing_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as stream:
-            written = stream.name
-            stream.write(data)
-        os.replace(written, path)
-    except OSError:
-        if written and os.path.exists(written):
-            os.unlink(written)
+    keep_file(path, data)
 
 
 @lru_cache(maxsize=1)

@@ -31,6 +31,8 @@ def places(volume: Volume, release: str) -> tuple[int, ...]:
 
     Only the last release of each minor was read of many packages: what one lacks and the next has may have come with either.
     """
+    if volume.standing is not None:
+        return (volume.standing,)
     return _places(volume.releases if isinstance(volume.releases, tuple) else tuple(volume.releases), release)
 
 

@@ -92,7 +92,12 @@ class Presence:
 
 
 class Volume:
-    """A package's releases; ``chunk`` gives the text of a module, None where no release has it."""
+    """A package's releases; ``chunk`` gives the text of a module, None where no release has it.
+
+    ``standing`` is the place of what is installed, where that is no release that was read.
+    """
+
+    standing: int | None = None
 
     def __init__(self, head: str, chunk: Callable[[str], str | None]) -> None:
         self.name, self.tops, releases, self.days = _head(head)
@@ -105,9 +110,8 @@ class Volume:
     def chunk(self, module: str) -> Chunk | None:
         """A module; None where no release has it."""
         if module not in self._chunks:
-            text = self._text(module)
             try:
-                self._chunks[module] = None if text is None else parse_chunk(text, self.places)
+                self._chunks[module] = self._parsed(module)
             except (KeyError, ValueError, IndexError) as error:
                 raise DamagedAtlasError(
                     f"atlas, {self.name}, module {module}",
@@ -125,6 +129,10 @@ class Volume:
             if module in _TAKES_OVER:
                 self._take_over(module)
         return self._chunks[module]
+
+    def _parsed(self, module: str) -> Chunk | None:
+        text = self._text(module)
+        return None if text is None else parse_chunk(text, self.places)
 
     def _take_over(self, module: str) -> None:
         chunk = self._chunks[module]
@@ -229,15 +237,15 @@ def _head(text: str) -> tuple[str, tuple[str, ...], list[str], list[str]]:
     return name, tops, releases, days
 
 
-def parse_chunk(text: str, places: Mapping[str, int]) -> Chunk:
-    """A module's lines.
+def parse_chunk(text: str, places: Mapping[str, int], adjust: Callable[[int], int] = int) -> Chunk:
+    """A module's lines; ``adjust`` makes the releases that they hold for out of those that they name.
 
     Raises:
         KeyError, ValueError, IndexError: the text is no chunk.
     """
     lines = text.split("\n")
     _, _, spans = lines[0].split(" ", 2)
-    chunk = Chunk(read(spans, places))
+    chunk = Chunk(adjust(read(spans, places)))
     mask_of: dict[str, int] = {}
     sheet = Sheet(0)
     for line in lines[1:]:
@@ -248,7 +256,7 @@ def parse_chunk(text: str, places: Mapping[str, int]) -> Chunk:
         if tab:
             mask = mask_of.get(spans, -1)
             if mask < 0:
-                mask = mask_of[spans] = read(spans, places)
+                mask = mask_of[spans] = adjust(read(spans, places))
         else:
             mask = sheet.mask if inner else chunk.mask
         kind, _, rest = body[1:].partition(" ") if inner else body.partition(" ")

@@ -12,6 +12,8 @@ def since(volume: Volume, bad: int, place: int) -> str:
     """Since when something is gone, or from when on it is there: ``gone since 5.0.0``."""
     for first, last in stretches(bad):
         if first <= place <= last:
+            if first == volume.standing and "+" in volume.releases[first]:
+                return "which what is installed does not have"
             if first > 0:
                 return f"gone since {volume.releases[first]}"
             if last + 1 < len(volume.releases):
@@ -31,6 +33,8 @@ def what(one: Break) -> str:
 
 def good_specifiers(volume: Volume, bad: int, place: int) -> list[str]:
     """The releases without the fault as specifiers, the nearest first."""
+    if volume.standing is not None and "+" in volume.releases[volume.standing]:
+        return []  # of what was changed no release is a step back
     newest = len(volume.releases) - 1
     ways: list[tuple[int, str]] = []
     for first, last in stretches(volume.all & ~bad):

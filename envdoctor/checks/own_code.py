@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from envdoctor.atlas.outline import Outline
-from envdoctor.atlas.own_code import Fault, faults_of, replacement
+from envdoctor.atlas.own_code import Fault, Open, faults_of, replacement
 from envdoctor.atlas.shelf import open_package
 from envdoctor.atlas.stack import Stack
 from envdoctor.atlas.words import good_specifiers, since, witness
@@ -16,16 +16,15 @@ CODE_BREAKS = "code-breaks"
 _MOST_LINES = 12
 
 
-def code_hits(outline: Outline, stack: Stack, origin: Callable[[int], Origin]) -> Iterator[Hit]:
+def code_hits(outline: Outline, stack: Stack, origin: Callable[[int], Origin], opened: Open = open_package) -> Iterator[Hit]:
     """What a file takes and does not find, one finding for each name; ``origin`` tells where a line of it stands."""
-    for fault in faults_of(outline, stack):
+    for fault in faults_of(outline, stack, opened):
         lines = [origin(line).line for line in fault.more]
         yield _hit(fault, origin(fault.line), [line for line in lines if line is not None])
 
 
 def _hit(fault: Fault, origin: Origin, more: list[int]) -> Hit:
-    bound = open_package(fault.provider)
-    assert bound is not None
+    bound = fault.bound
     when = since(bound.volume, fault.bad, fault.place)
     module, colon, name = fault.name.partition(":")
     full = fault.name.replace(":", ".")
@@ -33,7 +32,7 @@ def _hit(fault: Fault, origin: Origin, more: list[int]) -> Hit:
         given = ", ".join(fault.keywords)
         did, told = (
             f"calls {full}({given})",
-            f"the call is refused: {when}" if when.startswith("gone") else f"taken {when.removeprefix('there ')}",
+            f"the call is refused: {when}" if when.startswith(("gone", "which")) else f"taken {when.removeprefix('there ')}",
         )
     elif colon and "." not in name:
         did, told = f"imports {name} from {module}", when
