@@ -13,8 +13,7 @@ from envdoctor.facts.fact import Skip
 from envdoctor.records import replace
 
 if TYPE_CHECKING:
-    import ast
-
+    from envdoctor.atlas.outline import Outline
     from envdoctor.sources.scripts.source import Source
 
 _MOST_FILES = 1000
@@ -30,18 +29,15 @@ def examine_own_code(gathered: Gathered) -> Gathered:
     stack = stack_of(gathered.derived)
     if not stack.releases:
         return gathered
-    import ast
-
     from envdoctor.app.installed_code import Opener
     from envdoctor.atlas.own_code import imports_of
-    from envdoctor.atlas.reading import read_tree
     from envdoctor.checks.own_code import code_hits
 
     opened = Opener(stack, gathered.installed)
     hits: list[Hit] = []
     entries: dict[tuple[str, str], None] = {}
     for source in open_sources(scripts):
-        outline = read_tree(ast.Module(source.body, []), source.text, "__main__")
+        outline = read_own(source)
         hits += code_hits(outline, stack, source.origin, opened)
         entries.update(dict.fromkeys(imports_of(outline, stack)))
     # What the imports of these lead to, beyond what the import of each package does by itself.
@@ -52,8 +48,24 @@ def examine_own_code(gathered: Gathered) -> Gathered:
     return replace(gathered, hits=(*gathered.hits, *hits), notes=(*gathered.notes, *opened.told()), situation=situation)
 
 
+def read_own(source: Source) -> Outline:
+    """What a file takes of others; modules of the project that go by the name of a package are the project's."""
+    import ast
+
+    from envdoctor.app.project_code import own_tops
+    from envdoctor.atlas.reading import read_tree
+
+    outline = read_tree(ast.Module(source.body, []), source.text, "__main__")
+    tops = {one.name: one.name.partition(".")[0].partition(":")[0] for one in outline.taken}
+    own = own_tops(Path(source.path), list(dict.fromkeys(tops.values())))
+    if own:
+        outline.taken = [one for one in outline.taken if tops[one.name] not in own]
+    return outline
+
+
 def open_sources(scripts: list[Path]) -> Iterator[Source]:
     """The scripts, and the modules of the same project that they import."""
+    from envdoctor.app.project_code import own_imports
     from envdoctor.sources.scripts.script import open_source
 
     waiting = list(scripts)
@@ -71,22 +83,4 @@ def open_sources(scripts: list[Path]) -> Iterator[Source]:
         if isinstance(source, Skip):
             continue
         yield source
-        waiting += [beside for beside in _beside(path, source.body) if beside not in seen]
-
-
-def _beside(path: Path, body: list[ast.stmt]) -> Iterator[Path]:
-    import ast
-
-    for statement in body:
-        names = []
-        if isinstance(statement, ast.ImportFrom) and statement.module:
-            names = [(statement.level, statement.module)]
-        elif isinstance(statement, ast.Import):
-            names = [(0, alias.name) for alias in statement.names]
-        for level, name in names:
-            folder = path.parent
-            for _ in range(level - 1):
-                folder = folder.parent
-            for candidate in (folder.joinpath(*name.split(".")).with_suffix(".py"), folder.joinpath(*name.split("."), "__init__.py")):
-                if candidate.is_file():
-                    yield candidate
+        waiting += [beside for beside in own_imports(path, source.body) if beside not in seen]

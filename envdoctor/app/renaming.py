@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Sequence
 from pathlib import Path
 
 from envdoctor.app.gathered import Gathered
 from envdoctor.app.installed_code import Opener
-from envdoctor.app.own_code import open_sources
+from envdoctor.app.own_code import open_sources, read_own
 from envdoctor.atlas.own_code import faults_of
-from envdoctor.atlas.reading import read_tree
 from envdoctor.atlas.renames import Rename, certain_renames
 from envdoctor.checks.atlas import stack_of
 from envdoctor.checks.own_code import CODE_BREAKS, edge_of
@@ -33,7 +31,7 @@ def rename_own_code(gathered: Gathered) -> Gathered:
         path = Path(source.path)
         if path.suffix.lower() != ".py":
             continue
-        faults = list(faults_of(read_tree(ast.Module(source.body, []), source.text, "__main__"), stack, opened))
+        faults = list(faults_of(read_own(source), stack, opened))
         wished = {fault: certain_renames(fault) for fault in faults}
         told = edit_code(path, [one for some in wished.values() for one in some]) if any(wished.values()) else None
         if told is not None and told[1]:

@@ -21,7 +21,7 @@ from envdoctor.records import dataclass, replace
 class Fault:
     """One name of a file that a stated release does not have, or one call that it refuses.
 
-    ``keywords`` are those that it refuses; all of them, where it is something else. ``more`` are the other lines of it.
+    ``keywords`` are those that it refuses (``named``); all of them, where it is something else. ``more`` are the other lines of it.
     ``bad`` are the releases of the provider with the fault, by the places of its volume, which is that of ``bound``.
     """
 
@@ -37,6 +37,7 @@ class Fault:
     keywords: tuple[str, ...] = ()
     more: tuple[int, ...] = ()
     moduleless: bool = False
+    named: bool = False
 
 
 Open = Callable[[str], Bound | None]
@@ -93,16 +94,19 @@ def _fault(taken: Taken, stack: Stack, opened: Open) -> Fault | None:
         bad, call = refused(volume, taken.name, taken.call), taken.call
         if not holds(bad, where):
             return None
-    keywords = _refused_keywords(volume, taken.name, call, where[-1]) if call else ()
+    refused_ones = _refused_keywords(volume, taken.name, call, where[-1]) if call else ()
+    keywords = refused_ones or (read_call(call).keywords if call else ())
     moduleless = not call and not holds(volume.has_module(taken.name.partition(":")[0]), where)
-    return Fault(bound, provider, release, taken.name, call, taken.line, bad, where[-1], keywords, moduleless=moduleless)
+    return Fault(
+        bound, provider, release, taken.name, call, taken.line, bad, where[-1], keywords, moduleless=moduleless, named=bool(refused_ones)
+    )
 
 
 def _refused_keywords(volume: Volume, name: str, call: str, place: int) -> tuple[str, ...]:
     module, first, rest = split(volume, name)
     signature = read(signature_at(volume, module, first, rest[:1], place))
     given = read_call(call).keywords
-    return tuple(one for one in given if signature is not None and not signature.takes(one)) or tuple(given)
+    return tuple(one for one in given if signature is not None and not signature.takes(one))
 
 
 def replacement(fault: Fault) -> str:

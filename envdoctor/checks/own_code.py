@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from envdoctor.atlas.missing import split
 from envdoctor.atlas.outline import Outline
 from envdoctor.atlas.own_code import Fault, Open, faults_of, replacement
 from envdoctor.atlas.shelf import open_package
@@ -47,7 +48,16 @@ def _hit(fault: Fault, origin: Origin, more: list[int]) -> Hit:
     pins = tuple((fault.provider, specifier) for specifier in good_specifiers(bound.volume, fault.bad, fault.place))
     names = fault.keywords or (full.rpartition(".")[2],)
     return Hit(CODE_BREAKS, True, ((fact, when),), detail=detail, packages=(fault.provider,), pins=pins, file=origin.file, line=origin.line,
-               yields=True, names=names, edge=edge_of(fault), witness=witness(fault.name, fault.call))  # fmt: skip
+               yields=True, names=names, edge=edge_of(fault), witness=witness_of(fault))  # fmt: skip
+
+
+def witness_of(fault: Fault) -> str:
+    """The one line of Python that shows it; what is taken as an attribute is told from a module."""
+    module, first, rest = split(fault.bound.volume, fault.name)
+    told = ".".join((first, *rest))
+    if first and not fault.call and ":" not in fault.name:
+        return f"import {module}; {module}.{told}"
+    return witness(f"{module}:{told}" if first and first != "*" else module, fault.call)
 
 
 def edge_of(fault: Fault) -> str:

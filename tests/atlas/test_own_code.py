@@ -133,3 +133,53 @@ def test_what_an_absence_is_reckoned_with_for_is_not_accused() -> None:
         told[name] = [fault.name for fault in faults_of(outline, Stack({"acme": "2.0"}))]
     assert [name for name in ABSENT if told[name]] == []
     assert [name for name in PRESENT if not told[name]] == []
+
+
+@pytest.mark.usefixtures("atlas")
+class TestProjects:
+    def told(self, capsys: pytest.CaptureFixture[str], folder: Path, files: dict[str, str], script: str) -> list[tuple[str, int]]:
+        for name, text in {**files, "project/requirements.txt": "acme==2.0\n"}.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        done = run(capsys, "check", str(folder / script), str(folder / "project" / "requirements.txt"), "-f", "json")
+        found = [one["location"] for one in json.loads(done.out)["findings"] if one["rule"] == "code-breaks"]
+        return sorted((str(Path(one["file"]).relative_to(folder)), one["line"]) for one in found)
+
+    def test_modules_are_found_where_the_project_keeps_them(self, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+        files = {
+            "project/scripts/train.py": "from own.data import load\ndef main():\n    from own import late\n    import helper\n",
+            "project/src/own/__init__.py": "",
+            "project/src/own/data.py": "from acme import Old\nfrom .deep import more\n",
+            "project/src/own/late.py": "import acme\nacme.Old()\n",
+            "project/src/own/deep/__init__.py": "from . import inner\n",
+            "project/src/own/deep/inner.py": "from own.other import x\nfrom acme import Old\n",
+            "project/src/own/other.py": "\nfrom acme import Old\n",
+            "project/helper.py": "\n\nfrom acme import Old\n",
+            "project/src/own/unused.py": "from acme import Old\n",
+        }
+        assert self.told(capsys, tmp_path, files, "project/scripts/train.py") == [
+            ("project/helper.py", 3),
+            ("project/src/own/data.py", 1),
+            ("project/src/own/deep/inner.py", 2),
+            ("project/src/own/late.py", 2),
+            ("project/src/own/other.py", 2),
+        ]
+
+    @pytest.mark.parametrize(
+        ("place", "told"),
+        [("acme.py", 0), ("acme/__init__.py", 0), ("../src/acme/__init__.py", 0), ("acme/data.json", 1), ("../../acme.py", 1)],
+    )
+    def test_a_module_of_the_project_is_no_package(self, capsys: pytest.CaptureFixture[str], tmp_path: Path, place: str, told: int) -> None:
+        files = {"project/code/train.py": "from acme import Old\n", f"project/code/{place}": ""}
+        assert len(self.told(capsys, tmp_path, files, "project/code/train.py")) == told
+
+    def test_a_finding_has_the_line_that_shows_it(self, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+        (tmp_path / "train.py").write_text("import acme\nfrom acme import Old, Kept\nacme.Old()\nacme.Kept(1, b=2)\n")
+        (tmp_path / "requirements.txt").write_text("acme==2.0\n")
+        done = run(capsys, "check", str(tmp_path / "train.py"), str(tmp_path / "requirements.txt"), "-f", "json")
+        assert sorted(one["witness"] for one in json.loads(done.out)["findings"] if one["rule"] == "code-breaks") == [
+            "from acme import Old",
+            "import acme; acme.Old",
+            "import inspect, acme; inspect.signature(acme.Kept).bind(None, b=None)",
+        ]
