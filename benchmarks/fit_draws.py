@@ -3,9 +3,10 @@
     python benchmarks/fit_draws.py --seed 1 --count 300 --output answers.jsonl PYTHON [PYTHON ...]
     python benchmarks/fit_draws.py --judge answers.jsonl [--show 20]
 
-Each interpreter has torch, transformers and peft; the draws are dealt to them in turn. A draw is a model of tests/memory/counted.json
-with a few layers and facts of a plan, read as `fit` reads them; `fit --exact`'s child runs it under fake tensors. The closed form is
-computed anew by --judge, so that answers are kept while it is worked on. A figure counts on a seed that nobody has looked at.
+Each interpreter has torch, transformers and peft; the draws are dealt to them in turn, and those that are answered are not asked again. A
+draw is a model of tests/memory/counted.json with a few layers and facts of a plan, read as `fit` reads them; `fit --exact`'s child runs it
+under fake tensors. The closed form is computed anew by --judge, so that answers are kept while it is worked on. A figure counts on a seed
+that nobody has looked at.
 """
 
 from __future__ import annotations
@@ -107,7 +108,7 @@ def params(drawn: Mapping[str, Any], debug: bool) -> dict[str, Any]:
     return {**child_params(config, situation(drawn).plan, None), "debug": debug, "experts": EXPERTS if chosen else 0}
 
 
-def run(interpreters: list[Path], seed: int, count: int, first: int, output: Path, only: set[int] | None) -> None:
+def run(interpreters: list[Path], seed: int, count: int, first: int, output: Path, only: set[int] | None, jobs: int) -> None:
     environment = {**os.environ, "PYTORCH_JIT": "0", "TRANSFORMERS_VERBOSITY": "error", "HF_HUB_OFFLINE": "1"}
     children, releases = [], []
     for one in interpreters:
@@ -116,27 +117,29 @@ def run(interpreters: list[Path], seed: int, count: int, first: int, output: Pat
         children.append(subprocess.Popen(command, text=True, env=environment, **pipes))
         releases.append(_releases(one))
     waiting: list[list[dict[str, Any]]] = [[] for _ in children]
+    answered = {(one["seed"], one["number"]) for one in map(json.loads, output.read_text().splitlines())} if output.exists() else set()
     with output.open("a") as out:
         for number in range(first, first + count):
-            if only is not None and number not in only:
+            if (only is not None and number not in only) or (seed, number) in answered:
                 continue
             place = number % len(children)
             drawn = draw(seed, number, releases[place])
             if unmeasurable(situation(drawn).plan) is None:
                 waiting[place].append(drawn)
-        _ask(children, waiting, out)
+        _ask(children, waiting, out, jobs)
 
 
-def _ask(children: list[Any], waiting: list[list[dict[str, Any]]], out: Any) -> None:
-    from threading import Lock, Thread
+def _ask(children: list[Any], waiting: list[list[dict[str, Any]]], out: Any, jobs: int) -> None:
+    from threading import Lock, Semaphore, Thread
 
-    lock = Lock()
+    lock, slots = Lock(), Semaphore(jobs)
 
     def follow(child: Any, drawn: list[dict[str, Any]]) -> None:
         for one in drawn:
-            child.stdin.write(json.dumps(params(one, debug=True)) + "\n")
-            child.stdin.flush()
-            answer = json.loads(child.stdout.readline() or '{"refused": "the interpreter is gone"}')
+            with slots:
+                child.stdin.write(json.dumps(params(one, debug=True)) + "\n")
+                child.stdin.flush()
+                answer = json.loads(child.stdout.readline() or '{"refused": "the interpreter is gone"}')
             with lock:
                 out.write(json.dumps({**one, "measured": answer}) + "\n")
                 out.flush()
@@ -207,11 +210,13 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--only", type=int, nargs="*")
     parser.add_argument("--output", type=Path, default=Path("answers.jsonl"))
+    parser.add_argument("--jobs", type=int, default=2, help="how many interpreters work at once")
     parser.add_argument("--judge", type=Path)
     parser.add_argument("--show", type=int, default=0)
     options = parser.parse_args()
     if options.judge is None:
-        run(options.interpreters, options.seed, options.count, options.first, options.output, set(options.only) if options.only else None)
+        only = set(options.only) if options.only else None
+        run(options.interpreters, options.seed, options.count, options.first, options.output, only, options.jobs)
     judge(options.judge or options.output, options.show)
 
 

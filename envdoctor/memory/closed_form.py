@@ -18,6 +18,8 @@ from envdoctor.records import dataclass, replace
 # cuBLAS keeps its workspace with the allocator: 8 MiB and 128 KiB a handle, 32 MiB on Hopper (at::cuda::getCUDABlasLtWorkspaceSize,
 # https://docs.nvidia.com/cuda/cublas/#cublassetworkspace).
 _WORKSPACE = 8.125 * 2**20
+# One for each thread that multiplies: the one that computes forward, and autograd's that computes backward (CublasHandlePool.cpp).
+_THREADS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,7 @@ def _run(architecture: Architecture, plan: Plan) -> Run:
     elif plan.method == "prompt":
         added = plan.prompt * architecture.hidden
     made = trained(architecture, counted, plan, added)
-    return Run(architecture, plan, counted, targets, made, sharding.shares(plan), kept.widths(plan))
+    return Run(architecture, plan, counted, targets, made, sharding.shares(plan), kept.widths(architecture, plan))
 
 
 def _moments(run: Run) -> tuple[Moment, ...]:
@@ -91,7 +93,7 @@ def _held(run: Run) -> dict[Term, float]:
         "weights": base * part.weights,
         "adapters": made.added * part.weights,
         "optimizer": (made.states + made.master) * part.optimizer,
-        "other": _WORKSPACE + sharding.buckets(plan, made.parameters, made.width),
+        "other": _WORKSPACE * (1 if plan.method == "inference" else _THREADS) + sharding.buckets(plan, made.parameters, made.width),
     }
 
 
@@ -114,18 +116,20 @@ def _step(run: Run) -> list[tuple[str, dict[Term, float]]]:
     boundary = run.width.stream * run.architecture.hidden
     items = _layer(run)
     layer = sum(items.values())
-    busy = working.backward(run.architecture, plan, run.width, items, run.targets)
+    written_out = dequantized_bytes(run.architecture, plan)
+    busy, there = working.backward(run.architecture, plan, run.width, items, run.targets, written_out / max(tokens * share, 1))
+    unquantized = written_out if there else 0.0
     gradients = made.gradients * part.gradients if made.keeps_gradients else 0.0
     accumulated = _accumulated(run, gradients)
-    unquantized = dequantized_bytes(run.architecture, plan)
     shared = _shared(run)
     saved = layers * (boundary if plan.checkpointing else layer) - _unneeded(run)
     whole_layer = made.gradients / max(layers, 1) if plan.sharding in ("fsdp", "zero3") and plan.method == "full" else 0.0
     root = _root_gradient(run)
     last = (saved if not plan.checkpointing else layers * boundary + layer) + busy
     first = (layer if not plan.checkpointing else boundary + layer) + busy + _unreleased(run, boundary)
-    during: dict[Term, float] = {"weights": _gathered(run, 0), "other": unquantized + shared}
-    within: dict[Term, float] = {**during, "weights": _gathered(run, 1 if plan.method == "adapter" else 2)}
+    during: dict[Term, float] = {"weights": _gathered(run, 0), "other": shared}
+    within: dict[Term, float] = {"weights": _gathered(run, 1 if plan.method == "adapter" else 2), "other": unquantized + shared}
+    waiting = root if accumulated and _is_tied(run) and plan.method == "full" else 0.0
     casts = _casts(run)
     logits_kept, cache_kept = _outputs(run)
     return [
@@ -136,7 +140,7 @@ def _step(run: Run) -> list[tuple[str, dict[Term, float]]]:
                 **within,
                 "activations": last * tokens * share + cache_kept / max(layers, 1),
                 "logits": logits_kept,
-                "gradients": max(accumulated, root) + whole_layer,
+                "gradients": max(accumulated + waiting, root) + whole_layer,
                 "adapters": casts.last,
             },
         ),
@@ -146,13 +150,13 @@ def _step(run: Run) -> list[tuple[str, dict[Term, float]]]:
                 **within,
                 "activations": first * tokens * share + cache_kept,
                 "logits": logits_kept,
-                "gradients": max(accumulated, gradients - _to_come(run) + whole_layer),
+                "gradients": max(accumulated + waiting, gradients - _to_come(run) + whole_layer),
                 "adapters": casts.first,
             },
         ),
         (
             "backward of the embeddings",
-            {**during, "gradients": gradients + _waiting(run), "activations": cache_kept, "logits": logits_kept},
+            {**during, "gradients": gradients + _of_embeddings(run), "activations": cache_kept, "logits": logits_kept},
         ),
         (
             "optimizer step",
@@ -195,7 +199,8 @@ def _outputs(run: Run) -> tuple[float, float]:
     plan, architecture = run.plan, run.architecture
     if not plan.outputs_kept:
         return 0.0, 0.0
-    cache = 2 * architecture.layers * run.width.computed * architecture.key_width if modeling.fills_cache(architecture, plan) else 0
+    each = kept.cached(architecture, plan) or 2 * run.width.computed * architecture.key_width
+    cache = architecture.layers * each if modeling.fills_cache(architecture, plan) else 0
     return logits.returned(architecture, plan, run.width) * run.tokens, float(cache * run.tokens)
 
 
@@ -293,10 +298,22 @@ def _is_tied(run: Run) -> bool:
     return run.architecture.tied and run.architecture.head == "causal"
 
 
-def _waiting(run: Run) -> float:
-    """A tied embedding has two gradients: that of the output layer waits for the other one, and both are there when they are added."""
-    both = run.plan.method == "full" and _is_tied(run)
-    return float(run.parameters.embedding * run.trained.width) if both else 0.0
+def _of_embeddings(run: Run) -> float:
+    """Bytes of the gradients of a trained embedding beside the one that is left of them.
+
+    Where gradients of earlier micro-batches are there, the new one lies beside them until it is added. A tied embedding has two, that of
+    the output layer waiting for the other one. Their sum is a tensor of its own: the one that waits is a view (``t()``), whose base
+    lives, and the engine adds up in place only where nothing else holds the storage (torch/csrc/autograd/input_buffer.cpp; the profiler
+    shows ``aten::add`` of torch 2.5.1 and 2.13.0 there). A gradient that is cast, as that of autocast's copy of a weight, is no view, nor
+    is the one that a loss in chunks adds up.
+    """
+    plan = run.plan
+    if plan.method != "full" or not run.trained.keeps_gradients:
+        return 0.0
+    earlier = 1 if plan.accumulation > 1 else 0
+    in_place = plan.liger or (plan.autocast is not None and plan.autocast != plan.load_dtype)
+    both = (1 if in_place else 2) if _is_tied(run) else 0
+    return float(run.parameters.embedding * run.trained.width * (both + earlier)) * run.shares.gradients
 
 
 def _passing(run: Run) -> dict[Term, float]:

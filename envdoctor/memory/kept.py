@@ -20,25 +20,32 @@ _MLP_INPUTS = ("gate", "up", "gate_up")
 
 @dataclass(frozen=True, slots=True)
 class Widths:
-    """Bytes of one element: of what a layer computes, and of the residual stream between layers."""
+    """Bytes of one element: of what an attention computes, of the residual stream between layers, and of what a linear layer hands back."""
 
     computed: int
     stream: int
+    product: int
 
 
-def widths(plan: Plan) -> Widths:
+def widths(architecture: Architecture, plan: Plan) -> Widths:
     """The residual stream is as wide as the embeddings; under autocast matrix products are computed in 16 bits whatever the weights are.
 
-    Without it they are as wide as the stream: a layer of 4 or 8 bits hands back what it was given (bitsandbytes, ``Linear4bit.forward``),
-    so that embeddings made float32 for k-bit training make everything float32.
+    A layer of 4 or 8 bits hands back what it was given (bitsandbytes, ``Linear4bit.forward``: ``.to(inp_dtype)``), autocast or not, so that
+    embeddings made float32 for k-bit training make all of a network float32, and without autocast everything. So does the layer norm of
+    autocast, which puts out float32 whatever it is given.
     """
     stream = 4 if plan.upcast else WIDTH[plan.load_dtype]
-    return Widths(WIDTH[plan.autocast] if plan.autocast is not None else stream, stream)
+    computed = WIDTH[plan.autocast] if plan.autocast is not None else stream
+    if plan.quant not in ("4bit", "8bit"):
+        return Widths(computed, stream, computed)
+    if plan.autocast is not None and modeling.norm(architecture, plan) == "layer" and architecture.kind != "nemotron":
+        stream = 4
+    return Widths(computed, stream, stream)
 
 
 def layer(architecture: Architecture, plan: Plan, tuned: Sequence[Linear]) -> Mapping[str, float]:
     """Bytes that one layer keeps for each token. ``tuned`` are the linear layers with a trained adapter beside them."""
-    width = widths(plan)
+    width = widths(architecture, plan)
     full = plan.method == "full"
     items = {
         "norms": _norms(architecture, plan, width, trained=full),
@@ -55,6 +62,20 @@ def layer(architecture: Architecture, plan: Plan, tuned: Sequence[Linear]) -> Ma
     return {name: bytes_ for name, bytes_ in items.items() if bytes_}
 
 
+def network(architecture: Architecture, plan: Plan, tuned: Sequence[Linear]) -> float:
+    """Of these, what is gone when the backward of the feed-forward network is done, and that of the attention's last product."""
+    width, full = widths(architecture, plan), plan.method == "full"
+    total = _mlp(architecture, plan, width) + _dropout(architecture)
+    if architecture.norms > 1 and not architecture.parallel:
+        total += _normed(architecture, plan, width.stream, full) * architecture.hidden * (architecture.norms - 1)
+    done = ("gate", "up", "gate_up", "down", "router", "output", "other")
+    if full:
+        total += _trained_inputs(architecture, plan, width, _MLP_INPUTS)
+    elif plan.adapter is not None:
+        total += _adapter_inputs(architecture, [one for one in tuned if one.role in done], plan, width)
+    return total
+
+
 def _norms(architecture: Architecture, plan: Plan, width: Widths, *, trained: bool) -> float:
     hidden = architecture.hidden
     if plan.liger:
@@ -69,9 +90,9 @@ def _norms(architecture: Architecture, plan: Plan, width: Widths, *, trained: bo
     if modeling.norm(architecture, plan) == "rms" and trained:
         # These are given what a branch puts out, not the stream.
         after = architecture.norms if modeling.after_only(architecture) else 2 if architecture.norms == 4 else 0
-        total -= after * (width.stream - width.computed) * hidden
+        total -= after * (width.stream - width.product) * hidden
     if architecture.head_norms:
-        total += _normed(architecture, plan, width.computed, trained) * (architecture.query_width + architecture.key_width)
+        total += _normed(architecture, plan, width.product, trained) * (architecture.query_width + architecture.key_width)
     return total
 
 
@@ -133,10 +154,16 @@ def cached(architecture: Architecture, plan: Plan) -> float:
     those that the attention keeps: rotated in float32 under autocast, or copied since, for every head or to be contiguous."""
     if not modeling.fills_cache(architecture, plan):
         return 0.0
-    width, newer = widths(plan), at_least(plan.stack.transformers, "4.56")
+    width, newer = widths(architecture, plan), at_least(plan.stack.transformers, "4.56")
+    fused = modeling.values_of_a_product(architecture) and not newer
     if plan.autocast is not None and width.stream == 4 and architecture.positions == 0:
+        if fused and width.product == 4:
+            # Values that are a part of the product of queries, keys and values hold all of it.
+            return float(4 * (architecture.query_width + 3 * architecture.key_width))
         # The first keys decide the dtype of the whole cache from 4.56 on.
-        return float((4 + (4 if newer else 0)) * architecture.key_width)
+        return float((4 + (4 if newer or width.product == 4 else 0)) * architecture.key_width)
+    if fused and not modeling.views_values(architecture, plan):
+        return float(width.computed * (architecture.query_width + 3 * architecture.key_width))
     copied = modeling.repeats(architecture, plan) or modeling.makes_matrix(architecture, plan)
     if copied or (plan.attention == "sdpa" and not newer and architecture.positions == 0):
         return float(2 * width.computed * architecture.key_width)
@@ -148,11 +175,11 @@ def _mlp(architecture: Architecture, plan: Plan, width: Widths) -> float:
     Plain: what the activation keeps."""
     if architecture.experts:
         # The weighted outputs are as wide as the stream.
-        wider = (width.stream - width.computed) * architecture.experts_per_token * architecture.hidden
-        return width.computed * _experts(architecture) + wider
+        wider = (width.stream - width.product) * architecture.experts_per_token * architecture.hidden
+        return width.product * _experts(architecture) + wider
     if architecture.gated:
-        return width.computed * (2 if plan.liger else 3) * architecture.ffn
-    return modeling.activation(architecture, plan, width.computed, full=plan.method == "full") * architecture.ffn
+        return width.product * (2 if plan.liger else 3) * architecture.ffn
+    return modeling.activation(architecture, plan, width.product, full=plan.method == "full") * architecture.ffn
 
 
 def _experts(architecture: Architecture) -> float:
@@ -175,13 +202,13 @@ def _dropout(architecture: Architecture) -> float:
     return float(places * architecture.hidden) if architecture.hidden_dropout else 0.0
 
 
-def _trained_inputs(architecture: Architecture, plan: Plan, width: Widths) -> float:
+def _trained_inputs(architecture: Architecture, plan: Plan, width: Widths, *places: tuple[str, ...]) -> float:
     """The inputs of trained matrix products. Under autocast every product makes its own 16-bit copy of a float32 input, and a layer norm
     puts out float32."""
     copies = width.computed < width.stream or (plan.autocast is not None and modeling.norm(architecture, plan) == "layer")
     copies = copies and architecture.kind != "nemotron"
     total = 0.0
-    for roles in (_ATTENTION_INPUTS, _MLP_INPUTS):
+    for roles in places or (_ATTENTION_INPUTS, _MLP_INPUTS):
         fed = [one for one in architecture.linears if one.role in roles]
         if fed:
             # Products of one input share it; those of a latent attention have inputs of several widths.
@@ -224,7 +251,8 @@ def _all_inputs(architecture: Architecture, width: Widths) -> float:
 def _adapter_inputs(architecture: Architecture, tuned: Iterable[Linear], plan: Plan, width: Widths) -> float:
     """What the low-rank path keeps: its input, in the adapter's dtype where that is another, and the product of the first matrix.
 
-    peft casts the input to the dtype of ``lora_A`` for each target by itself; autocast makes 16 bits of that again.
+    peft casts the input to the dtype of ``lora_A`` for each target by itself; autocast makes 16 bits of that again. Beside layers of
+    bitsandbytes it leaves that to autocast (lora/bnb.py: ``requires_conversion``), which has nothing to do where 16 bits come in.
     """
     adapter = plan.adapter
     if adapter is None:
@@ -236,7 +264,7 @@ def _adapter_inputs(architecture: Architecture, tuned: Iterable[Linear], plan: P
         if adapter.dropout:
             # One byte of mask for each element, and the input as the dropout left it.
             total += (1 + of_adapter) * _fed(one)
-        elif of_adapter != width.computed or plan.autocast is not None:
+        elif of_adapter != width.product or (plan.autocast is not None and plan.quant not in ("4bit", "8bit")):
             total += of_adapter * _fed(one)
         else:
             shared[_place(one)] = max(shared.get(_place(one), 0.0), width.computed * _fed(one))

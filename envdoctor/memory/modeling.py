@@ -23,7 +23,8 @@ _AFTER_ONLY = frozenset(("olmo2", "olmo3", "exaone4"))
 # No class for torch's sdpa, so that transformers takes eager attention (envdoctor/data/sdpa.json); "" where no release has one.
 _EAGER_UNTIL = {
     "bloom": "", "mpt": "", "gptj": "", "gpt_neo": "", "codegen": "", "deberta-v2": "", "gpt_oss": "",
-    "electra": "5.0", "t5": "5.23", "mt5": "5.23", "umt5": "5.23",
+    "electra": "5.0", "t5": "5.23", "mt5": "5.23", "umt5": "5.23", "opt": "4.46", "distilbert": "4.46", "roberta": "4.45",
+    "xlm-roberta": "4.45", "camembert": "4.45", "mbart": "4.45", "gpt2": "4.42", "gpt_neox": "4.42", "bert": "4.41", "persimmon": "4.53",
 }  # fmt: skip
 # Eager attention whose softmax stays in the dtype of the scores, and from which release on it is in float32; "" where it stays so.
 _NARROW_SOFTMAX = {
@@ -94,6 +95,8 @@ def wide_softmax(architecture: Architecture, plan: Plan) -> bool:
     """Whether eager attention computes its softmax in float32: autocast always does."""
     if plan.autocast is not None:
         return True
+    if architecture.kind == "opt" and plan.load_dtype == "float16" and not plan.upcast:
+        return True
     since = _NARROW_SOFTMAX.get(architecture.kind)
     return since is None or bool(since and at_least(plan.stack.transformers, since))
 
@@ -130,9 +133,9 @@ def copied_by_cache(architecture: Architecture, plan: Plan) -> bool:
 
 def fills_cache(architecture: Architecture, plan: Plan) -> bool:
     """Whether a training forward fills a cache of keys and values that nobody reads: config.use_cache is true by default, and only
-    checkpointing turns it off; transformers 5 does in training (TrainingArguments.use_cache)."""
+    checkpointing turns it off, and the Trainer of transformers 5 (TrainingArguments.use_cache), which a loop of one's own goes without."""
     release = plan.stack.transformers
-    known = bool(release) and release != "-" and not at_least(release, "5.0")
+    known = bool(release) and release != "-" and (plan.outputs_kept or not at_least(release, "5.0"))
     return known and not plan.checkpointing and architecture.head == "causal" and not architecture.encoder_decoder
 
 
@@ -141,7 +144,15 @@ def views_values(architecture: Architecture, plan: Plan) -> bool:
     sdpa_attention_forward up to 4.55 (``contiguous``)."""
     if architecture.kind not in _VIEWED or fills_cache(architecture, plan) or makes_matrix(architecture, plan):
         return False
+    if plan.upcast and plan.autocast is not None:
+        # The product is float32, and the kernel is given 16-bit copies of its parts.
+        return False
     return plan.attention.startswith("flash") or at_least(plan.stack.transformers, "4.56")
+
+
+def values_of_a_product(architecture: Architecture) -> bool:
+    """Whether values stay a part of one product of queries, keys and values: a cache copies them out of it from 4.56 on only."""
+    return architecture.kind in _VIEWED
 
 
 def checkpoints(architecture: Architecture, plan: Plan) -> bool:

@@ -134,7 +134,8 @@ def _evaluation(moments: tuple[Moment, ...], architecture: Architecture, plan: P
     rows = replace(plan, rows=regime.evaluated, mask=regime.evaluated > 1 and (plan.mask or plan.rows == 1), accumulation=1)
     forward = next(moment for moment in estimate(architecture, rows).moments if moment.name == "loss")
     held = next((moment for moment in moments if moment.name == "loss"), forward)
-    busy = working.forward(architecture, rows, kept.widths(rows)) * rows.rows * rows.tokens * sharding.shares(plan).activations
+    tokens = rows.rows * rows.tokens
+    busy = working.forward(architecture, rows, kept.widths(architecture, rows)) * tokens * sharding.shares(plan).activations
     terms: dict[Term, float] = {**held.terms, "logits": forward.terms.get("logits", 0.0), "activations": busy}
     terms.pop("gradients", None)
     return Moment("evaluation", terms)

@@ -6,29 +6,44 @@ from collections.abc import Mapping, Sequence
 
 from envdoctor.memory import modeling
 from envdoctor.memory.architecture import Architecture, Linear
-from envdoctor.memory.kept import Widths, last_input
+from envdoctor.memory.kept import Widths, last_input, network
 from envdoctor.memory.plan import Plan
 
 
-def backward(architecture: Architecture, plan: Plan, width: Widths, kept: Mapping[str, float], tuned: Sequence[Linear]) -> float:
-    """Bytes for each token beside what the layer keeps, at the fullest of three points: inside the MLP, inside an attention that makes the
-    matrix of its scores, or where a float32 adapter adds to the widest product.
+def backward(
+    architecture: Architecture, plan: Plan, width: Widths, kept: Mapping[str, float], tuned: Sequence[Linear], written_out: float
+) -> tuple[float, bool]:
+    """Bytes for each token beside what the layer keeps, at the fullest of its points, and whether a quantized weight is written out then:
+    inside the MLP, where its last product is computed, inside an attention that makes the matrix of its scores, or where an adapter adds
+    to the widest product. ``written_out`` is such a weight as bytes for each token.
 
-    By the time of the second the MLP has freed what it kept.
+    By the time of the attention the MLP has freed what it kept.
     """
     stream = 2 * width.stream * architecture.hidden
     last = last_input(architecture, plan, width, tuned)
-    points = [_network(architecture, plan, width, last)]
+    points = [(_network(architecture, plan, width, last), False)]
+    if written_out:
+        points.append((_last_product(architecture, plan, width, last) + written_out, True))
     if modeling.makes_matrix(architecture, plan):
-        points.append(_scores(architecture, plan, width) - kept.get("mlp", 0.0) - last)
-    if plan.method == "adapter" and plan.adapter is not None and plan.adapter.float32 and width.computed < 4 and not architecture.experts:
-        points.append(_added(architecture, plan, width, kept, last, tuned))
-    return stream + max(points)
+        points.append((_scores(architecture, plan, width) - network(architecture, plan, tuned), False))
+    if plan.method == "adapter" and plan.adapter is not None and plan.adapter.float32 and not architecture.experts:
+        points.append((_added(architecture, plan, width, kept, last, tuned), False))
+    most, there = max(points)
+    return stream + most - (written_out if there else 0.0), there
+
+
+def _last_product(architecture: Architecture, plan: Plan, width: Widths, last: float) -> float:
+    """The input of the last product while its weight is written out: in the forward its input, in the backward the gradient of that, beside
+    the one that an adapter made first."""
+    wide = width.product * architecture.ffn
+    if architecture.experts:
+        return _fullest(architecture) * 2 * wide
+    return max(wide, 2 * wide - last) if last else wide
 
 
 def _network(architecture: Architecture, plan: Plan, width: Widths, last: float) -> float:
     """The gradients around the activation, when the last product, whose input took ``last`` bytes, is done with."""
-    wide = width.computed * architecture.ffn
+    wide = width.product * architecture.ffn
     if architecture.experts:
         return _fullest(architecture) * wide * 3
     if architecture.gated:
@@ -36,7 +51,7 @@ def _network(architecture: Architecture, plan: Plan, width: Widths, last: float)
     name = architecture.activation
     if name in ("gelu_new", "gelu_fast", "gelu_python_tanh"):
         # Of the product and of both its factors, which autocast takes in float32.
-        mixed = plan.autocast is not None and width.computed < 4
+        mixed = plan.autocast is not None and width.product < 4
         return max((3 * 4 + 2) * architecture.ffn if mixed else 3 * wide, wide + last) - last
     if name == "bloom_gelu":
         # Its backward is a formula in Python, with six tensors at once.
@@ -55,24 +70,40 @@ def _scores(architecture: Architecture, plan: Plan, width: Widths) -> float:
         return 8.0 * matrix
     wide = width.computed == 4 or modeling.wide_softmax(architecture, plan)
     freed = width.computed if (wide and width.computed < 4) or architecture.attention_dropout else 0
-    return float(matrix * (2 * (4 if wide else width.computed) - freed - (1 if architecture.attention_dropout else 0)))
+    made = 2 * (4 if wide else width.computed)
+    if wide and "float16" in (plan.autocast, plan.load_dtype if plan.autocast is None else "") and width.computed < 4:
+        # One kernel makes float32 of float16, forward and back.
+        made = 6
+    return float(matrix * (made - freed - (1 if architecture.attention_dropout else 0)))
 
 
 def _added(architecture: Architecture, plan: Plan, width: Widths, kept: Mapping[str, float], last: float, tuned: Sequence[Linear]) -> float:
-    """Where a float32 adapter adds to a wide product, in the forward that a checkpointed layer repeats: what comes after it in the layer
-    is not there yet. peft (lora/layer.py) makes the base layer's product, that of the adapter, and the latter scaled."""
-    narrow = width.computed
-    made = narrow + 2 * (narrow if plan.autocast is not None else 4)
+    """Where an adapter adds to a wide product, in the forward that a checkpointed layer repeats and in its backward.
+
+    peft (lora/layer.py, lora/bnb.py) makes the base layer's product, that of the adapter, the latter scaled, and the sum. The input of the
+    adapter is there as the base layer has it, in the adapter's dtype (beside layers of bitsandbytes autocast does without), and as the
+    dropout leaves it; their gradients likewise. What comes after it in the layer is not there yet.
+    """
+    given, low = width.product, width.computed if plan.autocast is not None else 4
+    made = given + low + max(given, low)
+    cast = 0 if plan.quant in ("4bit", "8bit") and plan.autocast is not None else 4
+    dropped = (cast or given) if plan.adapter is not None and plan.adapter.dropout else 0
+    # What is kept of the input is one of these where autocast makes no copy of its own.
+    copies = cast * (given != 4) + dropped - (0 if plan.autocast is not None else last / max(_fed_down(tuned), 1))
     most = 0.0
     for one in tuned:
         if one.role in ("gate", "up", "gate_up"):
-            later = narrow * architecture.ffn if one.role == "up" and architecture.gated else kept.get("mlp", 0.0)
+            later = given * architecture.ffn if one.role == "up" and architecture.gated else kept.get("mlp", 0.0)
             most = max(most, made * one.outputs - later - last)
         if one.role == "down":
-            # Its input is there as the base layer takes it and, where autocast keeps a third copy, as peft casts it.
-            given = narrow + (4 if plan.autocast is not None else 0)
-            most = max(most, given * one.inputs + made * one.outputs)
+            most = max(most, (given + max(copies, 0)) * one.inputs + made * one.outputs)
+            if dropped:
+                most = max(most, 2 * dropped * one.inputs - last)
     return most
+
+
+def _fed_down(tuned: Sequence[Linear]) -> float:
+    return sum(one.inputs * one.count * one.share for one in tuned if one.role == "down")
 
 
 def _fullest(architecture: Architecture) -> float:

@@ -80,7 +80,7 @@ def test_every_term_of_the_peak_is_told() -> None:
         "weights": 13.49,
         "adapters": 0.05,
         "optimizer": 0.1,
-        "other": 0.01,
+        "other": 0.02,
         "activations": 4.0,
         "logits": 7.21,
     }

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from envdoctor.memory import kept, modeling
+from envdoctor.memory.architecture import Architecture
 from envdoctor.memory.closed_form import estimate
 from envdoctor.memory.config import read_architecture
-from envdoctor.memory.plan import Plan, Stack
+from envdoctor.memory.plan import Adapter, Plan, Stack
 from tests.memory.models import QWEN_HALF_B
 from tests.memory.test_closed_form import LORA
 
@@ -20,9 +22,9 @@ def total(plan: Plan, moment: str) -> float:
 
 
 def test_kept_outputs_hold_the_logits_of_one_batch_at_every_moment_of_the_step() -> None:
-    kept = replace(_PLAN, outputs_kept=True)
+    held = replace(_PLAN, outputs_kept=True)
     for moment in ("loss", "backward of the loss", "backward of the first layer", "optimizer step"):
-        assert total(kept, moment) - total(_PLAN, moment) == _LOGITS
+        assert total(held, moment) - total(_PLAN, moment) == _LOGITS
 
 
 def test_logits_that_the_model_itself_upcasts_are_held_in_float32() -> None:
@@ -30,13 +32,62 @@ def test_logits_that_the_model_itself_upcasts_are_held_in_float32() -> None:
     assert total(replace(old, outputs_kept=True), "backward of the loss") - total(old, "backward of the loss") == 2 * _LOGITS
 
 
-def test_k_bit_preparation_makes_all_float32_unless_mixed_precision_is_asked_for() -> None:
+def test_k_bit_preparation_makes_the_network_float32_with_mixed_precision_and_without() -> None:
+    # A 4-bit layer hands back the dtype that it was given, and the norm before it gives float32.
     prepared = replace(_PLAN, quant="4bit", upcast=True, checkpointing=False)
-    wide = replace(prepared, autocast=None)
-    layers = {name: next(one for one in estimate(_QWEN, plan).moments if one.name == "loss") for name, plan in
-              (("mixed", prepared), ("wide", wide))}  # fmt: skip
-    assert layers["wide"].terms["activations"] > 1.4 * layers["mixed"].terms["activations"]
-    assert total(wide, "loss") > total(replace(wide, upcast=False), "loss")
+    mixed = kept.layer(_QWEN, prepared, ())["mlp"]
+    assert mixed == kept.layer(_QWEN, replace(prepared, autocast=None), ())["mlp"]
+    assert mixed == 2 * kept.layer(_QWEN, replace(prepared, upcast=False), ())["mlp"]
+    assert mixed == 2 * kept.layer(_QWEN, replace(prepared, quant="gptq", upcast=False), ())["mlp"]
+
+
+def test_mixed_precision_makes_a_quantized_network_float32_behind_a_layer_norm() -> None:
+    sizes = {"hidden_size": 512, "num_hidden_layers": 2, "num_attention_heads": 8, "intermediate_size": 2048, "vocab_size": 1000}
+    norms = {kind: read_architecture({**sizes, "model_type": kind}) for kind in ("phi", "llama")}
+    plan = replace(_PLAN, quant="4bit", checkpointing=False)
+    assert {kind: kept.widths(one, plan).product for kind, one in norms.items()} == {"phi": 4, "llama": 2}
+    assert kept.widths(norms["phi"], replace(plan, quant="none")).product == 2
+
+
+def test_adapters_beside_4_bit_layers_share_their_input_under_autocast() -> None:
+    adapter = replace(_PLAN.adapter or Adapter(8, ()), targets=("gate_proj", "up_proj"))
+    plan = replace(_PLAN, adapter=adapter, checkpointing=False)
+    both = [one for one in _QWEN.linears if one.name in adapter.targets]
+    inputs = {quant: kept.layer(_QWEN, replace(plan, quant=quant), both)["adapters"] for quant in ("none", "4bit")}
+    # peft casts the input for each of two adapters, but beside 4-bit layers leaves it to autocast, which finds 16 bits.
+    assert inputs["none"] - inputs["4bit"] == 2 * _QWEN.hidden
+
+
+def test_a_loop_of_ones_own_fills_a_cache_in_transformers_5_where_the_trainer_does_not() -> None:
+    newer = replace(_PLAN, checkpointing=False, stack=Stack("2.13.0", "5.1.0", "0.18.0"))
+    assert not modeling.fills_cache(_QWEN, newer)
+    assert modeling.fills_cache(_QWEN, replace(newer, outputs_kept=True))
+    assert modeling.fills_cache(_QWEN, replace(newer, stack=Stack("2.13.0", "4.57.1", "0.18.0")))
+
+
+def test_a_tied_embedding_has_two_gradients_and_their_sum_and_one_more_of_earlier_batches() -> None:
+    full = replace(_PLAN, method="full", adapter=None, autocast=None, tokens=128, rows=1, stack=Stack("2.13.0", "4.57.1"))
+    untied = replace(_QWEN, tied=False)
+    embedding = _QWEN.vocab * _QWEN.hidden * 2
+
+    def gradients(architecture: Architecture, plan: Plan) -> float:
+        moments = estimate(architecture, plan).moments
+        return next(one for one in moments if one.name == "backward of the embeddings").terms["gradients"]
+
+    alone, together = gradients(_QWEN, full), gradients(_QWEN, replace(full, accumulation=4))
+    assert together - alone == embedding
+    assert gradients(untied, replace(full, accumulation=4)) - gradients(untied, full) == embedding
+    assert alone - gradients(untied, full) == embedding  # three instead of those of embedding and output layer
+    mixed = replace(full, load_dtype="float32", autocast="bfloat16")
+    assert gradients(_QWEN, mixed) == gradients(untied, mixed)  # a gradient that is cast is added up in place
+    assert gradients(_QWEN, full) - gradients(_QWEN, replace(full, liger=True)) == embedding  # and one that a loss in chunks made
+
+
+def test_opt_has_no_sdpa_before_4_46_and_makes_the_matrix_of_its_scores() -> None:
+    opt = read_architecture({"model_type": "opt", "hidden_size": 512, "num_hidden_layers": 2, "num_attention_heads": 8, "ffn_dim": 2048,
+                             "vocab_size": 1000})  # fmt: skip
+    plans = {release: replace(_PLAN, attention="sdpa", stack=Stack("2.5.1", release)) for release in ("4.45.2", "4.46.0")}
+    assert {release: modeling.makes_matrix(opt, plan) for release, plan in plans.items()} == {"4.45.2": True, "4.46.0": False}
 
 
 def test_autocast_copies_frozen_float32_weights_and_the_backward_waits_for_the_copies() -> None:

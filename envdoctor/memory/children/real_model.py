@@ -31,6 +31,8 @@ class Plan:
             importlib.import_module("peft")
         self.release = release(transformers.__version__)
         self.attention = params["attention"]
+        # The Trainer of transformers 5 fills no cache in training (TrainingArguments.use_cache); a plain loop takes the config's word.
+        self.uncached = self.release >= (5, 0) and not params.get("outputs_kept")
         # Where eager attention is not asked for, transformers takes SDPA if the model has it.
         self.options: dict[str, Any] = {"attn_implementation": "eager"} if self.attention == "eager" else {}
         self.options["dtype" if self.release >= (4, 56) else "torch_dtype"] = getattr(torch, params["dtype"])
@@ -53,6 +55,8 @@ class Plan:
         """The base model in its dtype; in fake mode it has no values."""
         model = self.make(self.config, **self.options)
         model.train()
+        if self.uncached:
+            model.config.use_cache = False
         # Before 4.48 each model has classes of its own for FlashAttention-2, which import the package: SDPA stays in its place. It
         # differs where there are fewer key heads than query heads, which FlashAttention-2 takes as they are.
         if self.attention == "flash_attention_2" and self.release >= (4, 48):
