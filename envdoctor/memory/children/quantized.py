@@ -64,8 +64,12 @@ def quantize(torch: Any, model: Any, compute: Any, double: bool, ledger: Any) ->
     kept = model.get_output_embeddings()
     last = list(model.children())[-1]
     for layer in list(model.modules()):
-        if type(layer) is not torch.nn.Linear or layer is kept or layer is last:
+        # As transformers does it (integrations/bitsandbytes.py): classes that are made of a linear layer too, and GPT-2's transposed one.
+        transposed = type(layer).__name__ == "Conv1D"
+        if not (isinstance(layer, torch.nn.Linear) or transposed) or layer is kept or layer is last:
             continue
+        if transposed:
+            layer.in_features, layer.out_features = layer.weight.shape
         layer.__class__ = made
         layer.was, layer.compute_dtype, layer.double = layer.weight.dtype, compute, double
         count = layer.weight.numel()
