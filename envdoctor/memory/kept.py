@@ -126,7 +126,7 @@ def _attention(architecture: Architecture, plan: Plan, width: Widths) -> float:
         return wide * (query + 2 * (key if architecture.kv_heads == 1 else query) + matrix)
     if modeling.is_eager(architecture, plan):
         kept += matrix * width.computed * (2 if architecture.softcap else 1)
-        if architecture.kind == "opt" and not modeling.wide_softmax(architecture, plan):
+        if architecture.kind == "opt" and not at_least(plan.stack.transformers, "4.49"):
             # The scores as they were before the largest negative number bounded them.
             kept += matrix * width.computed
         if architecture.kind in ("gptj", "codegen") and plan.autocast is None:

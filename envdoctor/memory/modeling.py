@@ -26,6 +26,8 @@ _EAGER_UNTIL = {
     "electra": "5.0", "t5": "5.23", "mt5": "5.23", "umt5": "5.23", "opt": "4.46", "distilbert": "4.46", "roberta": "4.45",
     "xlm-roberta": "4.45", "camembert": "4.45", "mbart": "4.45", "gpt2": "4.42", "gpt_neox": "4.42", "bert": "4.41", "persimmon": "4.53",
 }  # fmt: skip
+# From which release on a class says that it has none for sdpa any more: Gemma 2's caps its scores.
+_EAGER_SINCE = {"gemma2": "5.21"}
 # Eager attention whose softmax stays in the dtype of the scores, and from which release on it is in float32; "" where it stays so.
 _NARROW_SOFTMAX = {
     "gpt2": "", "bert": "", "roberta": "", "xlm-roberta": "", "camembert": "", "distilbert": "", "electra": "", "falcon": "",
@@ -68,7 +70,9 @@ def is_eager(architecture: Architecture, plan: Plan) -> bool:
     """Whether transformers makes the matrix of probabilities, because it is asked to, or because the kind has nothing else."""
     if plan.attention != "sdpa":
         return plan.attention == "eager"
-    until = _EAGER_UNTIL.get(architecture.kind)
+    until, since, release = _EAGER_UNTIL.get(architecture.kind), _EAGER_SINCE.get(architecture.kind), plan.stack.transformers
+    if since is not None and release != "-" and at_least(release, since):
+        return True
     return until is not None and (not until or not at_least(plan.stack.transformers, until))
 
 

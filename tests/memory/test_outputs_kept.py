@@ -90,6 +90,14 @@ def test_opt_has_no_sdpa_before_4_46_and_makes_the_matrix_of_its_scores() -> Non
     assert {release: modeling.makes_matrix(opt, plan) for release, plan in plans.items()} == {"4.45.2": True, "4.46.0": False}
 
 
+def test_gemma_2_has_no_sdpa_from_transformers_5_21_on() -> None:
+    gemma = read_architecture({"model_type": "gemma2", "hidden_size": 512, "num_hidden_layers": 2, "num_attention_heads": 8, "head_dim": 64,
+                               "num_key_value_heads": 4, "intermediate_size": 2048, "vocab_size": 1000})  # fmt: skip
+    plans = {release: replace(_PLAN, attention="sdpa", stack=Stack("2.13.0", release)) for release in ("4.57.1", "5.20.0", "5.21.0")}
+    found = {release: modeling.makes_matrix(gemma, plan) for release, plan in plans.items()}
+    assert found == {"4.57.1": False, "5.20.0": False, "5.21.0": True}
+
+
 def test_autocast_copies_frozen_float32_weights_and_the_backward_waits_for_the_copies() -> None:
     plan = replace(_PLAN, checkpointing=False)
     narrow, wide = (total(replace(plan, load_dtype=dtype), "backward of the loss") for dtype in ("bfloat16", "float32"))

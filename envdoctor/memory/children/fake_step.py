@@ -69,7 +69,7 @@ class _Run:
         with fake_tensor.FakeTensorMode(allow_non_fake_inputs=True):
             self.stage("building the model")
             model = planned.build()
-            build["install_flash"](torch, attend)
+            build["install_flash"](torch, attend, model)
             self._settle(model)
             # What was imported stays: the collector need not look through it again and again.
             gc.freeze()
@@ -92,7 +92,7 @@ class _Run:
     def _train(self, base: Any) -> None:
         torch, params, ledger = self.torch, self.params, self.ledger
         build, tracker = self.helpers["real_model"], self.helpers["tracker"]
-        model = base
+        model = self.base = base
         if params["adapter"] is not None:
             self.stage("putting adapters in")
             model = build["adapt"](base, params["adapter"], self.planned.classifies)
@@ -128,6 +128,7 @@ class _Run:
 
     def _micro_batch(self, model: Any, extra: bool) -> None:
         torch, params, ledger = self.torch, self.params, self.ledger
+        build = self.helpers["real_model"]
         ledger.enter("forward")
         shape = (params["rows"], params["tokens"])
         labels = shape[:1] if self.planned.classifies else shape
@@ -140,6 +141,8 @@ class _Run:
             self.forward_end = len(ledger.events)
         if not hasattr(self, "workspaces"):
             self.workspaces = [ledger.hold(WORKSPACE, "other")]
+        if params["attention"] == "flash_attention_2" and self.planned.release >= (4, 48) and not getattr(self.base, "played", False):
+            raise build["RefusedError"]("this model has a FlashAttention-2 of its own in this release, which only the package can run")
         del batch
         self.in_head = False
         ledger.enter("backward")

@@ -83,8 +83,8 @@ def _named(table: dict[str, Any]) -> str:
     return next((name for name in table.get("architectures") or () if isinstance(name, str)), "")
 
 
-def install_flash(torch: Any, attend: Any) -> None:
-    """Make transformers' FlashAttention-2 function the stand-in for the kernel of that package."""
+def install_flash(torch: Any, attend: Any, model: Any) -> None:
+    """Make transformers' FlashAttention-2 function the stand-in for the kernel of that package; ``model.played`` says that it was asked."""
     try:
         functions: Any = importlib.import_module("transformers.modeling_utils").ALL_ATTENTION_FUNCTIONS
     except AttributeError:
@@ -93,6 +93,7 @@ def install_flash(torch: Any, attend: Any) -> None:
     def forward(module: Any, query: Any, key: Any, value: Any, attention_mask: Any, *_: Any, **__: Any) -> tuple[Any, None]:
         if attention_mask is not None:
             raise RefusedError("FlashAttention-2 is given a mask, and cuts the batch by values that fake tensors do not have")
+        model.played = True
         if query.dtype == torch.float32:
             query, key, value = (tensor.to(torch.bfloat16) for tensor in (query, key, value))
         return attend(query, key, value, enable_gqa=True).transpose(1, 2), None
