@@ -179,7 +179,7 @@ def _loading(facts: Facts) -> Iterator[Fact]:
     plain = facts.value(WHOLE) is True and facts.text("plan.trainer") == "transformers"
     if argument is None and (plain or (_says_how_it_loads(facts) and facts.text("plan.trainer") not in _ASK_FOR_A_DTYPE)):
         yield _fact("plan.load_dtype_argument", "none", "no dtype in the plan")
-    elif argument != "none" and not (argument is None and remote_glm):
+    elif argument != "none" and not (argument is None and remote_glm and facts.text("plan.trainer") not in _ASK_FOR_A_DTYPE):
         return
     why = _default_of(facts, "transformers")
     if remote_glm and _within(facts, "transformers", "<=4.48.3") and stored is not None:

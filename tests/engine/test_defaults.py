@@ -98,6 +98,9 @@ NATIVE = {
         ({"model__type": "chatglm", "model__config_dtype": "float16", "packages__transformers": "4.49.0"}, None),
         ({"model__type": "chatglm", "model__config_dtype": "float16", "packages__transformers": "4.50.0"}, "float32"),
         ({"model__type": "chatglm", "packages__transformers": "4.48.3"}, None),
+        # The framework asks for a dtype of its own.
+        ({"model__type": "chatglm", "packages__transformers": "4.51.3", "plan__trainer": "llamafactory"}, None),
+        ({"model__type": "chatglm", "packages__transformers": "4.51.3", "plan__trainer": "axolotl"}, None),
         (
             {
                 "model__type": "chatglm",
