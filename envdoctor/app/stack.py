@@ -63,10 +63,12 @@ def read_stack(request: Request, log: Collected | None, *, optional: bool) -> St
         if python is not None or not optional:
             raise
         return Stack("no environment", parts=(("installed", Collected(skips=(Skip("the installed stack", error.found),))),))
-    if log is not None and python is None and not {"torch", "transformers"} & {one.name for one in installed.distributions}:
-        why = f"{patient.label} has neither torch nor transformers: it is not the environment of this log"
+    trains = bool({"torch", "transformers"} & {one.name for one in installed.distributions})
+    elsewhere = "of this log" if log is not None else "of that machine" if request.machine is not None and optional else ""
+    if elsewhere and python is None and not trains:
+        why = f"{patient.label} has neither torch nor transformers: it is not the environment {elsewhere}"
         return Stack("no environment", parts=(("installed", Collected(skips=(Skip("the installed stack", why),))),))
-    lacking = "" if {"torch", "transformers"} & {one.name for one in installed.distributions} else ", neither torch nor transformers"
+    lacking = "" if trains else ", neither torch nor transformers"
     label = f"{patient.label} (Python {installed.python or 'unknown'}, {_packages(len(installed.distributions))}{lacking})"
     found = facts(installed)
     if request.machine is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import venv
 from pathlib import Path
 
 import pytest
@@ -127,6 +128,21 @@ def test_a_report_that_cannot_be_written_leaves_the_old_one(
     assert run(capsys, "check", "--output", "report.json", "--format", "json", *FACTS).status == 2
     assert (folder / "report.json").read_text() == "old"
     assert [path.name for path in folder.iterdir()] == ["report.json"]
+
+
+def test_a_shell_without_torch_is_not_the_machine_that_is_named(
+    capsys: pytest.CaptureFixture[str], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = folder / "bare"
+    venv.create(home)
+    monkeypatch.setenv("VIRTUAL_ENV", str(home))
+    (folder / "lora.yaml").write_text("model_name_or_path: a/b\nstage: sft\ndo_train: true\nfinetuning_type: lora\ndataset: x\n")
+    ran = run(capsys, "check", "--isolated", "lora.yaml", "--target", "linux-x86_64,python=3.9,gpu=H100", "--format", "json")
+    assert "sources-disagree" not in ran.out
+    assert [(skip["what"], skip["why"].partition(" has ")[2]) for skip in ran.json["skipped"]] == [
+        ("the installed stack", "neither torch nor transformers: it is not the environment of that machine")
+    ]
+    assert run(capsys, "check", "--isolated", "lora.yaml", "--format", "json").json["skipped"][:1] != ran.json["skipped"]
 
 
 @pytest.mark.parametrize("form", ["text", "json", "junit", "markdown", "sarif"])
