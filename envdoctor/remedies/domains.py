@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from envdoctor.facts.versions import Exact, version_condition
 from envdoctor.remedies.goals import Goal, fix_specs
+from envdoctor.remedies.installable import FAMILY
 from envdoctor.remedies.universe import Option, Universe, named
 from envdoctor.remedies.verdicts import Verdicts
 
@@ -79,7 +80,19 @@ class Domains:
             for name, spec in goal.finding.pins
             if name == package and (release := named(spec)) is not None and "+" in release.text
         ]
-        return [self._universe.option(package, release) for release in dict.fromkeys(releases)]
+        found = [self._universe.option(package, release) for release in dict.fromkeys(releases)]
+        return [*found, *self._build_of_torch(package)]
+
+    def _build_of_torch(self, package: str) -> list[Option]:
+        """The release that is there of what is built for a torch, as it is built for this one: a goal may be about the build alone."""
+        value, torch = (self._universe.value(name) for name in (package, FAMILY[0]))
+        label = torch.text.partition("+")[2] if isinstance(torch, Exact) else ""
+        if package not in FAMILY[1:] or not isinstance(value, Exact) or not label or "+" in value.text:
+            return []
+        if not any(goal.by == "rule" and package in goal.finding.rule.packages for goal in self._goals):
+            return []
+        built = self._universe.built(package, value.text, label)
+        return [] if built is None else [built]
 
     def _merge(self, package: str, options: Sequence[Option], needs: Mapping[int, Look], texts: Sequence[str]) -> list[Option]:
         """The nearest options of every look, in every direction: those that no other one is nearer than in steps and days."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.values import shown
 from envdoctor.remedies.cures import Cure
+from envdoctor.remedies.indexes import index_for
 from envdoctor.report.model import Diagnosed, Report
 from envdoctor.report.plain import printable
 from envdoctor.rules.rule import Rule, Severity
@@ -85,11 +86,10 @@ def cure_line(cure: Cure) -> str:
 
 
 def install_command(pins: Mapping[str, str]) -> str:
-    """One pip line for the pins; a CUDA build of torch is not on the default index, so its index is named."""
+    """One pip line for the pins; the builds of PyTorch that have a label are not on the default index, so theirs is named."""
     requirements = " ".join(f'"{name}{pin}"' for name, pin in pins.items())
-    label = pins.get("torch", "").partition("+")[2]
-    index = f" --extra-index-url https://download.pytorch.org/whl/{label}" if label else ""
-    return f"pip install {requirements}{index}"
+    index = index_for(pins)
+    return f"pip install {requirements}" + (f" --extra-index-url {index}" if index else "")
 
 
 def whole(diagnosed: Diagnosed) -> str:

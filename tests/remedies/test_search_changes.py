@@ -96,6 +96,12 @@ def test_the_other_build_of_the_same_release_is_the_nearest_and_torchvision_is_o
     assert (first.steps, first.days) == (0, 0)
 
 
+def test_the_build_of_torch_is_taken_before_torch_moves() -> None:
+    other = rule("other-build", {"packages": ["torch ===2.9.0+cpu", "torchvision ===0.24.0"]})
+    facts = {"packages.torch": "2.9.0+cpu", "packages.torchvision": "0.24.0", "os": "linux", "machine": "x86_64", "python": "3.11.4"}
+    assert real(facts, other, closed=True)[0].pins == {"torchvision": "==0.24.0+cpu"}
+
+
 def test_a_torchaudio_that_names_no_torch_is_not_left_above_a_torch_that_goes_down() -> None:
     new = rule("new", {"packages": ["torch >=2.10"]})
     facts = {"packages.torch": "2.11.0", "packages.torchaudio": "2.11.0", "python": "3.11.4"}
