@@ -179,7 +179,10 @@ def _loading(facts: Facts) -> Iterator[Fact]:
     plain = facts.value(WHOLE) is True and facts.text("plan.trainer") == "transformers"
     if argument is None and (plain or (_says_how_it_loads(facts) and facts.text("plan.trainer") not in _ASK_FOR_A_DTYPE)):
         yield _fact("plan.load_dtype_argument", "none", "no dtype in the plan")
-    elif argument != "none" and not (argument is None and remote_glm and facts.text("plan.trainer") not in _ASK_FOR_A_DTYPE):
+    elif argument is None and remote_glm and facts.text("plan.trainer") in _ASK_FOR_A_DTYPE:
+        yield from _loaded_by_llama_factory(facts, stored)
+        return
+    elif argument != "none" and not (argument is None and remote_glm):
         return
     why = _default_of(facts, "transformers")
     if remote_glm and _within(facts, "transformers", "<=4.48.3") and stored is not None:
@@ -190,6 +193,16 @@ def _loading(facts: Facts) -> Iterator[Fact]:
         yield _fact("plan.load_dtype", "float32", why)
     if not remote_glm and _within(facts, "transformers", ">=5") and stored is not None:
         yield _fact("plan.load_dtype", stored, why)
+
+
+def _loaded_by_llama_factory(facts: Facts, stored: str | None) -> Iterator[Fact]:
+    """The dtype that it asks for: that of the training, else that of the checkpoint; under ZeRO-3 and FSDP none (parser.py, patcher.py)."""
+    shared = facts.text("plan.distributed") or ""
+    if facts.text("plan.trainer") != "llamafactory" or shared == "zero3" or shared.startswith("fsdp"):
+        return
+    trained = next((kind for name, kind in (("bf16", "bfloat16"), ("fp16", "float16")) if facts.value(f"plan.{name}") is True), stored)
+    if trained is not None:
+        yield _fact("plan.load_dtype", trained, "LLaMA-Factory asks for it")
 
 
 def _optimizer(facts: Facts) -> Iterator[Fact]:

@@ -82,6 +82,7 @@ def test_the_attention_implementation(model_type: str, transformers: str | None,
         assert derive(facts)["plan.attn"].origin.source == f"default of transformers {transformers}"
 
 
+CAST = {"model__type": "chatglm", "model__config_dtype": "float16", "packages__transformers": "4.51.3"}
 NATIVE = {
     "model__type": "llama",
     "model__config_dtype": "bfloat16",
@@ -100,6 +101,9 @@ NATIVE = {
         ({"model__type": "chatglm", "packages__transformers": "4.48.3"}, None),
         # The framework asks for a dtype of its own.
         ({"model__type": "chatglm", "packages__transformers": "4.51.3", "plan__trainer": "llamafactory"}, None),
+        ({**CAST, "plan__trainer": "llamafactory"}, "float16"),
+        ({**CAST, "plan__trainer": "llamafactory", "plan__bf16": True}, "bfloat16"),
+        ({**CAST, "plan__trainer": "llamafactory", "plan__bf16": True, "plan__distributed": "zero3"}, None),
         ({"model__type": "chatglm", "packages__transformers": "4.51.3", "plan__trainer": "axolotl"}, None),
         (
             {
