@@ -105,7 +105,7 @@ class Bound:
         place, length, _ = line.split(" ", 2)
         block = self._block(int(place), int(length))
         if name.startswith("@@"):
-            start = block.find(f"{name[2:]} ")
+            start = 0 if block.startswith(f"{name[2:]} ") else block.find(f"\n{name[2:]} ") + 1 or -1
         elif name.startswith("@"):
             start = _entry_in(block, name[1:])
         else:
