@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from operator import itemgetter
 
 from envdoctor.atlas.binding import Bound
 from envdoctor.atlas.decisions import decide
@@ -67,20 +68,29 @@ def import_breaks(stack: Stack, entries: Iterable[tuple[str, str]] = ()) -> Iter
             waiting += [(package, top, package) for top in found[0].volume.tops]
     waiting += [(package, entry, "") for package, entry in entries]
     seen: set[tuple[str, str]] = set()
-    while waiting and len(seen) < _MOST_ENTRIES:
-        package, entry, root = waiting.pop(0)
+    decided: dict[tuple[str, bool], bool | None] = {}
+    for package, entry, root in waiting:  # it grows as imports are followed
         if package not in where or (package, entry) in seen:
             continue
+        if len(seen) == _MOST_ENTRIES:
+            return
         seen.add((package, entry))
-        takes, crossings = _lines(package, entry, where[package], bool(root))
-        for line in takes:
-            provider = owners.get(line.top)
-            if provider is not None and holds(_mask(provider, line.take.bad), where[provider]):
-                yield from _broken(stack, package, provider, line, where, entry, root)
+        groups, crossings = _lines(package, entry, where[package], bool(root))
+        lacking: list[tuple[int, str, Line]] = []
+        for group in groups:
+            provider = owners.get(group.top)
+            if provider is not None and holds(_any_bad(provider, group), where[provider]):
+                lacking += [(line.place, provider, line) for line in group.lines if holds(_mask(provider, line.take.bad), where[provider])]
+        for _, provider, line in sorted(lacking, key=itemgetter(0)):
+            yield from _broken(stack, package, provider, line, where, entry, root)
         for crossing in crossings:
             provider = owners.get(crossing.top)
-            if not decide(crossing.guard, stack, moduleless=provider is None):
-                continue
+            if crossing.guard:
+                asked = (crossing.guard, provider is None)
+                if asked not in decided:
+                    decided[asked] = decide(crossing.guard, stack, moduleless=provider is None)
+                if not decided[asked]:
+                    continue
             if provider is not None:
                 waiting.append((provider, crossing.name, root or package))
             elif stack.closed:
@@ -92,12 +102,19 @@ def import_breaks(stack: Stack, entries: Iterable[tuple[str, str]] = ()) -> Iter
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Something that an import takes in one release: ``top`` is the first word of its name."""
+    """Something that an import takes in one release, with its place among all that it takes."""
 
-    top: str
+    place: int
     take: Take
     guard: str
-    number: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Group:
+    """What an import takes under one top module, told by identity: a reader keeps it."""
+
+    top: str
+    lines: tuple[Line, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +128,7 @@ class Crossing:
 
 
 @lru_cache(maxsize=16_384)
-def _lines(package: str, entry: str, where: tuple[int, ...], rooted: bool) -> tuple[tuple[Line, ...], tuple[Crossing, ...]]:
+def _lines(package: str, entry: str, where: tuple[int, ...], rooted: bool) -> tuple[tuple[Group, ...], tuple[Crossing, ...]]:
     """What an import of a release takes and crosses to: pins are proposed by the hundred, and most packages stay as they are."""
     found = takes_of(package)
     if found is None or not where:
@@ -120,16 +137,26 @@ def _lines(package: str, entry: str, where: tuple[int, ...], rooted: bool) -> tu
     reached = takes.entry(entry)
     if reached is None:  # what the import of the package itself loads was followed from there
         reached = () if rooted else followed(package, entry, where[-1])
-    lines, crossings = [], []
-    for one in reached:
+    lines: dict[str, list[Line]] = {}
+    crossings = []
+    for place, one in enumerate(reached):
         if not holds(one.mask, where):
             continue
         if one.kind == "take":
             take = takes.take(one.take)
-            lines.append(Line(_top(take.name), take, one.guard, one.take))
+            lines.setdefault(_top(take.name), []).append(Line(place, take, one.guard))
         else:
             crossings.append(Crossing(_top(one.name), one.name, one.guard, one.place))
-    return tuple(lines), tuple(crossings)
+    return tuple(Group(top, tuple(found)) for top, found in lines.items()), tuple(crossings)
+
+
+@lru_cache(maxsize=65_536)
+def _any_bad(provider: str, group: Group) -> int:
+    """The releases of a provider that lack something of a group: a package takes much, and most of it is there."""
+    bad = 0
+    for line in group.lines:
+        bad |= _mask(provider, line.take.bad)
+    return bad
 
 
 @lru_cache(maxsize=65_536)
