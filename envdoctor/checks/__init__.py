@@ -11,6 +11,9 @@ from envdoctor.checks import architectures, asked_for, atlas, declared_together,
 from envdoctor.checks.hit import Hit
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from envdoctor.facts.fact import Facts
     from envdoctor.sources.machine.interpreter import Installed
 
 FACT_CHECKS = (
@@ -21,6 +24,20 @@ FACT_CHECKS = (
     *asked_for.CHECKS,
     *atlas.CHECKS,
 )
+
+# What is raised by some checks alone: whoever asks after one finding of theirs need not run the others. The other findings are cheap.
+_RAISED_BY = {
+    **dict.fromkeys(("import-breaks", "import-needs-package"), atlas.CHECKS),
+    **dict.fromkeys(("requirements-contradict", "requirement-refuses-python", "requirement-unsatisfiable"), declared_together.CHECKS),
+    **dict.fromkeys(
+        ("declared-requirement-unmet", "declared-requirement-missing", "transformers-refuses-at-import"), stated_together.CHECKS
+    ),
+}
+
+
+def hits_of_rule(rule: str, facts: Facts) -> Iterator[Hit]:
+    """What the checks of facts say under one rule."""
+    return (hit for check in _RAISED_BY.get(rule, FACT_CHECKS) for hit in check(facts) if hit.rule == rule)
 
 
 def installed_hits(installed: Installed) -> tuple[Hit, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from envdoctor.checks import FACT_CHECKS
+from envdoctor.checks import hits_of_rule
 from envdoctor.engine.defaults import derive
 from envdoctor.engine.diagnosis import Finding, Outcomes
 from envdoctor.facts.fact import Fact, Facts, NotUnderstood, Origin
@@ -140,8 +140,8 @@ def _named(package: str, spec: str) -> tuple[Exact, ...]:
 
 def _pairs(facts: Facts, finding: Finding) -> set[frozenset[str]]:
     """The packages that the rule of a finding accuses together."""
-    hits = (hit for check in FACT_CHECKS for hit in check(facts))
-    return {frozenset(hit.packages or finding.rule.packages) for hit in hits if hit.rule == finding.rule.id and hit.outcome is not False}
+    hits = hits_of_rule(finding.rule.id, facts)
+    return {frozenset(hit.packages or finding.rule.packages) for hit in hits if hit.outcome is not False}
 
 
 def _clears(pins: Mapping[str, Exact], finding: Finding, stated: Facts, known: Known) -> bool:
