@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import TypeAlias
 
-from envdoctor.facts.versions import satisfiable
+from envdoctor.facts.histories import satisfiable
 from envdoctor.world.dependencies import Dependency, dependencies, versions
 from envdoctor.world.releases import as_of as releases_until
 from envdoctor.world.releases import release_texts

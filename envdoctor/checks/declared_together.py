@@ -14,7 +14,8 @@ from itertools import combinations
 
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import OVERRIDE, Fact, Facts
-from envdoctor.facts.versions import Exact, Ranged, exact, parse_package, satisfiable, version_condition
+from envdoctor.facts.histories import satisfiable
+from envdoctor.facts.versions import Exact, Ranged, exact, parse_package, version_condition
 from envdoctor.records import dataclass
 from envdoctor.world.releases import Release, as_of, exists, release_texts, releases
 

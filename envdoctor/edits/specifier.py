@@ -10,8 +10,9 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from envdoctor.edits.edit import Pin
+from envdoctor.facts.histories import satisfiable
 from envdoctor.facts.names import canonical
-from envdoctor.facts.versions import parse_package, satisfiable, version_condition
+from envdoctor.facts.versions import parse_package, version_condition
 from envdoctor.records import dataclass
 from envdoctor.sources.declared.requirement_line import wheel_release
 from envdoctor.world.installation import Installation

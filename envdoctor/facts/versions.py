@@ -8,9 +8,8 @@ version of the set satisfies it, fails when none does, and cannot be told otherw
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
-from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
 from envdoctor.records import dataclass
@@ -187,55 +186,10 @@ class VersionCondition:
             return self.admits(value)
         if isinstance(value, Absent):
             return False
-        return _relation(self.text, value.text, tuple(known))
+        # It looks at versions by the conditions made here, and is needed only where a range is known.
+        from envdoctor.facts.histories import history
 
-
-@lru_cache(maxsize=65536)
-def _relation(condition: str, admitted: str, known: tuple[str, ...]) -> bool | None:
-    whole, outcome = version_condition(condition), None
-    versions = _admitted(admitted, known)
-    for version in chain(versions[-1:], versions, _beyond(condition, admitted, known)):
-        held = whole.admits(version)
-        if outcome is not None and held is not outcome:
-            return None
-        outcome = held
-    return outcome
-
-
-def _beyond(condition: str, admitted: str, known: tuple[str, ...]) -> Iterator[Exact]:
-    """Asked for where the known releases are all seen alike."""
-    yield from _admitted_points((*condition.split("||"), admitted), admitted, known)
-
-
-def satisfiable(admitted: str, known: Sequence[str]) -> bool:
-    """Whether any known release, or one still to come, satisfies the specifier set."""
-    return bool(_admitted(admitted, tuple(known)) or _admitted_points((admitted,), admitted, tuple(known)))
-
-
-@lru_cache(maxsize=1024)
-def _finals(known: tuple[str, ...]) -> tuple[Exact, ...]:
-    return tuple(version for version in map(exact, known) if version.key is not None or not _is_prerelease(version.text))
-
-
-def _is_prerelease(text: str) -> bool:
-    from envdoctor.facts.unfinished import is_prerelease
-
-    told = is_prerelease(text)
-    return parse_version(text).is_prerelease if told is None else told
-
-
-@lru_cache(maxsize=1024)
-def _admitted(admitted: str, known: tuple[str, ...]) -> tuple[Exact, ...]:
-    allowed = version_condition(admitted)
-    return tuple(version for version in _finals(known) if allowed.admits(version))
-
-
-def _admitted_points(parts: Sequence[str], admitted: str, known: tuple[str, ...]) -> list[Exact]:
-    """Versions that no list need hold: those named, and one final release within every gap where any may exist."""
-    from envdoctor.facts.points import points_beyond
-
-    allowed, finals = version_condition(admitted), _finals(known)
-    return [version for version in points_beyond(parts, finals[-1] if finals else None) if allowed.admits(version)]
+        return history(known).relation(self, value.text)
 
 
 @lru_cache(maxsize=65536)
@@ -377,6 +331,5 @@ __all__ = [
     "exact",
     "final_key",
     "parse_package",
-    "satisfiable",
     "version_condition",
 ]

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
-from envdoctor.facts.versions import exact, satisfiable, version_condition
+from envdoctor.facts.histories import satisfiable
+from envdoctor.facts.versions import exact, version_condition
 from envdoctor.logs.installers import Asked, Refusal, Unavailable
 from envdoctor.logs.specifiers import admits
 from envdoctor.world.releases import release_texts, releases

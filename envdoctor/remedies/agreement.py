@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
-from envdoctor.facts.versions import Exact, Ranged, final_key, satisfiable, version_condition
+from envdoctor.facts.histories import satisfiable
+from envdoctor.facts.versions import Exact, Ranged, final_key, version_condition
 from envdoctor.remedies.installable import FAMILY, Listing
 
 Values: TypeAlias = "Mapping[str, Exact | Ranged]"

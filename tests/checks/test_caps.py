@@ -15,8 +15,9 @@ from envdoctor.checks import caps
 from envdoctor.checks.caps import cautious
 from envdoctor.checks.declared_together import declared_together
 from envdoctor.facts.fact import Fact, Facts, Origin
+from envdoctor.facts.histories import satisfiable
 from envdoctor.facts.values import parse_value
-from envdoctor.facts.versions import exact, satisfiable, version_condition
+from envdoctor.facts.versions import exact, version_condition
 from envdoctor.world.dependencies import Dependency, dependencies, versions
 from envdoctor.world.releases import known_until, release_texts
 

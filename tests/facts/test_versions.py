@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
+from envdoctor.facts.histories import satisfiable
 from envdoctor.facts.versions import (
     ABSENT,
     Exact,
@@ -17,7 +18,6 @@ from envdoctor.facts.versions import (
     exact,
     final_key,
     parse_package,
-    satisfiable,
     version_condition,
 )
 from envdoctor.world.releases import release_texts

@@ -15,9 +15,9 @@ from packaging.specifiers import SpecifierSet
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Fact, Origin
+from envdoctor.facts.histories import satisfiable
 from envdoctor.facts.names import canonical
 from envdoctor.facts.values import parse_value
-from envdoctor.facts.versions import satisfiable
 from envdoctor.files.json_file import UnreadableError, read_bounded
 from envdoctor.files.text import plain
 from envdoctor.files.yaml_nodes import NestedTooDeeplyError, yaml_nodes

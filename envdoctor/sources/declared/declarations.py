@@ -15,9 +15,9 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
 from envdoctor.facts.fact import OVERRIDE, Collected, Defect, Fact, Origin, Skip
+from envdoctor.facts.histories import satisfiable
 from envdoctor.facts.names import canonical
 from envdoctor.facts.values import parse_value
-from envdoctor.facts.versions import satisfiable
 from envdoctor.files.text import plain
 from envdoctor.records import dataclass, field, replace
 from envdoctor.world.installation import Installation
