@@ -31,9 +31,13 @@ def derive(facts: Facts) -> Facts:
     unclear = facts.value(UNCLEAR)
     blocked = frozenset(unclear if isinstance(unclear, tuple) else ())
     for step in _STEPS:
+        found: dict[str, Fact] = {}
         for fact in step(facts):
-            if fact.name not in blocked and (fact.name not in facts or facts.value(fact.name) == "auto"):
-                facts = facts.with_facts([fact])
+            before = found.get(fact.name) or facts.by_name.get(fact.name)
+            if fact.name not in blocked and (before is None or before.value == "auto"):
+                found[fact.name] = fact
+        if found:
+            facts = facts.with_facts(found.values())
     return facts
 
 

@@ -125,7 +125,11 @@ def diagnose(
     """
     outcomes = outcomes or Outcomes(known)
     view = outcomes.of(facts)
-    open_ = _Open(view, known, None if taken is None or taken is facts else outcomes.of(taken))
+    hits = tuple(hits)
+    installs = taken is not None and taken is not facts
+    few = not installs and sum(name.startswith("packages.") for name in facts) <= _FEW_PACKAGES
+    seen = outcomes.of(taken) if taken is not None and installs else None
+    open_ = _Open(view, known, seen, few or any(hit.outcome is None for hit in hits))
     rules = rules if isinstance(rules, Outlines) else tuple(rules)
     page = rules.find if isinstance(rules, Outlines) else {rule.id: rule for rule in rules}.__getitem__
     findings: list[Finding] = []
@@ -140,16 +144,15 @@ def diagnose(
         elif outcome:
             findings.append(_finding(rule, rule.condition, facts, known, "matched", ()))
     newest, suspects = open_.newest, open_.suspects
-    hits = [
+    untold = [
         hit for hit in hits if hit.outcome is not False and not _told(hit, findings if hit.outcome else [*findings, *newest, *suspects])
     ]
     # What a check is certain of, a rule that still waits for a fact need not raise again.
-    settled = {rule for hit in hits if hit.outcome for rule in hit.unless}
+    settled = {rule for hit in untold if hit.outcome for rule in hit.unless}
     suspects = [one for one in suspects if one.rule.id not in settled]
-    findings += [finding_of(hit, page(hit.rule), facts) for hit in hits]
+    findings += [finding_of(hit, page(hit.rule), facts) for hit in untold]
     findings += [_from_defect(defect, page(defect.rule)) for defect in defects]
     findings += newest
-    few = open_.taken is None and sum(name.startswith("packages.") for name in facts) <= _FEW_PACKAGES
     findings += _worth_telling(suspects, asked=few)
     findings.sort(key=lambda finding: (*finding.rank(), finding.rule.id))
     findings = list(_without_echoes(_asking(one, facts, known) if one.status == "possible" else one for one in findings))
@@ -157,10 +160,14 @@ def diagnose(
 
 
 class _Open:
-    """The rules that the facts leave open: which of them hold of what an installer would take, and which are to be suspected."""
+    """The rules that the facts leave open: which of them hold of what an installer would take, and which are to be suspected.
 
-    def __init__(self, view: View, known: Known, taken: View | None) -> None:
+    ``all_asked`` says that weak ones are asked for too: they may be all there is to tell, or say what a check suspects.
+    """
+
+    def __init__(self, view: View, known: Known, taken: View | None, all_asked: bool) -> None:
         self.view, self.known, self.taken = view, known, taken
+        self._all_asked = all_asked
         # What nothing that is named needs is not installed, as far as the files go.
         self.alone = None if taken is None else taken.closed()
         # Of a package that no line names, an installer takes the release that it takes, and no other one.
@@ -171,17 +178,13 @@ class _Open:
     def weigh(self, rule: Rule, condition: Condition, lacking: tuple[str, ...]) -> None:
         """Keep a rule, where it says something about this situation."""
         idle, key = self.view.idle_in(condition, self.taken)
-        if key in idle:
-            return
-        before = len(self.newest) + len(self.suspects)
-        self._weigh(rule, condition, lacking)
-        if len(self.newest) + len(self.suspects) == before:
+        if key not in idle and not self._says_something(rule, condition, lacking):
             idle.add(key)
 
-    def _weigh(self, rule: Rule, condition: Condition, lacking: tuple[str, ...]) -> None:
+    def _says_something(self, rule: Rule, condition: Condition, lacking: tuple[str, ...]) -> bool:
         # Of most rules it is soon told that they do not: nothing is known of the packages that they are about.
         if self.view.is_silent(condition) and (self.taken is None or self.taken.lacks_needed(condition)):
-            return
+            return False
         # What an installer takes says nothing to a rule that waits for the plan or the model alone.
         packages = self.taken is not None and any(name.startswith("packages.") for name in lacking)
         held, waits = self.taken.held(condition) if self.taken is not None and packages else (None, lacking)
@@ -189,30 +192,33 @@ class _Open:
             certain = self.taken if held else self.alone if held is None and self._is_missing(condition, waits) else None
             if certain is not None:
                 self.newest.append(_as_taken(rule, condition, certain.facts, self.known, lacking))
-                return
+                return True
         if held is False and self.brought is not None and self.brought.judged(condition)[0] is False:
-            return
+            return False
         seen = self.view
         # A rule that waits for the plan alone, once it is known what an installer takes.
         taken_for = tuple(name for name in lacking if name.startswith("packages.") and name not in waits) if held is None else ()
         if taken_for and self.taken is not None:
             # Of what an installer takes no note is told, and no guess stands on a guess.
             if rule.severity == "note" or any(name.startswith("packages.") for name in waits):
-                return
+                return False
             seen, lacking = self.taken, waits
         if not UNREAD.keys().isdisjoint(lacking):
             seen = seen.as_read()
             outcome, lacking = seen.judged(condition)
             if outcome is not None:
-                return
-        if seen.speaks(condition, lacking):
-            weight = seen.weigh(condition, lacking)
+                return False
+        if not seen.speaks(condition, lacking):
+            return False
+        weight = seen.weigh(condition, lacking)
+        if self._all_asked or (weight.likely and not weight.blind):
             if taken_for:
                 told = _as_taken(rule, condition, seen.facts, self.known, (*taken_for, *lacking), weight)
             else:
                 told = _finding(rule, condition, self.view.facts, self.known, "possible", lacking, weight)
             # An installer does not take what the file would admit.
-            self.suspects.append(replace(told, hidden=held is False))
+            self.suspects.append(replace(told, hidden=True) if held is False else told)
+        return True
 
     def _is_missing(self, condition: Condition, waits: Sequence[str]) -> bool:
         """Whether a rule is about the absence of packages that nothing brings in."""

@@ -109,7 +109,7 @@ class View:
 
     def held(self, condition: Condition) -> tuple[bool | None, tuple[str, ...]]:
         """As ``judged``; but a condition that is left open by nothing but what was not read holds where it holds as things were read."""
-        row, key = self._row(condition)
+        row, key = self._located.get(id(condition)) or self._row(condition)
         found: tuple[bool | None, tuple[str, ...]] = row.outcomes.get(key) or self.judged(condition)
         if row.asks_unread and found[0] is None and not UNREAD.keys().isdisjoint(found[1]) and self.as_read().judged(condition)[0]:
             return True, ()
@@ -120,8 +120,10 @@ class View:
 
         Nothing else than what the condition names of both decides that, beside whether there is a plan.
         """
-        row, key = self._row(condition)
-        return row.idle, (self._has_plan, key) if taken is None else (self._has_plan, key, taken._has_plan, taken._row(condition)[1])
+        row, key = self._located.get(id(condition)) or self._row(condition)
+        if taken is None:
+            return row.idle, (self._has_plan, key)
+        return row.idle, (self._has_plan, key, taken._has_plan, taken._key(row))
 
     def is_silent(self, condition: Condition) -> bool:
         """Whether nothing is known of any package whose versions a condition accuses: `speaks` is then False, whatever else is."""
@@ -160,11 +162,15 @@ class View:
         found = self._located.get(id(condition))
         if found is None:
             row = self._outcomes.row(condition)
-            if row.last >= len(self._numbers):  # it names a fact that no condition had named before
-                self._numbers += self._outcomes.numbers(self.facts, len(self._numbers))
             # By identity: the row keeps the condition alive.
-            found = self._located[id(condition)] = row, row.key(self._numbers)
+            found = self._located[id(condition)] = row, self._key(row)
         return found
+
+    def _key(self, row: _Row) -> object:
+        """Under which key a condition's row keeps what it comes to here."""
+        if row.last >= len(self._numbers):  # it names a fact that no condition had named before
+            self._numbers += self._outcomes.numbers(self.facts, len(self._numbers))
+        return row.key(self._numbers)
 
 
 __all__ = ["Outcomes", "View"]
