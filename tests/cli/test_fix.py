@@ -290,11 +290,11 @@ def test_a_plan_is_judged_beside_the_pins_that_are_written(capsys: pytest.Captur
     """4-bit weights under FSDP need a newer transformers than is stated, which the pins bring."""
     plan = "base_model: org/llama\nadapter: lora\nload_in_8bit: true\nfsdp:\n  - full_shard\nsequence_len: 2048\nmicro_batch_size: 1\n"
     (project / "axolotl.yml").write_text(f"{plan}datasets:\n  - path: x\n    type: alpaca\n")
-    (project / "requirements.txt").write_text("transformers==4.36.0\ntokenizers==0.19.1\n")
+    (project / "requirements.txt").write_text("transformers==4.36.0\ntokenizers==0.19.1\naccelerate==0.30.1\n")
     ran = run(capsys, "fix", "--offline", "--write", "axolotl.yml", "requirements.txt", "--format", "json")
     assert (ran.status, ran.json["settings"]) == (0, {"plan.quant": "4bit"})
     assert "load_in_8bit: false\nload_in_4bit: true\n" in (project / "axolotl.yml").read_text()
-    assert (project / "requirements.txt").read_text() == "transformers==4.40.0\ntokenizers==0.19.1\n"
+    assert (project / "requirements.txt").read_text() == "transformers==4.40.0\ntokenizers==0.19.1\naccelerate==0.30.1\n"
 
 
 def test_code_and_locks_are_refused_with_the_line_that_helps(capsys: pytest.CaptureFixture[str], project: Path) -> None:
