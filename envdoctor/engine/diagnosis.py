@@ -336,11 +336,13 @@ def _location(reasons: Sequence[Because]) -> Location | None:
 
 
 def _told(hit: Hit, findings: Sequence[Finding]) -> bool:
-    """Whether a rule says what a check found, with more to go by."""
-    return any(
-        finding.rule.id in hit.unless or (hit.yields and set(hit.packages) <= set(finding.packages) and is_about_names(hit.names, finding))
-        for finding in findings
-    )
+    """Whether a rule says what a check found, with more to go by; of several names, rules may each say one."""
+    if any(finding.rule.id in hit.unless for finding in findings):
+        return True
+    of_these = [finding for finding in findings if hit.yields and set(hit.packages) <= set(finding.packages)]
+    if not hit.names:
+        return bool(of_these)
+    return all(any(is_about_names((name,), finding) for finding in of_these) for name in hit.names)
 
 
 def is_about_names(names: Sequence[str], finding: Finding) -> bool:

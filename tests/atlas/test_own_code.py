@@ -72,6 +72,18 @@ def test_a_rule_of_the_same_package_hides_only_what_it_is_about() -> None:
     assert [_told(hit, [finding]) for hit in hits] == [True, False]
 
 
+def test_of_one_call_each_name_may_be_said_by_another_rule() -> None:
+    book = load_rulebook()
+    rule = next(one for one in book.rules if one.condition)
+    reasons = [Because("plan.code_uses", name, name, "train.py") for name in ("AdamW", "evaluation_strategy")]
+    findings = [Finding(rule, "matched", "error", (reason,), packages=("trl",)) for reason in reasons]
+    hits = [
+        Hit("code-breaks", True, packages=("trl",), yields=True, names=names)
+        for names in (("AdamW", "evaluation_strategy"), ("AdamW", "beta"))
+    ]
+    assert [_told(hit, findings) for hit in hits] == [True, False]
+
+
 def test_what_numpy_refuses_by_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given = "def __getattr__(name): ...\n"
     later = f"__former_attrs__ = {{name: '' for name in ('int', 'bool')}}\n{given}"
