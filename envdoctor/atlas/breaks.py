@@ -161,8 +161,12 @@ def _any_bad(provider: str, group: Group) -> int:
 
 @lru_cache(maxsize=65_536)
 def _mask(provider: str, text: str) -> int:
+    """The releases of a provider that a text names; none where it names them all: what no release ever had lies where nobody read."""
     bound = open_package(provider)
-    return 0 if bound is None else read(text, bound.volume.places)
+    if bound is None:
+        return 0
+    found = read(text, bound.volume.places)
+    return found if bound.volume.all & ~found else 0
 
 
 def _needed(package: str, stack: Stack, top: str) -> Dependency | None:

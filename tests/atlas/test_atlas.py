@@ -51,6 +51,7 @@ USER = {
             "    from acme import Old\n"
         )
     },
+    "0.0.9": {"user/__init__.py": "from acme.hidden import Thing\n"},
     "0.5": {
         "user/__init__.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from acme import Old\n"
         "def late():\n    from acme import Old\n"
@@ -87,6 +88,9 @@ class TestImports:
     @pytest.mark.parametrize("release", ["0.2", "0.4", "0.5"])
     def test_what_a_try_a_test_of_the_release_or_a_function_guards_is_no_fault_of_the_import(self, release: str) -> None:
         assert found(user=release, acme="2.0") == []
+
+    def test_what_no_release_ever_had_lies_where_nobody_read(self) -> None:
+        assert found(user="0.0.9", acme="2.0") == found(user="0.0.9", acme="1.0") == []
 
     def test_a_release_that_was_not_read_is_judged_by_its_neighbours(self) -> None:
         assert found(user="0.1", acme="2.0.1") != []
@@ -185,7 +189,7 @@ class TestCommands:
     def test_status_lists_the_packages(self, capsys: pytest.CaptureFixture[str], atlas: Path) -> None:
         assert (
             run(capsys, "atlas", "status", "acme", "user").out
-            == "acme  3 releases, 1.0 to 2.0 ()\nuser  5 releases, 0.1 to 0.5 ()\n2 packages, 8 releases\n"
+            == "acme  3 releases, 1.0 to 2.0 ()\nuser  6 releases, 0.0.9 to 0.5 ()\n2 packages, 9 releases\n"
         )
 
     def test_check_tells_what_a_script_takes_and_what_to_write(
