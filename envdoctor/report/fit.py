@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from envdoctor.facts.fact import Skip
-from envdoctor.lengths.values import LengthAdvice, Lengths
 from envdoctor.memory.advice import Advice
 from envdoctor.memory.estimate import Assumption, Estimate
 from envdoctor.memory.fits import Verdict
 from envdoctor.memory.plan import Plan
 from envdoctor.memory.undecided import Undecided
 from envdoctor.records import dataclass
+
+if TYPE_CHECKING:
+    from envdoctor.lengths.values import LengthAdvice, Lengths
 
 
 @dataclass(frozen=True, slots=True)

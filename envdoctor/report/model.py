@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from envdoctor.engine.diagnosis import Finding
 from envdoctor.facts.fact import Facts, Skip
 from envdoctor.records import dataclass
 from envdoctor.rules.rule import Severity
 
 if TYPE_CHECKING:
+    from envdoctor.engine.diagnosis import Finding
     from envdoctor.probes.verdict import Verdict
     from envdoctor.remedies.cures import Cure
     from envdoctor.remedies.remedy import Remedy

@@ -75,14 +75,18 @@ class Gpu:
 
 def capability_key(text: str) -> tuple[int, int] | None:
     """``8.6`` -> (8, 6), so that capabilities can be compared; None for anything else."""
-    match = re.fullmatch(r"(\d{1,2})\.(\d)", text.strip(), flags=re.ASCII)
-    return None if match is None else (int(match[1]), int(match[2]))
+    major, dot, minor = text.strip().partition(".")
+    written = dot and text.isascii() and major.isdigit() and minor.isdigit() and len(major) <= 2 and len(minor) == 1
+    return (int(major), int(minor)) if written else None
+
+
+_TIMES = frozenset("xX\u00d7*")
 
 
 def parse_gpu(text: str) -> tuple[str, int | None]:
     """The name without its count, and the count: ``8x A100`` -> ("A100", 8); None where no count is written."""
     name = " ".join(text.split())
-    if len(name) > _LONGEST_NAME:
+    if len(name) > _LONGEST_NAME or not (name[:1].isdigit() or _TIMES.intersection(name)):
         return name, None
     for pattern in (
         r"(?P<name>.*\S)\s*\(\s*[x\u00d7]\s*(?P<count>\d{1,3})\s*\)",
@@ -97,6 +101,7 @@ def parse_gpu(text: str) -> tuple[str, int | None]:
     return name, None
 
 
+@lru_cache(maxsize=64)
 def find_gpu(text: str) -> Gpu | None:
     """The product that a text names, with or without a count; None for an unknown name: nothing is guessed.
 

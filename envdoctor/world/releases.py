@@ -138,7 +138,8 @@ def prereleases(name: str) -> tuple[str, ...] | None:
 
 def newest(name: str) -> str | None:
     """The newest version that is not yanked; None for a package that is not listed."""
-    return next((release.version for release in reversed(releases(name)) if not release.yanked), None)
+    rows = reversed(_rows(_normalised(name)))
+    return next((row.partition(" ")[0] for row in rows if "yanked" not in row.split(" ")[3:]), None)
 
 
 def exists(name: str, version: str) -> bool | None:
