@@ -132,7 +132,10 @@ def _step(run: Run) -> list[tuple[str, dict[Term, float]]]:
     waiting = root if accumulated and _is_tied(run) and plan.method == "full" else 0.0
     casts = _casts(run)
     logits_kept, cache_kept = _outputs(run)
+    passing = working.passing_scores(run.architecture, plan, run.width) if plan.checkpointing else 0.0
+    before = ("forward of the last layer", {**during, "activations": (saved + passing) * tokens * share, "gradients": accumulated})
     return [
+        *([before] if passing else []),
         *_around_the_loss(run, during, saved, accumulated, casts),
         (
             "backward of the last layer",

@@ -143,6 +143,12 @@ def fills_cache(architecture: Architecture, plan: Plan) -> bool:
     return known and not plan.checkpointing and architecture.head == "causal" and not architecture.encoder_decoder
 
 
+def hands_on_scores(architecture: Architecture, plan: Plan) -> bool:
+    """Whether a layer hands its probabilities on, so that they live in the model's loop while the next layer makes its own: Falcon's
+    (``outputs = block(...)``, modeling_falcon.py), with eager attention."""
+    return architecture.kind == "falcon" and is_eager(architecture, plan)
+
+
 def views_values(architecture: Architecture, plan: Plan) -> bool:
     """Whether the values that an attention keeps are a part of a larger tensor: a cache copies them out of it, and so did
     sdpa_attention_forward up to 4.55 (``contiguous``)."""

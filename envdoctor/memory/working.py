@@ -77,6 +77,16 @@ def _scores(architecture: Architecture, plan: Plan, width: Widths) -> float:
     return float(matrix * (made - freed - (1 if architecture.attention_dropout else 0)))
 
 
+def passing_scores(architecture: Architecture, plan: Plan, width: Widths) -> float:
+    """Bytes for each token of the scores in a checkpointed forward whose layers hand their probabilities on: those of the layer before, and
+    this one's as they are, with the mask, as float32 and through the softmax."""
+    if not modeling.hands_on_scores(architecture, plan):
+        return 0.0
+    wide = 4 if modeling.wide_softmax(architecture, plan) else width.computed
+    copied = wide if wide != width.computed else 0
+    return float(architecture.heads * plan.tokens * (2 * wide + copied + 2 * width.computed))
+
+
 def _added(architecture: Architecture, plan: Plan, width: Widths, kept: Mapping[str, float], last: float, tuned: Sequence[Linear]) -> float:
     """Where an adapter adds to a wide product, in the forward that a checkpointed layer repeats and in its backward.
 

@@ -90,6 +90,16 @@ def test_opt_has_no_sdpa_before_4_46_and_makes_the_matrix_of_its_scores() -> Non
     assert {release: modeling.makes_matrix(opt, plan) for release, plan in plans.items()} == {"4.45.2": True, "4.46.0": False}
 
 
+def test_falcon_hands_its_probabilities_on_while_the_next_layer_makes_its_own() -> None:
+    falcon = read_architecture({"model_type": "falcon", "hidden_size": 512, "num_hidden_layers": 2, "num_attention_heads": 8,
+                                "num_kv_heads": 4, "new_decoder_architecture": True, "vocab_size": 1000})  # fmt: skip
+    eager = replace(_PLAN, attention="eager")
+    matrix = 8 * eager.tokens * eager.tokens * eager.rows
+    moments = {one.name: one for one in estimate(falcon, eager).moments}
+    assert moments["forward of the last layer"].terms["activations"] > 16 * matrix  # two in float32, its copy, and two of 16 bits
+    assert "forward of the last layer" not in {one.name for one in estimate(falcon, replace(eager, attention="sdpa")).moments}
+
+
 def test_gemma_2_has_no_sdpa_from_transformers_5_21_on() -> None:
     gemma = read_architecture({"model_type": "gemma2", "hidden_size": 512, "num_hidden_layers": 2, "num_attention_heads": 8, "head_dim": 64,
                                "num_key_value_heads": 4, "intermediate_size": 2048, "vocab_size": 1000})  # fmt: skip
