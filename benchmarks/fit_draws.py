@@ -1,7 +1,7 @@
 """The closed form of `fit` held to the models' own code on plans drawn at random.
 
     python benchmarks/fit_draws.py --seed 1 --count 300 --output answers.jsonl PYTHON [PYTHON ...]
-    python benchmarks/fit_draws.py --judge answers.jsonl [--show 20]
+    python benchmarks/fit_draws.py --judge answers.jsonl [--show 20] [--keep FILE]
 
 Each interpreter has torch, transformers and peft; the draws are dealt to them in turn, and those that are answered are not asked again. A
 draw is a model of tests/memory/counted.json with a few layers and facts of a plan, read as `fit` reads them; `fit --exact`'s child runs it
@@ -183,10 +183,43 @@ def judge(answers: Path, show: int) -> None:
             f"{len(sizes)} of {len(lines)} measured: median {statistics.median(sizes):.2%}, "
             f"95th percentile {sizes[int(0.95 * (len(sizes) - 1))]:.2%}, largest {sizes[-1]:.1%}, too low by more than 10 %: {low}"
         )
+        _calibration(found)
     for said, times in sorted(refused.items(), key=lambda each: -each[1]):
         print(f"  not measured {times}: {said}")
     for error, one, estimate in found[:show]:
         _tell(error, one, estimate)
+
+
+def _calibration(found: list[tuple[float, dict[str, Any], Any]]) -> None:
+    """Which share of the counted figures a range holds that is so many times as wide as the one that `fit` shows."""
+    held = []
+    for wide in (0.1, 0.25, 0.5, 1.0, 2.0):
+        within = 0
+        for _, one, estimate in found:
+            expected, shown = estimate.allocated.expected, estimate.allocated
+            low, high = expected - wide * (expected - shown.low), expected + wide * (shown.high - expected)
+            within += low <= one["measured"]["allocated"] <= high
+        held.append(f"{wide:g} x the range {within / len(found):.1%}")
+    print("held by " + ", ".join(held))
+
+
+def keep(answers: Path, output: Path) -> None:
+    """The answers in short: what was drawn is drawn again from its seed, number and releases."""
+    lines = [json.loads(line) for line in answers.read_text().splitlines()]
+    table = [
+        {
+            "seed": one["seed"],
+            "number": one["number"],
+            "releases": [one["facts"][f"packages.{name}"].strip("=") for name in ("torch", "transformers", "peft", "bitsandbytes")],
+            **(
+                {"allocated": one["measured"]["allocated"]}
+                if "allocated" in one["measured"]
+                else {"refused": one["measured"]["refused"][:120]}
+            ),
+        }
+        for one in sorted(lines, key=lambda one: int(one["number"]))
+    ]
+    output.write_text("".join(json.dumps(each) + "\n" for each in table))
 
 
 def _tell(error: float, one: Mapping[str, Any], estimate: Any) -> None:
@@ -213,7 +246,10 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2, help="how many interpreters work at once")
     parser.add_argument("--judge", type=Path)
     parser.add_argument("--show", type=int, default=0)
+    parser.add_argument("--keep", type=Path, help="with --judge, write the answers in short")
     options = parser.parse_args()
+    if options.judge is not None and options.keep is not None:
+        keep(options.judge, options.keep)
     if options.judge is None:
         only = set(options.only) if options.only else None
         run(options.interpreters, options.seed, options.count, options.first, options.output, only, options.jobs)
