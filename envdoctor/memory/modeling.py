@@ -105,6 +105,12 @@ def wide_softmax(architecture: Architecture, plan: Plan) -> bool:
     return since is None or bool(since and at_least(plan.stack.transformers, since))
 
 
+def keeps_softmax(architecture: Architecture, plan: Plan) -> bool:
+    """Whether a class hands on its probabilities in the dtype that the softmax has, and casts nothing itself."""
+    since = _NARROW_SOFTMAX.get(architecture.kind)
+    return since is not None and not (since and at_least(plan.stack.transformers, since))
+
+
 def repeats(architecture: Architecture, plan: Plan) -> bool:
     """Whether keys and values are copied for every query head before the attention sees them.
 

@@ -54,7 +54,9 @@ def gathered(plan: Plan, root: float, layer: float, layer_parameters: float, who
     """
     missing = 1 - shares(plan).weights
     if plan.sharding == "fsdp":
-        return root + layers * layer
+        # Alone it shards nothing (torch/distributed/fsdp/_init_utils.py: NO_SHARD for a world of one): the weights are whole as they are,
+        # and only what mixed precision computes in is another copy.
+        return root + layers * layer if plan.gpus > 1 or plan.autocast is not None else 0.0
     if plan.sharding == "zero3" and layer_parameters:
         return missing * min(whole, layer / layer_parameters * _LIVE_PARAMETERS + root)
     return 0.0

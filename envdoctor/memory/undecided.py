@@ -56,6 +56,9 @@ def _open(situation: Planned) -> Iterator[tuple[str, FactValue, tuple[FactValue,
         yield "plan.batch_size", 1, (8,)
     if plan.method == "inference":
         return
+    if plan.gpus > 1 and "plan.distributed" in assumed and facts.value("plan.distributed") is not None:
+        # A way of sharing that is not modelled (tensor, context, pipeline or expert parallelism): somewhere between all on each and parts.
+        yield "plan.distributed", plan.sharding, ("fsdp",)
     trainer = facts.text("plan.trainer")
     if "plan.gradient_checkpointing" in assumed and trainer is None:
         yield "plan.gradient_checkpointing", False, (True,)

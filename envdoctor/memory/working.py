@@ -26,10 +26,20 @@ def backward(
         points.append((_last_product(architecture, plan, width, last) + written_out, True))
     if modeling.makes_matrix(architecture, plan):
         points.append((_scores(architecture, plan, width) - network(architecture, plan, tuned), False))
+    held = _held(architecture, plan, width)
+    if held:
+        points.append((held, False))
     if plan.method == "adapter" and plan.adapter is not None and plan.adapter.float32 and not architecture.experts:
-        points.append((_added(architecture, plan, width, kept, last, tuned), False))
+        points.append((held + _added(architecture, plan, width, kept, last, tuned), False))
     most, there = max(points)
     return stream + most - (written_out if there else 0.0), there
+
+
+def _held(architecture: Architecture, plan: Plan, width: Widths) -> float:
+    """Float32 probabilities behind a dropout, which a layer's ``_`` holds to its end though autocast multiplies a 16-bit copy of them:
+    of classes that leave the softmax's dtype as it is (``self_attention_output, _ = self.attention(...)``, modeling_bert.py)."""
+    eager = modeling.is_eager(architecture, plan) and architecture.attention_dropout and plan.autocast is not None
+    return 4.0 * architecture.heads * plan.tokens if eager and width.computed < 4 and modeling.keeps_softmax(architecture, plan) else 0.0
 
 
 def _last_product(architecture: Architecture, plan: Plan, width: Widths, last: float) -> float:

@@ -100,6 +100,22 @@ def test_falcon_hands_its_probabilities_on_while_the_next_layer_makes_its_own() 
     assert "forward of the last layer" not in {one.name for one in estimate(falcon, replace(eager, attention="sdpa")).moments}
 
 
+def test_bert_holds_its_probabilities_in_float32_while_its_network_is_computed() -> None:
+    sizes = {"hidden_size": 1024, "num_hidden_layers": 2, "num_attention_heads": 16, "intermediate_size": 4096, "vocab_size": 1000}
+    bert = read_architecture({**sizes, "model_type": "bert", "attention_probs_dropout_prob": 0.1})
+    adapter = replace(_PLAN.adapter or Adapter(8, ()), targets=("all-linear",))
+    plan = replace(_PLAN, adapter=adapter, attention="eager", tokens=1024, stack=Stack("2.13.0", "5.23.0", "0.21.2"))
+    moments = {one.name: one for one in estimate(bert, plan).moments}
+    kept_by_two = 2 * (4 + 2 + 1 + 4) * 16 * 1024 / 2  # float32, its 16-bit copy and the mask, and what the layer holds
+    assert moments["backward of the last layer"].terms["activations"] > kept_by_two * plan.rows * plan.tokens
+
+
+def test_fsdp_alone_shards_nothing_and_gathers_nothing() -> None:
+    alone = replace(_PLAN, sharding="fsdp", autocast=None)
+    assert total(alone, "loss") == total(replace(alone, sharding="none"), "loss")
+    assert total(replace(alone, gpus=2), "loss") > total(alone, "loss") / 2
+
+
 def test_gemma_2_has_no_sdpa_from_transformers_5_21_on() -> None:
     gemma = read_architecture({"model_type": "gemma2", "hidden_size": 512, "num_hidden_layers": 2, "num_attention_heads": 8, "head_dim": 64,
                                "num_key_value_heads": 4, "intermediate_size": 2048, "vocab_size": 1000})  # fmt: skip

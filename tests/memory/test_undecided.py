@@ -49,6 +49,14 @@ def test_mixed_precision_decides_little_beside_weights_that_were_made_float32() 
     assert "plan.bf16" not in names(qlora)
 
 
+def test_a_way_of_sharing_that_is_not_modelled_is_open() -> None:
+    tensor = situation(plan__method="full", plan__distributed="tensor_parallel", gpu__count=4, plan__batch_size=1, plan__seq_len=128)
+    assert "plan.distributed" in names(tensor)
+    assert "plan.distributed" not in names(situation(plan__method="full", plan__distributed="fsdp", gpu__count=4))
+    spanned = spanning(tensor.estimate(), undecided(tensor, tensor.estimate()))
+    assert verdict(spanned, 0.8 * tensor.estimate().allocated.expected).fits == "unknown"
+
+
 def test_the_range_holds_every_value_and_decides_nothing_between() -> None:
     one = situation(plan__batch_size="")
     computed = one.estimate()
