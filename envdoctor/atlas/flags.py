@@ -74,3 +74,22 @@ def reckons(handler: ast.ExceptHandler, with_: frozenset[str], known: Callable[[
         return False
     words = {"BaseException"} if handler.type is None else {last_word(one) for one in known(handler.type)}
     return bool(words & with_) or any(word.isupper() for word in words)
+
+
+def may_skip(item: ast.stmt) -> bool:
+    """Whether a statement ends a test where a module, or a release of one, is not there: ``pytest.importorskip("acme.later")``."""
+    call = item.value if isinstance(item, ast.Expr | ast.Assign) else None
+    if not isinstance(call, ast.Call) or last_word(call.func) != "importorskip":
+        return False
+    first = call.args[0] if call.args else None
+    # Of a package as a whole, what follows is as much in need of its names as anything.
+    return bool(call.keywords and any(one.arg == "minversion" for one in call.keywords)) or (
+        isinstance(first, ast.Constant) and "." in str(first.value)
+    )
+
+
+def skip_tests(decorators: Iterable[ast.expr]) -> Iterator[ast.expr]:
+    """What decorators test before a function is run: ``@pytest.mark.skipif(not HAS_IT, reason=...)``, ``@unittest.skipUnless(...)``."""
+    for one in decorators:
+        if isinstance(one, ast.Call) and one.args and last_word(one.func) in ("skipif", "skipIf", "skipUnless"):
+            yield one.args[0]

@@ -49,6 +49,8 @@ def faults_of(outline: Outline, stack: Stack, opened: Open = open_package) -> It
     for one in outline.taken:
         taken.setdefault((one.name, one.call), []).append(one)
     reckoned = {one.name.replace(":", ".") for one in outline.taken if not one.call and "?" in one.guard.split(" & ")}
+    gone: dict[str, tuple[Fault, list[int]]] = {}
+    calls: list[Fault] = []
     for some in taken.values():
         let_through = [one for one in some if not _saved(one.guard, stack)]
         fault = _fault(let_through[0], stack, opened) if let_through else None
@@ -56,9 +58,13 @@ def faults_of(outline: Outline, stack: Stack, opened: Open = open_package) -> It
             continue
         if fault.moduleless:
             let_through = [one for one in let_through if not _saved(one.guard, stack, moduleless=True)]
-        if let_through:
-            lines = tuple(dict.fromkeys(one.line for one in let_through))
-            yield replace(fault, line=lines[0], more=lines[1:])
+        lines = list(dict.fromkeys(one.line for one in let_through))
+        if lines and fault.call:
+            calls.append(replace(fault, line=lines[0], more=tuple(lines[1:])))
+        elif lines:  # what is imported, and what is then called, is one name that is not there
+            gone.setdefault(fault.name, (fault, []))[1].extend(lines)
+    names = (replace(fault, line=first, more=tuple(more)) for fault, lines in gone.values() for first, *more in [sorted(set(lines))])
+    yield from sorted([*calls, *names], key=lambda fault: fault.line)
 
 
 def _saved(guard: str, stack: Stack, *, moduleless: bool = False) -> bool:

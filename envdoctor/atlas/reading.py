@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from envdoctor.atlas import guards as conditions
 from envdoctor.atlas.expressions import parameters
-from envdoctor.atlas.flags import attempt_flags, is_asking, names_of, reckons
+from envdoctor.atlas.flags import attempt_flags, is_asking, may_skip, names_of, reckons, skip_tests
 from envdoctor.atlas.guards import NEVER, UNKNOWN
 from envdoctor.atlas.lazy_names import LAZY_TABLES, LazyNames
 from envdoctor.atlas.literals import absolute, as_link, parts_of, texts
@@ -78,6 +78,8 @@ class _Reader(LazyNames):
             self.statement(item, guard, where, scope, condition)
             if isinstance(item, ast.If) and item.body and isinstance(item.body[-1], ast.Return | ast.Raise | ast.Continue):
                 guard = conditions.joined(guard, conditions.negated(self.guards.of(item.test)))
+            elif may_skip(item):
+                guard = conditions.joined(guard, UNKNOWN)
 
     def statement(self, item: ast.stmt, guard: str, where: str, scope: dict[str, str | None] | None, condition: str) -> None:
         kind = type(item)
@@ -251,7 +253,8 @@ class _Reader(LazyNames):
             self.texts = {}
         name = f"{where}.{node.name}" if where else f"{owner}.{node.name}" if owner else node.name
         # A function that is made under a condition is called under it.
-        self.block(node.body, guard, name, inner, "")
+        skipped = any(self.guards.looks(test) for test in skip_tests(node.decorator_list))
+        self.block(node.body, conditions.joined(guard, UNKNOWN) if skipped else guard, name, inner, "")
 
     def klass(self, node: ast.ClassDef, guard: str, where: str, scope: dict[str, str | None] | None) -> None:
         for part in (*node.decorator_list, *node.bases, *(item.value for item in node.keywords)):

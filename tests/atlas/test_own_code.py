@@ -122,8 +122,18 @@ ABSENT = {
     "TypeError": "from acme import Kept\ntry:\n    Kept(1, b=2)\nexcept TypeError:\n    Kept(1, c=2)\n",
     "a missing module": "try:\n    from acme.core2 import x\nexcept ModuleNotFoundError:\n    x = None\n",
     "exceptions with a name": "ERRORS = (ImportError,)\ntry:\n    from acme import Old\nexcept ERRORS:\n    pass\n",
+    "a test that is skipped": "import pytest\ndef test():\n    pytest.importorskip('acme.later')\n    from acme import Old\n    Old()\n",
+    "a test of a release": "import pytest\nacme = pytest.importorskip('acme', minversion='3')\nfrom acme import Old\n",
+    "a test with a condition": (
+        "import pytest\ntry:\n    from acme import Old\n    HAVE = True\nexcept ImportError:\n    HAVE = False\n"
+        "@pytest.mark.skipif(not HAVE, reason='')\ndef test():\n    import acme\n    acme.Old()\n"
+    ),
 }
 PRESENT = {
+    "a test of the package alone": "import pytest\npytest.importorskip('acme')\nfrom acme import Old\n",
+    "a test with another condition": (
+        "import sys, pytest\n@pytest.mark.skipif(sys.platform == 'win32', reason='')\ndef test():\n    from acme import Old\n"
+    ),
     "a flag of the package alone": (
         "try:\n    import acme\n    HAVE = True\nexcept ImportError:\n    HAVE = False\nif HAVE:\n    acme.Old()\n"
     ),
