@@ -61,6 +61,8 @@ def bounds(facts: Facts) -> dict[str, tuple[str, ...]]:
     }
 
 
+# Made again for every set of pins that is looked at. True and 1 are not one value.
+@lru_cache(maxsize=4096, typed=True)
 def _fact(name: str, value: FactValue, why: str) -> Fact:
     return Fact(name, value, Origin(why))
 

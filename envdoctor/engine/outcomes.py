@@ -15,6 +15,7 @@ from envdoctor.rules.outlines import Outlines
 from envdoctor.rules.rule import Rule
 
 _UNKNOWN = -1
+_MOST_FACTS = 50_000
 
 
 class Outcomes:
@@ -30,6 +31,8 @@ class Outcomes:
         # The facts that conditions name, each with its place in what a view keeps; the first one is for whether packages are all known.
         self._places: dict[str, int] = {"": 0}
         self._numbers: dict[tuple[type, FactValue], int] = {}
+        # By identity: most facts of a situation are those of the one before, and to hash a version is to make a tuple of it.
+        self._number_of: dict[int, tuple[Fact, int]] = {}
         self._ruled_out: dict[Outlines, dict[tuple[str, FactValue | None], int]] = {}
 
     def that_may_hold(self, rules: Sequence[Rule], facts: Facts) -> Iterable[Rule]:
@@ -53,10 +56,18 @@ class Outcomes:
         for name, fact in facts.by_name.items():
             place = self._places.get(name, -1) - length
             if place >= 0:
-                # True, 1 and 1.0 are one key of a dictionary, and not one value.
-                found[place] = self._numbers.setdefault((type(fact.value), fact.value), len(self._numbers))
+                kept = self._number_of.get(id(fact))
+                found[place] = kept[1] if kept is not None and kept[0] is fact else self._number(fact)
         if length == 0:
             found[0] = int(facts.closed)
+        return found
+
+    def _number(self, fact: Fact) -> int:
+        # True, 1 and 1.0 are one key of a dictionary, and not one value.
+        found = self._numbers.setdefault((type(fact.value), fact.value), len(self._numbers))
+        if len(self._number_of) > _MOST_FACTS:
+            self._number_of.clear()
+        self._number_of[id(fact)] = fact, found
         return found
 
 

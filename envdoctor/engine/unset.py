@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from envdoctor.facts.fact import Fact, Facts, FactValue, Origin
 from envdoctor.facts.versions import Exact, Ranged, version_condition
@@ -127,6 +128,8 @@ def _names_a_framework(facts: Facts) -> bool:
     return any(f"packages.{name}" in facts and not facts.lacks(name) for name in FRAMEWORKS)
 
 
+# Made again for every set of pins that is looked at. True and 1 are not one value.
+@lru_cache(maxsize=4096, typed=True)
 def _default(name: str, value: FactValue, of: str) -> Fact:
     return Fact(name, value, Origin(f"default of {of}"))
 
