@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from envdoctor.app.gathered import Gathered
 from envdoctor.checks import FACT_CHECKS, installed_hits
 from envdoctor.checks.declared_together import declared_together
+from envdoctor.checks.whole_lists import scanned_names
 from envdoctor.engine.defaults import derive
 from envdoctor.engine.diagnosis import Diagnosis, Finding, Outcomes, diagnose
 from envdoctor.engine.likely_install import PROJECT
@@ -20,6 +21,7 @@ from envdoctor.world.releases import release_texts
 
 if TYPE_CHECKING:
     from envdoctor.checks.hit import Hit
+    from envdoctor.remedies.search import Problem
 
 
 def judge(gathered: Gathered, book: Rulebook, outcomes: Outcomes | None = None) -> Diagnosis:
@@ -96,7 +98,8 @@ def find_situation_remedies(
     if accused:
         newest = predict_facts(gathered)
         stated = facts.with_facts(newest[name] for name in accused if name in newest and newest[name].origin.source != PROJECT)
-    found = find_remedies(Problem(stated, book.rules, FACT_CHECKS, release_texts, outcomes, requires=cautious), goals)
+    problem = Problem(stated, book.rules, FACT_CHECKS, release_texts, outcomes, requires=cautious)
+    found = _of_an_environment(problem, book.digest, goals) if scanned_names(facts) else find_remedies(problem, goals)
     # To narrow what a file leaves open is less than to move what somebody has pinned.
     pinned = {name for name, fact in facts.items() if isinstance(fact.value, Exact)}
     if accused:
@@ -104,6 +107,20 @@ def find_situation_remedies(
     found = found or (Remedy({}, (), tuple(sorted({finding.rule.id for finding in goals}))),)
     told = tuple(sorted(in_code))
     return tuple(replace(one, unfixable=tuple(sorted({*one.unfixable, *told})), in_code=told) for one in found) if told else found
+
+
+def _of_an_environment(problem: Problem, digest: str, goals: Sequence[Finding]) -> tuple[Remedy, ...]:
+    """The remedies of an installed stack, which stays for weeks: they are looked for once."""
+    from envdoctor.files.user_cache import cache_directory
+    from envdoctor.remedies.kept import keep, key, recall
+    from envdoctor.remedies.search import find_remedies
+
+    of = key(problem.stated, goals, digest)
+    found = recall(cache_directory(), of)
+    if found is None:
+        found = find_remedies(problem, goals)
+        keep(cache_directory(), of, found)
+    return found
 
 
 __all__ = ["find_situation_remedies", "is_declared", "judge", "predict_facts", "select_goals"]
