@@ -142,6 +142,7 @@ def mode(torch: Any, ledger: Ledger, term: Callable[[Any, Any], str], where: Cal
     add = torch.ops.aten.add.Tensor
     add_in_place = torch.ops.aten.add_.Tensor
     value = torch.ops.aten._local_scalar_dense.default
+    softmax_backward = torch.ops.aten._softmax_backward_data.default
     # How many hold a storage: the tensor, and the object that asks.
     uses = getattr(torch._C, "_storage_Use_Count", lambda _: 0)
 
@@ -153,12 +154,22 @@ def mode(torch: Any, ledger: Ledger, term: Callable[[Any, Any], str], where: Cal
             if func is value and args[0].dtype == torch.bool:
                 # Code asks whether a mask is all ones, or whether something is infinite: a padded batch of finite numbers says no.
                 return False
+            if func is softmax_backward:
+                return self._softmax_backward(func, args, kwargs)
             made = func(*args, **(kwargs or {}))
             if isinstance(made, torch.Tensor):
                 self._count(func, made)
             elif isinstance(made, (tuple, list)):
                 for tensor in tensors(torch, made):
                     self._count(func, tensor)
+            return made
+
+        def _softmax_backward(self, func: Any, args: Any, kwargs: Any) -> Any:
+            """CUDA's kernel multiplies gradient and result into a tensor of its own first (``tmp``, ATen/native/cuda/SoftMax.cu)."""
+            held = ledger.hold(args[0].numel() * args[0].element_size(), "activations")
+            made = func(*args, **(kwargs or {}))
+            self._count(func, made)
+            ledger.drop(held)
             return made
 
         def _count(self, func: Any, tensor: Any) -> None:
