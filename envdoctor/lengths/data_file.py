@@ -10,11 +10,8 @@ from envdoctor.files.text import plain
 from envdoctor.lengths.values import Refused
 from envdoctor.sources.model.model_directory import is_lfs_pointer
 
-EXPECTED = "JSON lines (.jsonl, .jsonl.gz) or one JSON array (.json)"
+EXPECTED = "JSON lines (.jsonl, .jsonl.gz), one JSON array (.json), Parquet, Arrow, or a directory that datasets saved"
 _MAGIC = (
-    (b"PAR1", "a Parquet file"),
-    (b"ARROW1", "an Arrow file"),
-    (b"\xff\xff\xff\xff", "an Arrow stream"),
     (b"PK\x03\x04", "a zip archive"),
     (b"\x28\xb5\x2f\xfd", "a file packed by zstd"),
     (b"BZh", "a file packed by bzip2"),
@@ -24,8 +21,6 @@ _MAGIC = (
 _NAMES = {
     ".csv": "comma-separated values",
     ".tsv": "tab-separated values",
-    ".parquet": "a Parquet file",
-    ".arrow": "an Arrow file",
     ".txt": "plain text",
     ".xlsx": "a spreadsheet",
     ".yaml": "YAML",
@@ -41,9 +36,6 @@ _PACKERS = {
 _READERS = {
     "comma-separated values": "csv",
     "tab-separated values": "csv",
-    "a Parquet file": "parquet",
-    "an Arrow file": "arrow",
-    "an Arrow stream": "arrow",
     "plain text": "text",
 }
 
@@ -65,6 +57,8 @@ def why_not(data: Path) -> Refused | None:
     finally:
         os.close(descriptor)
     if stat.S_ISDIR(status.st_mode):
+        if any((data / name).is_file() for name in ("state.json", "dataset_dict.json")):
+            return None
         return Refused(place, "a directory", EXPECTED, "give the file itself")
     if not stat.S_ISREG(status.st_mode):
         return Refused(place, "not a regular file", EXPECTED, "write the rows to a file first")

@@ -70,7 +70,7 @@ def test_rows_of_ids_are_counted_without_any_tokenizer(tmp_path: Path, fixtures:
     [
         ("rows.jsonl", b"", "an empty file", "give the file that holds the rows"),
         ("rows.jsonl", b"\n\n", "a file without a row", "give the file that holds the rows"),
-        ("rows.jsonl", b"PAR1" + b"\0" * 100, "a Parquet file", "write it as JSON lines: python -c"),
+        ("rows.jsonl", b"PAR1" + b"\0" * 100, "a Parquet file, and no pyarrow to read it", "pip install pyarrow beside"),
         ("rows.csv", b"a,b\n1,2\n", "comma-separated values", "write it as JSON lines: python -c"),
         ("rows.jsonl.zst", b"\x28\xb5\x2f\xfd\0\0", "a file packed by zstd", "unpack it first: zstd -d rows.jsonl.zst"),
         ("rows.jsonl", b"version https://git-lfs.github.com/spec/v1\n", "a git-lfs pointer, not the file", "git lfs pull"),

@@ -42,11 +42,15 @@ def run(params: dict[str, Any], stage: Callable[[str], None]) -> dict[str, Any]:
             break
         except counters["CannotCountError"] as error:
             cannot.append(str(error))
-    rows = lines["Rows"](params["data"])
+    tables = _part("tables")
+    try:
+        rows = tables["Table"](params["data"]) if tables["kind_of"](params["data"]) else lines["Rows"](params["data"])
+    except tables["NoTableError"] as error:
+        return {"unreadable": {"found": error.found, "next_step": error.next_step}}
     counting = _Counting(params, parts, counter)
     try:
         whole = counting.all_of(rows, stage)
-    except lines["UnreadableFileError"] as error:
+    except (lines["UnreadableFileError"], tables["NoTableError"]) as error:
         return {"unreadable": {"found": error.found, "next_step": error.next_step}}
     except _NoCounterError:
         return {"cannot": cannot}
