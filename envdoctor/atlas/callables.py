@@ -50,6 +50,13 @@ def lineage(volume: Volume, module: str, name: str, place: int, *, dynamic: bool
     return found, whole and len(found) < _DEEPEST
 
 
+def outer_bases(volume: Volume, module: str, name: str, place: int) -> set[str]:
+    """The classes of other packages that a class of a release is made of, as links."""
+    sheets, _ = lineage(volume, module, name, place, dynamic=True)
+    links = {link for sheet in sheets for bases, mask in sheet.bases.items() if mask >> place & 1 for link in bases}
+    return {link for link in links if ":" in link and link.partition(".")[0].partition(":")[0] not in volume.tops} - _PLAIN_BASES
+
+
 def has_member(volume: Volume, module: str, name: str, member: str, place: int) -> bool | None:
     """Whether a class of a release has a member; None where it may have any."""
     sheets, whole = lineage(volume, module, name, place)

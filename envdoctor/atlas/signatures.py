@@ -40,6 +40,7 @@ TRANSPARENT = frozenset(
         "disable_dynamo",
         "_deprecate_arguments",
         "_deprecate_positional_args",
+        "_defaults_from_env_vars",
         "_deprecate_method",
         "xp_capabilities",
         "export",

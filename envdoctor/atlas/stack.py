@@ -36,6 +36,19 @@ def places(volume: Volume, release: str) -> tuple[int, ...]:
     return _places(volume.releases if isinstance(volume.releases, tuple) else tuple(volume.releases), release)
 
 
+def neighbours(volume: Volume, release: str) -> tuple[int, ...]:
+    """The positions of the releases on both sides of one that was not read; where an error says what such a release lacks, it is like one
+    of them."""
+    from packaging.version import InvalidVersion, Version
+
+    try:
+        wanted = Version(release.partition("+")[0])
+    except InvalidVersion:
+        return ()
+    below = sum(Version(one) <= wanted for one in volume.releases)
+    return tuple(place for place in (below - 1, below) if 0 <= place < len(volume.releases))
+
+
 @lru_cache(maxsize=4096)
 def _places(releases: tuple[str, ...], release: str) -> tuple[int, ...]:
     public = release.partition("+")[0]

@@ -5,13 +5,14 @@ Without an atlas there is no answer, and the finding says what the error says.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from envdoctor.atlas.answers import answer as look_up
 from envdoctor.atlas.answers import new_keyword, new_places, owner_of
 from envdoctor.atlas.binding import Bound
 from envdoctor.atlas.masks import stretches, write
-from envdoctor.atlas.stack import holds, places
+from envdoctor.atlas.missing import split
+from envdoctor.atlas.stack import holds, neighbours, places
 from envdoctor.atlas.volume import DamagedAtlasError, Volume
 from envdoctor.atlas.words import good_specifiers, since
 from envdoctor.checks.hit import Hit
@@ -19,12 +20,30 @@ from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
 from envdoctor.logs.callables_named import classes_called, functions_called
 from envdoctor.logs.callers import Caller, caller_of, takers
+from envdoctor.logs.calls_refused import Fitting, fit_call, has_outside_bases
 from envdoctor.logs.sayings import judge_saying, tell_sayings
-from envdoctor.logs.statements import MissingAttribute, MissingMember, MissingModule, MissingName, RefusedKeyword, Statement
+from envdoctor.logs.statements import (
+    MissingArguments,
+    MissingAttribute,
+    MissingMember,
+    MissingModule,
+    MissingName,
+    RefusedKeyword,
+    Statement,
+    TooManyArguments,
+)
 from envdoctor.logs.tracebacks import Failure
 from envdoctor.records import dataclass
 
 NAME, MODULE, ATTRIBUTE, ARGUMENT = "error-name-missing", "error-module-missing", "error-attribute-missing", "error-argument-refused"
+
+
+# Distributions that bring a fork under the import name of another one: https://github.com/adapter-hub/adapters says so of the first.
+FORKS = {"transformers": ("adapter-transformers",)}
+
+# A function with a shorter name is anybody's.
+_TELLING = 16
+TWINS = ("pytorch-lightning", "lightning")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +55,16 @@ class Asked:
     bound: Bound
     there: int
     gone: int
+    told: str = ""
 
 
 def answer(statement: Statement, failure: Failure, facts: Facts) -> Hit | None:
     """The finding of what a statement comes to by the contents of releases; None where they do not tell."""
     try:
         asked = _asked(statement, failure)
+        if asked is None and isinstance(statement, (RefusedKeyword, MissingArguments, TooManyArguments)):
+            fitting = fit_call(statement, failure)
+            asked = None if fitting is None else _of_fitting(fitting)
         if asked is None and isinstance(statement, RefusedKeyword):
             return _never_taken(statement, failure)
         return None if asked is None else _hit(asked, failure, facts)
@@ -73,10 +96,20 @@ def _asked(statement: Statement, failure: Failure) -> Asked | None:
     if isinstance(statement, MissingAttribute) and not statement.circular:
         return _symbol(f"{statement.module}:{statement.name}", ATTRIBUTE)
     if isinstance(statement, MissingMember):
-        return _only(_symbol(f"{one}.{statement.name}", ATTRIBUTE) for one in classes_called(statement.cls, failure))
+        return _first_only(
+            (_symbol(f"{one}.{statement.name}", ATTRIBUTE) for one in classes_called(statement.cls, failure, passed=passed))
+            for passed in (False, True)
+        )
     if isinstance(statement, RefusedKeyword):
-        return _only(_symbol(f"{one}({statement.keyword})", ARGUMENT) for one in functions_called(statement.function, failure))
+        return _first_only(
+            (_symbol(f"{one}({statement.keyword})", ARGUMENT) for one in functions_called(statement.function, failure, passed=passed))
+            for passed in (False, True)
+        )
     return None
+
+
+def _of_fitting(one: Fitting) -> Asked:
+    return Asked(one.symbol.replace(":", "."), ARGUMENT, one.bound, one.there, one.gone, one.told)
 
 
 def _symbol(symbol: str, family: str) -> Asked | None:
@@ -88,9 +121,17 @@ def _symbol(symbol: str, family: str) -> Asked | None:
     return Asked(symbol.replace(":", "."), family, bound, told.there, told.gone)
 
 
-def _only(found: Iterator[Asked | None]) -> Asked | None:
+def _first_only(tries: Iterable[Iterable[Asked | None]]) -> Asked | None:
+    return next((one for found in tries if (one := _only(found)) is not None), None)
+
+
+def _only(found: Iterable[Asked | None]) -> Asked | None:
     """The one thing that a name stands for: of two that differ nobody can tell which was meant."""
     known = [one for one in found if one is not None]
+    names = {one.bound.volume.name for one in known}
+    if names == set(TWINS):
+        # One project under two names: what is told of one holds of the other.
+        known = [one for one in known if one.bound.volume.name == TWINS[0]]
     alike = {(one.there, one.gone, one.bound.volume.name) for one in known}
     return known[0] if len(alike) == 1 else None
 
@@ -99,6 +140,10 @@ def _never_taken(statement: RefusedKeyword, failure: Failure) -> Hit | None:
     """A keyword that no release of the one function of this name takes: who passes it means another release than was read, or another
     function."""
     named = list(functions_called(statement.function, failure))
+    telling = "." in statement.function or ("_" in statement.function and len(statement.function) >= _TELLING)
+    if (not telling and not failure.packages) or any(has_outside_bases(one) for one in named):
+        # A bare name is anybody's, and a class takes what the class of another package takes that it is made of.
+        return None
     owners = {bound.volume.name: bound for one in named if (bound := owner_of(one)) is not None}
     if len(owners) != 1:
         return None
@@ -121,25 +166,60 @@ def _hit(asked: Asked, failure: Failure, facts: Facts) -> Hit | None:
     stated = facts.value(f"packages.{volume.name}")
     release = stated.text if isinstance(stated, Exact) else ""
     where = places(volume, release) if release else ()
+    between = ""
     if holds(asked.there, where):
-        # The release that is stated has it: another one ran, and of that the log says nothing.
-        return None
+        return None if asked.told else _another_ran(asked, failure, facts, release, where[-1])
     if holds(asked.gone, where):
         place = where[-1]
         when = since(volume, asked.gone, place)
     elif release:
-        return None
+        # The error itself says that this release, which was not read, is like the neighbour that lacks it.
+        like = [one for one in neighbours(volume, release) if asked.gone >> one & 1]
+        if not like:
+            return None
+        place = like[-1]
+        between = release
+        when = f"{'it fits' if asked.told else 'there'} in {write(asked.there, volume.releases)}"
     else:
         place = _likely(asked, volume)
-        when = f"the releases that have it: {write(asked.there, volume.releases)}"
+        when = f"{'it fits' if asked.told else 'there'} in {write(asked.there, volume.releases)}"
     caller = caller_of(failure, volume.name)
     taking, pins = takers(asked.symbol, caller, volume, asked.gone, place, facts)
-    pins = tuple(dict.fromkeys((*pins, *((volume.name, one) for one in good_specifiers(volume, volume.all & ~asked.there, place)))))
-    detail = _told(asked, caller, facts, release, when) + taking + _instead(asked, place)
-    packages = tuple(dict.fromkeys(name for name in (volume.name, caller.package) if name))
+    good = _on_both_sides(asked, volume, place) if between else good_specifiers(volume, volume.all & ~asked.there, place)
+    pins = tuple(dict.fromkeys((*pins, *((volume.name, one) for one in good))))
+    detail = _told(asked, caller, facts, release, when) + taking + ("" if asked.told else _instead(asked, place))
+    twin = TWINS[1] if volume.name == TWINS[0] and not release else ""
+    packages = tuple(dict.fromkeys(name for name in (volume.name, caller.package, twin) if name))
     because = tuple((f"packages.{name}", when if name == volume.name else "asks for it") for name in packages)
     edge = f"{caller.package or 'code'}:{asked.symbol}"
     return Hit(asked.family, True, because, detail=detail, packages=packages, pins=pins, edge=edge)
+
+
+def _on_both_sides(asked: Asked, volume: Volume, place: int) -> list[str]:
+    """The releases that have it, as they were read: beside a release that was not, nobody can tell where a change came."""
+    found = []
+    for first, last in stretches(asked.there):
+        upper = f",<={volume.releases[last]}" if last + 1 < len(volume.releases) else ""
+        found.append((min(abs(first - place), abs(last - place)), f">={volume.releases[first]}{upper}"))
+    return [one for _, one in sorted(found)]
+
+
+def _another_ran(asked: Asked, failure: Failure, facts: Facts, release: str, place: int) -> Hit | None:
+    """What the stated release has, and the run did not find: its files are not those that ran. Only where the very definition was read."""
+    volume = asked.bound.volume
+    module, first, _ = split(volume, asked.symbol.partition("(")[0])
+    if asked.family != MODULE and (not first or volume.follow(module, first, place) is None):
+        return None
+    caller = caller_of(failure, volume.name)
+    forks = FORKS.get(volume.name, ())
+    fork = f", or {' or '.join(forks)} was installed over it, which has the same import name" if forks else ""
+    detail = (
+        f"{volume.name} {release} is stated, and it has {asked.symbol}: another release ran (without it: "
+        f"{write(asked.gone, volume.releases)}), in another environment or by files that an upgrade left behind{fork}"
+    )
+    packages = tuple(dict.fromkeys(name for name in (volume.name, caller.package, *forks) if name))
+    edge = f"{caller.package or 'code'}:{asked.symbol}:elsewhere"
+    return Hit(asked.family, True, (), detail=detail, packages=packages, edge=edge)
 
 
 def _likely(asked: Asked, volume: Volume) -> int:
@@ -151,6 +231,8 @@ def _likely(asked: Asked, volume: Volume) -> int:
 
 def _told(asked: Asked, caller: Caller, facts: Facts, release: str, when: str) -> str:
     package = asked.bound.volume.name
+    if asked.told:
+        return f"{package} {release}: {asked.told}; {when}" if release else f"{asked.told}; {when}"
     what = f"{package} {release}".strip()
     verb = "does not take" if asked.family == ARGUMENT else "has no"
     told = asked.symbol

@@ -12,48 +12,75 @@ from envdoctor.logs.tracebacks import Failure
 from envdoctor.world.import_names import package_of
 
 _MOST = 8
+# A class with a shorter name is anybody's.
+_LONG = 7
 # Whose classes and functions people call most, where neither frames nor the lines of code name a package.
-_OFTEN = (
+OFTEN = (
     "transformers", "peft", "trl", "accelerate", "datasets", "diffusers", "sentence-transformers", "open-clip-torch", "liger-kernel",
     "gradio", "timm",
 )  # fmt: skip
+# Whose objects stand in messages of others.
+_PASSED = (
+    *OFTEN, "bitsandbytes", "deepspeed", "torch", "pydantic", "tokenizers", "huggingface-hub", "auto-gptq", "autoawq", "gptqmodel",
+    "optimum",
+    "xformers", "flash-attn", "unsloth", "unsloth-zoo", "vllm", "lightning", "pytorch-lightning", "wandb", "omegaconf", "torchmetrics",
+    "torchtune", "llamafactory", "axolotl", "ms-swift", "verl", "langchain-core", "openai", "numpy", "pandas", "pyarrow", "pillow",
+    "fsspec", "ray", "mlflow", "torchao", "compressed-tensors",
+)  # fmt: skip
+# What people call packages when they import them.
+_ALIASES = {
+    "pl": "pytorch_lightning",
+    "L": "lightning",
+    "np": "numpy",
+    "pd": "pandas",
+    "gr": "gradio",
+    "pa": "pyarrow",
+    "hf": "transformers",
+}
+_IMPORTED = re.compile(r"(?m)\b(?:from|import) ([A-Za-z_]\w{1,40})")
 
 
-def classes_called(name: str, failure: Failure) -> Iterator[str]:
-    """The classes of this name as ``module:Class``."""
-    for bound in _packages(failure, often=True):
+def classes_called(name: str, failure: Failure, *, passed: bool = False) -> Iterator[str]:
+    """The classes of this name as ``module:Class``: of the packages in the frames and in the code before them; without any, of those that
+    most people use. ``passed``: of all whose objects are passed through packages that know nothing of their class."""
+    if passed and len(name) < _LONG:
+        return
+    for bound in filter(None, map(open_package, _PASSED)) if passed else _packages(failure, often=True):
         yield from _defined(bound, "c", name)
 
 
-def functions_called(function: str, failure: Failure) -> Iterator[str]:
+def functions_called(function: str, failure: Failure, *, passed: bool = False) -> Iterator[str]:
     """The functions of this name as ``module:function``; a method with its class."""
     owner, _, last = function.replace(".<locals>", "").rpartition(".")
     if owner:
-        for one in classes_called(owner.rpartition(".")[2], failure):
+        for one in classes_called(owner.rpartition(".")[2], failure, passed=passed):
             yield one if last == "__init__" else f"{one}.{last}"
         return
     if last == "__init__":
         # Before Python 3.10 the class is not told; the line that called it is.
-        called = [word for frame in failure.frames[-2:] for word in re.findall(r"\b([A-Z]\w{2,80})\(", frame.text)]
+        texts = [*(frame.text for frame in failure.frames[-2:]), failure.near if not failure.frames else ""]
+        called = [word for text in texts for word in re.findall(r"\b([A-Z]\w{2,80})\(", text)]
         for word in dict.fromkeys(reversed(called)):
-            found = list(classes_called(word, failure))
+            found = list(classes_called(word, failure, passed=passed))
             if found:
                 yield from found
                 return
         return
     # A function that a script calls by its bare name is most likely the script's own.
-    for bound in _packages(failure, often=not failure.frames):
-        yield from _defined(bound, "f", last)
+    if not passed:
+        for bound in _packages(failure, often=not failure.frames):
+            yield from _defined(bound, "f", last)
 
 
 def _packages(failure: Failure, *, often: bool) -> Iterator[Bound]:
     """The packages in the frames, and those that the lines of code import or name; with ``often``, without any, those of most people."""
     names = [package_of(one) for one in failure.packages]
-    for frame in failure.frames:
-        names += [package_of(word) for word in re.findall(r"\b([a-z_]{3,30})\.", frame.text)]
+    for text in (*(frame.text for frame in failure.frames), failure.near):
+        names += [package_of(_ALIASES.get(word, word)) for word in re.findall(r"\b([A-Za-z_]{1,30})\.(?=\w)", text)]
+        names += [package_of(word) for word in _IMPORTED.findall(text)]
     # ``self`` and ``np`` stand before a point as well.
     named = [bound for one in dict.fromkeys(names) if (bound := open_package(one)) is not None]
-    yield from named or (bound for one in _OFTEN if often and (bound := open_package(one)) is not None)
+    yield from named or (bound for one in OFTEN if often and (bound := open_package(one)) is not None)
 
 
 def _defined(bound: Bound, letter: str, name: str) -> Iterator[str]:

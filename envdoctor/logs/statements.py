@@ -28,6 +28,10 @@ _MISSING = re.compile(
     rf"(?P<function>{_DOTTED})\(\) missing \d{{1,3}} required (?:positional|keyword-only)"
     rf" arguments?: (?P<names>{_Q}\w{{1,100}}{_Q}(?:(?:,| and|, and) {_Q}\w{{1,100}}{_Q}){{0,20}})"
 )
+_TOO_MANY = re.compile(
+    rf"(?P<function>{_DOTTED})\(\) takes (?:from \d{{1,3}} to )?(?P<takes>\d{{1,3}}) positional arguments? but (?P<given>\d{{1,3}})"
+    r"(?: positional arguments?)?(?: \(and \d{1,3} keyword-only arguments?\))? (?:was|were) given"
+)
 _UNDEFINED = re.compile(rf"name {_Q}(?P<name>\w{{1,150}}){_Q} is not defined")
 _CIRCULAR = "circular import"
 _PATH = re.compile(r"\(([^()\n]{1,1000}\.(?:py|so|pyd)[\w.]{0,20}|unknown location)\)")
@@ -89,6 +93,15 @@ class MissingArguments:
 
 
 @dataclass(frozen=True, slots=True)
+class TooManyArguments:
+    """A call with more arguments by position than the function takes; both as Python counts them, the object itself among them."""
+
+    function: str
+    takes: int
+    given: int
+
+
+@dataclass(frozen=True, slots=True)
 class UndefinedName:
     """A name that a module uses and has not."""
 
@@ -103,7 +116,8 @@ class UnknownModelType:
 
 
 Statement: TypeAlias = (
-    "MissingName | MissingModule | MissingAttribute | MissingMember | RefusedKeyword | MissingArguments | UndefinedName | UnknownModelType"
+    "MissingName | MissingModule | MissingAttribute | MissingMember | RefusedKeyword | MissingArguments | TooManyArguments"
+    " | UndefinedName | UnknownModelType"
 )
 
 
@@ -152,6 +166,12 @@ def parse_missing_arguments(message: str) -> MissingArguments | None:
     )
 
 
+def parse_too_many(message: str) -> TooManyArguments | None:
+    """``f() takes 2 positional arguments but 3 were given``."""
+    found = _TOO_MANY.search(message)
+    return None if found is None else TooManyArguments(found["function"], int(found["takes"]), int(found["given"]))
+
+
 def parse_undefined_name(message: str) -> UndefinedName | None:
     """``name 'x' is not defined``."""
     found = _UNDEFINED.search(message)
@@ -183,6 +203,8 @@ def parse_statement(failure: Failure) -> Statement | None:
         return parse_refused_keyword(message)
     if " required " in message and "() missing" in message:
         return parse_missing_arguments(message)
+    if "positional argument" in message and "given" in message:
+        return parse_too_many(message)
     if failure.kind in ("NameError", "") and "is not defined" in message:
         return parse_undefined_name(message)
     return parse_model_type(failure)

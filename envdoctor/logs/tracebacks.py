@@ -6,6 +6,7 @@ A `Failure` is one error with the frames that led to it. Of chained errors each 
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterable, Sequence
 
 from envdoctor.logs.places import owner_of
@@ -44,6 +45,7 @@ _STOPS = re.compile(
 # A line that states a version is of the report around an error.
 _VERSION = re.compile(r"^[-*\s]{0,4}[A-Za-z][\w ./()?-]{1,40}\s{0,2}(?::|==?|@)\s{0,3}v?\d")
 _MOST_MESSAGE_LINES, _LONGEST_MESSAGE = 14, 2500
+_MOST_NEAR, _LONGEST_NEAR = 12, 300
 _MOST_FRAMES, _MOST_FAILURES = 400, 200
 # Errors that say no more than that another process had one.
 _WRAPPERS = re.compile(
@@ -72,7 +74,8 @@ class Failure:
 
     ``line`` is where the log has it, from 1.
 
-    ``frames`` go from the outermost to the innermost; none where somebody quoted the error alone.
+    ``frames`` go from the outermost to the innermost; none where somebody quoted the error alone. ``near`` are the lines right before it
+    that are none of these: code that somebody pasted, the cell of a notebook.
     """
 
     kind: str
@@ -80,6 +83,7 @@ class Failure:
     line: int
     frames: tuple[Frame, ...] = ()
     chained: bool = False
+    near: str = ""
 
     @property
     def told(self) -> str:
@@ -113,14 +117,17 @@ class _Reading:
         self.chained = False
         self.message: list[str] = []
         self.error: tuple[str, int] | None = None
+        self.near: deque[str] = deque(maxlen=_MOST_NEAR)
 
     def finish(self) -> None:
         if self.error is not None and len(self.failures) < _MOST_FAILURES:
             kind, line = self.error
             words = " ".join(" ".join(self.message).split())[:_LONGEST_MESSAGE]
-            self.failures.append(Failure(kind.rpartition(".")[2], words, line, tuple(self.frames[-_MOST_FRAMES:]), self.chained))
+            frames, near = tuple(self.frames[-_MOST_FRAMES:]), "\n".join(self.near)
+            self.failures.append(Failure(kind.rpartition(".")[2], words, line, frames, self.chained, near))
         if self.error is not None:
             self.frames, self.chained = [], False
+            self.near.clear()
         self.error, self.message, self.open = None, [], False
 
     def begin(self, kind: str, message: str, line: int) -> None:
@@ -148,6 +155,7 @@ def read_failures(lines: Iterable[tuple[int, str]]) -> tuple[Failure, ...]:
             reading.wants_code, inside = True, True
             continue
         if reading.wants_code and _take_code(reading, line):
+            reading.near.append(line[:_LONGEST_NEAR])
             continue
         if reading.open and _goes_on(reading, line):
             reading.message.append(line.strip())
@@ -157,6 +165,8 @@ def read_failures(lines: Iterable[tuple[int, str]]) -> tuple[Failure, ...]:
         if found is not None:
             reading.begin(found[0], found[1], number)
             inside, reading.wants_code = False, False
+        elif line.strip():
+            reading.near.append(line[:_LONGEST_NEAR])
     reading.finish()
     return tuple(_without_repeats(reading.failures))
 

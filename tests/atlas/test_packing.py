@@ -19,3 +19,9 @@ def test_a_package_reads_the_same_however_it_is_packed(dense: bool) -> None:
     cut = Bound(data[:-4], "acme.atlas")
     with pytest.raises(DamagedAtlasError, match=r"acme\.atlas"):
         cut.chunk("acme.more")
+
+
+def test_a_function_whose_name_ends_like_a_part_of_the_file_is_not_taken_for_it() -> None:
+    text = f"{TEXT}module acme.last 1.0\nf it_takes query\ntakes acme\nbad torch:gone 1.0\n"
+    found = Bound(bind([text]), "acme.atlas").chunk("@@takes")
+    assert found == "takes acme\nbad torch:gone 1.0\n"

@@ -20,12 +20,14 @@ ACME = {
     "1.0": {
         "acme/__init__.py": "from .core import Old, Kept\n",
         "acme/core.py": "class Old: pass\nclass Kept:\n    def __init__(self, size=1): self.length = 1\n    def run(self, fast=1): pass\n"
+        "    def advance(self, fast): pass\n"
         "def make(size=1): pass\n",
         "acme/legacy.py": "x = 1\n",
     },
     "2.0": {
         "acme/__init__.py": "from .core import Kept\n",
-        "acme/core.py": "class Kept:\n    def __init__(self, sizes=1): self.count = 1\n    def run(self): pass\ndef make(sizes=1): pass\n",
+        "acme/core.py": "class Kept:\n    def __init__(self, sizes=1): self.count = 1\n    def run(self): pass\n"
+        "    def advance(self): pass\ndef make(sizes=1): pass\n",
         "acme/moved.py": "class Old: pass\n",
     },
 }
@@ -60,8 +62,20 @@ def test_a_name_that_went_is_told_with_the_release_its_new_place_and_both_sides_
     assert hit.edge == "user:acme.Old"
 
 
-def test_a_stated_release_that_has_the_name_refutes_it() -> None:
-    assert ask("ImportError: cannot import name 'Old' from 'acme'", acme="1.0") is None
+def test_of_a_stated_release_that_has_the_name_it_is_told_that_another_one_ran() -> None:
+    hit = ask("ImportError: cannot import name 'Old' from 'acme'", acme="1.0")
+    assert hit is not None
+    assert hit.detail.startswith("acme 1.0 is stated, and it has acme.Old: another release ran (without it: 2.0-)")
+    assert hit.pins == ()
+
+
+def test_the_error_decides_for_a_release_between_two_that_were_read() -> None:
+    hit = ask("ImportError: cannot import name 'Old' from 'acme'", acme="1.5")
+    assert hit is not None
+    assert "acme 1.5 has no acme.Old (there in 1.0)" in hit.detail
+    # Of what was not read nobody knows on which side of the change it is.
+    assert hit.pins == (("acme", ">=1.0,<=1.0"),)
+    assert ask("ImportError: cannot import name 'Old' from 'acme'", acme="2.0.dev0") is not None
 
 
 def test_what_no_release_ever_had_is_left_to_the_words_of_the_error() -> None:
@@ -71,7 +85,7 @@ def test_what_no_release_ever_had_is_left_to_the_words_of_the_error() -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("ImportError: cannot import name 'Old' from 'acme'", "the releases that have it: 1.0"),
+        ("ImportError: cannot import name 'Old' from 'acme'", "there in 1.0"),
         ("ModuleNotFoundError: No module named 'acme.legacy'", "acme has no acme.legacy"),
         ("AttributeError: module 'acme' has no attribute 'Old'", "it is in acme.moved there"),
         (OWN + "TypeError: Kept.__init__() got an unexpected keyword argument 'size'", "acme.core.Kept() of acme does not take size"),
@@ -88,7 +102,7 @@ def test_each_kind_of_statement_is_answered_where_no_release_is_stated(text: str
 
 
 def test_an_attribute_of_self_names_no_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("envdoctor.logs.callables_named._OFTEN", ("acme",))
+    monkeypatch.setattr("envdoctor.logs.callables_named.OFTEN", ("acme",))
     text = 'Traceback (most recent call last):\n  File "run.py", line 1, in __init__\n    self.kept = Kept(size=2)\n'
     told = ask(f"{text}TypeError: Kept.__init__() got an unexpected keyword argument 'size'\n")
     assert told is not None
@@ -96,7 +110,7 @@ def test_an_attribute_of_self_names_no_package(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_function_that_a_script_calls_by_its_bare_name_is_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("envdoctor.logs.callables_named._OFTEN", ("acme",))
+    monkeypatch.setattr("envdoctor.logs.callables_named.OFTEN", ("acme",))
     refused = "TypeError: make() got an unexpected keyword argument 'size'\n"
     told = ask(refused)
     assert told is not None
@@ -116,3 +130,46 @@ def test_the_sentence_alone_is_read_where_nothing_else_was_pasted(capsys: pytest
 def test_a_module_may_be_named_without_quotes() -> None:
     told = parse_statement(read_failures([(1, "AttributeError: module acme has no attribute Old")])[-1])
     assert told == MissingAttribute("acme", "Old")
+
+
+INSIDE = 'Traceback (most recent call last):\n  File "/x/site-packages/acme/core.py", line 9, in go\n    self.advance(fast=1)\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "told", "pin"),
+    [
+        # The user's class has the parameters of the later release, the earlier one passes more; and the other way round.
+        (
+            INSIDE + "TypeError: MyKept.advance() got an unexpected keyword argument 'fast'",
+            "MyKept.advance() overrides Kept.advance of acme, which is called with fast in the releases 1.0",
+            ">=2.0",
+        ),
+        (
+            INSIDE + "TypeError: MyKept.advance() missing 1 required positional argument: 'fast'",
+            "MyKept.advance() overrides Kept.advance of acme, which is called without fast in the releases 2.0",
+            "<2.0",
+        ),
+        (
+            INSIDE + "TypeError: MyKept.advance() takes 1 positional argument but 2 were given",
+            "MyKept.advance() overrides Kept.advance of acme, which is called with 2 arguments by position in the releases 1.0",
+            ">=2.0",
+        ),
+        (OWN + "TypeError: Kept.advance() takes 1 positional argument but 2 were given", "takes fewer arguments by position", "<2.0"),
+    ],
+)
+def test_a_call_that_does_not_fit_is_told_with_the_releases_in_which_it_does(text: str, told: str, pin: str) -> None:
+    hit = ask(text)
+    assert hit is not None
+    assert told in hit.detail
+    assert ("acme", pin) in hit.pins
+
+
+def test_a_method_that_every_class_has_is_no_override() -> None:
+    text = INSIDE.replace("self.advance(fast=1)", "self.forward(fast=1)")
+    assert ask(text + "TypeError: MyKept.forward() got an unexpected keyword argument 'fast'") is None
+
+
+def test_before_python_3_10_the_class_is_that_of_the_code_that_was_pasted() -> None:
+    told = ask("from acme import Kept\nkept = Kept(size=2)\nTypeError: __init__() got an unexpected keyword argument 'size'")
+    assert told is not None
+    assert "acme.core.Kept() of acme does not take size" in told.detail

@@ -1,0 +1,199 @@
+"""Calls that do not fit: required arguments, too many of them, fields that another package's class has, methods that a class of the user's
+overrides with the parameters of another release. For each the releases of one package under which the call fits, and under which not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from envdoctor.atlas.answers import answer as look_up
+from envdoctor.atlas.answers import chunks, owner_of
+from envdoctor.atlas.binding import Bound
+from envdoctor.atlas.callables import lineage, outer_bases
+from envdoctor.atlas.masks import stretches, write
+from envdoctor.atlas.missing import signature_at, split
+from envdoctor.atlas.shelf import open_package
+from envdoctor.atlas.signatures import Signature, read
+from envdoctor.logs.callables_named import OFTEN, classes_called, functions_called
+from envdoctor.logs.statements import MissingArguments, RefusedKeyword, TooManyArguments
+from envdoctor.logs.tracebacks import Failure
+from envdoctor.records import dataclass
+from envdoctor.world.import_names import package_of
+
+# Methods that so many classes have that the name says nothing.
+_ANY = frozenset(
+    ("__call__", "__getitem__", "__init__", "__len__", "__new__", "call", "fit", "forward", "generate", "get", "load", "main", "predict",
+     "run", "save", "step", "to", "train", "update", "wrapper")
+)  # fmt: skip
+_FIELD = ("=", ":")
+
+
+@dataclass(frozen=True, slots=True)
+class Fitting:
+    """A call and the releases under which it fits (``there``) and does not (``gone``); ``told`` says in words why not."""
+
+    symbol: str
+    bound: Bound
+    there: int
+    gone: int
+    told: str = ""
+
+
+def fit_call(statement: RefusedKeyword | MissingArguments | TooManyArguments, failure: Failure) -> Fitting | None:
+    """What the releases of one package say of a call that was refused; None where they do not tell it, or two packages do."""
+    found = _only(_of_known(statement, failure))
+    if found is None and isinstance(statement, RefusedKeyword):
+        found = _only(_of_fields(statement, failure))
+    return found or _overridden(statement, failure)
+
+
+def _only(found: Iterator[Fitting | None]) -> Fitting | None:
+    known = [one for one in found if one is not None and one.there and one.gone]
+    return known[0] if len({(one.there, one.gone, one.bound.volume.name) for one in known}) == 1 else None
+
+
+def _of_known(statement: RefusedKeyword | MissingArguments | TooManyArguments, failure: Failure) -> Iterator[Fitting | None]:
+    """The functions of this name, by their own parameters."""
+    if isinstance(statement, RefusedKeyword):
+        return
+    for symbol in functions_called(statement.function, failure):
+        bound = owner_of(symbol)
+        if bound is None:
+            continue
+        module, first, rest = split(bound.volume, symbol)
+        method = bool(rest) or statement.function.endswith("__init__")
+        fits = _needs(statement) if isinstance(statement, MissingArguments) else _holds(statement, method=method)
+        there = gone = 0
+        for start, end in stretches(bound.volume.provides(module, first).there):
+            for place in range(start, end + 1):
+                told = read(signature_at(bound.volume, module, first, rest[:1], place))
+                if told is not None:
+                    there, gone = (there | 1 << place, gone) if fits(told) else (there, gone | 1 << place)
+        yield Fitting(symbol, bound, there, gone, f"{_called(symbol)} of {bound.volume.name} {_why(statement)}")
+
+
+def _needs(statement: MissingArguments) -> Callable[[Signature], bool]:
+    return lambda told: not set(statement.names) <= told.required
+
+
+def _holds(statement: TooManyArguments, *, method: bool) -> Callable[[Signature], bool]:
+    given = statement.given - method
+    return lambda told: told.any_positional or len(told.positional) >= given
+
+
+def _why(statement: MissingArguments | TooManyArguments) -> str:
+    if isinstance(statement, MissingArguments):
+        return f"needs {', '.join(statement.names)}, which the call does not pass"
+    return f"takes fewer arguments by position than the {statement.given} of the call"
+
+
+def _called(symbol: str) -> str:
+    return symbol.rpartition(":")[2] + "()"
+
+
+# --- fields of dataclasses ---------------------------------------------------------------------------------
+
+
+def _of_fields(statement: RefusedKeyword, failure: Failure) -> Iterator[Fitting | None]:
+    """A field that a dataclass has in some releases, or that the class of another package has which it is made of."""
+    owner, _, last = statement.function.rpartition(".")
+    if last != "__init__" or not owner:
+        return
+    for symbol in classes_called(owner.rpartition(".")[2], failure):
+        bound = owner_of(symbol)
+        if bound is None:
+            continue
+        volume = bound.volume
+        module, _, name = symbol.partition(":")
+        there = gone = 0
+        outer: set[str] = set()
+        for start, end in stretches(volume.provides(module, name).there):
+            for place in range(start, end + 1):
+                sheets, _ = lineage(volume, module, name, place, dynamic=True)
+                values = (sheet.methods.get(statement.keyword, {}) for sheet in sheets)
+                has = any(mask >> place & 1 for one in values for value, mask in one.items() if value in _FIELD)
+                there, gone = (there | 1 << place, gone) if has else (there, gone | 1 << place)
+                outer |= outer_bases(volume, module, name, place)
+        if there:
+            yield Fitting(f"{symbol}({statement.keyword})", bound, there, gone)
+            continue
+        for base in sorted(outer):
+            told, whose = look_up(f"{base}({statement.keyword})"), owner_of(base)
+            if told is not None and whose is not None and told.there and told.gone:
+                said = f"{name} of {volume.name} is made of {base.replace(':', '.')}, which has no {statement.keyword}"
+                yield Fitting(f"{base}({statement.keyword})", whose, told.there, told.gone, said)
+
+
+def has_outside_bases(symbol: str) -> bool:
+    """Whether a class is made of one of another package, whose fields and parameters it may take."""
+    bound = owner_of(symbol)
+    if bound is None:
+        return False
+    module, _, name = symbol.partition(":")
+    return bool(outer_bases(bound.volume, module, name.partition(".")[0], len(bound.volume.releases) - 1))
+
+
+# --- methods that are overridden ---------------------------------------------------------------------------
+
+
+def _overridden(statement: RefusedKeyword | MissingArguments | TooManyArguments, failure: Failure) -> Fitting | None:
+    """A class that no package has, whose method a package calls: what the method of that name is called with there."""
+    owner, _, method = statement.function.replace(".<locals>", "").rpartition(".")
+    if not owner or method in _ANY or (method.startswith("__") and method.endswith("__")):
+        return None
+    if any(True for _ in classes_called(owner.rpartition(".")[2], failure)):
+        return None
+    inner = next((frame for frame in reversed(failure.frames) if frame.text or frame.package), None)
+    if inner is not None and (not inner.package or (inner.text and f".{method}(" not in inner.text)):
+        return None
+    packages = [package_of(inner.package)] if inner is not None else list(OFTEN)
+    found: list[Fitting] = []
+    for package in packages:
+        bound = open_package(package)
+        if bound is None:
+            continue
+        there = gone = 0
+        where = ""
+        for module, name in _classes_with(bound, method):
+            good, bad = _by_base(statement, bound, module, name, method)
+            if good and bad:
+                there, gone, where = there | good, gone | bad, where or f"{module}:{name}"
+        if where and not there & gone:
+            words = f"{statement.function}() overrides {where.rpartition(':')[2]}.{method} of {package}, which {_calls(statement)}"
+            told = f"{words} in the releases {write(gone, bound.volume.releases)}"
+            found.append(Fitting(f"{where}.{method}", bound, there, gone, told))
+    return found[0] if len(found) == 1 else None
+
+
+def _calls(statement: RefusedKeyword | MissingArguments | TooManyArguments) -> str:
+    if isinstance(statement, RefusedKeyword):
+        return f"is called with {statement.keyword}"
+    if isinstance(statement, MissingArguments):
+        return f"is called without {', '.join(statement.names)}"
+    return f"is called with {statement.given} arguments by position"
+
+
+def _by_base(
+    statement: RefusedKeyword | MissingArguments | TooManyArguments, bound: Bound, module: str, name: str, method: str
+) -> tuple[int, int]:
+    """The releases whose own method is called as the override wants it, and those whose is not."""
+    good = bad = 0
+    for start, end in stretches(bound.volume.provides(module, name).there):
+        for place in range(start, end + 1):
+            told = read(signature_at(bound.volume, module, name, (method,), place))
+            if told is None:
+                continue
+            if isinstance(statement, RefusedKeyword):
+                fits = statement.keyword not in (*told.positional, *told.keywords)
+            elif isinstance(statement, MissingArguments):
+                fits = set(statement.names) <= {*told.positional, *told.keywords}
+            else:
+                fits = len(told.positional) <= statement.takes - 1
+            good, bad = (good | 1 << place, bad) if fits else (good, bad | 1 << place)
+    return good, bad
+
+
+def _classes_with(bound: Bound, method: str) -> Iterator[tuple[str, str]]:
+    for module, text in chunks(bound):
+        if f" m {method} " in text and (chunk := bound.volume.chunk(module)) is not None:
+            yield from ((module, name) for name, sheet in chunk.classes.items() if method in sheet.methods)
