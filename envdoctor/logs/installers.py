@@ -60,6 +60,10 @@ _UV_NO_WHEEL = re.compile(
     rf"Python ABI tag|Python implementation tag|platform tag|platform)[^`]{{0,40}}(?:`(?P<tag>[\w.]{{1,60}}"
     rf")`)?"
 )
+_UV_NO_FILE = re.compile(
+    rf"Distribution `(?P<name>{_NAME})==(?P<version>[\w.+!-]{{1,40}}) @ [^`]{{1,200}}` can't be installed because it doesn't have a source "
+    r"distribution or wheel for the current platform"
+)
 _UV_PYTHON = re.compile(rf"the current Python version \((?P<python>{_VERSION})\) does not satisfy Python ?(?P<spec>{_SPEC})")
 _UV_REQUESTED = re.compile(rf"the requested Python version \((?P<python>{_SPEC})\) does not satisfy Python ?(?P<spec>{_SPEC})")
 # poetry
@@ -93,7 +97,8 @@ _STARTS = (
         r"incompatible versions in the resolved dependencies|Could not find a version that matches |"
         r"No matching distribution found|requires a different Python: |is not a supported "
         r"wheel on this platform|, which is not installed")),
-    ("uv", re.compile(r"No solution found when resolving|we can conclude that|your requirements are unsatisfiable")),
+    ("uv", re.compile(r"No solution found when resolving|doesn't have a source distribution or wheel|"
+        r"we can conclude that|your requirements are unsatisfiable")),
     ("poetry", re.compile(r"version solving failed|SolverProblemError|depends on both")),
     ("conda", re.compile(
         r"UnsatisfiableError|LibMambaUnsatisfiableError|ResolvePackageNotFound|PackagesNotFoundError|"
@@ -181,6 +186,8 @@ def _joined(lines: Sequence[tuple[int, str]]) -> list[str]:
             bool(found)
             and line[:1] == " "
             and (body[:1].islower() or body[:1] in "`(<>=")
+            # pip sets each of its sentences on a line of its own, and most names are in small letters.
+            and _PIP_NEEDS.match(body) is None
             and re.search(r"(?:Because|And because|we can conclude|depends? on|and|of|you require|,)\s*.{0,200}$", found[-1][-260:])
         )
         if goes_on and len(found[-1]) < 3000:
@@ -208,6 +215,7 @@ class _Reading:
             or "no version" in body
             or "was not found" in body
             or "has no" in body
+            or "doesn't have" in body
             or "does not satisfy" in body
         ):
             self._uv(body)
@@ -267,6 +275,8 @@ class _Reading:
                 )
         for found in _UV_NO_WHEEL.finditer(body):
             self.lack(Unavailable(canonical(found["name"]), _normal(found["spec"] or ""), "no wheel", tag=found["tag"] or found["what"]))
+        for found in _UV_NO_FILE.finditer(body):
+            self.lack(Unavailable(canonical(found["name"]), f"=={found['version']}", "no wheel", tag="this platform"))
         for found in _UV_NO_VERSION.finditer(body):
             self.lack(Unavailable(canonical(found["name"]), _normal(found["spec"] or ""), "no release"))
         for found in _UV_NO_PACKAGE.finditer(body):
