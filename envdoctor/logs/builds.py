@@ -1,0 +1,126 @@
+"""A package that is compiled where it is installed, and what its build lacked.
+
+Whose build it is stands in the lines of the installer; what stopped it, in those of the build.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from envdoctor.checks.hit import Hit
+from envdoctor.facts.fact import Facts
+from envdoctor.facts.names import canonical
+from envdoctor.records import dataclass
+
+BUILD = "error-build-failed"
+
+_NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,80}[A-Za-z0-9])?"
+# pip's and uv's own words, and the folders that pip unpacks into.
+_WHOSE = (
+    re.compile(rf"Failed to (?:download and )?build:? [`']?(?P<name>{_NAME})(?:[@=]{{1,2}}(?P<version>[\w.+!-]{{1,40}}))?[`']?"),
+    re.compile(rf"(?:Failed building|ERROR: Failed to build|Building) (?:wheel|editable) for (?P<name>{_NAME}) \("),
+    re.compile(rf"Could not build wheels for (?P<name>{_NAME})(?=,| )"),
+    re.compile(r"pip-install-\w{4,12}[\\/](?P<name>[A-Za-z][\w.-]{0,80}?)_[0-9a-f]{32}[\\/]"),
+    re.compile(rf"error likely indicates that [`'](?P<name>{_NAME})@(?P<version>[\w.+!-]{{1,40}})[`'] depends on"),
+)
+_STOPPED = re.compile(
+    r"subprocess-exited-with-error|did not run successfully|Failed building wheel|Failed to (?:download and )?build|Could not build wheels|"
+    r"build backend returned an error|doesn't declare it as a build dependency|metadata-generation-failed"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Cause:
+    """What stopped a build: how the log says it, and in our words; ``{0}`` is what the text names."""
+
+    says: re.Pattern[str]
+    words: str
+
+
+# The words of torch.utils.cpp_extension, pip, setuptools, gcc, cmake and setuptools-rust, each as their releases print them.
+_CAUSES = (
+    _Cause(
+        re.compile(
+            r"The detected CUDA version \(([\d.]{2,8})\) mismatches the version that was used to compile\s{1,9}"
+            r"PyTorch \(([\d.]{2,8})\)"
+        ),
+        "the CUDA toolkit of this machine is {0}, and torch was built for {1}: install the toolkit {1} and set CUDA_HOME to it, or take "
+        "a torch for CUDA {0}",
+    ),
+    _Cause(
+        re.compile(r"CUDA_HOME environment variable is not set|nvcc was not found|No such file or directory: '?(?:/\S{1,80})?/bin/nvcc"),
+        "there is no CUDA toolkit (nvcc) where it is built: install the one of the release that torch was built for and set CUDA_HOME, "
+        "or take a wheel that fits torch, Python and CUDA",
+    ),
+    _Cause(
+        re.compile(r"ModuleNotFoundError: No module named '(torch|numpy|packaging|wheel|setuptools|pkg_resources|psutil|Cython)'"),
+        "its build imports {0}, which an isolated build does not see: install {0} first, then this package with --no-build-isolation",
+    ),
+    _Cause(
+        re.compile(r"(Microsoft Visual C\+\+ 1\d\.\d or greater is required)"),
+        "no C++ compiler: {0} (the Build Tools for Visual Studio)",
+    ),
+    _Cause(
+        re.compile(
+            r"can'?t find Rust compiler|Cargo, the Rust package manager, is not installed"
+            r"|(casting `&T` to `&mut T` is undefined behavior)"
+        ),
+        "its source is Rust, and this compiler is missing or refuses it: take a release with a wheel for this Python, or an older rustc",
+    ),
+    _Cause(
+        re.compile(
+            r"(?:command|unable to execute) '?(?:[\w/.-]{0,80}/)?((?:x86_64-linux-gnu-)?(?:gcc|g\+\+|cc|c\+\+|clang|cl\.exe))'?"
+            r"(?: failed: )?:? ?[Nn]o such"
+        ),
+        "there is no compiler ({0}) where it is built",
+    ),
+    _Cause(re.compile(r"fatal error: (Python\.h): No such file"), "the headers of this Python are missing ({0}): install python3-dev"),
+    _Cause(re.compile(r"fatal error: ([\w./+-]{3,80}): No such file"), "the header {0} is missing where it is built"),
+    _Cause(re.compile(r"CMake must be installed to build|No such file or directory: '(cmake)'"), "cmake is missing where it is built"),
+    _Cause(re.compile(r"unsupported GNU version! gcc versions? later than (\d{1,2})"), "nvcc of this toolkit takes gcc up to {0}"),
+    _Cause(
+        re.compile(r"Unsupported gpu architecture '(compute_\d{2,3}a?)'"),
+        "nvcc of this toolkit does not know {0}: a newer toolkit, or fewer architectures in TORCH_CUDA_ARCH_LIST",
+    ),
+    _Cause(
+        re.compile(r"(?:g\+\+|cc1plus|nvcc).{0,60}Killed|Killed signal terminated program"),
+        "the compiler was killed for want of memory: fewer jobs (MAX_JOBS=2)",
+    ),
+    _Cause(
+        re.compile(r"use_2to3 is invalid|No module named 'distutils'|module 'pkgutil' has no attribute 'ImpImporter'"),
+        "its source is older than the Python or the setuptools that build it: a later release of it, or an older Python",
+    ),
+    _Cause(
+        re.compile(r"Extra build requirement `([\w-]{1,40})` was declared with `match-runtime"),
+        "uv is told to build it against the {0} of the lock, and it declares no static metadata: give it some in dependency-metadata, or "
+        "leave match-runtime out",
+    ),
+)
+
+
+def judge_build(lines: Iterable[tuple[int, str]], facts: Facts) -> tuple[Hit, int] | None:
+    """The build that failed, with what it lacked, and the line that says so; None where no build did."""
+    name = version = ""
+    stopped = 0
+    cause: tuple[str, int] | None = None
+    place = len(_CAUSES)
+    for number, line in lines:
+        if _STOPPED.search(line):
+            stopped = number
+        for pattern in _WHOSE:
+            found = pattern.search(line)
+            if found is not None:
+                name, version = canonical(found["name"]), found.groupdict().get("version") or version
+        for at, one in enumerate(_CAUSES[:place]):
+            if (told := one.says.search(line)) is not None:
+                cause, place = (one.words.format(*(word or "" for word in told.groups())), number), at
+                break
+    if not stopped or not name or cause is None:
+        return None
+    words, at_line = cause
+    whose = f"{name} {version}".strip()
+    hit = Hit(
+        BUILD, True, (), detail=f"{whose} is compiled where it is installed, and its build failed: {words}", packages=(name,), edge=name
+    )
+    return hit, at_line
