@@ -49,6 +49,11 @@ def torch_wheel_lacks_gpu_kernels(facts: Facts) -> tuple[Hit, ...]:
     )
 
 
+def torch_for_gpu(facts: Facts) -> tuple[tuple[str, str], ...]:
+    """The releases of torch whose wheels have code for the GPU, as pins; for whoever states none."""
+    return () if _capability(facts) is None else _cures(None, facts)
+
+
 def nvidia_driver_older_than_torch_cuda(facts: Facts) -> tuple[Hit, ...]:
     """The NVIDIA driver is older than the torch build's CUDA allows: torch sees no GPU."""
     rule = "nvidia-driver-older-than-torch-cuda"

@@ -21,6 +21,7 @@ from envdoctor.facts.versions import Exact
 from envdoctor.logs.callables_named import classes_called, functions_called
 from envdoctor.logs.callers import Caller, caller_of, takers
 from envdoctor.logs.calls_refused import Fitting, fit_call, has_outside_bases
+from envdoctor.logs.members import judge_member
 from envdoctor.logs.sayings import judge_saying, tell_sayings
 from envdoctor.logs.statements import (
     MissingArguments,
@@ -34,6 +35,7 @@ from envdoctor.logs.statements import (
 )
 from envdoctor.logs.tracebacks import Failure
 from envdoctor.records import dataclass
+from envdoctor.world.releases import release_texts
 
 NAME, MODULE, ATTRIBUTE, ARGUMENT = "error-name-missing", "error-module-missing", "error-attribute-missing", "error-argument-refused"
 
@@ -72,6 +74,14 @@ def answer(statement: Statement, failure: Failure, facts: Facts) -> Hit | None:
         return None
 
 
+def answer_member(statement: MissingMember, failure: Failure, facts: Facts) -> Hit | None:
+    """The finding of an attribute that no release gives to its class."""
+    try:
+        return judge_member(statement, failure, facts)
+    except DamagedAtlasError:
+        return None
+
+
 def tell_message(failure: Failure, facts: Facts) -> Iterator[str]:
     """Since which release an error of these words can be raised, and under which condition; nothing where the atlas has no such message."""
     try:
@@ -91,7 +101,7 @@ def say(failure: Failure, facts: Facts) -> Hit | None:
 def _asked(statement: Statement, failure: Failure) -> Asked | None:
     if isinstance(statement, MissingName) and statement.module and not statement.circular:
         return _symbol(f"{statement.module}:{statement.name}", NAME)
-    if isinstance(statement, MissingModule) and "." in statement.name and not statement.shadowed:
+    if isinstance(statement, MissingModule) and "." in statement.name and statement.shadowed != statement.name.partition(".")[0]:
         return _symbol(statement.name, MODULE)
     if isinstance(statement, MissingAttribute) and not statement.circular:
         return _symbol(f"{statement.module}:{statement.name}", ATTRIBUTE)
@@ -116,9 +126,19 @@ def _symbol(symbol: str, family: str) -> Asked | None:
     """What the releases say of a symbol; None where none of them has it, or none lacks it."""
     bound = owner_of(symbol)
     told = None if bound is None else look_up(symbol)
-    if bound is None or told is None or not told.there or not told.gone:
+    if bound is None or told is None or not told.gone:
+        return None
+    plain = family in (NAME, MODULE, ATTRIBUTE) and "." not in symbol.partition(":")[2]
+    if not told.there and not (plain and _is_older(bound, told.gone)):
         return None
     return Asked(symbol.replace(":", "."), family, bound, told.there, told.gone)
+
+
+def _is_older(bound: Bound, gone: int) -> bool:
+    """Whether a name that no release has may be of those before the first that was read."""
+    first = bound.volume.releases[0]
+    before = release_texts(bound.volume.name)
+    return gone == bound.volume.all and first in before and before.index(first) > 0
 
 
 def _first_only(tries: Iterable[Iterable[Asked | None]]) -> Asked | None:
@@ -185,7 +205,15 @@ def _hit(asked: Asked, failure: Failure, facts: Facts) -> Hit | None:
         when = f"{'it fits' if asked.told else 'there'} in {write(asked.there, volume.releases)}"
     caller = caller_of(failure, volume.name)
     taking, pins = takers(asked.symbol, caller, volume, asked.gone, place, facts)
-    good = _on_both_sides(asked, volume, place) if between else good_specifiers(volume, volume.all & ~asked.there, place)
+    if not asked.there:
+        when = f"no release since {volume.releases[0]} has it"
+    good = (
+        [f"<{volume.releases[0]}"]
+        if not asked.there
+        else _on_both_sides(asked, volume, place)
+        if between
+        else good_specifiers(volume, volume.all & ~asked.there, place)
+    )
     pins = tuple(dict.fromkeys((*pins, *((volume.name, one) for one in good))))
     detail = _told(asked, caller, facts, release, when) + taking + ("" if asked.told else _instead(asked, place))
     twin = TWINS[1] if volume.name == TWINS[0] and not release else ""

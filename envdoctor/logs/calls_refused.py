@@ -4,7 +4,7 @@ overrides with the parameters of another release. For each the releases of one p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from envdoctor.atlas.answers import answer as look_up
 from envdoctor.atlas.answers import chunks, owner_of
@@ -44,7 +44,10 @@ def fit_call(statement: RefusedKeyword | MissingArguments | TooManyArguments, fa
     found = _only(_of_known(statement, failure))
     if found is None and isinstance(statement, RefusedKeyword):
         found = _only(_of_fields(statement, failure))
-    return found or _overridden(statement, failure)
+    found = found or _overridden(statement, failure)
+    if found is None and not isinstance(statement, TooManyArguments):
+        found = fit_forward(statement, failure)
+    return found
 
 
 def _only(found: Iterator[Fitting | None]) -> Fitting | None:
@@ -139,9 +142,11 @@ def has_outside_bases(symbol: str) -> bool:
 def _overridden(statement: RefusedKeyword | MissingArguments | TooManyArguments, failure: Failure) -> Fitting | None:
     """A class that no package has, whose method a package calls: what the method of that name is called with there."""
     owner, _, method = statement.function.replace(".<locals>", "").rpartition(".")
-    if not owner or method in _ANY or (method.startswith("__") and method.endswith("__")):
+    # Before Python 3.10 no class is told: the line that called it shows that it is a method.
+    called = bool(failure.frames) and f".{method}(" in failure.frames[-1].text
+    if not (owner or called) or method in _ANY or (method.startswith("__") and method.endswith("__")):
         return None
-    if any(True for _ in classes_called(owner.rpartition(".")[2], failure)):
+    if owner and any(True for _ in classes_called(owner.rpartition(".")[2], failure)):
         return None
     inner = next((frame for frame in reversed(failure.frames) if frame.text or frame.package), None)
     if inner is not None and (not inner.package or (inner.text and f".{method}(" not in inner.text)):
@@ -197,3 +202,49 @@ def _classes_with(bound: Bound, method: str) -> Iterator[tuple[str, str]]:
     for module, text in chunks(bound):
         if f" m {method} " in text and (chunk := bound.volume.chunk(module)) is not None:
             yield from ((module, name) for name, sheet in chunk.classes.items() if method in sheet.methods)
+
+
+# --- forward, which every module has -----------------------------------------------------------------------
+
+# The models whose attention and embeddings people replace most, where no frame names another one.
+_PATCHED = tuple(f"transformers.models.{name}.modeling_{name}" for name in ("llama", "mistral", "qwen2"))
+
+
+def fit_forward(statement: RefusedKeyword | MissingArguments, failure: Failure) -> Fitting | None:
+    """A ``forward`` that transformers calls, or that a copy of its code calls: what most classes of the module say of the argument."""
+    if statement.function.rpartition(".")[2] != "forward" or (failure.packages and "transformers" not in failure.packages):
+        return None
+    bound = open_package("transformers")
+    if bound is None:
+        return None
+    names = [frame.module for frame in failure.frames if frame.module.startswith("transformers.models.")] or _PATCHED
+    votes: dict[tuple[int, int], list[str]] = {}
+    for module in dict.fromkeys(names):
+        chunk = bound.volume.chunk(module)
+        for name, sheet in () if chunk is None else chunk.classes.items():
+            good, bad = _of_forward(statement, sheet.methods.get("forward", {}))
+            if good and bad:
+                votes.setdefault((good, bad), []).append(f"{module}:{name}")
+    if not votes:
+        return None
+    (good, bad), classes = max(votes.items(), key=lambda item: (len(item[1]), item[0][1].bit_length()))
+    which = classes[0].rpartition(":")[2]
+    passes = "takes" if isinstance(statement, RefusedKeyword) else "needs"
+    words = statement.keyword if isinstance(statement, RefusedKeyword) else ", ".join(statement.names)
+    written = "a patch, a copy or a model's own code was written for the others"
+    told = f"forward() of {which} {passes} {words} in transformers {write(bad, bound.volume.releases)}: {written}"
+    return Fitting(f"{classes[0]}.forward", bound, good, bad, told)
+
+
+def _of_forward(statement: RefusedKeyword | MissingArguments, signatures: Mapping[str, int]) -> tuple[int, int]:
+    good = bad = 0
+    for text, mask in signatures.items():
+        told = read(text)
+        if told is None:
+            continue
+        if isinstance(statement, RefusedKeyword):
+            fits = statement.keyword not in (*told.positional, *told.keywords)
+        else:
+            fits = not set(statement.names) <= told.required
+        good, bad = (good | mask, bad) if fits else (good, bad | mask)
+    return good, bad

@@ -16,7 +16,7 @@ from envdoctor.world.releases import listed
 
 _Q = r"['\"`*\u2018\u2019]{0,3}"
 _OP = r"(?:>=|<=|==|!=|~=|>|<)"
-_NUMBER = r"v?\d{1,4}(?:\.\d{1,8}){0,4}(?:\.?(?:post|dev|rc|a|b)\d{0,6})?"
+_NUMBER = r"v?\d{1,4}(?:\.\d{1,8}){0,4}(?:\.?(?:post|dev|rc|a|b)\d{0,10})?"
 _RANGE = rf"{_OP} ?{_NUMBER}(?: ?, ?{_OP} ?{_NUMBER}){{0,4}}"
 _NAME = r"[A-Za-z][A-Za-z0-9]{0,30}(?:[-_.][A-Za-z0-9]{1,30}){0,4}"
 # ``bitsandbytes>=0.44.0``, `pip install 'accelerate>=0.26.0'`, "tokenizers>=0.14,<0.15 is required"
@@ -24,7 +24,7 @@ _COMPARED = re.compile(rf"(?<![\w./=@-])(?P<name>{_NAME}){_Q}(?:\[[\w,-]{{1,60}}
 # "requires torch version 2.1 or higher", "needs at least accelerate 0.26.0", "install accelerate version 0.21 or newer"
 _WORDED = re.compile(
     rf"(?P<least>at least |minimum |a minimum of |version of |newer than )?{_Q}(?<![\w./-])(?P<name>{_NAME}){_Q},?"
-    rf"(?: versions?(?: of)?| release)? (?P<to>(?:to be |must be |should be )?(?:at least|"
+    rf"(?: versions?(?: of)?| release)? (?P<to>(?:to be |to |must be |should be )?(?:at least|"
     rf"greater than or equal to|newer than|higher than|greater than|>=)? ?)v?"
     rf"(?P<number>{_NUMBER})(?![\w%])(?P<more> ?(?:or|and|\+)? ?(?:higher|newer|later|above|greater|up|more recent|\+))?",
     re.IGNORECASE,
@@ -45,6 +45,14 @@ _NAMED = re.compile(
     rf" or| and (?:above|later|newer))",
     re.IGNORECASE,
 )
+# "version of diffusers must be 0.10.2 to 0.14.0"
+_BETWEEN = re.compile(
+    rf"(?:version of )?{_Q}(?<![\w./-])(?P<name>{_NAME}){_Q}(?: version)? must be (?:between )?v?(?P<low>{_NUMBER}) (?:to|and|-) "
+    rf"v?(?P<high>{_NUMBER})",
+    re.IGNORECASE,
+)
+# mmcv writes what it wants as Python has it: ``mmcv>=(1, 3, 13, 0, 0, 0)``
+_TUPLE = re.compile(r"\((\d{1,4}(?:, ?\d{1,4}){1,5})\)")
 _INSTALL = re.compile(rf"(?:pip3?|uv pip) install (?:-\S{{1,40}} (?:https?://\S{{1,200}} )?){{0,4}}{_Q}(?P<name>{_NAME})(?![\w./:-])")
 _INSTALL_THIS = re.compile(rf"(?:\binstall|\brequires?|\bneeds?|upgrade(?: to)?|downgrade(?: to)?) {_Q}$", re.IGNORECASE)
 # "requires the Levenshtein library but it was not found", "requires jinja2 to be installed", "flash_attn is not installed"
@@ -94,10 +102,18 @@ class Demand:
 
 def read_demands(message: str) -> tuple[Demand, ...]:
     """What an error or a warning asks for; none where it only tells versions."""
+    message = _TUPLE.sub(lambda found: re.sub(r"(?:\.0){1,4}$", "", found[1].replace(" ", "").replace(",", ".")), message)
     if not _ASKS.search(message):
         return tuple(_capabilities(message))
     found: dict[tuple[str, str], Demand] = {}
-    for demand in (*_compared(message), *_worded(message), *_minimums(message), *_named(message), *_capabilities(message)):
+    for demand in (
+        *_compared(message),
+        *_worded(message),
+        *_minimums(message),
+        *_between(message),
+        *_named(message),
+        *_capabilities(message),
+    ):
         found.setdefault((demand.package, demand.specifier), demand)
     return tuple(found.values())
 
@@ -118,7 +134,7 @@ def _compared(message: str) -> Iterator[Demand]:
         name = _known(found["name"]) or _asked_for(message, found)
         if name is None or _is_found(message, found.start()):
             continue
-        specifier = "".join(found["spec"].split()).replace("v", "")
+        specifier = re.sub(r"(?<![a-z])v(?=\d)", "", "".join(found["spec"].split()))
         # "but found tokenizers==0.13.3": what there is, not what is asked for.
         if not specifier.startswith("==") or _asks_nearby(message, found.start()):
             yield Demand(name, specifier, found[0].strip("'\"`* "))
@@ -139,6 +155,13 @@ def _minimums(message: str) -> Iterator[Demand]:
         name = _known(found["name"])
         if name is not None:
             yield Demand(name, f">={found['number'].lstrip('v')}", found[0])
+
+
+def _between(message: str) -> Iterator[Demand]:
+    for found in _BETWEEN.finditer(message):
+        name = _known(found["name"])
+        if name is not None:
+            yield Demand(name, f">={found['low']},<={found['high']}", found[0])
 
 
 def _named(message: str) -> Iterator[Demand]:

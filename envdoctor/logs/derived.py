@@ -14,16 +14,19 @@ from itertools import pairwise
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact, Ranged
-from envdoctor.logs.answers import ARGUMENT, answer, say
+from envdoctor.logs.answers import ARGUMENT, answer, answer_member, say
+from envdoctor.logs.builds import BUILD, judge_build
 from envdoctor.logs.demands import Demand, read_demands, read_wants
 from envdoctor.logs.libraries import AbsentLibrary, LibraryFloor, UndefinedSymbol, parse_absent, parse_floor, parse_undefined
+from envdoctor.logs.named_models import judge_gpu, judge_model
 from envdoctor.logs.places import owner_of
 from envdoctor.logs.reading import Reading
 from envdoctor.logs.refusals import NO_FILE, REFUSES_PYTHON, judge_refusal
+from envdoctor.logs.refused_keys import judge_keys
 from envdoctor.logs.refused_runs import CONFIG, HUB, TENSORS, judge_run
 from envdoctor.logs.sayings import SAID
 from envdoctor.logs.specifiers import admits, usable_pins
-from envdoctor.logs.statements import MissingAttribute, MissingModule, MissingName, UndefinedName, parse_statement
+from envdoctor.logs.statements import MissingAttribute, MissingMember, MissingModule, MissingName, UndefinedName, parse_statement
 from envdoctor.logs.tracebacks import Failure
 from envdoctor.logs.undefined_names import UNDEFINED, judge_undefined
 from envdoctor.records import dataclass, replace
@@ -39,11 +42,13 @@ NAME, MODULE, NOT_INSTALLED, ATTRIBUTE = (
 DEMAND, FLOOR, SYMBOL = "error-demands-another-release", "error-system-library-too-old", "error-symbol-undefined"
 NO_LIBRARY = "error-shared-library-missing"
 FAMILIES = (NO_LIBRARY, ARGUMENT, NAME, MODULE, NOT_INSTALLED, ATTRIBUTE, DEMAND, FLOOR, SYMBOL, NO_FILE, HUB, CONFIG, TENSORS,
-            UNDEFINED, SAID)  # fmt: skip
+            UNDEFINED, SAID, BUILD)  # fmt: skip
 
 _LIBRARY_TEXT = re.compile(r"undefined symbol: |\.so[\d.]{0,12}: cannot open shared object|version .{1,4}(?:GLIBC|GLIBCXX|CXXABI)_")
 # A sentence of a program, and none of a person who tells of one.
 _IN_PASSING = re.compile(r"warn|error|exception|\bplease\b|make sure|\bmust\b|is required|(?:does ?n.t|not) support", re.IGNORECASE)
+# What pybind11 says of a call that fits none of its signatures.
+_BINDING = re.compile(r"\b([a-z][a-z0-9]*(?:_[a-z0-9]+)+)\(\): incompatible (?:function|constructor) arguments")
 # A shorter name has too many neighbours.
 _SHORT = 6
 # Import names that projects give to modules of their own: nobody can tell whose they are.
@@ -74,6 +79,10 @@ def derive_findings(reading: Reading, facts: Facts) -> tuple[Derived, ...]:
 
 def _derived(reading: Reading, facts: Facts) -> Iterator[Derived]:
     last = reading.decisive
+    built = judge_build(reading.lines, facts)
+    if built is not None:
+        yield Derived(built[0], built[1], built[0].detail[:300])
+        return
     ordered = sorted(reading.failures, key=lambda failure: failure is not last)
     for failure in ordered:
         decisive = failure is last or (last is not None and _states_cause(failure, last))
@@ -90,6 +99,9 @@ def _derived(reading: Reading, facts: Facts) -> Iterator[Derived]:
                 for demand in read_demands(line):
                     if (wanted := _demand(demand, None, facts)) is not None:
                         yield Derived(wanted, number, line.strip()[:300])
+    for number, line in reading.lines:
+        if "with CUDA capability" in line and (gpu := judge_gpu(line, facts)) is not None:
+            yield Derived(gpu, number, line.strip()[:300])
     if reading.refusal is not None:
         for hit in judge_refusal(reading.refusal, facts):
             yield Derived(hit, reading.refusal.line, hit.detail[:300])
@@ -116,7 +128,10 @@ def _of_failure(failure: Failure, facts: Facts) -> Iterator[Hit]:
         if answered is not None:
             yield answered
             return
-    hit: Hit | None = None
+    hit: Hit | None = judge_keys(failure, facts) or judge_model(failure, facts)
+    if hit is not None:
+        yield hit
+        return
     if isinstance(statement, MissingName):
         hit = _name(statement, failure, facts)
     elif isinstance(statement, MissingModule):
@@ -125,6 +140,10 @@ def _of_failure(failure: Failure, facts: Facts) -> Iterator[Hit]:
         hit = _attribute(statement, failure, facts)
     elif isinstance(statement, UndefinedName):
         hit = judge_undefined(statement, failure, facts)
+    elif isinstance(statement, MissingMember):
+        hit = answer_member(statement, failure, facts)
+    elif (binding := _BINDING.search(failure.message)) is not None:
+        hit = _binding(binding[1], failure)
     if hit is not None:
         yield hit
         return
@@ -140,6 +159,17 @@ def _of_failure(failure: Failure, facts: Facts) -> Iterator[Hit]:
     if not hits and (said := judge_run(failure) or say(failure, facts)) is not None:
         hits = [said]
     yield from hits
+
+
+def _binding(function: str, failure: Failure) -> Hit | None:
+    """A compiled function that is called in the way of another release: by its name, which begins as its package's does."""
+    owner = next((name for name in sorted(listed(), key=len, reverse=True) if function.startswith(name.replace("-", "_") + "_")), "")
+    if not owner or len(owner) < _SHORT:
+        return None
+    caller, where = caller_of(failure)
+    who = f"{caller} calls it ({where})" if caller and caller != owner else "the code that calls it"
+    detail = f"{function}() of {owner} takes other arguments than it is given: {who} was written for another release of {owner}"
+    return Hit(ARGUMENT, True, (), detail=detail, packages=_named(owner, caller), edge=f"{caller or 'code'}:{function}")
 
 
 def describe(package: str, facts: Facts) -> str:
@@ -332,17 +362,26 @@ def _absent(one: AbsentLibrary, failure: Failure | None, facts: Facts) -> Hit:
     detail = f"{describe(caller, facts) or 'a compiled file'} needs {one.library}{f' ({where})' if where else ''}, and it is not found"
     if brings:
         detail += f": {brings[1]}"
-    packages = _named(caller, brings[0] if brings else "")
+    # The library comes with torch's own wheel for that CUDA.
+    packages = _named(caller, brings[0] if brings else "", "torch" if brings else "")
     return Hit(NO_LIBRARY, True, _reasons(*packages), detail=detail, packages=packages, edge=f"{caller or 'code'}:{one.library}")
 
 
 def _floor(one: LibraryFloor, facts: Facts) -> Hit:
     whose = describe(one.by, facts) if one.by else one.file or "a compiled file"
-    detail = f"{whose} needs {one.name}_{one.version} ({one.since()}), and {one.library} of this system is older"
+    place = "the conda environment is older: conda install -c conda-forge libstdcxx-ng" if one.environment else "this system is older"
+    detail = f"{whose} needs {one.name}_{one.version} ({one.since()}), and {one.library} of {place}"
     reasons = [(f"packages.{one.by}", f"needs {one.name}_{one.version}")] if one.by else []
     if one.name == "GLIBC" and facts.value("glibc") is not None:
         reasons.append(("glibc", f"<{one.version}"))
-    return Hit(FLOOR, True, tuple(reasons), detail=detail, packages=_named(one.by), edge=f"{one.by or one.file}:{one.name}_{one.version}")
+    return Hit(
+        FLOOR,
+        True,
+        tuple(reasons),
+        detail=detail,
+        packages=_named(one.by, "libstdcxx-ng" if one.environment else ""),
+        edge=f"{one.by or one.file}:{one.name}_{one.version}",
+    )
 
 
 def _symbol(one: UndefinedSymbol, facts: Facts) -> Hit:

@@ -140,7 +140,9 @@ def _with_derived(findings: list[Finding], derived: Sequence[tuple[Derived, Find
     possible = [one for one in findings if one.status != "matched"]
     # Who says a text is told after what rules know of it.
     said = [finding for finding in (*ended, *passing) if finding.rule.id == SAID]
-    ended, passing = [one for one in ended if one not in said], [one for one in passing if one not in said]
+    if findings:
+        said = [replace(one, status="possible") for one in said]
+    ended, passing = [one for one in ended if one not in said and one.rule.id != SAID], [one for one in passing if one.rule.id != SAID]
     # That a package is not there is told before what rules know of packages that ask for it.
     absent = [finding for finding in ended if finding.rule.id == NOT_INSTALLED and finding.status == "matched"]
     return [*absent, *at_end, *(one for one in ended if one not in absent), *beside, *passing, *possible, *said]

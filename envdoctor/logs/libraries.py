@@ -66,13 +66,17 @@ _PREFIXES = (
 
 @dataclass(frozen=True, slots=True)
 class LibraryFloor:
-    """A compiled file needs a newer runtime library than the system has. ``by`` is the package whose file it is; empty where not said."""
+    """A compiled file needs a newer runtime library than there is. ``by`` is the package whose file it is; empty where not said.
+
+    ``environment``: the library is that of a conda environment, and not the system's.
+    """
 
     library: str
     name: str
     version: str
     by: str
     file: str
+    environment: bool = False
 
     def since(self) -> str:
         """Where the version is from: the compiler or the systems that have it; empty where it is not known."""
@@ -117,7 +121,7 @@ class AbsentLibrary:
         if name in known and name in ("libcudnn", "libnccl"):
             return f"nvidia-{known[name]}-cu12", f"it is of {known[name]} {major}" if major else "it comes with torch's CUDA wheels"
         if name in known and major in ("10", "11", "12", "13"):
-            return f"nvidia-{known[name]}-cu{major}", f"it is of CUDA {major}: the file was built for it"
+            return f"nvidia-{known[name]}-cu{major}", f"it is of CUDA {major}: the file was built for it, and torch here is not"
         return None
 
 
@@ -127,7 +131,10 @@ def parse_floor(message: str) -> LibraryFloor | None:
     if found is None:
         return None
     by = found["by"] or ""
-    return LibraryFloor(found["library"].rpartition("/")[2], found["name"], found["version"], package_of_file(by), by.rpartition("/")[2])
+    conda = re.search(r"/(?:envs/[^/]+|[\w.-]*conda\d?|miniforge\d?|mambaforge)/(?:bin/\.\./)?lib/libstdc", found["library"]) is not None
+    return LibraryFloor(
+        found["library"].rpartition("/")[2], found["name"], found["version"], package_of_file(by), by.rpartition("/")[2], conda
+    )
 
 
 def parse_undefined(message: str) -> UndefinedSymbol | None:

@@ -21,6 +21,10 @@ _WRAPPED_FROM = 40
 _PASTED = 6
 _SAYS = re.compile(
     r"cannot import name|No module named|has no attribute|unexpected keyword argument|is not defined|undefined symbol"
+    r"|\b40[134] Client Error|Cannot access gated repo|trying to access a gated repo|not used by the HfArgumentParser"
+    r"|error: unrecognized arguments|positional arguments? but \d|required positional argument|does not exist or is not currently imported"
+    r"|multiple values for (?:keyword )?argument|incompatible (?:function|constructor) arguments"
+    r"|should be the same|must have the same dtype|was removed in"
     r"|\brequires \S{1,60} ?[<>=!~]=? ?\d.{0,80}\b(?:got|but|found|have|installed)\b"
 )
 

@@ -134,8 +134,8 @@ def _disagreement(message: str) -> str:
         a, b = found["a"].split(",")[0].strip(), found["b"].split(",")[0].strip()
         if _VOCABULARY.search(found["name"]) and a != b:
             return (
-                f"{found['name']} has {a} rows in the checkpoint and {b} in the model: tokens were added when it was saved; load its own "
-                f"tokenizer and call resize_token_embeddings({a}) before the adapter or the weights are loaded"
+                f"{found['name']} has {a} rows in the checkpoint and {b} in the model: tokens were added when it was saved, or it is of "
+                f"another model; for the first load its own tokenizer and call resize_token_embeddings({a}) before the weights are loaded"
             )
         return (
             f"{found['name']} is [{found['a']}] in the checkpoint and [{found['b']}] in the model: another model, or another configuration"

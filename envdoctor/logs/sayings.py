@@ -12,6 +12,7 @@ from envdoctor.atlas.stack import holds, places
 from envdoctor.atlas.words import good_specifiers
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
+from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import Exact
 from envdoctor.logs.tracebacks import Failure
 from envdoctor.records import dataclass
@@ -28,6 +29,8 @@ _OF_OTHERS = frozenset(("torch",))
 _PASSED_ON = frozenset(("__getattr__", "_get_module"))
 # So much of a text is nobody else's, also where no frame tells who raised it.
 _CERTAIN = 60
+# And so much of one that names its package.
+_NAMED = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,7 @@ class Saying:
 def sayings(failure: Failure, facts: Facts) -> list[Saying]:
     """Who says an error, the likeliest first; two packages that say the same are both there. What a stated release refutes is not."""
     words = plain(failure.message)[:_LONGEST]
-    near = {package_of(name) for name in failure.packages}
+    near = {package_of(name) for name in failure.packages} | (_words(failure) & set(speaking_packages()) - _OF_OTHERS)
     frame = next((frame for frame in reversed(failure.frames) if frame.package), None)
     found: list[tuple[tuple[bool, bool, bool, int], Saying]] = []
     for package in sorted(speaking_packages(), key=lambda name: name not in near):
@@ -85,11 +88,9 @@ def judge_saying(failure: Failure, facts: Facts) -> Hit | None:
     ]
     packages = {one.message.package for one in said}
     raised = package_of(failure.raised_in) if failure.raised_in else ""
-    if (
-        not found
-        or len(packages) != 1
-        or not (any(one.here for one in found) or (found[0].alike >= _CERTAIN and raised in ("", *packages)))
-    ):
+    named = bool(packages) and next(iter(packages)) in _words(failure)
+    least = _NAMED if named else _CERTAIN
+    if not found or len(packages) != 1 or not (any(one.here for one in found) or (found[0].alike >= least and raised in ("", *packages))):
         return None
     told = list(_sentences(said, facts))
     package = found[0].message.package
@@ -97,6 +98,10 @@ def judge_saying(failure: Failure, facts: Facts) -> Hit | None:
     pins = tuple((package, one) for one in _before(package, [one for one in said if one.message.package == package], facts))
     edge = f"{package}:{where.module}:{where.where}"[:160]
     return Hit(SAID, True, (), detail="; ".join(told[:2]), packages=(package,), pins=pins, edge=edge)
+
+
+def _words(failure: Failure) -> set[str]:
+    return {canonical(word) for word in re.findall(r"[A-Za-z][\w-]{2,40}", failure.message[:_LONGEST])}
 
 
 def _before(package: str, said: Sequence[Saying], facts: Facts) -> Sequence[str]:

@@ -18,7 +18,7 @@ _NAME_FROM = re.compile(
     rf"cannot import name {_Q}?(?P<name>[A-Za-z_]\w{{0,150}}){_Q}?"
     rf"(?: from (?P<partial>partially initialized module )?{_Q}(?P<module>{_DOTTED}){_Q})?(?P<rest>.{{0,600}})"
 )
-_MODULE = re.compile(rf"No module named {_Q}?(?P<name>{_DOTTED}){_Q}?(?P<package>; {_Q}[\w.]{{1,100}}{_Q} is not a package)?")
+_MODULE = re.compile(rf"No module named {_Q}?(?P<name>{_DOTTED}){_Q}?(?:; {_Q}(?P<package>[\w.]{{1,100}}){_Q} is not a package)?")
 _ATTRIBUTE = re.compile(
     rf"(?P<partial>partially initialized )?module {_Q}?(?P<module>{_DOTTED}){_Q}? has no attribute {_Q}?(?P<name>\w{{1,150}}){_Q}?"
 )
@@ -53,10 +53,10 @@ class MissingName:
 
 @dataclass(frozen=True, slots=True)
 class MissingModule:
-    """``import name`` failed: of a dotted name the part before the last dot is there. ``shadowed``: the parent is no package at all."""
+    """``import name`` failed: of a dotted name the part before the last dot is there. ``shadowed``: the parent that is no package."""
 
     name: str
-    shadowed: bool = False
+    shadowed: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ def parse_missing_module(message: str) -> MissingModule | None:
     """``No module named 'a.b'``; ``; 'a' is not a package`` says that something else has the name of the package."""
     # Some people's keyboards put a space behind the dot.
     found = _MODULE.search(re.sub(r"(?<=\w)\. (?=\w+')", ".", message))
-    return None if found is None else MissingModule(found["name"], found["package"] is not None)
+    return None if found is None else MissingModule(found["name"], found["package"] or "")
 
 
 def parse_missing_attribute(message: str) -> MissingAttribute | None:

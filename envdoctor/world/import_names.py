@@ -6,7 +6,10 @@ from envdoctor.facts.names import canonical
 
 # Read from top_level.txt and RECORD of released wheels; the compiled modules of a package lie beside it at the top.
 _PACKAGES = {
+    "KTransformersOps": "ktransformers",
     "PIL": "pillow",
+    "amp_C": "apex",
+    "apex_C": "apex",
     "attr": "attrs",
     "auto_gptq": "auto-gptq",
     "awq": "autoawq",
@@ -19,11 +22,15 @@ _PACKAGES = {
     "fitz": "pymupdf",
     "faiss": "faiss-cpu",
     "fastchat": "fschat",
+    "exllama_kernels": "auto-gptq",
+    "exllamav2_kernels": "auto-gptq",
     "flash_attn": "flash-attn",
     "flash_attn_2_cuda": "flash-attn",
     "flash_attn_3": "flash-attn-3",
     "flash_attn_cuda": "flash-attn",
     "flashinfer": "flashinfer-python",
+    "fused_layer_norm_cuda": "apex",
+    "fused_weight_gradient_mlp_cuda": "apex",
     "git": "gitpython",
     "google.protobuf": "protobuf",
     "grpc": "grpcio",

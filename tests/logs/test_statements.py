@@ -40,7 +40,7 @@ from envdoctor.logs.tracebacks import Failure
         (
             "ModuleNotFoundError",
             "No module named 'datasets.arrow'; 'datasets' is not a package",
-            MissingModule("datasets.arrow", shadowed=True),
+            MissingModule("datasets.arrow", shadowed="datasets"),
         ),
         (
             "AttributeError",

@@ -1,0 +1,68 @@
+"""Attributes that no release gives to a class: whose the class is, and which package gives the attribute to others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from envdoctor.atlas.answers import answer as look_up
+from envdoctor.atlas.answers import chunks, owner_of
+from envdoctor.atlas.masks import write
+from envdoctor.atlas.shelf import open_package
+from envdoctor.checks.hit import Hit
+from envdoctor.facts.fact import Facts
+from envdoctor.logs.callables_named import OFTEN, classes_called
+from envdoctor.logs.callers import caller_of
+from envdoctor.logs.statements import MissingMember
+from envdoctor.logs.tracebacks import Failure
+
+ATTRIBUTE = "error-attribute-missing"
+# Objects of which everybody has some.
+_ANY = frozenset(
+    ("dict", "list", "tuple", "set", "str", "int", "float", "bool", "bytes", "NoneType", "Namespace", "function", "method", "module",
+     "type", "Tensor", "DictConfig", "EasyDict", "SimpleNamespace", "builtin_function_or_method", "Series", "DataFrame",
+     "ndarray", "generator")
+)  # fmt: skip
+# A name with fewer letters is anybody's.
+_TELLING = 10
+
+
+def judge_member(one: MissingMember, failure: Failure, facts: Facts) -> Hit | None:
+    """An attribute that no release has in this class; None where more than one package may be meant."""
+    if one.cls in _ANY or one.name.startswith("__"):
+        return None
+    classes = list(classes_called(one.cls, failure)) or list(classes_called(one.cls, failure, passed=True))
+    owners = {bound.volume.name for symbol in classes if (bound := owner_of(symbol)) is not None}
+    given = list(_givers(one.name)) if len(one.name) >= _TELLING and "_" in one.name else []
+    if len(owners) == 1 and all((told := look_up(f"{symbol}.{one.name}")) is not None and not told.there for symbol in classes):
+        (package,) = owners
+        whose = f"{one.cls} of {package} has no {one.name} in any release that was read"
+    elif not owners and len(given) == 1:
+        package = given[0][0]
+        whose = f"{one.cls} is no class that has {one.name}"
+    else:
+        return None
+    gives = f"; {given[0][0]} gives it to {given[0][1]} ({given[0][2]})" if len(given) == 1 else ""
+    caller = caller_of(failure, package)
+    if not caller.package and not given and (len(one.name) < _TELLING or "_" not in one.name):
+        return None  # nobody says who asks, and the name could be anybody's
+    detail = f"{whose}{gives}; {caller.words(facts, package, 'asks for')}: it expects another class, a fork, or an object that was set up"
+    packages = tuple(
+        dict.fromkeys(name for name in (package, caller.package, *(one for one, _, _ in given[:1] if len(given) == 1)) if name)
+    )
+    return Hit(ATTRIBUTE, True, (), detail=detail, packages=packages, edge=f"{caller.package or 'code'}:{one.cls}.{one.name}")
+
+
+def _givers(name: str) -> Iterator[tuple[str, str, str]]:
+    """The packages that most people use whose classes have a method or an attribute of this name, with one of them and its releases."""
+    pattern = re.compile(rf"(?m)^ (?:m {re.escape(name)} |a (?:.* )?{re.escape(name)}(?: |\t|$))")
+    for package in OFTEN:
+        bound = open_package(package)
+        for module, text in () if bound is None else chunks(bound):
+            found = pattern.search(text) if name in text else None
+            if bound is not None and found is not None:
+                cls = text.rfind("\nc ", 0, found.start())
+                word = text[cls + 3 : text.find("\n", cls + 1)].partition("\t")[0]
+                told = look_up(f"{module}:{word}.{name}")
+                yield package, word, write(told.there, bound.volume.releases) if told is not None and told.there else "some releases"
+                break

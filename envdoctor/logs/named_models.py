@@ -1,0 +1,65 @@
+"""Classes and types of models that the installed transformers does not have, and GPUs that torch has no code for: which releases do."""
+
+from __future__ import annotations
+
+import re
+
+from envdoctor.checks.hardware import torch_for_gpu
+from envdoctor.checks.hit import Hit
+from envdoctor.facts.fact import Facts
+from envdoctor.facts.versions import Exact
+from envdoctor.logs.statements import UnknownModelType, parse_model_type
+from envdoctor.logs.tracebacks import Failure
+from envdoctor.world.architectures import Spans, lacks, span_of, tokenizer_spans
+
+TOKENIZER, MODEL_TYPE, GPU = (
+    "tokenizer-class-unknown-to-transformers",
+    "model-type-unknown-to-transformers",
+    "torch-wheel-lacks-gpu-kernels",
+)
+
+_TOKENIZER = re.compile(r"Tokenizer class (?P<name>[A-Za-z]\w{2,80}) does not exist or is not currently imported")
+_GPU = re.compile(r"(?P<gpu>[\w .()-]{3,80}?) with CUDA capability sm_(?P<sm>\d{2,3}) is not compatible with the current PyTorch")
+
+
+def judge_model(failure: Failure, facts: Facts) -> Hit | None:
+    """The releases of transformers that know a tokenizer's class or a model's type."""
+    found = _TOKENIZER.search(failure.message)
+    if found is not None:
+        name = found["name"]
+        return _known(TOKENIZER, f"the tokenizer class {name}", name, tokenizer_spans(name), facts)
+    kind = parse_model_type(failure)
+    if isinstance(kind, UnknownModelType):
+        return _known(MODEL_TYPE, f"the model type {kind.name}", kind.name, span_of(kind.name), facts)
+    return None
+
+
+def _known(rule: str, what: str, name: str, spans: Spans | None, facts: Facts) -> Hit | None:
+    stated = facts.value("packages.transformers")
+    if not spans:
+        if rule != TOKENIZER:
+            return None
+        detail = f"no release of transformers has {what}: it is code that comes with the model: trust_remote_code=True, with its .py files"
+        return Hit(rule, True, (), detail=detail, packages=("transformers",), edge=name)
+    ranges = [span.specifier() for span in spans]
+    known = " or ".join(ranges)
+    if not isinstance(stated, Exact):
+        detail = f"transformers knows {what} in {known}: an older release ran"
+        return Hit(
+            rule, True, (), detail=detail, packages=("transformers",), pins=tuple(("transformers", one) for one in ranges), edge=name
+        )
+    if lacks(spans, stated) is False:
+        detail = f"transformers {stated} is stated, and knows {what} ({known}): an older one ran, in another environment or not restarted"
+        return Hit(rule, True, (), detail=detail, packages=("transformers",), edge=f"{name}:elsewhere")
+    return None
+
+
+def judge_gpu(line: str, facts: Facts) -> Hit | None:
+    """The releases of torch with code for a GPU that the installed one has none for; where torch is stated, the check tells it."""
+    found = _GPU.search(line)
+    if found is None or isinstance(facts.value("packages.torch"), Exact):
+        return None
+    pins = torch_for_gpu(facts)
+    capability = f"{found['sm'][:-1]}.{found['sm'][-1]}"
+    detail = f"the torch that ran has no code for {found['gpu'].strip()} (compute capability {capability})"
+    return Hit(GPU, True, (), detail=detail, packages=("torch",), pins=pins, edge=capability)

@@ -1,0 +1,225 @@
+"""What `diagnose` works out of an error that no rule wrote down: builds, keys, models' classes, attributes, installers' lines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.atlas.wheels import atlas_of
+from tests.cli.run import run
+
+# What the tests of keys, attributes and calls ask: releases of packages by their real names, with as much in them as is asked for.
+TRANSFORMERS = {
+    "4.16.0": {
+        "transformers/__init__.py": "from .args import TrainingArguments\n",
+        "transformers/args.py": "from dataclasses import dataclass\n@dataclass\nclass TrainingArguments:\n    output_dir: str\n",
+        "transformers/trainer.py": "x = 1\n",
+        "transformers/models/llama/modeling_llama.py": "class LlamaAttention:\n    def forward(self, hidden): pass\n",
+    },
+    "4.57.1": {
+        "transformers/__init__.py": "from .args import TrainingArguments\n",
+        "transformers/args.py": "from dataclasses import dataclass\n@dataclass\nclass TrainingArguments:\n    output_dir: str\n"
+        "    trackio_space_id: str = 'x'\n",
+        "transformers/trainer.py": "x = 1\n",
+        "transformers/models/llama/modeling_llama.py": "class LlamaAttention:\n    def forward(self, hidden, padding_mask=None): pass\n",
+    },
+}
+TRL = {
+    "0.29.1": {
+        "trl/__init__.py": "from .config import GRPOConfig\n",
+        "trl/config.py": "from dataclasses import dataclass\nfrom transformers import TrainingArguments\n@dataclass\n"
+        "class GRPOConfig(TrainingArguments):\n    beta: float = 0.1\n",
+    }
+}
+LLAMAFACTORY = {
+    "0.8.3": {"llamafactory/args.py": "from dataclasses import dataclass\n@dataclass\nclass ModelArguments:\n    name: str = 'x'\n"},
+    "0.9.0": {
+        "llamafactory/args.py": "from dataclasses import dataclass\n@dataclass\nclass ModelArguments:\n    name: str = 'x'\n"
+        "    enable_liger_kernel: bool = False\n"
+    },
+}
+DIFFUSERS = {"0.24.0": {"diffusers/lora.py": "class LoRACompatibleLinear:\n    def set_lora_layer(self, layer): pass\n"}}
+LIGHTNING = {
+    "1.9.5": {"pytorch_lightning/__init__.py": "class Trainer:\n    def __init__(self, gpus=None, devices=None): pass\n"},
+    "2.0.0": {"pytorch_lightning/__init__.py": "class Trainer:\n    def __init__(self, devices=None): pass\n"},
+}
+ATLAS = {"transformers": TRANSFORMERS, "trl": TRL, "llamafactory": LLAMAFACTORY, "diffusers": DIFFUSERS, "pytorch-lightning": LIGHTNING}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    with atlas_of(tmp_path_factory.mktemp("atlas"), ATLAS) as atlas:
+        yield atlas
+
+
+def findings(capsys: pytest.CaptureFixture[str], tmp_path: Path, log: str, facts: str = "") -> list[dict[str, Any]]:
+    pasted, stated = tmp_path / "log.txt", tmp_path / "facts.toml"
+    pasted.write_text(log + "\n", encoding="utf-8")
+    stated.write_text(facts, encoding="utf-8")
+    with_facts = ["--facts", str(stated)] if facts else ["--facts", str(_nothing(tmp_path))]
+    found: list[dict[str, Any]] = json.loads(run(capsys, "diagnose", str(pasted), *with_facts, "--format", "json").out)["findings"]
+    return found
+
+
+def _nothing(tmp_path: Path) -> Path:
+    path = tmp_path / "nothing.toml"
+    path.write_text('os = "linux"\n', encoding="utf-8")
+    return path
+
+
+BUILD = """Collecting flash-attn
+  Preparing metadata (setup.py) ... error
+  error: subprocess-exited-with-error
+
+  x python setup.py egg_info did not run successfully.
+      Traceback (most recent call last):
+        File "/tmp/pip-install-w0t4m6bg/flash-attn_dd5249eef157468ca99bc87f7d5b30c3/setup.py", line 133, in <module>
+          CUDAExtension(
+"""
+UV = """ModuleNotFoundError: No module named 'torch'
+
+hint: This error likely indicates that `flash-attn@2.8.1` depends on `torch`, but doesn't declare it as a build dependency.
+"""
+CONFLICT = """ERROR: Cannot install huggingface_hub==1.12.0 and transformers because these package versions have conflicting dependencies.
+
+The conflict is caused by:
+    The user requested huggingface_hub==1.12.0
+    datasets 4.8.4 depends on huggingface-hub<2.0 and >=0.25.0
+    transformers 4.51.3 depends on huggingface-hub<1.0 and >=0.30.0
+"""
+NO_FILE = (
+    "error: Distribution `triton==2.1.0 @ registry+https://pypi.org/simple` can't be installed because it doesn't have a source "
+    "distribution or wheel for the current platform"
+)
+
+
+@pytest.mark.parametrize(
+    ("log", "facts", "package", "words"),
+    [
+        # builds: whose it is, and what it lacked
+        (BUILD + "      OSError: CUDA_HOME environment variable is not set.", "", "flash-attn", "there is no CUDA toolkit (nvcc)"),
+        (BUILD + "      ModuleNotFoundError: No module named 'torch'", "", "flash-attn", "with --no-build-isolation"),
+        (UV, "", "flash-attn", "flash-attn 2.8.1 is compiled where it is installed"),
+        # keys that a later release has
+        (
+            "ValueError: Some keys are not used by the HfArgumentParser: ['enable_liger_kernel']",
+            "",
+            "llamafactory",
+            "does not take enable_liger_kernel: it is in 0.9.0-",
+        ),
+        # tokenizers and models
+        (
+            "ValueError: Tokenizer class GemmaTokenizer does not exist or is not currently imported.",
+            "",
+            "transformers",
+            "knows the tokenizer class GemmaTokenizer in >=4.38",
+        ),
+        (
+            "ValueError: Tokenizer class InternLM2Tokenizer does not exist or is not currently imported.",
+            "",
+            "transformers",
+            "trust_remote_code=True",
+        ),
+        # an installer's sentences each on a line of its own
+        (CONFLICT, "", "transformers", "huggingface-hub==1.12.0 is asked for, and transformers 4.51.3 requires huggingface-hub<1.0"),
+        (NO_FILE, "", "triton", "triton==2.1.0 has no file for this interpreter"),
+        # demands in other words
+        ("AssertionError: Please install mmcv>=(1, 3, 13, 0, 0, 0), <(1, 7, 0, 0, 0, 0).", "", "mmcv", "mmcv>=1.3.13,<1.7"),
+        (
+            "ValueError: we now require users to upgrade torch to at least v2.6 in order to use the function.",
+            "",
+            "torch",
+            "asks for torch>=2.6",
+        ),
+        ("RuntimeError: Please install triton==2.0.0.dev20221202", "", "triton", "triton==2.0.0.dev20221202"),
+        # whose a compiled file is
+        (
+            "ImportError: /opt/lib/python3.10/site-packages/fused_layer_norm_cuda.cpython-310-x86_64-linux-gnu.so: undefined symbol: "
+            "_ZN3c104cuda9SetDeviceEi",
+            "",
+            "apex",
+            "apex was built against another release",
+        ),
+        (
+            "ImportError: /home/u/miniconda3/envs/x/bin/../lib/libstdc++.so.6: version `GLIBCXX_3.4.32' not found (required by "
+            "/home/u/miniconda3/envs/x/lib/python3.11/site-packages/KTransformersOps.cpython-311-x86_64-linux-gnu.so)",
+            "",
+            "libstdcxx-ng",
+            "of the conda environment is older",
+        ),
+        ("ImportError: libcudart.so.12: cannot open shared object file: No such file or directory", "", "torch", "it is of CUDA 12"),
+        ("TypeError: causal_conv1d_fwd(): incompatible function arguments.", "", "causal-conv1d", "takes other arguments"),
+        # attributes: of a class of a package, and of another package's than the object's
+        (
+            "AttributeError: 'Linear' object has no attribute 'set_lora_layer'",
+            "",
+            "diffusers",
+            "diffusers gives it to",
+        ),
+        # a field of the class that another package's is made of
+        (
+            "TypeError: GRPOConfig.__init__() got an unexpected keyword argument 'trackio_space_id'",
+            '[packages]\ntransformers = "4.56.2"\ntrl = "0.29.1"\n',
+            "transformers",
+            "GRPOConfig of trl is made of transformers.TrainingArguments, which has no trackio_space_id",
+        ),
+        # forward, which every module has
+        (
+            "TypeError: forward() got an unexpected keyword argument 'padding_mask'",
+            "",
+            "transformers",
+            "takes padding_mask in transformers",
+        ),
+        # one project under two names
+        (
+            "import pytorch_lightning as pl\ntrainer = pl.Trainer(gpus=1)\nTypeError: __init__() got an unexpected keyword argument 'gpus'",
+            "",
+            "pytorch-lightning",
+            "does not take gpus",
+        ),
+    ],
+)
+def test_the_first_finding_names_the_package_and_what_is_wrong(
+    log: str, facts: str, package: str, words: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    first = findings(capsys, tmp_path, log, facts)[0]
+    assert package in first["packages"]
+    assert words in first["detail"]
+
+
+def test_what_is_older_than_the_first_release_that_was_read_is_pinned_before_it(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    first = findings(capsys, tmp_path, "ImportError: cannot import name '_model_unwrap' from 'transformers.trainer'")[0]
+    assert "no release since 4.16.0 has it" in first["detail"]
+    assert [fix["pins"] for fix in first["fixes"] if fix.get("pins")] == [{"transformers": "==4.15.0"}]
+
+
+def test_a_gpu_that_torch_has_no_code_for_is_told_with_the_release_that_has(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = "NVIDIA GeForce RTX 5090 with CUDA capability sm_120 is not compatible with the current PyTorch installation."
+    first = findings(capsys, tmp_path, log)[0]
+    assert first["rule"] == "torch-wheel-lacks-gpu-kernels"
+    assert any(fix.get("pins") for fix in first["fixes"])
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        "AttributeError: 'dict' object has no attribute 'save_pretrained'",
+        "AttributeError: 'DeepSpeedZeroOptimizer_Stage3' object has no attribute 'train'",
+        "TypeError: forward() got an unexpected keyword argument 'my_own_argument'",
+    ],
+)
+def test_what_nobody_can_tell_is_left_alone(log: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert findings(capsys, tmp_path, log) == []
+
+
+def test_who_says_a_text_is_told_behind_what_a_rule_may_know_of_it(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = (
+        "ValueError: Due to a serious vulnerability issue in `torch.load`, even with `weights_only=True`, we now require users to upgrade "
+        "torch to at least v2.6 in order to use the function."
+    )
+    rules = [one["rule"] for one in findings(capsys, tmp_path, log)]
+    assert rules[0] == "error-demands-another-release"
