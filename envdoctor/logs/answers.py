@@ -223,6 +223,16 @@ def _hit(asked: Asked, failure: Failure, facts: Facts) -> Hit | None:
     return Hit(asked.family, True, because, detail=detail, packages=packages, pins=pins, edge=edge)
 
 
+def _certain(asked: Asked, volume: Volume, place: int) -> list[str]:
+    """The releases that have it; up to the last that was read, where others were released before the first that lacks it."""
+    released = release_texts(volume.name)
+    for _, last in stretches(asked.there):
+        ends = volume.releases[last : last + 2]
+        if len(ends) == 2 and set(ends) <= set(released) and released.index(ends[1]) - released.index(ends[0]) > 1:
+            return _on_both_sides(asked, volume, place)
+    return good_specifiers(volume, volume.all & ~asked.there, place)
+
+
 def _on_both_sides(asked: Asked, volume: Volume, place: int) -> list[str]:
     """The releases that have it, as they were read: beside a release that was not, nobody can tell where a change came."""
     found = []

@@ -24,7 +24,7 @@ _COMPARED = re.compile(rf"(?<![\w./=@-])(?P<name>{_NAME}){_Q}(?:\[[\w,-]{{1,60}}
 # "requires torch version 2.1 or higher", "needs at least accelerate 0.26.0", "install accelerate version 0.21 or newer"
 _WORDED = re.compile(
     rf"(?P<least>at least |minimum |a minimum of |version of |newer than )?{_Q}(?<![\w./-])(?P<name>{_NAME}){_Q},?"
-    rf"(?: versions?(?: of)?| release)? (?P<to>(?:to be |to |must be |should be )?(?:at least|"
+    rf"(?: versions?(?: of)?| release| package| library)? (?P<to>(?:to be |to |must be |should be )?(?:at least|"
     rf"greater than or equal to|newer than|higher than|greater than|>=)? ?)v?"
     rf"(?P<number>{_NUMBER})(?![\w%])(?P<more> ?(?:or|and|\+)? ?(?:higher|newer|later|above|greater|up|more recent|\+))?",
     re.IGNORECASE,

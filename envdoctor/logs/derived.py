@@ -13,11 +13,11 @@ from itertools import pairwise
 
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
-from envdoctor.facts.versions import Exact, Ranged
+from envdoctor.facts.versions import Exact
 from envdoctor.logs.answers import ARGUMENT, answer, answer_member, say
 from envdoctor.logs.builds import BUILD, judge_build
 from envdoctor.logs.demands import Demand, read_demands, read_wants
-from envdoctor.logs.libraries import AbsentLibrary, LibraryFloor, UndefinedSymbol, parse_absent, parse_floor, parse_undefined
+from envdoctor.logs.linking import BINDING, FLOOR, LIBRARY_TEXT, NO_LIBRARY, SYMBOL, judge_binding, judge_library
 from envdoctor.logs.named_models import judge_gpu, judge_model
 from envdoctor.logs.places import owner_of
 from envdoctor.logs.reading import Reading
@@ -29,6 +29,7 @@ from envdoctor.logs.specifiers import admits, usable_pins
 from envdoctor.logs.statements import MissingAttribute, MissingMember, MissingModule, MissingName, UndefinedName, parse_statement
 from envdoctor.logs.tracebacks import Failure
 from envdoctor.logs.undefined_names import UNDEFINED, judge_undefined
+from envdoctor.logs.wording import caller_of, describe, named, reasons
 from envdoctor.records import dataclass, replace
 from envdoctor.world.import_names import package_of
 from envdoctor.world.releases import listed, release_texts
@@ -39,16 +40,12 @@ NAME, MODULE, NOT_INSTALLED, ATTRIBUTE = (
     "error-package-not-installed",
     "error-attribute-missing",
 )
-DEMAND, FLOOR, SYMBOL = "error-demands-another-release", "error-system-library-too-old", "error-symbol-undefined"
-NO_LIBRARY = "error-shared-library-missing"
+DEMAND = "error-demands-another-release"
 FAMILIES = (NO_LIBRARY, ARGUMENT, NAME, MODULE, NOT_INSTALLED, ATTRIBUTE, DEMAND, FLOOR, SYMBOL, NO_FILE, HUB, CONFIG, TENSORS,
             UNDEFINED, SAID, BUILD)  # fmt: skip
 
-_LIBRARY_TEXT = re.compile(r"undefined symbol: |\.so[\d.]{0,12}: cannot open shared object|version .{1,4}(?:GLIBC|GLIBCXX|CXXABI)_")
 # A sentence of a program, and none of a person who tells of one.
 _IN_PASSING = re.compile(r"warn|error|exception|\bplease\b|make sure|\bmust\b|is required|(?:does ?n.t|not) support", re.IGNORECASE)
-# What pybind11 says of a call that fits none of its signatures.
-_BINDING = re.compile(r"\b([a-z][a-z0-9]*(?:_[a-z0-9]+)+)\(\): incompatible (?:function|constructor) arguments")
 # A shorter name has too many neighbours.
 _SHORT = 6
 # Import names that projects give to modules of their own: nobody can tell whose they are.
@@ -89,8 +86,8 @@ def _derived(reading: Reading, facts: Facts) -> Iterator[Derived]:
         for hit in _of_failure(failure, facts):
             yield Derived(hit, failure.line, failure.told[:300], decisive)
     for number, line in (*reading.lines, *_broken_symbols(reading)):
-        if _LIBRARY_TEXT.search(line):
-            library = _library(line, facts)
+        if LIBRARY_TEXT.search(line):
+            library = judge_library(line, facts)
             if library is not None:
                 yield Derived(library, number, line.strip()[:300])
     if last is None and reading.refusal is None:
@@ -142,13 +139,13 @@ def _of_failure(failure: Failure, facts: Facts) -> Iterator[Hit]:
         hit = judge_undefined(statement, failure, facts)
     elif isinstance(statement, MissingMember):
         hit = answer_member(statement, failure, facts)
-    elif (binding := _BINDING.search(failure.message)) is not None:
-        hit = _binding(binding[1], failure)
+    elif (binding := BINDING.search(failure.message)) is not None:
+        hit = judge_binding(binding[1], failure)
     if hit is not None:
         yield hit
         return
-    if _LIBRARY_TEXT.search(failure.message):
-        found = _library(failure.message, facts, failure)
+    if LIBRARY_TEXT.search(failure.message):
+        found = judge_library(failure.message, facts, failure)
         if found is not None:
             yield found
         return
@@ -161,34 +158,6 @@ def _of_failure(failure: Failure, facts: Facts) -> Iterator[Hit]:
     yield from hits
 
 
-def _binding(function: str, failure: Failure) -> Hit | None:
-    """A compiled function that is called in the way of another release: by its name, which begins as its package's does."""
-    owner = next((name for name in sorted(listed(), key=len, reverse=True) if function.startswith(name.replace("-", "_") + "_")), "")
-    if not owner or len(owner) < _SHORT:
-        return None
-    caller, where = caller_of(failure)
-    who = f"{caller} calls it ({where})" if caller and caller != owner else "the code that calls it"
-    detail = f"{function}() of {owner} takes other arguments than it is given: {who} was written for another release of {owner}"
-    return Hit(ARGUMENT, True, (), detail=detail, packages=_named(owner, caller), edge=f"{caller or 'code'}:{function}")
-
-
-def describe(package: str, facts: Facts) -> str:
-    """A package with its version, where it is stated: ``peft 0.14.0``."""
-    value = facts.value(f"packages.{package}")
-    return f"{package} {value}" if isinstance(value, (Exact, Ranged)) and str(value) else package
-
-
-def caller_of(failure: Failure) -> tuple[str, str]:
-    """The package that asked for something of another one, and where; both empty where user code did, or nobody says who."""
-    for frame in reversed(failure.frames):
-        if frame.package:
-            package = package_of(frame.package)
-            where = frame.path.replace("\\", "/").rpartition("-packages/")[2] or frame.path
-            return package, f"{where}:{frame.line}" if frame.line else where
-        return "", ""
-    return "", ""
-
-
 def is_of_a_package(module: str, failure: Failure, path: str = "") -> bool:
     """Whether a module is of a package that is known, or stands among installed ones, and is not somebody's own."""
     top = module.partition(".")[0]
@@ -199,16 +168,10 @@ def is_of_a_package(module: str, failure: Failure, path: str = "") -> bool:
     return top not in _ANYBODYS and any(frame.package == top for frame in failure.frames)
 
 
-def _reasons(*packages: str) -> tuple[tuple[str, str], ...]:
-    return tuple((f"packages.{name}", "in the error") for name in packages if name)
-
-
-def _named(*packages: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name for name in packages if name and name != "transformers-modules"))
-
-
 def _name(one: MissingName, failure: Failure, facts: Facts) -> Hit | None:
-    if not one.module or one.circular or not is_of_a_package(one.module, failure, one.path):
+    if one.module and one.circular:
+        return _circular(one.module, one.path, failure) if is_of_a_package(one.module, failure) else None
+    if not one.module or not is_of_a_package(one.module, failure, one.path):
         return None
     provider = package_of(one.module)
     caller, where = caller_of(failure)
@@ -216,8 +179,22 @@ def _name(one: MissingName, failure: Failure, facts: Facts) -> Hit | None:
     if caller == provider:
         asks = f"its own file {where} imports it: two releases are mixed in one installation"
     detail = f"{describe(provider, facts)} has no {one.name} in {one.module}; {asks}"
-    packages = _named(provider, caller)
-    return Hit(NAME, True, _reasons(*packages), detail=detail, packages=packages, edge=f"{caller or 'code'}:{one.module}.{one.name}")
+    packages = named(provider, caller)
+    return Hit(NAME, True, reasons(*packages), detail=detail, packages=packages, edge=f"{caller or 'code'}:{one.module}.{one.name}")
+
+
+def _circular(module: str, path: str, failure: Failure) -> Hit:
+    """A package that imports itself before it is ready: a file of its name stands before it, or its files are of several releases."""
+    package = package_of(module)
+    top = module.partition(".")[0]
+    own = next((frame.path for frame in reversed(failure.frames) if not frame.package and frame.path.endswith(f"{top}.py")), "")
+    own = own or (path if path.endswith(f"{top}.py") and not owner_of(path)[0] else "")
+    if own:
+        why = f"{own.replace(chr(92), '/').rpartition('/')[2]} of your own has its name and is imported in its place: rename it"
+    else:
+        why = "files of several releases lie in one folder, or two of its modules need each other: install it again in a new environment"
+    detail = f"{package} was asked for {module} before that was imported: {why}"
+    return Hit(NAME, True, (), detail=detail, packages=named(package), edge=f"circular:{module}")
 
 
 def _module(one: MissingModule, failure: Failure, facts: Facts) -> Hit | None:
@@ -231,8 +208,8 @@ def _module(one: MissingModule, failure: Failure, facts: Facts) -> Hit | None:
             return None
         asks = f"{describe(caller, facts)} imports it ({where})" if caller and caller != provider else "it is imported there"
         detail = f"{describe(provider, facts)} has no module {one.name}; {asks}"
-        packages = _named(provider, caller)
-        return Hit(MODULE, True, _reasons(*packages), detail=detail, packages=packages, edge=f"{caller or 'code'}:{one.name}")
+        packages = named(provider, caller)
+        return Hit(MODULE, True, reasons(*packages), detail=detail, packages=packages, edge=f"{caller or 'code'}:{one.name}")
     known = provider in listed()
     if not known and (meant := _misspelt(top)):
         detail = f"no package gives a module {top}; {meant} is one, by a name that differs in a letter: mistyped"
@@ -244,12 +221,12 @@ def _module(one: MissingModule, failure: Failure, facts: Facts) -> Hit | None:
     if isinstance(stated, Exact):
         detail = f"{provider} {stated} is stated, and the Python that failed has no module {one.name}: it runs in another environment{asks}"
         return Hit(
-            NOT_INSTALLED, True, _reasons(provider), detail=detail, packages=_named(provider, caller), edge=f"{caller or 'code'}:{one.name}"
+            NOT_INSTALLED, True, reasons(provider), detail=detail, packages=named(provider, caller), edge=f"{caller or 'code'}:{one.name}"
         )
     first = release_texts(provider)[:1] if known else ()
     pins = tuple((provider, f">={release}") for release in first)
     detail = f"{provider} is not installed: there is no module {one.name}{asks}"
-    return Hit(NOT_INSTALLED, True, (), detail=detail, packages=_named(provider, caller), pins=pins, edge=f"{caller or 'code'}:{one.name}")
+    return Hit(NOT_INSTALLED, True, (), detail=detail, packages=named(provider, caller), pins=pins, edge=f"{caller or 'code'}:{one.name}")
 
 
 def _misspelt(top: str) -> str:
@@ -260,14 +237,16 @@ def _misspelt(top: str) -> str:
 
 
 def _attribute(one: MissingAttribute, failure: Failure, facts: Facts) -> Hit | None:
-    if one.circular or not is_of_a_package(one.module, failure):
+    if not is_of_a_package(one.module, failure):
         return None
+    if one.circular:
+        return _circular(one.module, "", failure)
     provider = package_of(one.module)
     caller, where = caller_of(failure)
     asks = f"{describe(caller, facts)} uses it ({where})" if caller and caller != provider else "it is used there"
     detail = f"{describe(provider, facts)} has no {one.module}.{one.name}; {asks}"
-    packages = _named(provider, caller)
-    return Hit(ATTRIBUTE, True, _reasons(*packages), detail=detail, packages=packages, edge=f"{caller or 'code'}:{one.module}.{one.name}")
+    packages = named(provider, caller)
+    return Hit(ATTRIBUTE, True, reasons(*packages), detail=detail, packages=packages, edge=f"{caller or 'code'}:{one.module}.{one.name}")
 
 
 def _demand(demand: Demand, failure: Failure | None, facts: Facts) -> Hit | None:
@@ -283,7 +262,7 @@ def _demand(demand: Demand, failure: Failure | None, facts: Facts) -> Hit | None
             True,
             (("python", f"not {demand.specifier}"),),
             detail=detail,
-            packages=_named(raised),
+            packages=named(raised),
             edge=f"python{demand.specifier}",
         )
     if demand.package.startswith("gpu."):
@@ -295,7 +274,7 @@ def _demand(demand: Demand, failure: Failure | None, facts: Facts) -> Hit | None
             f"needs a GPU of compute capability {demand.specifier.removeprefix('>=')} or later{f', and {name} is stated' if name else ''}"
         )
         return Hit(
-            DEMAND, True, ((demand.package, f"not {demand.specifier}"),), detail=detail, packages=_named(raised), edge=f"{raised}:gpu"
+            DEMAND, True, ((demand.package, f"not {demand.specifier}"),), detail=detail, packages=named(raised), edge=f"{raised}:gpu"
         )
     stated = facts.value(f"packages.{demand.package}")
     if isinstance(stated, Exact) and admits(demand.specifier, stated):
@@ -306,7 +285,7 @@ def _demand(demand: Demand, failure: Failure | None, facts: Facts) -> Hit | None
     detail = f"{who} for {demand.package}{demand.specifier}{there}"
     pins = (*_nearest(demand, stated), (demand.package, demand.specifier))
     reasons = ((f"packages.{demand.package}", f"not {demand.specifier}"),)
-    packages = _named(demand.package, raised)
+    packages = named(demand.package, raised)
     return Hit(
         DEMAND, True, reasons, detail=detail, packages=packages, pins=pins, edge=f"{raised or 'message'}:{demand.package}{demand.specifier}"
     )
@@ -332,7 +311,7 @@ def _wanted(names: Sequence[str], failure: Failure, facts: Facts) -> Hit | None:
         detail = f"{who} {' and '.join(names)}: not installed in the environment that ran, or not usable there"
     else:
         detail = f"{who} {' and '.join(names)}, which are stated: it runs in another environment, was not restarted, or sees no GPU"
-    packages = _named(*names, raised)
+    packages = named(*names, raised)
     pins = tuple((name, f">={first}") for name in lacking if name in listed() for first in release_texts(name)[:1])
     return Hit(
         NOT_INSTALLED,
@@ -343,66 +322,3 @@ def _wanted(names: Sequence[str], failure: Failure, facts: Facts) -> Hit | None:
         pins=pins,
         edge=f"{raised or 'message'}:{'+'.join(names)}",
     )
-
-
-def _library(text: str, facts: Facts, failure: Failure | None = None) -> Hit | None:
-    absent = parse_absent(text)
-    if absent is not None:
-        return _absent(absent, failure, facts)
-    floor = parse_floor(text)
-    if floor is not None:
-        return _floor(floor, facts)
-    undefined = parse_undefined(text)
-    return None if undefined is None else _symbol(undefined, facts)
-
-
-def _absent(one: AbsentLibrary, failure: Failure | None, facts: Facts) -> Hit:
-    caller, where = ("", "") if failure is None else caller_of(failure)
-    brings = one.owner()
-    detail = f"{describe(caller, facts) or 'a compiled file'} needs {one.library}{f' ({where})' if where else ''}, and it is not found"
-    if brings:
-        detail += f": {brings[1]}"
-    # The library comes with torch's own wheel for that CUDA.
-    packages = _named(caller, brings[0] if brings else "", "torch" if brings else "")
-    return Hit(NO_LIBRARY, True, _reasons(*packages), detail=detail, packages=packages, edge=f"{caller or 'code'}:{one.library}")
-
-
-def _floor(one: LibraryFloor, facts: Facts) -> Hit:
-    whose = describe(one.by, facts) if one.by else one.file or "a compiled file"
-    place = "the conda environment is older: conda install -c conda-forge libstdcxx-ng" if one.environment else "this system is older"
-    detail = f"{whose} needs {one.name}_{one.version} ({one.since()}), and {one.library} of {place}"
-    reasons = [(f"packages.{one.by}", f"needs {one.name}_{one.version}")] if one.by else []
-    if one.name == "GLIBC" and facts.value("glibc") is not None:
-        reasons.append(("glibc", f"<{one.version}"))
-    return Hit(
-        FLOOR,
-        True,
-        tuple(reasons),
-        detail=detail,
-        packages=_named(one.by, "libstdcxx-ng" if one.environment else ""),
-        edge=f"{one.by or one.file}:{one.name}_{one.version}",
-    )
-
-
-def _symbol(one: UndefinedSymbol, facts: Facts) -> Hit:
-    owner = next(
-        (
-            name.removeprefix("packages.")
-            for name in facts
-            if one.owner.startswith("nvidia-") and name.startswith(f"packages.{one.owner}-cu")
-        ),
-        one.owner,
-    )
-    if owner.startswith("nvidia-") and not re.search(r"-cu\d\d$", owner):
-        owner = f"{owner}-cu12"
-    whose = describe(one.by, facts) if one.by else one.file
-    shown = one.plain if one.plain == one.symbol else f"{one.plain} ({one.symbol})"
-    if owner and owner == one.by:
-        detail = f"files of different releases of {owner} are mixed: {one.file} asks for {shown}"
-    elif one.library:
-        brought = f", which {describe(owner, facts)} brings" if owner and owner not in ("driver", "python") else ""
-        detail = f"{whose} was built against another release of {one.library}{brought}: {one.file} asks for {shown}"
-    else:
-        detail = f"{whose} was built against another release of some library: {one.file} asks for {shown}"
-    packages = _named(one.by, owner if owner not in ("driver", "python") else "")
-    return Hit(SYMBOL, True, _reasons(*packages), detail=detail, packages=packages, edge=f"{one.by or one.file}:{one.symbol}"[:200])

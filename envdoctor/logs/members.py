@@ -34,9 +34,16 @@ def judge_member(one: MissingMember, failure: Failure, facts: Facts) -> Hit | No
     classes = list(classes_called(one.cls, failure)) or list(classes_called(one.cls, failure, passed=True))
     owners = {bound.volume.name for symbol in classes if (bound := owner_of(symbol)) is not None}
     given = list(_givers(one.name)) if len(one.name) >= _TELLING and "_" in one.name else []
-    if len(owners) == 1 and all((told := look_up(f"{symbol}.{one.name}")) is not None and not told.there for symbol in classes):
+    told = [look_up(f"{symbol}.{one.name}") for symbol in classes]
+    if len(owners) == 1 and all(answer is not None and not answer.there for answer in told):
         (package,) = owners
         whose = f"{one.cls} of {package} has no {one.name} in any release that was read"
+    elif len(owners) == 1 and told and all(answer is not None and answer.there and not answer.gone for answer in told):
+        (package,) = owners
+        whose, given = (
+            f"{one.cls} of {package} gets its {one.name} when it is set up, in all releases, and this one was not, or was reset",
+            [],
+        )
     elif not owners and len(given) == 1:
         package = given[0][0]
         whose = f"{one.cls} is no class that has {one.name}"

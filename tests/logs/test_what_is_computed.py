@@ -152,6 +152,31 @@ NO_FILE = (
             "of the conda environment is older",
         ),
         ("ImportError: libcudart.so.12: cannot open shared object file: No such file or directory", "", "torch", "it is of CUDA 12"),
+        (
+            "from awq import AutoAWQForCausalLM\nImportError: libcudart.so.12: cannot open shared object file: No such file or directory",
+            "",
+            "autoawq",
+            "autoawq needs libcudart.so.12",
+        ),
+        (
+            "ValueError: You current version of `autoawq` does not support it, please upgrade `autoawq` package to at least 0.1.8.",
+            "",
+            "autoawq",
+            "asks for autoawq>=0.1.8",
+        ),
+        (
+            "ImportError: cannot import name 'lora' from partially initialized module 'peft.tuners' (most likely due to a circular import)",
+            "",
+            "peft",
+            "install it again in a new environment",
+        ),
+        (
+            "ImportError: cannot import name 'load_dataset' from partially initialized module 'datasets' (most likely due to a circular "
+            "import) (/home/u/project/datasets.py)",
+            "",
+            "datasets",
+            "datasets.py of your own has its name",
+        ),
         ("TypeError: causal_conv1d_fwd(): incompatible function arguments.", "", "causal-conv1d", "takes other arguments"),
         # attributes: of a class of a package, and of another package's than the object's
         (

@@ -1,0 +1,100 @@
+"""What the dynamic linker and compiled functions say, as findings: libraries that are too old or not there, symbols, calls."""
+
+from __future__ import annotations
+
+import re
+
+from envdoctor.checks.hit import Hit
+from envdoctor.facts.fact import Facts
+from envdoctor.logs.libraries import AbsentLibrary, LibraryFloor, UndefinedSymbol, parse_absent, parse_floor, parse_undefined
+from envdoctor.logs.tracebacks import Failure
+from envdoctor.logs.wording import caller_of, describe, named, reasons
+from envdoctor.world.import_names import package_of
+from envdoctor.world.releases import listed
+
+FLOOR, SYMBOL, NO_LIBRARY = "error-system-library-too-old", "error-symbol-undefined", "error-shared-library-missing"
+ARGUMENT = "error-argument-refused"
+
+LIBRARY_TEXT = re.compile(r"undefined symbol: |\.so[\d.]{0,12}: cannot open shared object|version .{1,4}(?:GLIBC|GLIBCXX|CXXABI)_")
+# What pybind11 says of a call that fits none of its signatures.
+BINDING = re.compile(r"\b([a-z][a-z0-9]*(?:_[a-z0-9]+)+)\(\): incompatible (?:function|constructor) arguments")
+# The line of code that somebody pasted with the error.
+_IMPORT = re.compile(r"(?m)^\W{0,8}(?:from|import) ([A-Za-z_]\w{1,40})")
+# A shorter name has too many neighbours.
+_SHORT = 6
+
+
+def judge_binding(function: str, failure: Failure) -> Hit | None:
+    """A compiled function that is called in the way of another release: by its name, which begins as its package's does."""
+    owner = next((name for name in sorted(listed(), key=len, reverse=True) if function.startswith(name.replace("-", "_") + "_")), "")
+    if not owner or len(owner) < _SHORT:
+        return None
+    caller, where = caller_of(failure)
+    who = f"{caller} calls it ({where})" if caller and caller != owner else "the code that calls it"
+    detail = f"{function}() of {owner} takes other arguments than it is given: {who} was written for another release of {owner}"
+    return Hit(ARGUMENT, True, (), detail=detail, packages=named(owner, caller), edge=f"{caller or 'code'}:{function}")
+
+
+def judge_library(text: str, facts: Facts, failure: Failure | None = None) -> Hit | None:
+    absent = parse_absent(text)
+    if absent is not None:
+        return _absent(absent, failure, facts)
+    floor = parse_floor(text)
+    if floor is not None:
+        return _floor(floor, facts)
+    undefined = parse_undefined(text)
+    return None if undefined is None else _symbol(undefined, facts)
+
+
+def _absent(one: AbsentLibrary, failure: Failure | None, facts: Facts) -> Hit:
+    caller, where = ("", "") if failure is None else caller_of(failure)
+    if failure is not None and not caller and (imported := _IMPORT.findall(failure.near)):
+        caller = package_of(imported[-1])
+    brings = one.owner()
+    detail = f"{describe(caller, facts) or 'a compiled file'} needs {one.library}{f' ({where})' if where else ''}, and it is not found"
+    if brings:
+        detail += f": {brings[1]}"
+    # The library comes with torch's own wheel for that CUDA.
+    packages = named(caller, brings[0] if brings else "", "torch" if brings else "")
+    return Hit(NO_LIBRARY, True, reasons(*packages), detail=detail, packages=packages, edge=f"{caller or 'code'}:{one.library}")
+
+
+def _floor(one: LibraryFloor, facts: Facts) -> Hit:
+    whose = describe(one.by, facts) if one.by else one.file or "a compiled file"
+    place = "the conda environment is older: conda install -c conda-forge libstdcxx-ng" if one.environment else "this system is older"
+    detail = f"{whose} needs {one.name}_{one.version} ({one.since()}), and {one.library} of {place}"
+    reasons = [(f"packages.{one.by}", f"needs {one.name}_{one.version}")] if one.by else []
+    if one.name == "GLIBC" and facts.value("glibc") is not None:
+        reasons.append(("glibc", f"<{one.version}"))
+    return Hit(
+        FLOOR,
+        True,
+        tuple(reasons),
+        detail=detail,
+        packages=named(one.by, "libstdcxx-ng" if one.environment else ""),
+        edge=f"{one.by or one.file}:{one.name}_{one.version}",
+    )
+
+
+def _symbol(one: UndefinedSymbol, facts: Facts) -> Hit:
+    owner = next(
+        (
+            name.removeprefix("packages.")
+            for name in facts
+            if one.owner.startswith("nvidia-") and name.startswith(f"packages.{one.owner}-cu")
+        ),
+        one.owner,
+    )
+    if owner.startswith("nvidia-") and not re.search(r"-cu\d\d$", owner):
+        owner = f"{owner}-cu12"
+    whose = describe(one.by, facts) if one.by else one.file
+    shown = one.plain if one.plain == one.symbol else f"{one.plain} ({one.symbol})"
+    if owner and owner == one.by:
+        detail = f"files of different releases of {owner} are mixed: {one.file} asks for {shown}"
+    elif one.library:
+        brought = f", which {describe(owner, facts)} brings" if owner and owner not in ("driver", "python") else ""
+        detail = f"{whose} was built against another release of {one.library}{brought}: {one.file} asks for {shown}"
+    else:
+        detail = f"{whose} was built against another release of some library: {one.file} asks for {shown}"
+    packages = named(one.by, owner if owner not in ("driver", "python") else "")
+    return Hit(SYMBOL, True, reasons(*packages), detail=detail, packages=packages, edge=f"{one.by or one.file}:{one.symbol}"[:200])

@@ -1,0 +1,35 @@
+"""How findings of errors name packages: with their versions, who called, each once."""
+
+from __future__ import annotations
+
+from envdoctor.facts.fact import Facts
+from envdoctor.facts.versions import Exact, Ranged
+from envdoctor.logs.tracebacks import Failure
+from envdoctor.world.import_names import package_of
+
+
+def describe(package: str, facts: Facts) -> str:
+    """A package with its version, where it is stated: ``peft 0.14.0``."""
+    value = facts.value(f"packages.{package}")
+    return f"{package} {value}" if isinstance(value, (Exact, Ranged)) and str(value) else package
+
+
+def caller_of(failure: Failure) -> tuple[str, str]:
+    """The package that asked for something of another one, and where; both empty where user code did, or nobody says who."""
+    for frame in reversed(failure.frames):
+        if frame.package:
+            package = package_of(frame.package)
+            where = frame.path.replace("\\", "/").rpartition("-packages/")[2] or frame.path
+            return package, f"{where}:{frame.line}" if frame.line else where
+        return "", ""
+    return "", ""
+
+
+def reasons(*packages: str) -> tuple[tuple[str, str], ...]:
+    """That packages are named by the error."""
+    return tuple((f"packages.{name}", "in the error") for name in packages if name)
+
+
+def named(*packages: str) -> tuple[str, ...]:
+    """Packages, each once; the code that comes with models is none."""
+    return tuple(dict.fromkeys(name for name in packages if name and name != "transformers-modules"))
