@@ -47,6 +47,8 @@ def missing(volume: Volume, name: str, *, imported: bool) -> int:
     if imported and ":" not in name:  # ``import a.b.c``, of which c is no module of any release
         return 0
     presence = volume.provides(module, first)
+    if module == "torch._C" or module.startswith("torch._C."):
+        return 0  # compiled: its stubs got names long after it had them
     if module.partition(".")[0] == "torch" and (rest or not presence.there):
         # Compiled code gives torch's modules and classes names that no file shows (torch.cuda.LongTensor, ReduceOp.AVG), and builds for
         # other hardware add theirs (torch.version.cann).

@@ -243,7 +243,7 @@ class TestNamesThatNoFileShows:
         with atlas_of(tmp_path, {"torch": COMPILED, "sentencepiece": PATCHED}):
             yield
 
-    @pytest.mark.parametrize("name", ["torch.cuda:LongTensor", "torch.dist:ReduceOp.AVG"])
+    @pytest.mark.parametrize("name", ["torch.cuda:LongTensor", "torch.dist:ReduceOp.AVG", "torch._C:_jit_set_autocast_mode"])
     def test_what_compiled_code_brings_is_missing_in_no_release(self, name: str) -> None:
         torch = open_package("torch")
         assert torch is not None
