@@ -63,6 +63,9 @@ def faults_of(outline: Outline, stack: Stack, opened: Open = open_package) -> It
             calls.append(replace(fault, line=lines[0], more=tuple(lines[1:])))
         elif lines:  # what is imported, and what is then called, is one name that is not there
             gone.setdefault(fault.name, (fault, []))[1].extend(lines)
+    # Of what is not there no attribute is.
+    for name in [name for name in gone if any(name.replace(":", ".").startswith(f"{other.replace(':', '.')}.") for other in gone)]:
+        del gone[name]
     names = (replace(fault, line=first, more=tuple(more)) for fault, lines in gone.values() for first, *more in [sorted(set(lines))])
     yield from sorted([*calls, *names], key=lambda fault: fault.line)
 

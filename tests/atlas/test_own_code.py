@@ -158,6 +158,13 @@ def test_what_an_absence_is_reckoned_with_for_is_not_accused() -> None:
 
 
 @pytest.mark.usefixtures("atlas")
+def test_what_is_imported_and_then_used_is_told_once() -> None:
+    text = "from acme import Old\nOld(1)\nOld.make()\nOld(2)\n"
+    (fault,) = faults_of(read_tree(ast.parse(text), text, "__main__"), Stack({"acme": "2.0"}))
+    assert (fault.name, fault.line, set(fault.more) & {2, 4}) == ("acme:Old", 1, {2, 4})
+
+
+@pytest.mark.usefixtures("atlas")
 class TestProjects:
     def told(self, capsys: pytest.CaptureFixture[str], folder: Path, files: dict[str, str], script: str) -> list[tuple[str, int]]:
         for name, text in {**files, "project/requirements.txt": "acme==2.0\n"}.items():
