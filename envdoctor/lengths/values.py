@@ -141,7 +141,7 @@ class Cost:
     @property
     def waste(self) -> float:
         """The part of the computed tokens that is padding, 0 to 1."""
-        return 1 - self.tokens / self.padded if self.padded else 0.0
+        return max(0.0, 1 - self.tokens / self.padded) if self.padded else 0.0
 
 
 @dataclass(frozen=True, slots=True)
