@@ -34,7 +34,7 @@ from envdoctor.logs.statements import (
     TooManyArguments,
 )
 from envdoctor.logs.tracebacks import Failure
-from envdoctor.records import dataclass
+from envdoctor.records import dataclass, replace
 from envdoctor.world.releases import release_texts
 
 NAME, MODULE, ATTRIBUTE, ARGUMENT = "error-name-missing", "error-module-missing", "error-attribute-missing", "error-argument-refused"
@@ -153,6 +153,12 @@ def _only(found: Iterable[Asked | None]) -> Asked | None:
         # One project under two names: what is told of one holds of the other.
         known = [one for one in known if one.bound.volume.name == TWINS[0]]
     alike = {(one.there, one.gone, one.bound.volume.name) for one in known}
+    if len(alike) > 1 and len(names) == 1:
+        # One name in several modules of a package, which moved it: it is gone where none of them has it.
+        there = gone = 0
+        for one in known:
+            there, gone = there | one.there, gone | one.gone
+        return replace(known[-1], there=there, gone=gone & ~there) if gone & ~there else None
     return known[0] if len(alike) == 1 else None
 
 
@@ -252,8 +258,9 @@ def _another_ran(asked: Asked, failure: Failure, facts: Facts, release: str, pla
     forks = FORKS.get(volume.name, ())
     fork = f", or {' or '.join(forks)} was installed over it, which has the same import name" if forks else ""
     detail = (
-        f"{volume.name} {release} is stated, and it has {asked.symbol}: another release ran (without it: "
-        f"{write(asked.gone, volume.releases)}), in another environment or by files that an upgrade left behind{fork}"
+        f"{volume.name} {release} is stated, and its files have {asked.symbol}: another release ran (without it: "
+        f"{write(asked.gone, volume.releases)}), in another environment or by files that an upgrade left behind{fork}; or the package "
+        "does not give it there"
     )
     packages = tuple(dict.fromkeys(name for name in (volume.name, caller.package, *forks) if name))
     edge = f"{caller.package or 'code'}:{asked.symbol}:elsewhere"
