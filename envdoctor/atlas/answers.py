@@ -116,6 +116,18 @@ def new_places(bound: Bound, name: str, place: int) -> list[str]:
     ]
 
 
+def definitions(bound: Bound, name: str, place: int) -> dict[tuple[str, str], list[str]]:
+    """The definitions that go by a name in a release, each with the modules that give it; nothing where there may be more."""
+    places = new_places(bound, name, place)
+    found: dict[tuple[str, str], list[str]] = {}
+    for module in places if len(places) < _MOST else ():
+        target = bound.volume.follow(module, name, place)
+        if target is None:
+            return {}
+        found.setdefault(target, []).append(module)
+    return found
+
+
 def chunks(bound: Bound) -> Iterator[tuple[str, str]]:
     """The modules of a package with their text."""
     for name in bound.names():

@@ -135,6 +135,34 @@ def constructor(volume: Volume, module: str, name: str, place: int) -> str:
     return HIDDEN
 
 
+def open_dataclass(volume: Volume, module: str, name: str, place: int) -> tuple[frozenset[str], tuple[str, ...]] | None:
+    """The fields of a dataclass that it has of its own package, and the bases of others that have the rest; None of anything else."""
+    fields: dict[str, str] = {}
+    outside: list[str] = []
+    waiting = [f"{module}:{name}"]
+    for _ in range(_DEEPEST):
+        if not waiting:
+            break
+        link = waiting.pop(0)
+        there = sheet_of(volume, link, place)
+        if there is None:
+            outside.append(link)
+            continue
+        sheet = there[1]
+        words = [word for words, mask in sheet.decorators.items() if mask >> place & 1 for word in words]
+        own = {one for one in ("__init__", "__new__") if any(mask >> place & 1 for mask in sheet.methods.get(one, {}).values())}
+        if words != ["dataclass"] or own:
+            return None
+        fields |= dict(_fields(sheet, place, []))
+        # A field without an annotation keeps the one that a base has.
+        fields |= dict.fromkeys((one for one, mask in sheet.attributes.items() if mask >> place & 1), "")
+        for bases, mask in sheet.bases.items():
+            waiting += [one for one in bases if mask >> place & 1 and one not in ("object", "abc:ABC", "typing:Generic")]
+    tops = {one.partition(".")[0].partition(":")[0] for one in outside}
+    known = bool(outside) and not waiting and not tops & {*volume.tops, "?"}
+    return (frozenset(fields), tuple(outside)) if known else None
+
+
 def _fields(sheet: Sheet, place: int, before: list[tuple[str, str]]) -> list[tuple[str, str]]:
     known = dict(before)
     for name, values in sheet.methods.items():

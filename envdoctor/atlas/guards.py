@@ -190,9 +190,9 @@ class Guards:
         if isinstance(test, ast.BoolOp):
             return self._joined(test, depth)
         if isinstance(test, ast.Call):
-            return self._of_call(test)
+            return self._of_call(test, depth)
         if isinstance(test, ast.Compare) and len(test.ops) == 1:
-            return self._compared(test)
+            return self._compared(test, depth)
         if isinstance(test, ast.Constant):
             return "" if test.value else NEVER
         return UNKNOWN
@@ -214,7 +214,7 @@ class Guards:
         left = [part for part in parts if part != NEVER]
         return NEVER if not left else left[0] if len(set(left)) == 1 else UNKNOWN
 
-    def _of_call(self, test: ast.Call) -> str:
+    def _of_call(self, test: ast.Call, depth: int) -> str:
         name = test.func.attr if isinstance(test.func, ast.Attribute) else test.func.id if isinstance(test.func, ast.Name) else ""
         told = [item.value for item in test.args if isinstance(item, ast.Constant) and isinstance(item.value, str)]
         if (
@@ -231,7 +231,7 @@ class Guards:
         if released and len(told) == 2 and told[0] in _TURNED:
             return atom(released[1], told[0], told[1])
         if name == "bool" and len(test.args) == 1:
-            return self._of(test.args[0], 3)
+            return self._of(test.args[0], depth - 1)
         if test.args or test.keywords:
             at_least = _AVAILABLE.fullmatch(name)
             if at_least and told and _VERSION.fullmatch(told[0]):
@@ -239,11 +239,11 @@ class Guards:
             return joined(_of_word(name) or "", UNKNOWN)
         return _of_word(name) or UNKNOWN
 
-    def _compared(self, test: ast.Compare) -> str:
+    def _compared(self, test: ast.Compare, depth: int) -> str:
         left, right, op = test.left, test.comparators[0], test.ops[0]
         if isinstance(op, ast.IsNot | ast.Is) and isinstance(right, ast.Constant) and right.value is None:
             if isinstance(left, ast.Call):
-                told = self._of_call(left)
+                told = self._of_call(left, depth)
                 return negated(told) if isinstance(op, ast.Is) else told
             return UNKNOWN
         if isinstance(left, ast.Name) and left.id == "__name__" and isinstance(op, ast.Eq):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from envdoctor.atlas.answers import new_keyword, new_places
+from envdoctor.atlas.answers import definitions, new_keyword, new_places
 from envdoctor.atlas.binding import Bound
 from envdoctor.atlas.breaks import provider_of
+from envdoctor.atlas.callables import open_dataclass
 from envdoctor.atlas.decisions import decide
 from envdoctor.atlas.missing import missing, refused, signature_at, split
 from envdoctor.atlas.outline import Outline, Taken
@@ -102,12 +103,39 @@ def _fault(taken: Taken, stack: Stack, opened: Open) -> Fault | None:
             return None
         bad, call = refused(volume, taken.name, taken.call), taken.call
         if not holds(bad, where):
-            return None
+            bad = _one_by_one(volume, taken, where)
+        if not holds(bad, where):
+            return _of_base(taken, volume, where, stack, opened) if len(where) == 1 else None
     refused_ones = _refused_keywords(volume, taken.name, call, where[-1]) if call else ()
     keywords = refused_ones or (read_call(call).keywords if call else ())
     moduleless = not call and not holds(volume.has_module(taken.name.partition(":")[0]), where)
     return Fault(
         bound, provider, release, taken.name, call, taken.line, bad, where[-1], keywords, moduleless=moduleless, named=bool(refused_ones)
+    )
+
+
+def _one_by_one(volume: Volume, taken: Taken, where: tuple[int, ...]) -> int:
+    """The releases that refuse a keyword which others took: no release may have taken all of a call."""
+    bad = 0
+    for keyword in _refused_keywords(volume, taken.name, taken.call, where[-1]):
+        one = refused(volume, taken.name, f"0,{keyword}=,*")
+        bad |= one if holds(one, where) else 0
+    return bad
+
+
+def _of_base(taken: Taken, volume: Volume, where: tuple[int, ...], stack: Stack, opened: Open) -> Fault | None:
+    """A dataclass that derives from one of another package takes the fields of both: ``SFTConfig`` those of ``TrainingArguments``."""
+    module, first, rest = split(volume, taken.name)
+    found = volume.follow(module, first, where[-1]) if first and not rest else None
+    known = None if found is None else open_dataclass(volume, found[0], found[1], where[-1])
+    if known is None or len(known[1]) != 1:
+        return None
+    given = read_call(taken.call)
+    passed = [one for one in given.keywords if one not in known[0]]
+    return (
+        _fault(replace(taken, name=known[1][0], call=",".join(["0", *(f"{one}=" for one in passed), "*"])), stack, opened)
+        if passed
+        else None
     )
 
 
@@ -128,11 +156,18 @@ def replacement(fault: Fault) -> str:
                 return f"write {new}= for {keyword}="
         return ""
     module, first, rest = split(volume, fault.name)
-    if not first or rest:
+    if not first or rest or not _is_one(fault, module, first):
         return ""
     found = [one for one in new_places(bound, first, fault.place) if one != module]
     public = [one for one in found if not any(part.startswith("_") for part in one.split("."))]
     return f"from {public[0]} import {first}" if public else ""
+
+
+def _is_one(fault: Fault, module: str, name: str) -> bool:
+    """Whether one thing alone went by a name while it was there: of several, what another module has now is none of them."""
+    volume = fault.bound.volume
+    good = [place for place in range(fault.place) if not fault.bad >> place & 1 and volume.provides(module, name).there >> place & 1]
+    return bool(good) and len(definitions(fault.bound, name, good[-1])) == 1
 
 
 def imports_of(outline: Outline, stack: Stack) -> tuple[tuple[str, str], ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envdoctor.atlas.answers import new_places
+from envdoctor.atlas.answers import definitions
 from envdoctor.atlas.binding import Bound
 from envdoctor.atlas.callables import lineage
 from envdoctor.atlas.missing import signature_at, split
@@ -11,8 +11,6 @@ from envdoctor.atlas.signatures import read
 from envdoctor.atlas.volume import Volume
 from envdoctor.records import dataclass
 
-# Of so many places an answer gives no more: there may be others.
-_MANY = 6
 _SHORT = 3
 _OPPOSITE = ("no_", "not_", "disable", "skip", "without", "ignore", "exclude")
 
@@ -90,20 +88,8 @@ def moved_to(bound: Bound, fault: Fault) -> str | None:
     if not good:
         return None
     was = volume.follow(module, first, good[-1])
-    before, now = (_definitions(bound, first, place) for place in (good[-1], fault.place))
+    before, now = (definitions(bound, first, place) for place in (good[-1], fault.place))
     if was is None or len(before) != 1 or len(now) != 1:
         return None
     public = [one for one in next(iter(now.values())) if not any(part.startswith("_") for part in one.split("."))]
     return public[0] if public else None
-
-
-def _definitions(bound: Bound, name: str, place: int) -> dict[tuple[str, str], list[str]]:
-    """The definitions that go by a name in a release, each with the modules that give it; nothing where there may be more."""
-    places = new_places(bound, name, place)
-    found: dict[tuple[str, str], list[str]] = {}
-    for module in places if len(places) < _MANY else ():
-        target = bound.volume.follow(module, name, place)
-        if target is None:
-            return {}
-        found.setdefault(target, []).append(module)
-    return found

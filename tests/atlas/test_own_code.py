@@ -121,6 +121,7 @@ ABSENT = {
     ),
     "TypeError": "from acme import Kept\ntry:\n    Kept(1, b=2)\nexcept TypeError:\n    Kept(1, c=2)\n",
     "a missing module": "try:\n    from acme.core2 import x\nexcept ModuleNotFoundError:\n    x = None\n",
+    "a name that is made of itself": "import acme\nhas = hasattr(acme, 'Old')\nhas = bool(has)\nif bool(has):\n    acme.Old()\n",
     "exceptions with a name": "ERRORS = (ImportError,)\ntry:\n    from acme import Old\nexcept ERRORS:\n    pass\n",
     "a test that is skipped": "import pytest\ndef test():\n    pytest.importorskip('acme.later')\n    from acme import Old\n    Old()\n",
     "a test of a release": "import pytest\nacme = pytest.importorskip('acme', minversion='3')\nfrom acme import Old\n",
@@ -143,6 +144,7 @@ PRESENT = {
     "a call of what is there": "try:\n    from acme import Kept\nexcept ImportError:\n    Kept = None\nKept(1, b=2)\n",
     "a name in a module that is there": "try:\n    from acme import Old\nexcept ModuleNotFoundError:\n    Old = None\n",
     "what is raised again": "try:\n    from acme import Old\nexcept ImportError:\n    print('no')\n    raise\n",
+    "keywords of two eras": "from acme import Kept\nKept(1, b=2, never=3)\n",
     "a test of something else": "import acme\nlong = len('abc') > 2\nif long:\n    acme.Old()\n",
 }
 
@@ -212,3 +214,22 @@ class TestProjects:
             "import acme; acme.Old",
             "import inspect, acme; inspect.signature(acme.Kept).bind(None, b=None)",
         ]
+
+
+def test_a_dataclass_takes_the_fields_of_a_base_in_another_package(tmp_path: Path) -> None:
+    base = "from dataclasses import dataclass\n@dataclass\nclass Args:\n    out: str\n    {}: int = 1\n"
+    lib = {
+        "1.0": {"acme/__init__.py": base.format("old_steps")},
+        "2.0": {"acme/__init__.py": base.format("steps")},
+    }
+    more = "from dataclasses import dataclass\nimport acme\n@dataclass\nclass More(acme.Args):\n    extra: int = 2\n"
+    text = "from user import More\nMore('x', extra=1, steps=1)\nMore('x', extra=1, old_steps=1)\nMore('x', never=1)\n"
+    with atlas_of(tmp_path, {"acme": lib, "user": {"1.0": {"user/__init__.py": more}}}):
+        outline = read_tree(ast.parse(text), text, "__main__")
+        told = {
+            release: [(one.provider, one.keywords, one.line) for one in faults_of(outline, Stack({"acme": release, "user": "1.0"}))]
+            for release in ("1.0", "2.0")
+        }
+        alone = list(faults_of(outline, Stack({"user": "1.0"})))
+    assert told == {"1.0": [("acme", ("steps",), 2)], "2.0": [("acme", ("old_steps",), 3)]}
+    assert alone == []
