@@ -14,6 +14,7 @@ from envdoctor.checks.atlas import stack_of
 from envdoctor.checks.own_code import CODE_BREAKS, edge_of
 from envdoctor.edits.code import edit_code
 from envdoctor.edits.edit import Edited
+from envdoctor.edits.notebook import edit_notebook
 from envdoctor.engine.diagnosis import Finding, is_about_names
 from envdoctor.records import replace
 
@@ -29,11 +30,12 @@ def rename_own_code(gathered: Gathered) -> Gathered:
     cleared: set[tuple[str | None, str]] = set()
     for source in open_sources(scripts):
         path = Path(source.path)
-        if path.suffix.lower() != ".py":
+        edit = {".py": edit_code, ".ipynb": edit_notebook}.get(path.suffix.lower())
+        if edit is None:
             continue
         faults = list(faults_of(read_own(source), stack, opened))
         wished = {fault: certain_renames(fault) for fault in faults}
-        told = edit_code(path, [one for some in wished.values() for one in some]) if any(wished.values()) else None
+        told = edit(path, [one for some in wished.values() for one in some]) if any(wished.values()) else None
         if told is not None and told[1]:
             edits.append(told)
             done = set(told[1])

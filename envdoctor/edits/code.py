@@ -28,7 +28,7 @@ def edit_code(path: Path, renames: Iterable[Rename]) -> tuple[Edited, tuple[Rena
     done: list[Rename] = []
     # From below, so that the lines above stay where they are.
     for one in sorted(renames, key=lambda rename: -rename.line):
-        changed = _renamed(text, one)
+        changed = renamed_text(text, one)
         if changed is not None:
             text = changed
             done.append(one)
@@ -39,7 +39,7 @@ def _encoded(document: Document, text: str) -> bytes:
     return document.encoded(text)
 
 
-def _renamed(text: str, rename: Rename) -> str | None:
+def renamed_text(text: str, rename: Rename) -> str | None:
     """The text with one rename; None where it does not show where, or would not be Python any more."""
     tree = _parsed(text)
     if tree is None:

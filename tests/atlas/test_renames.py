@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from envdoctor.atlas.renames import Rename
 from envdoctor.atlas.shelf import open_package
 from envdoctor.edits.code import edit_code
 from envdoctor.edits.edit import Edited
+from envdoctor.edits.notebook import edit_notebook
 from envdoctor.engine.diagnosis import Because, Finding
 from envdoctor.rules.rulebook import load_rulebook
 from tests.atlas.test_own_code import atlas as atlas
@@ -99,3 +101,60 @@ def test_what_became_of_a_keyword(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     told = [renamed_keyword(bound.volume, f"acme:{name}", keyword, 1) for name, keyword in asked]
     forget()
     assert told == ["eval_strategy", None, None, "new"]
+
+
+class TestNotebooks:
+    CELLS = (
+        "# é\nfrom acme import Kept",
+        "text",
+        'import acme\nx = "é"\nacme.Kept(1,\n  b=2)\nacme.Kept(1, b="é")  # b=\n',
+        "from acme import Old",
+    )
+
+    def notebook(self, *, lines: bool, ascii_only: bool, indent: int | None) -> str:
+        kinds = ["code", "markdown", "code", "code"]
+        cells = [
+            {
+                "cell_type": kind,
+                "metadata": {},
+                "source": text.splitlines(keepends=True) if lines else text,
+                "outputs": ["b=2)", "from acme"],
+            }
+            for kind, text in zip(kinds, self.CELLS, strict=True)
+        ]
+        return json.dumps({"cells": cells, "nbformat": 4, "nbformat_minor": 5}, ensure_ascii=ascii_only, indent=indent) + "\n"
+
+    @pytest.mark.parametrize(("lines", "ascii_only", "indent"), [(True, False, 1), (True, True, 1), (False, True, 1), (False, False, None)])
+    def test_a_rename_changes_the_line_of_its_cell_and_nothing_else(
+        self, tmp_path: Path, lines: bool, ascii_only: bool, indent: int | None
+    ) -> None:
+        path = tmp_path / "train.ipynb"
+        text = self.notebook(lines=lines, ascii_only=ascii_only, indent=indent)
+        path.write_text(text)
+        wished = (Rename(5, "b", "c"), Rename(7, "b", "c"), Rename(9, "acme", "acme.moved", "Old"), Rename(2, "b", "c"))
+        told = edit_notebook(path, wished)
+        assert told is not None
+        quote = '\\"'
+        told_e = "\\u00e9" if ascii_only else "é"
+        expected = text.replace(f"b={quote}{told_e}", f"c={quote}{told_e}").replace("from acme import Old", "from acme.moved import Old")
+        at = expected.index("  b=2)")
+        expected = expected[:at] + "  c=2)" + expected[at + 6 :]
+        assert told[0].after.decode() == expected
+        assert told[1] == wished[:3]
+
+    def test_fix_writes_it(self, capsys: pytest.CaptureFixture[str], tmp_path: Path, atlas: Path) -> None:
+        path = tmp_path / "train.ipynb"
+        path.write_text(self.notebook(lines=True, ascii_only=False, indent=1))
+        (tmp_path / "requirements.txt").write_text("acme==2.0\n")
+        done = run(capsys, "fix", str(path), str(tmp_path / "requirements.txt"), "--write")
+        assert "c=2)" in done.out
+        assert "from acme.moved import Old" in path.read_text()
+        assert "acme.Kept(1, c=" in path.read_text()
+
+
+def test_a_file_that_is_no_notebook_is_left(tmp_path: Path) -> None:
+    path = tmp_path / "train.ipynb"
+    for text in ("{", "[]", "{}", '{"cells": []}'):
+        path.write_text(text)
+        told = edit_notebook(path, [Rename(1, "a", "b")])
+        assert told is None or (told[1] == () and told[0].after == text.encode())
