@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from envdoctor.app.gathered import Gathered
+from envdoctor.app.snapshots import WITH_AUTO_MAP
 from envdoctor.checks.hit import Hit
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Skip
@@ -17,12 +18,14 @@ if TYPE_CHECKING:
     from envdoctor.sources.scripts.source import Source
 
 _MOST_FILES = 1000
+_MOST_REMOTE = 100
 
 
 def examine_own_code(gathered: Gathered) -> Gathered:
     """The situation with what its scripts take from the stated releases and do not find there."""
     scripts = [Path(target.text) for target in gathered.targets if target.kind == "script"]
-    if not scripts:
+    remote = list(_remote_files(gathered))
+    if not scripts and not remote:
         return gathered
     from envdoctor.checks.atlas import hits_of, stack_of
 
@@ -40,6 +43,9 @@ def examine_own_code(gathered: Gathered) -> Gathered:
         outline = read_own(source)
         hits += code_hits(outline, stack, source.origin, opened)
         entries.update(dict.fromkeys(imports_of(outline, stack)))
+    for source in open_sources(remote, alone=True):
+        # What a model's code takes of transformers is compared with its source elsewhere, overrides and calls with it.
+        hits += [hit for hit in code_hits(read_own(source), stack, source.origin, opened) if hit.packages != ("transformers",)]
     # What the imports of these lead to, beyond what the import of each package does by itself.
     known = {(hit.rule, hit.packages) for hit in hits_of(stack, ())}
     hits += [hit for hit in hits_of(stack, tuple(entries)) if (hit.rule, hit.packages) not in known]
@@ -63,8 +69,17 @@ def read_own(source: Source) -> Outline:
     return outline
 
 
-def open_sources(scripts: list[Path]) -> Iterator[Source]:
-    """The scripts, and the modules of the same project that they import."""
+def _remote_files(gathered: Gathered) -> Iterator[Path]:
+    """The Python of the snapshots that bring code of their own, and of the adapters."""
+    for snapshot in gathered.snapshots:
+        if any(snapshot.table(name).get("auto_map") for name in WITH_AUTO_MAP):
+            yield from sorted(snapshot.directory.path.glob("*.py"))[:_MOST_REMOTE]
+    for adapter in gathered.adapters:
+        yield from sorted(adapter.directory.path.glob("*.py"))[:_MOST_REMOTE]
+
+
+def open_sources(scripts: list[Path], *, alone: bool = False) -> Iterator[Source]:
+    """The scripts, and unless ``alone`` the modules of the same project that they import."""
     from envdoctor.app.project_code import own_imports
     from envdoctor.sources.scripts.script import open_source
 
@@ -83,4 +98,4 @@ def open_sources(scripts: list[Path]) -> Iterator[Source]:
         if isinstance(source, Skip):
             continue
         yield source
-        waiting += [beside for beside in own_imports(path, source.body) if beside not in seen]
+        waiting += [] if alone else [beside for beside in own_imports(path, source.body) if beside not in seen]

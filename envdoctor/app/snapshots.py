@@ -56,7 +56,7 @@ def examine_snapshots(gathered: Gathered, watch: Watch, *, full: bool = False) -
     return replace(gathered, situation=situation, hits=tuple(hits), notes=tuple(notes))
 
 
-_WITH_AUTO_MAP = ("config.json", "tokenizer_config.json", "processor_config.json", "preprocessor_config.json")
+WITH_AUTO_MAP = ("config.json", "tokenizer_config.json", "processor_config.json", "preprocessor_config.json")
 _HERE = os.path.dirname(os.path.dirname(__file__))
 _COMPARING = (os.path.join(_HERE, "code"), os.path.join(_HERE, "data", "library_surface.json"))
 _OF_THE_PLAN = ("plan.generate", "plan.gradient_checkpointing", "plan.tokenize")
@@ -74,7 +74,7 @@ def _too_large(snapshot: Snapshot, gathered: Gathered) -> tuple[Hit, ...]:
 
 def _remote_code(snapshot: Snapshot, gathered: Gathered, records: Mapping[str, Record]) -> Found:
     """The snapshot's own code against the transformers that is installed, or that is known of the release stated."""
-    maps = [snapshot.table(name).get("auto_map") for name in _WITH_AUTO_MAP]
+    maps = [snapshot.table(name).get("auto_map") for name in WITH_AUTO_MAP]
     value = gathered.derived.value("packages.transformers")
     if not any(maps) or not isinstance(value, Exact):
         return (), ()

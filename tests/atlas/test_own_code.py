@@ -233,3 +233,19 @@ def test_a_dataclass_takes_the_fields_of_a_base_in_another_package(tmp_path: Pat
         alone = list(faults_of(outline, Stack({"user": "1.0"})))
     assert told == {"1.0": [("acme", ("steps",), 2)], "2.0": [("acme", ("old_steps",), 3)]}
     assert alone == []
+
+
+@pytest.mark.usefixtures("atlas")
+def test_the_code_of_a_model_is_held_against_the_packages_beside_transformers(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    model.mkdir()
+    (model / "config.json").write_text(json.dumps({"model_type": "own", "auto_map": {"AutoModel": "modeling_own.Own"}}))
+    (model / "modeling_own.py").write_text("from acme import Old\nfrom .more import x\n")
+    (model / "more.py").write_text("import acme\nacme.Kept(1, b=2)\n")
+    told = {}
+    for release in ("1.1", "2.0"):
+        (tmp_path / "requirements.txt").write_text(f"acme=={release}\n")
+        done = run(capsys, "check", str(model), str(tmp_path / "requirements.txt"), "-f", "json")
+        found = [one for one in json.loads(done.out)["findings"] if one["rule"] == "code-breaks"]
+        told[release] = sorted((Path(one["location"]["file"]).name, one["location"]["line"]) for one in found)
+    assert told == {"1.1": [], "2.0": [("modeling_own.py", 1), ("more.py", 2)]}
