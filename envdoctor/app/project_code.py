@@ -31,9 +31,11 @@ def roots_of(folder: Path) -> tuple[Path, ...]:
 def own_file(roots: Sequence[Path], module: str) -> Path | None:
     """The file of the project that a module's full name stands for; a folder without ``__init__`` hides no installed package."""
     parts = module.split(".")
+    if not all(parts):  # ``from . import x`` in a script, which has no package
+        return None
     for root in roots:
         top = root / parts[0]
-        if not (top / "__init__.py").is_file() and not top.with_name(f"{parts[0]}.py").is_file() and (len(parts) == 1 or not top.is_dir()):
+        if not (top / "__init__.py").is_file() and not (root / f"{parts[0]}.py").is_file() and (len(parts) == 1 or not top.is_dir()):
             continue
         for candidate in (root.joinpath(*parts, "__init__.py"), root.joinpath(*parts[:-1], f"{parts[-1]}.py")):
             if candidate.is_file():

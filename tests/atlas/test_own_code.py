@@ -236,6 +236,17 @@ def test_a_dataclass_takes_the_fields_of_a_base_in_another_package(tmp_path: Pat
 
 
 @pytest.mark.usefixtures("atlas")
+def test_a_script_of_this_folder_may_import_from_its_own_package(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "train.py").write_text("from . import beside\nfrom .. import above\nfrom acme import Old\n")
+    (tmp_path / "requirements.txt").write_text("acme==2.0\n")
+    monkeypatch.chdir(tmp_path)
+    done = run(capsys, "check", "train.py", "requirements.txt", "-f", "json")
+    assert (done.status, [one["rule"] for one in json.loads(done.out)["findings"]]) == (1, ["code-breaks"])
+
+
+@pytest.mark.usefixtures("atlas")
 def test_the_code_of_a_model_is_held_against_the_packages_beside_transformers(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     model = tmp_path / "model"
     model.mkdir()

@@ -113,7 +113,7 @@ class TestNotebooks:
 
     def notebook(self, *, lines: bool, ascii_only: bool, indent: int | None) -> str:
         kinds = ["code", "markdown", "code", "code"]
-        cells = [
+        cells: list[dict[str, object]] = [
             {
                 "cell_type": kind,
                 "metadata": {},
