@@ -54,19 +54,16 @@ def missing(volume: Volume, name: str, *, imported: bool) -> int:
         # other hardware add theirs (torch.version.cann).
         return 0
     if not rest:
-        return _after_it_came(presence, module) if module == "torch" or module.startswith("torch._C") else presence.gone
+        return _after_it_came(presence) if module == "torch" else presence.gone
     return _members(volume, module, first, rest[0], presence.there)
 
 
-def _after_it_came(presence: Presence, module: str) -> int:
-    """``torch`` gives some names in ways that no file shows, and its stubs had some of them later: those just before are left alone.
-
-    Of its compiled part, whose stubs are written by hand, nothing is said of any release before.
-    """
+def _after_it_came(presence: Presence) -> int:
+    """``torch`` gives some names in ways that no file shows, and its stubs had some of them later: those just before are left alone."""
     if not presence.there:
         return 0
     first = (presence.there & -presence.there).bit_length() - 1
-    start = max(first - _STUBS_LATER, 0) if module == "torch" else 0
+    start = max(first - _STUBS_LATER, 0)
     return presence.gone & ~((1 << first) - (1 << start))
 
 
