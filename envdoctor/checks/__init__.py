@@ -30,7 +30,8 @@ _RAISED_BY = {
     **dict.fromkeys(("import-breaks", "import-needs-package"), atlas.CHECKS),
     **dict.fromkeys(("requirements-contradict", "requirement-refuses-python", "requirement-unsatisfiable"), declared_together.CHECKS),
     **dict.fromkeys(
-        ("declared-requirement-unmet", "declared-requirement-missing", "transformers-refuses-at-import"), stated_together.CHECKS
+        ("declared-requirement-unmet", "declared-requirement-missing", "package-refuses-at-import", "transformers-refuses-at-import"),
+        stated_together.CHECKS,
     ),
 }
 

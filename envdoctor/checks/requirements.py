@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from envdoctor.checks.hit import Hit
+from envdoctor.checks.refused_at_import import BY_ANOTHER, refused_by
 from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import Exact, exact, version_condition
 from envdoctor.records import dataclass
@@ -80,7 +81,10 @@ def _judged(distribution: Distribution, wanted: _Requirement, applies: bool | No
         yield Hit(UNMET, None, because, (*waiting, f"packages.{name}"), detail, packages, pins)
         return
     detail = f"{_shown(distribution)} declares {requirement}, and {name} {found} is installed"
-    yield Hit(UNMET, applies, (*because, (f"packages.{name}", f"not {specifier}")), waiting, detail, packages, pins)
+    release = None if distribution.version is None else exact(distribution.version)
+    refused = release is not None and refused_by(distribution.name, release, name, found, specifier)
+    rule, reasons = BY_ANOTHER if refused else UNMET, (*because, (f"packages.{name}", f"not {specifier}"))
+    yield Hit(rule, applies, reasons, waiting, detail, packages, pins)
 
 
 def _shown(distribution: Distribution) -> str:

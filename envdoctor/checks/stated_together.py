@@ -10,20 +10,14 @@ from collections.abc import Iterator
 
 from envdoctor.checks.declared_together import demands_hold, is_declared
 from envdoctor.checks.hit import Hit
+from envdoctor.checks.refused_at_import import BY_ANOTHER, BY_TRANSFORMERS, refused_by, refused_by_transformers
 from envdoctor.checks.requirements import MISSING, UNMET
 from envdoctor.checks.whole_lists import lacks_few, scanned_names
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact, exact, version_condition
 from envdoctor.world.dependencies import Dependency
 
-REFUSES = "transformers-refuses-at-import"
-
 _PACKAGE = "packages."
-# transformers/dependency_versions_check.py compares these with its table when it is imported. Read in the wheels of 4.20.1, 4.30.2, 4.31.0,
-# 4.32.0, 4.33.3, 4.34.1, 4.35.2, 4.36.2, 4.40.2, 4.46.3, 4.57.1, 5.0.0, 5.8.0 and 5.23.0.
-_ALWAYS = frozenset(("tqdm", "regex", "packaging", "filelock", "numpy", "tokenizers"))
-_SINCE_4_31 = frozenset(("huggingface-hub", "safetensors", "pyyaml"))
-_BEFORE_5 = frozenset(("requests",))
 
 
 def stated_together(facts: Facts) -> tuple[Hit, ...]:
@@ -70,13 +64,13 @@ def _judge(facts: Facts, name: str, value: Exact, wanted: Dependency) -> Hit | N
     if wanted.marker and not demands_hold(facts, wanted.marker):
         return None
     because = ((f"{_PACKAGE}{name}", f"requires {requirement}"),)
-    refuses = name == "transformers" and _is_checked_at_import(value, wanted.name)
+    by_transformers = name == "transformers" and refused_by_transformers(value, wanted.name)
     place = facts[f"{_PACKAGE}{name}"].origin
     if facts.lacks(wanted.name):
         if name == "torch" or not facts.closed:  # what a build of torch brings is no matter of metadata
             return None
         detail = f"{name} {value} requires {requirement}, and {wanted.name} is not in the list"
-        rule = REFUSES if refuses and wanted.name != "tokenizers" else MISSING
+        rule = BY_TRANSFORMERS if by_transformers and wanted.name != "tokenizers" else MISSING
         return Hit(rule, True, because, detail=detail, packages=(name, wanted.name), pins=((wanted.name, wanted.specifier),),
                    file=place.file, line=place.line, yields=True)  # fmt: skip
     if not isinstance(found, Exact) or not wanted.specifier or not _is_stated(facts, other):
@@ -86,16 +80,10 @@ def _judge(facts: Facts, name: str, value: Exact, wanted: Dependency) -> Hit | N
         return None
     detail = f"{name} {value} requires {requirement}, and {wanted.name} {found} is stated"
     reasons = (*because, (other, f"not {wanted.specifier}"))
-    return Hit(REFUSES if refuses else UNMET, True, reasons, detail=detail, packages=(name, wanted.name),
+    by_another = refused_by(name, value, wanted.name, public, wanted.specifier)
+    rule = BY_TRANSFORMERS if by_transformers else BY_ANOTHER if by_another else UNMET
+    return Hit(rule, True, reasons, detail=detail, packages=(name, wanted.name),
                pins=((wanted.name, wanted.specifier),), file=place.file, line=place.line, yields=True)  # fmt: skip
-
-
-def _is_checked_at_import(value: Exact, package: str) -> bool:
-    if package in _ALWAYS:
-        return True
-    if package in _SINCE_4_31:
-        return version_condition(">=4.31").admits(value)
-    return package in _BEFORE_5 and version_condition("<5").admits(value)
 
 
 CHECKS = (stated_together,)

@@ -1,0 +1,47 @@
+"""Who compares what is installed with what it requires when it is imported, and refuses: elsewhere an unmet requirement may do no harm."""
+
+from __future__ import annotations
+
+from envdoctor.facts.versions import Exact, version_condition
+
+BY_TRANSFORMERS = "transformers-refuses-at-import"
+BY_ANOTHER = "package-refuses-at-import"
+
+# transformers/dependency_versions_check.py compares these with its table when it is imported. Read in the wheels of 4.20.1, 4.30.2, 4.31.0,
+# 4.32.0, 4.33.3, 4.34.1, 4.35.2, 4.36.2, 4.40.2, 4.46.3, 4.57.1, 5.0.0, 5.8.0 and 5.23.0.
+_ALWAYS = frozenset(("tqdm", "regex", "packaging", "filelock", "numpy", "tokenizers"))
+_SINCE_4_31 = frozenset(("huggingface-hub", "safetensors", "pyyaml"))
+_BEFORE_5 = frozenset(("requests",))
+
+# The releases that compare, by who is imported and what it compares. pydantic/version.py: read in 2.0.3 and 2.11.10, which do not, in
+# 2.12.5 and 2.14.3. numba/__init__.py: 0.53.1, 0.56.4, 0.57.1, 0.60.0, 0.63.1 and 0.67.0; of llvmlite it asks for the least
+# release alone, and 0.53.1 asks the same of numpy.
+_COMPARED = {
+    ("pydantic", "pydantic-core"): ">=2.12",
+    ("numba", "llvmlite"): ">=0.53.1",
+    ("numba", "numpy"): ">=0.56.4",
+}
+_AT_LEAST = frozenset((("numba", "llvmlite"),))
+
+
+def refused_by_transformers(release: Exact, package: str) -> bool:
+    """Whether a release of transformers compares a package when it is imported."""
+    if package in _ALWAYS:
+        return True
+    if package in _SINCE_4_31:
+        return version_condition(">=4.31").admits(release)
+    return package in _BEFORE_5 and version_condition("<5").admits(release)
+
+
+def refused_by(name: str, release: Exact, package: str, found: Exact, specifier: str) -> bool:
+    """Whether a release of another package refuses what was found, which the requirement that it declares does not admit."""
+    compares = _COMPARED.get((name, package))
+    if compares is None or not version_condition(compares).admits(release):
+        return False
+    if (name, package) in _AT_LEAST:
+        least = ",".join(clause for clause in specifier.split(",") if clause.strip().startswith(">"))
+        return bool(least) and not version_condition(least).admits(found)
+    return True
+
+
+__all__ = ["BY_ANOTHER", "BY_TRANSFORMERS", "refused_by", "refused_by_transformers"]

@@ -1,0 +1,40 @@
+"""Who compares what is installed when it is imported: there an unmet requirement is an error."""
+
+from __future__ import annotations
+
+import pytest
+
+from envdoctor.checks.refused_at_import import refused_by
+from envdoctor.checks.stated_together import stated_together
+from envdoctor.facts.fact import Fact, Facts, Origin
+from envdoctor.facts.versions import exact
+
+
+def _said(**releases: str) -> dict[tuple[str, ...], str]:
+    facts = {f"packages.{name.replace('_', '-')}": exact(release) for name, release in releases.items()}
+    hits = stated_together(Facts({name: Fact(name, value, Origin("stated")) for name, value in facts.items()}))
+    return {hit.packages: hit.rule for hit in hits}
+
+
+def test_pydantic_takes_one_release_of_its_core_since_2_12() -> None:
+    pair = ("pydantic", "pydantic-core")
+    assert _said(pydantic="2.14.3", pydantic_core="2.50.1") == {pair: "package-refuses-at-import"}
+    assert _said(pydantic="2.11.10", pydantic_core="2.41.5") == {pair: "declared-requirement-unmet"}
+    assert _said(pydantic="2.12.5", pydantic_core="2.41.5") == {}
+
+
+@pytest.mark.parametrize(
+    ("numba", "package", "found", "specifier", "refused"),
+    [
+        ("0.67.0", "numpy", "1.21.6", "<2.6,>=1.22", True),
+        ("0.60.0", "numpy", "2.1.3", "<2.1,>=1.22", True),
+        ("0.53.1", "numpy", "2.1.3", "<2.1,>=1.22", False),
+        ("0.67.0", "llvmlite", "0.43.0", "<0.50,>=0.49.0dev0", True),
+        ("0.60.0", "llvmlite", "0.49.0", "<0.44,>=0.43.0dev0", False),
+        ("0.60.0", "scipy", "0.9", ">=1.0", False),
+    ],
+)
+def test_numba_asks_for_a_range_of_numpy_and_for_the_least_llvmlite(
+    numba: str, package: str, found: str, specifier: str, refused: bool
+) -> None:
+    assert refused_by("numba", exact(numba), package, exact(found), specifier) is refused
