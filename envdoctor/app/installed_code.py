@@ -84,6 +84,10 @@ class Opener:
                 skips.append(Skip(f"{name} {release}", say_unread(bound, release)))
         return tuple(skips)
 
+    def looked_at(self) -> tuple[str, ...]:
+        """The installed files that were asked for, and the lists by which it is told whether they were edited."""
+        return tuple(file for bound, _ in self._layered.values() for file in bound.source.looked_at())
+
     def save(self) -> None:
         """Keep what was read for the next run."""
         for bound, _ in self._layered.values():

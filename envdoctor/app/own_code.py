@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from envdoctor.app.gathered import Gathered
 from envdoctor.app.snapshots import WITH_AUTO_MAP
+from envdoctor.atlas.shelf import files_of
 from envdoctor.checks.hit import Hit
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Skip
 from envdoctor.records import replace
 
 if TYPE_CHECKING:
+    from envdoctor.app.installed_code import Opener
     from envdoctor.atlas.outline import Outline
+    from envdoctor.atlas.stack import Stack
     from envdoctor.sources.scripts.source import Source
 
+_HERE = os.path.dirname(os.path.dirname(__file__))
+_READING = tuple(os.path.join(_HERE, room) for room in ("app", "syntax", os.path.join("sources", "scripts")))
 _MOST_FILES = 1000
 _MOST_REMOTE = 100
 
@@ -43,15 +49,43 @@ def examine_own_code(gathered: Gathered) -> Gathered:
         outline = read_own(source)
         hits += code_hits(outline, stack, source.origin, opened)
         entries.update(dict.fromkeys(imports_of(outline, stack)))
-    for source in open_sources(remote, alone=True):
+    if entries:
+        # What the imports of these lead to, beyond what the import of each package does by itself.
+        known = {(hit.rule, hit.packages) for hit in hits_of(stack, ())}
+        hits += [hit for hit in hits_of(stack, tuple(entries)) if (hit.rule, hit.packages) not in known]
+    skips: tuple[Skip, ...] = ()
+    if remote:
+        found, skips = _remote_hits(remote, stack, opened)
+        hits += found
+    opened.save()
+    situation = replace(gathered.situation, skips=tuple(dict.fromkeys((*gathered.situation.skips, *opened.unread(), *skips))))
+    return replace(gathered, hits=(*gathered.hits, *hits), notes=(*gathered.notes, *opened.told()), situation=situation)
+
+
+def _remote_hits(files: list[Path], stack: Stack, opened: Opener) -> tuple[tuple[Hit, ...], tuple[Skip, ...]]:
+    """What the code of models takes of a stack and does not find, kept while the files, the stack and what was looked at stay the same."""
+    from envdoctor.checks.atlas import DECIDING
+    from envdoctor.checks.kept import keep, key, recall
+    from envdoctor.checks.own_code import code_hits
+    from envdoctor.files.kept import state_of
+    from envdoctor.files.user_cache import cache_directory
+
+    releases = [f"{name} {release}" for name, release in sorted(stack.releases.items())]
+    told = [repr((stack.closed, stack.python, stack.system, sorted(stack.scanned)))]
+    of = key(["remote", *map(str, files), *releases, *told], (*DECIDING, *_READING, *files_of(sorted(stack.releases))))
+    before = recall(cache_directory(), of)
+    if before is not None:
+        return before
+    hits: list[Hit] = []
+    for source in open_sources(files, alone=True):
         # What a model's code takes of transformers is compared with its source elsewhere, overrides and calls with it.
         hits += [hit for hit in code_hits(read_own(source), stack, source.origin, opened) if hit.packages != ("transformers",)]
-    # What the imports of these lead to, beyond what the import of each package does by itself.
-    known = {(hit.rule, hit.packages) for hit in hits_of(stack, ())}
-    hits += [hit for hit in hits_of(stack, tuple(entries)) if (hit.rule, hit.packages) not in known]
-    opened.save()
-    situation = replace(gathered.situation, skips=tuple(dict.fromkeys((*gathered.situation.skips, *opened.unread()))))
-    return replace(gathered, hits=(*gathered.hits, *hits), notes=(*gathered.notes, *opened.told()), situation=situation)
+    skips = opened.unread()
+    # What is read from its source is told each time.
+    if not opened.told():
+        states = {str(file): state_of(str(file)) for file in (*files, *opened.looked_at())}
+        keep(cache_directory(), of, hits, skips, {file: state for file, state in states.items() if state is not None})
+    return tuple(hits), skips
 
 
 def read_own(source: Source) -> Outline:

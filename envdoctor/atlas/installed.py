@@ -67,6 +67,11 @@ class Source:
         for root in self._roots:
             yield os.path.join(root, top, inner) if rest else os.path.join(root, top)
 
+    def looked_at(self) -> list[str]:
+        """The files of the modules that were asked for, and the RECORD."""
+        found = [file for file in self._files.values() if file is not None]
+        return found if self._record is None else [*found, str(self._record)]
+
     def is_folder(self, module: str) -> bool:
         """Whether it is a folder, which can be imported without any ``__init__``."""
         return any(os.path.isdir(base) for base in self._bases(module))

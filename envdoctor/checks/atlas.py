@@ -21,7 +21,7 @@ PACKAGE_MISSING = "import-needs-package"
 _PACKAGE = "packages."
 _SYSTEMS = {"linux": "Linux", "windows": "Windows", "macos": "Darwin"}
 _HERE = os.path.dirname(os.path.dirname(__file__))
-_DECIDING = tuple(os.path.join(_HERE, part) for part in ("atlas", "checks", os.path.join("world", "dependencies.py")))
+DECIDING = tuple(os.path.join(_HERE, part) for part in ("atlas", "checks", os.path.join("world", "dependencies.py")))
 
 
 def atlas_breaks(facts: Facts) -> tuple[Hit, ...]:
@@ -61,7 +61,7 @@ def _installed_hits(stack: Stack) -> tuple[Hit, ...]:
     """The breaks of an environment, kept until it, the atlas, what releases require or what judges it is another."""
     known = [name for name in sorted(stack.releases) if name in known_packages()]
     releases = [f"{name} {release}" for name, release in sorted(stack.releases.items())]
-    of = key([*releases, repr(stack.closed), stack.python, stack.system], (*_DECIDING, *tables.files_of("dependencies"), *files_of(known)))
+    of = key([*releases, repr(stack.closed), stack.python, stack.system], (*DECIDING, *tables.files_of("dependencies"), *files_of(known)))
     before = recall(cache_directory(), of)
     if before is not None:
         return before[0]

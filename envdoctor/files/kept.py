@@ -33,7 +33,7 @@ def recall(directory: Path, of: str) -> Mapping[str, Any] | None:
     """What was kept, as it was given; None where nothing is, it is damaged, or a file that was read is another."""
     try:
         kept = json.loads(read_own(_place(directory, of), _LIMIT))
-        same = kept["of"] == of and all(_state(file) == tuple(state) for file, state in kept["files"].items())
+        same = kept["of"] == of and all(state_of(file) == tuple(state) for file, state in kept["files"].items())
     except (UnreadableError, ValueError, RecursionError, LookupError, TypeError, AttributeError):
         return None
     return kept if same else None
@@ -64,11 +64,12 @@ def _place(directory: Path, of: str) -> Path:
 def _stamp(place: str) -> object:
     """Changes with a file, and with every Python file of a folder."""
     if not os.path.isdir(place):
-        return _state(place)
-    return sorted((entry.name, *(_state(entry.path) or ())) for entry in os.scandir(place) if entry.name.endswith(".py"))
+        return state_of(place)
+    return sorted((entry.name, *(state_of(entry.path) or ())) for entry in os.scandir(place) if entry.name.endswith(".py"))
 
 
-def _state(file: str) -> tuple[int, int] | None:
+def state_of(file: str) -> tuple[int, int] | None:
+    """Size in bytes and modification time in ns; None of a file that is not there."""
     try:
         status = os.stat(file)
     except (OSError, ValueError):
