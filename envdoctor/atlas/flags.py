@@ -59,6 +59,14 @@ def names_of(target: ast.expr) -> Iterator[str]:
             yield node.attr
 
 
+def put_in_place(target: ast.expr) -> Iterator[str]:
+    """The module that an assignment makes: ``sys.modules["transformers.deepspeed"] = ...``."""
+    if not isinstance(target, ast.Subscript) or not isinstance(target.value, ast.Attribute) or target.value.attr != "modules":
+        return
+    if isinstance(target.slice, ast.Constant) and isinstance(target.slice.value, str):
+        yield target.slice.value
+
+
 def is_asking(node: Function, saves: Callable[[ast.ExceptHandler], bool], asks: Callable[[ast.expr], bool]) -> bool:
     """Whether a short function tells what is there: it tries an import, or returns what a test of it came to."""
     found = list(ast.walk(node)) if len(node.body) <= _SHORT else []

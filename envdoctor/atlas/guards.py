@@ -175,8 +175,12 @@ class Guards:
             word = value.func.attr if isinstance(value.func, ast.Attribute) else value.func.id if isinstance(value.func, ast.Name) else ""
             if word in _LOOKS or word in _PARSERS or word in self.flags or _AVAILABLE.fullmatch(word):
                 return True
-            return word in _WRAPS and any(map(self.asks, value.args))
-        return isinstance(value, ast.Attribute) and (value.attr == "__version__" or (value.attr in _LOOKS and self.looks(value.value)))
+            if word in _WRAPS and any(map(self.asks, value.args)):
+                return True
+        if isinstance(value, ast.Attribute) and value.attr in _LOOKS and self.looks(value.value):
+            return True
+        # ``major, minor = map(int, transformers.__version__.split(".")[:2])``
+        return any(isinstance(node, ast.Attribute) and node.attr == "__version__" for node in ast.walk(value))
 
     def _of(self, test: ast.expr, depth: int) -> str:
         if depth == 0:

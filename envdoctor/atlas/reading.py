@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from envdoctor.atlas import guards as conditions
 from envdoctor.atlas.expressions import parameters
-from envdoctor.atlas.flags import attempt_flags, is_asking, may_skip, names_of, reckons, skip_tests
+from envdoctor.atlas.flags import attempt_flags, is_asking, may_skip, names_of, put_in_place, reckons, skip_tests
 from envdoctor.atlas.guards import NEVER, UNKNOWN
 from envdoctor.atlas.lazy_names import LAZY_TABLES, LazyNames
 from envdoctor.atlas.literals import absolute, as_link, parts_of, texts
@@ -66,7 +66,8 @@ class _Reader(LazyNames):
         if replaced or _OWN_TABLE.search(text.replace('globals()["__file__"]', "")):
             out.open = True
         if self.patched:
-            out.taken = [one for one in out.taken if one.name.replace(":", ".") not in self.patched]
+            below = tuple(f"{name}." for name in self.patched)
+            out.taken = [one for one in out.taken if not f"{one.name.replace(':', '.')}.".startswith(below)]
         return out
 
     # --- statements ------------------------------------------------------------------------------
@@ -174,6 +175,7 @@ class _Reader(LazyNames):
         if isinstance(item, ast.AnnAssign) and scope is None and self.annotations:
             self.expression(item.annotation, guard, where, scope, condition)
         for target in targets:
+            self.patched.update(put_in_place(target))
             if isinstance(target, ast.Name):
                 if scope is None:
                     self.top_level(target.id, item)

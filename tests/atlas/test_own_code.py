@@ -123,6 +123,13 @@ ABSENT = {
     "a missing module": "try:\n    from acme.core2 import x\nexcept ModuleNotFoundError:\n    x = None\n",
     "a name that is made of itself": "import acme\nhas = hasattr(acme, 'Old')\nhas = bool(has)\nif bool(has):\n    acme.Old()\n",
     "exceptions with a name": "ERRORS = (ImportError,)\ntry:\n    from acme import Old\nexcept ERRORS:\n    pass\n",
+    "a release in two names": (
+        "import acme\nmajor, minor = map(int, acme.__version__.split('.')[:2])\nif (major, minor) < (2, 0):\n    acme.Old()\n"
+    ),
+    "a release that is kept": "import acme\nold = acme.__version__.startswith('1.')\nif old:\n    acme.Old()\n",
+    "a module put in its place": (
+        "import sys, types\nsys.modules['acme.gone'] = types.ModuleType('x')\nimport acme.gone\nfrom acme.gone import a\nacme.gone.b()\n"
+    ),
     "a test that is skipped": "import pytest\ndef test():\n    pytest.importorskip('acme.later')\n    from acme import Old\n    Old()\n",
     "a test of a release": "import pytest\nacme = pytest.importorskip('acme', minversion='3')\nfrom acme import Old\n",
     "a test with a condition": (
@@ -145,6 +152,7 @@ PRESENT = {
     "a name in a module that is there": "try:\n    from acme import Old\nexcept ModuleNotFoundError:\n    Old = None\n",
     "what is raised again": "try:\n    from acme import Old\nexcept ImportError:\n    print('no')\n    raise\n",
     "keywords of two eras": "from acme import Kept\nKept(1, b=2, never=3)\n",
+    "another module put in its place": "import sys\nsys.modules['acme.other'] = None\nfrom acme import Old\n",
     "a test of something else": "import acme\nlong = len('abc') > 2\nif long:\n    acme.Old()\n",
 }
 
