@@ -114,6 +114,7 @@ def test_a_whole_qlora_script(tmp_path: Path) -> None:
                 "transformers.AutoModelForCausalLM",
                 "transformers.AutoModelForCausalLM.from_pretrained(attn_implementation=flash_attention_2, device_map=auto)",
                 "transformers.AutoTokenizer",
+                "transformers.Trainer",
             ),
             2,
         ),
