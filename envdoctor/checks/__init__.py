@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from envdoctor.checks import architectures, asked_for, atlas, declared_together, hardware, stated_together
+from envdoctor.checks import architectures, asked_for, atlas, declared_together, hardware, stated_together, withdrawn
 from envdoctor.checks.hit import Hit
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ FACT_CHECKS = (
     *stated_together.CHECKS,
     *asked_for.CHECKS,
     *atlas.CHECKS,
+    *withdrawn.CHECKS,
 )
 
 # What is raised by some checks alone: whoever asks after one finding of theirs need not run the others. The other findings are cheap.
@@ -33,6 +34,7 @@ _RAISED_BY = {
         ("declared-requirement-unmet", "declared-requirement-missing", "package-refuses-at-import", "transformers-refuses-at-import"),
         stated_together.CHECKS,
     ),
+    "release-yanked": withdrawn.CHECKS,
 }
 
 

@@ -12,12 +12,14 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
+from envdoctor.files.text import plain
 from envdoctor.records import dataclass
 from envdoctor.refresh.tables import Listed, Package
 
 _SDIST_SUFFIXES = (".tar.gz", ".zip", ".tar.bz2", ".tgz")
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 _MOST_REQUIRED = 200
+_MOST_REASON = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +27,7 @@ class File:
     """One file of a project page; ``uploaded`` is a day (YYYY-MM-DD) where the index tells it.
 
     ``address`` is where it lies; ``metadata`` is said of a wheel whose metadata lies beside it (PEP 658); ``size`` is in bytes, 0 where it
-    is not told.
+    is not told. ``reason`` is why it was yanked, on one line; empty where nobody says.
     """
 
     name: str
@@ -35,6 +37,7 @@ class File:
     address: str = ""
     metadata: bool = False
     size: int = 0
+    reason: str = ""
 
 
 def parse_page(page: bytes, address: str = "") -> list[File]:
@@ -70,7 +73,12 @@ def _of_json(file: Mapping[str, object], address: str) -> File:
         address=urljoin(address, url) if isinstance(url, str) else "",
         metadata=bool(file.get("core-metadata") or file.get("dist-info-metadata")),
         size=size if isinstance(size := file.get("size"), int) and 0 < size < 1 << 40 else 0,
+        reason=_reason(file.get("yanked")),
     )
+
+
+def _reason(value: object) -> str:
+    return plain(" ".join(value.split()), _MOST_REASON) if isinstance(value, str) else ""
 
 
 def _day(value: object) -> str | None:
@@ -123,6 +131,7 @@ class _Anchors(HTMLParser):
                 # No standard has an upload time on an HTML page; some indexes give it all the same.
                 uploaded=_day(said.get("data-upload-time")),
                 yanked="data-yanked" in said,
+                reason=_reason(said.get("data-yanked")),
                 requires_python=_python(said.get("data-requires-python")),
                 address=urljoin(self._address, said.get("href") or ""),
                 metadata="data-core-metadata" in said or "data-dist-info-metadata" in said,
@@ -173,7 +182,8 @@ def package(releases: Mapping[Version, Sequence[File]]) -> Package:
 
 def _listed(version: Version, files: Sequence[File]) -> Listed:
     marks = []
-    if all(file.yanked for file in files):
+    yanked = all(file.yanked for file in files)
+    if yanked:
         marks.append("yanked")
     if not any(file.name.endswith(".whl") for file in files):
         marks.append("no-wheel")
@@ -182,6 +192,7 @@ def _listed(version: Version, files: Sequence[File]) -> Listed:
         min((file.uploaded for file in files if file.uploaded), default=None),
         next((file.requires_python for file in files if file.requires_python), None),
         tuple(marks),
+        next((file.reason for file in files if file.reason), "") if yanked else "",
     )
 
 

@@ -1,9 +1,9 @@
 """The two tables as values, and as the text of their files: one release a line, so that a refresh reads well as a diff.
 
 releases.json has of each package its releases, oldest first (version, day of the first upload, place of what it says of Python in the
-package's list, and marks), and the names of its pre-releases. dependencies.json has of each package its different requirements, in the
-order in which they came up, and rows of places in them with the releases that require just these. Those of an extra have it in front,
-``[torch] accelerate>=0.26.0``.
+package's list, and marks), the names of its pre-releases, and why releases were yanked. dependencies.json has of each package its
+different requirements, in the order in which they came up, and rows of places in them with the releases that require just these. Those
+of an extra have it in front, ``[torch] accelerate>=0.26.0``.
 """
 
 from __future__ import annotations
@@ -17,12 +17,16 @@ from envdoctor.world.tables import SCHEMA, Table
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """One release; ``marks`` are ``yanked`` where every file is, and ``no-wheel`` where there are only source archives."""
+    """One release; ``marks`` are ``yanked`` where every file is, and ``no-wheel`` where there are only source archives.
+
+    ``reason`` is why it was yanked, in its maintainers' words; empty where they gave none.
+    """
 
     version: str
     day: str | None
     python: str | None
     marks: tuple[str, ...] = ()
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +61,9 @@ def releases_text(as_of: str, core: Sequence[str], packages: Mapping[str, Packag
             for one in package.releases
         ]
         pre = "" if package.pre is None else f'"pre": {json.dumps(" ".join(package.pre))}, '
-        blocks.append(f'  {json.dumps(name)}: {{"python": {json.dumps(pythons)}, {pre}"releases": {_column(rows)}}}')
+        reasons = {one.version: one.reason for one in package.releases if one.reason}
+        yanked = f'"yanked": {json.dumps(reasons, ensure_ascii=False)}, ' if reasons else ""
+        blocks.append(f'  {json.dumps(name)}: {{"python": {json.dumps(pythons)}, {pre}{yanked}"releases": {_column(rows)}}}')
     return _file(as_of, f' "core": {json.dumps(sorted(core))},\n', blocks)
 
 
@@ -99,11 +105,13 @@ def packages_of(table: Table) -> dict[str, Package]:
     found = {}
     for name, entry in table.packages.items():
         pythons = _texts(entry, "python")
+        reasons = entry.get("yanked")
+        reasons = reasons if isinstance(reasons, dict) else {}
         releases = []
         for row in _texts(entry, "releases"):
             version, day, python, *marks = row.split(" ")
             said = None if python == "-" else pythons[int(python)]
-            releases.append(Listed(version, None if day == "-" else day, said, tuple(marks)))
+            releases.append(Listed(version, None if day == "-" else day, said, tuple(marks), str(reasons.get(version, ""))))
         pre = entry.get("pre")
         found[name] = Package(tuple(releases), tuple(pre.split()) if isinstance(pre, str) else None)
     return found

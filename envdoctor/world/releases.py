@@ -32,7 +32,8 @@ _BUILT_ELSEWHERE = frozenset(
 class Release:
     """One final or post-release; ``date`` is the day of its first upload (YYYY-MM-DD, UTC).
 
-    ``yanked`` is said of a release whose every file is; ``wheel`` that any file is a wheel.
+    ``yanked`` is said of a release whose every file is, and ``reason`` is what its maintainers said of it, if anything; ``wheel`` that any
+    file is a wheel.
     """
 
     version: str
@@ -40,6 +41,7 @@ class Release:
     yanked: bool
     requires_python: str | None
     wheel: bool
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +124,13 @@ def day_of(name: str, version: str) -> str | None:
     return None if day == "-" else day
 
 
+def yanked(name: str, version: str) -> str | None:
+    """Why a release, written as the list has it, was yanked: its maintainers' words, empty where they gave none; None for any other."""
+    package = _normalised(name)
+    row = next((row for row in _rows(package) if row.startswith(f"{version} ")), "")
+    return _reasons(package).get(version, "") if "yanked" in row.split(" ")[3:] else None
+
+
 def release_texts(name: str) -> tuple[str, ...]:
     """The versions of all releases of a package, yanked ones too, oldest first; none for a package that is not listed."""
     return _texts(_normalised(name))
@@ -186,12 +195,19 @@ def _entry(package: str) -> Mapping[str, object]:
 def _releases(package: str) -> tuple[Release, ...]:
     told = _entry(package).get("python")
     pythons = [str(text) for text in told] if isinstance(told, list) else []
+    reasons = _reasons(package)
     found = []
     for row in _rows(package):
         version, day, python, *marks = row.split(" ")
         requires = None if python == "-" else pythons[int(python)]
-        found.append(Release(version, None if day == "-" else day, "yanked" in marks, requires, "no-wheel" not in marks))
+        reason = reasons.get(version, "")
+        found.append(Release(version, None if day == "-" else day, "yanked" in marks, requires, "no-wheel" not in marks, reason))
     return tuple(found)
+
+
+def _reasons(package: str) -> Mapping[str, str]:
+    reasons = _entry(package).get("yanked")
+    return {version: str(reason) for version, reason in reasons.items()} if isinstance(reasons, dict) else {}
 
 
 def _rows(package: str) -> Sequence[str]:
@@ -237,4 +253,5 @@ __all__ = [
     "releases",
     "source",
     "tracked",
+    "yanked",
 ]

@@ -51,7 +51,7 @@ JSON_PAGE = json.dumps(
 
 EXPECTED = Package(
     (
-        Listed("1.9", None, None, ("yanked", "no-wheel")),
+        Listed("1.9", None, None, ("yanked", "no-wheel"), "broken"),
         Listed("1.9.post1", None, None, ("no-wheel",)),
         Listed("1.10.0", "2024-05-01", ">=3.9"),
         Listed("2.0", None, None),

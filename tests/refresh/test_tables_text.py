@@ -15,7 +15,9 @@ from envdoctor.world.tables import BUNDLED, read_table
 VERSIONS = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)).map("{0[0]}.{0[1]}".format), unique=True, max_size=12)
 DAYS = st.none() | st.dates().map(lambda day: day.isoformat())
 PYTHONS = st.none() | st.sampled_from([">=3.8", ">=3.9, <4", "!=3.0.*", ""])
-LISTED = st.builds(Listed, st.just("1"), DAYS, PYTHONS, st.sampled_from([(), ("yanked",), ("no-wheel",), ("yanked", "no-wheel")]))
+LISTED = st.builds(Listed, st.just("1"), DAYS, PYTHONS, st.sampled_from([(), ("no-wheel",)])) | st.builds(
+    Listed, st.just("1"), DAYS, PYTHONS, st.sampled_from([("yanked",), ("yanked", "no-wheel")]), st.sampled_from(["", 'a "bug"', "défaut"])
+)
 NAMES = st.sampled_from(["peft", "torch", "hf-xet"])
 LINES = st.sampled_from(
     ["numpy>=1.17", "tqdm", 'triton ; sys_platform == "linux"', "fsspec[http]<=2024.6.1", "[torch] torch>=2", "[torch] tqdm"]
@@ -27,7 +29,7 @@ def packages(draw: st.DrawFn) -> dict[str, Package]:
     found = {}
     for name in draw(st.lists(NAMES, unique=True)):
         releases = [draw(LISTED) for _ in range(draw(st.integers(0, 5)))]
-        rows = tuple(Listed(f"{number}.0", one.day, one.python, one.marks) for number, one in enumerate(releases))
+        rows = tuple(Listed(f"{number}.0", one.day, one.python, one.marks, one.reason) for number, one in enumerate(releases))
         found[name] = Package(rows, draw(st.none() | st.just(("1.0rc1", "2.0.dev0"))))
     return found
 

@@ -1,0 +1,43 @@
+"""Releases that their maintainers took back: an index keeps them for whoever names them, and gives them to nobody else (PEP 592)."""
+
+from __future__ import annotations
+
+from envdoctor.checks.hit import Hit
+from envdoctor.facts.fact import Facts
+from envdoctor.facts.versions import Exact
+from envdoctor.world.releases import yanked
+
+YANKED = "release-yanked"
+
+_PACKAGE = "packages."
+
+
+def withdrawn(facts: Facts) -> tuple[Hit, ...]:
+    """Every pinned or installed release that was yanked; a build with a label of its own is none of them."""
+    hits = []
+    for fact in facts.by_name.values():
+        value = fact.value
+        if not fact.name.startswith(_PACKAGE) or not isinstance(value, Exact):
+            continue
+        name = fact.name.removeprefix(_PACKAGE)
+        reason = yanked(name, value.text)
+        if reason is not None:
+            told = f'its maintainers say: "{reason}"' if reason else "its maintainers gave no reason"
+            place = fact.origin
+            hits.append(
+                Hit(
+                    YANKED,
+                    True,
+                    ((fact.name, "yanked"),),
+                    detail=told,
+                    packages=(name,),
+                    pins=((name, f">{value}"), (name, f"<{value}")),
+                    file=place.file,
+                    line=place.line,
+                    headline=f"{name} {value} was yanked by its maintainers",
+                )
+            )
+    return tuple(hits)
+
+
+CHECKS = (withdrawn,)
