@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+# libyaml since 0.2.6 counts levels itself, and looks ahead: its count may be over before the first event is handed on.
+_LIBYAMLS_OWN_LIMIT = "exceeded maximum nesting depth"
+
 
 class NestedTooDeeplyError(Exception):
     """Lists or mappings within more of them than are followed; where, from 1."""
@@ -31,14 +34,22 @@ def refuse_depth(text: str, most: int) -> None:
     import yaml
 
     depth = 0
-    for event in yaml.parse(text, Loader=yaml_loader()):
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-            if depth > most:
-                mark = event.start_mark
-                raise NestedTooDeeplyError(*((mark.line + 1, mark.column + 1) if mark else (1, 1)))
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
+    try:
+        for event in yaml.parse(text, Loader=yaml_loader()):
+            if isinstance(event, yaml.CollectionStartEvent):
+                depth += 1
+                if depth > most:
+                    raise NestedTooDeeplyError(*_place(event.start_mark))
+            elif isinstance(event, yaml.CollectionEndEvent):
+                depth -= 1
+    except yaml.MarkedYAMLError as error:
+        if error.problem == _LIBYAMLS_OWN_LIMIT:
+            raise NestedTooDeeplyError(*_place(error.problem_mark)) from None
+        raise
+
+
+def _place(mark: Any) -> tuple[int, int]:
+    return (mark.line + 1, mark.column + 1) if mark else (1, 1)
 
 
 def yaml_nodes(text: str, most: int) -> Iterator[Any]:
