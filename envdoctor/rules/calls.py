@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
 from envdoctor.facts.fact import Facts
-from envdoctor.facts.old_spellings import now_meant
 from envdoctor.facts.uses import CODE_USES, narrow, read_use
 from envdoctor.records import replace
-from envdoctor.rules.rulebook import rule_tables
-
-_CONDITIONS = ("affected", "error_when")
+from envdoctor.rules.rulebook import awaited_patterns
 
 
 @lru_cache(maxsize=8)
@@ -22,20 +19,7 @@ def list_awaited(extra: tuple[Path, ...] = ()) -> tuple[str, ...]:
     Raises:
         EnvdoctorError: a rule file that cannot be read.
     """
-    found = (pattern for table in rule_tables(extra) for key in _CONDITIONS for pattern in _patterns(table.get(key)))
-    return tuple(dict.fromkeys(found))
-
-
-def _patterns(value: object, key: str = "") -> Iterator[str]:
-    if isinstance(value, Mapping):
-        for name, inner in value.items():
-            yield from _patterns(inner, str(name) if key in ("", "not", "any", "all") else f"{key}.{name}")
-    elif isinstance(value, list):
-        for item in value:
-            if isinstance(item, Mapping):
-                yield from _patterns(item)
-            elif key in ("calls", CODE_USES) and isinstance(item, str):
-                yield from now_meant(item) if key == CODE_USES else (item,)
+    return tuple(dict.fromkeys(awaited_patterns(extra)))
 
 
 def keep_awaited(facts: Facts, patterns: tuple[str, ...]) -> Facts:

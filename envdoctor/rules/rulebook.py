@@ -11,19 +11,25 @@ from zlib import adler32, crc32
 
 from envdoctor.errors import EnvdoctorError, SeveralErrors
 from envdoctor.files.json_file import UnreadableError
+from envdoctor.files.kept import state_of
 from envdoctor.files.own import read_own
 from envdoctor.files.paths import is_dir, is_file, real_path, why_missing
 from envdoctor.files.text import plain
 from envdoctor.files.toml import read_toml
 from envdoctor.files.user_cache import cache_directory
 from envdoctor.records import dataclass, field
+from envdoctor.rules.awaited import patterns_of
 from envdoctor.rules.outlines import Outlines, needs
 from envdoctor.rules.rule import Rule, parse_rule
 
 # What a run does not need: the proof of a rule is read by `rules lint` alone.
 _PROOF = ("case", "boundary", "reproduction")
-_FORMAT = 2
+_FORMAT = 3
 _MOST_COMPILED = 64 * 2**20
+_MOST_REMEMBERED = 4
+_LAST: dict[str, dict[str, Any]] = {}
+# What is read out of the rules when they are compiled.
+_READING = tuple(os.path.join(os.path.dirname(__file__), *part) for part in (("awaited.py",), ("..", "facts", "old_spellings.py")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,14 +121,14 @@ def _joined(digests: Iterable[str]) -> str:
     return hashlib.sha256("".join(digests).encode()).hexdigest()
 
 
-def rule_tables(extra: Iterable[Path] = ()) -> Iterator[Mapping[str, Any]]:
-    """The shipped rules and those of other directories as their files have them, without their proof.
+def awaited_patterns(extra: Iterable[Path] = ()) -> Iterator[str]:
+    """The patterns of a script's uses that the shipped rules and those of other directories wait for.
 
     Raises:
         EnvdoctorError: a rule file that cannot be read.
     """
     for directory in (shipped_rules(), *extra):
-        yield from (table for _, table in _compiled(directory)[0]["rules"])
+        yield from _compiled(directory)[0]["awaited"]
 
 
 def reproductions_of(book: Rulebook, names: Iterable[str], extra: Iterable[Path] = ()) -> dict[str, Mapping[str, Any]]:
@@ -179,7 +185,8 @@ def compile_rules(directory: Path) -> dict[str, Any]:
     from envdoctor.rules.ledger import proven  # only where rules are compiled: a run mostly finds them so
 
     digest = hashlib.sha256()
-    tables, errors = [], []
+    tables: list[tuple[str, dict[str, Any]]] = []
+    errors = []
     for path in rule_files(directory):
         name = path.relative_to(directory).as_posix()
         try:
@@ -192,22 +199,37 @@ def compile_rules(directory: Path) -> dict[str, Any]:
             f"{name}\0".encode("utf-8", "surrogateescape") + path.read_bytes() + f"\0{confidence}\0".encode("utf-8", "surrogateescape")
         )
         kept = {key: value for key, value in table.items() if key not in _PROOF}
-        tables.append([f"{directory.name}/{name}", kept | {"confidence": confidence} if "confidence" in kept else kept])
+        tables.append((f"{directory.name}/{name}", kept | {"confidence": confidence} if "confidence" in kept else kept))
     if errors:
         raise SeveralErrors(errors)
-    return {"format": _FORMAT, "digest": digest.hexdigest(), "rules": tables}
+    awaited = list(dict.fromkeys(pattern for _, table in tables for pattern in patterns_of(table)))
+    return {"format": _FORMAT, "digest": digest.hexdigest(), "rules": tables, "awaited": awaited}
 
 
 def _compiled(directory: Path) -> tuple[dict[str, Any], Path | None]:
     """The compiled rules of a directory; and where to keep them, when they were compiled just now."""
     # The wheel carries the shipped rules compiled. A pack of somebody's is compiled outside itself: its TOML is what counts.
     built = directory / "compiled.json"
-    found = _read_compiled(_read_shipped(built)) if directory == shipped_rules() and is_file(built) else None
-    if found is not None:
-        return found, None
+    if directory == shipped_rules() and is_file(built):
+        label = f"{built} {state_of(str(built))}"
+        found = _LAST.get(label) or _read_compiled(_read_shipped(built))
+        if found is not None:
+            _remember(label, found)
+            return found, None
     cache = cache_directory() / f"rules-{_stamp(directory)}.json"
-    found = _read_compiled(_read_kept(cache))
-    return (compile_rules(directory), cache) if found is None else (found, None)
+    found = _LAST.get(str(cache)) or _read_compiled(_read_kept(cache))
+    if found is None:
+        return compile_rules(directory), cache
+    _remember(str(cache), found)
+    return found, None
+
+
+def _remember(label: str, found: dict[str, Any]) -> None:
+    """What was loaded last: a run asks for the rules, and for what they wait for in a script."""
+    if label not in _LAST:
+        if len(_LAST) >= _MOST_REMEMBERED:
+            _LAST.clear()
+        _LAST[label] = found
 
 
 def _read_shipped(path: Path) -> bytes | None:
@@ -232,12 +254,14 @@ def _read_compiled(data: bytes | None) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     whole = isinstance(found, dict) and found.get("format") == _FORMAT and isinstance(found.get("digest"), str)
-    rules = found.get("rules") if whole else None
-    return found if isinstance(rules, list) and all(_is_row(row) for row in rules) else None
+    rules, awaited = (found.get("rules"), found.get("awaited")) if whole else (None, None)
+    if not isinstance(rules, list) or not isinstance(awaited, list):
+        return None
+    return found if all(_is_row(row) for row in rules) and all(isinstance(pattern, str) for pattern in awaited) else None
 
 
 def _is_row(row: object) -> bool:
-    return isinstance(row, list) and len(row) == 2 and isinstance(row[0], str) and isinstance(row[1], dict)
+    return isinstance(row, (list, tuple)) and len(row) == 2 and isinstance(row[0], str) and isinstance(row[1], dict)
 
 
 def _keep(cache: Path, compiled: dict[str, Any]) -> None:
@@ -255,7 +279,8 @@ def _keep(cache: Path, compiled: dict[str, Any]) -> None:
 
 def _stamp(directory: Path) -> str:
     """Changes whenever a rule file or a ledger is added, removed, renamed or written."""
-    text = "".join((f"{_FORMAT}{real_path(directory)}", *sorted(_stats(directory)))).encode("utf-8", "surrogateescape")
+    made_by = [state_of(file) for file in _READING]
+    text = "".join((f"{_FORMAT}{made_by}{real_path(directory)}", *sorted(_stats(directory)))).encode("utf-8", "surrogateescape")
     # It tells one writing of the user's own files from the next: no cryptography, whose import costs as much as all the rest of this.
     return f"{crc32(text):08x}{adler32(text):08x}{len(text) & 0xFFFFFFFF:08x}"
 
