@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from envdoctor.atlas.shelf import open_package
 from envdoctor.atlas.stack import Stack, places
 from envdoctor.facts.fact import Skip
+from envdoctor.files.kept import Seen
 
 if TYPE_CHECKING:
     from envdoctor.atlas.binding import Bound
@@ -26,6 +27,8 @@ class Opener:
     """Opens packages for a stack; what is installed and was not read before is read from its source, as far as it is asked for."""
 
     def __init__(self, stack: Stack, installed: Installed | None) -> None:
+        self.seen = Seen()
+        """The installed files that were asked for, and by which it is told whether they were edited."""
         self._stack = stack
         self._installed = installed
         self._found: dict[str, Bound | None] = {}
@@ -44,9 +47,10 @@ class Opener:
         from envdoctor.atlas.installed import Source
         from envdoctor.atlas.layered import Layered
 
-        why = _why_whole(one, below)
+        why = self._why_whole(one, below)
         public = one.version.partition("+")[0] if one.version not in below.volume.places else one.version
-        source = Source(name, [str(place) for place in self._roots(one)], _mapped(one) if one.editable else {}, _record(one))
+        mapped = self._mapped(one) if one.editable else {}
+        source = Source(name, [str(place) for place in self._roots(one)], mapped, _record(one), self.seen)
         found = Layered(below, public, source, whole=bool(why))
         self._layered[name] = found, why
         return found
@@ -84,9 +88,42 @@ class Opener:
                 skips.append(Skip(f"{name} {release}", say_unread(bound, release)))
         return tuple(skips)
 
-    def looked_at(self) -> tuple[str, ...]:
-        """The installed files that were asked for, and the lists by which it is told whether they were edited."""
-        return tuple(file for bound, _ in self._layered.values() for file in bound.source.looked_at())
+    def identity(self) -> tuple[str, ...]:
+        """What is installed of the stack, and where: with what was ``seen`` of it, all that its answers depend on."""
+        if self._installed is None:
+            return ()
+        told = {one.name: f"{one.name} {one.version} {one.path} {one.editable}" for one in self._installed.distributions}
+        sites = [str(place) for place in self._installed.site_dirs]
+        return (*(told[name] for name in sorted(self._stack.releases) if name in told), *sites)
+
+    def _why_whole(self, one: Distribution, below: Bound) -> str:
+        """Why all of a distribution is read from its source; nothing where the atlas has read what is installed."""
+        assert one.version is not None
+        if one.editable:
+            return "an editable install"
+        self.seen.file(str(one.path / "direct_url.json"))
+        if _is_from_elsewhere(one):
+            return "installed from a URL or a folder"
+        volume = below.volume
+        if one.version.partition("+")[0] in volume.places:
+            return ""
+        return f"newer than {volume.releases[-1]}" if not places(volume, one.version) else "not in the atlas"
+
+    def _mapped(self, one: Distribution) -> dict[str, str]:
+        """The folders that the finder of an editable install maps top-level names to."""
+        import ast
+
+        found: dict[str, str] = {}
+        self.seen.file(str(one.path.parent))
+        for path in sorted(one.path.parent.glob(f"__editable___{one.name.replace('-', '_')}_*finder.py"))[:_MOST_NAMED]:
+            self.seen.file(str(path))
+            try:
+                match = _MAPPING.search(path.read_text(encoding="utf-8", errors="replace")[:_SMALL])
+                table = ast.literal_eval(match[1]) if match else {}
+            except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
+                continue
+            found.update({key: os.path.abspath(value) for key, value in table.items() if isinstance(key, str) and isinstance(value, str)})
+        return found
 
     def save(self) -> None:
         """Keep what was read for the next run."""
@@ -103,19 +140,6 @@ def say_unread(bound: Bound, release: str) -> str:
     return f"the atlas has not read this release (its newest is {volume.releases[-1]}); {told}"
 
 
-def _why_whole(one: Distribution, below: Bound) -> str:
-    """Why all of a distribution is read from its source; nothing where the atlas has read what is installed."""
-    assert one.version is not None
-    if one.editable:
-        return "an editable install"
-    if _is_from_elsewhere(one):
-        return "installed from a URL or a folder"
-    volume = below.volume
-    if one.version.partition("+")[0] in volume.places:
-        return ""
-    return f"newer than {volume.releases[-1]}" if not places(volume, one.version) else "not in the atlas"
-
-
 def _is_from_elsewhere(one: Distribution) -> bool:
     import json
 
@@ -130,21 +154,6 @@ def _is_from_elsewhere(one: Distribution) -> bool:
 def _record(one: Distribution) -> Path | None:
     path = one.path / "RECORD"
     return path if path.is_file() else None
-
-
-def _mapped(one: Distribution) -> dict[str, str]:
-    """The folders that the finder of an editable install maps top-level names to."""
-    import ast
-
-    found: dict[str, str] = {}
-    for path in sorted(one.path.parent.glob(f"__editable___{one.name.replace('-', '_')}_*finder.py"))[:_MOST_NAMED]:
-        try:
-            match = _MAPPING.search(path.read_text(encoding="utf-8", errors="replace")[:_SMALL])
-            table = ast.literal_eval(match[1]) if match else {}
-        except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
-            continue
-        found.update({key: os.path.abspath(value) for key, value in table.items() if isinstance(key, str) and isinstance(value, str)})
-    return found
 
 
 def _short(file: str) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from envdoctor.atlas.outline import FORMAT, Outline, pack, unpack
 from envdoctor.atlas.reading import read_contents
 from envdoctor.files.json_file import UnreadableError, read_bounded
+from envdoctor.files.kept import Seen
 from envdoctor.files.own import read_own
 from envdoctor.files.user_cache import cache_directory, keep_file
 from envdoctor.syntax.parsing import SOURCE_LIMIT, NoPythonError, python_text
@@ -31,7 +32,7 @@ class Source:
     ``record`` is the text of its RECORD: a file of another size, or newer and of another content, was edited.
     """
 
-    def __init__(self, name: str, roots: Sequence[str], mapped: dict[str, str], record: Path | None) -> None:
+    def __init__(self, name: str, roots: Sequence[str], mapped: dict[str, str], record: Path | None, seen: Seen | None = None) -> None:
         self.name = name
         self._roots = roots
         self._mapped = mapped
@@ -43,6 +44,10 @@ class Source:
         self._changed = False
         self.read: list[str] = []
         """The files that were read, in the order in which they were asked for."""
+        self.seen = seen or Seen()
+        """All that was looked at: an outcome stands while it is the same."""
+        if record is not None:
+            self.seen.file(str(record))
 
     # --- which files there are ---------------------------------------------------------------------
 
@@ -55,6 +60,7 @@ class Source:
     def _candidates(self, module: str) -> Iterator[str]:
         for base in self._bases(module):
             for end in (os.path.join(base, "__init__.py"), f"{base}.py", os.path.join(base, "__init__.pyi"), f"{base}.pyi"):
+                self.seen.file(end)
                 if os.path.isfile(end):
                     yield end
 
@@ -67,19 +73,15 @@ class Source:
         for root in self._roots:
             yield os.path.join(root, top, inner) if rest else os.path.join(root, top)
 
-    def looked_at(self) -> list[str]:
-        """The files of the modules that were asked for, and the RECORD."""
-        found = [file for file in self._files.values() if file is not None]
-        return found if self._record is None else [*found, str(self._record)]
-
     def is_folder(self, module: str) -> bool:
         """Whether it is a folder, which can be imported without any ``__init__``."""
-        return any(os.path.isdir(base) for base in self._bases(module))
+        return any(self.seen.kind(base) == "folder" for base in self._bases(module))
 
     def is_compiled(self, module: str) -> bool:
         """Whether a module is there as a library."""
         for base in self._bases(module):
             folder, stem = os.path.split(base)
+            self.seen.file(folder)
             try:
                 if any(name.startswith(f"{stem}.") and name.endswith(_COMPILED) for name in os.listdir(folder)):
                     return True
@@ -140,9 +142,11 @@ class Source:
 
     def exports(self, module: str, prefix: str) -> dict[str, str]:
         """What ``define_import_structure`` finds below a package: names, each with the module that lists it in ``__all__``."""
-        folder = next((base for base in self._bases(".".join(filter(None, (module, prefix)))) if os.path.isdir(base)), None)
+        bases = self._bases(".".join(filter(None, (module, prefix))))
+        folder = next((base for base in bases if self.seen.kind(base) == "folder"), None)
         if folder is None:
             return {}
+        self.seen.tree(folder)
         files = list(_sources(folder))
         states = [(file, os.stat(file)) for file in files]
         told = "\n".join(f"{file} {status.st_size} {status.st_mtime_ns}" for file, status in states)

@@ -11,23 +11,31 @@ from pathlib import Path
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Skip
 from envdoctor.files import kept
-from envdoctor.files.kept import Files, key
+from envdoctor.files.kept import Files, Seen, key
 
 
 def recall(directory: Path, of: str) -> tuple[tuple[Hit, ...], tuple[Skip, ...]] | None:
     """What was found before; None where nothing is kept, it is damaged, or a file that was read is another."""
+    before = recall_told(directory, of)
+    return None if before is None else before[:2]
+
+
+def recall_told(directory: Path, of: str) -> tuple[tuple[Hit, ...], tuple[Skip, ...], tuple[str, ...]] | None:
+    """What was found before, with the notes that were told of it."""
     before = kept.recall(directory, of)
     if before is None:
         return None
     try:
-        return tuple(_hit(row) for row in before["hits"]), tuple(Skip(str(what), str(why)) for what, why in before["skips"])
+        hits = tuple(_hit(row) for row in before["hits"])
+        return hits, tuple(Skip(str(what), str(why)) for what, why in before["skips"]), _texts(before["notes"])
     except (ValueError, LookupError, TypeError, AttributeError):
         return None
 
 
-def keep(directory: Path, of: str, hits: Sequence[Hit], skips: Sequence[Skip], files: Files) -> None:
+def keep(directory: Path, of: str, hits: Sequence[Hit], skips: Sequence[Skip], files: Files | Seen, notes: Sequence[str] = ()) -> None:
     """Keep what was found; where it cannot be written it is found again next time."""
-    kept.keep(directory, of, {"hits": [_row(hit) for hit in hits], "skips": [[skip.what, skip.why] for skip in skips]}, files)
+    rows = {"hits": [_row(hit) for hit in hits], "skips": [[skip.what, skip.why] for skip in skips], "notes": list(notes)}
+    kept.keep(directory, of, rows, files)
 
 
 _TEXT = ("rule", "detail", "edge", "headline", "witness")
@@ -76,4 +84,4 @@ def _pairs(value: object) -> tuple[tuple[str, str], ...]:
     return tuple((first, second) for first, second in map(_texts, value))
 
 
-__all__ = ["keep", "key", "recall"]
+__all__ = ["keep", "key", "recall", "recall_told"]

@@ -4,21 +4,60 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+import sys
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from stat import S_ISDIR, S_ISREG
 from typing import Any
-from zlib import crc32
+from zlib import adler32, crc32
 
 from envdoctor.files.json_file import UnreadableError
 from envdoctor.files.own import read_own
 
-_FORMAT = 3
+_FORMAT = 4
 _LIMIT = 4 * 2**20
 _MOST = 64
+_MOST_READ = 64 * 2**20
 
-# Of every file that was read: size in bytes and modification time in ns.
-Files = Mapping[str, tuple[int, int]]
+# Of every file that was read: size in bytes and modification time in ns; None of one that is to stay away.
+State = tuple[int, int] | None
+Files = Mapping[str, State]
+
+
+class Seen:
+    """What an outcome came from: files by their size and time, files by their content, what a path is at all, and folders of Python."""
+
+    __slots__ = ("_noted",)
+
+    def __init__(self) -> None:
+        self._noted: dict[str, dict[str, object]] = {how: {} for how in _LOOKS}
+
+    def file(self, path: str) -> None:
+        """The outcome stands while this file, or folder, has the size and the time that it has now, or is not there."""
+        self._note("files", path)
+
+    def content(self, path: str) -> None:
+        """The outcome stands while this file holds what it holds now, whenever it was written."""
+        self._note("contents", path)
+
+    def kind(self, path: str) -> str:
+        """``file``, ``folder`` or nothing: the outcome stands while this path is of this kind."""
+        return str(self._note("kinds", path))
+
+    def tree(self, folder: str) -> None:
+        """The outcome stands while no file of Python below this folder is another."""
+        self._note("trees", folder)
+
+    def _note(self, how: str, path: str) -> object:
+        noted = self._noted[how]
+        if path not in noted:
+            noted[path] = _LOOKS[how](path)
+        return noted[path]
+
+    def noted(self) -> Mapping[str, Mapping[str, object]]:
+        """All of it, as it is kept."""
+        return self._noted
 
 
 def key(parts: Iterable[str], made_by: Iterable[str]) -> str:
@@ -26,22 +65,32 @@ def key(parts: Iterable[str], made_by: Iterable[str]) -> str:
 
     ``made_by`` are the files, and the folders of Python, that decide: what another envdoctor found is not believed.
     """
-    return "\0".join((repr((_FORMAT, [_stamp(place) for place in made_by])), *parts))
+    # What is read of Python is read as the interpreter at hand reads it.
+    return "\0".join((repr((_FORMAT, sys.version_info[:3], [_stamp(place) for place in made_by])), *parts))
 
 
 def recall(directory: Path, of: str) -> Mapping[str, Any] | None:
     """What was kept, as it was given; None where nothing is, it is damaged, or a file that was read is another."""
     try:
         kept = json.loads(read_own(_place(directory, of), _LIMIT))
-        same = kept["of"] == of and all(state_of(file) == tuple(state) for file, state in kept["files"].items())
+        same = kept["of"] == of and all(_look_again(how, kept.get(how, {})) for how in _LOOKS)
     except (UnreadableError, ValueError, RecursionError, LookupError, TypeError, AttributeError):
         return None
     return kept if same else None
 
 
-def keep(directory: Path, of: str, content: Mapping[str, object], files: Files) -> None:
+def _look_again(how: str, noted: Mapping[str, object]) -> bool:
+    """Whether all that was noted is as it was."""
+    look = _LOOKS[how]
+    return all(look(path) == (tuple(was) if isinstance(was, list) else was) for path, was in noted.items())
+
+
+def keep(directory: Path, of: str, content: Mapping[str, object], files: Files | Seen) -> None:
     """Keep what was found; where it cannot be written it is found again next time."""
-    text = json.dumps({"of": of, "files": files, **content})
+    noted = files.noted() if isinstance(files, Seen) else {"files": files}
+    text = json.dumps({"of": of, **noted, **content})
+    if len(text) > _LIMIT:
+        return
     place = _place(directory, of)
     part = place.with_suffix(f".{os.getpid()}.part")
     try:
@@ -75,3 +124,42 @@ def state_of(file: str) -> tuple[int, int] | None:
     except (OSError, ValueError):
         return None
     return status.st_size, status.st_mtime_ns
+
+
+def content_of(file: str) -> tuple[int, int, int] | None:
+    """What tells one content of a file from another; None of a file that cannot be read."""
+    try:
+        with open(file, "rb") as stream:
+            data = stream.read(_MOST_READ)
+    except (OSError, ValueError):
+        return None
+    # It tells one writing of the user's own files from the next: no cryptography, whose import costs as much as all the rest of this.
+    return len(data), crc32(data), adler32(data)
+
+
+def _kind_of(path: str) -> str:
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):
+        return ""
+    return "file" if S_ISREG(mode) else "folder" if S_ISDIR(mode) else "other"
+
+
+def _tree_of(folder: str) -> int:
+    """Changes with every Python file below a folder, as far as files and folders of no link go."""
+    told: list[str] = []
+    waiting = [folder]
+    while waiting:
+        try:
+            entries = list(os.scandir(waiting.pop()))
+        except (OSError, ValueError):
+            continue
+        for entry in entries:
+            if entry.name.endswith(".py"):
+                told.append(f"{entry.path} {state_of(entry.path)}")
+            elif entry.name != "__pycache__" and entry.is_dir(follow_symlinks=False):
+                waiting.append(entry.path)
+    return crc32("\n".join(sorted(told)).encode("utf-8", "surrogateescape"))
+
+
+_LOOKS: Mapping[str, Callable[[str], object]] = {"files": state_of, "contents": content_of, "kinds": _kind_of, "trees": _tree_of}

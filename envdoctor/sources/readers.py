@@ -27,13 +27,13 @@ def _dockerfile(path: Path, installation: Installation | None) -> tuple[Variant,
 
 
 def _is_script(path: Path) -> bool:
-    from envdoctor.sources.scripts.script import is_script
+    from envdoctor.sources.scripts.recognition import is_script
 
     return is_script(path)
 
 
 def _script(path: Path, installation: Installation | None) -> tuple[Variant, ...]:
-    from envdoctor.sources.scripts.script import collect_script
+    from envdoctor.sources.scripts.kept import collect_script
 
     return _alone(collect_script(path, installation))
 

@@ -184,8 +184,10 @@ def _configuration(reading: Reading, named: str, line: int) -> None:
     if "\0" in named or len(named) > 1024:
         return
     folder = Path(reading.source.path).parent
+    places = [folder / up / named for up in ("", "..", "../..")]
+    reading.claims.looked_for.extend(map(str, places))
     try:
-        found = next((path for up in ("", "..", "../..") if is_file(path := folder / up / named)), None)
+        found = next(filter(is_file, places), None)
         facts = collect_plan(found).facts if found is not None else ()
     except (OSError, EnvdoctorError) as error:
         reading.claims.skips.append(Skip(plain(named), plain(str(error))))

@@ -42,6 +42,7 @@ class Claims:
     skips: list[Skip] = field(default_factory=list)
     adopted: dict[str, Fact] = field(default_factory=dict)
     elsewhere: set[str] = field(default_factory=set)
+    looked_for: list[str] = field(default_factory=list)
 
     def say(self, fact: str, known: Known | None, line: int, scope: Scope | None = None, why: str = "no constant") -> None:
         """State a fact from a value as the evaluator knows it; None of Python says nothing."""

@@ -33,22 +33,6 @@ if TYPE_CHECKING:
 SCRIPT_LIMIT = 4 * 2**20
 # Notebooks carry the pictures that they drew.
 NOTEBOOK_LIMIT = 32 * 2**20
-_SHEBANG = b"#!"
-
-
-def is_script(path: Path) -> bool:
-    """Whether a file is a Python script or a notebook: by its suffix, or without one by its first line."""
-    suffix = path.suffix.lower()
-    if suffix in (".py", ".ipynb"):
-        return True
-    if suffix:
-        return False
-    try:
-        with path.open("rb") as stream:
-            first = stream.read(256).split(b"\n", 1)[0]
-    except OSError:
-        return False
-    return first.startswith(_SHEBANG) and b"python" in first
 
 
 def collect_script(path: Path, installation: Installation | None = None) -> Collected:
@@ -61,12 +45,21 @@ def collect_script(path: Path, installation: Installation | None = None) -> Coll
     Raises:
         EnvdoctorError: unreadable, no UTF-8, or a notebook that is no JSON, with line and column.
     """
+    return read_script(path, installation)[0]
+
+
+def read_script(path: Path, installation: Installation | None = None) -> tuple[Collected, tuple[str, ...]]:
+    """What ``collect_script`` collects, and the other files that were looked for, whether they are there or not.
+
+    Raises:
+        EnvdoctorError: as ``collect_script`` does.
+    """
     source = open_source(path)
     if isinstance(source, Skip):
-        return Collected(skips=(source,))
+        return Collected(skips=(source,)), ()
     installs = collect_installs(source, installation)
-    found = _read(source)
-    return Collected((*found.facts, *installs.facts), (*found.defects, *installs.defects), (*found.skips, *installs.skips))
+    found, looked_for = _read(source)
+    return Collected((*found.facts, *installs.facts), (*found.defects, *installs.defects), (*found.skips, *installs.skips)), looked_for
 
 
 def open_source(path: Path) -> Source | Skip:
@@ -115,7 +108,7 @@ def _unused(source: Source) -> frozenset[str]:
     return frozenset(name for name in names if mentions[name] == 1)
 
 
-def _read(source: Source) -> Collected:
+def _read(source: Source) -> tuple[Collected, tuple[str, ...]]:
     found = outline(source.body, _unused(source))
     evaluator = Evaluator(found)
     claims = Claims(source)
@@ -142,4 +135,4 @@ def _read(source: Source) -> Collected:
     read_uses(reading)
     if evaluator.tired:
         claims.skips.append(Skip(plain(source.path, 4096), "expressions too many or too large: what was not reached is unknown"))
-    return claims.collected()
+    return claims.collected(), tuple(claims.looked_for)

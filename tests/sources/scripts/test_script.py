@@ -10,7 +10,8 @@ import pytest
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Fact, Origin
 from envdoctor.sources.plans.training_arguments import DEFAULTS
-from envdoctor.sources.scripts.script import collect_script, is_script
+from envdoctor.sources.scripts.recognition import is_script
+from envdoctor.sources.scripts.script import collect_script
 
 from .situations import lines, read, told, values, write
 
