@@ -122,7 +122,7 @@ def _lines(sheet: Sheet, place: str, excerpt: Excerpt, said: str, ids: Sequence[
     else:
         sheet.raw(f"{gutter}{shown.text}")
     rest = "" if placed else tag
-    if len(said) <= room:
+    if not said or len(said) <= room:
         beside = f" {said}" if said else ""
         if rest and len(said) + 1 + len(rest) <= room:
             sheet.raw(bar, (carets, style), f"{beside} ", ids=ids)
