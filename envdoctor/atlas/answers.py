@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from difflib import get_close_matches
 
 from envdoctor.atlas.binding import Bound
@@ -108,8 +107,8 @@ def new_places(bound: Bound, name: str, place: int) -> list[str]:
     """The modules of a release that define a class or a function of this name, those that people import from first."""
     found = []
     pattern = re.compile(rf"(?m)^(?:c {re.escape(name)}|f {re.escape(name)} .*|i {re.escape(name)} .*|l {re.escape(name)} .*)(?:\t.*)?$")
-    for module, text in chunks(bound):
-        if name in text and pattern.search(text) and bound.volume.provides(module, name).there >> place & 1:
+    for module, text in bound.modules(name):
+        if pattern.search(text) and bound.volume.provides(module, name).there >> place & 1:
             found.append(module)
     return sorted(found, key=lambda module: (any(part.startswith("_") for part in module.split(".")), module.count("."), len(module)))[
         :_MOST
@@ -126,15 +125,6 @@ def definitions(bound: Bound, name: str, place: int) -> dict[tuple[str, str], li
             return {}
         found.setdefault(target, []).append(module)
     return found
-
-
-def chunks(bound: Bound) -> Iterator[tuple[str, str]]:
-    """The modules of a package with their text."""
-    for name in bound.names():
-        if not name.startswith("@"):
-            text = bound.chunk(name)
-            if text is not None:
-                yield name, text
 
 
 def new_keyword(volume: Volume, name: str, keyword: str, place: int) -> str | None:

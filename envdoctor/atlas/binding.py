@@ -10,7 +10,7 @@ from __future__ import annotations
 import lzma
 import re
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from envdoctor.atlas.volume import DamagedAtlasError, Volume
@@ -114,6 +114,16 @@ class Bound:
             raise self._damaged(f"{name} is not where it should be")
         end = _CHUNK.search(block, start + 1)
         return block[start : len(block) if end is None else end.start()]
+
+    def modules(self, having: str) -> Iterator[tuple[str, str]]:
+        """The modules in whose text a word stands, with their text, each block opened once."""
+        for line in self._directory.splitlines():
+            place, _, rest = line.strip().partition(" ")
+            block = self._block(int(place), int(rest.partition(" ")[0])) if rest else ""
+            if having in block:
+                for text in _CHUNK.split(block):
+                    if having in text and text.startswith("module "):
+                        yield text[7:].partition("\n")[0].partition(" ")[0], text
 
     def _read(self, place: int, length: int) -> str:
         try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from envdoctor.atlas.answers import chunks
 from envdoctor.atlas.binding import Bound
 from envdoctor.atlas.shelf import open_package
 from envdoctor.logs.tracebacks import Failure
@@ -85,6 +84,6 @@ def _packages(failure: Failure, *, often: bool) -> Iterator[Bound]:
 
 def _defined(bound: Bound, letter: str, name: str) -> Iterator[str]:
     pattern = re.compile(rf"(?m)^{letter} {re.escape(name)}(?:[ \t]|$)")
-    found = [module for module, text in chunks(bound) if name in text and pattern.search(text)]
+    found = [module for module, text in bound.modules(name) if pattern.search(text)]
     if len(found) <= _MOST:
         yield from (f"{module}:{name}" for module in found)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from envdoctor.atlas.answers import answer as look_up
-from envdoctor.atlas.answers import chunks, owner_of
+from envdoctor.atlas.answers import owner_of
 from envdoctor.atlas.binding import Bound
 from envdoctor.atlas.callables import lineage, outer_bases
 from envdoctor.atlas.masks import stretches, write
@@ -199,8 +199,8 @@ def _by_base(
 
 
 def _classes_with(bound: Bound, method: str) -> Iterator[tuple[str, str]]:
-    for module, text in chunks(bound):
-        if f" m {method} " in text and (chunk := bound.volume.chunk(module)) is not None:
+    for module, _ in bound.modules(f" m {method} "):
+        if (chunk := bound.volume.chunk(module)) is not None:
             yield from ((module, name) for name, sheet in chunk.classes.items() if method in sheet.methods)
 
 

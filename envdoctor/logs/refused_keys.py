@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from envdoctor.atlas.answers import chunks
 from envdoctor.atlas.binding import Bound
 from envdoctor.atlas.masks import stretches, write
 from envdoctor.atlas.shelf import open_package
@@ -100,8 +99,8 @@ def _of_trainer(package: str, keys: Sequence[str], failure: Failure, facts: Fact
 def _releases_with(bound: Bound, key: str) -> int:
     """The releases in which a class has a field of this name; where some class always has, those of the largest class that changed."""
     found: list[tuple[int, int]] = []
-    for module, text in chunks(bound):
-        chunk = bound.volume.chunk(module) if f" m {key} " in text else None
+    for module, _ in bound.modules(f" m {key} "):
+        chunk = bound.volume.chunk(module)
         for sheet in () if chunk is None else chunk.classes.values():
             mask = 0
             for value, held in sheet.methods.get(key, {}).items():
