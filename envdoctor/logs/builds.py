@@ -11,7 +11,9 @@ from collections.abc import Iterable
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.names import canonical
+from envdoctor.logs.wording import named
 from envdoctor.records import dataclass
+from envdoctor.world.import_names import package_of
 
 BUILD = "error-build-failed"
 
@@ -22,12 +24,18 @@ _WHOSE = (
     re.compile(rf"(?:Failed building|ERROR: Failed to build|Building) (?:wheel|editable) for (?P<name>{_NAME}) \("),
     re.compile(rf"Could not build wheels for (?P<name>{_NAME})(?=,| )"),
     re.compile(r"pip-install-\w{4,12}[\\/](?P<name>[A-Za-z][\w.-]{0,80}?)_[0-9a-f]{32}[\\/]"),
+    # What rustc and nvcc print of a source whose folder has the package's name.
+    re.compile(r"--> (?P<name>tokenizers|safetensors|pydantic-core|tiktoken|cryptography|orjson)(?:-lib|-python)?/src/"),
     re.compile(rf"error likely indicates that [`'](?P<name>{_NAME})@(?P<version>[\w.+!-]{{1,40}})[`'] depends on"),
 )
 _STOPPED = re.compile(
     r"subprocess-exited-with-error|did not run successfully|Failed building wheel|Failed to (?:download and )?build|Could not build wheels|"
+    r"error: could not compile|casting `&T` to `&mut T` is undefined|"
     r"build backend returned an error|doesn't declare it as a build dependency|metadata-generation-failed"
 )
+
+
+_IMPORTS = re.compile(r"its build imports (\w{1,40}),")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +127,8 @@ def judge_build(lines: Iterable[tuple[int, str]], facts: Facts) -> tuple[Hit, in
     if not stopped or not name or cause is None:
         return None
     words, at_line = cause
+    lacks = _IMPORTS.match(words)
     whose = f"{name} {version}".strip()
-    hit = Hit(
-        BUILD, True, (), detail=f"{whose} is compiled where it is installed, and its build failed: {words}", packages=(name,), edge=name
-    )
-    return hit, at_line
+    detail = f"{whose} is compiled where it is installed, and its build failed: {words}"
+    packages = named(name, package_of(lacks[1]) if lacks else "")
+    return Hit(BUILD, True, (), detail=detail, packages=packages, edge=name), at_line

@@ -51,10 +51,23 @@ _BETWEEN = re.compile(
     rf"v?(?P<high>{_NUMBER})",
     re.IGNORECASE,
 )
+# "`np.NaN` was removed in the NumPy 2.0 release", "has been removed since gradio v4.0"
+_REMOVED = re.compile(
+    rf"(?:was|were|has been|have been) removed (?:in|from|since|as of) (?:the )?{_Q}(?P<name>{_NAME}){_Q} (?:version |release )?v?"
+    rf"(?P<number>\d{{1,4}}(?:\.\d{{1,4}}){{0,3}})(?![\w.]*\w)",
+    re.IGNORECASE,
+)
+# "flashinfer-cubin version (0.6.8.post1) does not match flashinfer version (0.6.10). Please install the same version of both packages"
+_SAME = re.compile(
+    rf"{_Q}(?P<name>{_NAME}){_Q} version {_Q}\(?{_Q}(?P<number>{_NUMBER}){_Q}\)?{_Q} "
+    rf"(?:does not match|is not the same as|differs from) (?:the )?"
+    rf"{_Q}(?P<other>{_NAME}){_Q} version {_Q}\(?{_Q}(?P<there>{_NUMBER})",
+    re.IGNORECASE,
+)
 # mmcv writes what it wants as Python has it: ``mmcv>=(1, 3, 13, 0, 0, 0)``
 _TUPLE = re.compile(r"\((\d{1,4}(?:, ?\d{1,4}){1,5})\)")
 _INSTALL = re.compile(rf"(?:pip3?|uv pip) install (?:-\S{{1,40}} (?:https?://\S{{1,200}} )?){{0,4}}{_Q}(?P<name>{_NAME})(?![\w./:-])")
-_INSTALL_THIS = re.compile(rf"(?:\binstall|\brequires?|\bneeds?|upgrade(?: to)?|downgrade(?: to)?) {_Q}$", re.IGNORECASE)
+_INSTALL_THIS = re.compile(rf"(?:\binstall|\b[Pp]lease use|\brequires?|\bneeds?|upgrade(?: to)?|downgrade(?: to)?) {_Q}$", re.IGNORECASE)
 # "requires the Levenshtein library but it was not found", "requires jinja2 to be installed", "flash_attn is not installed"
 _LACKS = (
     re.compile(
@@ -71,7 +84,7 @@ _LACKS = (
 _ASKS = re.compile(
     r"requir|\bneeds?\b|please|\bmust\b|\binstall|upgrad|update|minimum|at least|make "
     r"sure|ensure|only (?:works|supported|available)|supported (?:with|from|in)"
-    r"|\bwith version\b|not (?:supported|compatible)|incompatible",
+    r"|\bwith version\b|\bremoved (?:in|from|since|as of)|does not match|not (?:supported|compatible)|incompatible",
     re.IGNORECASE,
 )
 _FOUND = re.compile(
@@ -85,6 +98,9 @@ _CAPABILITY = re.compile(
     r"compute capability (?:of )?(?:at least |>= ?|higher than |greater than or equal to )?(\d{1,2}\.\d)", re.IGNORECASE
 )
 _AMPERE = re.compile(r"FlashAttention only supports (Ampere|Turing|Hopper) GPUs or newer", re.IGNORECASE)
+# "Expected is_sm90 || is_sm8x || is_sm75 to be true, but got false."
+_KERNELS = re.compile(r"Expected .{0,80}\bis_sm\d[\dx].{0,80} to be true, but got false")
+_KERNEL = re.compile(r"\bis_sm(\d[\dx])\b")
 _FLOORS = {"turing": "7.5", "ampere": "8.0", "hopper": "9.0"}
 
 
@@ -112,6 +128,8 @@ def read_demands(message: str) -> tuple[Demand, ...]:
         *_minimums(message),
         *_between(message),
         *_named(message),
+        *_removed(message),
+        *_same(message),
         *_capabilities(message),
     ):
         found.setdefault((demand.package, demand.specifier), demand)
@@ -171,6 +189,25 @@ def _named(message: str) -> Iterator[Demand]:
             yield Demand(name, f"=={found['number']}", found[0])
 
 
+def _removed(message: str) -> Iterator[Demand]:
+    for found in _REMOVED.finditer(message):
+        name = _known(found["name"])
+        if name is not None:
+            yield Demand(name, f"<{found['number']}", found[0])
+
+
+def _same(message: str) -> Iterator[Demand]:
+    """Two packages that want to be of one release: the one that is known goes to the other's."""
+    for found in _SAME.finditer(message):
+        first, second = (
+            _known(name) or (owner if (owner := package_of(name)) in listed() else None) for name in (found["name"], found["other"])
+        )
+        if first is not None:
+            yield Demand(first, f"=={found['there'].lstrip('v')}", found[0])
+        elif second is not None:
+            yield Demand(second, f"=={found['number'].lstrip('v')}", found[0])
+
+
 def _capabilities(message: str) -> Iterator[Demand]:
     for found in _CAPABILITY.finditer(message):
         if re.search(r"\b(?:has|have)\b(?: a| cuda)? $", message[max(0, found.start() - 14) : found.start()], re.IGNORECASE):
@@ -181,6 +218,9 @@ def _capabilities(message: str) -> Iterator[Demand]:
             re.IGNORECASE,
         ):
             yield Demand("gpu.compute_capability", f">={found[1]}", found[0])
+    if _KERNELS.search(message) is not None:
+        least = min(found[1].replace("x", "0") for found in _KERNEL.finditer(message))
+        yield Demand("gpu.compute_capability", f">={least[:-1]}.{least[-1]}", message[:160])
     if (named := _AMPERE.search(message)) is not None:
         yield Demand("gpu.compute_capability", f">={_FLOORS[named[1].lower()]}", named[0])
 

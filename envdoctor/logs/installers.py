@@ -344,7 +344,8 @@ class _Reading:
                 self.ask(name, release)
             elif "would require" in parent[3] or "would constrain" in parent[3]:
                 self.ask(name, release, parent[1], parent[2])
-            if "does not exist" in verdict or "No candidates" in verdict:
+            # What only one of several candidates would require is no lack of what was asked for.
+            if parent is None and ("does not exist" in verdict or "No candidates" in verdict):
                 self.lack(Unavailable(canonical(name), _normal(release), "no release"))
             above.append((depth, name, _normal(release), verdict))
 

@@ -58,11 +58,12 @@ def _contradiction(asked: Sequence[Asked]) -> Hit | None:
     for one in asked:
         if one.specifier:
             by_name.setdefault(translated(one.name), []).append(one)
-    for name, group in by_name.items():
+    # That two packages of the field do not go together says more than what they ask of one that nobody tracks.
+    for name, group in sorted(by_name.items(), key=lambda item: not releases(item[0])):
         ordered = sorted(group, key=lambda one: bool(one.by))
         for place, one in enumerate(ordered):
             for other in ordered[place + 1 :]:
-                if one.by != other.by and not _go_together(name, one, other):
+                if (one.by != other.by or not one.by) and not _go_together(name, one, other):
                     return _clash(name, one, other)
     return None
 
@@ -134,6 +135,8 @@ def _nearest(one: Unavailable) -> tuple[tuple[str, str], ...]:
     if not one.offered or pinned is None:
         return ()
     finals = [text for text in one.offered if re.fullmatch(r"\d+(?:\.\d+)*(?:\.post\d+)?", text)]
+    if re.search(r"\d(?:\.?dev|rc|a|b)\d", pinned[1]):
+        finals = list(one.offered)  # a state before a release was asked for: the next one is as near to it
     above = [text for text in finals if admits(f">{pinned[1].partition('+')[0]}", text)]
     return ((one.name, f"=={above[0] if above else finals[-1]}"),) if finals else ()
 

@@ -22,7 +22,7 @@ _MOST_TRIED = 40
 _EXACT = r"==\s*[0-9][0-9a-z.]*"
 _INSTALLS = re.compile(r"(?:pip )?(?:re|force-re)?install\b")
 # One build of a release, which no list of releases tells apart from its others.
-_BUILD = r"==[0-9.]+\+\w+"
+_BUILD = r"==[0-9.]+\+[\w.]+"
 
 
 @dataclass(frozen=True, slots=True)
