@@ -21,6 +21,7 @@ from envdoctor.facts.versions import Exact
 from envdoctor.logs.callables_named import classes_called, functions_called
 from envdoctor.logs.callers import Caller, caller_of, takers
 from envdoctor.logs.calls_refused import Fitting, fit_call, has_outside_bases
+from envdoctor.logs.guessed_owners import derived_from, makers_of, modules_of
 from envdoctor.logs.members import judge_member
 from envdoctor.logs.sayings import judge_saying, tell_sayings
 from envdoctor.logs.statements import (
@@ -50,7 +51,10 @@ TWINS = ("pytorch-lightning", "lightning")
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What was asked for: its full ``symbol``, the ``family`` of the finding, and the releases with and without it."""
+    """What was asked for: its full ``symbol``, the ``family`` of the finding, and the releases with and without it.
+
+    ``maybe`` are those before the first without it, whose module makes names as it runs: that it fails later says that it is one of them.
+    """
 
     symbol: str
     family: str
@@ -58,6 +62,7 @@ class Asked:
     there: int
     gone: int
     told: str = ""
+    maybe: int = 0
 
 
 def answer(statement: Statement, failure: Failure, facts: Facts) -> Hit | None:
@@ -101,20 +106,24 @@ def say(failure: Failure, facts: Facts) -> Hit | None:
 def _asked(statement: Statement, failure: Failure) -> Asked | None:
     if isinstance(statement, MissingName) and statement.module and not statement.circular:
         return _symbol(f"{statement.module}:{statement.name}", NAME)
+    if isinstance(statement, MissingName) and not statement.module:
+        return _only(_symbol(f"{one}:{statement.name}", NAME) for one in modules_of(statement, failure))
     if isinstance(statement, MissingModule) and "." in statement.name and statement.shadowed != statement.name.partition(".")[0]:
         return _symbol(statement.name, MODULE)
     if isinstance(statement, MissingAttribute) and not statement.circular:
         return _symbol(f"{statement.module}:{statement.name}", ATTRIBUTE)
     if isinstance(statement, MissingMember):
-        return _first_only(
-            (_symbol(f"{one}.{statement.name}", ATTRIBUTE) for one in classes_called(statement.cls, failure, passed=passed))
-            for passed in (False, True)
+        classes = (
+            *(classes_called(statement.cls, failure, passed=passed) for passed in (False, True)),
+            derived_from(statement, failure),
         )
+        return _first_only((_symbol(f"{one}.{statement.name}", ATTRIBUTE) for one in found) for found in classes)
     if isinstance(statement, RefusedKeyword):
-        return _first_only(
-            (_symbol(f"{one}({statement.keyword})", ARGUMENT) for one in functions_called(statement.function, failure, passed=passed))
-            for passed in (False, True)
+        functions = (
+            *(functions_called(statement.function, failure, passed=passed) for passed in (False, True)),
+            makers_of(statement, failure),
         )
+        return _first_only((_symbol(f"{one}({statement.keyword})", ARGUMENT) for one in found) for found in functions)
     return None
 
 
@@ -129,9 +138,17 @@ def _symbol(symbol: str, family: str) -> Asked | None:
     if bound is None or told is None or not told.gone:
         return None
     plain = family in (NAME, MODULE, ATTRIBUTE) and "." not in symbol.partition(":")[2]
-    if not told.there and not (plain and _is_older(bound, told.gone)):
+    maybe = _made_as_it_runs(bound, told.there, told.gone) if plain else 0
+    if not told.there and not maybe and not (plain and _is_older(bound, told.gone)):
         return None
-    return Asked(symbol.replace(":", "."), family, bound, told.there, told.gone)
+    return Asked(symbol.replace(":", "."), family, bound, told.there | maybe, told.gone, maybe=maybe)
+
+
+def _made_as_it_runs(bound: Bound, there: int, gone: int) -> int:
+    """The releases right before those without a name of which nobody can say whether they have it, where none before them has it."""
+    first = stretches(gone)[0][0]
+    maybe = bound.volume.all & ~there & ~gone & ((1 << first) - 1)
+    return 0 if there & ((1 << first) - 1) or not maybe >> max(first - 1, 0) & 1 else maybe
 
 
 def _is_older(bound: Bound, gone: int) -> bool:
@@ -193,6 +210,8 @@ def _hit(asked: Asked, failure: Failure, facts: Facts) -> Hit | None:
     release = stated.text if isinstance(stated, Exact) else ""
     where = places(volume, release) if release else ()
     between = ""
+    if holds(asked.maybe, where):
+        return None
     if holds(asked.there, where):
         return None if asked.told else _another_ran(asked, failure, facts, release, where[-1])
     if holds(asked.gone, where):
@@ -207,10 +226,12 @@ def _hit(asked: Asked, failure: Failure, facts: Facts) -> Hit | None:
         between = release
         when = f"{'it fits' if asked.told else 'there'} in {write(asked.there, volume.releases)}"
     else:
-        place = _likely(asked, volume)
+        place = _likely(asked)
         when = f"{'it fits' if asked.told else 'there'} in {write(asked.there, volume.releases)}"
     caller = caller_of(failure, volume.name)
     taking, pins = takers(asked.symbol, caller, volume, asked.gone, place, facts)
+    if asked.maybe:
+        when = f"gone in {write(asked.gone, volume.releases)}; the releases before make such names as they run"
     if not asked.there:
         when = f"no release since {volume.releases[0]} has it"
     good = (
@@ -218,10 +239,11 @@ def _hit(asked: Asked, failure: Failure, facts: Facts) -> Hit | None:
         if not asked.there
         else _on_both_sides(asked, volume, place)
         if between
-        else good_specifiers(volume, volume.all & ~asked.there, place)
+        else _certain(asked, volume, place)
     )
-    pins = tuple(dict.fromkeys((*pins, *((volume.name, one) for one in good))))
-    detail = _told(asked, caller, facts, release, when) + taking + ("" if asked.told else _instead(asked, place))
+    # What moved under its users is put back first; that they have followed since is the other way.
+    pins = tuple(dict.fromkeys((*((volume.name, one) for one in good), *pins)))
+    detail = _told(asked, caller, facts, release, when) + taking + ("" if asked.told or asked.maybe else _instead(asked, place))
     twin = TWINS[1] if volume.name == TWINS[0] and not release else ""
     packages = tuple(dict.fromkeys(name for name in (volume.name, caller.package, twin) if name))
     because = tuple((f"packages.{name}", when if name == volume.name else "asks for it") for name in packages)
@@ -267,11 +289,9 @@ def _another_ran(asked: Asked, failure: Failure, facts: Facts, release: str, pla
     return Hit(asked.family, True, (), detail=detail, packages=packages, edge=edge)
 
 
-def _likely(asked: Asked, volume: Volume) -> int:
-    """Where the releases without it begin that are the most recent: what a person who states none is likely to have."""
-    found = stretches(asked.gone)
-    last = found[-1]
-    return last[0] if last[1] == len(volume.releases) - 1 else last[1]
+def _likely(asked: Asked) -> int:
+    """Where the releases without it begin that are the most recent: code that asks for it was written before them."""
+    return stretches(asked.gone)[-1][0]
 
 
 def _told(asked: Asked, caller: Caller, facts: Facts, release: str, when: str) -> str:

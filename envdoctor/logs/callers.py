@@ -75,6 +75,8 @@ def takers(symbol: str, caller: Caller, provider: Volume, gone: int, place: int,
     if not asking or (where and not any(asking >> one & 1 for one in where)):
         return "", ()
     at = where[-1] if where else asking.bit_length() - 1
-    pins = tuple((caller.package, one) for one in good_specifiers(volume, asking, at))
+    ways = good_specifiers(volume, asking, at)
+    # To before it asked at all is the longer way.
+    pins = tuple((caller.package, one) for one in ([way for way in ways if way.startswith(">=")] or ways))
     told = "" if where and asking.bit_count() == 1 else f"; {caller.package} {write(asking, volume.releases)} all do"
     return told, pins

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from envdoctor.atlas.answers import answer as look_up
-from envdoctor.atlas.answers import chunks, owner_of
+from envdoctor.atlas.answers import owner_of
 from envdoctor.atlas.masks import write
 from envdoctor.atlas.shelf import open_package
 from envdoctor.checks.hit import Hit
@@ -23,6 +23,16 @@ _ANY = frozenset(
      "type", "Tensor", "DictConfig", "EasyDict", "SimpleNamespace", "builtin_function_or_method", "Series", "DataFrame",
      "ndarray", "generator")
 )  # fmt: skip
+# Modules of torch whose names packages take for classes of their own: an object of that name is mostly torch's.
+_OF_TORCH = frozenset(
+    ("Linear", "Embedding", "LayerNorm", "RMSNorm", "Dropout", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose2d", "BatchNorm1d",
+     "BatchNorm2d", "GroupNorm", "ModuleList", "ModuleDict", "Sequential", "Parameter", "ParameterDict", "Identity", "GELU", "SiLU", "ReLU",
+     "Softmax", "LSTM", "GRU", "MultiheadAttention", "TransformerEncoder", "TransformerEncoderLayer", "DataParallel",
+     "DistributedDataParallel", "FullyShardedDataParallel", "AdamW", "Adam", "SGD", "Optimizer", "DataLoader", "Dataset", "Subset",
+     "GradScaler", "Generator")
+)  # fmt: skip
+# Whose attributes on modules and parameters of others begin so: deepspeed/runtime/zero, accelerate/hooks.py.
+_MARKS = {"ds_": "deepspeed", "_hf_hook": "accelerate", "hf_device_map": "accelerate", "quant_state": "bitsandbytes"}
 # A name with fewer letters is anybody's.
 _TELLING = 10
 
@@ -33,8 +43,19 @@ def judge_member(one: MissingMember, failure: Failure, facts: Facts) -> Hit | No
         return None
     classes = list(classes_called(one.cls, failure)) or list(classes_called(one.cls, failure, passed=True))
     owners = {bound.volume.name for symbol in classes if (bound := owner_of(symbol)) is not None}
+    if one.cls in _OF_TORCH:
+        classes, owners = [], set()
     given = list(_givers(one.name)) if len(one.name) >= _TELLING and "_" in one.name else []
     told = [look_up(f"{symbol}.{one.name}") for symbol in classes]
+    marked = next((package for begins, package in _MARKS.items() if one.name.startswith(begins)), "")
+    if marked and not owners:
+        caller = caller_of(failure, marked)
+        detail = (
+            f"{marked} puts {one.name} on the modules and parameters that it takes over, and this {one.cls} has none: it was made, "
+            f"replaced or moved after that; {caller.words(facts, marked, 'asks for')}"
+        )
+        packages = tuple(dict.fromkeys(name for name in (marked, caller.package) if name))
+        return Hit(ATTRIBUTE, True, (), detail=detail, packages=packages, edge=f"{caller.package or 'code'}:{one.cls}.{one.name}")
     if len(owners) == 1 and all(answer is not None and not answer.there for answer in told):
         (package,) = owners
         whose = f"{one.cls} of {package} has no {one.name} in any release that was read"
@@ -65,8 +86,8 @@ def _givers(name: str) -> Iterator[tuple[str, str, str]]:
     pattern = re.compile(rf"(?m)^ (?:m {re.escape(name)} |a (?:.* )?{re.escape(name)}(?: |\t|$))")
     for package in OFTEN:
         bound = open_package(package)
-        for module, text in () if bound is None else chunks(bound):
-            found = pattern.search(text) if name in text else None
+        for module, text in () if bound is None else bound.modules(name):
+            found = pattern.search(text)
             if bound is not None and found is not None:
                 cls = text.rfind("\nc ", 0, found.start())
                 word = text[cls + 3 : text.find("\n", cls + 1)].partition("\t")[0]

@@ -9,7 +9,6 @@ from envdoctor.atlas.masks import write
 from envdoctor.atlas.messages import Message, plain
 from envdoctor.atlas.shelf import open_messages, open_package, speaking_packages
 from envdoctor.atlas.stack import holds, places
-from envdoctor.atlas.words import good_specifiers
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.names import canonical
@@ -114,7 +113,9 @@ def _before(package: str, said: Sequence[Saying], facts: Facts) -> Sequence[str]
         mask |= one.message.releases(bound.volume.places)
     stated = facts.value(f"packages.{package}")
     where = places(bound.volume, stated.text) if isinstance(stated, Exact) else ()
-    return good_specifiers(bound.volume, mask, where[-1] if where else mask.bit_length() - 1) if mask else ()
+    first = next((place for place in range(len(bound.volume.releases)) if mask >> place & 1), 0)
+    # Of the releases between the last that was read without it and the first with it nobody knows.
+    return (f"<={bound.volume.releases[first - 1]}",) if first and not (where and min(where) < first) else ()
 
 
 def tell_sayings(failure: Failure, facts: Facts) -> Iterator[str]:

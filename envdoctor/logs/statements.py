@@ -16,7 +16,7 @@ _Q = r"['\"`\u2018\u2019]"
 _DOTTED = r"[A-Za-z_][\w]{0,100}(?:\.[A-Za-z_]\w{0,100}){0,12}"
 _NAME_FROM = re.compile(
     rf"cannot import name {_Q}?(?P<name>[A-Za-z_]\w{{0,150}}){_Q}?"
-    rf"(?: from (?P<partial>partially initialized module )?{_Q}(?P<module>{_DOTTED}){_Q})?(?P<rest>.{{0,600}})"
+    rf"(?: from (?P<partial>partially initialized module )?{_Q}(?P<module>{_DOTTED}){_Q}?)?(?P<rest>.{{0,600}})"
 )
 _MODULE = re.compile(rf"No module named {_Q}?(?P<name>{_DOTTED}){_Q}?(?:; {_Q}(?P<package>[\w.]{{1,100}}){_Q} is not a package)?")
 _ATTRIBUTE = re.compile(

@@ -1,0 +1,75 @@
+"""Whose a name, a keyword or an attribute is where the message does not say: the one package whose releases come and go with it.
+
+Somebody pasted half of the message, Python before 3.10 told no class, or the class is one that a project derived from a package's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from envdoctor.atlas.answers import answer as look_up
+from envdoctor.atlas.shelf import open_package, package_names
+from envdoctor.logs.callables_named import OFTEN, classes_called
+from envdoctor.logs.statements import MissingMember, MissingName, RefusedKeyword
+from envdoctor.logs.tracebacks import Failure
+from envdoctor.world.import_names import package_of
+
+# Packages whose classes scripts make with keywords, beside those that most people use.
+_MADE = (*OFTEN, "pytorch-lightning", "evaluate", "torchmetrics", "albumentations")
+# A name with fewer letters is anybody's.
+_TELLING = 8
+# A class that ends in so few letters ends so by chance.
+_ENDS = 7
+# Their users derive from their modules, and hand their Trainer on as it is.
+_HANDED_ON = ("pytorch_lightning", "lightning")
+
+
+def modules_of(statement: MissingName, failure: Failure) -> tuple[str, ...]:
+    """The modules that a name may have been imported from: the top of the packages near, else those that somebody takes it from."""
+    if len(statement.name) < _TELLING:
+        return ()
+    near = [package_of(name) for name in failure.packages]
+    tops = [top for package in dict.fromkeys((*near, *OFTEN)) if (bound := open_package(package)) for top in bound.volume.tops[:1]]
+    found = [top for top in tops if (told := look_up(f"{top}:{statement.name}")) is not None and told.there and told.gone]
+    return tuple(found) or tuple(_taken(statement.name))
+
+
+def _taken(name: str) -> Iterator[str]:
+    """The modules from which packages take a name whose releases come and go."""
+    pattern = re.compile(rf"(?m)^bad ([\w.]+):{re.escape(name)}(?: |$)")
+    seen: dict[str, None] = {}
+    for package in package_names():
+        bound = open_package(package)
+        text = None if bound is None else bound.chunk("@@takes")
+        if text and name in text:
+            seen |= dict.fromkeys(pattern.findall(text))
+    yield from seen
+
+
+def makers_of(statement: RefusedKeyword, failure: Failure) -> tuple[str, ...]:
+    """The classes that took a keyword and take it no more, or took it later, where only ``__init__`` is told and no line says of what."""
+    if statement.function != "__init__" or failure.packages or len(statement.keyword) < 4:
+        return ()
+    found: list[str] = []
+    pattern = re.compile(rf"(?m)^ m __init__ (?:\S*[,*])?{re.escape(statement.keyword)}=?(?:[,\t]|$)")
+    for package in dict.fromkeys(_MADE):
+        bound = open_package(package)
+        for module, text in () if bound is None else bound.modules(statement.keyword):
+            for one in pattern.finditer(text):
+                cls = text[text.rfind("\nc ", 0, one.start()) + 3 : one.start()].split("\n")[0].partition("\t")[0]
+                found.append(f"{module}:{cls}")
+    # Nothing is made more often than a Trainer.
+    return tuple(sorted(found, key=lambda one: not one.endswith(":Trainer")))
+
+
+def derived_from(statement: MissingMember, failure: Failure) -> tuple[str, ...]:
+    """The classes of packages whose name a class of a project ends with: ``OurTrainer`` is a ``Trainer``."""
+    for start in (found.start() for found in re.finditer(r"(?<!^)[A-Z]", statement.cls)):
+        name = statement.cls[start:]
+        if len(name) < _ENDS:
+            return ()
+        found = tuple(one for one in classes_called(name, failure) if not one.startswith(_HANDED_ON))
+        if found:
+            return found
+    return ()
