@@ -47,12 +47,12 @@ def diagnose(request: Request, blocks: Iterable[bytes], place: str) -> Report:
     derived = derive_findings(reading, gathered.facts)
     explanation = explain(diagnosis, reading, derived, book.rules, gathered.facts, gathered.derived, release_texts, place)
     hints: list[str] = []
-    if not explanation.findings:
+    if not explanation.explained:
         hints += _elsewhere(explanation.elsewhere)
         hints += _unknown_error(reading, gathered.facts)
     said = list(say_fit(request, gathered, reading.too_small)) if reading.too_small is not None else []
     hints += said or _would_it_fit(reading.too_small, explanation.findings, gathered.derived)
-    report = compose_report(request, gathered, book, replace(diagnosis, findings=explanation.findings), hints=hints)
+    report = compose_report(request, gathered, book, replace(diagnosis, findings=explanation.findings), hints=hints, of_log=True)
     if request.resolve and not request.offline:
         from envdoctor.app.proving import prove_pins
 

@@ -17,7 +17,9 @@ from envdoctor.facts.versions import Exact
 from envdoctor.logs.answers import ARGUMENT, answer, answer_member, say
 from envdoctor.logs.builds import BUILD, judge_build
 from envdoctor.logs.demands import Demand, read_demands, read_wants
+from envdoctor.logs.last_resort import NO_MEMORY, NO_NUMBER, RAISED
 from envdoctor.logs.linking import BINDING, FLOOR, LIBRARY_TEXT, NO_LIBRARY, SYMBOL, judge_binding, judge_library
+from envdoctor.logs.loading_keywords import judge_loading
 from envdoctor.logs.named_models import judge_gpu, judge_model
 from envdoctor.logs.places import owner_of
 from envdoctor.logs.reading import Reading
@@ -26,7 +28,15 @@ from envdoctor.logs.refused_keys import judge_keys
 from envdoctor.logs.refused_runs import CONFIG, HUB, TENSORS, judge_run
 from envdoctor.logs.sayings import SAID
 from envdoctor.logs.specifiers import admits, usable_pins
-from envdoctor.logs.statements import MissingAttribute, MissingMember, MissingModule, MissingName, UndefinedName, parse_statement
+from envdoctor.logs.statements import (
+    MissingAttribute,
+    MissingMember,
+    MissingModule,
+    MissingName,
+    RefusedKeyword,
+    UndefinedName,
+    parse_statement,
+)
 from envdoctor.logs.tracebacks import Failure
 from envdoctor.logs.undefined_names import UNDEFINED, judge_undefined
 from envdoctor.logs.wording import caller_of, describe, named, reasons
@@ -42,12 +52,14 @@ NAME, MODULE, NOT_INSTALLED, ATTRIBUTE = (
 )
 DEMAND = "error-demands-another-release"
 FAMILIES = (NO_LIBRARY, ARGUMENT, NAME, MODULE, NOT_INSTALLED, ATTRIBUTE, DEMAND, FLOOR, SYMBOL, NO_FILE, HUB, CONFIG, TENSORS,
-            UNDEFINED, SAID, BUILD)  # fmt: skip
+            UNDEFINED, SAID, BUILD, RAISED, NO_NUMBER, NO_MEMORY)  # fmt: skip
 
 # A sentence of a program, and none of a person who tells of one.
 _IN_PASSING = re.compile(r"warn|error|exception|\bplease\b|make sure|\bmust\b|is required|(?:does ?n.t|not) support", re.IGNORECASE)
 # A shorter name has too many neighbours.
 _SHORT = 6
+# Somebody who pastes a few lines pastes those that tell.
+_PASTED = 16
 # Import names that projects give to modules of their own: nobody can tell whose they are.
 _ANYBODYS = frozenset(
     ("utils", "model", "models", "data", "config", "configs", "src", "lib", "common", "core", "modules", "helpers", "tools", "dataset",
@@ -90,12 +102,20 @@ def _derived(reading: Reading, facts: Facts) -> Iterator[Derived]:
             library = judge_library(line, facts)
             if library is not None:
                 yield Derived(library, number, line.strip()[:300])
-    if last is None and reading.refusal is None:
+    if last is None or reading.refusal is not None:
         for number, line in reading.lines:
             if _IN_PASSING.search(line):
                 for demand in read_demands(line):
+                    # Among the lines of an installer only what it asks of itself is no requirement that it tells of.
+                    if (reading.refusal is not None and demand.package != "pip") or (last is not None and demand.package != "pip"):
+                        continue
                     if (wanted := _demand(demand, None, facts)) is not None:
                         yield Derived(wanted, number, line.strip()[:300])
+    if last is None and reading.refusal is None and reading.count <= _PASTED:
+        # What a program logs instead of raising it.
+        for number, line in reading.lines:
+            if (said := say(Failure("", line.strip(), number), facts)) is not None:
+                yield Derived(said, number, line.strip()[:300])
     for number, line in reading.lines:
         if "with CUDA capability" in line and (gpu := judge_gpu(line, facts)) is not None:
             yield Derived(gpu, number, line.strip()[:300])
@@ -121,7 +141,8 @@ def _of_failure(failure: Failure, facts: Facts) -> Iterator[Hit]:
         return
     statement = parse_statement(failure)
     if statement is not None:
-        answered = answer(statement, failure, facts)
+        loading = judge_loading(statement, failure, facts) if isinstance(statement, RefusedKeyword) else None
+        answered = loading or answer(statement, failure, facts)
         if answered is not None:
             yield answered
             return
@@ -150,12 +171,28 @@ def _of_failure(failure: Failure, facts: Facts) -> Iterator[Hit]:
             yield found
         return
     demands = read_demands(failure.message)
-    hits = [wanted for demand in demands if (wanted := _demand(demand, failure, facts)) is not None]
+    hits = _together([wanted for demand in demands if (wanted := _demand(demand, failure, facts)) is not None])
     if not demands and (hit := _wanted(read_wants(failure.told), failure, facts)) is not None:
         hits = [hit]
     if not hits and (said := judge_run(failure) or say(failure, facts)) is not None:
         hits = [said]
     yield from hits
+
+
+def _together(hits: list[Hit]) -> list[Hit]:
+    """What one message asks of several packages, as one finding."""
+    of_packages = [one for one in hits if one.rule == DEMAND and one.pins]
+    if len(of_packages) < 2:
+        return hits
+    first = of_packages[0]
+    one = replace(
+        first,
+        because=tuple(reason for hit in of_packages for reason in hit.because),
+        detail="; ".join(hit.detail for hit in of_packages),
+        packages=named(*(name for hit in of_packages for name in hit.packages)),
+        pins=tuple(pin for hit in of_packages for pin in hit.pins),
+    )
+    return [one, *(hit for hit in hits if hit not in of_packages)]
 
 
 def is_of_a_package(module: str, failure: Failure, path: str = "") -> bool:

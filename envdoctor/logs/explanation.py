@@ -15,7 +15,9 @@ from envdoctor.engine.likelihood import breadth
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import ABSENT
+from envdoctor.logs.builds import BUILD
 from envdoctor.logs.derived import NOT_INSTALLED, Derived
+from envdoctor.logs.last_resort import judge_at_last, named_in
 from envdoctor.logs.loss_curve import EVENTS
 from envdoctor.logs.out_of_memory import PREFIX
 from envdoctor.logs.reading import Reading
@@ -44,7 +46,8 @@ _EXCEPTION = re.compile(r"[A-Z][A-Za-z]*(?:Error|Exception|Warning)")
 class Candidate:
     """A rule whose symptom the text shows: whether it holds, how long the fragment is and whether it may decide on its own,
     how many of the rule's versions are stated, and whether the text is what an out-of-memory error comes to. ``ended`` says that the run
-    ended with the text, ``known`` that one of the rule's packages is in the frames, the versions or the environment."""
+    ended with the text, ``known`` that one of the rule's packages is in the frames, the versions or the environment, ``named`` that the
+    line itself tells of it."""
 
     outcome: bool | None
     finding: Finding
@@ -54,14 +57,19 @@ class Candidate:
     of_memory: bool = False
     ended: bool = False
     known: bool = True
+    named: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The findings that the text shows, and the rules whose text it is but whose versions are others."""
+    """The findings that the text shows, and the rules whose text it is but whose versions are others.
+
+    ``explained`` says that one of them explains it, and does not only say who raised it.
+    """
 
     findings: tuple[Finding, ...]
     elsewhere: tuple[str, ...]
+    explained: bool = True
 
 
 def explain(
@@ -109,6 +117,7 @@ def explain(
                 of_memory,
                 ended=_is_of_the_end(seen.line, reading),
                 known=at_home,
+                named=named_in(seen.text) in rule.packages,
             )
         )
     # A symptom counts only where its package is; where the text is all that there is, nobody can tell.
@@ -120,9 +129,19 @@ def explain(
         findings = [replace(one, status="possible") if one.rule.effect != "silent" else one for one in findings]
     findings = _with_derived(findings, [(one, _derived_finding(one, pages[one.hit.rule], facts, log)) for one in derived], reading)
     findings = _without_hearsay(findings, diagnosis, derived)
+    explained = bool(findings)
     if not findings:
-        findings = [finding for finding in diagnosis.findings if finding.status == "matched"]
-    return Explanation(tuple(findings[:_MOST_FINDINGS]), tuple(sorted(elsewhere)))
+        findings = _at_last(diagnosis, reading, pages, facts, log)
+    return Explanation(tuple(findings[:_MOST_FINDINGS]), tuple(sorted(elsewhere)), explained)
+
+
+def _at_last(diagnosis: Diagnosis, reading: Reading, pages: dict[str, Rule], facts: Facts, log: str) -> list[Finding]:
+    """Where the text shows nothing that is known: who raised it, after what rules know of these releases of that package."""
+    told = [_derived_finding(Derived(hit, line, text), pages[hit.rule], facts, log) for hit, line, text in judge_at_last(reading, facts)]
+    raised = {name for finding in told for name in finding.packages}
+    matched = [finding for finding in diagnosis.findings if finding.status == "matched"]
+    near = [finding for finding in matched if not told or not raised.isdisjoint(finding.packages)]
+    return [*near, *told, *(finding for finding in matched if finding not in near)]
 
 
 def _with_derived(findings: list[Finding], derived: Sequence[tuple[Derived, Finding]], reading: Reading) -> list[Finding]:
@@ -145,6 +164,9 @@ def _with_derived(findings: list[Finding], derived: Sequence[tuple[Derived, Find
     ended, passing = [one for one in ended if one not in said and one.rule.id != SAID], [one for one in passing if one.rule.id != SAID]
     # That a package is not there is told before what rules know of packages that ask for it.
     absent = [finding for finding in ended if finding.rule.id == NOT_INSTALLED and finding.status == "matched"]
+    # Whose build failed is told before what is true of every build.
+    about = {name for one in at_end for name in one.packages}
+    absent += [finding for finding in ended if finding.rule.id == BUILD and about.isdisjoint(finding.packages)]
     return [*absent, *at_end, *(one for one in ended if one not in absent), *beside, *passing, *possible, *said]
 
 
@@ -217,7 +239,7 @@ def _order(one: Candidate, stated: Facts, known: Known) -> tuple[object, ...]:
     """Versions that fit come first, then the longer text, the narrower range, and what takes the fewest assumptions."""
     finding, condition = one.finding, one.finding.rule.affected
     width = 0 if condition is None else breadth(condition, stated, known)
-    text = (not one.ended, -(one.length // _SAME_LENGTH), -one.stands, width, len(finding.missing), -one.length)
+    text = (not one.ended, not one.named, -(one.length // _SAME_LENGTH), -one.stands, width, len(finding.missing), -one.length)
     return one.outcome is not True, *text, finding.rank(), finding.rule.id
 
 
@@ -263,9 +285,10 @@ def _finding(rule: Rule, already: Finding | None, seen: Shown, facts: Facts, kno
     if already is not None:
         return replace(already, because=(text, *already.because), location=Location(log, seen.line), hidden=False)
     lacking = () if rule.affected is None else missing(rule.affected, facts, known)
-    return Finding(
-        rule, "matched", rule.severity, because=(text,), missing=lacking, location=Location(log, seen.line), packages=rule.packages
-    )
+    # A page about every package is here about the one whose code the line tells of.
+    told = named_in(seen.text) if rule.affected is None and not rule.packages else ""
+    packages = (told,) if told else rule.packages
+    return Finding(rule, "matched", rule.severity, because=(text,), missing=lacking, location=Location(log, seen.line), packages=packages)
 
 
 def _status(one: Candidate, candidates: Sequence[Candidate]) -> Status:

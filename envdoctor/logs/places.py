@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from envdoctor.world.import_names import package_of
+from envdoctor.world.releases import listed
+
 _INSTALLED = re.compile(r"(?:site|dist)-packages[\\/](.+)$")
 _PYTHONS_OWN = re.compile(
     r"[\\/](?:python3(?:\.\d{1,2})?t?|Python3\d{1,2}[\\/]lib|[Ll]ib)[\\/](?!(?:site|dist)-packages)[\w\\/]{1,200}\.py$|^<frozen "
@@ -30,6 +33,8 @@ _PROJECTS = {
     "flash-attention": ("flash_attn",),
     "deepspeed": ("deepspeed",),
 }
+# An image whose work directory is /src, and a checkout whose own directory has any name.
+_SOURCES = re.compile(r"(?:^|[\\/])src[\\/]([a-z]\w{2,40})[\\/](?:[\w.-]{1,100}[\\/]){0,12}[\w.-]{1,100}\.py$")
 # What the hub caches of models' own code.
 _REMOTE_CODE = re.compile(r"[\\/]transformers_modules[\\/]")
 
@@ -59,6 +64,10 @@ def owner_of(path: str) -> tuple[str, str]:
         if plain == package.lower().replace("_", "-") or package in _PROJECTS.get(plain, ()):
             start = path.replace("\\", "/").rfind(f"/{package}/") + 1
             return package, _module(path.replace("\\", "/")[start:].split("/"))
+    source = _SOURCES.search(path)
+    if source and package_of(source[1]) in listed():
+        start = path.replace("\\", "/").rfind(f"/{source[1]}/") + 1
+        return source[1], _module(path.replace("\\", "/")[start:].split("/"))
     return "", ""
 
 

@@ -24,7 +24,8 @@ _SAYS = re.compile(
     r"|\b40[134] Client Error|Cannot access gated repo|trying to access a gated repo|not used by the HfArgumentParser"
     r"|error: unrecognized arguments|positional arguments? but \d|required positional argument|does not exist or is not currently imported"
     r"|multiple values for (?:keyword )?argument|incompatible (?:function|constructor) arguments"
-    r"|should be the same|must have the same dtype|was removed in"
+    r"|should be the same|must have the same dtype|was removed in|size mismatch for|Expected all tensors to be on"
+    r"|mat1 and mat2 shapes|must match the size of tensor|does not match \S{1,40} version|is not a supported wheel"
     r"|\brequires \S{1,60} ?[<>=!~]=? ?\d.{0,80}\b(?:got|but|found|have|installed)\b"
 )
 

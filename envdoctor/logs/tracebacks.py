@@ -138,6 +138,7 @@ def read_failures(lines: Iterable[tuple[int, str]]) -> tuple[Failure, ...]:
     """The errors of a log, in its order, from lines as ``bare_line`` makes them, each with its number."""
     reading = _Reading()
     inside = False
+    number = 0
     for number, line in lines:
         if _HEAD.search(line):
             reading.finish()
@@ -168,6 +169,9 @@ def read_failures(lines: Iterable[tuple[int, str]]) -> tuple[Failure, ...]:
         elif line.strip():
             reading.near.append(line[:_LONGEST_NEAR])
     reading.finish()
+    if not reading.failures and any(frame.package for frame in reading.frames):
+        # What was pasted ends before the error itself.
+        reading.failures.append(Failure("", "", number, tuple(reading.frames[-_MOST_FRAMES:]), near="\n".join(reading.near)))
     return tuple(_without_repeats(reading.failures))
 
 

@@ -10,6 +10,7 @@ from envdoctor.logs.answers import tell_message
 from envdoctor.logs.reading import Reading
 from envdoctor.logs.statements import MissingArguments, MissingMember, RefusedKeyword, UndefinedName, parse_statement
 from envdoctor.logs.tracebacks import Failure, Frame
+from envdoctor.logs.wording import place_of
 from envdoctor.world.import_names import package_of
 
 _MOST_CALLERS = 4
@@ -22,7 +23,7 @@ def tell_unknown(reading: Reading, facts: Facts) -> Iterator[str]:
     if last is None:
         yield "no error was found in this log" if reading.history == "" else f"the numbers: {reading.history}"
         return
-    yield f"the error (line {last.line}): {last.told[:_LONGEST]}"
+    yield f"the error (line {last.line}): {last.told[:_LONGEST] or 'the traceback ends before it'}"
     yield from _tell_frames(last)
     yield from _tell_statement(last)
     yield from tell_message(last, facts)
@@ -33,24 +34,18 @@ def _tell_frames(failure: Failure) -> Iterator[str]:
     inner = next((frame for frame in reversed(failure.frames) if frame.package), None)
     if inner is None:
         if failure.frames:
-            yield f"raised in code of your own: {_place(failure.frames[-1])}"
+            yield f"raised in code of your own: {place_of(failure.frames[-1])}"
         return
     others = [name for name in failure.packages if name != inner.package][:_MOST_CALLERS]
     called = f", called by {', '.join(others)}" if others else ""
-    yield f"raised in {inner.package} ({_place(inner)}){called}"
+    yield f"raised in {inner.package} ({place_of(inner)}){called}"
     own = next((frame for frame in reversed(failure.frames) if not frame.package and _is_own(frame)), None)
     if own is not None:
-        yield f"the innermost line of your own: {_place(own)}"
+        yield f"the innermost line of your own: {place_of(own)}"
 
 
 def _is_own(frame: Frame) -> bool:
     return frame.path.endswith(".py") and "/lib/python3" not in frame.path.replace("\\", "/")
-
-
-def _place(frame: Frame) -> str:
-    path = frame.path.replace("\\", "/")
-    short = path.rpartition("-packages/")[2] if "-packages/" in path else "/".join(path.split("/")[-2:])
-    return f"{short}:{frame.line}{f', in {frame.function}' if frame.function else ''}" if frame.line else short
 
 
 def _tell_statement(failure: Failure) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact, Ranged
-from envdoctor.logs.tracebacks import Failure
+from envdoctor.logs.tracebacks import Failure, Frame
 from envdoctor.world.import_names import package_of
 
 
@@ -33,3 +33,10 @@ def reasons(*packages: str) -> tuple[tuple[str, str], ...]:
 def named(*packages: str) -> tuple[str, ...]:
     """Packages, each once; the code that comes with models is none."""
     return tuple(dict.fromkeys(name for name in packages if name and name != "transformers-modules"))
+
+
+def place_of(frame: Frame) -> str:
+    """Where a frame is: the file from the root of the packages, or its last two parts, with the line and the function."""
+    path = frame.path.replace("\\", "/")
+    short = path.rpartition("-packages/")[2] if "-packages/" in path else "/".join(path.split("/")[-2:])
+    return f"{short}:{frame.line}{f', in {frame.function}' if frame.function else ''}" if frame.line else short

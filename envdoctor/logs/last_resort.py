@@ -1,0 +1,104 @@
+"""What can still be said of an error that nothing explains: who raised it, or what its numbers show.
+
+No accusation: a note that names the package in whose code the run ended, for whoever looks for the place to ask.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from envdoctor.checks.hit import Hit
+from envdoctor.facts.fact import Facts
+from envdoctor.facts.names import canonical
+from envdoctor.logs.places import owner_of
+from envdoctor.logs.reading import Reading
+from envdoctor.logs.tracebacks import Failure, Frame
+from envdoctor.logs.wording import describe, named, place_of
+from envdoctor.world.import_names import package_of
+from envdoctor.world.releases import listed
+
+RAISED, NO_NUMBER, NO_MEMORY = "error-raised-by-package", "loss-is-no-number", "gpu-memory-exhausted"
+
+# Whoever passes through here hands on what others gave it: those before it in the traceback are nearer to the cause.
+_HAND_ON = frozenset(
+    ("torch", "accelerate", "pydantic", "pydantic-core", "ray", "fsspec", "multiprocess", "tqdm", "joblib", "hydra-core", "click", "typer",
+     "fire", "uvicorn", "starlette", "anyio", "safetensors", "packaging", "concurrent")
+)  # fmt: skip
+_SPEAKS = re.compile(r"^\W{0,4}(?P<name>[A-Z][A-Za-z][\w.-]{1,30})\W{0,2}: ")
+_DOTTED = re.compile(r"(?<![\w./\\@-])(?P<path>[a-z_]\w{1,40}(?:\.[A-Za-z_]\w{0,80}){1,12})")
+_FILE = re.compile(r"(?P<path>[\w./\\+-]{0,300}(?:site|dist)-packages[\\/][\w./\\+-]{1,300})")
+_SOURCE = re.compile(r"(?<![\w-])(?P<name>[a-z][\w-]{2,40})[\\/](?:csrc|src)[\\/]")
+_CALLED_OTHERWISE = {"flash-attention": "flash-attn", "pytorch": "torch", "flashinfer": "flashinfer-python"}
+# Whose types stand in messages of everybody: torch.float32, numpy.ndarray.
+_WRITTEN = frozenset(("torch", "numpy", "pandas", "pillow"))
+_MEMORY = re.compile(r"CUDA out of memory|OutOfMemoryError|HIP out of memory|CUDA error: out of memory", re.IGNORECASE)
+_LOSS = re.compile(
+    r"\b(?:loss|grad_norm)\b.{0,24}?(?<![a-z])nan(?![a-z])|(?<![a-z])nan(?![a-z]).{0,50}\bloss\b|\boutputs?\b.{0,40}(?<![a-z])nan(?![a-z])"
+    r"|\bgrad_norm\W{1,6}nan",
+    re.IGNORECASE,
+)
+_NOT_TOLD = frozenset(("KeyboardInterrupt", "SystemExit"))
+
+
+def judge_at_last(reading: Reading, facts: Facts) -> Iterator[tuple[Hit, int, str]]:
+    """What is told where nothing else was found: findings with the line and the text that they are about."""
+    for number, line in reading.lines:
+        if _MEMORY.search(line):
+            detail = "the GPU had no room for what was asked for, and the message tells no numbers"
+            yield Hit(NO_MEMORY, True, (), detail=detail, packages=(), edge="memory"), number, line.strip()[:300]
+            return
+    shown = next(((number, line) for number, line in reading.lines if _LOSS.search(line)), None)
+    if reading.history or shown is not None:
+        number, line = shown or (0, reading.history)
+        detail = f"the numbers: {reading.history}" if reading.history else "the loss, its gradient or the outputs are no number"
+        yield Hit(NO_NUMBER, True, (), detail=detail, packages=(), edge="loss"), number or 1, line.strip()[:300]
+        return
+    last = reading.decisive
+    if last is None or last.kind in _NOT_TOLD or last.wraps:
+        return
+    hit = _raised(last, facts)
+    if hit is not None:
+        yield hit, last.line, last.told[:300]
+
+
+def _raised(failure: Failure, facts: Facts) -> Hit | None:
+    frames = [frame for frame in failure.frames if frame.package and frame.package != "transformers_modules"]
+    inner = next((frame for frame in reversed(frames) if package_of(frame.package) not in _HAND_ON), frames[-1] if frames else None)
+    if inner is None:
+        spoken = named_in(failure.message)
+        if not spoken:
+            return None
+        detail = f"the message is one of {describe(spoken, facts)}, or speaks of its code; nothing more is known of it"
+        return Hit(RAISED, None, (), detail=detail, packages=(spoken,), edge=spoken)
+    package = package_of(inner.package)
+    caller = next((one for one in _before(frames, inner) if package_of(one.package) not in (package, *_HAND_ON)), None)
+    by = f", called by {describe(package_of(caller.package), facts)} ({place_of(caller)})" if caller is not None else ""
+    detail = f"it was raised in {describe(package, facts)} ({place_of(inner)}){by}; no cause is known"
+    packages = named(package, package_of(caller.package) if caller is not None else "")
+    return Hit(RAISED, None, (), detail=detail, packages=packages, edge=f"{package}:{inner.module}:{inner.function}"[:160])
+
+
+def _before(frames: list[Frame], inner: Frame) -> list[Frame]:
+    """The frames before one, the nearest first."""
+    place = len(frames) - 1 - frames[::-1].index(inner)
+    return frames[:place][::-1]
+
+
+def named_in(message: str) -> str:
+    """The one package that a message is of by its own words: it begins with its name, or tells a class, a module or a file of it."""
+    known = listed()
+    spoken = _SPEAKS.match(message)
+    if spoken is not None and (name := _name(spoken["name"])) in known:
+        return name
+    found = {package_of(owner) for one in _FILE.finditer(message) if (owner := owner_of(one["path"])[0])}
+    found |= {name for one in _SOURCE.finditer(message) if (name := _name(one["name"])) in known}
+    if not found:
+        tops = (package_of(one["path"].partition(".")[0]) for one in _DOTTED.finditer(message))
+        found = {name for name in tops if name in known and name not in _WRITTEN}
+    return found.pop() if len(found) == 1 else ""
+
+
+def _name(word: str) -> str:
+    name = canonical(word)
+    return _CALLED_OTHERWISE.get(name, package_of(word) if package_of(word) in listed() else name)

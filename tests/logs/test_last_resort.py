@@ -1,0 +1,62 @@
+"""What is said of an error that nothing explains: who raised it, whose text it is, or what its numbers show."""
+
+from __future__ import annotations
+
+import pytest
+
+from envdoctor.facts.fact import Fact, Facts, Origin
+from envdoctor.facts.versions import exact
+from envdoctor.logs.last_resort import judge_at_last, named_in
+from envdoctor.logs.loading_keywords import judge_loading
+from envdoctor.logs.reading import read_log
+from envdoctor.logs.statements import RefusedKeyword
+from envdoctor.logs.tracebacks import Failure
+
+
+def told(text: str) -> list[tuple[str, tuple[str, ...]]]:
+    reading = read_log([text.encode() + b"\n"], ())
+    return [(hit.rule, hit.packages) for hit, _, _ in judge_at_last(reading, Facts({}))]
+
+
+FRAMES = (
+    'Traceback (most recent call last):\n  File "/x/site-packages/trl/trainer/sft_trainer.py", line 3, in train\n    go()\n'
+    '  File "/x/site-packages/peft/peft_model.py", line 9, in forward\n    go()\n'
+    '  File "/x/site-packages/torch/nn/modules/module.py", line 7, in _call_impl\n    return go()\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (FRAMES + "KeyError: 3", [("error-raised-by-package", ("peft", "trl"))]),
+        (FRAMES, [("error-raised-by-package", ("peft", "trl"))]),
+        ("RuntimeError: Unsloth: The file 'llama.cpp/quantize' does not exist", [("error-raised-by-package", ("unsloth",))]),
+        ("ValueError: mutable default <class 'timm.models.maxxvit.Cfg'> for field", [("error-raised-by-package", ("timm",))]),
+        ("ValueError: expected torch.float32 and got torch.bfloat16", []),
+        ("KeyError: 'trl.x' of 'peft.y'", []),
+        (FRAMES + "KeyboardInterrupt", []),
+        ("CUDA out of memory.", [("gpu-memory-exhausted", ())]),
+        ("train loss: nan", [("loss-is-no-number", ())]),
+        ("Loss is nan, stopping training", [("loss-is-no-number", ())]),
+        ("loss: 0.31, financing the loss", []),
+    ],
+)
+def test_who_raised_an_error_or_what_its_numbers_are(text: str, found: list[tuple[str, tuple[str, ...]]]) -> None:
+    assert told(text) == found
+
+
+def test_a_message_names_one_package_or_none() -> None:
+    assert named_in("CUDA Error: no kernel image flash-attention/csrc/layer_norm/ln_fwd_kernels.cuh 236") == "flash-attn"
+    assert named_in("/x/site-packages/vllm/_C.abi3.so: cannot be loaded") == "vllm"
+    assert named_in("Error: it failed") == ""
+
+
+def test_a_keyword_that_from_pretrained_hands_to_the_model_is_one_of_another_release() -> None:
+    statement = RefusedKeyword("LlamaForCausalLM.__init__", "load_in_4bit")
+    failure = Failure("TypeError", "", 1)
+    hit = judge_loading(statement, failure, Facts({}))
+    assert hit is not None
+    assert hit.pins == (("transformers", ">=4.30.0,<5.0.0"),)
+    stated = Facts({"packages.transformers": Fact("packages.transformers", exact("4.40.0"), Origin("a test"))})
+    assert judge_loading(statement, failure, stated) is None
+    assert judge_loading(RefusedKeyword("Thing.__init__", "dtype"), failure, Facts({})) is None
