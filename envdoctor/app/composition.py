@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from envdoctor import __version__
 from envdoctor.app.coverage import measure_coverage
+from envdoctor.app.cures_of_log import as_of_a_log, nearer_remedies
 from envdoctor.app.gathered import Gathered
 from envdoctor.app.judgement import find_situation_remedies, is_declared, predict_facts, select_goals
 from envdoctor.app.request import Request
@@ -40,8 +41,12 @@ def compose_report(
     *,
     hints: Sequence[str] = (),
     search: bool = True,
+    of_log: bool = False,
 ) -> Report:
-    """The report of a diagnosis: its findings confirmed where asked, with their cures, and one remedy for all where it is searched."""
+    """The report of a diagnosis: its findings confirmed where asked, with their cures, and one remedy for all where it is searched.
+
+    ``of_log``: the findings explain a run that failed, of which little is stated (``cures_of_log.py``).
+    """
     diagnosis = replace(diagnosis, findings=tuple(replace(finding, rule=book.whole(finding.rule.id)) for finding in diagnosis.findings))
     verdicts = _run_probes(request, gathered, diagnosis)
     findings = [_with_verdict(finding, verdicts) for finding in diagnosis.findings]
@@ -61,13 +66,17 @@ def compose_report(
             for finding, verdict in findings
         ]
     )
+    if of_log:
+        diagnosed = tuple(replace(one, cures=as_of_a_log(one.cures, one.finding, gathered.facts, remedies[0])) for one in diagnosed)
+        remedies = nearer_remedies(remedies, diagnosed, gathered.facts)
     by_change = None
     if search and remedies[0].pins and goes_back(remedies[0].pins, gathered.facts):
         from envdoctor.app.plan_first import find_plan_first
 
         by_change = find_plan_first(gathered, book, diagnosed, remedies[0], outcomes, strict=request.strict)
     answer = by_change or remedies[0]
-    diagnosed = tuple(replace(one, cures=agreeing(one.cures, one.finding, answer)) for one in diagnosed)
+    if not of_log:
+        diagnosed = tuple(replace(one, cures=agreeing(one.cures, one.finding, answer)) for one in diagnosed)
     return Report(
         version=__version__,
         rules=len(book.tables),
@@ -90,6 +99,7 @@ def compose_report(
         allow_empty=request.allow_empty,
         show_all=request.show_all,
         recognised=gathered.notes,
+        either_way=of_log,
     )
 
 

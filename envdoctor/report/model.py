@@ -72,7 +72,7 @@ class Report:
 
     ``alternatives`` are other sets of pins than the remedy's, as small or nearly. ``mended`` is what ``fix`` did about it, None where
     nobody asked. ``releases_age`` is how old the list of releases is, in days. ``by_change`` does with a change of the plan what the remedy
-    does by going back to older releases, where there is one.
+    does by going back to older releases, where there is one. ``either_way``: where two packages are at odds, both are told how to move.
     """
 
     version: str
@@ -98,6 +98,7 @@ class Report:
     by_change: Remedy | None = None
     allow_empty: bool = False
     show_all: bool = False
+    either_way: bool = False
 
     def releases_known(self) -> str:
         """The day up to which pins may name releases, and how long ago that was where it is long ago."""

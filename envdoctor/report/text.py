@@ -79,7 +79,7 @@ def _cure_of_all(sheet: Sheet, report: Report, decided: Sequence[Diagnosed]) -> 
         pins = tuple(sorted(situation.remedy.pins.items()))
         if pins:
             told.setdefault(pins, []).append(situation)
-    if not told or (len(wanted) == 1 and not report.situations and _is_own(wanted[0], report.remedy)):
+    if not told or (len(wanted) == 1 and not report.situations and (report.either_way or _is_own(wanted[0], report.remedy))):
         return
     if report.by_change is not None and not report.situations:
         _by_change(sheet, report, report.by_change, wanted)
@@ -186,6 +186,16 @@ def _fixes(sheet: Sheet, cause: Cause, report: Report) -> None:
             sheet.labelled("fix", ": ".join(filter(None, (line, cure.note))))
     if not listed:
         sheet.labelled("fix", "part of the line at the top")
+    if report.either_way:
+        _other_way(sheet, cause.first)
+
+
+def _other_way(sheet: Sheet, diagnosed: Diagnosed) -> None:
+    """The first pins of a finding that move another package than those before them, or the same one in the other direction."""
+    pins = [cure for cure in diagnosed.cures if cure.pins]
+    other = next((cure for cure in pins[1:] if cure.pins.keys() != pins[0].pins.keys()), pins[1] if len(pins) > 1 else None)
+    if other is not None:
+        sheet.command(" or" if diagnosed.cures[0].pins else "fix", cure_line(other))
 
 
 def _possible(sheet: Sheet, possible: Sequence[Diagnosed], report: Report, *, full: bool, alone: bool) -> str:

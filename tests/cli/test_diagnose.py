@@ -94,7 +94,7 @@ def test_an_error_that_no_rule_knows_says_so_and_what_was_recognised(diagnose, t
         "TypeError: Thing.make() got an unexpected keyword argument 'frobnicate'\n"
     )
     ran = diagnose(log)
-    assert (ran.status, ran.json["findings"]) == (0, [])
+    assert (ran.status, [(one["rule"], one["status"]) for one in ran.json["findings"]]) == (0, [("error-raised-by-package", "possible")])
     text = " ".join(run_text(log, tmp_path).split())
     assert "nothing that is known explains this log" in text
     assert "Thing.make() does not take frobnicate" in text
@@ -260,3 +260,8 @@ def test_a_rule_of_logs_speaks_where_the_text_is_shown_and_nowhere_else(
     page = run(capsys, "explain", "box-is-full", "--rules", str(tmp_path / "rules")).out
     assert "only where a log shows its text" in page
     assert "peft >=0.7" in page
+
+
+def test_of_two_packages_at_odds_what_moved_goes_back_first_and_the_other_way_is_told(tmp_path: Path) -> None:
+    text = run_text("TypeError: argument of type 'bool' is not iterable\n  gradio_client/utils.py: schema\n", tmp_path)
+    assert '  fix: pip install "pydantic==2.10.6"\n   or: pip install "gradio==5.22.0"' in text

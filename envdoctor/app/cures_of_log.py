@@ -1,0 +1,110 @@
+"""What cures a run that failed, of whose releases its log states few.
+
+The search for the smallest change knows no distance from a release that nobody stated, and takes the newest. But the run met the fault
+because something moved under code of its day: what moved goes back first, unless the log states the package that has to follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from envdoctor.engine.diagnosis import Finding
+from envdoctor.facts.fact import Facts
+from envdoctor.facts.versions import Exact, exact, version_condition
+from envdoctor.remedies.candidates import installable, pinned
+from envdoctor.remedies.cures import Cure
+from envdoctor.remedies.remedy import Remedy
+from envdoctor.report.model import Diagnosed
+from envdoctor.world.dependencies import dependencies
+
+TORCH = "torch"
+# Their compiled parts fit one release of torch, which their metadata names.
+_BUILT_FOR_ONE = ("torchvision", "torchaudio", "xformers", "torchtext")
+
+
+def as_of_a_log(cures: Sequence[Cure], finding: Finding, stated: Facts, sought: Remedy) -> tuple[Cure, ...]:
+    """The cures, with the pins among them in another order: those of stated packages, then those of what only goes back, then the rest.
+
+    What the search found for the stated releases is one of them.
+    """
+    pins = [cure for cure in cures if cure.pins] or list(_companions(finding, stated))
+    if not pins:
+        return tuple(cures)
+    cures = cures if any(cure.pins for cure in cures) else (*pins, *cures)
+    back = _only_back(pins, finding)
+    ordered = sorted(pins, key=lambda cure: (not _is_stated(cure, stated), not (back & cure.pins.keys())))
+    found = Cure("pin", "what is left as it is goes with it", dict(sought.pins), {})
+    if sought.clears == (finding.rule.id,) and _is_stated(found, stated) and all(dict(cure.pins) != dict(sought.pins) for cure in pins):
+        ordered[1:1] = [found]
+    places = [place for place, cure in enumerate(cures) if cure.pins]
+    before, behind = cures[: places[0]], cures[places[0] :]
+    return (*before, *ordered, *(cure for cure in behind if not cure.pins))
+
+
+def _companions(finding: Finding, stated: Facts) -> Iterator[Cure]:
+    """The release of one package that is built for the stated release of the other, of two that go together by their exact releases."""
+    if TORCH not in finding.packages:
+        return
+    torch = stated.value(f"packages.{TORCH}")
+    for name in (one for one in finding.packages if one in _BUILT_FOR_ONE):
+        own = stated.value(f"packages.{name}")
+        if isinstance(torch, Exact) and not isinstance(own, Exact):
+            fits = [release for release in installable(name, stated) if _asks_for(name, release, torch)]
+            if fits:
+                yield Cure("pin", f"is built for torch {torch}", {name: pinned(name, fits[-1], stated, torch)}, {})
+        elif isinstance(own, Exact) and not isinstance(torch, Exact):
+            asked = [release for release in installable(TORCH, stated) if _asks_for(name, own, release)]
+            if asked:
+                yield Cure("pin", f"is what {name} {own} is built for", {TORCH: f"=={asked[-1]}"}, {})
+
+
+def _asks_for(name: str, release: Exact, torch: Exact) -> bool:
+    """Whether a release requires just this release of torch."""
+    public = exact(torch.text.partition("+")[0])
+    asked = [one for one in dependencies(name, release.text.partition("+")[0]) or () if one.name == TORCH]
+    return any(one.specifier.startswith("==") and version_condition(one.specifier).admits(public) for one in asked)
+
+
+def nearer_remedies(remedies: tuple[Remedy, ...], diagnosed: Sequence[Diagnosed], stated: Facts) -> tuple[Remedy, ...]:
+    """The remedies, after the first cure of the one finding where the search moved other packages than it, of which nothing is stated."""
+    sought, one = remedies[0], next((one for one in diagnosed if one.finding.status == "matched"), None)
+    cure = None if one is None else next((cure for cure in one.cures if cure.pins), None)
+    unknown = [name for name in sought.pins if not isinstance(stated.value(f"packages.{name}"), Exact)]
+    if one is None or cure is None or not unknown or len(sought.clears) != 1 or one.finding.rule.id not in sought.clears:
+        return remedies
+    if sought.pins.keys() == cure.pins.keys() and not _goes_back(cure, one.finding):
+        return remedies
+    return (Remedy(dict(cure.pins), sought.clears, sought.unfixable), *remedies)
+
+
+def _is_stated(cure: Cure, stated: Facts) -> bool:
+    return bool(cure.pins) and all(isinstance(stated.value(f"packages.{name}"), Exact) for name in cure.pins)
+
+
+def _only_back(pins: Sequence[Cure], finding: Finding) -> frozenset[str]:
+    """The packages whose cures are older releases alone: what moved, where another one could also follow it."""
+    back = {name for cure in pins for name in cure.pins if len(cure.pins) == 1 and _goes_back(cure, finding)}
+    forth = {name for cure in pins for name in cure.pins if not _goes_back(cure, finding)}
+    return frozenset(back - forth) if forth else frozenset()
+
+
+def _goes_back(cure: Cure, finding: Finding) -> bool:
+    """Whether a pin is of a range that ends above."""
+    by_rule = (pair for fix in finding.rule.fixes for pair in fix.pins.items())
+    ranges = [*finding.pins, *by_rule]
+    return any(_is_upper(spec) and _admits(spec, pin) for name, pin in cure.pins.items() for other, spec in ranges if other == name)
+
+
+def _is_upper(specifier: str) -> bool:
+    parts = [part.strip() for part in specifier.replace("||", ",").split(",")]
+    return any(part.startswith(("<", "==")) for part in parts)
+
+
+def _admits(specifier: str, pin: str) -> bool:
+    try:
+        return version_condition(specifier).admits(exact(pin.removeprefix("==")))
+    except ValueError:
+        return False
+
+
+__all__ = ["as_of_a_log", "nearer_remedies"]
