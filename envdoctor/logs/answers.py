@@ -20,7 +20,7 @@ from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
 from envdoctor.logs.callables_named import classes_called, functions_called
 from envdoctor.logs.callers import Caller, caller_of, takers
-from envdoctor.logs.calls_refused import Fitting, fit_call, has_outside_bases
+from envdoctor.logs.calls_refused import Fitting, fit_call, has_outside_bases, judge_forward
 from envdoctor.logs.guessed_owners import derived_from, makers_of, modules_of
 from envdoctor.logs.members import judge_member
 from envdoctor.logs.sayings import judge_saying, tell_sayings
@@ -72,11 +72,22 @@ def answer(statement: Statement, failure: Failure, facts: Facts) -> Hit | None:
         if asked is None and isinstance(statement, (RefusedKeyword, MissingArguments, TooManyArguments)):
             fitting = fit_call(statement, failure)
             asked = None if fitting is None else _of_fitting(fitting)
-        if asked is None and isinstance(statement, RefusedKeyword):
-            return _never_taken(statement, failure)
-        return None if asked is None else _hit(asked, failure, facts)
+        if asked is None and isinstance(statement, RefusedKeyword) and (never := _never_taken(statement, failure)) is not None:
+            return never
+        if asked is None and isinstance(statement, (RefusedKeyword, MissingArguments)):
+            return judge_forward(statement, failure)
+        return None if asked is None else _with_class(_hit(asked, failure, facts), statement, failure)
     except DamagedAtlasError:
         return None
+
+
+def _with_class(hit: Hit | None, statement: Statement, failure: Failure) -> Hit | None:
+    """The finding, also of the one package that has the class, where that is made of another package's."""
+    if hit is None or not isinstance(statement, MissingMember):
+        return hit
+    owners = (owner_of(one) for one in classes_called(statement.cls, failure))
+    named = dict.fromkeys(bound.volume.name for bound in owners if bound is not None)
+    return replace(hit, packages=tuple(dict.fromkeys((*named, *hit.packages)))) if len(named) == 1 else hit
 
 
 def answer_member(statement: MissingMember, failure: Failure, facts: Facts) -> Hit | None:

@@ -24,17 +24,24 @@ _WHOSE = (
     re.compile(rf"(?:Failed building|ERROR: Failed to build|Building) (?:wheel|editable) for (?P<name>{_NAME}) \("),
     re.compile(rf"Could not build wheels for (?P<name>{_NAME})(?=,| )"),
     re.compile(r"pip-install-\w{4,12}[\\/](?P<name>[A-Za-z][\w.-]{0,80}?)_[0-9a-f]{32}[\\/]"),
+    re.compile(r"Error building extension '(?P<name>[\w.-]{2,60})'"),
     # What rustc and nvcc print of a source whose folder has the package's name.
     re.compile(r"--> (?P<name>tokenizers|safetensors|pydantic-core|tiktoken|cryptography|orjson)(?:-lib|-python)?/src/"),
     re.compile(rf"error likely indicates that [`'](?P<name>{_NAME})@(?P<version>[\w.+!-]{{1,40}})[`'] depends on"),
 )
 _STOPPED = re.compile(
     r"subprocess-exited-with-error|did not run successfully|Failed building wheel|Failed to (?:download and )?build|Could not build wheels|"
-    r"error: could not compile|casting `&T` to `&mut T` is undefined|"
+    r"Error building extension|error: could not compile|casting `&T` to `&mut T` is undefined|"
     r"build backend returned an error|doesn't declare it as a build dependency|metadata-generation-failed"
 )
 
 
+# What deepspeed compiles when it is first used.
+_EXTENSIONS = dict.fromkeys(
+    ("fused-adam", "cpu-adam", "cpu-adagrad", "cpu-lion", "fused-lamb", "fused-lion", "async-io", "transformer-inference", "utils",
+     "quantizer", "random-ltd", "sparse-attn", "spatial-inference", "ragged-ops", "fp-quantizer"),
+    "deepspeed",
+)  # fmt: skip
 _IMPORTS = re.compile(r"its build imports (\w{1,40}),")
 
 
@@ -75,6 +82,10 @@ _CAUSES = (
             r"|(casting `&T` to `&mut T` is undefined behavior)"
         ),
         "its source is Rust, and this compiler is missing or refuses it: take a release with a wheel for this Python, or an older rustc",
+    ),
+    _Cause(
+        re.compile(r"nvcc fatal\s{0,3}: Value 'c\+\+(\d\d)' is not defined for option 'std'"),
+        "nvcc of this toolkit does not know C++{0}, which torch wants: a newer toolkit, and CUDA_HOME set to its one folder",
     ),
     _Cause(
         re.compile(
@@ -119,7 +130,10 @@ def judge_build(lines: Iterable[tuple[int, str]], facts: Facts) -> tuple[Hit, in
         for pattern in _WHOSE:
             found = pattern.search(line)
             if found is not None:
-                name, version = canonical(found["name"]), found.groupdict().get("version") or version
+                name, version = (
+                    _EXTENSIONS.get(canonical(found["name"]), canonical(found["name"])),
+                    found.groupdict().get("version") or version,
+                )
         for at, one in enumerate(_CAUSES[:place]):
             if (told := one.says.search(line)) is not None:
                 cause, place = (one.words.format(*(word or "" for word in told.groups())), number), at

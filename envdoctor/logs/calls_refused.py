@@ -4,7 +4,9 @@ overrides with the parameters of another release. For each the releases of one p
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
+from textwrap import shorten
 
 from envdoctor.atlas.answers import answer as look_up
 from envdoctor.atlas.answers import owner_of
@@ -14,18 +16,22 @@ from envdoctor.atlas.masks import stretches, write
 from envdoctor.atlas.missing import signature_at, split
 from envdoctor.atlas.shelf import open_package
 from envdoctor.atlas.signatures import Signature, read
+from envdoctor.checks.hit import Hit
 from envdoctor.logs.callables_named import OFTEN, classes_called, functions_called
 from envdoctor.logs.statements import MissingArguments, RefusedKeyword, TooManyArguments
 from envdoctor.logs.tracebacks import Failure
 from envdoctor.records import dataclass
 from envdoctor.world.import_names import package_of
 
+ARGUMENT = "error-argument-refused"
 # Methods that so many classes have that the name says nothing.
 _ANY = frozenset(
     ("__call__", "__getitem__", "__init__", "__len__", "__new__", "call", "fit", "forward", "generate", "get", "load", "main", "predict",
      "run", "save", "step", "to", "train", "update", "wrapper")
 )  # fmt: skip
 _FIELD = ("=", ":")
+# An argument with a shorter name is anybody's.
+_TELLING_ARGUMENT = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +134,14 @@ def _of_fields(statement: RefusedKeyword, failure: Failure) -> Iterator[Fitting 
 
 
 def has_outside_bases(symbol: str) -> bool:
-    """Whether a class is made of one of another package, whose fields and parameters it may take."""
+    """Whether a class is made of one of another package, whose parameters it may take; not where it says itself what it takes."""
     bound = owner_of(symbol)
     if bound is None:
         return False
     module, _, name = symbol.partition(":")
+    chunk = bound.volume.chunk(module)
+    if chunk is not None and (sheet := chunk.classes.get(name)) is not None and "__init__" in sheet.methods:
+        return False
     return bool(outer_bases(bound.volume, module, name.partition(".")[0], len(bound.volume.releases) - 1))
 
 
@@ -234,6 +243,27 @@ def fit_forward(statement: RefusedKeyword | MissingArguments, failure: Failure) 
     written = "a patch, a copy or a model's own code was written for the others"
     told = f"forward() of {which} {passes} {words} in transformers {write(bad, bound.volume.releases)}: {written}"
     return Fitting(f"{classes[0]}.forward", bound, good, bad, told)
+
+
+def judge_forward(statement: RefusedKeyword | MissingArguments, failure: Failure) -> Hit | None:
+    """An argument that models of transformers take in their ``forward``, and that the model which ran does not, or needs."""
+    words = (statement.keyword,) if isinstance(statement, RefusedKeyword) else statement.names
+    bound = open_package("transformers")
+    elsewhere = bool(failure.packages) and "transformers" not in failure.packages
+    if bound is None or statement.function.rpartition(".")[2] != "forward" or elsewhere:
+        return None
+    pattern = re.compile(rf"(?m)^ m forward (?:\S*,)?{re.escape(words[0])}=?(?:[,\t]|$)")
+    known = [module for module, text in bound.modules(words[0]) if module.startswith("transformers.models.") and pattern.search(text)]
+    if not known or len(words[0]) < _TELLING_ARGUMENT:
+        return None
+    some = ", ".join(dict.fromkeys(module.split(".")[2] for module in known[:40]))
+    refuses = isinstance(statement, RefusedKeyword)
+    ran, whose = ("does not take it", "who calls it") if refuses else ("was called without it", "it")
+    detail = (
+        f"{words[0]} is an argument of models of transformers ({shorten(some, 60, placeholder='...')}), and the forward() that ran {ran}: "
+        f"{whose} was written for another release of transformers, or for another model"
+    )
+    return Hit(ARGUMENT, None, (), detail=detail, packages=("transformers",), edge=f"code:forward({words[0]})")
 
 
 def _of_forward(statement: RefusedKeyword | MissingArguments, signatures: Mapping[str, int]) -> tuple[int, int]:

@@ -13,6 +13,7 @@ from itertools import pairwise
 
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
+from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import Exact
 from envdoctor.logs.answers import ARGUMENT, answer, answer_member, say
 from envdoctor.logs.builds import BUILD, judge_build
@@ -251,8 +252,8 @@ def _module(one: MissingModule, failure: Failure, facts: Facts) -> Hit | None:
     if not known and (meant := _misspelt(top)):
         detail = f"no package gives a module {top}; {meant} is one, by a name that differs in a letter: mistyped"
         return Hit(NOT_INSTALLED, True, (), detail=detail, packages=(meant,), edge=f"{caller or 'code'}:{one.name}")
-    if not known and not caller:
-        return None
+    if not known and not caller and canonical(provider) == canonical(top):
+        return None  # whose module that is nobody knows
     asks = f"; {describe(caller, facts)} imports it ({where})" if caller else ""
     stated = facts.value(f"packages.{provider}")
     if isinstance(stated, Exact):
@@ -320,7 +321,7 @@ def _demand(demand: Demand, failure: Failure | None, facts: Facts) -> Hit | None
     who = f"{describe(raised, facts)} asks" if raised and not own else "the message asks"
     there = f", and {demand.package} {stated} is stated" if isinstance(stated, Exact) else ""
     detail = f"{who} for {demand.package}{demand.specifier}{there}"
-    pins = (*_nearest(demand, stated), (demand.package, demand.specifier))
+    pins = (*_nearest(demand, stated), *_least(demand), (demand.package, demand.specifier))
     reasons = ((f"packages.{demand.package}", f"not {demand.specifier}"),)
     packages = named(demand.package, raised)
     return Hit(
@@ -335,6 +336,14 @@ def _nearest(demand: Demand, stated: object) -> tuple[tuple[str, str], ...]:
         return ()
     above = [text for text in known if admits(f">{stated.text.partition('+')[0]}", text)]
     return ((demand.package, f"=={above[0] if above else known[-1]}"),)
+
+
+def _least(demand: Demand) -> tuple[tuple[str, str], ...]:
+    """The release that a demand itself names, where its releases are not listed; the last pip that is not strict."""
+    if demand.package == "pip" and demand.specifier == "<24.1":
+        return (("pip", "==24.0"),)
+    named = re.match(r">=(\d+(?:\.\d+)*)(?:,|$)", demand.specifier)
+    return ((demand.package, f"=={named[1]}"),) if named and demand.package not in listed() else ()
 
 
 def _wanted(names: Sequence[str], failure: Failure, facts: Facts) -> Hit | None:

@@ -286,7 +286,7 @@ def _finding(rule: Rule, already: Finding | None, seen: Shown, facts: Facts, kno
         return replace(already, because=(text, *already.because), location=Location(log, seen.line), hidden=False)
     lacking = () if rule.affected is None else missing(rule.affected, facts, known)
     # A page about every package is here about the one whose code the line tells of.
-    told = named_in(seen.text) if rule.affected is None and not rule.packages else ""
+    told = "" if rule.packages else named_in(seen.text)
     packages = (told,) if told else rule.packages
     return Finding(rule, "matched", rule.severity, because=(text,), missing=lacking, location=Location(log, seen.line), packages=packages)
 

@@ -83,6 +83,8 @@ _CONDA_NEEDS = re.compile(
     rf"(?: (?P<spec>[^,;]{{1,120}}(?:,[<>=!][^,;]{{1,60}}){{0,4}}))?, but none of the providers "
     rf"can be installed"
 )
+# What conda lists under an UnsatisfiableError: the line of the user's file, and what follows from it.
+_CONDA_LISTED = re.compile(rf"- (?P<name>{_NAME})={{1,2}}(?P<release>{_VERSION})(?:=\S{{1,80}})?(?: -> .{{1,400}})?$")
 _TREE = re.compile(
     rf"^(?P<indent>[\s│]{{0,80}})[├└]─ ?(?P<name>{_NAME})(?: (?P<spec>[^\s,][^;]{{0,160}}?))??\s{{0,3}}"
     r"(?P<verdict>,? ?(?:is |can be |cannot be |can not be |would |does not |conflicts "
@@ -312,6 +314,9 @@ class _Reading:
 
     def _conda(self, line: str) -> None:
         body = line.strip()
+        if listed := _CONDA_LISTED.match(body):
+            self.ask(listed["name"], f"=={listed['release']}")
+            return
         if found := _CONDA_NEEDS.search(body):
             self.ask(found["name"], found["spec"], found["by"], f"=={found['release']}")
         elif absent := _PIXI_NONE.search(body):

@@ -29,6 +29,20 @@ _SPEAKS = re.compile(r"^\W{0,4}(?P<name>[A-Z][A-Za-z][\w.-]{1,30})\W{0,2}: ")
 _DOTTED = re.compile(r"(?<![\w./\\@-])(?P<path>[a-z_]\w{1,40}(?:\.[A-Za-z_]\w{0,80}){1,12})")
 _FILE = re.compile(r"(?P<path>[\w./\\+-]{0,300}(?:site|dist)-packages[\\/][\w./\\+-]{1,300})")
 _SOURCE = re.compile(r"(?<![\w-])(?P<name>[a-z][\w-]{2,40})[\\/](?:csrc|src)[\\/]")
+# Names that mean nothing but the package.
+_BY_NAME = frozenset(
+    ("bitsandbytes", "deepspeed", "flash-attn", "flashinfer-python", "xformers", "unsloth", "vllm", "sglang", "llamafactory", "axolotl",
+     "auto-gptq", "autoawq", "gptqmodel", "tokenizers", "sentencepiece", "liger-kernel", "torchao", "torchvision", "torchaudio", "xgrammar",
+     "mamba-ssm", "causal-conv1d", "wandb", "mlflow", "openrlhf", "lightning", "pytorch-lightning", "numba", "tensorflow", "keras", "jax")
+)  # fmt: skip
+_SOURCES_OF = (
+    (re.compile(r"src/csrc/ops\.(?:hip|cu)\b"), "bitsandbytes"),
+    (re.compile(r"flash_fwd_|flash_bwd_|FlashAttention"), "flash-attn"),
+)
+# Who tells of another error is not its subject.
+_HEARSAY = re.compile(r"^(?:RuntimeError: )?Failed to import [\w.]+ because of the following error \(look up to see its traceback\):")
+_SPEAKS_OF_ONE = re.compile(r"error|fail|invalid|not (?:supported|implemented|compatible|available)|cannot|unable|exception", re.IGNORECASE)
+_PASTED = 16
 _CALLED_OTHERWISE = {"flash-attention": "flash-attn", "pytorch": "torch", "flashinfer": "flashinfer-python"}
 # Whose types stand in messages of everybody: torch.float32, numpy.ndarray.
 _WRITTEN = frozenset(("torch", "numpy", "pandas", "pillow"))
@@ -55,6 +69,11 @@ def judge_at_last(reading: Reading, facts: Facts) -> Iterator[tuple[Hit, int, st
         yield Hit(NO_NUMBER, True, (), detail=detail, packages=(), edge="loss"), number or 1, line.strip()[:300]
         return
     last = reading.decisive
+    if last is None and reading.refusal is None and reading.count <= _PASTED:
+        for number, line in reading.lines:
+            if _SPEAKS_OF_ONE.search(line) and (spoken := named_in(line)):
+                yield _spoken(spoken, facts), number, line.strip()[:300]
+                return
     if last is None or last.kind in _NOT_TOLD or last.wraps:
         return
     hit = _raised(last, facts)
@@ -67,16 +86,18 @@ def _raised(failure: Failure, facts: Facts) -> Hit | None:
     inner = next((frame for frame in reversed(frames) if package_of(frame.package) not in _HAND_ON), frames[-1] if frames else None)
     if inner is None:
         spoken = named_in(failure.message)
-        if not spoken:
-            return None
-        detail = f"the message is one of {describe(spoken, facts)}, or speaks of its code; nothing more is known of it"
-        return Hit(RAISED, None, (), detail=detail, packages=(spoken,), edge=spoken)
+        return _spoken(spoken, facts) if spoken else None
     package = package_of(inner.package)
     caller = next((one for one in _before(frames, inner) if package_of(one.package) not in (package, *_HAND_ON)), None)
     by = f", called by {describe(package_of(caller.package), facts)} ({place_of(caller)})" if caller is not None else ""
     detail = f"it was raised in {describe(package, facts)} ({place_of(inner)}){by}; no cause is known"
     packages = named(package, package_of(caller.package) if caller is not None else "")
     return Hit(RAISED, None, (), detail=detail, packages=packages, edge=f"{package}:{inner.module}:{inner.function}"[:160])
+
+
+def _spoken(package: str, facts: Facts) -> Hit:
+    detail = f"the message is one of {describe(package, facts)}, or speaks of its code; nothing more is known of it"
+    return Hit(RAISED, None, (), detail=detail, packages=(package,), edge=package)
 
 
 def _before(frames: list[Frame], inner: Frame) -> list[Frame]:
@@ -88,11 +109,14 @@ def _before(frames: list[Frame], inner: Frame) -> list[Frame]:
 def named_in(message: str) -> str:
     """The one package that a message is of by its own words: it begins with its name, or tells a class, a module or a file of it."""
     known = listed()
+    message = _HEARSAY.sub("", message)
     spoken = _SPEAKS.match(message)
     if spoken is not None and (name := _name(spoken["name"])) in known:
         return name
     found = {package_of(owner) for one in _FILE.finditer(message) if (owner := owner_of(one["path"])[0])}
     found |= {name for one in _SOURCE.finditer(message) if (name := _name(one["name"])) in known}
+    found |= {package for pattern, package in _SOURCES_OF if pattern.search(message)}
+    found |= {name for word in re.findall(r"[A-Za-z][\w-]{3,30}", message) if (name := _name(word)) in _BY_NAME}
     if not found:
         tops = (package_of(one["path"].partition(".")[0]) for one in _DOTTED.finditer(message))
         found = {name for name in tops if name in known and name not in _WRITTEN}

@@ -35,6 +35,8 @@ _OF_TORCH = frozenset(
 _MARKS = {"ds_": "deepspeed", "_hf_hook": "accelerate", "hf_device_map": "accelerate", "quant_state": "bitsandbytes"}
 # A name with fewer letters is anybody's.
 _TELLING = 10
+# A class with so long a name is one package's.
+_OWN = 14
 
 
 def judge_member(one: MissingMember, failure: Failure, facts: Facts) -> Hit | None:
@@ -72,7 +74,7 @@ def judge_member(one: MissingMember, failure: Failure, facts: Facts) -> Hit | No
         return None
     gives = f"; {given[0][0]} gives it to {given[0][1]} ({given[0][2]})" if len(given) == 1 else ""
     caller = caller_of(failure, package)
-    if not caller.package and not given and (len(one.name) < _TELLING or "_" not in one.name):
+    if not caller.package and not given and len(one.cls) < _OWN and (len(one.name) < _TELLING or "_" not in one.name):
         return None  # nobody says who asks, and the name could be anybody's
     detail = f"{whose}{gives}; {caller.words(facts, package, 'asks for')}: it expects another class, a fork, or an object that was set up"
     packages = tuple(

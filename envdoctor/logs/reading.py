@@ -30,6 +30,13 @@ _SAYS = re.compile(
 )
 
 
+# The optimizer's class is anybody's; rules have the one that most people use. DeepSpeed wraps its own.
+_OF_AN_OPTIMIZER = re.compile(
+    r"'(?!DeepSpeed)(?:[A-Z]\w{0,40})?(?:Adam|SGD|Optim|Adafactor|Adagrad|Lion|RMSprop|Shampoo|Muon|Lamb|LAMB)\w{0,40}' "
+    r"object has no attribute '(train|eval)'"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
     """``lines`` are those worth a look, as the program wrote them, with their numbers; ``kept`` are the same as they stand in the log."""
@@ -80,6 +87,10 @@ def read_log(blocks: Iterable[bytes], rules: Iterable[Rule]) -> Reading:
         failures = tuple(Failure("", line.strip(), number) for number, line in lines if _SAYS.search(line))
     for failure in failures:
         looking.match(plain_line(failure.told), failure.line, failure.told)
+        if _OF_AN_OPTIMIZER.search(failure.message):
+            looking.match(
+                plain_line(_OF_AN_OPTIMIZER.sub("'AdamW' object has no attribute '\\1'", failure.message)), failure.line, failure.told
+            )
     return Reading(
         looking.found,
         kept,

@@ -13,6 +13,7 @@ from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import Exact
+from envdoctor.logs.callables_named import OFTEN
 from envdoctor.logs.tracebacks import Failure
 from envdoctor.records import dataclass
 from envdoctor.world.import_names import package_of
@@ -27,7 +28,9 @@ _GONE = re.compile(r"\b(?:has been|have been|was|were) (?:re)?moved|no longer|no
 _OF_OTHERS = frozenset(("torch",))
 _PASSED_ON = frozenset(("__getattr__", "_get_module"))
 # So much of a text is nobody else's, also where no frame tells who raised it.
-_CERTAIN = 60
+_CERTAIN = 40
+# And so much of one that two packages have, of which one took it from the other.
+_COPIED = 80
 # And so much of one that names its package.
 _NAMED = 30
 
@@ -89,14 +92,20 @@ def judge_saying(failure: Failure, facts: Facts) -> Hit | None:
     raised = package_of(failure.raised_in) if failure.raised_in else ""
     named = bool(packages) and next(iter(packages)) in _words(failure)
     least = _NAMED if named else _CERTAIN
-    if not found or len(packages) != 1 or not (any(one.here for one in found) or (found[0].alike >= least and raised in ("", *packages))):
+    if len(packages) == 2:
+        least = _COPIED
+    if (
+        not found
+        or not 0 < len(packages) < 3
+        or not (any(one.here for one in found) or (found[0].alike >= least and raised in ("", *packages)))
+    ):
         return None
     told = list(_sentences(said, facts))
-    package = found[0].message.package
-    where = found[0].message
+    package = next((name for name in OFTEN if name in packages), found[0].message.package)
+    where = next(one.message for one in found if one.message.package == package)
     pins = tuple((package, one) for one in _before(package, [one for one in said if one.message.package == package], facts))
     edge = f"{package}:{where.module}:{where.where}"[:160]
-    return Hit(SAID, True, (), detail="; ".join(told[:2]), packages=(package,), pins=pins, edge=edge)
+    return Hit(SAID, True, (), detail="; ".join(told[:2]), packages=(package, *sorted(packages - {package})), pins=pins, edge=edge)
 
 
 def _words(failure: Failure) -> set[str]:

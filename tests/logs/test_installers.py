@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import pytest
 
+from envdoctor.facts.fact import Facts
 from envdoctor.logs.installers import Refusal, read_refusal
+from envdoctor.logs.refusals import judge_refusal
 from envdoctor.logs.unwrapping import bare_line
 
 PIP1 = """ERROR: Cannot install -r requirements.txt (line 2) and tokenizers==0.13.3 because these package versions have conflicting dependencies.
@@ -123,3 +125,21 @@ def test_the_releases_that_pip_saw() -> None:
 @pytest.mark.parametrize("text", ["", "Collecting torch\nSuccessfully installed torch-2.1.0\n", "{'loss': 1.0}\n"])
 def test_where_no_installer_gave_up_there_is_no_refusal(text: str) -> None:
     assert read_refusal([(number, line) for number, line in enumerate(text.split("\n"), 1)]) is None
+
+
+def test_two_pins_of_ones_own_contradict_each_other_and_conda_lists_what_was_asked() -> None:
+    text = (
+        "ERROR: Cannot install transformers==4.30.0 and transformers==4.30.2 because these package versions have conflicting dependencies.\n"
+        "The conflict is caused by:\n    The user requested transformers==4.30.0\n    The user requested transformers==4.30.2\n"
+    )
+    refusal = read_refusal(list(enumerate(text.splitlines(), 1)))
+    assert refusal is not None
+    (hit,) = judge_refusal(refusal, Facts({}))
+    assert hit.pins == (("transformers", "==4.30.2"),)
+    conda = (
+        "UnsatisfiableError: The following specifications were found to be in conflict:\n  - pytorch=1.8.0\n"
+        "  - torchvision=0.9.1 -> cudatoolkit[version='10.2|10.2.*'] -> __cuda[version='>=10.2']\n"
+    )
+    refusal = read_refusal(list(enumerate(conda.splitlines(), 1)))
+    assert refusal is not None
+    assert {(one.name, one.specifier) for one in refusal.asked} == {("pytorch", "==1.8.0"), ("torchvision", "==0.9.1")}

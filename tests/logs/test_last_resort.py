@@ -46,6 +46,9 @@ def test_who_raised_an_error_or_what_its_numbers_are(text: str, found: list[tupl
 
 
 def test_a_message_names_one_package_or_none() -> None:
+    assert named_in("gfx1100 is invalid or not supported by Flash-Attention") == "flash-attn"
+    assert named_in("Error invalid device function at line 107 in file /src/csrc/ops.hip") == "bitsandbytes"
+    assert named_in("Failed to import transformers.x because of the following error (look up to see its traceback): no") == ""
     assert named_in("CUDA Error: no kernel image flash-attention/csrc/layer_norm/ln_fwd_kernels.cuh 236") == "flash-attn"
     assert named_in("/x/site-packages/vllm/_C.abi3.so: cannot be loaded") == "vllm"
     assert named_in("Error: it failed") == ""
