@@ -24,7 +24,7 @@ _PASSED = (
     "optimum",
     "xformers", "flash-attn", "unsloth", "unsloth-zoo", "vllm", "lightning", "pytorch-lightning", "wandb", "omegaconf", "torchmetrics",
     "torchtune", "llamafactory", "axolotl", "ms-swift", "verl", "langchain-core", "openai", "numpy", "pandas", "pyarrow", "pillow",
-    "fsspec", "ray", "mlflow", "torchao", "compressed-tensors", "openrlhf", "sglang", "lmdeploy", "modelscope", "setfit",
+    "fsspec", "ray", "mlflow", "torchao", "compressed-tensors", "openrlhf", "setfit",
 )  # fmt: skip
 # What people call packages when they import them.
 _ALIASES = {

@@ -18,7 +18,7 @@ from envdoctor.facts.versions import Exact
 from envdoctor.logs.answers import ARGUMENT, answer, answer_member, say
 from envdoctor.logs.builds import BUILD, judge_build
 from envdoctor.logs.demands import Demand, read_demands, read_wants
-from envdoctor.logs.last_resort import NO_MEMORY, NO_NUMBER, RAISED
+from envdoctor.logs.last_resort import NO_MEMORY, NO_NUMBER, RAISED, named_in
 from envdoctor.logs.linking import BINDING, FLOOR, LIBRARY_TEXT, NO_LIBRARY, SYMBOL, judge_binding, judge_library
 from envdoctor.logs.loading_keywords import judge_loading
 from envdoctor.logs.named_models import judge_gpu, judge_model
@@ -308,12 +308,11 @@ def _demand(demand: Demand, failure: Failure | None, facts: Facts) -> Hit | None
         if value and admits(demand.specifier, value):
             return None
         name = facts.text("gpu.name")
+        asks = raised or (named_in(failure.message) if failure is not None else "")
         detail = (
             f"needs a GPU of compute capability {demand.specifier.removeprefix('>=')} or later{f', and {name} is stated' if name else ''}"
         )
-        return Hit(
-            DEMAND, True, ((demand.package, f"not {demand.specifier}"),), detail=detail, packages=named(raised), edge=f"{raised}:gpu"
-        )
+        return Hit(DEMAND, True, ((demand.package, f"not {demand.specifier}"),), detail=detail, packages=named(asks), edge=f"{asks}:gpu")
     stated = facts.value(f"packages.{demand.package}")
     if isinstance(stated, Exact) and admits(demand.specifier, stated):
         return None

@@ -116,7 +116,7 @@ def named_in(message: str) -> str:
     found = {package_of(owner) for one in _FILE.finditer(message) if (owner := owner_of(one["path"])[0])}
     found |= {name for one in _SOURCE.finditer(message) if (name := _name(one["name"])) in known}
     found |= {package for pattern, package in _SOURCES_OF if pattern.search(message)}
-    found |= {name for word in re.findall(r"[A-Za-z][\w-]{3,30}", message) if (name := _name(word)) in _BY_NAME}
+    found |= {name for word in re.findall(r"(?<![\w'\"`])[A-Za-z][\w-]{3,30}", message) if (name := _name(word)) in _BY_NAME}
     if not found:
         tops = (package_of(one["path"].partition(".")[0]) for one in _DOTTED.finditer(message))
         found = {name for name in tops if name in known and name not in _WRITTEN}

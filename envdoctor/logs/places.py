@@ -35,6 +35,10 @@ _PROJECTS = {
 }
 # An image whose work directory is /src, and a checkout whose own directory has any name.
 _SOURCES = re.compile(r"(?:^|[\\/])src[\\/]([a-z]\w{2,40})[\\/](?:[\w.-]{1,100}[\\/]){0,12}[\w.-]{1,100}\.py$")
+# A path that somebody cut at the root of the packages.
+_FROM_THE_ROOT = re.compile(r"([a-z]\w{2,40})[\\/](?:[\w.-]{1,100}[\\/]){0,12}[\w.-]{1,100}\.py$")
+# Packages whose names projects give to folders of their own.
+_FOLDERS = frozenset(("datasets", "evaluate", "kernels", "packaging", "guidance", "outlines", "click", "aim", "tts", "networkx", "regex"))
 # What the hub caches of models' own code.
 _REMOTE_CODE = re.compile(r"[\\/]transformers_modules[\\/]")
 
@@ -64,9 +68,9 @@ def owner_of(path: str) -> tuple[str, str]:
         if plain == package.lower().replace("_", "-") or package in _PROJECTS.get(plain, ()):
             start = path.replace("\\", "/").rfind(f"/{package}/") + 1
             return package, _module(path.replace("\\", "/")[start:].split("/"))
-    source = _SOURCES.search(path)
-    if source and package_of(source[1]) in listed():
-        start = path.replace("\\", "/").rfind(f"/{source[1]}/") + 1
+    source = _SOURCES.search(path) or _FROM_THE_ROOT.match(path)
+    if source and package_of(source[1]) in listed() and source[1] not in _FOLDERS:
+        start = path.replace("\\", "/").find(f"{source[1]}/", source.start(1))
         return source[1], _module(path.replace("\\", "/")[start:].split("/"))
     return "", ""
 
