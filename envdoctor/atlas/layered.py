@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from envdoctor.atlas.binding import Bound
@@ -27,6 +27,9 @@ class Layered(Bound):
 
     def chunk(self, name: str) -> str | None:
         return self._below.chunk(name)
+
+    def modules(self, having: str) -> Iterator[tuple[str, str]]:
+        return self._below.modules(having)
 
 
 class LayeredVolume(Volume):
