@@ -86,6 +86,8 @@ def base_not_trainable(snapshot: Snapshot, facts: Facts) -> Iterator[Hit]:
     condition = _NOT_TRAINABLE.get(method)
     if condition is None or facts.text("plan.method") not in TRAINING or facts.value("plan.quantization_config") is True:
         return
+    if facts.text("plan.trainer") in ("own", "torchtune"):
+        return
     if _transformers(facts, condition):
         detail = f"the weights are quantized with {method}, which transformers cannot train"
         because = ("plan.method", "trains the model")
