@@ -23,7 +23,7 @@ _BUILT_FOR_ONE = ("torchvision", "torchaudio", "xformers", "torchtext")
 
 
 def as_of_a_log(cures: Sequence[Cure], finding: Finding, stated: Facts, sought: Remedy) -> tuple[Cure, ...]:
-    """The cures, with the pins among them in another order: those of stated packages, then those of what only goes back, then the rest.
+    """The cures, with the pins among them in another order: those of what only goes back, then those of stated packages, then the rest.
 
     What the search found for the stated releases is one of them.
     """
@@ -32,7 +32,7 @@ def as_of_a_log(cures: Sequence[Cure], finding: Finding, stated: Facts, sought: 
         return tuple(cures)
     cures = cures if any(cure.pins for cure in cures) else (*pins, *cures)
     back = _only_back(pins, finding)
-    ordered = sorted(pins, key=lambda cure: (not _is_stated(cure, stated), not (back & cure.pins.keys())))
+    ordered = sorted(pins, key=lambda cure: (not (back & cure.pins.keys()), not _is_stated(cure, stated)))
     found = Cure("pin", "what is left as it is goes with it", dict(sought.pins), {})
     if sought.clears == (finding.rule.id,) and _is_stated(found, stated) and all(dict(cure.pins) != dict(sought.pins) for cure in pins):
         ordered[1:1] = [found]

@@ -27,6 +27,7 @@ from envdoctor.logs.reading import Reading
 from envdoctor.logs.refusals import NO_FILE, REFUSES_PYTHON, judge_refusal
 from envdoctor.logs.refused_keys import judge_keys
 from envdoctor.logs.refused_runs import CONFIG, HUB, TENSORS, judge_run
+from envdoctor.logs.run_errors import RUN, judge_known
 from envdoctor.logs.sayings import SAID
 from envdoctor.logs.specifiers import admits, usable_pins
 from envdoctor.logs.statements import (
@@ -53,7 +54,7 @@ NAME, MODULE, NOT_INSTALLED, ATTRIBUTE = (
 )
 DEMAND = "error-demands-another-release"
 FAMILIES = (NO_LIBRARY, ARGUMENT, NAME, MODULE, NOT_INSTALLED, ATTRIBUTE, DEMAND, FLOOR, SYMBOL, NO_FILE, HUB, CONFIG, TENSORS,
-            UNDEFINED, SAID, BUILD, RAISED, NO_NUMBER, NO_MEMORY)  # fmt: skip
+            UNDEFINED, SAID, BUILD, RAISED, NO_NUMBER, NO_MEMORY, RUN)  # fmt: skip
 
 # A sentence of a program, and none of a person who tells of one.
 _IN_PASSING = re.compile(r"warn|error|exception|\bplease\b|make sure|\bmust\b|is required|(?:does ?n.t|not) support", re.IGNORECASE)
@@ -175,7 +176,7 @@ def _of_failure(failure: Failure, facts: Facts) -> Iterator[Hit]:
     hits = _together([wanted for demand in demands if (wanted := _demand(demand, failure, facts)) is not None])
     if not demands and (hit := _wanted(read_wants(failure.told), failure, facts)) is not None:
         hits = [hit]
-    if not hits and (said := judge_run(failure) or say(failure, facts)) is not None:
+    if not hits and (said := judge_run(failure) or judge_known(failure) or say(failure, facts)) is not None:
         hits = [said]
     yield from hits
 

@@ -25,6 +25,12 @@ _OFFLINE = re.compile(
     r"|cannot find the requested files in the (?:local|disk) cache|OfflineModeIsEnabled|LocalEntryNotFoundError"
     r"|outgoing traffic has been disabled"
 )
+_NOT_THERE = re.compile(
+    r"(?P<name>\S{1,200}) is not a local folder and is not a valid model identifier|"
+    r"Can't load (?:tokenizer|the configuration|the model|feature extractor|image processor|processor) (?:of|for) "
+    r"'(?P<what>[^']{1,200})'"
+    r"|(?P<folder>\S{1,200}) does not appear to have (?:a|any) files? named (?P<file>\S{1,100})"
+)
 _VALIDATION = re.compile(r"(?P<count>\d{1,4}) validation errors? for (?P<cls>\w{1,80})")
 _FIELD = re.compile(
     r"(?:^| )(?P<field>[a-z_][\w.]{1,80}) (?P<says>Extra inputs are not permitted|Field required|Input should be [^\[]{1,120})"
@@ -56,7 +62,7 @@ _PASSING = frozenset(("torch", "accelerate", "peft", "torch._dynamo"))
 def judge_run(failure: Failure) -> Hit | None:
     """What a failure says of the run."""
     told = failure.told
-    return (_hub(told) if _HUB.search(told) else None) or _configuration(failure) or _tensors(failure)
+    return (_hub(told) if _HUB.search(told) else None) or _not_there(told) or _configuration(failure) or _tensors(failure)
 
 
 def _hub(told: str) -> Hit | None:
@@ -87,6 +93,24 @@ def _hub(told: str) -> Hit | None:
     else:
         return None
     return Hit(HUB, True, (), detail=detail, packages=("huggingface-hub",), edge=f"hub:{code or 'unreached'}:{name}"[:120])
+
+
+def _not_there(told: str) -> Hit | None:
+    found = _NOT_THERE.search(told)
+    if found is None:
+        return None
+    name = (found["name"] or found["what"] or found["folder"]).strip("'\"`")
+    if found["file"]:
+        detail = (
+            f"{name} has no {found['file'].rstrip('.,')}: fetched or saved in part, another kind of repository (an adapter, a GGUF, "
+            "another framework), or another revision"
+        )
+    else:
+        detail = (
+            f"{name} is no folder here with the files that are asked for, and no model on the hub that this token sees: its name, the "
+            "directory that the run was started in, a folder of that name in the way, or a private or gated repository without a token"
+        )
+    return Hit(HUB, True, (), detail=detail, packages=("huggingface-hub",), edge=f"hub:absent:{name}"[:120])
 
 
 def _configuration(failure: Failure) -> Hit | None:

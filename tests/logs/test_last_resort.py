@@ -6,6 +6,7 @@ import pytest
 
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.versions import exact
+from envdoctor.logs.derived import derive_findings
 from envdoctor.logs.last_resort import judge_at_last, named_in
 from envdoctor.logs.loading_keywords import judge_loading
 from envdoctor.logs.reading import read_log
@@ -63,3 +64,19 @@ def test_a_keyword_that_from_pretrained_hands_to_the_model_is_one_of_another_rel
     stated = Facts({"packages.transformers": Fact("packages.transformers", exact("4.40.0"), Origin("a test"))})
     assert judge_loading(statement, failure, stated) is None
     assert judge_loading(RefusedKeyword("Thing.__init__", "dtype"), failure, Facts({})) is None
+
+
+@pytest.mark.parametrize(
+    ("message", "rule", "says"),
+    [
+        ("RuntimeError: an illegal memory access was encountered", "error-of-the-run", "CUDA_LAUNCH_BLOCKING=1"),
+        ("RuntimeError: Trying to backward through the graph a second time", "error-of-the-run", "detach()"),
+        ("OSError: foo/bar is not a local folder and is not a valid model identifier", "error-hub-refuses", "foo/bar is no folder here"),
+        ("OSError: foo/bar does not appear to have a file named config.json.", "error-hub-refuses", "foo/bar has no config.json"),
+    ],
+)
+def test_what_a_sentence_of_all_releases_means(message: str, rule: str, says: str) -> None:
+    reading = read_log([f"{message}\n".encode()], ())
+    (one,) = derive_findings(reading, Facts({}))
+    assert one.hit.rule == rule
+    assert says in one.hit.detail
