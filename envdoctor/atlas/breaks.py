@@ -8,7 +8,7 @@ from operator import itemgetter
 
 from envdoctor.atlas.binding import Bound
 from envdoctor.atlas.decisions import decide
-from envdoctor.atlas.distributions import distributions_of
+from envdoctor.atlas.distributions import distributions_of, may_bring
 from envdoctor.atlas.guards import joined
 from envdoctor.atlas.masks import read
 from envdoctor.atlas.reach import reach
@@ -207,6 +207,8 @@ def _broken(
     assert bound is not None
     module, colon, _ = take.name.partition(":")
     moduleless = not colon or not holds(bound.volume.has_module(module), where[provider])
+    if moduleless and may_bring(_top(take.name), stack):
+        return
     told = decide(line.guard, stack, moduleless=moduleless)
     if told is not False:
         number = found[1].line_of(take, where[package][-1])

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from envdoctor.atlas.stack import Stack
 
 _OTHERWISE = {
     "PIL": ("pillow", "pillow-simd"),
@@ -107,3 +111,20 @@ def distributions_of(top: str) -> tuple[str, ...]:
     if top in _UNSURE or top.startswith("_") or top in sys.stdlib_module_names or top in _OF_PYTHON:
         return ()
     return _OTHERWISE.get(top) or (top.replace("_", "-").lower(),)
+
+
+# Top-level modules that several packages fill: what one of them lacks may come with another.
+_SHARED = {
+    "fla": ("fla-core",),
+    "llama_index": ("llama-index",),
+    "optimum": (
+        "optimum-amd", "optimum-executorch", "optimum-habana", "optimum-intel", "optimum-neuron", "optimum-nvidia", "optimum-onnx",
+        "optimum-quanto",
+    ),
+}  # fmt: skip
+
+
+def may_bring(top: str, stack: Stack) -> bool:
+    """Whether another package of a stack may bring a module below a top-level name that is not in the one that usually does."""
+    others = _SHARED.get(top, ())
+    return bool(others) and (not stack.closed or any(one in stack.releases for one in others))

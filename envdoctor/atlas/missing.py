@@ -10,6 +10,8 @@ from envdoctor.atlas.volume import Presence, Volume
 _STUBS_LATER = 8
 # Its classes are made by a generator and get another constructor after that, which no file shows as theirs.
 _PATCHED = frozenset(("sentencepiece",))
+# What torch's compiled functions take for a parameter besides its name, as numpy calls it; no stub of theirs shows it.
+_AS_NUMPY = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other"}
 # What the import system gives every module, and no source shows.
 _OF_EVERY_MODULE = frozenset(
     ("__file__", "__path__", "__name__", "__package__", "__spec__", "__loader__", "__dict__", "__cached__", "__doc__")
@@ -100,14 +102,22 @@ def refused(volume: Volume, name: str, call: str) -> int:
             if told not in verdicts:
                 signature = read(told)
                 # A method may be called on the class, with the object in front: what is passed by position is not counted then.
+                passed = given_to(volume, signature, given)
                 verdicts[told] = signature is not None and (
-                    refuses_keyword(signature, given) if rest else refusal(signature, given) is not None
+                    refuses_keyword(signature, passed) if rest else refusal(signature, passed) is not None
                 )
             if verdicts[told]:
                 bad |= 1 << place
             else:
                 accepted = True
     return bad if accepted else 0
+
+
+def given_to(volume: Volume, signature: Signature | None, call: Call) -> Call:
+    """What a call passes to a function of a package, by the function's own names."""
+    if volume.name != "torch" or signature is None or _AS_NUMPY.keys().isdisjoint(call.keywords):
+        return call
+    return Call(call.count, tuple(one if signature.takes(one) else _AS_NUMPY.get(one, one) for one in call.keywords), call.open)
 
 
 def refuses_keyword(signature: Signature, call: Call) -> bool:

@@ -9,7 +9,8 @@ from envdoctor.atlas.binding import Bound
 from envdoctor.atlas.breaks import provider_of
 from envdoctor.atlas.callables import open_dataclass
 from envdoctor.atlas.decisions import decide
-from envdoctor.atlas.missing import missing, refused, signature_at, split
+from envdoctor.atlas.distributions import may_bring
+from envdoctor.atlas.missing import given_to, missing, refused, signature_at, split
 from envdoctor.atlas.outline import Outline, Taken
 from envdoctor.atlas.shelf import open_package
 from envdoctor.atlas.signatures import read, read_call
@@ -106,9 +107,11 @@ def _fault(taken: Taken, stack: Stack, opened: Open) -> Fault | None:
             bad = _one_by_one(volume, taken, where)
         if not holds(bad, where):
             return _of_base(taken, volume, where, stack, opened) if len(where) == 1 else None
+    moduleless = not call and not holds(volume.has_module(taken.name.partition(":")[0]), where)
+    if moduleless and may_bring(taken.name.partition(":")[0].partition(".")[0], stack):
+        return None
     refused_ones = _refused_keywords(volume, taken.name, call, where[-1]) if call else ()
     keywords = refused_ones or (read_call(call).keywords if call else ())
-    moduleless = not call and not holds(volume.has_module(taken.name.partition(":")[0]), where)
     return Fault(
         bound, provider, release, taken.name, call, taken.line, bad, where[-1], keywords, moduleless=moduleless, named=bool(refused_ones)
     )
@@ -142,8 +145,10 @@ def _of_base(taken: Taken, volume: Volume, where: tuple[int, ...], stack: Stack,
 def _refused_keywords(volume: Volume, name: str, call: str, place: int) -> tuple[str, ...]:
     module, first, rest = split(volume, name)
     signature = read(signature_at(volume, module, first, rest[:1], place))
-    given = read_call(call).keywords
-    return tuple(one for one in given if signature is not None and not signature.takes(one))
+    given = read_call(call)
+    taken = given_to(volume, signature, given).keywords
+    pairs = zip(given.keywords, taken, strict=True)
+    return tuple(one for one, name in pairs if signature is not None and not signature.takes(name))
 
 
 def replacement(fault: Fault) -> str:

@@ -205,3 +205,9 @@ def refusal(signature: Signature, call: Call) -> str | None:
         if missing:
             return f"needs {', '.join(missing)}"
     return None
+
+
+def shifted(old: Signature, new: Signature, call: Call) -> list[str]:
+    """What a call passes by position, and what another parameter gets in a later release: no error says so."""
+    pairs = list(zip(old.positional, new.positional, strict=False))[: call.count]
+    return [f"{before} is passed by position, where {after} stands" for before, after in pairs if before != after]

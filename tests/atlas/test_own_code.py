@@ -268,3 +268,26 @@ def test_the_code_of_a_model_is_held_against_the_packages_beside_transformers(ca
         found = [one for one in json.loads(done.out)["findings"] if one["rule"] == "code-breaks"]
         told[release] = sorted((Path(one["location"]["file"]).name, one["location"]["line"]) for one in found)
     assert told == {"1.1": [], "2.0": [("modeling_own.py", 1), ("more.py", 2)]}
+
+
+def edges(text: str, stack: Stack) -> list[str]:
+    return [f"{fault.name}({', '.join(fault.keywords)})" for fault in faults_of(read_tree(ast.parse(text), text, "__main__"), stack)]
+
+
+def test_torch_takes_the_names_that_numpy_has_for_its_parameters(tmp_path: Path) -> None:
+    """Its compiled functions do, whatever their stubs list, and no function is refused what it is itself called with."""
+    old = {"torch/__init__.py": "def cat(tensors, dim=0, axis=0, gone=0): pass\ndef own(x, y=0): pass\n"}
+    new = {"torch/__init__.py": "def cat(tensors, dim=0): pass\ndef own(x): pass\n"}
+    with atlas_of(tmp_path, {"torch": {"1.0": old, "2.0": new}, "acme": LIB}):
+        text = "import torch\ntorch.cat(1, axis=0)\ntorch.cat(1, gone=0)\ntorch.own(x=1)\ntorch.own(x=1, y=0)\n"
+        assert edges(text, Stack({"torch": "2.0"})) == ["torch.cat(gone)", "torch.own(y)"]
+
+
+def test_what_moved_into_another_package_under_the_same_name_is_not_gone(tmp_path: Path) -> None:
+    old = {"optimum/__init__.py": "def kept(): pass\ndef gone(): pass\n", "optimum/onnxruntime.py": "class Model: pass\n"}
+    text = "import optimum\nfrom optimum.onnxruntime import Model\nfrom optimum import gone\n"
+    with atlas_of(tmp_path, {"optimum": {"1.0": old, "2.0": {"optimum/__init__.py": "def kept(): pass\n"}}, "acme": LIB}):
+        alone_there = {"optimum": "2.0", "acme": "2.0"}
+        assert edges(text, Stack(alone_there, closed=True)) == ["optimum.onnxruntime:Model()", "optimum:gone()"]
+        assert edges(text, Stack({**alone_there, "optimum-onnx": "0.1"}, closed=True)) == ["optimum:gone()"]
+        assert edges(text, Stack(alone_there)) == ["optimum:gone()"]
