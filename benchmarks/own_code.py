@@ -40,8 +40,9 @@ def main() -> int:
     parser.add_argument("place", type=Path, help="the folder of the projects; for try the errors")
     parser.add_argument("python", nargs="?", help="for try: the interpreter of the environment")
     parser.add_argument("--mirrors", type=Path, help="for take: a folder with owner+name/repo, each a git directory")
+    parser.add_argument("--projects", type=Path, default=HERE / "projects.json", help="which draw of own_code/")
     options = parser.parse_args()
-    projects = json.loads((HERE / "projects.json").read_text(encoding="utf-8"))
+    projects = json.loads(options.projects.read_text(encoding="utf-8"))
     if options.step == "take":
         for project in projects:
             take(project, options.place, options.mirrors)
