@@ -54,6 +54,7 @@ class Asked:
     """What was asked for: its full ``symbol``, the ``family`` of the finding, and the releases with and without it.
 
     ``maybe`` are those before the first without it, whose module makes names as it runs: that it fails later says that it is one of them.
+    ``unsure``: of those without it nothing is known but that.
     """
 
     symbol: str
@@ -63,6 +64,7 @@ class Asked:
     gone: int
     told: str = ""
     maybe: int = 0
+    unsure: bool = False
 
 
 def answer(statement: Statement, failure: Failure, facts: Facts) -> Hit | None:
@@ -146,9 +148,13 @@ def _symbol(symbol: str, family: str) -> Asked | None:
     """What the releases say of a symbol; None where none of them has it, or none lacks it."""
     bound = owner_of(symbol)
     told = None if bound is None else look_up(symbol)
-    if bound is None or told is None or not told.gone:
+    if bound is None or told is None:
         return None
     plain = family in (NAME, MODULE, ATTRIBUTE) and "." not in symbol.partition(":")[2]
+    if not told.gone:
+        # Where the rest make names as they run, the error says that one of them does not make this one.
+        rest = bound.volume.all & ~told.there
+        return Asked(symbol.replace(":", "."), family, bound, told.there, rest, unsure=True) if plain and told.there and rest else None
     maybe = _made_as_it_runs(bound, told.there, told.gone) if plain else 0
     if not told.there and not maybe and not (plain and _is_older(bound, told.gone)):
         return None
@@ -241,6 +247,8 @@ def _hit(asked: Asked, failure: Failure, facts: Facts) -> Hit | None:
         when = f"{'it fits' if asked.told else 'there'} in {write(asked.there, volume.releases)}"
     caller = caller_of(failure, volume.name)
     taking, pins = takers(asked.symbol, caller, volume, asked.gone, place, facts)
+    if asked.unsure:
+        when = f"for certain there in {write(asked.there, volume.releases)}; the others make names as they run"
     if asked.maybe:
         when = f"gone in {write(asked.gone, volume.releases)}; the releases before make such names as they run"
     if not asked.there:
@@ -250,11 +258,15 @@ def _hit(asked: Asked, failure: Failure, facts: Facts) -> Hit | None:
         if not asked.there
         else _on_both_sides(asked, volume, place)
         if between
+        else _on_both_sides(asked, volume, place)
+        if asked.unsure
         else _certain(asked, volume, place)
     )
     # What moved under its users is put back first; that they have followed since is the other way.
     pins = tuple(dict.fromkeys((*((volume.name, one) for one in good), *pins)))
-    detail = _told(asked, caller, facts, release, when) + taking + ("" if asked.told or asked.maybe else _instead(asked, place))
+    detail = (
+        _told(asked, caller, facts, release, when) + taking + ("" if asked.told or asked.maybe or asked.unsure else _instead(asked, place))
+    )
     twin = TWINS[1] if volume.name == TWINS[0] and not release else ""
     packages = tuple(dict.fromkeys(name for name in (volume.name, caller.package, twin) if name))
     because = tuple((f"packages.{name}", when if name == volume.name else "asks for it") for name in packages)

@@ -21,7 +21,7 @@ _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,80}[A-Za-z0-9])?"
 # pip's and uv's own words, and the folders that pip unpacks into.
 _WHOSE = (
     re.compile(rf"Failed to (?:download and )?build:? [`']?(?P<name>{_NAME})(?:[@=]{{1,2}}(?P<version>[\w.+!-]{{1,40}}))?[`']?"),
-    re.compile(rf"(?:Failed building|ERROR: Failed to build|Building) (?:wheel|editable) for (?P<name>{_NAME}) \("),
+    re.compile(rf"(?:Failed building|ERROR: Failed to build|Building) (?:wheel|editable) for (?P<name>{_NAME})(?= \(|\s|$)"),
     re.compile(rf"Could not build wheels for (?P<name>{_NAME})(?=,| )"),
     re.compile(r"pip-install-\w{4,12}[\\/](?P<name>[A-Za-z][\w.-]{0,80}?)_[0-9a-f]{32}[\\/]"),
     re.compile(r"Error building extension '(?P<name>[\w.-]{2,60})'"),
@@ -42,6 +42,10 @@ _EXTENSIONS = dict.fromkeys(
      "quantizer", "random-ltd", "sparse-attn", "spatial-inference", "ragged-ops", "fp-quantizer"),
     "deepspeed",
 )  # fmt: skip
+_UNTOLD = (
+    "what it lacked stands in the lines before, and not in what was pasted: a compiler, a header, a toolkit, or a wheel of this release "
+    "for this Python and platform"
+)
 _IMPORTS = re.compile(r"its build imports (\w{1,40}),")
 
 
@@ -82,6 +86,11 @@ _CAUSES = (
             r"|(casting `&T` to `&mut T` is undefined behavior)"
         ),
         "its source is Rust, and this compiler is missing or refuses it: take a release with a wheel for this Python, or an older rustc",
+    ),
+    _Cause(
+        re.compile(r"Unable to pre-compile (\w{2,40})"),
+        "it is told to compile {0} beforehand and lacks what that needs (async_io: libaio-dev): leave DS_BUILD_OPS unset, so that "
+        "operators are compiled when they are used",
     ),
     _Cause(
         re.compile(r"nvcc fatal\s{0,3}: Value 'c\+\+(\d\d)' is not defined for option 'std'"),
@@ -138,9 +147,9 @@ def judge_build(lines: Iterable[tuple[int, str]], facts: Facts) -> tuple[Hit, in
             if (told := one.says.search(line)) is not None:
                 cause, place = (one.words.format(*(word or "" for word in told.groups())), number), at
                 break
-    if not stopped or not name or cause is None:
+    if not stopped or not name:
         return None
-    words, at_line = cause
+    words, at_line = cause or (_UNTOLD, stopped)
     lacks = _IMPORTS.match(words)
     whose = f"{name} {version}".strip()
     detail = f"{whose} is compiled where it is installed, and its build failed: {words}"

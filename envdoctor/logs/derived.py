@@ -23,6 +23,7 @@ from envdoctor.logs.linking import BINDING, FLOOR, LIBRARY_TEXT, NO_LIBRARY, SYM
 from envdoctor.logs.loading_keywords import judge_loading
 from envdoctor.logs.named_models import judge_gpu, judge_model
 from envdoctor.logs.places import owner_of
+from envdoctor.logs.python_names import judge_python
 from envdoctor.logs.reading import Reading
 from envdoctor.logs.refusals import NO_FILE, REFUSES_PYTHON, judge_refusal
 from envdoctor.logs.refused_keys import judge_keys
@@ -144,7 +145,7 @@ def _of_failure(failure: Failure, facts: Facts) -> Iterator[Hit]:
     statement = parse_statement(failure)
     if statement is not None:
         loading = judge_loading(statement, failure, facts) if isinstance(statement, RefusedKeyword) else None
-        answered = loading or answer(statement, failure, facts)
+        answered = loading or judge_python(statement, failure, facts) or answer(statement, failure, facts)
         if answered is not None:
             yield answered
             return
@@ -204,7 +205,8 @@ def is_of_a_package(module: str, failure: Failure, path: str = "") -> bool:
         return bool(owner_of(path)[0])
     if package_of(module) in listed():
         return True
-    return top not in _ANYBODYS and any(frame.package == top for frame in failure.frames)
+    # A module within another one is of a package; whose that is stands in its name.
+    return top not in _ANYBODYS and ("." in module or any(frame.package == top for frame in failure.frames))
 
 
 def _name(one: MissingName, failure: Failure, facts: Facts) -> Hit | None:

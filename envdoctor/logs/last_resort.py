@@ -35,9 +35,17 @@ _BY_NAME = frozenset(
      "auto-gptq", "autoawq", "gptqmodel", "tokenizers", "sentencepiece", "liger-kernel", "torchao", "torchvision", "torchaudio", "xgrammar",
      "mamba-ssm", "causal-conv1d", "wandb", "mlflow", "openrlhf", "lightning", "pytorch-lightning", "numba", "tensorflow", "keras", "jax")
 )  # fmt: skip
-_SOURCES_OF = (
-    (re.compile(r"src/csrc/ops\.(?:hip|cu)\b"), "bitsandbytes"),
-    (re.compile(r"flash_fwd_|flash_bwd_|FlashAttention"), "flash-attn"),
+_SOURCES_OF = tuple(
+    (re.compile(pattern), package)
+    for pattern, package in (
+        (r"src/csrc/ops\.(?:hip|cu)\b", "bitsandbytes"),
+        (r"flash_fwd_|flash_bwd_|FlashAttention", "flash-attn"),
+        (
+            r"Model architectures \[.{1,200}\] (?:are not supported|failed to be inspected)|EngineCore|EngineDeadError|[Ee]ngine core init"
+            r"|is_async_output_supported|Bfloat16 is only supported on GPUs with compute capability",
+            "vllm",
+        ),
+    )
 )
 # Who tells of another error is not its subject.
 _HEARSAY = re.compile(r"^(?:RuntimeError: )?Failed to import [\w.]+ because of the following error \(look up to see its traceback\):")

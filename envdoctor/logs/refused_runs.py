@@ -24,11 +24,13 @@ _OFFLINE = re.compile(
     r"We couldn'?t connect to .{0,4}https://huggingface\.co|Connection error, and we cannot find the requested files"
     r"|cannot find the requested files in the (?:local|disk) cache|OfflineModeIsEnabled|LocalEntryNotFoundError"
     r"|outgoing traffic has been disabled"
+    r"|Max retries exceeded with url|Failed to resolve 'huggingface\.co'|Cannot connect to proxy|Connection to huggingface\.co timed out"
 )
 _NOT_THERE = re.compile(
     r"(?P<name>\S{1,200}) is not a local folder and is not a valid model identifier|"
     r"Can't load (?:tokenizer|the configuration|the model|feature extractor|image processor|processor) (?:of|for) "
     r"'(?P<what>[^']{1,200})'"
+    r"|Can't find '(?P<lacks>adapter_config\.json)' at '(?P<at>[^']{1,200})'"
     r"|(?P<folder>\S{1,200}) does not appear to have (?:a|any) files? named (?P<file>\S{1,100})"
 )
 _VALIDATION = re.compile(r"(?P<count>\d{1,4}) validation errors? for (?P<cls>\w{1,80})")
@@ -99,10 +101,11 @@ def _not_there(told: str) -> Hit | None:
     found = _NOT_THERE.search(told)
     if found is None:
         return None
-    name = (found["name"] or found["what"] or found["folder"]).strip("'\"`")
-    if found["file"]:
+    name = (found["name"] or found["what"] or found["folder"] or found["at"]).strip("'\"`")
+    file = (found["file"] or found["lacks"] or "").rstrip(".,")
+    if file:
         detail = (
-            f"{name} has no {found['file'].rstrip('.,')}: fetched or saved in part, another kind of repository (an adapter, a GGUF, "
+            f"{name} has no {file}: fetched or saved in part, another kind of repository (an adapter, a GGUF, "
             "another framework), or another revision"
         )
     else:

@@ -103,6 +103,41 @@ _KNOWN = tuple(
             "torch",
         ),
         (
+            r"CUDA-capable device\(s\) is/are busy",
+            "another process holds the GPU, or it is in exclusive mode (nvidia-smi -c 0), or an earlier process died on it: nvidia-smi "
+            "shows who",
+            "",
+        ),
+        (
+            r"Duplicate GPU detected",
+            "two processes of the run use one GPU: torch.cuda.set_device(local_rank) before the first use, or fewer processes",
+            "",
+        ),
+        (
+            r"device_ids and output_device arguments only work",
+            "a model that lies on several devices (device_map, pipeline) is wrapped in DistributedDataParallel: start one process, "
+            "or give each its own GPU (device_map={'': local_rank})",
+            "",
+        ),
+        (
+            r"size of tensor [ab] \(0\)|shape torch\.Size\(\[0\]\)",
+            "a weight has no rows here: it is sharded (ZeRO-3, FSDP) and was not gathered: deepspeed.zero.GatheredParameters around "
+            "the code that reads it, or it was never loaded",
+            "",
+        ),
+        (
+            r"Conversation roles must alternate",
+            "the chat template of this model wants user and assistant in turn, mostly without a system message: put it into the first user "
+            "message, and join two of one role",
+            "",
+        ),
+        (
+            r"could not parse ModelProto|sentencepiece_processor\.cc",
+            "the file of the SentencePiece model (tokenizer.model) is cut, empty or a pointer of git-lfs, or of another kind: fetch "
+            "it again",
+            "sentencepiece",
+        ),
+        (
             r"no kernel found to launch",
             "no attention kernel is built for this GPU, this type or this head size: float16 or bfloat16 in place of float32, another "
             'attn_implementation ("eager"), or an xformers built for this torch',

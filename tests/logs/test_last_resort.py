@@ -80,3 +80,28 @@ def test_what_a_sentence_of_all_releases_means(message: str, rule: str, says: st
     (one,) = derive_findings(reading, Facts({}))
     assert one.hit.rule == rule
     assert says in one.hit.detail
+
+
+@pytest.mark.parametrize(
+    ("message", "says"),
+    [
+        (
+            "ImportError: cannot import name 'Mapping' from 'collections' (/usr/lib/python3.10/collections/__init__.py)",
+            "Python 3.10 removed",
+        ),
+        ("ModuleNotFoundError: No module named 'imp'", "Python 3.12 removed imp"),
+        ("ImportError: cannot import name 'Self' from 'typing' (/usr/lib/python3.10/typing.py)", "typing.Self came with Python 3.11"),
+    ],
+)
+def test_what_the_standard_library_has_not_is_of_another_python(message: str, says: str) -> None:
+    reading = read_log([f"{message}\n".encode()], ())
+    (one,) = derive_findings(reading, Facts({}))
+    assert says in one.hit.detail
+    stated = Facts({"python": Fact("python", exact("3.9.1" if "removed" in says else "3.12.1"), Origin("a test"))})
+    assert not any(says in found.hit.detail for found in derive_findings(reading, stated))
+
+
+def test_a_build_that_failed_names_its_package_where_nothing_says_why() -> None:
+    reading = read_log([b"ERROR: Failed building wheel for llama-cpp-python\n"], ())
+    (one,) = derive_findings(reading, Facts({}))
+    assert one.hit.packages == ("llama-cpp-python",)
