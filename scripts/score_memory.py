@@ -36,9 +36,10 @@ from memory_rows import case
 from envdoctor.app.request import Request
 from envdoctor.app.situations import gather
 from envdoctor.files.json_file import Document
+from envdoctor.memory.budget import usable_memory
 from envdoctor.memory.config import ArchitectureError, read_architecture
 from envdoctor.memory.estimate import GIB, Range
-from envdoctor.memory.fits import usable_memory, verdict
+from envdoctor.memory.fits import verdict
 from envdoctor.memory.situation import planned
 
 KEPT = Path(__file__).parent.parent / "fixtures" / "memory" / "cases.json"

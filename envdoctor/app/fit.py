@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from envdoctor import __version__
@@ -13,8 +14,9 @@ from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Facts
 from envdoctor.memory.advice import advise
 from envdoctor.memory.architecture import Architecture
+from envdoctor.memory.budget import Budget, budget, foreign
 from envdoctor.memory.config import ArchitectureError, read_architecture
-from envdoctor.memory.fits import usable_memory, verdict
+from envdoctor.memory.fits import verdict
 from envdoctor.memory.no_help import no_help
 from envdoctor.memory.plan import Stack
 from envdoctor.memory.situation import Planned, planned
@@ -56,7 +58,8 @@ def fit(request: Request, question: Question) -> FitReport:
     if question.data is not None:
         lengths, on_lengths = measure_lengths_of(question.data, request, gathered, snapshot, situation)
         situation = with_data(situation, lengths, on_lengths)
-    memory = usable_memory(situation.facts)
+    room = budget(situation.facts)
+    memory = None if room is None else room.usable
     computed = situation.estimate()
     unstated = undecided(situation, computed)
     spanned = spanning(computed, unstated)
@@ -67,10 +70,10 @@ def fit(request: Request, question: Question) -> FitReport:
         stack=_stack_words(situation.plan.stack),
         gpu=parse_gpu(situation.facts.text("gpu.name") or "")[0],
         estimate=spanned,
-        verdict=verdict(spanned, memory),
+        verdict=verdict(spanned, memory, None if room is None else room.most),
         undecided=unstated,
         assumptions=(*situation.assumptions, *computed.assumptions),
-        notes=_notes(situation),
+        notes=(*_notes(situation), *_of_the_gpu(situation.facts, room)),
         skipped=tuple(skip for skip in gathered.situation.skips if question.gpu is None or skip.what != "GPU"),
         lengths=lengths,
         length_advice=on_lengths,
@@ -130,6 +133,14 @@ def _stack_words(stack: Stack) -> str:
     named = [(name, getattr(stack, name)) for name in ("torch", "transformers", "peft", "bitsandbytes", "deepspeed")]
     told = [f"{name} {release}" for name, release in named if release not in ("", "-")]
     return ", ".join(told) or "no release is known: the newest ones are counted"
+
+
+def _of_the_gpu(facts: Facts, room: Budget | None) -> Iterator[str]:
+    """What a reader has to know of what the memory is compared with."""
+    if room is not None and room.note:
+        yield room.note
+    if foreign(facts):
+        yield f"counted is what CUDA's kernels keep; those of {foreign(facts)} were not measured, and the range is a quarter wider for it"
 
 
 def _notes(situation: Planned) -> tuple[str, ...]:

@@ -100,7 +100,7 @@ def measure_on_fake_tensors(request: Request, gathered: Gathered, snapshot: Snap
         report,
         estimate=found,
         closed_form=report.estimate,
-        verdict=verdict(found, report.verdict.memory),
+        verdict=verdict(found, report.verdict.memory, report.verdict.most),
         assumptions=tuple(dict.fromkeys((*report.assumptions, *found.assumptions))),
     )
 

@@ -9,8 +9,9 @@ from math import inf
 from typing import TypeAlias
 
 from envdoctor.facts.fact import FactValue
+from envdoctor.memory.budget import usable_of
 from envdoctor.memory.estimate import GIB, Estimate, Range
-from envdoctor.memory.fits import Fits, usable_of, verdict
+from envdoctor.memory.fits import Fits, verdict
 from envdoctor.memory.moves import Change, Circumstances, Move, Step, go_together, moves
 from envdoctor.memory.plan import Plan
 from envdoctor.records import dataclass

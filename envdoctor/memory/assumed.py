@@ -12,6 +12,7 @@ from envdoctor.records import replace
 
 # Rows of instruction data are often this short, and seldom longer than that where nobody says how long they are.
 _SHORT, _LONG = 256, 4096
+_UNMEASURED = 0.25
 
 
 def widened(computed: Estimate, architecture: Architecture, plan: Plan, assumptions: Iterable[Assumption], regime: Regime) -> Estimate:
@@ -26,6 +27,15 @@ def widened(computed: Estimate, architecture: Architecture, plan: Plan, assumpti
         reserved=_both(computed.reserved, short.reserved, long.reserved),
         guessed=True,
     )
+
+
+def unmeasured(computed: Estimate) -> Estimate:
+    """The estimate for kernels that are not CUDA's, of which nothing was compared with a measurement: a quarter wider at both ends."""
+    return replace(computed, allocated=_wider(computed.allocated), reserved=_wider(computed.reserved))
+
+
+def _wider(one: Range) -> Range:
+    return Range(one.low * (1 - _UNMEASURED), one.expected, one.high * (1 + _UNMEASURED))
 
 
 def _both(expected: Range, short: Range, long: Range) -> Range:

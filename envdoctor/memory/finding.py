@@ -9,9 +9,9 @@ from envdoctor.engine.defaults import derive
 from envdoctor.facts.fact import Fact, Facts, FactValue, NotUnderstood, Origin
 from envdoctor.facts.vocabulary import WHOLE
 from envdoctor.memory import optimizer as optimizers
+from envdoctor.memory.budget import foreign, usable_memory
 from envdoctor.memory.config import ArchitectureError, read_architecture
 from envdoctor.memory.estimate import GIB, Estimate
-from envdoctor.memory.fits import usable_memory
 from envdoctor.memory.plan import Plan
 from envdoctor.memory.situation import Planned, planned
 
@@ -43,11 +43,12 @@ _UNKNOWN_RELEASE = 0.3
 def exceeding(stated: Facts, config: Mapping[str, object]) -> tuple[Hit, ...]:
     """The rule holds where the low end of the estimate, with the smallest context, is more than torch may use of the card.
 
-    It is not asked where method, GPU or way of sharing are not known, nor of architectures that were compared with no real modules.
+    It is not asked where method, GPU or way of sharing are not known, nor of architectures that were compared with no real modules, nor of
+    kernels that are neither CUDA's nor ROCm's.
     """
     facts = derive(stated.without(WHOLE))
     memory = usable_memory(facts)
-    if memory is None or facts.text("plan.method") not in _TRAINED_WHOLE | _ADAPTED or not _counted(facts):
+    if memory is None or foreign(facts) or facts.text("plan.method") not in _TRAINED_WHOLE | _ADAPTED or not _counted(facts):
         return ()
     try:
         architecture = read_architecture(config)

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from envdoctor.facts.fact import Facts
-from envdoctor.memory.estimate import GIB, Estimate, Range
+from envdoctor.memory.estimate import Estimate, Range
 from envdoctor.records import dataclass
 
 Fits = Literal["yes", "tight", "no", "unknown"]
@@ -18,9 +17,6 @@ Fits = Literal["yes", "tight", "no", "unknown"]
 # Shares of what is allocated that the allocator loses to fragments when memory is short. The run of 74.8 GiB left at most 1.1 GiB for the
 # context and fragments together, so that 1 % is the rule; 4 % is what was left between it and the 79.15 GiB of its card.
 _FRAGMENTS = Range(0.0, 0.01, 0.04)
-# What a card is sold with against what torch may use of it, in GiB: 24 and 23.64 (the cards of zjunlp/DeepKE#519), 80 and 79.15 (A100).
-_SOLD, _KEPT = (24.0, 80.0), (0.36, 0.85)
-_LEAST_KEPT = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +33,7 @@ class Verdict:
     memory: float | None
     needed: Range
     fragments: Range
+    most: float | None = None
 
     @property
     def spare(self) -> float | None:
@@ -44,8 +41,8 @@ class Verdict:
         return None if self.memory is None else self.memory - self.needed.expected
 
 
-def verdict(estimate: Estimate, memory: float | None) -> Verdict:
-    """Whether the estimate fits into ``memory``, the bytes of one GPU that torch may use (see ``usable_memory``)."""
+def verdict(estimate: Estimate, memory: float | None, most: float | None = None) -> Verdict:
+    """Whether the estimate fits into ``memory``, the bytes of one GPU that torch may use. Up to ``most`` it is not refused."""
     allocated, beside = estimate.allocated, estimate.beside
     fragments = Range(
         allocated.low * _FRAGMENTS.low, allocated.expected * _FRAGMENTS.expected, max(allocated.high, allocated.expected) * _FRAGMENTS.high
@@ -58,33 +55,13 @@ def verdict(estimate: Estimate, memory: float | None) -> Verdict:
     if memory is None:
         return Verdict("unknown", None, needed, fragments)
     fits: Fits = "tight"
+    most = max(memory, most or 0.0)
     if needed.high <= memory:
         fits = "yes"
-    elif allocated.low + beside.low > memory:
+    elif allocated.low + beside.low > most:
         fits = "no"
     elif estimate.guessed:
         fits = "unknown"
-    elif allocated.expected + beside.low > memory:
+    elif allocated.expected + beside.low > most:
         fits = "no"
-    return Verdict(fits, memory, needed, fragments)
-
-
-def usable_memory(facts: Facts) -> float | None:
-    """Bytes of one GPU that torch may use; None where the memory is not known.
-
-    The driver keeps a part of what is sold, and of what nvidia-smi calls total. A figure with decimals that somebody states (23.64) is
-    torch's own, from the message of a failed allocation, and is taken as it is.
-    """
-    fact = facts.get("gpu.memory_gib")
-    if fact is None or not isinstance(fact.value, (int, float)) or isinstance(fact.value, bool) or fact.value <= 0:
-        return None
-    size = float(fact.value)
-    measured = not size.is_integer() and fact.origin.source != "nvidia-smi" and not fact.origin.source.startswith("known GPU")
-    return size * GIB if measured else usable_of(size) * GIB
-
-
-def usable_of(size: float) -> float:
-    """GiB that torch may use of a card that is sold with ``size`` GiB: a line through two cards of which both are known."""
-    slope = (_KEPT[1] - _KEPT[0]) / (_SOLD[1] - _SOLD[0])
-    kept = max(_LEAST_KEPT, _KEPT[0] + slope * (size - _SOLD[0]))
-    return max(0.0, size - kept)
+    return Verdict(fits, memory, needed, fragments, most)

@@ -7,7 +7,8 @@ from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.versions import Exact
 from envdoctor.facts.vocabulary import WHOLE
 from envdoctor.memory.architecture import Architecture
-from envdoctor.memory.assumed import widened
+from envdoctor.memory.assumed import unmeasured, widened
+from envdoctor.memory.budget import foreign
 from envdoctor.memory.estimate import Assumption, Estimate
 from envdoctor.memory.moves import Change, Circumstances
 from envdoctor.memory.plan import Plan, Stack
@@ -34,7 +35,8 @@ class Planned:
 
     def estimate(self) -> Estimate:
         computed = estimate_under(self.architecture, self.plan, self.regime)
-        return widened(computed, self.architecture, self.plan, self.assumptions, self.regime)
+        computed = widened(computed, self.architecture, self.plan, self.assumptions, self.regime)
+        return unmeasured(computed) if foreign(self.facts) else computed
 
     def estimate_with(self, change: Change) -> Estimate:
         """The estimate of the same situation in which these facts are stated beside, or in the place of, its own."""

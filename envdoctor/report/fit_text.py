@@ -23,6 +23,7 @@ from envdoctor.report.fit_words import (
     verdict_words,
 )
 from envdoctor.report.plain import printable
+from envdoctor.world.gpus import sold_with
 
 _LABEL = 16
 _COLOURS = {"yes": "32", "tight": "33", "no": "1;31", "unknown": "35"}
@@ -66,7 +67,8 @@ def _verdict(report: FitReport, width: int, *, colour: bool) -> Iterator[str]:
     yield from _undecided(report, width)
     if report.verdict.memory is None:
         told = "its name does not tell:" if report.gpu else 'name it: --gpu "RTX 3090 x3", or'
-        yield f"  {told} --set gpu.memory_gib=24"
+        sizes = [f"--set gpu.memory_gib={size:g}" for size in sold_with(report.gpu)] or ["--set gpu.memory_gib=24"]
+        yield from _wrapped("  ", f"{told} {' or '.join(sizes)}", width)
 
 
 def _undecided(report: FitReport, width: int) -> Iterator[str]:

@@ -18,6 +18,7 @@ _LONGEST_NAME = 200
 # Words that tell vendor, form or packaging and never tell two products of one number apart.
 _NOISE = frozenset((
     "nvidia", "corporation", "geforce", "tesla", "amd", "ati", "instinct", "radeon",
+    "huawei", "npu", "npus", "intel", "habana", "hpu", "hpus",
     "gpu", "gpus", "graphics", "card", "cards", "accelerator", "tensor", "core", "cores", "cuda", "mps",
     "sxm", "sxm2", "sxm3", "sxm4", "sxm5", "sxm6", "pcie", "pci", "express",
     "hbm2", "hbm2e", "hbm3", "hbm3e", "gddr5", "gddr5x", "gddr6", "gddr6x", "gddr7", "vram", "memory",
@@ -31,7 +32,7 @@ _NO_GPU = frozenset(("none", "no", "cpu", "nonecpu", "cpuonly", "onlycpu", "nogp
 _VENDOR_WORDS = {
     "nvidia": "nvidia", "geforce": "nvidia", "tesla": "nvidia", "quadro": "nvidia", "rtx": "nvidia", "gtx": "nvidia", "jetson": "nvidia",
     "amd": "amd", "radeon": "amd", "instinct": "amd",
-    "apple": "apple", "intel": "intel",
+    "apple": "apple", "intel": "intel", "gaudi": "intel", "habana": "intel",
     "ascend": "huawei", "huawei": "huawei",
 }  # fmt: skip
 
@@ -116,13 +117,18 @@ def find_gpu(text: str) -> Gpu | None:
     tokens = _tokens(name[: size.start()] + " " + name[size.end() :] if size else name)
     if "".join(tokens) in _NO_GPU:
         return Gpu("none", "none", None, None, None)
-    gpu = _vendor_only(tokens)
-    row = None if gpu else _row(_whole(tokens, name))
-    if row is not None:
-        gpu = _gpu(row, float(size[1]) if size else None)
+    row = _row(_whole(tokens, name))
+    stated = float(size[1]) if size else None
+    gpu = _vendor_only(tokens, stated) if row is None else _gpu(row, stated)
     if gpu is None or not slice_found:
         return gpu
     return replace(gpu, name=f"{gpu.name} (MIG slice)", memory_gib=None, memory_from=None)
+
+
+def sold_with(text: str) -> tuple[float, ...]:
+    """The sizes in GiB that a name may stand for, where it does not tell which."""
+    row = _row(_tokens(parse_gpu(text)[0].lower())) if len(text) <= _LONGEST_NAME else None
+    return () if row is None else tuple(sorted(_memory(variant)[0] for variant in row["memory"]))
 
 
 def vendor(text: str) -> str | None:
@@ -148,15 +154,19 @@ def _whole(tokens: list[str], name: str) -> list[str]:
     return tokens[:-1] if harmless else []
 
 
-def _vendor_only(tokens: list[str]) -> Gpu | None:
-    """Apple and Ascend chips: their capability is no CUDA capability and their memory is not told by the name."""
+def _vendor_only(tokens: list[str], size: float | None) -> Gpu | None:
+    """Apple and Ascend chips: their capability is no CUDA capability and their memory is not told by the name, only beside it."""
     key = "".join(token for token in tokens if token not in _NOISE)
     apple = re.fullmatch(r"apple(m\d)(pro|max|ultra)?|(m\d)(pro|max|ultra)", key)
     if apple:
         chip, tier = apple[1] or apple[3], apple[2] or apple[4]
-        return Gpu(f"Apple {chip.upper()}{f' {tier.capitalize()}' if tier else ''}", "apple", None, None, None)
-    ascend = re.fullmatch(r"(?:huawei)?ascend(?:npu)?(\d{3}[a-z]?\d?)", key)
-    return Gpu(f"Ascend {ascend[1].upper()}", "huawei", None, None, None) if ascend else None
+        name, maker = f"Apple {chip.upper()}{f' {tier.capitalize()}' if tier else ''}", "apple"
+    else:
+        ascend = re.fullmatch(r"ascend(\d{3}[a-z]?\d?)", key)
+        if ascend is None:
+            return None
+        name, maker = f"Ascend {ascend[1].upper()}", "huawei"
+    return Gpu(name if size is None else f"{name} {size:g}GB", maker, None, size, None, None if size is None else "stated")
 
 
 def _row(tokens: list[str]) -> _Row | None:

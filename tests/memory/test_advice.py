@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from envdoctor.engine.defaults import derive
 from envdoctor.facts.fact import Fact, Origin
 from envdoctor.memory.advice import Advice, advise
+from envdoctor.memory.budget import usable_of
 from envdoctor.memory.closed_form import estimate
 from envdoctor.memory.config import read_architecture
 from envdoctor.memory.estimate import GIB
-from envdoctor.memory.fits import usable_of, verdict
+from envdoctor.memory.fits import verdict
 from envdoctor.memory.moves import Circumstances, moves
 from envdoctor.memory.no_help import no_help
 from envdoctor.memory.read_plan import read_plan

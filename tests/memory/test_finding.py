@@ -17,10 +17,11 @@ from envdoctor.checks.hit import Hit
 from envdoctor.engine.defaults import derive
 from envdoctor.engine.diagnosis import diagnose
 from envdoctor.facts.fact import Fact, Origin
+from envdoctor.memory.budget import usable_memory
 from envdoctor.memory.config import read_architecture
 from envdoctor.memory.estimate import GIB
 from envdoctor.memory.finding import RULE, exceeding
-from envdoctor.memory.fits import usable_memory, verdict
+from envdoctor.memory.fits import verdict
 from envdoctor.memory.parameters import parameters
 from envdoctor.memory.situation import planned
 from envdoctor.rules.rulebook import load_rulebook

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envdoctor.facts.fact import Fact, Facts, Origin
+from envdoctor.memory.budget import budget, usable_memory, usable_of
 from envdoctor.memory.estimate import GIB, Estimate, Moment, Range
-from envdoctor.memory.fits import usable_memory, usable_of, verdict
+from envdoctor.memory.fits import verdict
 from envdoctor.world.gpus import find_gpu
 
 ORDER = ("yes", "tight", "no")
@@ -111,3 +112,25 @@ def test_known_cards_keep_most_of_what_nvidia_smi_shows(name: str) -> None:
     assert gpu is not None
     assert gpu.memory_gib is not None
     assert 0.97 < usable_of(gpu.memory_gib) / gpu.memory_gib < 1
+
+
+@pytest.mark.parametrize(
+    ("maker", "size", "usable", "most"),
+    [
+        ("apple", 32, 21.3, 26.9),  # 21,845 MB of an M2 Max
+        ("apple", 96, 72.0, 80.6),  # 73,728 MB of an M2
+        ("apple", 128, 96.0, 107.5),
+        ("amd", 288, 287.9, 287.9),
+        ("intel", 96, 93.8, 93.8),
+        ("huawei", 64, 60.7, 60.7),
+    ],
+)
+def test_what_the_system_recommends_or_keeps_of_other_makes(maker: str, size: float, usable: float, most: float) -> None:
+    found = budget(known(size).with_facts([Fact("gpu.vendor", maker, Origin("x"))]))
+    assert found is not None
+    assert (found.usable / GIB, found.most / GIB) == pytest.approx((usable, most), abs=0.06)
+
+
+def test_between_what_is_recommended_and_what_can_be_had_is_tight() -> None:
+    found = [verdict(estimate(size, size, size), 96 * GIB, 107.5 * GIB).fits for size in (80, 100, 110)]
+    assert found == ["yes", "tight", "no"]

@@ -7,8 +7,9 @@ from dataclasses import replace
 from envdoctor.facts.fact import Skip
 from envdoctor.lengths.values import Cost, LengthAdvice, Lengths, LongRow, Saving, TokenizerUsed
 from envdoctor.memory.advice import Advice
+from envdoctor.memory.budget import usable_of
 from envdoctor.memory.estimate import GIB, Assumption, Estimate, Moment, Range, Term
-from envdoctor.memory.fits import usable_of, verdict
+from envdoctor.memory.fits import verdict
 from envdoctor.memory.plan import Adapter, Plan, Stack
 from envdoctor.report.fit import FitReport
 

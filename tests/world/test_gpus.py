@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import envdoctor.world.gpus as module
-from envdoctor.world.gpus import capability_key, find_gpu, parse_gpu, vendor
+from envdoctor.world.gpus import capability_key, find_gpu, parse_gpu, sold_with, vendor
 
 # As written in bug reports, by nvidia-smi and by torch: name, vendor, capability, GiB (None: unknown).
 WRITTEN = [
@@ -158,3 +158,25 @@ def test_every_product_of_the_table_is_found_by_its_name_and_has_a_source() -> N
 @pytest.mark.parametrize(("text", "key"), [("8.6", (8, 6)), ("12.0", (12, 0)), ("8", None), ("8.66", None), ("sm_86", None), ("", None)])
 def test_a_capability_is_two_numbers(text: str, key: tuple[int, int] | None) -> None:
     assert capability_key(text) == key
+
+
+@pytest.mark.parametrize(
+    ("text", "maker", "gib"),
+    [
+        ("MI300X", "amd", 192), ("AMD Instinct MI250X", "amd", 64), ("Gaudi 2", "intel", 96),
+        ("Intel Gaudi3", "intel", 128),
+        ("Habana Gaudi2", "intel", 96), ("M2 Ultra 128GB", "apple", 128), ("Apple M3 Max (64 GB)", "apple", 64),
+        ("Apple M1", "apple", None),
+        ("Ascend 910B", "huawei", None), ("Huawei Ascend 910B 64GB", "huawei", 64), ("Ascend910B4", "huawei", 32),
+        ("Ascend 910B4-1", "huawei", 64),
+        ("Ascend910B2", "huawei", None),
+    ],
+)  # fmt: skip
+def test_what_is_not_of_nvidia_has_the_memory_that_its_name_tells(text: str, maker: str, gib: float | None) -> None:
+    gpu = find_gpu(text)
+    assert gpu is not None
+    assert (gpu.vendor, gpu.memory_gib) == (maker, gib)
+
+
+def test_a_name_that_stands_for_several_sizes_tells_which() -> None:
+    assert [sold_with(text) for text in ("Ascend 910B", "MI300X", "nothing known")] == [(32, 64), (192,), ()]
