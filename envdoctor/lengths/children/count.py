@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from heapq import heappush, heappushpop
 from typing import TYPE_CHECKING, Any
 
@@ -34,10 +35,12 @@ def run(params: dict[str, Any], stage: Callable[[str], None]) -> dict[str, Any]:
     parts = [_part(name) for name in ("lines", "forms", "templates", "counters")]
     lines, _forms, _templates, counters = parts
     counter: Any = None
+    by_words: Any = None
     cannot: list[str] = []
     for route in params["routes"]:
         try:
             counter = counters["open_counter"](route)
+            by_words = partial(counters["by_words"], counter, route)
             cannot = []
             break
         except counters["CannotCountError"] as error:
@@ -47,7 +50,7 @@ def run(params: dict[str, Any], stage: Callable[[str], None]) -> dict[str, Any]:
         rows = tables["Table"](params["data"]) if tables["kind_of"](params["data"]) else lines["Rows"](params["data"])
     except tables["NoTableError"] as error:
         return {"unreadable": {"found": error.found, "next_step": error.next_step}}
-    counting = _Counting(params, parts, counter)
+    counting = _Counting(params, parts, counter, by_words)
     try:
         whole = counting.all_of(rows, stage)
     except (lines["UnreadableFileError"], tables["NoTableError"]) as error:
@@ -68,9 +71,10 @@ class _NoCounterError(Exception):
 
 
 class _Counting:
-    def __init__(self, params: dict[str, Any], parts: list[dict[str, Any]], counter: Any) -> None:
+    def __init__(self, params: dict[str, Any], parts: list[dict[str, Any]], counter: Any, by_words: Callable[[], Any] | None) -> None:
         _lines, self.forms, self.templates, _counters = parts
         self.counter = counter
+        self.by_words = by_words
         self.glm = bool(params["glm"])
         self.seconds = float(params["seconds"])
         self.render: Any = None
@@ -93,6 +97,7 @@ class _Counting:
         self.answers = {"rows": 0, "tokens": 0, "of": 0}
         self.pending: list[_Pending] = []
         self.characters = 0
+        self.flushed = False
 
     def all_of(self, rows: Any, stage: Callable[[str], None]) -> bool:
         """Whether the end of the file was reached in time."""
@@ -153,6 +158,10 @@ class _Counting:
     def flush(self) -> None:
         """Hand the rows read so far to the tokenizer, and keep the counts of those before: it counts while the next are read."""
         pending, self.pending, self.characters = self.pending, [], 0
+        if pending and self.flushed and self.by_words is not None:
+            # What is longer than one batch is worth it.
+            self.counter, self.by_words = self.by_words(), None
+        self.flushed = True
         before, self.ahead = self.ahead, (pending, self.worker.submit(self._counts, pending)) if pending else None
         if before is not None:
             self.settle(*before)

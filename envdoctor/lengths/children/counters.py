@@ -7,6 +7,7 @@ import binascii
 import importlib
 import os
 import re
+import runpy
 from typing import Any
 
 MOST_RANKS = 16 << 20
@@ -24,6 +25,7 @@ class Fast:
         backend.no_truncation()
         backend.no_padding()
         self.library = library
+        self.backend = backend
         self._encode = getattr(backend, "encode_batch_fast", backend.encode_batch)
 
     def count(self, texts: list[str], special: bool) -> list[int]:
@@ -101,6 +103,14 @@ def open_counter(route: dict[str, Any]) -> Any:
 
 def _fast(library: Any, route: dict[str, Any], said: str) -> Any:
     return Fast(library.Tokenizer.from_file(route["path"]), said)
+
+
+def by_words(counter: Any, route: dict[str, Any]) -> Any:
+    """The same counter, which remembers words where that says the same; for files that are worth the preparation."""
+    if route["library"] != "tokenizers":
+        return counter
+    here = os.path.dirname(os.path.abspath(__file__))
+    return runpy.run_path(os.path.join(here, "words.py"))["Words"](counter, counter.backend, route["path"])
 
 
 def _pieces(library: Any, route: dict[str, Any], said: str) -> Any:
