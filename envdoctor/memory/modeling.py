@@ -157,13 +157,15 @@ def hands_on_scores(architecture: Architecture, plan: Plan) -> bool:
 
 def views_values(architecture: Architecture, plan: Plan) -> bool:
     """Whether the values that an attention keeps are a part of a larger tensor: a cache copies them out of it, and so did
-    sdpa_attention_forward up to 4.55 (``contiguous``)."""
+    sdpa_attention_forward from 4.48 to 4.55 (``contiguous``); before it, classes of each model did where there was a mask."""
     if architecture.kind not in _VIEWED or fills_cache(architecture, plan) or makes_matrix(architecture, plan):
         return False
     if plan.upcast and plan.autocast is not None:
         # The product is float32, and the kernel is given 16-bit copies of its parts.
         return False
-    return plan.attention.startswith("flash") or at_least(plan.stack.transformers, "4.56")
+    release = plan.stack.transformers
+    early = release not in ("", "-") and not at_least(release, "4.48") and not plan.mask
+    return plan.attention.startswith("flash") or at_least(release, "4.56") or early
 
 
 def values_of_a_product(architecture: Architecture) -> bool:

@@ -33,8 +33,8 @@ class Plan:
         self.attention = params["attention"]
         # The Trainer of transformers 5 fills no cache in training (TrainingArguments.use_cache); a plain loop takes the config's word.
         self.uncached = self.release >= (5, 0) and not params.get("outputs_kept")
-        # Where eager attention is not asked for, transformers takes SDPA if the model has it.
-        self.options: dict[str, Any] = {"attn_implementation": "eager"} if self.attention == "eager" else {}
+        # Where nothing is asked for, transformers takes SDPA if the model has it.
+        self.options: dict[str, Any] = {"attn_implementation": self.attention} if self.attention in ("eager", "sdpa") else {}
         self.options["dtype" if self.release >= (4, 56) else "torch_dtype"] = getattr(torch, params["dtype"])
         # Values do not matter, and one operation for each parameter costs seconds.
         utils.PreTrainedModel._initialize_weights = lambda self, module, *_: None
@@ -53,7 +53,13 @@ class Plan:
 
     def build(self) -> Any:
         """The base model in its dtype; in fake mode it has no values."""
-        model = self.make(self.config, **self.options)
+        try:
+            model = self.make(self.config, **self.options)
+        except ValueError:
+            if self.attention != "sdpa":
+                raise
+            # A class that has none is eager.
+            model = self.make(self.config, **{name: value for name, value in self.options.items() if name != "attn_implementation"})
         model.train()
         if self.uncached:
             model.config.use_cache = False
@@ -99,6 +105,16 @@ def install_flash(torch: Any, attend: Any, model: Any) -> None:
         return attend(query, key, value, enable_gqa=True).transpose(1, 2), None
 
     functions["flash_attention_2"] = forward
+
+
+def one_sequence_a_row() -> None:
+    """Without a mask of padding transformers looks whether the positions are those of packed rows, and would not know of fake ones. A
+    collator gives it a mask of ones, and no row is packed here."""
+    try:
+        masks: Any = importlib.import_module("transformers.masking_utils")
+    except ImportError:
+        return
+    masks.find_packed_sequence_indices = lambda *_, **__: None
 
 
 def simple_conversions(torch: Any) -> None:
