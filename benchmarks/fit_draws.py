@@ -1,6 +1,6 @@
 """The closed form of `fit` held to the models' own code on plans drawn at random.
 
-    python benchmarks/fit_draws.py --seed 1 --count 300 --output answers.jsonl PYTHON [PYTHON ...]
+    python benchmarks/fit_draws.py --seed 1 --count 300 --output answers.jsonl [--sharded] PYTHON [PYTHON ...]
     python benchmarks/fit_draws.py --judge answers.jsonl [--show 20] [--keep FILE]
 
 Each interpreter has torch, transformers and peft; the draws are dealt to them in turn, and those that are answered are not asked again. A
@@ -84,6 +84,19 @@ def draw(seed: int, number: int, versions: Mapping[str, str]) -> dict[str, Any]:
     return {"seed": seed, "number": number, "model": name, "config": config, "facts": facts}
 
 
+def draw_sharded(seed: int, number: int, versions: Mapping[str, str]) -> dict[str, Any]:
+    """The same with FSDP over several GPUs, of either kind and as three releases of accelerate prepare it."""
+    drawn = draw(seed, number, versions)
+    chance, facts = random.Random(f"sharded:{seed}:{number}"), drawn["facts"]
+    if facts["plan.method"] == "qlora":
+        facts["plan.method"] = "lora"
+        for name in ("plan.kbit_preparation", "plan.double_quant"):
+            facts.pop(name)
+    facts.update({"plan.distributed": "fsdp", "gpu.count": chance.choice((2, 4, 8)), "plan.fsdp_version": chance.choice((1, 2))})
+    facts["packages.accelerate"] = "==" + chance.choice(("1.10.1", "1.13.0", "1.15.0"))
+    return drawn
+
+
 def _cut(config: dict[str, Any], layers: int, vocabulary: int | None) -> dict[str, Any]:
     config = {**config, **({field: layers for field in _LAYERS if field in config} or {"num_hidden_layers": layers})}
     config.update({field: EXPERTS for field in _EXPERTS if field in config})
@@ -108,7 +121,10 @@ def params(drawn: Mapping[str, Any], debug: bool) -> dict[str, Any]:
     return {**child_params(config, situation(drawn).plan, None), "debug": debug, "experts": EXPERTS if chosen else 0}
 
 
-def run(interpreters: list[Path], seed: int, count: int, first: int, output: Path, only: set[int] | None, jobs: int) -> None:
+def run(interpreters: list[Path], options: argparse.Namespace) -> None:
+    seed, count, first, output, jobs = options.seed, options.count, options.first, options.output, options.jobs
+    only = set(options.only) if options.only else None
+    how = draw_sharded if options.sharded else draw
     environment = {**os.environ, "PYTORCH_JIT": "0", "TRANSFORMERS_VERBOSITY": "error", "HF_HUB_OFFLINE": "1"}
     children, releases = [], []
     for one in interpreters:
@@ -123,7 +139,7 @@ def run(interpreters: list[Path], seed: int, count: int, first: int, output: Pat
             if (only is not None and number not in only) or (seed, number) in answered:
                 continue
             place = number % len(children)
-            drawn = draw(seed, number, releases[place])
+            drawn = how(seed, number, releases[place])
             if unmeasurable(situation(drawn).plan) is None:
                 waiting[place].append(drawn)
         _ask(children, waiting, out, jobs)
@@ -244,6 +260,7 @@ def main() -> None:
     parser.add_argument("--only", type=int, nargs="*")
     parser.add_argument("--output", type=Path, default=Path("answers.jsonl"))
     parser.add_argument("--jobs", type=int, default=2, help="how many interpreters work at once")
+    parser.add_argument("--sharded", action="store_true", help="plans under FSDP")
     parser.add_argument("--judge", type=Path)
     parser.add_argument("--show", type=int, default=0)
     parser.add_argument("--keep", type=Path, help="with --judge, write the answers in short")
@@ -251,8 +268,7 @@ def main() -> None:
     if options.judge is not None and options.keep is not None:
         keep(options.judge, options.keep)
     if options.judge is None:
-        only = set(options.only) if options.only else None
-        run(options.interpreters, options.seed, options.count, options.first, options.output, only, options.jobs)
+        run(options.interpreters, options)
     judge(options.judge or options.output, options.show)
 
 

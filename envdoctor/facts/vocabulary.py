@@ -232,6 +232,13 @@ TERMS: tuple[Term, ...] = (
         choices=("none", "ddp", "dp", "zero1", "zero2", "zero3", "fsdp", "device_map", "megatron"),
         usual="none",
     ),
+    Term("plan.fsdp_version", "int", "1 for FullyShardedDataParallel, 2 for fully_shard"),
+    Term("plan.tensor_parallel", "int", "GPUs that share each layer (tensor parallelism)"),
+    Term("plan.context_parallel", "int", "GPUs that share the tokens of each row (context or sequence parallelism)"),
+    Term("plan.pipeline_parallel", "int", "GPUs that have a part of the layers each and pass batches on"),
+    Term("plan.expert_parallel", "int", "GPUs that share the experts"),
+    Term("plan.activation_offload", "bool", "what layers keep for the backward waits on the CPU"),
+    Term("plan.float8", "bool", "matrix products of the training are computed in 8 bits"),
     Term(
         "plan.offload",
         "choice",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from envdoctor.memory import kept, logits, modeling, reserved, sharding, working
+from envdoctor.memory import fsdp, kept, logits, modeling, reserved, sharding, tensor_parallel, working
 from envdoctor.memory.architecture import Architecture, Linear, Parameters
 from envdoctor.memory.estimate import Estimate, Moment, Term
 from envdoctor.memory.parameters import parameters
@@ -12,7 +12,7 @@ from envdoctor.memory.plan import Plan
 from envdoctor.memory.targets import adapter_parameters, tuned
 from envdoctor.memory.trained import Trained, trained
 from envdoctor.memory.uncertainty import spread
-from envdoctor.memory.weights import base_bytes, dequantized_bytes, linear_width, root_bytes
+from envdoctor.memory.weights import base_bytes, dequantized_bytes, linear_width, other_width, root_bytes
 from envdoctor.records import dataclass, replace
 
 # cuBLAS keeps its workspace with the allocator: 8 MiB and 128 KiB a handle, 32 MiB on Hopper (at::cuda::getCUDABlasLtWorkspaceSize,
@@ -51,7 +51,11 @@ def estimate(architecture: Architecture, plan: Plan) -> Estimate:
 
 def _run(architecture: Architecture, plan: Plan) -> Run:
     plan = replace(plan, checkpointing=modeling.checkpoints(architecture, plan))
+    if plan.tensor > 1:
+        architecture = tensor_parallel.sliced(architecture, plan.tensor)
     counted = parameters(architecture)
+    if plan.tensor > 1:
+        counted = tensor_parallel.with_head_sliced(counted, plan.tensor)
     targets: tuple[Linear, ...] = ()
     added = 0
     if plan.method == "adapter" and plan.adapter is not None:
@@ -97,6 +101,18 @@ def _held(run: Run) -> dict[Term, float]:
     }
 
 
+def _shared_out(run: Run) -> fsdp.Gathered:
+    """What FSDP gathers; nothing where it shares nothing."""
+    plan, counted = run.plan, run.parameters
+    if not fsdp.is_shared(plan):
+        return fsdp.Gathered()
+    outside = fsdp.width(plan, other_width(plan))
+    inside = fsdp.width(plan, linear_width(run.architecture, plan))
+    layer = (counted.linear * inside + counted.other * outside) / max(run.architecture.layers, 1)
+    made = (counted.embedding + counted.head) * run.trained.width * run.shares.gradients
+    return fsdp.gathered(plan, counted.embedding * outside, counted.head * outside, layer, made)
+
+
 def _gathered(run: Run, layers: int) -> float:
     root = root_bytes(run.parameters, run.plan)
     in_layers = run.parameters.linear / max(run.architecture.layers, 1)
@@ -123,19 +139,34 @@ def _step(run: Run) -> list[tuple[str, dict[Term, float]]]:
     accumulated = _accumulated(run, gradients)
     shared = _shared(run)
     saved = layers * (boundary if plan.checkpointing else layer) - _unneeded(run)
+    apart, alone = _shared_out(run), not fsdp.is_shared(plan)
     whole_layer = made.gradients / max(layers, 1) if plan.sharding in ("fsdp", "zero3") and plan.method == "full" else 0.0
-    root = _root_gradient(run)
+    whole_layer = whole_layer if alone else apart.layer_gradient
+    root = _root_gradient(run) if alone or plan.method != "full" else apart.head_gradient
     last = (saved if not plan.checkpointing else layers * boundary + layer) + busy
     first = (layer if not plan.checkpointing else boundary + layer) + busy + _unreleased(run, boundary)
-    during: dict[Term, float] = {"weights": _gathered(run, 0), "other": shared}
-    within: dict[Term, float] = {"weights": _gathered(run, 1 if plan.method == "adapter" else 2), "other": unquantized + shared}
+    during: dict[Term, float] = {"weights": _gathered(run, 0) if alone else apart.loss, "other": shared}
+    held_layers = _gathered(run, 1 if plan.method == "adapter" else 2) if alone else apart.layer
+    within: dict[Term, float] = {"weights": held_layers, "other": unquantized + shared}
     waiting = root if accumulated and _is_tied(run) and plan.method == "full" else 0.0
     casts = _casts(run)
     logits_kept, cache_kept = _outputs(run)
     passing = working.passing_scores(run.architecture, plan, run.width) if plan.checkpointing else 0.0
     before = ("forward of the last layer", {**during, "activations": (saved + passing) * tokens * share, "gradients": accumulated})
+    gathering: list[tuple[str, dict[Term, float]]] = []
+    if not alone:
+        passed = working.forward(run.architecture, plan, run.width) * tokens * share
+        gathering = [
+            ("forward of the first layer", {"weights": apart.first, "gradients": accumulated, "other": shared}),
+            (
+                "forward of the last layer",
+                {"weights": apart.forward, "activations": (saved * tokens * share + passed), "gradients": accumulated, "other": shared},
+            ),
+            ("output layer", {"weights": apart.head, "activations": saved * tokens * share, "gradients": accumulated, "other": shared}),
+        ]
     return [
         *([before] if passing else []),
+        *gathering,
         *_around_the_loss(run, during, saved, accumulated, casts),
         (
             "backward of the last layer",
@@ -159,11 +190,23 @@ def _step(run: Run) -> list[tuple[str, dict[Term, float]]]:
         ),
         (
             "backward of the embeddings",
-            {**during, "gradients": gradients + _of_embeddings(run), "activations": cache_kept, "logits": logits_kept},
+            {
+                **during,
+                "weights": during["weights"] if alone else apart.end,
+                "gradients": gradients + (_of_embeddings(run) if alone else apart.last_gradient),
+                "activations": cache_kept,
+                "logits": logits_kept,
+            },
         ),
         (
             "optimizer step",
-            {"gradients": gradients, "optimizer": made.transient * part.optimizer, "activations": cache_kept, "logits": logits_kept},
+            {
+                "weights": apart.step,
+                "gradients": gradients,
+                "optimizer": made.transient * part.optimizer,
+                "activations": cache_kept,
+                "logits": logits_kept,
+            },
         ),
     ]
 
@@ -183,7 +226,8 @@ def _around_the_loss(
         "adapters": casts.forward,
     }
     yield "loss", {**during, **forward}
-    with_root = accumulated + _root_gradient(run)
+    whole = fsdp.is_shared(plan) and plan.method == "full"
+    with_root = accumulated + (_shared_out(run).head_gradient if whole else _root_gradient(run))
     fullest = _fullest(
         {"logits": loss.backward * tokens, "gradients": accumulated},
         {"logits": logits.handed_back(architecture, plan, run.width) * tokens, "gradients": with_root},
@@ -191,6 +235,8 @@ def _around_the_loss(
     )
     held = saved + (cached if plan.outputs_kept else 0)
     fullest["logits"] += logits_kept
+    if fsdp.is_shared(plan):
+        during = {**during, "weights": _shared_out(run).backward_loss}
     yield "backward of the loss", {**during, "activations": held * tokens * share, "adapters": casts.backward, **fullest}
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from envdoctor.memory import sharding
 from envdoctor.memory.estimate import TERMS, Estimate, Moment, Range, Term
 from envdoctor.memory.plan import Plan
 from envdoctor.memory.reserved import beside
@@ -65,8 +66,10 @@ def measure(
 
 def unmeasurable(plan: Plan) -> str | None:
     """Why a plan is not one that can be run on fake tensors; None where it is."""
-    if plan.sharding not in ("none", "ddp"):
-        return f"{plan.sharding}: {_SHARDED}"
+    if plan.sharding not in ("none", "ddp", "fsdp") or plan.tensor > 1:
+        return f"{plan.sharding if plan.tensor < 2 else 'tensor parallelism'}: {_SHARDED}"
+    if plan.sharding == "fsdp" and plan.quant != "none":
+        return f"quantized weights under FSDP: {_SHARDED}"
     if plan.offload != "none":
         return "offloading moves tensors between devices, and there is one only"
     if plan.quant not in ("none", "4bit"):
@@ -122,7 +125,20 @@ def child_params(config: Mapping[str, object], plan: Plan, code: Path | None) ->
         "attention": plan.attention,
         "mask": plan.mask,
         "ddp": plan.sharding == "ddp",
+        "sharding": _sharding(plan),
         "outputs_kept": plan.outputs_kept,
+    }
+
+
+def _sharding(plan: Plan) -> dict[str, object] | None:
+    """How a part of the model is laid on one of several GPUs; None where each has all of it. Alone FSDP shards nothing."""
+    if plan.sharding != "fsdp" or plan.gpus < 2:
+        return None
+    return {
+        "gpus": plan.gpus,
+        "second": plan.second,
+        "widens_all": sharding.widens_frozen(plan),
+        "ends_apart": sharding.ends_apart(plan),
     }
 
 
@@ -164,6 +180,8 @@ def _notes(plan: Plan, versions: Mapping[str, str]) -> tuple[str, ...]:
     notes = [f"The model's own code ran on fake tensors, without weights or GPU, with {ran}."]
     if plan.sharding == "ddp":
         notes.append("One replica was run, with the buckets of DistributedDataParallel beside it.")
+    if plan.sharding == "fsdp" and plan.gpus > 1:
+        notes.append(f"One of {plan.gpus} ranks was run, in a process group that moves nothing.")
     if plan.autocast is not None:
         notes.append("CUDA's mixed precision was played by the CPU's, with CUDA's list of operations in float32.")
     if plan.quant == "4bit":

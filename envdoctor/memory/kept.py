@@ -35,6 +35,9 @@ def widths(architecture: Architecture, plan: Plan) -> Widths:
     autocast, which puts out float32 whatever it is given.
     """
     stream = 4 if plan.upcast else WIDTH[plan.load_dtype]
+    if plan.sharding == "fsdp" and plan.autocast is not None and not plan.upcast and plan.quant == "none":
+        # Its mixed precision casts the weights themselves, the embeddings among them.
+        stream = WIDTH[plan.autocast]
     computed = WIDTH[plan.autocast] if plan.autocast is not None else stream
     if plan.quant not in ("4bit", "8bit"):
         return Widths(computed, stream, computed)

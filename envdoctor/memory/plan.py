@@ -44,6 +44,7 @@ class Plan:
     ``quant`` is the form of the base model's linear layers: "none", "4bit" (bitsandbytes), "8bit", "gptq", "awq" ...
     ``upcast`` says that what is not quantized was made float32 (prepare_model_for_kbit_training). ``prompt`` are virtual tokens.
     ``fused_loss`` is a cross entropy that keeps no log-softmax (Unsloth's, fms-acceleration's); ``liger`` fuses the output layer too.
+    ``second``: FSDP2 (``fully_shard``) in the place of FullyShardedDataParallel. ``tensor`` GPUs share each layer (tensor parallelism).
     ``outputs_kept``: a loop of its own holds what the model returned, logits among it, until the next forward has returned.
     """
 
@@ -63,6 +64,8 @@ class Plan:
     attention: str = "sdpa"
     sharding: Sharding = "none"
     gpus: int = 1
+    second: bool = False
+    tensor: int = 1
     offload: Offload = "none"
     mask: bool = False
     liger: bool = False

@@ -12,7 +12,7 @@ from envdoctor.memory.asked import Reader
 from envdoctor.memory.estimate import Assumption
 from envdoctor.memory.plan import Adapter, Plan, Sharding, Stack
 from envdoctor.memory.read_method import VIRTUAL_TOKENS, autocast_of, load_dtype_of, method_of, sequences
-from envdoctor.memory.read_sharing import offload_of, sharding_of
+from envdoctor.memory.read_sharing import offload_of, sharding_of, tensor_of
 from envdoctor.memory.stack import at_least
 from envdoctor.memory.targets import default_targets, tuned
 
@@ -32,7 +32,8 @@ def read_plan(facts: Facts, architecture: Architecture) -> tuple[Plan, tuple[Ass
     stack = _stack(reader)
     autocast = autocast_of(reader)
     adapter = _adapter(reader, architecture, stack) if method == "adapter" else None
-    sharding, gpus = sharding_of(reader)
+    tensor = tensor_of(reader, architecture, method)
+    sharding, gpus = sharding_of(reader, tensor)
     offload, sharding = offload_of(reader, method, sharding)
     dtype = load_dtype_of(reader, method, quant)
     if sharding in ("zero1", "zero2", "zero3") and autocast is not None:
@@ -54,9 +55,11 @@ def read_plan(facts: Facts, architecture: Architecture) -> tuple[Plan, tuple[Ass
         accumulation=reader.number("plan.gradient_accumulation") or 1,
         checkpointing=_checkpointing(reader, method),
         optimizer=_optimizer(reader, stack) if method != "inference" else "none",
-        attention=_attention(reader),
+        attention=_attention(reader, architecture, stack),
         sharding=sharding,
         gpus=gpus,
+        tensor=tensor,
+        second=sharding == "fsdp" and reader.number("plan.fsdp_version") == 2,
         offload=offload,
         mask=_mask(reader, rows, packed),
         liger=reader.flag("plan.liger") is True or reader.text("plan.fused_loss") == "linear_cross_entropy",
@@ -143,12 +146,14 @@ def _optimizer(reader: Reader, stack: Stack) -> str:
     return stated
 
 
-def _attention(reader: Reader) -> str:
+def _attention(reader: Reader, architecture: Architecture, stack: Stack) -> str:
     stated = reader.text("plan.attn")
     if stated is not None and stated != "auto":
         return {"flash_attention_3": "flash_attention_2", "flex_attention": "sdpa", "xformers": "flash_attention_2"}.get(stated, stated)
-    reader.assume("plan.attn", "sdpa", "default of transformers")
-    return "sdpa"
+    # Gemma 2 has sdpa before 4.48, and does not take it by itself (_check_and_enable_sdpa, modeling_gemma2.py of 4.45.2 to 4.47.1).
+    default = "eager" if architecture.kind == "gemma2" and not at_least(stack.transformers, "4.48") else "sdpa"
+    reader.assume("plan.attn", default, "default of transformers")
+    return default
 
 
 def _mask(reader: Reader, rows: int, packed: bool) -> bool:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from envdoctor.memory.architecture import Architecture
 from envdoctor.memory.asked import Reader
 from envdoctor.memory.plan import Method, Offload, Sharding
+from envdoctor.memory.tensor_parallel import slices
 
 _SHARDED = frozenset(("zero1", "zero2", "zero3", "fsdp", "device_map"))
 _SHARDINGS: Mapping[str, Sharding] = {
@@ -15,9 +17,16 @@ _SHARDINGS: Mapping[str, Sharding] = {
 _OFFLOADS: Mapping[str, Offload] = {"none": "none", "optimizer": "optimizer", "parameters": "parameters", "both": "both"}
 
 
-def sharding_of(reader: Reader) -> tuple[Sharding, int]:
+def tensor_of(reader: Reader, architecture: Architecture, method: Method) -> int:
+    """Among how many GPUs each layer is cut; 1 where it is not, or where nobody knows how."""
+    ranks = reader.number("plan.tensor_parallel") or 1
+    return ranks if ranks > 1 and method in ("full", "inference") and slices(architecture, ranks) else 1
+
+
+def sharding_of(reader: Reader, tensor: int) -> tuple[Sharding, int]:
+    """How the GPUs that have a whole model between them and others share it, and how many such there are."""
     stated = reader.number("gpu.count")
-    gpus = stated or 1
+    gpus = max(1, (stated or 1) // tensor)
     named = reader.text("plan.distributed")
     known = _SHARDINGS.get(named or "")
     if known is not None:

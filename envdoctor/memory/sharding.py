@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from envdoctor.memory.plan import Plan
+from envdoctor.memory.stack import at_least
 from envdoctor.records import dataclass
 
 _LIVE_PARAMETERS = 1_000_000_000
@@ -43,6 +44,17 @@ def shares(plan: Plan) -> Shares:
 
 def is_deepspeed(plan: Plan) -> bool:
     return plan.sharding in ("zero1", "zero2", "zero3")
+
+
+def widens_frozen(plan: Plan) -> bool:
+    """Whether frozen weights become float32 beside mixed precision: those of FSDP2 before accelerate 1.13 (fsdp2_prepare_model of 1.8.1
+    to 1.12.0: ``model.to(torch.float32)``; from 1.13.0 what requires a gradient)."""
+    return plan.second and plan.autocast is not None and not at_least(plan.stack.accelerate, "1.13")
+
+
+def ends_apart(plan: Plan) -> bool:
+    """Whether embeddings and output layer are gathered by themselves, as FSDP2's are from accelerate 1.14 on."""
+    return plan.second and at_least(plan.stack.accelerate, "1.14")
 
 
 def gathered(plan: Plan, root: float, layer: float, layer_parameters: float, whole: float, layers: int) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from envdoctor.facts.fact import FactValue
 from envdoctor.memory.estimate import Estimate, Range
@@ -11,16 +11,21 @@ from envdoctor.memory.stack import at_least
 from envdoctor.records import dataclass, replace
 
 _MOVES = 0.25
+_NEUTRAL: Mapping[str, FactValue] = {"plan.activation_offload": False, "plan.float8": False}
 
 
 @dataclass(frozen=True, slots=True)
 class Undecided:
-    """``allocated`` spans what the run would take with the value that was ``taken`` and with the ``others``."""
+    """``allocated`` spans what the run would take with the value that was ``taken`` and with the ``others``.
+
+    Where it is not ``modelled``, the fact is stated, the answer leaves it out, and what it could save at most is the low end.
+    """
 
     fact: str
     taken: FactValue
     others: tuple[FactValue, ...]
     allocated: Range
+    modelled: bool = True
 
 
 def undecided(situation: Planned, computed: Estimate) -> tuple[Undecided, ...]:
@@ -32,6 +37,7 @@ def undecided(situation: Planned, computed: Estimate) -> tuple[Undecided, ...]:
         low, high = min(*ranges, expected), max(*ranges, expected)
         if max(high / expected - 1, 1 - low / expected) > _MOVES:
             found.append(Undecided(fact, taken, others, Range(low, expected, high)))
+    found += [one for one in _unmodelled(situation, computed) if 1 - one.allocated.low / expected > _MOVES]
     return tuple(sorted(found, key=lambda one: one.allocated.low - one.allocated.high))
 
 
@@ -68,6 +74,31 @@ def _open(situation: Planned) -> Iterator[tuple[str, FactValue, tuple[FactValue,
     if plan.upcast and plan.autocast is None and facts.value("plan.bf16") is None and facts.value("plan.fp16") is None:
         # Beside what k-bit preparation made float32 everything is computed so, unless mixed precision is asked for.
         yield "plan.bf16", False, (True,)
+
+
+def _unmodelled(situation: Planned, computed: Estimate) -> Iterator[Undecided]:
+    """What is stated of a run and has no term here, each with the most that it could take away."""
+    facts, expected = situation.facts, computed.allocated.expected
+
+    def parts(fact: str) -> int:
+        value = facts.value(fact)
+        return value if isinstance(value, int) and not isinstance(value, bool) else 1
+
+    def without(fact: str, low: float) -> Undecided:
+        return Undecided(fact, facts.value(fact) or 0, (_NEUTRAL.get(fact, 1),), Range(low, expected, expected), modelled=False)
+
+    tensor, context = parts("plan.tensor_parallel"), parts("plan.context_parallel")
+    if tensor > 1 and situation.plan.tensor == 1:
+        yield without("plan.tensor_parallel", expected / tensor)
+    if context > 1:
+        shorter = situation.estimate_with({"plan.seq_len": max(1, situation.plan.tokens // context)})
+        yield without("plan.context_parallel", shorter.allocated.expected)
+    for fact in ("plan.pipeline_parallel", "plan.expert_parallel"):
+        if parts(fact) > 1:
+            yield without(fact, expected / parts(fact))
+    for fact, left in (("plan.activation_offload", 0.0), ("plan.float8", 0.5)):
+        if facts.value(fact) is True:
+            yield without(fact, max(moment.total - (1 - left) * moment.terms.get("activations", 0.0) for moment in computed.moments))
 
 
 def _as_stored(situation: Planned) -> bool:

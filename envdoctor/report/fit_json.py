@@ -72,7 +72,8 @@ def _advice(advice: Advice) -> dict[str, object]:
 
 def _undecided(one: Undecided) -> dict[str, object]:
     others = [_value(other) for other in one.others]
-    return {"fact": one.fact, "taken": _value(one.taken), "others": others, "allocated_gib": _range(one.allocated)}
+    told = {"fact": one.fact, "taken": _value(one.taken), "others": others, "allocated_gib": _range(one.allocated)}
+    return told if one.modelled else {**told, "modelled": False}
 
 
 def _lengths(lengths: Lengths, advice: LengthAdvice | None) -> dict[str, object]:

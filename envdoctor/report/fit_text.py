@@ -73,9 +73,14 @@ def _verdict(report: FitReport, width: int, *, colour: bool) -> Iterator[str]:
 
 def _undecided(report: FitReport, width: int) -> Iterator[str]:
     """What to state, each with the range that it leaves open."""
-    if report.undecided:
-        yield "what nobody stated moves it by more than a quarter (allocated)"
+    open_ones = [one for one in report.undecided if one.modelled]
     for one in report.undecided:
+        if not one.modelled:
+            told = f"{one.fact}={assumed(one.taken)} is not modelled: {between(one.allocated)} GiB, by what it saves"
+            yield from _wrapped("  ", told, width)
+    if open_ones:
+        yield "what nobody stated moves it by more than a quarter (allocated)"
+    for one in open_ones:
         setting_ = f"--set {one.fact}={setting(one.others[0])}"
         data = ", or --data FILE" if one.fact == "plan.seq_len" else ""
         yield from _wrapped("  ", f"{between(one.allocated)} GiB  {setting_}{data} ({assumed(one.taken)} was taken)", width)

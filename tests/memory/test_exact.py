@@ -106,6 +106,7 @@ def test_the_child_is_told_the_whole_plan() -> None:
             "attention": "sdpa",
             "mask": True,
             "ddp": False,
+            "sharding": None,
             "outputs_kept": False,
         }
     ]

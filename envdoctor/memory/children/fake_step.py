@@ -15,12 +15,13 @@ import os
 import runpy
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 # cuBLAS keeps one workspace for each thread that multiplies matrices: the one that computes forward and that of the backward
 # engine (aten/src/ATen/cuda/CublasHandlePool.cpp: 4096 KiB x 2 + 16 KiB x 8).
 WORKSPACE = 2 * 4096 * 1024 + 8 * 16 * 1024
-HELPERS = ("allocator", "tracker", "kernels", "autocast", "quantized", "optimizers", "real_model")
+HELPERS = ("allocator", "tracker", "kernels", "autocast", "quantized", "optimizers", "real_model", "sharded")
 
 
 def run(params: dict[str, Any], stage: Callable[[str], None]) -> dict[str, Any]:
@@ -64,8 +65,10 @@ class _Run:
         planned = self.planned = build["Plan"](torch, params)
         attend = self.helpers["kernels"]["install"](torch)
         build["simple_conversions"](torch)
+        build["one_sequence_a_row"]()
         library = self.helpers["autocast"]["install"](torch) if params["autocast"] else None
         torch.set_num_threads(1)
+        self.mesh = self._ranks()
         with fake_tensor.FakeTensorMode(allow_non_fake_inputs=True):
             self.stage("building the model")
             model = planned.build()
@@ -77,6 +80,17 @@ class _Run:
         del library
         return self._told(model)
 
+    def _ranks(self) -> Any:
+        if params := self.params.get("sharding"):
+            sharded = self.helpers["sharded"]
+            try:
+                mesh = sharded["prepare"](self.torch, params["gpus"])
+            except sharded["NoGroupError"] as error:
+                raise self.helpers["real_model"]["RefusedError"](str(error)) from None
+            sharded["follow_storages"](self.torch, self.ledger)
+            return mesh
+        return None
+
     def _settle(self, model: Any) -> None:
         """Count the base model as it lies on the GPU before adapters are put in."""
         params, quantized = self.params, self.helpers["quantized"]
@@ -86,7 +100,8 @@ class _Run:
             quantized["quantize"](self.torch, model, compute, params["double_quant"], self.ledger)
         if params["upcast"]:
             quantized["upcast"](self.torch, model, params["upcast"] == "norms")
-        for tensor in list(model.parameters()) + list(model.buffers()):
+        # What is shared out is loaded on the CPU, and each GPU gets its part.
+        for tensor in [] if self.mesh is not None else list(model.parameters()) + list(model.buffers()):
             self.ledger.take(tensor, "weights", ("weight", tuple(tensor.shape), str(tensor.dtype), "") if self.debug else None)
 
     def _train(self, base: Any) -> None:
@@ -96,33 +111,46 @@ class _Run:
         if params["adapter"] is not None:
             self.stage("putting adapters in")
             model = build["adapt"](base, params["adapter"], self.planned.classifies)
-            for name, tensor in model.named_parameters():
+            for name, tensor in [] if self.mesh is not None else model.named_parameters():
                 ledger.take(tensor, "adapters", (name, tuple(tensor.shape), str(tensor.dtype), "") if self.debug else None)
         if params["checkpointing"]:
             asked = {} if params.get("reentrant") is None else {"gradient_checkpointing_kwargs": {"use_reentrant": params["reentrant"]}}
             model.gradient_checkpointing_enable(**asked)
             if params["adapter"] is not None:
                 model.enable_input_require_grads()
-        trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+        shared = None
+        if self.mesh is not None:
+            self.stage("sharing it out")
+            shared = self.helpers["sharded"]["Sharded"](torch, model, params, self.mesh)
+            model = shared.model
+            for tensor in shared.held:
+                ledger.take(tensor, "weights", ("shard", tuple(tensor.shape), str(tensor.dtype), "") if self.debug else None)
+        trained = [parameter for parameter in model.parameters() if parameter.requires_grad] if shared is None else shared.trained
         self.trained = trained
         self.shapes = {tuple(parameter.shape) for parameter in trained}
         if params.get("ddp"):
             ledger.hold(sum(parameter.numel() * parameter.element_size() for parameter in trained), "gradients")
-        for parameter in trained:
+        for parameter in trained if shared is None else []:
             parameter.register_post_accumulate_grad_hook(self._accumulated)
         optimizer = self.helpers["optimizers"]["make"](torch, params["optimizer"], trained, build["RefusedError"])
         self._watch_head(base)
         if self.debug:
             self._watch_modules(base)
         extra = _counts(base, self.planned.release)
-        mode = tracker["mode"](torch, ledger, self._term, lambda: self.path[-1] if self.path else "")
+        shells = () if shared is None else shared.shells
+        mode = tracker["mode"](torch, ledger, self._term, lambda: self.path[-1] if self.path else "", shells)
         with mode:
             for step in range(2):
                 self.stage(f"step {step + 1}: forward and backward")
-                for _ in range(2 if params["accumulation"] > 1 and step else 1):
-                    self._micro_batch(model, extra)
+                batches = 2 if params["accumulation"] > 1 and step else 1
+                for batch in range(batches):
+                    with nullcontext() if shared is None else shared.without_reducing(batch + 1 == batches):
+                        self._micro_batch(model, extra)
                 self.stage(f"step {step + 1}: optimizer")
                 ledger.enter("optimizer step")
+                if shared is not None:
+                    shared.step(optimizer)
+                    continue
                 optimizer.step()
                 optimizer.zero_grad(set_to_none=True)
 

@@ -70,6 +70,19 @@ class Ledger:
     def is_live(self, tensor: Any) -> bool:
         return tensor.untyped_storage()._cdata in self.live
 
+    def resize(self, storage: Any) -> None:
+        """A storage that was counted has another size now: FSDP gives what it gathered back by making its storage empty."""
+        entry = self.live.get(storage._cdata)
+        if entry is None or entry.block.size == (size := storage.nbytes()):
+            return
+        self.by_term[entry.term] -= entry.block.size
+        self.allocator.release(entry.block)
+        entry.block = self.allocator.allocate(size)
+        self.by_term[entry.term] += entry.block.size
+        if self.logged:
+            self.events.append((entry.number, bool(size), entry.term, entry.block.size))
+        self._note()
+
     def call(self, tensor: Any, term: str) -> None:
         """Say for what a storage is that was counted for something else."""
         entry = self.live.get(tensor.untyped_storage()._cdata)
@@ -136,8 +149,11 @@ def tensors(torch: Any, value: Any) -> Iterable[Any]:
             yield from tensors(torch, each)
 
 
-def mode(torch: Any, ledger: Ledger, term: Callable[[Any, Any], str], where: Callable[[], str]) -> Any:
-    """A dispatch mode that counts what operations make; ``term`` says for what, given the operation and the tensor."""
+def mode(torch: Any, ledger: Ledger, term: Callable[[Any, Any], str], where: Callable[[], str], shells: tuple[Any, ...] = ()) -> Any:
+    """A dispatch mode that counts what operations make; ``term`` says for what, given the operation and the tensor.
+
+    ``shells`` are classes of tensors that hold another one and are none themselves: what they do to that one is seen in its turn.
+    """
     base: Any = torch.utils._python_dispatch.TorchDispatchMode
     add = torch.ops.aten.add.Tensor
     add_in_place = torch.ops.aten.add_.Tensor
@@ -148,6 +164,8 @@ def mode(torch: Any, ledger: Ledger, term: Callable[[Any, Any], str], where: Cal
 
     class Mode(base):  # type: ignore[misc]
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if shells and any(issubclass(one, shells) for one in types):
+                return NotImplemented
             if func is add and not kwargs and ledger.moment == "backward" and not torch.is_grad_enabled() and _sums(args):
                 # The engine adds up gradients of one tensor in place, but never those of tensor subclasses.
                 return add_in_place(*args)

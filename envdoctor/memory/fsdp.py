@@ -1,0 +1,92 @@
+"""What FSDP gathers and has of gradients beside a GPU's own share, moment by moment.
+
+Counted from the storages that live in runs of both (``--exact``, benchmarks/fit_draws.py --sharded): FullyShardedDataParallel holds what
+stands outside of the layers, the root, for the whole pass, gathers a layer into a buffer of its own and in the backward the next one beside
+it; the gradients of a flat parameter are cut apart by its views and joined again. ``fully_shard`` copies what it gathers out of a
+buffer that stays until the next one is there, and so do the gradients that are reduced; embeddings and output layer are groups of their own
+from accelerate 1.14 on.
+"""
+
+from __future__ import annotations
+
+from envdoctor.memory.plan import WIDTH, Plan
+from envdoctor.memory.sharding import ends_apart
+from envdoctor.records import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """Bytes of whole weights at the moments of a pass, and of whole gradients: ``head_gradient`` from the backward of the loss on,
+    ``layer_gradient`` in the backward of a layer, ``last_gradient`` when those of the embeddings are shared out."""
+
+    first: float = 0.0
+    forward: float = 0.0
+    head: float = 0.0
+    loss: float = 0.0
+    backward_loss: float = 0.0
+    layer: float = 0.0
+    end: float = 0.0
+    step: float = 0.0
+    head_gradient: float = 0.0
+    layer_gradient: float = 0.0
+    last_gradient: float = 0.0
+
+
+def is_shared(plan: Plan) -> bool:
+    """Alone FSDP shards nothing (torch/distributed/fsdp/_init_utils.py: NO_SHARD for a world of one)."""
+    return plan.sharding == "fsdp" and plan.gpus > 1
+
+
+def width(plan: Plan, stored: float) -> float:
+    """Bytes of a gathered parameter: mixed precision gathers what it computes in."""
+    return float(WIDTH[plan.autocast]) if plan.autocast is not None and plan.quant == "none" else stored
+
+
+def gathered(plan: Plan, embedding: float, head: float, layer: float, made: float) -> Gathered:
+    """``embedding``, ``head`` (0 where it is tied) and ``layer`` are bytes as they are gathered, ``made`` those of the root's gradients
+    as one GPU keeps them, which are not there before the last moment."""
+    root, last = embedding + head, head or embedding
+    trained = plan.method == "full"
+    if not plan.second:
+        # The hooks of a layer without trained weights of its own flat parameter gather no next one.
+        ahead = 2 if trained else 1
+        return Gathered(
+            first=root + layer,
+            forward=root + layer,
+            head=root,
+            loss=root,
+            # The hook of the root gathers the last layer.
+            backward_loss=root + layer,
+            layer=root + ahead * layer,
+            end=root,
+            head_gradient=last if trained else 0.0,
+            layer_gradient=2 * layer if trained else 0.0,
+            last_gradient=2 * root + (embedding if not head else 0.0) - made if trained else 0.0,
+        )
+    copied = root / plan.gpus
+    if not ends_apart(plan):
+        return Gathered(
+            first=2 * root + 2 * layer,
+            forward=root + 2 * layer,
+            head=root + layer,
+            loss=root + layer,
+            backward_loss=root,
+            layer=root + 2 * layer,
+            end=0.0,
+            head_gradient=last if trained else 0.0,
+            layer_gradient=2 * layer if trained else 0.0,
+            last_gradient=root + last + copied if trained else 0.0,
+        )
+    tied = not head
+    return Gathered(
+        first=2 * embedding + layer,
+        forward=(embedding if tied else 0.0) + 2 * layer,
+        head=2 * last + layer,
+        loss=2 * last,
+        backward_loss=last,
+        layer=(embedding if tied else 0.0) + 2 * layer,
+        end=0.0,
+        head_gradient=last if trained else 0.0,
+        layer_gradient=2 * layer if trained else 0.0,
+        last_gradient=2 * embedding + embedding / plan.gpus if trained else 0.0,
+    )
