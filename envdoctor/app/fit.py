@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 from envdoctor import __version__
 from envdoctor.app.gathered import Gathered
-from envdoctor.app.measuring import correct_by_measurement, cuts, measure_lengths_of, measure_on_fake_tensors, with_data
 from envdoctor.app.request import Request
 from envdoctor.app.situations import gather
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Facts
-from envdoctor.memory.advice import advise
+from envdoctor.memory.advice import EstimateWith, advise
 from envdoctor.memory.architecture import Architecture
 from envdoctor.memory.budget import Budget, budget, foreign
 from envdoctor.memory.config import ArchitectureError, read_architecture
@@ -56,6 +55,9 @@ def fit(request: Request, question: Question) -> FitReport:
     lengths: Lengths | None = None
     on_lengths: LengthAdvice | None = None
     if question.data is not None:
+        # Children and what tells of them cost a third of all imports.
+        from envdoctor.app.measuring import measure_lengths_of, with_data
+
         lengths, on_lengths = measure_lengths_of(question.data, request, gathered, snapshot, situation)
         situation = with_data(situation, lengths, on_lengths)
     room = budget(situation.facts)
@@ -80,13 +82,24 @@ def fit(request: Request, question: Question) -> FitReport:
         trained_layers=situation.regime.trained_layers,
     )
     if question.exact:
+        from envdoctor.app.measuring import measure_on_fake_tensors
+
         report = measure_on_fake_tensors(request, gathered, snapshot, situation, report)
-    circumstances = situation.circumstances(() if lengths is None else cuts(lengths))
-    estimate_with = situation.estimate_with if report.closed_form is None else correct_by_measurement(situation, computed, report.estimate)
+    shortened: tuple[tuple[int, float], ...] = ()
+    if lengths is not None:
+        from envdoctor.app.measuring import cuts
+
+        shortened = cuts(lengths)
+    circumstances = situation.circumstances(shortened)
+    corrected: EstimateWith = situation.estimate_with
+    if report.closed_form is not None:
+        from envdoctor.app.measuring import correct_by_measurement
+
+        corrected = correct_by_measurement(situation, computed, report.estimate)
     return replace(
         report,
-        advice=advise(situation.plan, estimate_with, memory, circumstances),
-        useless=no_help(situation.plan, estimate_with, memory, circumstances),
+        advice=advise(situation.plan, corrected, memory, circumstances),
+        useless=no_help(situation.plan, corrected, memory, circumstances),
     )
 
 

@@ -91,7 +91,8 @@ def _loading(run: Run) -> dict[Term, float]:
 def _held(run: Run) -> dict[Term, float]:
     """What is there at every moment of every step but the first."""
     plan, made, part = run.plan, run.trained, run.shares
-    full = plan.method == "full" and made.width == 4
+    widened = plan.sharding == "fsdp" and plan.quant == "none" and sharding.widens_frozen(plan)
+    full = (plan.method == "full" and made.width == 4) or widened
     base = run.parameters.total * 4.0 if full else base_bytes(run.architecture, run.parameters, plan)
     return {
         "weights": base * part.weights,

@@ -63,21 +63,21 @@ def gathered(plan: Plan, embedding: float, head: float, layer: float, made: floa
             layer_gradient=2 * layer if trained else 0.0,
             last_gradient=2 * root + (embedding if not head else 0.0) - made if trained else 0.0,
         )
-    copied = root / plan.gpus
+    # Both gradients of a tied embedding lie beside their sum before that is reduced.
+    copied, tied = root / plan.gpus, not head
     if not ends_apart(plan):
         return Gathered(
             first=2 * root + 2 * layer,
             forward=root + 2 * layer,
             head=root + layer,
             loss=root + layer,
-            backward_loss=root,
+            backward_loss=root + layer,
             layer=root + 2 * layer,
-            end=0.0,
+            end=root if tied else 0.0,
             head_gradient=last if trained else 0.0,
             layer_gradient=2 * layer if trained else 0.0,
-            last_gradient=root + last + copied if trained else 0.0,
+            last_gradient=(3 * embedding - made if tied else root + last + copied) if trained else 0.0,
         )
-    tied = not head
     return Gathered(
         first=2 * embedding + layer,
         forward=(embedding if tied else 0.0) + 2 * layer,
@@ -85,8 +85,8 @@ def gathered(plan: Plan, embedding: float, head: float, layer: float, made: floa
         loss=2 * last,
         backward_loss=last,
         layer=(embedding if tied else 0.0) + 2 * layer,
-        end=0.0,
+        end=embedding if tied else 0.0,
         head_gradient=last if trained else 0.0,
         layer_gradient=2 * layer if trained else 0.0,
-        last_gradient=2 * embedding + embedding / plan.gpus if trained else 0.0,
+        last_gradient=(3 * embedding - made if tied else 2 * embedding + embedding / plan.gpus) if trained else 0.0,
     )

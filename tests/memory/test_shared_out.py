@@ -1,0 +1,106 @@
+"""What several GPUs gather, keep and share of a model: FSDP of both kinds, and layers that are cut among them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from envdoctor.facts.fact import Fact, Facts, Origin
+from envdoctor.facts.values import parse_value
+from envdoctor.memory.config import read_architecture
+from envdoctor.memory.exact import child_params, unmeasurable
+from envdoctor.memory.fsdp import gathered
+from envdoctor.memory.plan import Plan
+from envdoctor.memory.situation import Planned, planned
+from envdoctor.memory.undecided import spanning, undecided
+from envdoctor.records import replace
+
+QWEN = json.loads((Path(__file__).parent / "counted.json").read_text())["models"]["Qwen2.5-7B"]["config"]
+CUT = {**QWEN, "num_hidden_layers": 4}
+STATED: Mapping[str, object] = {
+    "packages.torch": "==2.13.0", "packages.transformers": "==5.0.0", "packages.peft": "==0.21.2", "plan.method": "full",
+    "plan.load_dtype": "float32", "plan.bf16": True, "plan.batch_size": 2, "plan.seq_len": 512, "plan.padding": False,
+    "plan.gradient_checkpointing": True, "plan.attn": "sdpa", "plan.optimizer": "adamw_torch", "plan.distributed": "fsdp", "gpu.count": 4,
+}  # fmt: skip
+MIB = 2**20
+
+
+def situation(*config: Mapping[str, object], **more: object) -> Planned:
+    table = {**STATED, **{name.replace("__", "."): value for name, value in more.items()}}
+    facts = Facts({name: Fact(name, parse_value(name, value), Origin("facts.toml")) for name, value in table.items()})
+    return planned(facts, read_architecture(*config or (CUT,)))
+
+
+@pytest.mark.parametrize(
+    ("more", "counted"),
+    [
+        # The most that lived at once in runs of the real code with torch 2.13.0 under fake tensors, one of four ranks, in MiB.
+        ({}, 12931.0),
+        ({"plan__fsdp_version": 2, "packages__accelerate": "==1.15.0"}, 10074.2),
+        ({"plan__method": "lora", "plan__load_dtype": "bfloat16", "plan__fsdp_version": 2, "packages__accelerate": "==1.15.0"}, 4597.4),
+        ({"plan__method": "lora", "plan__load_dtype": "bfloat16"}, 5334.6),
+    ],
+)
+def test_the_fullest_moment_is_that_of_fsdps_own_code(more: Mapping[str, object], counted: float) -> None:
+    assert situation(**more).estimate().peak.total / MIB == pytest.approx(counted, rel=0.02)
+
+
+def test_mixed_precision_gathers_what_it_computes_in() -> None:
+    wide = situation(plan__bf16=False).estimate().peak
+    assert wide.terms["weights"] > 1.5 * situation().estimate().peak.terms["weights"]
+
+
+def test_frozen_weights_are_float32_beside_fsdp2_before_accelerate_1_13() -> None:
+    more = {"plan__method": "lora", "plan__load_dtype": "bfloat16", "plan__fsdp_version": 2}
+    before, after = (situation(**more, packages__accelerate=f"=={release}").estimate() for release in ("1.12.0", "1.13.0"))
+    held = [estimate.moments[-1].terms["weights"] for estimate in (before, after)]
+    assert held[0] == pytest.approx(2 * held[1], rel=0.01)
+
+
+def test_what_is_copied_out_of_a_buffer_is_there_twice() -> None:
+    plan: Plan = replace(situation(plan__fsdp_version=2, packages__accelerate="==1.10.1").plan)
+    assert plan.second
+    twice = gathered(plan, embedding=10.0, head=10.0, layer=4.0, made=5.0)
+    once = gathered(replace(plan, second=False), embedding=10.0, head=10.0, layer=4.0, made=5.0)
+    assert (twice.first, once.first) == (48.0, 24.0)
+    assert (twice.loss, once.loss) == (24.0, 20.0)
+
+
+def test_a_rank_of_fsdp_is_measured_and_one_of_zero_is_not() -> None:
+    plan = situation(plan__fsdp_version=2, packages__accelerate="==1.12.0").plan
+    assert unmeasurable(plan) is None
+    assert child_params(CUT, plan, None)["sharding"] == {"gpus": 4, "second": True, "widens_all": True, "ends_apart": False}
+    assert child_params(CUT, replace(plan, gpus=1), None)["sharding"] is None
+    assert unmeasurable(replace(plan, quant="4bit", method="adapter")) is not None
+    assert "zero3" in (unmeasurable(replace(plan, sharding="zero3")) or "")
+
+
+def test_layers_that_are_cut_leave_each_gpu_its_part() -> None:
+    alone = situation(plan__distributed="none", gpu__count=1).estimate()
+    cut = situation(plan__distributed="none", gpu__count=4, plan__tensor_parallel=4)
+    assert (cut.plan.tensor, cut.plan.gpus, cut.plan.sharding) == (4, 1, "none")
+    whole, part = alone.moments[0].terms["weights"], cut.estimate().moments[0].terms["weights"]
+    # Of four layers with a large vocabulary a half is the embedding, which is whole.
+    embedding = QWEN["vocab_size"] * QWEN["hidden_size"] * 4
+    assert part - embedding == pytest.approx((whole - embedding) / 4, rel=0.01)
+
+
+@pytest.mark.parametrize("fact", ["plan.context_parallel", "plan.pipeline_parallel", "plan.expert_parallel", "plan.activation_offload"])
+def test_what_has_no_term_is_named_with_the_range_that_it_leaves(fact: str) -> None:
+    value = True if fact == "plan.activation_offload" else 4
+    more = {fact.replace(".", "__"): value, "plan__seq_len": 8192, "plan__distributed": "none", "gpu__count": 1}
+    asked = situation(QWEN, **more, plan__gradient_checkpointing=False)
+    computed = asked.estimate()
+    found = [one for one in undecided(asked, computed) if one.fact == fact]
+    assert [one.modelled for one in found] == [False]
+    assert found[0].allocated.low < 0.75 * computed.allocated.expected == 0.75 * found[0].allocated.high
+    assert spanning(computed, found).guessed
+
+
+def test_a_model_that_cannot_be_cut_evenly_is_not_decided() -> None:
+    asked = situation(plan__distributed="none", gpu__count=3, plan__tensor_parallel=3)
+    assert asked.plan.tensor == 1
+    assert "plan.tensor_parallel" in {one.fact for one in undecided(asked, asked.estimate())}
