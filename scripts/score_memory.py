@@ -41,6 +41,7 @@ from envdoctor.memory.config import ArchitectureError, read_architecture
 from envdoctor.memory.estimate import GIB, Range
 from envdoctor.memory.fits import verdict
 from envdoctor.memory.situation import planned
+from envdoctor.memory.undecided import spanning, undecided
 
 KEPT = Path(__file__).parent.parent / "fixtures" / "memory" / "cases.json"
 # A facts file that states no package would be completed from the machine that this runs on.
@@ -111,7 +112,9 @@ def answer(folder: Path, facts: Path) -> Answer:
     """What the command says of a folder and a facts file, by the functions that the command calls."""
     gathered = gather(Request(targets=(str(folder),), facts=str(facts)))
     architecture = read_architecture(_config(gathered.snapshots[0].config))
-    made = planned(gathered.facts, architecture).estimate()
+    situation = planned(gathered.facts, architecture)
+    computed = situation.estimate()
+    made = spanning(computed, undecided(situation, computed))
     steps = made.moments[1:] or made.moments
     kept = min(sum(moment.terms.get(term, 0.0) for term in ("weights", "adapters", "optimizer")) for moment in steps)
     return Answer(

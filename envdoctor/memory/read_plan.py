@@ -18,6 +18,9 @@ from envdoctor.memory.targets import default_targets, tuned
 
 # What torchtune calls the modules of Llama's layers (torchtune/modules: transformer.py, attention.py, feed_forward.py).
 _OF_TORCHTUNE = {"output_proj": "o_proj", "w1": "gate_proj", "w2": "down_proj", "w3": "up_proj", "output": "lm_head"}
+# Trainers that checkpoint unless they are told not to: disable_gradient_checkpointing of hparams/model_args.py is false, and
+# gradient_checkpointing of swift/trainers/arguments.py true.
+_CHECKPOINTING = {"llamafactory": "LLaMA-Factory", "ms-swift": "ms-swift"}
 # Settings that a plan may state in words that are not understood, and what is counted then.
 _IN_WORDS: Mapping[str, object] = {
     "plan.quant": "none", "plan.fp16": False, "plan.bf16": False, "plan.packing": False, "plan.offload": "none",
@@ -129,7 +132,9 @@ def _checkpointing(reader: Reader, method: str) -> bool:
         return False
     stated = reader.flag("plan.gradient_checkpointing")
     if stated is None:
-        reader.assume("plan.gradient_checkpointing", False, "default of TrainingArguments")
+        trainer = reader.text("plan.trainer") or ""
+        stated = trainer in _CHECKPOINTING
+        reader.assume("plan.gradient_checkpointing", stated, f"default of {_CHECKPOINTING.get(trainer, 'TrainingArguments')}")
     return stated is True and reader.text("model.gc_support") != "no-op"
 
 

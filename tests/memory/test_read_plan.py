@@ -98,3 +98,16 @@ def test_virtual_tokens_are_assumed_aloud() -> None:
     plan, assumed = read({"plan.method": "p-tuning", "plan.virtual_tokens": 128})
     assert plan.prompt == 128
     assert "plan.virtual_tokens" not in assumed
+
+
+@pytest.mark.parametrize(("trainer", "whose"), [("llamafactory", "LLaMA-Factory"), ("ms-swift", "ms-swift")])
+def test_trainers_that_checkpoint_by_themselves_are_taken_at_that(trainer: str, whose: str) -> None:
+    plan, assumed = read({"plan.trainer": trainer})
+    assert plan.checkpointing
+    assert assumed["plan.gradient_checkpointing"] == Assumption("plan.gradient_checkpointing", True, f"default of {whose}")
+
+
+def test_gemma_2_takes_sdpa_by_itself_from_4_48_on() -> None:
+    gemma = {**LLAMA_2_13B, "model_type": "gemma2"}
+    taken = [read({"packages.transformers": f"=={release}"}, gemma)[0].attention for release in ("4.47.1", "4.48.0")]
+    assert taken == ["eager", "sdpa"]
