@@ -85,6 +85,9 @@ def _last(node: ast.Attribute | ast.Name) -> str:
     return node.attr if isinstance(node, ast.Attribute) else node.id
 
 
+_GIVE_A_TEMPLATE = (("trl", "setup_chat_format"), ("trl", "clone_chat_template"), ("unsloth", "get_chat_template"))
+
+
 def _generation(reading: Reading) -> None:
     """Text that the run generates, prompts of a chat template; a function that nobody may call counts, since the file has it for this."""
     for call in reading.methods("generate", "stream_chat", "fast_generate"):
@@ -95,8 +98,10 @@ def _generation(reading: Reading) -> None:
         if task is not None and task.value == "text-generation":
             reading.claims.state("plan.generate", True, call.line)
     # A template of the script's own takes the place of the snapshot's.
-    own = any(store.key == "chat_template" for store in reading.outline.stores) or any(
-        "chat_template" in call.keywords for call in reading.methods("apply_chat_template", "from_pretrained")
+    own = (
+        any(store.key == "chat_template" for store in reading.outline.stores)
+        or any("chat_template" in call.keywords for call in reading.methods("apply_chat_template", "from_pretrained"))
+        or any(True for package, name in _GIVE_A_TEMPLATE for _ in reading.named(package, name))
     )
     for call in reading.methods("apply_chat_template") if not own else ():
         reading.claims.state("plan.apply_chat_template", True, call.line)

@@ -16,6 +16,8 @@ def test_a_template_of_the_scripts_own(tmp_path: Path) -> None:
     """
     assert values(read(tmp_path, text.format("pass")))["plan.apply_chat_template"] is True
     assert "plan.apply_chat_template" not in values(read(tmp_path, text.format('tokenizer.chat_template = "{{ messages }}"')))
+    given = text.format("from trl import setup_chat_format; model, tokenizer = setup_chat_format(model, tokenizer)")
+    assert "plan.apply_chat_template" not in values(read(tmp_path, given))
 
 
 def test_the_tokenizer_of_a_sentence_transformers_trainer_is_its_own(tmp_path: Path) -> None:
