@@ -69,8 +69,8 @@ def remedy(one: Set, universe: Universe, verdicts: Verdicts, goals: Sequence[Goa
         changes=tuple(_change(name, state, universe, verdicts, cleared) for name in order),
         removes=tuple(name for name, pin in pins.items() if not pin),
         proof=proof or (f"no change clears it under which nothing else becomes possible: {', '.join(brought)}" if brought else ""),
-        steps=one.cost[4],
-        days=one.cost[6],
+        steps=one.cost[5],
+        days=one.cost[8],
     )
 
 

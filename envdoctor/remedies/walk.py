@@ -15,9 +15,9 @@ from envdoctor.remedies.goals import Goal, accused, stands, suspects
 from envdoctor.remedies.universe import FAMILY, Option, State, Universe
 from envdoctor.remedies.verdicts import Verdicts
 
-Cost: TypeAlias = "tuple[int, int, int, int, int, int, int]"
-"""What makes a set worse, in this order: errors left, warnings left, packages removed, packages changed, steps, whether torch is among
-them (all that is compiled goes with it), days."""
+Cost: TypeAlias = "tuple[int, int, int, int, int, int, int, int, int]"
+"""What makes a set worse, in this order: errors left, warnings left, packages removed, packages changed, packages changed whose own
+declaration is what is not met, steps, whether torch is among them (all that is compiled goes with it), packages that go back, days."""
 
 Ways: TypeAlias = "list[tuple[str, Sequence[Option]]]"
 """The packages one of which has to change, with what each may become for that."""
@@ -54,6 +54,15 @@ class _Node:
     obstacles: list[Obstacle] | None = None
 
 
+def declaring(verdicts: Verdicts) -> frozenset[str]:
+    """The packages of which a release declares what another one that is there does not meet.
+
+    An installer that is given such a release moves what it requires; so does the cure, of two that move as few. Of torch everything is
+    declared: it is no easier to move for that.
+    """
+    return frozenset(first for first, second, third in verdicts.clashes_before if not third and second != FAMILY[0])
+
+
 class Walk:
     """Sets of changes for some goals, in the order of their cost.
 
@@ -70,6 +79,7 @@ class Walk:
         self._kept: dict[tuple[Clash, str, str, int], list[Option]] = {}
         self._otherwise: dict[tuple[str, str], Sequence[Option]] = {}
         self._least: dict[int, tuple[Sequence[Option], int]] = {}
+        self._declaring = declaring(verdicts)
         self.looked_at = 0
 
     def sets(self, given_up: Iterable[int] = (), *, most: int, further: int = 0) -> Iterator[Set | None]:
@@ -124,18 +134,20 @@ class Walk:
             yield _Node(node.state, node.left | {obstacle.goal}, "", node)
 
     def _cost(self, state: State, left: frozenset[int]) -> Cost:
-        errors = removed = steps = days = 0
+        errors = removed = against = steps = back = days = 0
         for goal in left:
             errors += self._goals[goal].level == 0
         for option in state.values():
             steps += option.step
             days += option.days
             removed += option.release is None
-        return errors, len(left) - errors, removed, len(state), steps, int(FAMILY[0] in state), days
+            against += option.package in self._declaring
+            back += not option.upward
+        return errors, len(left) - errors, removed, len(state), against, steps, int(FAMILY[0] in state), back, days
 
     def _bound(self, state: State, left: frozenset[int], obstacles: Sequence[Obstacle]) -> Cost:
         """No set that comes of this one by further changes, and gives up no more, costs less."""
-        errors, warnings, removed, changed, steps, torch, days = self._cost(state, left)
+        errors, warnings, removed, changed, against, steps, torch, back, days = self._cost(state, left)
         taken: set[str] = set()
         for obstacle in sorted(obstacles, key=Obstacle.width):
             packages = {package for package, _ in obstacle.ways}
@@ -143,7 +155,8 @@ class Walk:
                 taken |= packages
                 changed += 1
                 steps += min([self._least_step(options) for _, options in obstacle.ways if options])
-        return (errors, warnings, removed, changed, steps, torch, days)
+                against += min([package in self._declaring for package, _ in obstacle.ways])
+        return (errors, warnings, removed, changed, against, steps, torch, back, days)
 
     def _least_step(self, options: Sequence[Option]) -> int:
         # By identity: what a package may become is looked at in set after set. What is kept stays alive.

@@ -234,7 +234,11 @@ def _below(world: World, finding: Finding, choice: Choice) -> bool:
 def cost(world: World, left: Sequence[Finding], choice: Choice) -> Cost:
     errors = sum(one.severity == "error" for one in left)
     far = [_distance(world, name, text) for name, text in choice.items()]
-    return (errors, len(left) - errors, len(choice), sum(steps for steps, _ in far), int(FAMILY[0] in choice), sum(days for _, days in far))
+    declaring = {clash[0] for clash in clashes(world, world.after({})) if len(clash) == 2 and clash[1] != FAMILY[0]}
+    there = values(world.facts)
+    back = sum(isinstance(was := there[name], Exact) and Version(text) < Version(was.text) for name, text in choice.items())
+    packages = (len(choice), len(declaring & set(choice)))
+    return (errors, len(left) - errors, *packages, sum(steps for steps, _ in far), int(FAMILY[0] in choice), back, sum(d for _, d in far))
 
 
 def _distance(world: World, package: str, text: str) -> tuple[int, int]:
@@ -275,7 +279,7 @@ def test_the_smallest_sets_are_those_of_trying_everything(world: World) -> None:
         cleared = {finding.rule.id for finding in wanted if status(world, facts, finding.rule) == "silent"}
         assert set(one.clears) == cleared
         assert set(one.unfixable) == {finding.rule.id for finding in wanted} - cleared
-        assert (one.steps, one.days) == possible[pins][3::2]
+        assert (one.steps, one.days) == (possible[pins][4], possible[pins][7])
         assert {change.package: change.pin for change in one.changes} == one.pins
     assert len({pins for pins, _ in told}) == len(told)
     assert find_remedy(world.problem(), findings) == found[0]
