@@ -29,7 +29,8 @@ FACT_CHECKS = (
 # What is raised by some checks alone: whoever asks after one finding of theirs need not run the others. The other findings are cheap.
 _RAISED_BY = {
     **dict.fromkeys(("import-breaks", "import-needs-package"), atlas.CHECKS),
-    **dict.fromkeys(("requirements-contradict", "requirement-refuses-python", "requirement-unsatisfiable"), declared_together.CHECKS),
+    **dict.fromkeys(("requirements-contradict", "requirement-unsatisfiable"), declared_together.CHECKS),
+    "requirement-refuses-python": (*declared_together.CHECKS, *stated_together.CHECKS),
     **dict.fromkeys(
         ("declared-requirement-unmet", "declared-requirement-missing", "package-refuses-at-import", "transformers-refuses-at-import"),
         stated_together.CHECKS,

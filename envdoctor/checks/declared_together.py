@@ -53,7 +53,7 @@ def declared_together(facts: Facts) -> tuple[Hit, ...]:
     """
     declared = _declared(facts)
     pins = {name: value for name, value in declared.items() if isinstance(value, Exact)}
-    return (*_contradictions(facts, declared, pins), *_refusals(facts, pins)) if pins else ()
+    return (*_contradictions(facts, declared, pins), *refusals(facts, pins)) if pins else ()
 
 
 def declared_releases(facts: Facts) -> tuple[Hit, ...]:
@@ -209,11 +209,11 @@ def _listed(name: str, version: str) -> str:
 
 
 def _agree(name: str, one: _Demand, other: _Demand) -> bool:
-    return _compatible(name, one.specifier, other.specifier, release_texts(name))
+    return compatible(name, one.specifier, other.specifier, release_texts(name))
 
 
 @lru_cache(maxsize=16384)
-def _compatible(name: str, one: str, other: str, known: tuple[str, ...]) -> bool:
+def compatible(name: str, one: str, other: str, known: tuple[str, ...]) -> bool:
     """Whether some release, or one still to come, satisfies both; the label of a build satisfies a requirement that names none."""
     pins = [(parse_package(pin), wanted) for pin, wanted in ((one, other), (other, one))]
     judged = [version_condition(wanted).admits(pin) for pin, wanted in pins if isinstance(pin, Exact)]
@@ -308,9 +308,9 @@ def _hit(facts: Facts, declared: Mapping[str, Exact | Ranged], pinned: Mapping[s
         because.append((f"{_PACKAGE}{name}", f"not {wanted}"))
         pins.append((name, wanted))
     for demand, against in [(first, others[0])] * bool(first.by) + [(demand, first) for demand in others]:
-        agreeing = _agreeing(demand.by, name, against.specifier, as_of())
-        if agreeing:
-            pins.append((demand.by, agreeing))
+        fitting = agreeing(demand.by, name, against.specifier, as_of())
+        if fitting:
+            pins.append((demand.by, fitting))
     packages = dict.fromkeys((*([name] if name in declared else []), *(demand.by for demand in asked), name))
     detail = ", ".join(said[:-1]) + f", and {said[-1]}"
     missing = tuple(dict.fromkeys(fact for one in asked for fact in _waits_for(facts, pinned, name, one) or ()))
@@ -328,7 +328,7 @@ def _hit(facts: Facts, declared: Mapping[str, Exact | Ranged], pinned: Mapping[s
 
 
 @lru_cache(maxsize=1024)
-def _agreeing(package: str, name: str, specifier: str, until: str) -> str:
+def agreeing(package: str, name: str, specifier: str, until: str) -> str:
     """The releases of a package whose requirement of another one a specifier agrees with, as ranges of the list of releases.
 
     One that requires nothing of it promises nothing either, and is left out; so is one that names no end where the next ones do.
@@ -339,7 +339,7 @@ def _agreeing(package: str, name: str, specifier: str, until: str) -> str:
 
     def agrees(version: str) -> bool:
         asked = [one.specifier for one in cautious(package, version) or () if one.name == name]
-        return bool(asked) and all(_compatible(name, specifier, wanted, other) for wanted in asked)
+        return bool(asked) and all(compatible(name, specifier, wanted, other) for wanted in asked)
 
     return _ranges([agrees(version) for version in known], known)
 
@@ -358,7 +358,7 @@ def _ranges(chosen: Sequence[bool], known: Sequence[str]) -> str:
     return " || ".join(parts)
 
 
-def _refusals(facts: Facts, pins: Mapping[str, Exact]) -> Iterator[Hit]:
+def refusals(facts: Facts, pins: Mapping[str, Exact]) -> Iterator[Hit]:
     """Pinned releases that run on no Python which the situation admits."""
     python = facts.value("python")
     if not isinstance(python, (Exact, Ranged)):

@@ -6,9 +6,10 @@ import, it is an error.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import combinations, islice
 
-from envdoctor.checks.declared_together import demands_hold, is_declared
+from envdoctor.checks.declared_together import agreeing, compatible, demands_hold, is_declared, refusals
 from envdoctor.checks.hit import Hit
 from envdoctor.checks.refused_at_import import BY_ANOTHER, BY_TRANSFORMERS, refused_by, refused_by_transformers
 from envdoctor.checks.requirements import MISSING, UNMET
@@ -16,18 +17,69 @@ from envdoctor.checks.whole_lists import lacks_few, scanned_names
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact, exact, version_condition
 from envdoctor.world.dependencies import Dependency
+from envdoctor.world.releases import as_of, release_texts
 
 _PACKAGE = "packages."
 
 
 def stated_together(facts: Facts) -> tuple[Hit, ...]:
-    """Every requirement of a stated release that another stated release does not meet, or that a complete list does not hold."""
+    """Every requirement of a stated release that another stated release does not meet, or that a complete list does not hold; what two of
+    them require of a third that no release is; and releases that do not run on the stated Python."""
     hits = tuple(_hits(facts))
     stated = _stated_names(facts)
     absent = {hit.packages[1] for hit in hits if hit.packages[1] not in stated}
-    if not scanned_names(facts) and lacks_few(len(absent), len(stated)):
-        return hits
-    return tuple(hit for hit in hits if hit.packages[1] not in absent)
+    if scanned_names(facts) or not lacks_few(len(absent), len(stated)):
+        hits = tuple(hit for hit in hits if hit.packages[1] not in absent)
+    # A proposed pin is judged with the declared ones.
+    said = {name: value for name, value in _stated_releases(facts) if facts[f"{_PACKAGE}{name}"].origin.source != "pin"}
+    return (*hits, *_of_a_third(facts), *refusals(facts, said))
+
+
+def _stated_releases(facts: Facts) -> Iterator[tuple[str, Exact]]:
+    for fact_name, fact in facts.by_name.items():
+        name = fact_name.removeprefix(_PACKAGE)
+        if name != fact_name and isinstance(fact.value, Exact) and _is_stated(facts, fact_name):
+            yield name, fact.value
+
+
+def _of_a_third(facts: Facts) -> Iterator[Hit]:
+    """Two stated releases of which no release of a third package, that nobody states, meets both: one of them goes without."""
+    from envdoctor.world.dependencies import dependencies
+
+    if facts.closed:
+        return
+    asked: dict[str, dict[str, tuple[str, Exact]]] = {}
+    for name, value in _stated_releases(facts):
+        for one in () if "+" in value.text else dependencies(name, value.text) or ():
+            if one.specifier and f"{_PACKAGE}{one.name}" not in facts and not (one.marker and not demands_hold(facts, one.marker)):
+                asked.setdefault(one.name, {}).setdefault(one.specifier, (name, value))
+    for third, by in asked.items():
+        apart = (
+            (mine, theirs)
+            for mine, theirs in combinations(by, 2)
+            if by[mine][0] != by[theirs][0] and not compatible(third, mine, theirs, release_texts(third))
+        )
+        for mine, theirs in islice(apart, 1):
+            yield _no_common(facts, third, ((*by[mine], mine, theirs), (*by[theirs], theirs, mine)))
+
+
+def _no_common(facts: Facts, third: str, sides: Sequence[tuple[str, Exact, str, str]]) -> Hit:
+    """Two releases, each with what it requires of a third package, and what the other one does."""
+    names = tuple(name for name, *_ in sides)
+    place = facts[f"{_PACKAGE}{names[0]}"].origin
+    said = [f"{name} {value} requires {third}{mine}" for name, value, mine, _ in sides]
+    return Hit(
+        UNMET,
+        True,
+        tuple((f"{_PACKAGE}{name}", f"requires {third}{mine}") for name, _, mine, _ in sides),
+        detail=" and ".join(said),
+        packages=(*names, third),
+        pins=tuple((name, fitting) for name, _, _, theirs in sides if (fitting := agreeing(name, third, theirs, as_of()))),
+        file=place.file,
+        line=place.line,
+        yields=True,
+        headline=f"No release of {third} suits both {names[0]} and {names[1]}",
+    )
 
 
 def _stated_names(facts: Facts) -> set[str]:
@@ -37,13 +89,9 @@ def _stated_names(facts: Facts) -> set[str]:
 def _hits(facts: Facts) -> Iterator[Hit]:
     from envdoctor.world.dependencies import dependencies
 
-    for fact_name, fact in facts.by_name.items():
-        name = fact_name.removeprefix(_PACKAGE)
-        if name == fact_name or not isinstance(fact.value, Exact) or not _is_stated(facts, fact_name):
-            continue
-        release = fact.value.text.partition("+")[0]
-        for one in dependencies(name, release) or ():
-            hit = _judge(facts, name, fact.value, one)
+    for name, value in _stated_releases(facts):
+        for one in dependencies(name, value.text.partition("+")[0]) or ():
+            hit = _judge(facts, name, value, one)
             if hit is not None:
                 yield hit
 

@@ -1,0 +1,30 @@
+"""What stated releases require of a package that nobody states, and of the Python."""
+
+from __future__ import annotations
+
+from envdoctor.checks.stated_together import stated_together
+from tests.remedies.universe import stated
+
+
+def said(facts: dict[str, object], *, closed: bool = False) -> list[tuple[str, tuple[str, ...], dict[str, str]]]:
+    return [(hit.rule, hit.packages, dict(hit.pins)) for hit in stated_together(stated(facts, closed=closed))]
+
+
+def test_two_releases_that_no_release_of_a_third_package_suits() -> None:
+    ((rule, packages, pins),) = said({"packages.fastapi": "0.95.1", "packages.gradio": "4.16.0"})
+    assert (rule, packages) == ("declared-requirement-unmet", ("fastapi", "gradio", "pydantic"))
+    assert set(pins) == {"fastapi", "gradio"}
+    assert said({"packages.fastapi": "0.100.0", "packages.gradio": "4.16.0"}) == []
+
+
+def test_where_the_third_is_stated_it_is_accused_by_itself() -> None:
+    found = said({"packages.fastapi": "0.95.1", "packages.gradio": "4.16.0", "packages.pydantic": "1.10.13"})
+    assert [packages for _, packages, _ in found] == [("gradio", "pydantic")]
+
+
+def test_a_release_that_does_not_run_on_the_stated_python() -> None:
+    ((rule, packages, pins),) = said({"python": "3.9", "packages.transformers": "5.0.0"})
+    assert (rule, packages) == ("requirement-refuses-python", ("transformers",))
+    assert "5.0.0" not in pins["transformers"]
+    assert said({"python": "3.10", "packages.transformers": "5.0.0"}) == []
+    assert said({"packages.transformers": "5.0.0"}) == []
