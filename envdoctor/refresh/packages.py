@@ -28,15 +28,21 @@ FURTHER = (
     "albumentations", "av", "bert-score", "cpm-kernels", "decord", "einops", "einops-exts", "ftfy", "icetk", "jieba", "kaldiio",
     "latex2mathml", "librosa", "mdtex2html", "nltk", "opencv-python", "opencv-python-headless", "pillow", "qwen-vl-utils", "regex",
     "rouge-chinese", "rouge-score", "sacrebleu", "sentencepiece", "soundfile", "spacy", "tiktoken", "transformers-stream-generator",
+    # what is built upon all these, and pins them: read by the atlas, or often beside them
+    "adapters", "argilla", "auto-round", "bertopic", "chromadb", "controlnet-aux", "coqui-tts", "ctranslate2", "deepspeed-mii",
+    "distilabel", "easyocr", "fastai", "faster-whisper", "flair", "funasr", "instructor", "k-diffusion", "kornia", "langchain-huggingface",
+    "langchain-openai", "lerobot", "lighteval", "llmcompressor", "mergekit", "mlflow", "nemo-toolkit", "openai-whisper", "openrlhf",
+    "optimum-habana", "optimum-intel", "pyannote-audio", "qwen-tts", "setfit", "simpletransformers", "span-marker", "speechbrain",
+    "tensorboardx", "tensordict", "thinc", "torchrl", "verl", "whisperx",
     # numbers and data
     "dill", "faiss-cpu", "faiss-gpu", "joblib", "llvmlite", "matplotlib", "multiprocess", "networkx", "numba", "pandas", "scikit-learn",
     "scipy", "sympy", "xxhash", "gcsfs", "s3fs", "hf-transfer", "hf-xet",
     # the web and the rest that two of them disagree about
-    "aiohttp", "aiosignal", "anthropic", "anyio", "attrs", "certifi", "charset-normalizer", "click", "cloudpickle", "fastapi",
-    "filelock", "frozenlist", "grpcio", "httpcore", "httpx", "idna", "importlib-metadata", "jinja2", "langchain", "langchain-community",
-    "langchain-core", "loguru", "markupsafe", "multidict", "openai", "protobuf", "psutil", "pydantic", "pydantic-core", "pyyaml",
-    "requests", "rich", "setuptools", "shortuuid", "sse-starlette", "starlette", "tqdm", "typeguard", "typer", "typing-extensions",
-    "urllib3", "uvicorn", "wheel", "yarl",
+    "aiohttp", "aiosignal", "anthropic", "anyio", "attrs", "certifi", "charset-normalizer", "click", "cloudpickle", "fastapi", "filelock",
+    "frozenlist", "google-api-core", "grpcio", "grpcio-status", "httpcore", "httpx", "idna", "importlib-metadata", "jinja2", "langchain",
+    "langchain-community", "langchain-core", "loguru", "markupsafe", "multidict", "openai", "protobuf", "psutil", "pydantic",
+    "pydantic-core", "pyyaml", "requests", "rich", "setuptools", "shortuuid", "sse-starlette", "starlette", "tqdm", "typeguard", "typer",
+    "typing-extensions", "urllib3", "uvicorn", "wheel", "yarl",
 )  # fmt: skip
 
 # The packages whose extras are listed too: those that training files ask for by extra. Others have extras by the hundred, one a build.
