@@ -127,7 +127,7 @@ def _asked(statement: Statement, failure: Failure) -> Asked | None:
         return _symbol(f"{statement.module}:{statement.name}", ATTRIBUTE)
     if isinstance(statement, MissingMember):
         classes = (
-            *(classes_called(statement.cls, failure, passed=passed) for passed in (False, True)),
+            *(_nearest_owner(classes_called(statement.cls, failure, passed=passed), failure) for passed in (False, True)),
             derived_from(statement, failure),
         )
         return _first_only((_symbol(f"{one}.{statement.name}", ATTRIBUTE) for one in found) for found in classes)
@@ -138,6 +138,13 @@ def _asked(statement: Statement, failure: Failure) -> Asked | None:
         )
         return _first_only((_symbol(f"{one}({statement.keyword})", ARGUMENT) for one in found) for found in functions)
     return None
+
+
+def _nearest_owner(symbols: Iterable[str], failure: Failure) -> list[str]:
+    """The classes of a name; where nothing says of which package, those of the one that most people use."""
+    found = list(symbols)
+    owners = [bound.volume.name if (bound := owner_of(one)) is not None else "" for one in found]
+    return found if failure.packages else [one for one, owner in zip(found, owners, strict=True) if owner == owners[0]]
 
 
 def _of_fitting(one: Fitting) -> Asked:
@@ -154,7 +161,8 @@ def _symbol(symbol: str, family: str) -> Asked | None:
     if not told.gone:
         # Where the rest make names as they run, the error says that one of them does not make this one.
         rest = bound.volume.all & ~told.there
-        return Asked(symbol.replace(":", "."), family, bound, told.there, rest, unsure=True) if plain and told.there and rest else None
+        one_side = bool(rest) and (rest < told.there & -told.there or rest & -rest > told.there)
+        return Asked(symbol.replace(":", "."), family, bound, told.there, rest, unsure=True) if told.there and one_side else None
     maybe = _made_as_it_runs(bound, told.there, told.gone) if plain else 0
     if not told.there and not maybe and not (plain and _is_older(bound, told.gone)):
         return None

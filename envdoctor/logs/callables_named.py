@@ -22,9 +22,9 @@ OFTEN = (
 _PASSED = (
     *OFTEN, "bitsandbytes", "deepspeed", "torch", "pydantic", "tokenizers", "huggingface-hub", "auto-gptq", "autoawq", "gptqmodel",
     "optimum",
-    "xformers", "flash-attn", "unsloth", "unsloth-zoo", "vllm", "lightning", "pytorch-lightning", "wandb", "omegaconf", "torchmetrics",
+    "xformers", "flash-attn", "vllm", "lightning", "pytorch-lightning", "wandb", "omegaconf", "torchmetrics",
     "torchtune", "llamafactory", "axolotl", "ms-swift", "verl", "langchain-core", "openai", "numpy", "pandas", "pyarrow", "pillow",
-    "fsspec", "ray", "mlflow", "torchao", "compressed-tensors", "openrlhf", "setfit",
+    "fsspec", "ray", "mlflow", "torchao", "compressed-tensors", "openrlhf", "setfit", "triton",
 )  # fmt: skip
 # What people call packages when they import them.
 _ALIASES = {

@@ -30,6 +30,8 @@ _ANY = frozenset(
      "run", "save", "step", "to", "train", "update", "wrapper")
 )  # fmt: skip
 _FIELD = ("=", ":")
+# A class that ends in so few letters ends so by chance.
+_ENDS = 7
 # An argument with a shorter name is anybody's.
 _TELLING_ARGUMENT = 5
 
@@ -70,6 +72,8 @@ def _of_known(statement: RefusedKeyword | MissingArguments | TooManyArguments, f
         if bound is None:
             continue
         module, first, rest = split(bound.volume, symbol)
+        if rest and not _defines(f"{module}:{first}", rest[0]):
+            continue  # Python names the class that defines it: one of the user's, of the same name
         method = bool(rest) or statement.function.endswith("__init__")
         fits = _needs(statement) if isinstance(statement, MissingArguments) else _holds(statement, method=method)
         there = gone = 0
@@ -155,20 +159,23 @@ def _overridden(statement: RefusedKeyword | MissingArguments | TooManyArguments,
     called = bool(failure.frames) and f".{method}(" in failure.frames[-1].text
     if not (owner or called) or method in _ANY or (method.startswith("__") and method.endswith("__")):
         return None
-    if owner and any(True for _ in classes_called(owner.rpartition(".")[2], failure)):
+    if owner and any(_defines(one, method) for one in classes_called(owner.rpartition(".")[2], failure)):
         return None
     inner = next((frame for frame in reversed(failure.frames) if frame.text or frame.package), None)
     if inner is not None and (not inner.package or (inner.text and f".{method}(" not in inner.text)):
         return None
     packages = [package_of(inner.package)] if inner is not None else list(OFTEN)
+    known = {package: list(_classes_with(bound, method)) for package in packages if (bound := open_package(package)) is not None}
+    # OurTrainer is a Trainer.
+    own = owner.rpartition(".")[2]
+    named = {package: [one for one in classes if len(one[1]) >= _ENDS and own.endswith(one[1])] for package, classes in known.items()}
     found: list[Fitting] = []
-    for package in packages:
+    for package, classes in (named if any(named.values()) else known).items():
         bound = open_package(package)
-        if bound is None:
-            continue
+        assert bound is not None
         there = gone = 0
         where = ""
-        for module, name in _classes_with(bound, method):
+        for module, name in classes:
             good, bad = _by_base(statement, bound, module, name, method)
             if good and bad:
                 there, gone, where = there | good, gone | bad, where or f"{module}:{name}"
@@ -177,6 +184,15 @@ def _overridden(statement: RefusedKeyword | MissingArguments | TooManyArguments,
             told = f"{words} in the releases {write(gone, bound.volume.releases)}"
             found.append(Fitting(f"{where}.{method}", bound, there, gone, told))
     return found[0] if len(found) == 1 else None
+
+
+def _defines(symbol: str, method: str) -> bool:
+    """Whether a class has a method of its own: where it takes another one's, a class of the user's has its name."""
+    bound = owner_of(symbol)
+    module, _, name = symbol.partition(":")
+    chunk = None if bound is None else bound.volume.chunk(module)
+    sheet = None if chunk is None else chunk.classes.get(name)
+    return sheet is None or method in sheet.methods
 
 
 def _calls(statement: RefusedKeyword | MissingArguments | TooManyArguments) -> str:

@@ -282,11 +282,12 @@ def met(condition: Condition, facts: Facts, known: Known, *, wanted: bool = True
 
 def _finding(rule: Rule, already: Finding | None, seen: Shown, facts: Facts, known: Known, log: str) -> Finding:
     text = Because("log", seen.text, f"shows {seen.symptom!r}", f"{log}:{seen.line}")
-    if already is not None:
-        return replace(already, because=(text, *already.because), location=Location(log, seen.line), hidden=False)
-    lacking = () if rule.affected is None else missing(rule.affected, facts, known)
     # A page about every package is here about the one whose code the line tells of.
     told = "" if rule.packages else named_in(seen.text)
+    if already is not None:
+        packages = already.packages or ((told,) if told else ())
+        return replace(already, because=(text, *already.because), location=Location(log, seen.line), hidden=False, packages=packages)
+    lacking = () if rule.affected is None else missing(rule.affected, facts, known)
     packages = (told,) if told else rule.packages
     return Finding(rule, "matched", rule.severity, because=(text,), missing=lacking, location=Location(log, seen.line), packages=packages)
 

@@ -25,6 +25,15 @@ _ENDS = 7
 _HANDED_ON = ("pytorch_lightning", "lightning")
 
 
+# What the code that comes with models derives from, by how its classes are called.
+_BASES = (
+    (re.compile(r"(?:For(?:CausalLM|ConditionalGeneration|SequenceClassification|Training)|LMHeadModel|PreTrainedModel)$"),
+     "transformers.modeling_utils:PreTrainedModel"),
+    (re.compile(r"\w{3,}Tokenizer(?:Fast)?$"), "transformers.tokenization_utils_base:PreTrainedTokenizerBase"),
+    (re.compile(r"\w{3,}Processor$"), "transformers.processing_utils:ProcessorMixin"),
+)  # fmt: skip
+
+
 def modules_of(statement: MissingName, failure: Failure) -> tuple[str, ...]:
     """The modules that a name may have been imported from: the top of the packages near, else those that somebody takes it from."""
     if len(statement.name) < _TELLING:
@@ -65,6 +74,9 @@ def makers_of(statement: RefusedKeyword, failure: Failure) -> tuple[str, ...]:
 
 def derived_from(statement: MissingMember, failure: Failure) -> tuple[str, ...]:
     """The classes of packages whose name a class of a project ends with: ``OurTrainer`` is a ``Trainer``."""
+    for ending, base in _BASES:
+        if ending.search(statement.cls) and not any(True for _ in classes_called(statement.cls, failure)):
+            return (base,)
     for start in (found.start() for found in re.finditer(r"(?<!^)[A-Z]", statement.cls)):
         name = statement.cls[start:]
         if len(name) < _ENDS:

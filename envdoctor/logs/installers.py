@@ -24,7 +24,7 @@ _PIP_USER = re.compile(rf"The user requested (?:\(constraint\) )?(?P<name>{_NAME
 _PIP_NEEDS = re.compile(rf"^(?P<by>{_NAME}){_EXTRA} (?P<release>{_VERSION}) depends on (?P<name>{_NAME}){_EXTRA} ?(?P<spec>{_SPEC})?")
 _PIP_LEFT = re.compile(
     rf"(?P<by>{_NAME}) (?P<release>{_VERSION}) (?:requires|has requirement) (?P<name>{_NAME}){_EXTRA} ?\(?(?"
-    rf"P<spec>{_SPEC})?\)?[^,;]{{0,200}}?, but you(?:'ll)? have (?P<there>{_NAME}) (?P<have>{_VERSION})"
+    rf"P<spec>{_SPEC})?\)?[^,;]{{0,200}}?(?:; [^,\n]{{1,200}})?, but you(?:'ll)? have (?P<there>{_NAME}) (?P<have>{_VERSION})"
     rf"(?: which is incompatible)?"
 )
 _PIP_LACKS = re.compile(
@@ -94,6 +94,7 @@ _PIXI_NONE = re.compile(rf"No candidates were found for (?P<name>{_NAME})(?: (?P
 
 _STARTS = (
     ("pip", re.compile(
+        r"has requirement \S.{0,200}, but you(?:'ll)? have |"
         r"because these packages? versions? ha(?:ve|s) conflicting|The conflict is caused by|"
         r"ResolutionImpossible|which is incompatible|Could not find a version that satisfies|"
         r"incompatible versions in the resolved dependencies|Could not find a version that matches |"
@@ -244,7 +245,7 @@ class _Reading:
             self.ask(found["name"], found["spec"], found["by"], f"=={found['release']}")
         for found in _PIP_LEFT.finditer(body):
             one = Asked(canonical(found["name"]), _normal(found["spec"] or ""), canonical(found["by"]), f"=={found['release']}")
-            self.left.setdefault((one.by, one.name), (one, found["have"]))
+            self.left.setdefault((one.by, one.name), (one, found["have"].rstrip(".")))
         if found := _PIP_LACKS.search(body):
             one = Asked(canonical(found["name"]), _normal(found["spec"] or ""), canonical(found["by"]), f"=={found['release']}")
             self.left.setdefault((one.by, one.name), (one, ""))

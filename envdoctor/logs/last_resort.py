@@ -8,11 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from envdoctor.atlas.answers import owner_of as owner_of_symbol
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.names import canonical
+from envdoctor.logs.callables_named import classes_called, functions_called
 from envdoctor.logs.places import owner_of
 from envdoctor.logs.reading import Reading
+from envdoctor.logs.statements import MissingArguments, MissingMember, RefusedKeyword, TooManyArguments, parse_statement
 from envdoctor.logs.tracebacks import Failure, Frame
 from envdoctor.logs.wording import describe, named, place_of
 from envdoctor.world.import_names import package_of
@@ -51,6 +54,8 @@ _SOURCES_OF = tuple(
 _HEARSAY = re.compile(r"^(?:RuntimeError: )?Failed to import [\w.]+ because of the following error \(look up to see its traceback\):")
 _SPEAKS_OF_ONE = re.compile(r"error|fail|invalid|not (?:supported|implemented|compatible|available)|cannot|unable|exception", re.IGNORECASE)
 _PASTED = 16
+# A class or a function with a shorter name is anybody's.
+_TELLING = 6
 _CALLED_OTHERWISE = {"flash-attention": "flash-attn", "pytorch": "torch", "flashinfer": "flashinfer-python"}
 # Whose types stand in messages of everybody: torch.float32, numpy.ndarray.
 _WRITTEN = frozenset(("torch", "numpy", "pandas", "pillow"))
@@ -93,7 +98,7 @@ def _raised(failure: Failure, facts: Facts) -> Hit | None:
     frames = [frame for frame in failure.frames if frame.package and frame.package != "transformers_modules"]
     inner = next((frame for frame in reversed(frames) if package_of(frame.package) not in _HAND_ON), frames[-1] if frames else None)
     if inner is None:
-        spoken = named_in(failure.message)
+        spoken = named_in(failure.message) or _owner_of_called(failure)
         return _spoken(spoken, facts) if spoken else None
     package = package_of(inner.package)
     caller = next((one for one in _before(frames, inner) if package_of(one.package) not in (package, *_HAND_ON)), None)
@@ -101,6 +106,21 @@ def _raised(failure: Failure, facts: Facts) -> Hit | None:
     detail = f"it was raised in {describe(package, facts)} ({place_of(inner)}){by}; no cause is known"
     packages = named(package, package_of(caller.package) if caller is not None else "")
     return Hit(RAISED, None, (), detail=detail, packages=packages, edge=f"{package}:{inner.module}:{inner.function}"[:160])
+
+
+def _owner_of_called(failure: Failure) -> str:
+    """The one package that has the class, or the function with a telling name, which the message says was called."""
+    statement = parse_statement(failure)
+    if isinstance(statement, MissingMember):
+        symbols = tuple(classes_called(statement.cls, failure)) if len(statement.cls) >= _TELLING else ()
+    elif isinstance(statement, (RefusedKeyword, MissingArguments, TooManyArguments)):
+        head = statement.function.partition(".")[0]
+        called = len(head) >= _TELLING and (head != head.lower() or "_" in head)
+        symbols = tuple(classes_called(head, failure)) or tuple(functions_called(statement.function, failure)) if called else ()
+    else:
+        symbols = ()
+    owners = {bound.volume.name for one in symbols if (bound := owner_of_symbol(one)) is not None}
+    return owners.pop() if len(owners) == 1 else ""
 
 
 def _spoken(package: str, facts: Facts) -> Hit:

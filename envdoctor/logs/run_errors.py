@@ -103,6 +103,40 @@ _KNOWN = tuple(
             "torch",
         ),
         (
+            r"nvrtc: error: invalid value for --gpu-architecture|nvrtc compilation failed",
+            "the CUDA that torch was built for does not know this GPU: a torch for a later CUDA (the RTX 40 and H100 need 11.8, the RTX 50 "
+            "12.8)",
+            "torch",
+        ),
+        (
+            r"'(?:Distributed)?DataParallel' object has no attribute",
+            "the model is wrapped for several GPUs: what it has itself is behind .module (model.module.generate), or take "
+            "accelerator.unwrap_model(model)",
+            "",
+        ),
+        (
+            r"'type' object is not subscriptable",
+            "list[int] and dict[str, int] as types need Python 3.9: the code is for a newer Python than the one that ran",
+            "",
+        ),
+        (
+            r"unsupported operand type\(s\) for \|: '\w{1,40}' and '(?:NoneType|type)'",
+            "X | None as a type needs Python 3.10: the code is for a newer Python than the one that ran",
+            "",
+        ),
+        (
+            r"Trying to set a tensor of shape torch\.Size",
+            "a weight of the checkpoint has another shape than the model: tokens were added when it was saved (resize_token_embeddings "
+            "first), or it is of another model, configuration or quantisation",
+            "",
+        ),
+        (
+            r"Image features and image tokens do not match",
+            "the text has other places for the image than the processor makes of it: input_ids were cut (max_length), the processor is of "
+            "another release or size than the model, or the image token stands in the text twice",
+            "transformers",
+        ),
+        (
             r"CUDA-capable device\(s\) is/are busy",
             "another process holds the GPU, or it is in exclusive mode (nvidia-smi -c 0), or an earlier process died on it: nvidia-smi "
             "shows who",

@@ -29,6 +29,8 @@ _OF_OTHERS = frozenset(("torch",))
 _PASSED_ON = frozenset(("__getattr__", "_get_module"))
 # So much of a text is nobody else's, also where no frame tells who raised it.
 _CERTAIN = 40
+# What so many packages say is a way of speaking.
+_ANYBODYS = 5
 # And so much of one that two packages have, of which one took it from the other.
 _COPIED = 80
 # And so much of one that names its package.
@@ -92,20 +94,17 @@ def judge_saying(failure: Failure, facts: Facts) -> Hit | None:
     raised = package_of(failure.raised_in) if failure.raised_in else ""
     named = bool(packages) and next(iter(packages)) in _words(failure)
     least = _NAMED if named else _CERTAIN
-    if len(packages) == 2:
+    if len(packages) > 1:
         least = _COPIED
-    if (
-        not found
-        or not 0 < len(packages) < 3
-        or not (any(one.here for one in found) or (found[0].alike >= least and raised in ("", *packages)))
-    ):
+    certain = any(one.here for one in found) or (bool(found) and found[0].alike >= least and raised in ("", *packages))
+    if not found or not 0 < len(packages) < _ANYBODYS or not certain:
         return None
     told = list(_sentences(said, facts))
     package = next((name for name in OFTEN if name in packages), found[0].message.package)
     where = next(one.message for one in found if one.message.package == package)
     pins = tuple((package, one) for one in _before(package, [one for one in said if one.message.package == package], facts))
     edge = f"{package}:{where.module}:{where.where}"[:160]
-    return Hit(SAID, True, (), detail="; ".join(told[:2]), packages=(package, *sorted(packages - {package})), pins=pins, edge=edge)
+    return Hit(SAID, True, (), detail="; ".join(told[:2]), packages=(package, *sorted(packages - {package}))[:2], pins=pins, edge=edge)
 
 
 def _words(failure: Failure) -> set[str]:
