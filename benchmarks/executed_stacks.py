@@ -1,9 +1,9 @@
 """Stacks that are built and really imported: what breaks when one package moves, and what `check` knows of it.
 
-    python benchmarks/executed_stacks.py build --home DIR [--minutes 60] [--wheels DIR ...] [--pythons DIR]
-    python benchmarks/executed_stacks.py repeat --home DIR [--bases N ...] [--wheels DIR ...] [--pythons DIR]
+    python benchmarks/executed_stacks.py build --home DIR [--draw 2] [--minutes 60] [--wheels DIR ...] [--pythons DIR]
+    python benchmarks/executed_stacks.py repeat --home DIR [--draw 2] [--bases N ...] [--wheels DIR ...] [--pythons DIR]
     python benchmarks/executed_stacks.py count
-    python benchmarks/executed_stacks.py score [--part judged] [--list]
+    python benchmarks/executed_stacks.py score [--part judged-2] [--list]
 
 `build` draws a release of a consumer at random (the seed is in stack_draws.py), installs it as of the day it came out, and tries its
 import and its main names, each by itself: those that work are the *control*, a script. Then one package that was installed with it is
@@ -11,6 +11,7 @@ moved to another release with --no-deps, and the script is run; and so on for a 
 benchmarks/executed_stacks/: `bases.jsonl` (an environment with its freeze and its script), `development.jsonl` and `judged.jsonl`
 (a third and two thirds of the moved stacks, by a hash of their ids: the judged ones are kept from whoever works on envdoctor),
 `exclusions.jsonl` (what could not be installed, did not import before anything was moved, or took too long). Called again it goes on.
+The second drawing has other bases, and is kept for one judgement as a whole: `bases-2.jsonl`, `judged-2.jsonl`, `exclusions-2.jsonl`.
 
 `score` gives each stack's whole freeze to `envdoctor check --facts - script.py` and counts. A failing stack is *known* if a matched
 error names the package that was moved, or the one in whose file the exception arose; a working one is *accused* by any matched error.
@@ -29,7 +30,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from stack_draws import Base, Move, draw_base, draw_moves
+from stack_draws import DRAWS, Base, Move, draw_base, draw_moves
 from stack_environments import Stack, TooLongError
 from stack_scores import cause_of, print_score
 
@@ -37,7 +38,7 @@ from envdoctor.facts.names import canonical
 from envdoctor.uv.environments import NotBuiltError
 
 KEPT = Path(__file__).resolve().parent / "executed_stacks"
-PARTS = ("development", "judged")
+PARTS = ("development", "judged", "judged-2")
 MOVES, MOVES_WITH_TORCH = 10, 8
 # No pair of packages may be more than a tenth of all.
 MOST_OF_A_PAIR = 30
@@ -46,8 +47,19 @@ MOST_UNMET = 8
 _VERSIONS = ("3.8", "3.9", "3.10", "3.11", "3.12", "3.13")
 
 
-def part_of(stack: str) -> str:
-    """A third is for development, by the hash of the stack's id."""
+def parts_of(drawing: int) -> tuple[str, ...]:
+    return PARTS[:2] if drawing == 1 else PARTS[2:]
+
+
+def named(what: str, drawing: int) -> str:
+    """The file of a drawing: the first one's is called as it always was."""
+    return what if drawing == 1 else f"{what}-{drawing}"
+
+
+def part_of(stack: str, drawing: int) -> str:
+    """Of the first drawing a third is for development, by the hash of the stack's id; the second is kept as a whole."""
+    if drawing != 1:
+        return PARTS[2]
     return PARTS[0] if int(hashlib.sha256(stack.encode()).hexdigest(), 16) % 3 == 0 else PARTS[1]
 
 
@@ -71,8 +83,8 @@ def keep(name: str, row: Mapping[str, object]) -> None:
         file.write(json.dumps(row, separators=(",", ":")) + "\n")
 
 
-def exclude(number: int, what: str, why: str, said: str) -> None:
-    keep("exclusions", {"base": number, "what": what, "why": why, "said": said[:500]})
+def exclude(drawing: int, number: int, what: str, why: str, said: str) -> None:
+    keep(named("exclusions", drawing), {"base": number, "what": what, "why": why, "said": said[:500]})
 
 
 def requirements_of(base: Base) -> tuple[list[str], list[str]]:
@@ -83,7 +95,7 @@ def requirements_of(base: Base) -> tuple[list[str], list[str]]:
     return [wanted, *base.consumer.beside, *torch, *born], [f"torch=={base.torch.version}", *base.torch.fitting] if base.torch else []
 
 
-def build_base(stack: Stack, base: Base) -> tuple[dict[str, str], list[str], str] | None:
+def build_base(stack: Stack, base: Base, drawing: int) -> tuple[dict[str, str], list[str], str] | None:
     """The freeze, what the consumer declares, and the control; None where there is none, which is written down."""
     consumer, label = base.consumer, f"{base.consumer.package} {base.version or ''} {base.day} python {base.python}"
     requirements, constraints = requirements_of(base)
@@ -94,19 +106,19 @@ def build_base(stack: Stack, base: Base) -> tuple[dict[str, str], list[str], str
         found = stack.ask({"package": consumer.package, "module": consumer.module, "names": list(consumer.names)})
         if not found.get("names"):
             said = f"{found.get('exception')}: {found.get('message')}" if "names" not in found else json.dumps(found["lacking"])
-            exclude(base.number, label, "control", said)
+            exclude(drawing, base.number, label, "control", said)
             return None
         script = script_of(consumer.module, found["names"])
         # Names that failed may have left modules half imported: the script is tried by itself.
         again = stack.ask({"script": script}) if found["lacking"] else {}
         if "exception" in again:
-            exclude(base.number, label, "control", f"{again['exception']}: {again['message']}")
+            exclude(drawing, base.number, label, "control", f"{again['exception']}: {again['message']}")
             return None
     except (NotBuiltError, TooLongError) as error:
-        exclude(base.number, label, "install" if isinstance(error, NotBuiltError) else "time", str(error))
+        exclude(drawing, base.number, label, "install" if isinstance(error, NotBuiltError) else "time", str(error))
         return None
     keep(
-        "bases",
+        named("bases", drawing),
         {
             "base": base.number, "consumer": consumer.package, "version": found["version"], "day": base.day, "python": found["python"],
             "script": script, "lacking": found["lacking"], "freeze": [f"{name}=={version}" for name, version in installed.items()],
@@ -116,13 +128,16 @@ def build_base(stack: Stack, base: Base) -> tuple[dict[str, str], list[str], str
     return installed, found["requires"], script
 
 
-def try_moves(stack: Stack, base: Base, installed: Mapping[str, str], script: str, moves: Iterable[Move], end: float) -> int:
+def try_moves(
+    stack: Stack, base: Base, drawing: int, installed: Mapping[str, str], script: str, moves: Iterable[Move], end: float
+) -> int:
     """How many moves were tried; what the one before had moved is put back with the next."""
     back: dict[str, str] = {}
     tried = 0
+    prefix = "" if drawing == 1 else f"{drawing}:"
     for move in moves:
         label = f"{base.consumer.package}=={installed[canonical(base.consumer.package)]} python{base.python} {move.provider}=={move.after}"
-        ident = hashlib.sha256(f"{base.number} {label}".encode()).hexdigest()[:12]
+        ident = hashlib.sha256(f"{prefix}{base.number} {label}".encode()).hexdigest()[:12]
         pins = {**back, move.provider: f"{move.provider}=={move.after}"}
         tried += 1
         try:
@@ -130,13 +145,13 @@ def try_moves(stack: Stack, base: Base, installed: Mapping[str, str], script: st
             back = {move.provider: f"{move.provider}=={move.before.split('+')[0]}"}
             now = stack.venv.freeze()
             if {**installed, move.provider: now.get(move.provider, "")} != now:
-                exclude(base.number, label, "freeze", "more than one package moved")
+                exclude(drawing, base.number, label, "freeze", "more than one package moved")
                 return tried
             found = stack.ask({"script": script})
         except NotBuiltError as error:
-            exclude(base.number, label, "install", str(error))
+            exclude(drawing, base.number, label, "install", str(error))
         except TooLongError as error:
-            exclude(base.number, label, "time", str(error))
+            exclude(drawing, base.number, label, "time", str(error))
         else:
             row = {
                 "stack": ident, "base": base.number, "consumer": base.consumer.package,
@@ -144,7 +159,7 @@ def try_moves(stack: Stack, base: Base, installed: Mapping[str, str], script: st
                 "to": now[move.provider], "outcome": "failed" if "exception" in found else "works", **found,
                 "unmet": [line for line in stack.venv.unmet() if f"`{move.provider}" in line][:MOST_UNMET],
             }  # fmt: skip
-            keep(part_of(ident), row)
+            keep(part_of(ident, drawing), row)
         if time.monotonic() > end:
             break
     return tried
@@ -155,35 +170,42 @@ def full_pairs() -> set[tuple[str, str]]:
     return {pair for pair, count in pairs.items() if count >= MOST_OF_A_PAIR}
 
 
-def build(home: Path, minutes: float, wheels: list[Path], pythons: Path) -> None:
+def had_before(drawing: int) -> set[tuple[str, str]]:
+    """What earlier drawings had: consumers with their releases, or with the day of a base that took what was newest then."""
+    earlier = [row for one in range(1, drawing) for row in rows(named("bases", one))]
+    return {(row["consumer"], row[what]) for row in earlier for what in ("version", "day")}
+
+
+def build(home: Path, drawing: int, minutes: float, wheels: list[Path], pythons: Path) -> None:
     home.mkdir(parents=True, exist_ok=True)
     interpreters = {one: path for one in _VERSIONS for path in pythons.glob(f"{one}.*/bin/python")}
     stack = Stack(home.resolve(), interpreters, wheels)
     end = time.monotonic() + minutes * 60
-    done = {row["base"] for name in ("bases", "exclusions") for row in rows(name)}
+    done = {row["base"] for name in ("bases", "exclusions") for row in rows(named(name, drawing))}
+    before = had_before(drawing)
     number = max(done, default=-1) + 1
     while time.monotonic() < end:
-        base = draw_base(number)
+        base = draw_base(number, DRAWS[drawing], before)
         number += 1
         if base.torch and shutil.disk_usage(home).free < LEAST_FREE_GIB * 2**30:
-            exclude(base.number, base.consumer.package, "disk", f"less than {LEAST_FREE_GIB} GiB free")
+            exclude(drawing, base.number, base.consumer.package, "disk", f"less than {LEAST_FREE_GIB} GiB free")
             continue
         start, moved = time.monotonic(), 0
-        built = build_base(stack, base)
+        built = build_base(stack, base, drawing)
         if built is not None:
             installed, requires, script = built
-            moves = draw_moves(base, installed, requires, MOVES_WITH_TORCH if base.torch else MOVES, full_pairs())
-            moved = try_moves(stack, base, installed, script, moves, end)
+            moves = draw_moves(base, installed, requires, MOVES_WITH_TORCH if base.torch else MOVES, full_pairs(), DRAWS[drawing])
+            moved = try_moves(stack, base, drawing, installed, script, moves, end)
         what = f"{moved} moves" if built else "no control"
         print(f"{base.number} {base.consumer.package} {base.version} {base.day}: {what}, {time.monotonic() - start:.0f} s", flush=True)
 
 
-def repeat(home: Path, wheels: list[Path], pythons: Path, chosen: set[int] | None) -> None:
+def repeat(home: Path, drawing: int, wheels: list[Path], pythons: Path, chosen: set[int] | None) -> None:
     """Every stack again, from its whole freeze; what came of it the second time is what counts, and what differs is told."""
     interpreters = {one: path for one in _VERSIONS for path in pythons.glob(f"{one}.*/bin/python")}
     stack = Stack(home.resolve(), interpreters, wheels)
-    for base in rows("bases"):
-        again = [row for part in PARTS for row in rows(part) if row["base"] == base["base"] and not row.get("repeated")]
+    for base in rows(named("bases", drawing)):
+        again = [row for part in parts_of(drawing) for row in rows(part) if row["base"] == base["base"] and not row.get("repeated")]
         if not again or (chosen is not None and base["base"] not in chosen):
             continue
         try:
@@ -195,8 +217,8 @@ def repeat(home: Path, wheels: list[Path], pythons: Path, chosen: set[int] | Non
         for row in again:
             if row["stack"] not in told:
                 label = f"{row['consumer']}=={row['version']} python{base['python']} {row['provider']}=={row['to']}"
-                exclude(base["base"], label, "repeat", str(control.get("message", "not installed again")))
-        for part in PARTS:
+                exclude(drawing, base["base"], label, "repeat", str(control.get("message", "not installed again")))
+        for part in parts_of(drawing):
             kept = [told.get(row["stack"], row) for row in rows(part) if row not in again or row["stack"] in told]
             (KEPT / f"{part}.jsonl").write_text("".join(json.dumps(row, separators=(",", ":")) + "\n" for row in kept), "utf-8")
         other = [row["stack"] for row in again if row["stack"] in told and told[row["stack"]]["outcome"] != row["outcome"]]
@@ -221,7 +243,8 @@ def repeat_moves(stack: Stack, base: Mapping[str, Any], again: list[dict[str, An
 
 def stacks(part: str) -> Iterator[dict[str, Any]]:
     """Each stack with its base's script and Python, and its whole freeze."""
-    bases = {row["base"]: row for row in rows("bases")}
+    drawing = next(number for number in DRAWS if part in parts_of(number))
+    bases = {row["base"]: row for row in rows(named("bases", drawing))}
     for row in rows(part):
         base = bases[row["base"]]
         freeze = dict(pin.split("==", 1) for pin in base["freeze"]) | {row["provider"]: row["to"]}
@@ -239,7 +262,8 @@ def count() -> None:
         pairs = Counter((row["consumer"], row["provider"]) for row in chosen)
         most = ", ".join(f"{one} with {other} {share}" for (one, other), share in pairs.most_common(5))
         print(f"{what}: {len(chosen)} over {len(pairs)} pairs of packages, {len({one for one, _ in pairs})} consumers; most: {most}")
-    print(f"bases: {len(rows('bases'))}; exclusions: {dict(Counter(row['why'] for row in rows('exclusions')))}")
+    bases, excluded = ([row for number in DRAWS for row in rows(named(what, number))] for what in ("bases", "exclusions"))
+    print(f"bases: {len(bases)}; exclusions: {dict(Counter(row['why'] for row in excluded))}")
 
 
 def main(words: list[str]) -> None:
@@ -251,6 +275,7 @@ def main(words: list[str]) -> None:
     repeating = jobs.add_parser("repeat", help="every stack again from its freeze")
     repeating.add_argument("--bases", type=int, nargs="*", help="only those of these bases")
     for one in (building, repeating):
+        one.add_argument("--draw", type=int, choices=DRAWS, default=max(DRAWS), help="which drawing (default: the last)")
         one.add_argument("--home", type=Path, required=True, metavar="DIR", help="where environments are built")
         one.add_argument("--wheels", type=Path, nargs="*", default=[], metavar="DIR", help="directories of wheels beside the index")
         one.add_argument("--pythons", type=Path, default=pythons, metavar="DIR", help="interpreters, as pyenv lays them")
@@ -260,9 +285,9 @@ def main(words: list[str]) -> None:
     scoring.add_argument("--list", action="store_true", help="one line for each stack")
     asked = parser.parse_args(words)
     if asked.job == "build":
-        build(asked.home, asked.minutes, asked.wheels, asked.pythons)
+        build(asked.home, asked.draw, asked.minutes, asked.wheels, asked.pythons)
     elif asked.job == "repeat":
-        repeat(asked.home, asked.wheels, asked.pythons, None if asked.bases is None else set(asked.bases))
+        repeat(asked.home, asked.draw, asked.wheels, asked.pythons, None if asked.bases is None else set(asked.bases))
     elif asked.job == "count":
         count()
     else:

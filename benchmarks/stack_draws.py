@@ -14,13 +14,24 @@ from stack_tables import CONSUMERS, PROVIDERS, PYTHONS, TORCH, Consumer, TorchBu
 from envdoctor.records import dataclass
 from envdoctor.world.releases import Release, releases
 
-SEED = 20261123
 FIRST_DAY, LAST_DAY = "2022-01-01", "2026-11-15"
 # A provider that the consumer itself declares is this much likelier than one that only came along.
 DECLARED = 4
 _TRIES = 200
 # Old metadata holds requirements that packaging refuses as a whole.
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """One drawing of bases: its seed, set down before the first run, and which releases of torch it may need."""
+
+    seed: int
+    torch: tuple[TorchBuild, ...]
+
+
+# The second one is kept as a whole for one judgement. An environment with an older torch takes gigabytes, so that it has the last alone.
+DRAWS = {1: Draw(20261123, TORCH), 2: Draw(20261126, TORCH[-1:])}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,30 +55,41 @@ class Move:
     after: str
 
 
-def draw_base(number: int) -> Base:
-    """The base of this number: the same in every run, as long as the bundled list of releases is."""
-    chance = random.Random(f"{SEED}:{number}")
+def draw_base(number: int, draw: Draw = DRAWS[1], before: Collection[tuple[str, str]] = ()) -> Base:
+    """The base of this number: the same in every run, as long as the bundled list of releases is.
+
+    ``before`` are consumers with a release or a day that an earlier drawing had: they are passed over.
+    """
+    chance = random.Random(f"{draw.seed}:{number}")
     while True:
         consumer = chance.choices(CONSUMERS, [one.weight for one in CONSUMERS])[0]
-        days = [release for release in releases(consumer.package) if _in_time(release, consumer)]
+        first = max(FIRST_DAY, draw.torch[0].since) if consumer.torch else FIRST_DAY
+        days = [release for release in releases(consumer.package) if _in_time(release, consumer, first)]
         if not releases(consumer.package):
-            day, version, wanted = _any_day(chance, consumer), None, None
+            day, version, wanted = _any_day(chance, first), None, None
         elif days:
             release = chance.choice(days)
             day, version, wanted = release.date or "", release.version, release.requires_python
         else:
             continue
-        build = next((one for one in reversed(TORCH) if one.since <= day), None) if consumer.torch else None
+        if (consumer.package, version or day) in before:
+            continue
+        build = next((one for one in reversed(draw.torch) if one.since <= day), None) if consumer.torch else None
         pythons = [build.python] if build else [one for one in PYTHONS[day[:4]] if _runs(wanted, one)]
         if pythons and _runs(wanted, python := chance.choice(pythons)):
             return Base(number, consumer, version, day, python, build)
 
 
 def draw_moves(
-    base: Base, installed: Mapping[str, str], requires: Collection[str], count: int, full: Collection[tuple[str, str]] = ()
+    base: Base,
+    installed: Mapping[str, str],
+    requires: Collection[str],
+    count: int,
+    full: Collection[tuple[str, str]] = (),
+    draw: Draw = DRAWS[1],
 ) -> Iterator[Move]:
     """Different moves of packages that are installed; pairs of consumer and provider that are full are passed over."""
-    chance = random.Random(f"{SEED}:{base.number}:moves")
+    chance = random.Random(f"{draw.seed}:{base.number}:moves")
     declared = {canonicalize_name(name[0]) for line in requires if (name := _NAME.match(line))}
     own = canonicalize_name(base.consumer.package)
     weights = {
@@ -91,14 +113,12 @@ def draw_moves(
             return
 
 
-def _in_time(release: Release, consumer: Consumer) -> bool:
-    first = max(FIRST_DAY, TORCH[0].since) if consumer.torch else FIRST_DAY
+def _in_time(release: Release, consumer: Consumer, first: str) -> bool:
     return release.date is not None and first <= release.date <= LAST_DAY and not release.yanked and (release.wheel or consumer.builds)
 
 
-def _any_day(chance: random.Random, consumer: Consumer) -> str:
+def _any_day(chance: random.Random, first: str) -> str:
     """A month's first day."""
-    first = TORCH[0].since if consumer.torch else FIRST_DAY
     months = [f"{year}-{month:02}-01" for year in range(2022, 2027) for month in range(1, 13)]
     return chance.choice([day for day in months if first <= day <= LAST_DAY])
 

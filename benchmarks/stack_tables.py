@@ -212,23 +212,6 @@ CONSUMERS = (
 
 # How often a package that is installed beside the consumer is the one that is moved.
 _MOVED = {
-    24: (
-        "huggingface-hub tokenizers transformers accelerate datasets diffusers peft trl sentence-transformers pydantic httpx evaluate",
-        "langchain-core gradio-client timm torchmetrics jaxlib lightning-utilities fastapi optimum pytorch-lightning",
-    ),
-    8: (
-        "numpy pandas pyarrow scipy scikit-learn protobuf typing-extensions starlette safetensors dill multiprocess aiohttp anyio openai",
-        "llvmlite numba pydantic-core matplotlib onnx gradio kernels bitsandbytes modelscope torchvision torchao lightning fsspec",
-    ),
-    2: (
-        "pillow setuptools jinja2 typer joblib rich httpcore requests packaging filelock click urllib3 sentencepiece",
-        "tqdm pyyaml regex psutil xxhash attrs networkx sympy markupsafe importlib-metadata tiktoken grpcio nltk einops cloudpickle",
-        "omegaconf yarl multidict tyro uvicorn charset-normalizer ftfy librosa sacrebleu hf-xet wandb",
-    ),
-}
-
-# How often a package that is installed beside the consumer is the one that is moved.
-_MOVED = {
     12: (
         "huggingface-hub tokenizers transformers accelerate numpy pandas pyarrow datasets fsspec diffusers peft safetensors protobuf",
         "httpx starlette pillow scipy scikit-learn torchmetrics gradio-client evaluate fastapi timm langchain-core jaxlib trl",
