@@ -128,9 +128,7 @@ def build_base(stack: Stack, base: Base, drawing: int) -> tuple[dict[str, str], 
     return installed, found["requires"], script
 
 
-def try_moves(
-    stack: Stack, base: Base, drawing: int, installed: Mapping[str, str], script: str, moves: Iterable[Move], end: float
-) -> int:
+def try_moves(stack: Stack, base: Base, drawing: int, installed: Mapping[str, str], script: str, moves: Iterable[Move], end: float) -> int:
     """How many moves were tried; what the one before had moved is put back with the next."""
     back: dict[str, str] = {}
     tried = 0

@@ -1,8 +1,9 @@
 """A package of the atlas in the form that is looked up: a directory, and compressed blocks of the text behind it.
 
-``envdoctor-atlas 1``, four bytes with the length of the compressed directory, the directory, the blocks. The directory is the head of
-the volume, an empty line, and for every block its place, its length and the names of the chunks in it. ``envdoctor-atlas 2`` is the same
-with larger blocks that are packed as small as can be: some tenths less, and read some times slower.
+``envdoctor-atlas 3``, four bytes with the length of the compressed directory, the directory, the blocks. The directory is the head of
+the volume, an empty line, and for every block its place, its length and the names of the chunks in it. A block is a stream of zlib, or
+one of LZMA, which begins otherwise: larger, some tenths less, and read some times slower. Entries have their lines in chunks of their
+own.
 """
 
 from __future__ import annotations
@@ -13,18 +14,23 @@ import zlib
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
+from envdoctor.atlas.numbered import PAGE, number_lines, written
 from envdoctor.atlas.volume import DamagedAtlasError, Volume
 
-MAGIC, DENSE = b"envdoctor-atlas 1\n", b"envdoctor-atlas 2\n"
-_BLOCK, _DENSE_BLOCK = 96 * 1024, 384 * 1024
+MAGIC = b"envdoctor-atlas 3\n"
+_BLOCK, _SOLID_BLOCK, _DENSE_BLOCK = 96 * 1024, 256 * 1024, 384 * 1024
+# With which every stream of zlib of the usual window begins, and none of LZMA2.
+_ZLIB = b"\x78"
 # Nearly what the strongest setting gives, in two thirds of its time: the wheel is built where it is installed from source.
 _FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6, "lc": 4, "mf": lzma.MF_BT3, "nice_len": 32, "depth": 16}]
 _LARGEST = 64 * 2**20
-_CHUNK = re.compile(r"(?m)^(?=(?:module|entry|takes) )")
+_CHUNK = re.compile(r"(?m)^(?=(?:module|entry|takes|lines\d+) )")
+SLOW, SOLID, FAST = "slow", "solid", "fast"
+"""How a package is packed: as small as can be, small in its inner modules, or all of it to be read at once."""
 
 
-def bind(texts: Iterable[str], *, dense: bool = False) -> bytes:
-    """The bytes of a package, from the texts of its contents and takes; ``dense`` for one that few ask for."""
+def bind(texts: Iterable[str], packing: str = FAST) -> bytes:
+    """The bytes of a package, from the texts of its contents and takes."""
     head = ""
     chunks: list[tuple[str, str]] = []
     for text in texts:
@@ -32,22 +38,45 @@ def bind(texts: Iterable[str], *, dense: bool = False) -> bytes:
         head = head or first
         chunks += [(_name(part), part if part.endswith("\n") else part + "\n") for part in parts]
     blocks: list[tuple[list[str], bytes]] = []
-    waiting: list[tuple[str, str]] = []
-    size = 0
-    for name, part in chunks:
-        waiting.append((name, part))
-        size += len(part)
-        if size >= (_DENSE_BLOCK if dense else _BLOCK):
+    for dense, most, some in _sorted(_numbered(chunks), packing):
+        waiting: list[tuple[str, str]] = []
+        size = 0
+        for name, part in some:
+            waiting.append((name, part))
+            size += len(part)
+            if size >= most:
+                blocks.append(_packed(waiting, dense=dense))
+                waiting, size = [], 0
+        if waiting:
             blocks.append(_packed(waiting, dense=dense))
-            waiting, size = [], 0
-    if waiting:
-        blocks.append(_packed(waiting, dense=dense))
     lines, at = [], 0
     for names, data in blocks:
         lines.append(f"{at} {len(data)} {' '.join(names)} ")
         at += len(data)
     directory = zlib.compress((head.rstrip("\n") + "\n\n" + "\n".join(lines) + "\n").encode(), 6)
-    return (DENSE if dense else MAGIC) + len(directory).to_bytes(4, "big") + directory + b"".join(data for _, data in blocks)
+    return MAGIC + len(directory).to_bytes(4, "big") + directory + b"".join(data for _, data in blocks)
+
+
+def _numbered(chunks: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The chunks with the lines of all entries in pages, and their numbers in the entries."""
+    entries = [(name, part.split("\n")) for name, part in chunks if name.startswith("@") and not name.startswith("@@")]
+    table = number_lines([line for line in lines[1:] if line] for _, lines in entries)
+    numbers = {line: number for number, line in enumerate(table)}
+    pages = [
+        (f"@@lines{at // PAGE}", f"lines{at // PAGE} \n" + "\n".join(table[at : at + PAGE]) + "\n") for at in range(0, len(table), PAGE)
+    ]
+    told = [(name, f"{lines[0]}\n{written(sorted(numbers[line] for line in lines[1:] if line))}\n") for name, lines in entries]
+    return [*(one for one in chunks if one[0].startswith("@@") or not one[0].startswith("@")), *pages, *told]
+
+
+def _sorted(chunks: list[tuple[str, str]], packing: str) -> Iterator[tuple[bool, int, list[tuple[str, str]]]]:
+    """The chunks in their kinds of blocks: whether dense, of which size, and which."""
+    if packing != SOLID:
+        yield packing == SLOW, _DENSE_BLOCK if packing == SLOW else _BLOCK, chunks
+        return
+    inner = [one for one in chunks if not one[0].startswith("@") and one[0].count(".") > 1]
+    yield False, _BLOCK, [one for one in chunks if one[0].startswith("@") or one[0].count(".") <= 1]
+    yield True, _SOLID_BLOCK, inner
 
 
 def _name(part: str) -> str:
@@ -74,8 +103,7 @@ class Bound:
         self._place = place
         start = len(MAGIC) + 4
         length = int.from_bytes(data[len(MAGIC) : start], "big")
-        self._unpack = _unpack_dense if data.startswith(DENSE) else _inflate
-        if not data.startswith((MAGIC, DENSE)) or len(data) < start + length:
+        if not data.startswith(MAGIC) or len(data) < start + length:
             raise self._damaged("another beginning")
         try:
             text = _inflate(data[start : start + length]).decode()
@@ -127,7 +155,8 @@ class Bound:
 
     def _read(self, place: int, length: int) -> str:
         try:
-            return self._unpack(self._data[self._start + place : self._start + place + length]).decode()
+            data = self._data[self._start + place : self._start + place + length]
+            return (_inflate(data) if data.startswith(_ZLIB) else _unpack_dense(data)).decode()
         except (zlib.error, lzma.LZMAError, UnicodeDecodeError, ValueError) as error:
             raise self._damaged(str(error)) from None
 

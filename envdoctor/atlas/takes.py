@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from envdoctor.atlas.binding import Bound
 from envdoctor.atlas.masks import read
+from envdoctor.atlas.numbered import PAGE, numbers_in
 from envdoctor.records import dataclass
 
 
@@ -43,6 +44,9 @@ class Takes:
         self._bads = [line for line in lines if line.startswith(("bad ", "refuses "))]
         self._takes = [line for line in lines if line.startswith("take ")]
         self._modules: dict[str, list[int]] | None = None
+        self._reached: dict[int, Reached] = {}
+        self._pages: dict[int, list[str]] = {}
+        self._masks: dict[str, int] = {}
         self.entry = lru_cache(maxsize=None)(self._entry)
 
     def take(self, number: int) -> Take:
@@ -67,25 +71,33 @@ class Takes:
         text = self._bound.chunk(f"@{name}")
         if text is None:
             return None
-        places = self._bound.volume.places
-        masks: dict[str, int] = {}
-        found = []
-        for line in text.split("\n")[1:]:
-            if not line:
-                continue
-            kind, _, rest = line.partition(" ")
-            place = name_ = ""
-            if kind == "+":
-                name_, spans, *guard = rest.split(" ", 2)
-            elif kind == "?":
-                name_, spans, place, *guard = rest.split(" ", 3)
-            else:
-                spans, *guard = rest.split(" ", 1)
-            if spans not in masks:
-                masks[spans] = read(spans, places)
-            found.append(Reached("take" if kind.isdigit() else kind, name_, int(kind) if kind.isdigit() else -1, masks[spans],
-                                 guard[0] if guard else "", place))  # fmt: skip
-        return tuple(found)
+        return tuple(self._line(number) for number in numbers_in(text.partition("\n")[2]))
+
+    def _line(self, number: int) -> Reached:
+        """A line of the entries by its number: most stand in many of them."""
+        found = self._reached.get(number)
+        if found is None:
+            page, at = divmod(number, PAGE)
+            if page not in self._pages:
+                self._pages[page] = (self._bound.chunk(f"@@lines{page}") or "").split("\n")[1:]
+            found = self._reached[number] = self._parsed(self._pages[page][at])
+        return found
+
+    def _parsed(self, line: str) -> Reached:
+        kind, _, rest = line.partition(" ")
+        place = name = ""
+        if kind == "+":
+            name, spans, *guard = rest.split(" ", 2)
+        elif kind == "?":
+            name, spans, place, *guard = rest.split(" ", 3)
+        else:
+            spans, *guard = rest.split(" ", 1)
+        mask = self._masks.get(spans)
+        if mask is None:
+            mask = self._masks[spans] = read(spans, self._bound.volume.places)
+        return Reached(
+            "take" if kind.isdigit() else kind, name, int(kind) if kind.isdigit() else -1, mask, guard[0] if guard else "", place
+        )
 
     def line_of(self, take: Take, place: int) -> int:
         """The line on which a take stands in a release; 0 where it does not."""
