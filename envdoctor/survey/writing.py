@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from envdoctor.atlas.reach import entry_modules, reach
@@ -59,12 +59,20 @@ def write_all_takes(folder: Path, open_kept: Callable[[str], Kept], packages: Se
     for package in packages or volumes:
         tell(f"{package}: what it takes from others")
         kept = open_kept(package)
-        entries = entries_of(package, volumes[package].tops, crossed.get(package, ()))
+        # Who crosses to it may not be at hand where it was read: what was told before is told again.
+        entries = entries_of(package, volumes[package].tops, {*crossed.get(package, ()), *_told(folder / package / "takes.txt")})
         write_text(
             folder / package / "takes.txt",
             "\n".join(write_takes(gather(package, kept, volumes[package].releases), kept, shelf, entries)) + "\n",
         )
         kept.close()
+
+
+def _told(path: Path) -> Iterator[str]:
+    """The imports whose reach a text of takes tells."""
+    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+        if line.startswith("entry "):
+            yield from line.split(" ")[1:]
 
 
 def _crossings(volumes: Mapping[str, Volume], shelf: Shelf, open_kept: Callable[[str], Kept], tell: Tell) -> dict[str, set[str]]:
