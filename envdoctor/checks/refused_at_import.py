@@ -15,13 +15,27 @@ _BEFORE_5 = frozenset(("requests",))
 
 # The releases that compare, by who is imported and what it compares. pydantic/version.py: read in 2.0.3 and 2.11.10, which do not, in
 # 2.12.5 and 2.14.3. numba/__init__.py: 0.53.1, 0.56.4, 0.57.1, 0.60.0, 0.63.1 and 0.67.0; of llvmlite it asks for the least
-# release alone, and 0.53.1 asks the same of numpy.
+# release alone, and 0.53.1 asks the same of numpy. pandas/compat/numpy/__init__.py and datasets/__init__.py: the last release of each
+# minor since 2022; what they compare is the least that they declare for the oldest Python. jax/_src/lib/__init__.py: every fourth
+# release since 2022. wandb/proto has a folder for each major release of protobuf that it takes, and gives nothing under a
+# later one: the last release of each minor since 0.12.21.
 _COMPARED = {
     ("pydantic", "pydantic-core"): ">=2.12",
     ("numba", "llvmlite"): ">=0.53.1",
     ("numba", "numpy"): ">=0.56.4",
+    ("pandas", "numpy"): ">=1.4",
+    ("datasets", "pyarrow"): ">=1.18,<2.14",
+    ("jax", "jaxlib"): ">=0.3.1",
+    ("wandb", "protobuf"): ">=0.12",
 }
-_AT_LEAST = frozenset((("numba", "llvmlite"),))
+_AT_LEAST = frozenset(
+    (
+        ("numba", "llvmlite"),
+        ("pandas", "numpy"),
+        ("datasets", "pyarrow"),
+    )
+)
+_AT_MOST = frozenset((("wandb", "protobuf"),))
 
 
 def refused_by_transformers(release: Exact, package: str) -> bool:
@@ -38,10 +52,9 @@ def refused_by(name: str, release: Exact, package: str, found: Exact, specifier:
     compares = _COMPARED.get((name, package))
     if compares is None or not version_condition(compares).admits(release):
         return False
-    if (name, package) in _AT_LEAST:
-        least = ",".join(clause for clause in specifier.split(",") if clause.strip().startswith(">"))
-        return bool(least) and not version_condition(least).admits(found)
-    return True
+    sign = ">" if (name, package) in _AT_LEAST else "<" if (name, package) in _AT_MOST else ""
+    bound = ",".join(clause for clause in specifier.split(",") if clause.strip().startswith(sign))
+    return bool(bound) and not version_condition(bound).admits(found)
 
 
 __all__ = ["BY_ANOTHER", "BY_TRANSFORMERS", "refused_by", "refused_by_transformers"]

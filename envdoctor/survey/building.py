@@ -11,7 +11,7 @@ from envdoctor.survey.archives import NotAnArchiveError, Wheel
 from envdoctor.survey.choice import choose, version_of
 from envdoctor.survey.fetching import is_code, keep_files, read_releases
 from envdoctor.survey.kept import Kept
-from envdoctor.survey.packages import CONSUMERS, EVERY, MINOR, NEWEST_OF_CONSUMERS
+from envdoctor.survey.packages import CONSUMERS, DEEP, EVERY, MINOR, NEWEST_OF_CONSUMERS
 from envdoctor.survey.writing import write_all_takes, write_contents, write_said
 
 SINCE = "2022-01-01"
@@ -50,7 +50,7 @@ def _read_package(name: str, cache: Path, get: Get, tell: Callable[[str], None])
         files = parse_page(project_page(index, name, get), page_address(index, name))
     except (NoAnswerError, ValueError) as error:
         return [(name, str(error))]
-    newest = NEWEST_OF_CONSUMERS if name in CONSUMERS else 10_000
+    newest = NEWEST_OF_CONSUMERS if name in CONSUMERS and name not in DEEP else 10_000
     releases = choose(name, files, since=SINCE, every=name in EVERY, newest=newest)
     kept = Kept(cache / f"{name}.db")
     try:

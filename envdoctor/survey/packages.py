@@ -39,6 +39,7 @@ EVERY = (
     "fsspec",
     "unsloth",
     "unsloth-zoo",
+    "pydantic-core",
 )
 
 # The last release of each minor, and those that a rule or a case names.
@@ -100,6 +101,55 @@ MINOR = (
     "openai",
     "omegaconf",
     "hydra-core",
+    # What came along with those, and breaks as they do when it is moved.
+    "absl-py",
+    "aiohappyeyeballs",
+    "aiosignal",
+    "annotated-types",
+    "async-timeout",
+    "attrs",
+    "cachetools",
+    "certifi",
+    "charset-normalizer",
+    "cloudpickle",
+    "contourpy",
+    "decorator",
+    "distro",
+    "exceptiongroup",
+    "frozenlist",
+    "grpcio",
+    "h11",
+    "hf-xet",
+    "httpcore2",
+    "httpx2",
+    "idna",
+    "importlib-resources",
+    "jax",
+    "jaxlib",
+    "jiter",
+    "jsonschema",
+    "lightning-utilities",
+    "llvmlite",
+    "markdown-it-py",
+    "ml-dtypes",
+    "mpmath",
+    "multidict",
+    "numba",
+    "platformdirs",
+    "propcache",
+    "python-dateutil",
+    "pytz",
+    "referencing",
+    "sentry-sdk",
+    "six",
+    "sniffio",
+    "tenacity",
+    "typing-inspection",
+    "uvicorn",
+    "werkzeug",
+    "wrapt",
+    "yarl",
+    "zipp",
 )
 
 # What stands on them: the last release of each minor, the newest of those.
@@ -242,12 +292,62 @@ CONSUMERS = (
     "plotly",
     "altair",
     "ipywidgets",
+    "aiobotocore",
+    "anthropic",
+    "chex",
+    "confection",
+    "faiss-cpu",
+    "flax",
+    "gcsfs",
+    "gitpython",
+    "langsmith",
+    "opt-einsum",
+    "optax",
+    "orbax-checkpoint",
+    "responses",
+    "s3fs",
+    "smart-open",
+    "sqlalchemy",
+    "sse-starlette",
+    "thinc",
 )
 
 NEWEST_OF_CONSUMERS = 14
 
+# Of these all minors count: they are installed in old releases as often as in new ones.
+DEEP = frozenset(
+    (
+        "adapters",
+        "albumentations",
+        "bert-score",
+        "faiss-cpu",
+        "flax",
+        "gcsfs",
+        "gguf",
+        "langchain",
+        "langchain-core",
+        "librosa",
+        "lm-eval",
+        "modelscope",
+        "nltk",
+        "onnx",
+        "onnxruntime",
+        "optax",
+        "optimum-quanto",
+        "outlines",
+        "s3fs",
+        "sacrebleu",
+        "setfit",
+        "spacy",
+        "sse-starlette",
+        "streamlit",
+        "swanlab",
+        "thinc",
+    )
+)
+
 # Of these the members of classes are left out (any may be there): few take them, and they would be a sixth of the wheel.
-BRIEF = frozenset((*CONSUMERS, "flashinfer-python", "keras", "mlflow", "openai", "ray", "sglang", "tensorboard", "vllm", "wandb"))
+BRIEF = frozenset((*CONSUMERS, "flashinfer-python", "jax", "keras", "mlflow", "openai", "ray", "sglang", "tensorboard", "vllm", "wandb"))
 
 # In the wheel these are packed as small as can be, which takes longer to read: few stacks have them, and none has many.
 DENSE = frozenset(

@@ -38,3 +38,22 @@ def test_numba_asks_for_a_range_of_numpy_and_for_the_least_llvmlite(
     numba: str, package: str, found: str, specifier: str, refused: bool
 ) -> None:
     assert refused_by("numba", exact(numba), package, exact(found), specifier) is refused
+
+
+@pytest.mark.parametrize(
+    ("name", "release", "package", "found", "specifier", "refused"),
+    [
+        ("pandas", "3.0.6", "numpy", "1.25.2", ">=1.26.0", True),
+        ("pandas", "2.1.4", "numpy", "2.0.2", "<2,>=1.22.4", False),
+        ("datasets", "2.13.2", "pyarrow", "7.0.0", ">=8.0.0", True),
+        ("datasets", "2.14.7", "pyarrow", "7.0.0", ">=8.0.0", False),
+        ("jax", "0.8.3", "jaxlib", "0.9.0", "<=0.8.3,>=0.8.2", True),
+        ("wandb", "0.19.5", "protobuf", "6.30.2", "!=5.28.0,<6,>=3.19.0", True),
+        ("wandb", "0.19.5", "protobuf", "3.15.0", "!=5.28.0,<6,>=3.19.0", False),
+        ("wandb", "0.19.5", "protobuf", "5.28.0", "!=5.28.0,<6,>=3.19.0", False),
+    ],
+)
+def test_who_refuses_a_release_that_is_too_old_or_too_new_for_it(
+    name: str, release: str, package: str, found: str, specifier: str, refused: bool
+) -> None:
+    assert refused_by(name, exact(release), package, exact(found), specifier) is refused
