@@ -32,12 +32,12 @@ class Answer:
 
 def owner_of(name: str) -> Bound | None:
     """The package that a full name belongs to."""
-    from envdoctor.atlas.distributions import distributions_of
+    from envdoctor.atlas.distributions import distributions_of, top_of, tops_of
 
-    top = re.split(r"[.:(]", name, maxsplit=1)[0]
+    top = top_of(name.partition("(")[0])
     for candidate in (top.replace("_", "-").lower(), *distributions_of(top)):
         bound = open_package(candidate)
-        if bound is not None and top in bound.volume.tops:
+        if bound is not None and top in tops_of(candidate, bound.volume.tops):
             return bound
     return None
 

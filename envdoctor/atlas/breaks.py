@@ -8,7 +8,7 @@ from operator import itemgetter
 
 from envdoctor.atlas.binding import Bound
 from envdoctor.atlas.decisions import decide
-from envdoctor.atlas.distributions import distributions_of, may_bring
+from envdoctor.atlas.distributions import distributions_of, may_bring, top_of, tops_of
 from envdoctor.atlas.guards import joined
 from envdoctor.atlas.masks import read
 from envdoctor.atlas.reach import reach
@@ -21,6 +21,8 @@ from envdoctor.world.dependencies import Dependency, dependencies
 _MOST_ENTRIES = 400
 # They bring what they import in folders of their own, put on the path as they are loaded.
 _VENDORING = frozenset(("setuptools", "pip"))
+# What everyone takes of a package that gives it on request: the import of the package alone shows nothing.
+_ALWAYS_TAKEN = {"pydantic": ("pydantic:BaseModel",)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,8 @@ def import_breaks(stack: Stack, entries: Iterable[tuple[str, str]] = ()) -> Iter
     for package in where:
         found = None if package in _VENDORING else takes_of(package)
         if found is not None:
-            waiting += [(package, top, package) for top in found[0].volume.tops]
+            tops = (*tops_of(package, found[0].volume.tops), *_ALWAYS_TAKEN.get(package, ()))
+            waiting += [(package, top, package) for top in tops]
     waiting += [(package, entry, "") for package, entry in entries]
     seen: set[tuple[str, str]] = set()
     decided: dict[tuple[str, bool], bool | None] = {}
@@ -144,9 +147,9 @@ def _lines(package: str, entry: str, where: tuple[int, ...], rooted: bool) -> tu
             continue
         if one.kind == "take":
             take = takes.take(one.take)
-            lines.setdefault(_top(take.name), []).append(Line(place, take, one.guard))
+            lines.setdefault(top_of(take.name), []).append(Line(place, take, one.guard))
         else:
-            crossings.append(Crossing(_top(one.name), one.name, one.guard, one.place))
+            crossings.append(Crossing(top_of(one.name), one.name, one.guard, one.place))
     return tuple(Group(top, tuple(found)) for top, found in lines.items()), tuple(crossings)
 
 
@@ -218,11 +221,7 @@ def _broken(
 
 def provider_of(name: str, stack: Stack) -> str | None:
     """The package of a stack that has the modules under a full name."""
-    return _owners(stack).get(_top(name))
-
-
-def _top(name: str) -> str:
-    return name.partition(".")[0].partition(":")[0]
+    return _owners(stack).get(top_of(name))
 
 
 def _owners(stack: Stack) -> Mapping[str, str]:
@@ -235,7 +234,7 @@ def _owners_among(packages: tuple[str, ...]) -> Mapping[str, str]:
     found: dict[str, str] = {}
     for package in packages:
         bound = open_package(package)
-        for top in () if bound is None else bound.volume.tops:
+        for top in () if bound is None else tops_of(package, bound.volume.tops):
             if package in (top.replace("_", "-").lower(), *distributions_of(top)):
                 found[top] = package
     return found

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from envdoctor.atlas.stack import Stack
+
+# Folders into which many packages put theirs: a name belongs to the one whose folder is the second.
+_NAMESPACES = frozenset(("google",))
+_WITHIN = {"protobuf": ("google.protobuf",)}
 
 _OTHERWISE = {
     "PIL": ("pillow", "pillow-simd"),
@@ -128,3 +133,14 @@ def may_bring(top: str, stack: Stack) -> bool:
     """Whether another package of a stack may bring a module below a top-level name that is not in the one that usually does."""
     others = _SHARED.get(top, ())
     return bool(others) and (not stack.closed or any(one in stack.releases for one in others))
+
+
+def top_of(name: str) -> str:
+    """The top module of a full name; of a namespace that many packages share, the module in it."""
+    top, _, rest = name.replace(":", ".", 1).partition(".")
+    return f"{top}.{rest.partition('.')[0]}" if top in _NAMESPACES and rest else top
+
+
+def tops_of(package: str, tops: Sequence[str]) -> Sequence[str]:
+    """The top modules that a package brings, as ``top_of`` has them."""
+    return _WITHIN.get(package, tops)

@@ -94,6 +94,7 @@ MAIN: Mapping[str, tuple[str, ...]] = {
         "SentenceTransformerTrainingArguments",
     ),
     "accelerate": ("Accelerator", "PartialState", "init_empty_weights"),
+    "pydantic": ("BaseModel",),
     "peft": ("LoraConfig", "get_peft_model", "PeftModel"),
     "datasets": ("load_dataset", "Dataset"),
     "vllm": ("LLM", "SamplingParams"),

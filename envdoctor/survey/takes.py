@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from envdoctor.atlas.distributions import top_of, tops_of
 from envdoctor.atlas.guards import NEVER, joined
 from envdoctor.atlas.masks import stretches, write
 from envdoctor.atlas.missing import missing, refused
@@ -39,10 +40,10 @@ class Shelf:
         """The package that a full name belongs to."""
         if not self.owners:
             for volume in self.volumes.values():
-                for top in volume.tops:
+                for top in tops_of(volume.name, volume.tops):
                     if top not in SHARED:
                         self.owners.setdefault(top, volume)
-        return self.owners.get(name.partition(".")[0].partition(":")[0])
+        return self.owners.get(top_of(name))
 
     def bad(self, name: str, call: str, *, imported: bool) -> int:
         """The releases of a name's provider that lack it, or refuse a call of it."""
@@ -83,7 +84,7 @@ def write_takes(found: Gathered, kept: Kept, shelf: Shelf, entries: Iterable[str
     for name, call in bads:
         provider = shelf.owner(name)
         assert provider is not None
-        mask = shelf.bad(name, call, imported=":" in name or not call)
+        mask = shelf.bad(name, call, imported=":" in name)
         yield f"refuses {name} {call} {write(mask, provider.releases)}" if call else f"bad {name} {write(mask, provider.releases)}"
     for one in takings:
         lines = ",".join(
@@ -117,8 +118,8 @@ def _takings(
             if outline is None:
                 continue
             for one in outline.taken:
-                top = one.name.partition(".")[0].partition(":")[0]
-                if top in found.tops:
+                top = top_of(one.name)
+                if top in found.tops or top in tops_of(found.name, found.tops):
                     continue
                 provider = shelf.owner(one.name)
                 if provider is None:
@@ -132,7 +133,7 @@ def _takings(
                     crossing = crossings.setdefault(module, {})
                     crossing[one.name, one.guard] = crossing.get((one.name, one.guard), 0) | mask
                 for call in {"", one.call}:
-                    if shelf.bad(one.name, call, imported=imported or not call):
+                    if shelf.bad(one.name, call, imported=imported):
                         key6 = (one.name, call, module, member.path, one.guard, one.where)
                         taking = takings.setdefault(key6, Taking(*key6))
                         taking.lines[one.line] = taking.lines.get(one.line, 0) | mask

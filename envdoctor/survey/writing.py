@@ -78,7 +78,7 @@ def _told(path: Path) -> Iterator[str]:
 def _crossings(volumes: Mapping[str, Volume], shelf: Shelf, open_kept: Callable[[str], Kept], tell: Tell) -> dict[str, set[str]]:
     """The imports by which packages reach parts of others that the import of these alone does not load."""
     found: dict[str, set[str]] = {}
-    loaded = {name: set(reach(volume, volume.tops, len(volume.releases) - 1)) for name, volume in volumes.items()}
+    loaded: dict[str, set[str]] = {}
     for package, volume in volumes.items():
         tell(f"{package}: whom it imports")
         kept = open_kept(package)
@@ -97,6 +97,8 @@ def _crossings(volumes: Mapping[str, Volume], shelf: Shelf, open_kept: Callable[
             if provider is None or provider is volume:
                 continue
             newest = len(provider.releases) - 1
+            if provider.name not in loaded:
+                loaded[provider.name] = set(reach(provider, provider.tops, newest))
             if not set(entry_modules(provider, name, newest)) <= loaded[provider.name]:
                 found.setdefault(provider.name, set()).add(name)
     return found
