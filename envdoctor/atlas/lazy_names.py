@@ -12,7 +12,9 @@ LAZY_TABLES = frozenset(("_import_structure", "_SUBMOD_ATTRS", "MODULE_ATTRS", "
 
 
 class LazyNames(Expressions):
-    """Reads the tables of lazy modules."""
+    """Reads the tables of lazy modules; ``asks_others`` says that one gives more than its table names."""
+
+    asks_others = False
 
     def lazy_table(self, value: ast.Dict) -> None:
         for key, listed in zip(value.keys, value.values, strict=True):
@@ -23,6 +25,16 @@ class LazyNames(Expressions):
                 self.out.lazy[key.value] = f"{absolute_text(module, self.home)}:{name or key.value}"
                 continue
             self.lazy_names(key.value, texts(listed))
+
+    def dynamic_table(self, value: ast.Dict) -> None:
+        """``_dynamic_imports`` of pydantic (``"BaseModel": (__spec__.parent, ".main")``) and of langchain (``"AIMessage": "ai"``)."""
+        self.asks_others = True
+        for key, told in zip(value.keys, value.values, strict=True):
+            module = told.elts[-1] if isinstance(told, ast.Tuple) and told.elts else told
+            if isinstance(key, ast.Constant) and isinstance(module, ast.Constant) and isinstance(module.value, str):
+                name = str(key.value)
+                source = f"{self.home}.{module.value.lstrip('.')}"
+                self.out.lazy[name] = f"{self.home}.{name}" if module.value == "__module__" else f"{source}:{name}"
 
     def lazy_names(self, submodule: str, names: Iterable[str]) -> None:
         full = f"{self.home}.{submodule.lstrip('.')}"

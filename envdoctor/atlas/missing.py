@@ -36,7 +36,7 @@ def split(volume: Volume, name: str) -> tuple[str, str, tuple[str, ...]]:
 def missing(volume: Volume, name: str, *, imported: bool) -> int:
     """The releases in which a name is not there; ``imported``: by an import statement, for which a module has to be one."""
     module, first, rest = split(volume, name)
-    if first in _OF_EVERY_MODULE:
+    if first in _OF_EVERY_MODULE or (first and module.endswith("_pb2")):  # protoc's modules make their names when they are imported
         return 0
     if first == "*":
         return volume.all & ~volume.has_module(module)

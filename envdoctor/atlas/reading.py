@@ -61,7 +61,7 @@ class _Reader(LazyNames):
         closed = bool(out.lazy) or out.structure is not None
         text = self.text
         if "__getattr__" in out.functions or ("__getattr__" in out.names and not closed):
-            out.open = not out.lazy
+            out.open = not out.lazy or self.asks_others
         replaced = "sys.modules[__name__]" in text and not closed and "_LazyModule" not in text
         if replaced or _OWN_TABLE.search(text.replace('globals()["__file__"]', "")):
             out.open = True
@@ -205,6 +205,8 @@ class _Reader(LazyNames):
             out.exported += texts(value)
         elif name in LAZY_TABLES and isinstance(value, ast.Dict):
             self.lazy_table(value)
+        elif name == "_dynamic_imports" and isinstance(value, ast.Dict):
+            self.dynamic_table(value)
         elif name == "_LEGACY_MODULE_ALIASES" and isinstance(value, ast.Dict):
             keys = [key.value for key in value.keys if isinstance(key, ast.Constant) and isinstance(key.value, str)]
             out.aliases.update(zip(keys, texts(ast.List(elts=value.values)), strict=False))
