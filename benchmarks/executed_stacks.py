@@ -56,7 +56,7 @@ def named(what: str, drawing: int) -> str:
     return what if drawing == 1 else f"{what}-{drawing}"
 
 
-def part_of(stack: str, drawing: int) -> str:
+def part_of(stack: str, drawing: int = 1) -> str:
     """Of the first drawing a third is for development, by the hash of the stack's id; the second is kept as a whole."""
     if drawing != 1:
         return PARTS[2]

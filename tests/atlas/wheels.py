@@ -68,7 +68,7 @@ def forget() -> None:
     shelf.package_names.cache_clear()
     shelf.open_messages.cache_clear()
     shelf.speaking_packages.cache_clear()
-    breaks.followed.cache_clear()
-    breaks.takes_of.cache_clear()
+    for kept in (breaks.followed, breaks.takes_of, breaks._lines, breaks._any_bad, breaks._mask, breaks._owners_among):
+        kept.cache_clear()
     atlas.known_packages.cache_clear()
     breaking_pairs.remembered_hits.cache_clear()
