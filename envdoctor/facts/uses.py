@@ -9,7 +9,7 @@ the place of an attribute (``?.state_dict = peft.get_peft_model_state_dict``), v
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from envdoctor.records import dataclass
@@ -89,7 +89,7 @@ def list_meant(patterns: Iterable[str], uses: Iterable[str]) -> tuple[str, ...]:
     return tuple(use for use in uses if any(is_meant(pattern, use) for pattern in listed))
 
 
-def narrow(use: str, patterns: Iterable[str]) -> str | None:
+def narrow(use: str, patterns: Sequence[str]) -> str | None:
     """The use with no more of its arguments than the patterns ask about; None where none of them means it."""
     told = [pattern for pattern in patterns if is_meant(pattern, use)]
     found, meant = read_use(use), [read_use(pattern) for pattern in told]
@@ -100,9 +100,17 @@ def narrow(use: str, patterns: Iterable[str]) -> str | None:
     if not told:
         return None
     asked = {key for one in meant for text in one.arguments or () for key in text.removeprefix("!").split("|")}
+    # What keeps a pattern from meaning the use has to stay, or it would mean what is left.
+    asked |= {key for pattern in patterns for key in _barred(read_use(pattern), found)}
     rows = [key if value is None else f"{key}={value}" for key, value in found.arguments.items() if key in asked]
     rows += [] if found.whole else [_MORE]
     return f"{'def ' if found.kind == 'def' else ''}{found.name}({', '.join(rows)})"
+
+
+def _barred(wanted: Use, found: Use) -> Iterable[str]:
+    """The arguments that a pattern of such a use wants absent."""
+    keys = [key[1:] for key in wanted.arguments or () if key.startswith("!")]
+    return keys if keys and wanted.kind == found.kind and _is_name(wanted.name, found.name) else ()
 
 
 def _is_name(pattern: str, name: str) -> bool:

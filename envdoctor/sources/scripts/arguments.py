@@ -37,6 +37,10 @@ _DIRECT = (
 )
 ASKED_OF_ARGUMENTS = frozenset((*(fact for fact, _ in DEFAULTS), *(fact for _, fact in _DIRECT), "plan.distributed", "plan.offload"))
 """Facts that training arguments decide, also where they leave them out."""
+# An attribute that is set later is no argument, and no release refuses it; of these it matters that they are set at all.
+_OBEYED_LATER = frozenset(
+    ("batch_eval_metrics", "ddp_backend", "ddp_find_unused_parameters", "eval_accumulation_steps", "fsdp_config", "prediction_loss_only")
+)
 # Settings that count as on by being given: a number, a path.
 _GIVEN = (("neftune_noise_alpha", "plan.neftune"), ("resume_from_checkpoint", "plan.resume"), ("torch_compile_backend", "plan.compile"))
 
@@ -54,12 +58,23 @@ def arguments_kind(reading: Reading, name: str) -> str:
 
 def read_arguments(reading: Reading) -> None:
     """State what every construction of training arguments says; of those that the command line fills, their own defaults."""
-    for call in reading.few([call for call in reading.calls if call.last[:1].isupper() and arguments_kind(reading, call.name)]):
-        _made(reading, call, arguments_kind(reading, call.name))
+    calls = reading.few([call for call in reading.calls if call.last[:1].isupper() and arguments_kind(reading, call.name)])
+    provided = [call for call in calls if reading.is_provided(call)]
+    for call in calls:
+        _made(reading, call, arguments_kind(reading, call.name), _spared(reading, call, provided))
     _from_command_line(reading)
 
 
-def _made(reading: Reading, call: Call, kind: str) -> None:
+def _spared(reading: Reading, call: Call, provided: list[Call]) -> frozenset[str]:
+    """Keywords that a script gives some releases only: not all of the calls between which it chooses have them."""
+    if call not in provided:
+        return call.chosen
+    if len(provided) > 1:
+        return call.chosen.union(*(call.keywords.keys() - other.keywords.keys() for other in provided))
+    return frozenset(call.keywords) if reading.is_tested(call) else call.chosen
+
+
+def _made(reading: Reading, call: Call, kind: str, spared: frozenset[str]) -> None:
     claims = reading.claims
     fields = reading.evaluator.namespaces.fields(call.name) if call.name.startswith(LOCAL) else {}
     later = _set_later(reading, call)
@@ -85,7 +100,8 @@ def _made(reading: Reading, call: Call, kind: str) -> None:
     own = () if kind == "transformers" else _TRL_OWN
     # A field that the file's own class defines is accepted whatever transformers makes of the name.
     own_fields = reading.evaluator.namespaces.own_fields(call.name)
-    claims.state("plan.arguments", tuple(sorted({*given} - own_fields)), call.line, call.scope)
+    set_later = later.keys() - call.keywords.keys() - fields.keys() - _OBEYED_LATER
+    claims.state("plan.arguments", tuple(sorted(given.keys() - own_fields - spared - set_later)), call.line, call.scope)
     for fact, value in DEFAULTS:
         if fact not in own:
             claims.default(fact, value, "default of TrainingArguments")

@@ -31,10 +31,11 @@ class Made:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """A dict whose keys are known text. ``whole`` says that nothing else can be in it."""
+    """A dict whose keys are known text. ``whole`` says that nothing else can be in it; ``chosen`` are keys of some releases alone."""
 
     entries: Mapping[str, tuple[ast.expr | None, Scope]]
     whole: bool
+    chosen: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -177,7 +177,8 @@ def _from_config(reading: Reading, known: Known | None, line: int, call: Call) -
     if last != "BitsAndBytesConfig":
         claims.unknown("plan.quant", line, call.scope, f"quantization_config= of a {last}")
         return
-    keywords, whole = reading.evaluator.keywords(made.call, made.scope)
+    given = reading.evaluator.keywords(made.call, made.scope)
+    keywords, whole = given.entries, given.whole
     asked = {bits: reading.of(*keywords[f"load_in_{bits}"]) for bits in ("4bit", "8bit") if f"load_in_{bits}" in keywords}
     on = [bits for bits, value in asked.items() if value is not None and value.value is True]
     if len(on) == 1 and whole and all(value is not None for value in asked.values()):

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from envdoctor.records import dataclass
 from envdoctor.sources.model.class_tree import Function
 from envdoctor.sources.scripts.names import LOCAL, ancestry, dotted, is_from, method
-from envdoctor.sources.scripts.outline import Outline, Scope
+from envdoctor.sources.scripts.outline import Guard, Outline, Scope
 
 _ONE = frozenset(("parse_args", "parse_known_args", "parse_intermixed_args"))
 _SEVERAL = frozenset(("parse_args_into_dataclasses", "parse_json_file", "parse_yaml_file", "parse_dict", "parse_args_and_config"))
@@ -39,7 +39,7 @@ class Namespaces:
         self._argparse: set[str] = set()
         self.entries: set[ast.AST] = set()
         self._stored: set[tuple[str, str]] = set()
-        self._keys: dict[str, set[str]] = {}
+        self._keys: dict[str, dict[str, list[Guard | None]]] = {}
         self._changed: set[str] = set()
         self._inner = {id(scope.node): scope for scope in found.scopes}
         self._read_calls()
@@ -47,7 +47,7 @@ class Namespaces:
         for store in found.stores:
             if isinstance(store.target, ast.Name):
                 self._stored.add((store.target.id, store.key))
-                self._keys.setdefault(store.target.id, set()).add(store.key)
+                self._keys.setdefault(store.target.id, {}).setdefault(store.key, []).append(store.guard)
 
     # --- what later statements change ---------------------------------------------------------
 
@@ -61,7 +61,11 @@ class Namespaces:
 
     def keys_set(self, name: str) -> set[str]:
         """Keys and attributes that statements assign on a name; "" among them for one that is no constant."""
-        return self._keys.get(name, set())
+        return set(self._keys.get(name, ()))
+
+    def guards_of(self, name: str, key: str) -> list[Guard | None]:
+        """What stands over each statement that assigns a key on a name."""
+        return self._keys.get(name, {}).get(key, [])
 
     def is_changed(self, name: str) -> bool:
         """Whether a method that changes a dict is called on a name."""

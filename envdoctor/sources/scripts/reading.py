@@ -22,7 +22,8 @@ _MOST_CALLS = 200
 class Call:
     """A call that is not ruled out. ``sure`` says that no open condition stands above it; ``name`` is dotted, "" where unknown.
 
-    ``at`` is the line of a call that a library makes with keywords of the script.
+    ``at`` is the line of a call that a library makes with keywords of the script; ``chosen`` are keywords that it gives under a test of
+    a release.
     """
 
     node: ast.Call
@@ -32,6 +33,7 @@ class Call:
     keywords: Keywords
     whole: bool
     at: int | None = None
+    chosen: frozenset[str] = frozenset()
 
     @property
     def line(self) -> int:
@@ -55,7 +57,6 @@ class Reading:
     claims: Claims
     calls: list[Call] = field(default_factory=list)
     guards: dict[int, Guard] = field(default_factory=dict)
-    provided: dict[Guard, bool] = field(default_factory=dict)
     _named: dict[str, list[Call]] = field(default_factory=dict)
     _methods: dict[str, list[Call]] = field(default_factory=dict)
     ancestries: dict[str, list[str]] = field(default_factory=dict)
@@ -67,13 +68,25 @@ class Reading:
             if runs is not False and isinstance(site.node, ast.Call):
                 if site.guard is not None:
                     self.guards[id(site.node)] = site.guard
-                keywords, whole = self.evaluator.keywords(site.node, site.scope)
+                given = self.evaluator.keywords(site.node, site.scope)
                 name = called(self.outline, site.node, site.scope) or ""
-                call = Call(site.node, site.scope, runs is True, name, keywords, whole)
+                call = Call(site.node, site.scope, runs is True, name, given.entries, given.whole, chosen=given.chosen)
                 self.calls.append(call)
                 self._named.setdefault(name.rpartition(".")[2], []).append(call)
                 if isinstance(site.node.func, ast.Attribute):
                     self._methods.setdefault(site.node.func.attr, []).append(call)
+
+    def is_provided(self, call: Call) -> bool:
+        """Whether a call is made where the script provides for releases that do not take it."""
+        provision = self.evaluator.provision
+        return provision.stands_over(self.guards.get(id(call.node))) or provision.comes_after(call.node, call.scope)
+
+    def is_tested(self, call: Call) -> bool:
+        """Whether a test of a release, or of what is there, stands over a call."""
+        guard, asks = self.guards.get(id(call.node)), self.evaluator.provision.asks
+        while guard is not None and (guard.test is None or not asks(guard.test, guard.scope)):
+            guard = guard.above
+        return guard is not None
 
     def named(self, package: str, *lasts: str) -> Iterator[Call]:
         """Calls of objects of a package."""

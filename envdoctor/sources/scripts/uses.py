@@ -16,7 +16,7 @@ from envdoctor.facts.uses import CODE_USES, SOME
 from envdoctor.sources.model.class_tree import Function
 from envdoctor.sources.scripts.kinds import Made, Symbol
 from envdoctor.sources.scripts.names import LOCAL
-from envdoctor.sources.scripts.outline import Guard, Scope
+from envdoctor.sources.scripts.outline import Scope
 from envdoctor.sources.scripts.reading import Call, Reading
 from envdoctor.sources.scripts.steps import environment
 
@@ -44,7 +44,7 @@ def read_uses(reading: Reading) -> None:
 def _all(reading: Reading) -> Iterator[tuple[str, int]]:
     yield from _named(reading)
     for call in reading.calls:
-        if not _chosen_by_release(reading, call):
+        if not reading.is_provided(call):
             yield from _called(reading, call)
     yield from _defined(reading)
     yield from _stored(reading)
@@ -64,7 +64,7 @@ def _named(reading: Reading) -> Iterator[tuple[str, int]]:
     for name, site in reading.outline.imports:
         if not _is_elsewhere(name) or reading.evaluator.runs(site.guard) is False:
             continue
-        if _may_fail(reading, site.guard):
+        if reading.evaluator.provision.stands_over(site.guard):
             excused.add(name)
             continue
         yield name, site.line
@@ -74,7 +74,7 @@ def _named(reading: Reading) -> Iterator[tuple[str, int]]:
         known = reading.dotted(site.node, site.scope)
         if known is None or not _is_elsewhere(known) or _is_excused(known, excused):
             continue
-        if reading.evaluator.runs(site.guard) is not False and not _may_fail(reading, site.guard):
+        if reading.evaluator.runs(site.guard) is not False and not reading.evaluator.provision.stands_over(site.guard):
             yield known, site.line
 
 
@@ -88,36 +88,6 @@ def _is_excused(name: str, excused: set[str]) -> bool:
     """Whether a name, or the object that it is an attribute of, was imported where its absence is provided for."""
     parts = name.split(".")
     return any(".".join(parts[:end]) in excused for end in range(2, len(parts) + 1))
-
-
-def _may_fail(reading: Reading, guard: Guard | None) -> bool:
-    """Whether a missing name is provided for: a ``try`` around it, or a test of a release or of what is installed."""
-    chain: list[Guard] = []
-    while guard is not None and guard not in reading.provided:
-        chain.append(guard)
-        guard = guard.above
-    provided = guard is not None and reading.provided[guard]
-    for inner in reversed(chain):
-        provided = provided or inner.attempt or inner.test is None or _asks_release(reading, inner.test, inner.scope)
-        reading.provided[inner] = provided
-    return provided
-
-
-def _asks_release(reading: Reading, test: ast.expr, scope: Scope, depth: int = 0) -> bool:
-    for node in ast.walk(test):
-        name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
-        if "version" in name.lower() or name == "hasattr" or (name.startswith("is_") and name.endswith("_available")):
-            return True
-        if isinstance(node, ast.Name) and depth == 0:
-            values = [binding.value for binding in reading.outline.module.bindings.get(node.id, []) if binding.value is not None]
-            if any(_asks_release(reading, value, scope, 1) for value in values[:3]):
-                return True
-    return False
-
-
-def _chosen_by_release(reading: Reading, call: Call) -> bool:
-    guard = reading.guards.get(id(call.node))
-    return guard is not None and _may_fail(reading, guard)
 
 
 # --- calls ----------------------------------------------------------------------------------------
@@ -183,8 +153,9 @@ def _arguments(reading: Reading, call: Call) -> Iterator[str]:
             break
         yield _argument(reading, str(place), argument, call.scope)
     for keyword, (expression, scope) in call.keywords.items():
-        yield _argument(reading, keyword, expression, scope)
-    if not call.whole:
+        if keyword not in call.chosen:
+            yield _argument(reading, keyword, expression, scope)
+    if not call.whole or call.chosen:
         yield "**"
 
 

@@ -10,6 +10,7 @@ from envdoctor.sources.scripts.kinds import Known, Made, Symbol, Table, joined, 
 from envdoctor.sources.scripts.names import LOCAL, dotted
 from envdoctor.sources.scripts.namespaces import Default, Namespaces
 from envdoctor.sources.scripts.outline import Binding, Guard, Outline, Scope
+from envdoctor.sources.scripts.provision import Provision
 from envdoctor.syntax.operators import LONGEST, combined, compared, is_main
 
 _DEEPEST = 40
@@ -26,6 +27,7 @@ class Evaluator:
     def __init__(self, found: Outline) -> None:
         self.found = found
         self.namespaces = Namespaces(found)
+        self.provision = Provision(found)
         self._guards: dict[int, bool | None] = {}
         self._runs: dict[Guard, bool | None] = {}
         self._busy: set[int] = set()
@@ -203,13 +205,13 @@ class Evaluator:
         return Known(Made(name, node, scope)) if is_class or last[:1].isupper() else None
 
     def _table_of(self, node: ast.Call, scope: Scope, depth: int) -> Known:
-        entries, whole = self.keywords(node, scope, depth)
-        return Known(Table(entries, whole))
+        return Known(self.keywords(node, scope, depth))
 
-    def keywords(self, node: ast.Call, scope: Scope, depth: int = 0) -> tuple[dict[str, tuple[ast.expr | None, Scope]], bool]:
+    def keywords(self, node: ast.Call, scope: Scope, depth: int = 0) -> Table:
         """The keywords of a call with those of ``**tables``, and whether these are all."""
         entries: dict[str, tuple[ast.expr | None, Scope]] = {}
         whole = True
+        chosen: frozenset[str] = frozenset()
         for keyword in node.keywords:
             if keyword.arg is not None:
                 entries[keyword.arg] = (keyword.value, scope)
@@ -220,7 +222,8 @@ class Evaluator:
             else:
                 entries.update({name: entry for name, entry in table.entries.items() if name not in entries})
                 whole = whole and table.whole
-        return entries, whole
+                chosen |= table.chosen
+        return Table(entries, whole, chosen)
 
     def table(self, node: ast.expr | None, scope: Scope, depth: int = 0) -> Table | None:
         """The dict that an expression is. What a script puts into it later, or takes out, is not told by name: such keys are unknown."""
@@ -235,12 +238,16 @@ class Evaluator:
         later = self.namespaces.keys_set(node.id)
         if "" in later:
             return None
-        return Table({**table.entries, **dict.fromkeys(later, (None, scope))}, table.whole)
+        chosen = {
+            key for key in later - set(table.entries) if all(map(self.provision.stands_over, self.namespaces.guards_of(node.id, key)))
+        }
+        return Table({**table.entries, **dict.fromkeys(later, (None, scope))}, table.whole, table.chosen | chosen)
 
     def _dict(self, node: ast.expr, scope: Scope, depth: int) -> Known | None:
         assert isinstance(node, ast.Dict)
         entries: dict[str, tuple[ast.expr | None, Scope]] = {}
         whole = True
+        chosen: frozenset[str] = frozenset()
         for key, value in zip(node.keys, node.values, strict=True):
             name = self.of(key, scope, depth)
             if name is not None and isinstance(name.value, str):
@@ -248,9 +255,10 @@ class Evaluator:
             elif key is None and (table := self.table(value, scope, depth)) is not None:
                 entries.update(table.entries)
                 whole = whole and table.whole
+                chosen |= table.chosen
             else:
                 whole = False
-        return Known(Table(entries, whole))
+        return Known(Table(entries, whole, chosen))
 
     def _items(self, node: ast.expr, scope: Scope, depth: int) -> Known | None:
         assert isinstance(node, (ast.List, ast.Tuple, ast.Set))

@@ -685,3 +685,44 @@ def test_fields_of_a_class_of_the_file_are_no_arguments_of_the_library(tmp_path:
 def test_the_dtype_keyword_is_that_of_classes_that_hand_it_on(tmp_path: Path, package: str, stated: str | None) -> None:
     script = f"from {package} import SomeModel\nm = SomeModel.from_pretrained('org/m', torch_dtype='float16')\n"
     assert values(read(tmp_path, script)).get("plan.load_dtype_argument") == stated
+
+
+_CHOOSES = (
+    "if version.parse(transformers.__version__) >= version.parse('4.41'):\n    a = A('o', fp16=True, eval_strategy='no')\n"
+    "else:\n    a = A('o', fp16=True, evaluation_strategy='no')",
+    "p = inspect.signature(A.__init__).parameters\nif 'eval_strategy' in p:\n    a = A('o', fp16=True, eval_strategy='no')\n"
+    "else:\n    a = A('o', fp16=True, evaluation_strategy='no')",
+    "try:\n    a = A('o', fp16=True, eval_strategy='no')\nexcept TypeError:\n    a = A('o', fp16=True, evaluation_strategy='no')",
+    "def make():\n    new = hasattr(A, 'eval_strategy')\n    if new:\n        return A('o', fp16=True, eval_strategy='no')\n"
+    "    return A('o', fp16=True, evaluation_strategy='no')\nmake()",
+    "def make():\n    try:\n        return A('o', fp16=True, eval_strategy='no')\n    except TypeError:\n        pass\n"
+    "    return A('o', fp16=True, evaluation_strategy='no')\nmake()",
+    "def is_new():\n    return transformers.__version__ >= '4.41'\nk = {'fp16': True}\nif is_new():\n    k['eval_strategy'] = 'no'\n"
+    "else:\n    k['evaluation_strategy'] = 'no'\na = A('o', **k)",
+    "a = A('o', fp16=True)\na.evaluation_strategy = 'no'",
+)
+
+
+@pytest.mark.parametrize("body", _CHOOSES)
+def test_an_argument_that_a_script_gives_some_releases_alone_is_none_that_fails(tmp_path: Path, body: str) -> None:
+    head = "import inspect, transformers\nfrom packaging import version\nfrom transformers import TrainingArguments as A\n"
+    assert values(read(tmp_path, head + body + "\n"))["plan.arguments"] == ("fp16",)
+
+
+def test_an_argument_under_another_test_is_given(tmp_path: Path) -> None:
+    script = """
+        from transformers import TrainingArguments
+        k = {}
+        if len(rows) > 3:
+            k["evaluation_strategy"] = "steps"
+        a = TrainingArguments("o", **k)
+    """
+    assert values(read(tmp_path, script))["plan.arguments"] == ("evaluation_strategy",)
+    script = """
+        from transformers import TrainingArguments
+        try:
+            a = TrainingArguments("o", evaluation_strategy="steps")
+        except ValueError as error:
+            raise SystemExit(1) from error
+    """
+    assert values(read(tmp_path, script))["plan.arguments"] == ("evaluation_strategy",)

@@ -228,3 +228,25 @@ def test_an_old_spelling_is_known_by_what_stands_in_its_place(old: str, new: tup
     use, patterns = new
     assert any(is_meant(pattern, use) for pattern in patterns)
     assert now_meant(old) == patterns
+
+
+def test_an_argument_that_must_be_absent_is_kept_for_who_asks() -> None:
+    asked = ["peft.LoraConfig(r)", "peft.LoraConfig(r, !lora_dropout)"]
+    kept = narrow("peft.LoraConfig(r=8, lora_dropout=0.1)", asked)
+    assert kept is not None
+    assert is_meant(asked[0], kept)
+    assert not is_meant(asked[1], kept)
+    assert narrow("peft.LoraConfig(r=8, bias=all)", asked) == "peft.LoraConfig(r=8)"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if 'max_length' in inspect.signature(SFTConfig).parameters:\n    SFTConfig('o', packing=True)",
+        "k = {}\nif transformers.__version__ < '5':\n    k['packing'] = True\nSFTConfig('o', **k)",
+        "def make():\n    if OLD:\n        return SFTConfig('o')\n    return SFTConfig('o', packing=True)\nmake()",
+    ],
+)
+def test_a_call_that_some_releases_alone_are_given_is_no_use(tmp_path: Path, body: str) -> None:
+    head = "import inspect, transformers\nfrom trl import SFTConfig\nOLD = transformers.__version__ < '5'\n"
+    assert not list_meant(["trl.SFTConfig(packing)"], uses(read(tmp_path, head + body + "\n")))

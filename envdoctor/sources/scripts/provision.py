@@ -1,0 +1,111 @@
+"""Whether a script provides for what a release lacks: a ``try``, a test of a release or of what is there, a way out before it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from envdoctor.sources.model.class_tree import Function
+from envdoctor.sources.scripts.names import method
+from envdoctor.sources.scripts.outline import Guard, Outline, Scope
+
+_LOOKS = frozenset(
+    (
+        "hasattr",
+        "find_spec",
+        "signature",
+        "getfullargspec",
+        "parameters",
+        "__dataclass_fields__",
+        "__code__",
+        "__annotations__",
+        "model_fields",
+    )
+)
+# Calls whose result still is what they were given, or the answer to a question.
+_HANDED_ON = frozenset(
+    ("parse", "Version", "LooseVersion", "StrictVersion", "parse_version", "map", "int", "tuple", "set", "list", "bool", "split", "keys")
+)
+_DEEPEST = 3
+_MOST_VALUES = 3
+
+
+class Provision:
+    """Answers for one script; what stands above a guard is judged once."""
+
+    def __init__(self, found: Outline) -> None:
+        self._found = found
+        self._known: dict[Guard, bool] = {}
+        self._inner = {id(scope.node): scope for scope in found.scopes}
+
+    def stands_over(self, guard: Guard | None) -> bool:
+        """Whether one of the guards catches a missing name, or asks for a release or for what is installed."""
+        chain: list[Guard] = []
+        while guard is not None and guard not in self._known:
+            chain.append(guard)
+            guard = guard.above
+        provided = guard is not None and self._known[guard]
+        for inner in reversed(chain):
+            provided = provided or inner.attempt or inner.test is None or self.asks(inner.test, inner.scope)
+            self._known[inner] = provided
+        return provided
+
+    def asks(self, test: ast.expr, scope: Scope, depth: int = 0) -> bool:
+        """Whether a test asks for a release or for what is there: by itself, by a name's value, by a function of the file."""
+        for node in ast.walk(test):
+            name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+            if _is_question(name):
+                return True
+            if isinstance(node, ast.Name) and depth < _DEEPEST:
+                values = [value for _, value in zip(range(_MOST_VALUES), self._values(name, scope), strict=False)]
+                if any(self.asks(value, place, depth + 1) for value, place in values):
+                    return True
+        return False
+
+    def comes_after(self, node: ast.Call, scope: Scope) -> bool:
+        """Whether an earlier branch that asks, or a ``try``, makes the same call and returns: this one is left to other releases."""
+        name = method(node)
+        inner: ast.AST = node
+        while not isinstance(inner, (Function, ast.ClassDef)) and (outer := self._found.parents.get(id(inner))) is not None:
+            for block in _blocks(outer):
+                place = next((number for number, item in enumerate(block) if item is inner), None)
+                if place is not None and any(self._leaves(item, name, scope) for item in block[:place]):
+                    return True
+            inner = outer
+        return False
+
+    def _values(self, name: str, scope: Scope) -> Iterator[tuple[ast.expr, Scope]]:
+        """What a name of the file is bound to, nearest first; of a function, what it returns."""
+        place: Scope | None = scope
+        while place is not None:
+            if name in place.bindings and name not in self._found.functions:
+                yield from ((one.value, place) for one in place.bindings[name] if one.value is not None and _is_answer(one.value))
+                return
+            place = place.parent
+        if name in self._found.functions:
+            inner = self._inner.get(id(self._found.functions[name][0]))
+            if inner is not None:
+                yield from ((value, inner) for value in self._found.returns.get(id(inner), ()))
+
+    def _leaves(self, item: ast.AST, name: str, scope: Scope) -> bool:
+        if isinstance(item, ast.If):
+            branches = [block for block in (item.body, item.orelse) if block] if self.asks(item.test, scope) else []
+        else:
+            branches = [item.body] if isinstance(item, ast.Try) else []
+        return any(isinstance(block[-1], ast.Return) and name and _calls(block, name) for block in branches)
+
+
+def _is_question(name: str) -> bool:
+    return "version" in name.lower() or name in _LOOKS or (name.startswith("is_") and name.endswith("_available"))
+
+
+def _is_answer(value: ast.expr) -> bool:
+    return not isinstance(value, ast.Call) or method(value) in _HANDED_ON or _is_question(method(value))
+
+
+def _blocks(node: ast.AST) -> list[list[ast.stmt]]:
+    return [block for kind in ("body", "orelse", "finalbody") if isinstance(block := getattr(node, kind, None), list)]
+
+
+def _calls(block: list[ast.stmt], name: str) -> bool:
+    return any(isinstance(node, ast.Call) and method(node) == name for item in block for node in ast.walk(item))
