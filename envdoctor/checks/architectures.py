@@ -6,10 +6,12 @@ from collections.abc import Callable, Sequence
 
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
+from envdoctor.facts.uses import CODE_USES, LOADS_WITH_VLLM, list_meant
 from envdoctor.facts.versions import Exact, Ranged, version_condition
 from envdoctor.records import replace
 from envdoctor.world.architectures import ANY_CLASS, Spans, lacks, lacks_tokenizer, oldest, span_of, tokenizer_spans
 from envdoctor.world.releases import release_texts
+from envdoctor.world.vllm_types import READ_BY_VLLM
 
 _TRANSFORMERS = "packages.transformers"
 
@@ -42,9 +44,11 @@ def model_type_unknown_to_transformers(facts: Facts) -> tuple[Hit, ...]:
     own_code = facts.value("model.remote_code")
     lacking = lacks(spans, release, release_texts("transformers"))
     package = _REGISTERED_BY.get(model_type)
-    if lacking is False or own_code is True or (package is not None and _is_there(facts, package)):
+    served = _read_by_vllm(facts, model_type)
+    if lacking is False or own_code is True or served is True or (package is not None and _is_there(facts, package)):
         return ()
     missing = [] if lacking else [_TRANSFORMERS]
+    missing += [] if served is False else ["plan.method"]
     missing += [] if own_code is False else ["model.remote_code"]
     missing += [] if package is None or facts.lacks(package) else [f"packages.{package}"]
     known = f"known to transformers {_in_words(spans)}"
@@ -94,6 +98,22 @@ def _release(facts: Facts) -> Exact | Ranged | None:
     """The release, or the range that a requirement admits; a requirement that any release meets says nothing."""
     value = facts.value(_TRANSFORMERS)
     return value if isinstance(value, Exact) or (isinstance(value, Ranged) and value.text) else None
+
+
+def _read_by_vllm(facts: Facts, model_type: str) -> bool | None:
+    """Whether vLLM loads the model, in a release that has a configuration of its own for the type; None where nobody says who loads."""
+    release, brought = facts.value("packages.vllm"), READ_BY_VLLM.get(model_type)
+    if (
+        brought is None
+        or not isinstance(release, Exact | Ranged)
+        or version_condition(brought).relation(release, release_texts("vllm")) is False
+    ):
+        return False
+    uses = facts.value(CODE_USES)
+    if isinstance(uses, tuple) and uses:
+        return bool(list_meant(LOADS_WITH_VLLM, uses))
+    method = facts.text("plan.method")
+    return None if method is None and facts.value("plan.trainer") is None else method == "inference"
 
 
 def _is_there(facts: Facts, package: str) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Defect, Facts
+from envdoctor.facts.uses import CODE_USES, FIXES_THE_COMMIT, list_meant
 from envdoctor.files.text import plain
 from envdoctor.sources.model.snapshot import Snapshot
 
@@ -16,8 +17,12 @@ _MOST = 64
 def code_elsewhere(snapshot: Snapshot, facts: Facts) -> Iterator[Defect]:
     """``owner/name--module.Class``: transformers runs the code of that repository, at its newest commit.
 
-    A module of the same name in the directory is not used then: get_class_from_dynamic_module of transformers.
+    A module of the same name in the directory is not used then: get_class_from_dynamic_module of transformers. Where nobody trusts it, and
+    where a commit is asked for, nothing is fetched of which this would be true.
     """
+    uses = facts.value(CODE_USES)
+    if facts.value("plan.trust_remote_code") is False or (isinstance(uses, tuple) and list_meant(FIXES_THE_COMMIT, uses)):
+        return
     for name in _NAMES:
         found: dict[str, list[str]] = {}
         for key, reference in _references(snapshot, name):

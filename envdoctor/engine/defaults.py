@@ -25,6 +25,10 @@ _METHODS = term("plan.method")
 TRAINING = frozenset(_METHODS.choices if _METHODS else ()) - {"inference"}
 _ADAPTERS = frozenset(("lora", "qlora", "dora", "rslora"))
 
+# What is compiled against torch, and for what else than CUDA it is built.
+_BUILT = ("torch", "vllm")
+_KINDS = ("cpu", "rocm", "xpu")
+
 
 def derive(facts: Facts) -> Facts:
     """The facts and all that follows from them, in an order in which later defaults may use earlier ones."""
@@ -43,7 +47,8 @@ def derive(facts: Facts) -> Facts:
 
 SWAYED: dict[str, frozenset[str]] = {
     "transformers": frozenset(("plan.load_dtype", "plan.optimizer", "plan.attn")),
-    "torch": frozenset(("plan.optimizer", "plan.attn", "cuda", "accelerator")),
+    "torch": frozenset(("plan.optimizer", "plan.attn", "cuda", "accelerator", "builds")),
+    "vllm": frozenset(("builds",)),
 }
 """The facts that a package's release decides, where nobody states them."""
 
@@ -103,6 +108,18 @@ def _cuda_build(facts: Facts) -> Iterator[Fact]:
         yield _fact("accelerator", "cpu", f"label of torch {torch}")
     elif cuda is not None or (not label and facts.value("cuda") is not None):
         yield _fact("accelerator", "cuda", f"CUDA build of torch {torch}")
+
+
+def _builds(facts: Facts) -> Iterator[Fact]:
+    """A label of a release that names no CUDA: builds for a CPU, for other accelerators, or from source."""
+    labels = {name: release.text.partition("+")[2].lower() for name in _BUILT if (release := _release(facts, name)) is not None}
+    other = tuple(
+        f"{name}+{next((kind for kind in _KINDS if label.startswith(kind)), 'own')}"
+        for name, label in labels.items()
+        if label and variant_cuda(label) is None
+    )
+    if other:
+        yield _fact("builds", other, "labels of releases")
 
 
 def _model(facts: Facts) -> Iterator[Fact]:
@@ -287,6 +304,6 @@ def _work(facts: Facts) -> Iterator[Fact]:
 
 
 _STEPS: tuple[Callable[[Facts], Iterator[Fact]], ...] = (
-    _gpu, _cuda_build, _model, _remote, _quantization, _deepspeed, what_runs_it, unset, unset_beside, _loading, _optimizer, _attention,
-    _batches, _work,
+    _gpu, _cuda_build, _builds, _model, _remote, _quantization, _deepspeed, what_runs_it, unset, unset_beside, _loading, _optimizer,
+    _attention, _batches, _work,
 )  # fmt: skip

@@ -20,6 +20,9 @@ _EXPERIMENTAL = ".experimental."
 # A value that is given, and that no constant shows: a name, a function, a call.
 SOME = "..."
 _MORE = "**"
+# What checks ask of a script, beside what rules wait for.
+LOADS_WITH_VLLM = ("vllm", "$ vllm serve")
+FIXES_THE_COMMIT = ("transformers.*.from_pretrained(code_revision)", "?.from_pretrained(code_revision)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,19 +7,19 @@ from functools import lru_cache
 from pathlib import Path
 
 from envdoctor.facts.fact import Facts
-from envdoctor.facts.uses import CODE_USES, narrow, read_use
+from envdoctor.facts.uses import CODE_USES, FIXES_THE_COMMIT, LOADS_WITH_VLLM, narrow, read_use
 from envdoctor.records import replace
 from envdoctor.rules.rulebook import awaited_patterns
 
 
 @lru_cache(maxsize=8)
 def list_awaited(extra: tuple[Path, ...] = ()) -> tuple[str, ...]:
-    """The patterns that the shipped rules and those of other directories wait for.
+    """The patterns that checks, the shipped rules and those of other directories wait for.
 
     Raises:
         EnvdoctorError: a rule file that cannot be read.
     """
-    return tuple(dict.fromkeys(awaited_patterns(extra)))
+    return tuple(dict.fromkeys((*awaited_patterns(extra), *LOADS_WITH_VLLM, *FIXES_THE_COMMIT)))
 
 
 def keep_awaited(facts: Facts, patterns: tuple[str, ...]) -> Facts:

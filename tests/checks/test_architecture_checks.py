@@ -115,6 +115,13 @@ def test_a_type_that_left() -> None:
         (native("4.31.0", "llava"), [(None, ("packages.llava",))]),
         (native("4.31.0", "llava", packages__llava="1.1.3"), []),
         (native("4.31.0", "llava", packages__llava=False), [(True, ())]),
+        # vLLM 0.11 has a configuration of its own for OLMo 3; who loads decides.
+        (native("4.56.2", "olmo3", packages__vllm="0.11.0"), [(None, ("plan.method",))]),
+        (native("4.56.2", "olmo3", packages__vllm="0.11.0", plan__method="inference"), []),
+        (native("4.56.2", "olmo3", packages__vllm="0.11.0", plan__code_uses=("vllm.LLM",)), []),
+        (native("4.56.2", "olmo3", packages__vllm="0.11.0", plan__code_uses=("transformers.AutoModel",)), [(True, ())]),
+        (native("4.56.2", "olmo3", packages__vllm="0.11.0", plan__method="lora"), [(True, ())]),
+        (native("4.56.2", "olmo3", packages__vllm="0.10.2", plan__method="inference"), [(True, ())]),
     ],
 )
 def test_model_types(facts: Facts, found: list[tuple[bool | None, tuple[str, ...]]]) -> None:

@@ -26,6 +26,14 @@ def test_code_of_another_repository(tmp_path: Path) -> None:
     )
 
 
+def test_code_of_another_repository_that_nobody_runs_or_whose_commit_is_asked_for(tmp_path: Path) -> None:
+    read = snapshot(tmp_path, {"config.json": {"model_type": "x", "auto_map": ELSEWHERE}})
+    assert len(run(CHECKS, read, situation(read, plan_trust_remote_code=True))) == 1
+    assert run(CHECKS, read, situation(read, plan_trust_remote_code=False)) == []
+    uses = ("transformers.AutoModel.from_pretrained(code_revision=abc, trust_remote_code=True)",)
+    assert run(CHECKS, read, situation(read, plan_trust_remote_code=True, plan_code_uses=uses)) == []
+
+
 def test_code_that_is_not_there(tmp_path: Path) -> None:
     files: dict[str, object] = {
         "config.json": {"model_type": "x", "auto_map": {"AutoModel": "modeling_x.X", "AutoConfig": "configuration_x.X"}},

@@ -499,7 +499,7 @@ def test_a_model_adds_the_releases_at_which_it_became_known() -> None:
 def test_the_build_of_a_release_decides_what_computes() -> None:
     one, other = (derive(stated(packages__torch=f"2.5.0+{label}")) for label in ("cu118", "cpu"))
     turned = {name for name in {*one, *other} - {"packages.torch"} if one.value(name) != other.value(name)}
-    assert turned == {"cuda", "accelerator"}
+    assert turned == {"cuda", "accelerator", "builds"}
     assert turned < SWAYED["torch"]
 
 
