@@ -40,8 +40,8 @@ DOES: Mapping[str, Mapping[str, object]] = {
         "plan.deepspeed": False,
         "plan.compile": False,
     },
-    "same-architecture": {"plan.generate": True},
-    "tokenizer": {"plan.tokenize": True},
+    "same-architecture": {"plan.generate": True, "plan.code_uses": []},
+    "tokenizer": {"plan.tokenize": True, "plan.code_uses": []},
 }
 _EXPECTED: Mapping[Side, str] = {"bad": "confirmed", "good": "refuted"}
 _SYSTEMS = {"Linux": "linux", "Windows": "windows", "Darwin": "macos"}
