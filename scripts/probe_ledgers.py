@@ -40,7 +40,7 @@ DOES: Mapping[str, Mapping[str, object]] = {
         "plan.deepspeed": False,
         "plan.compile": False,
     },
-    "same-architecture": {"plan.generate": True, "plan.code_uses": []},
+    "same-architecture": {"plan.generate": True, "plan.code_uses": [], "plan.script": False},
     "tokenizer": {"plan.tokenize": True, "plan.code_uses": []},
 }
 _EXPECTED: Mapping[Side, str] = {"bad": "confirmed", "good": "refuted"}

@@ -266,6 +266,13 @@ TERMS: tuple[Term, ...] = (
         unread=(),
         adds_up=True,
     ),
+    Term(
+        "plan.script",
+        "bool",
+        "a script was read that shows all that it loads: it imports nothing of the project's own and runs nothing else",
+        unread=False,
+        quiet=True,
+    ),
     Term("plan.predict_with_generate", "bool", "evaluation generates text"),
     Term("plan.generate", "bool", "the run generates text: inference, or evaluation that generates", once=True),
     Term("plan.apply_chat_template", "bool", "prompts are made with apply_chat_template", once=True),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from envdoctor.facts.names import canonical
+from envdoctor.world.releases import release_texts
 
 # Read from top_level.txt and RECORD of released wheels; the compiled modules of a package lie beside it at the top.
 _PACKAGES = {
@@ -55,6 +56,21 @@ _PACKAGES = {
     "yaml": "pyyaml",
     "zmq": "pyzmq",
 }
+
+
+# Packages that scripts import and of which no table of releases is kept.
+_OTHERS = frozenset(
+    ("IPython", "click", "colorama", "dotenv", "einops", "faiss", "fire", "gdown", "google", "jieba", "joblib", "json5",
+     "jsonlines", "lightning", "loguru", "matplotlib", "networkx", "nltk", "nvidia", "orjson", "peft", "plotly", "psutil",
+     "pydantic", "pynvml", "pytest", "pytz", "regex", "requests", "rich", "rouge", "rouge_chinese", "rouge_score", "ruamel",
+     "sacrebleu", "scipy", "seaborn", "six", "soundfile", "spacy", "tabulate", "tiktoken", "tqdm", "typer", "typing_extensions",
+     "ujson", "yaml")
+)  # fmt: skip
+
+
+def is_known(top: str) -> bool:
+    """Whether a module's name is that of a package of the field, and not of a file of the project."""
+    return top in _OTHERS or top in _PACKAGES or bool(release_texts(package_of(top)))
 
 
 def package_of(import_name: str) -> str:

@@ -14,6 +14,7 @@ from envdoctor.files.json_file import UnreadableError, read_bounded
 from envdoctor.files.text import plain
 from envdoctor.sources.model.class_tree import Function
 from envdoctor.sources.scripts.adapters import read_adapters
+from envdoctor.sources.scripts.alone import shows_all
 from envdoctor.sources.scripts.arguments import ASKED_OF_ARGUMENTS, read_arguments
 from envdoctor.sources.scripts.claims import Claims
 from envdoctor.sources.scripts.loading import ASKED_OF_LOADS, read_loading
@@ -122,8 +123,9 @@ def _read(source: Source) -> tuple[Collected, tuple[str, ...]]:
     read_resumption(reading)
     read_given_optimizers(reading, trainers)
     loops = read_steps(reading, has_trainer=bool(trainers))
-    if loops:
-        claims.state("plan.trainer", "own", next(reading.methods("backward")).line)
+    fits = [call for package in ("lightning", "pytorch_lightning") for call in reading.named(package, "Trainer", "Fabric")]
+    if loops or (fits and not trainers):
+        claims.state("plan.trainer", "own", next(reading.methods("backward")).line if loops else fits[0].line)
     read_method(reading, trainers, loads, trains_itself=loops)
     if trainers or loops or (loads and "plan.method" in claims.claims):
         claims.default(WHOLE, True, "default of a script that was read to its end")
@@ -133,6 +135,8 @@ def _read(source: Source) -> tuple[Collected, tuple[str, ...]]:
         if trainers and "plan.arguments" not in claims.claims:
             claims.leave_open(ASKED_OF_ARGUMENTS)
     read_uses(reading)
+    if shows_all(reading):
+        claims.state("plan.script", True, 1)
     if evaluator.tired:
         claims.skips.append(Skip(plain(source.path, 4096), "expressions too many or too large: what was not reached is unknown"))
     return claims.collected(), tuple(claims.looked_for)

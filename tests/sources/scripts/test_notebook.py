@@ -89,8 +89,7 @@ def test_text_cells_are_not_code(tmp_path: Path) -> None:
 def test_the_format_of_before_2015(tmp_path: Path) -> None:
     cell = {"cell_type": "code", "input": ["import os\n", "os.environ['HF_HUB_OFFLINE'] = '1'"], "outputs": []}
     path = _write(tmp_path, json.dumps({"worksheets": [{"cells": [cell]}], "nbformat": 3}, indent=1))
-    fact, _ = collect_script(path).facts
-    assert fact.name == "plan.offline"
+    fact = next(fact for fact in collect_script(path).facts if fact.name == "plan.offline")
     assert fact.origin.line is not None
     assert "HF_HUB_OFFLINE" in path.read_text(encoding="utf-8").splitlines()[fact.origin.line - 1]
 

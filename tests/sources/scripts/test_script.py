@@ -109,13 +109,19 @@ def test_a_whole_qlora_script(tmp_path: Path) -> None:
         "plan.use_cache": (False, 16),
         "plan.padding_side": ("right", 18),
         "plan.generate": (True, 35),
+        "plan.script": (True, 1),
         "plan.code_uses": (
             (
+                "peft",
                 "peft.prepare_model_for_kbit_training",
+                "transformers",
                 "transformers.AutoModelForCausalLM",
+                "transformers.AutoModelForCausalLM.from_pretrained",
                 "transformers.AutoModelForCausalLM.from_pretrained(attn_implementation=flash_attention_2, device_map=auto)",
                 "transformers.AutoTokenizer",
+                "transformers.AutoTokenizer.from_pretrained",
                 "transformers.Trainer",
+                "transformers.Trainer.train",
             ),
             2,
         ),
@@ -297,7 +303,7 @@ def test_a_branch_that_never_runs_says_nothing(tmp_path: Path) -> None:
         )
     )
     assert found["plan.fp16"] is False
-    assert "plan.code_uses" not in found
+    assert found["plan.code_uses"] == ("transformers",)
 
 
 def test_a_library_that_only_defines_functions_states_nothing_of_their_parameters(tmp_path: Path) -> None:
@@ -331,7 +337,7 @@ def test_an_adapter_under_a_condition_leaves_the_method_open(tmp_path: Path) -> 
 def test_arguments_from_an_unknown_mapping_have_no_defaults(tmp_path: Path) -> None:
     path = write(tmp_path, "from transformers import TrainingArguments\nTrainingArguments('out', **load())\n")
     found = collect_script(path)
-    assert values(found) == {}
+    assert values(found) == {"plan.script": True, "plan.code_uses": ("transformers",)}
     assert told(found, path) == ["train.py:2: the training arguments come from a ** that is not shown: give what fills them as well"]
 
 
@@ -426,7 +432,8 @@ def test_a_loop_of_its_own(tmp_path: Path) -> None:
         "plan.optimizer_eps": 1e-6,
         "plan.learning_rate": 1e-4,
         "plan.trainer": "own",
-        "plan.code_uses": ("accelerate.Accelerator.backward",),
+        "plan.code_uses": ("accelerate", "accelerate.Accelerator.backward"),
+        "plan.script": True,
         # The model is made elsewhere.
         "plan.whole": True,
         "plan.unclear": (
@@ -481,6 +488,7 @@ def test_unsloth(tmp_path: Path) -> None:
         "plan.method": "lora",
         "plan.gradient_checkpointing": True,
         "plan.code_uses": ("unsloth",),
+        "plan.script": True,
     }
 
 
@@ -535,7 +543,7 @@ def test_bytes_that_are_no_utf_8_are_said_with_their_place(tmp_path: Path) -> No
 def test_windows_lines_and_a_byte_order_mark(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_bytes(b"\xef\xbb\xbfimport os\r\n\r\nos.environ['HF_HUB_OFFLINE'] = '1'\r\n")
     found = collect_script(tmp_path / "a.py")
-    assert lines(found) == {"plan.offline": 3}
+    assert lines(found) == {"plan.offline": 3, "plan.script": 1}
 
 
 @pytest.mark.parametrize("text", ["print 'Python 2'\n", "match = (\n", "x = 08\n", "def f(:\n"])
@@ -726,3 +734,33 @@ def test_an_argument_under_another_test_is_given(tmp_path: Path) -> None:
             raise SystemExit(1) from error
     """
     assert values(read(tmp_path, script))["plan.arguments"] == ("evaluation_strategy",)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "import torch\nfrom transformers import AutoModel\nAutoModel.from_pretrained('org/m')",
+        "import os, json, numpy as np, yaml, cv2\nprint(np.ones(3))",
+    ],
+)
+def test_a_script_that_shows_all_that_it_loads(tmp_path: Path, body: str) -> None:
+    assert values(read(tmp_path, body + "\n"))["plan.script"] is True
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "from utils import train\ntrain()",
+        "from .models import make\nmake()",
+        "import subprocess\nsubprocess.run(['python', 'train.py'])",
+        "import importlib\nimportlib.import_module(name).main()",
+        "exec(open('train.py').read())",
+    ],
+)
+def test_a_script_that_may_load_more_than_it_shows(tmp_path: Path, body: str) -> None:
+    assert "plan.script" not in values(read(tmp_path, body + "\n"))
+
+
+@pytest.mark.parametrize("package", ["lightning", "pytorch_lightning"])
+def test_lightning_runs_a_loop_that_is_not_transformers(tmp_path: Path, package: str) -> None:
+    assert values(read(tmp_path, f"import {package} as L\nL.Trainer(max_steps=3).fit(model, loader)\n"))["plan.trainer"] == "own"
