@@ -13,6 +13,7 @@ from functools import lru_cache
 from envdoctor.engine.unset import unset, unset_beside, what_runs_it
 from envdoctor.facts.fact import Fact, Facts, FactValue, NotUnderstood, Origin
 from envdoctor.facts.hub_names import glm_family, glm_type
+from envdoctor.facts.uses import CODE_USES
 from envdoctor.facts.versions import Exact, exact, version_condition
 from envdoctor.facts.vocabulary import UNCLEAR, WHOLE, term
 from envdoctor.sources.machine.hardware import derive_gpu
@@ -25,6 +26,8 @@ _METHODS = term("plan.method")
 TRAINING = frozenset(_METHODS.choices if _METHODS else ()) - {"inference"}
 _ADAPTERS = frozenset(("lora", "qlora", "dora", "rslora"))
 
+# How the frameworks whose plans are read are imported.
+_MODULES = {"axolotl": "axolotl", "llamafactory": "llamafactory", "ms-swift": "swift", "torchtune": "torchtune"}
 # What is compiled against torch, and for what else than CUDA it is built.
 _BUILT = ("torch", "vllm")
 _KINDS = ("cpu", "rocm", "xpu")
@@ -120,6 +123,14 @@ def _builds(facts: Facts) -> Iterator[Fact]:
     )
     if other:
         yield _fact("builds", other, "labels of releases")
+
+
+def _loaded(facts: Facts) -> Iterator[Fact]:
+    """A framework that runs a plan loads itself, and what it imports: nothing that nobody named."""
+    module = _MODULES.get(facts.text("plan.trainer") or "")
+    if module is not None and "plan.script" not in facts and CODE_USES not in facts:
+        yield _fact("plan.script", True, f"{module} runs the plan")
+        yield _fact(CODE_USES, (module,), f"{module} runs the plan")
 
 
 def _model(facts: Facts) -> Iterator[Fact]:
@@ -304,6 +315,6 @@ def _work(facts: Facts) -> Iterator[Fact]:
 
 
 _STEPS: tuple[Callable[[Facts], Iterator[Fact]], ...] = (
-    _gpu, _cuda_build, _builds, _model, _remote, _quantization, _deepspeed, what_runs_it, unset, unset_beside, _loading, _optimizer,
-    _attention, _batches, _work,
+    _gpu, _cuda_build, _builds, _model, _remote, _quantization, _deepspeed, what_runs_it, _loaded, unset,
+    unset_beside, _loading, _optimizer, _attention, _batches, _work,
 )  # fmt: skip

@@ -522,3 +522,16 @@ def test_releases_that_no_bound_tells_apart_have_the_same_defaults(
 @pytest.mark.parametrize(("trainer", "argument"), [("transformers", "none"), ("llamafactory", None)])
 def test_a_plan_without_a_dtype_leaves_the_keyword_out_unless_its_tool_gives_one(trainer: str, argument: str | None) -> None:
     assert derived(stated(plan__arguments=["learning_rate"], plan__trainer=trainer), "plan.load_dtype_argument") == argument
+
+
+@pytest.mark.parametrize(("runs", "module"), [("torchtune", "torchtune"), ("ms-swift", "swift"), ("axolotl", "axolotl")])
+def test_a_framework_loads_itself(runs: str, module: str) -> None:
+    told = derive(stated(plan__trainer=runs))
+    assert (told.value("plan.script"), told.value("plan.code_uses")) == (True, (module,))
+    assert derive(stated(plan__trainer=runs, plan__code_uses=("deepspeed",))).value("plan.code_uses") == ("deepspeed",)
+    assert "plan.script" not in derive(stated(plan__trainer="trl"))
+
+
+@pytest.mark.parametrize(("label", "told"), [("cpu", "torch+cpu"), ("rocm6.2", "torch+rocm"), ("nv25.01", "torch+own"), ("cu124", None)])
+def test_a_label_tells_another_build(label: str, told: str | None) -> None:
+    assert derive(stated(packages__torch=f"2.6.0+{label}")).value("builds") == ((told,) if told else None)
