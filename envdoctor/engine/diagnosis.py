@@ -222,9 +222,10 @@ class _Open:
 
     def _is_missing(self, condition: Condition, waits: Sequence[str]) -> bool:
         """Whether a rule is about the absence of packages that nothing brings in."""
-        if self.alone is None or not all(name.startswith("packages.") and name not in _ALWAYS_THERE for name in waits):
+        asked = [name for name in waits if name not in UNREAD]
+        if self.alone is None or not all(name.startswith("packages.") and name not in _ALWAYS_THERE for name in asked):
             return False
-        return self.alone.judged(condition)[0] is True
+        return self.alone.held(condition)[0] is True
 
 
 def _as_taken(rule: Rule, condition: Condition, taken: Facts, known: Known, lacking: tuple[str, ...], weight: Weight = DECIDED) -> Finding:
