@@ -61,7 +61,7 @@ def measure_lengths_of(
     stated = situation.facts.value("plan.seq_len")
     longest = stated if isinstance(stated, int) and stated > 0 else None
     plan = situation.plan
-    return lengths, advice_on(lengths, max(1, plan.rows), longest, max(1, plan.accumulation))
+    return lengths, advice_on(lengths, max(1, plan.rows), longest, max(1, plan.accumulation), situation.facts.text("plan.trainer") or "")
 
 
 def with_data(situation: Planned, lengths: Lengths, on_lengths: LengthAdvice) -> Planned:

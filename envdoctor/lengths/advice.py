@@ -9,13 +9,13 @@ from envdoctor.lengths.batches import (
     cut,
     kept,
     longest_quantile,
-    packs,
     padded_at_random,
     padded_grouped,
     padded_sorted,
     rows_of,
     tokens_of,
 )
+from envdoctor.lengths.packing import packs_as
 from envdoctor.lengths.values import Arrangement, Cost, Histogram, LengthAdvice, Lengths, Saving, quantile
 from envdoctor.records import dataclass
 
@@ -23,10 +23,10 @@ _WORTH = 0.001
 """A saving of less than this part is none."""
 
 
-def advice_on(lengths: Lengths, rows: int, seq_len: int | None, accumulation: int = 1) -> LengthAdvice:
+def advice_on(lengths: Lengths, rows: int, seq_len: int | None, accumulation: int = 1, trainer: str = "") -> LengthAdvice:
     """What micro-batches of ``rows`` rows cost, each row cut at ``seq_len`` tokens (None: never), and what would save.
 
-    ``accumulation`` micro-batches make a step: ``group_by_length`` sorts in larger chunks then.
+    ``accumulation`` micro-batches make a step: ``group_by_length`` sorts in larger chunks then. Rows are packed as ``trainer`` does.
 
     Raises:
         ValueError: ``rows``, ``seq_len`` or ``accumulation`` below 1.
@@ -39,7 +39,7 @@ def advice_on(lengths: Lengths, rows: int, seq_len: int | None, accumulation: in
     fixed = None if seq_len is None else _fixed(histogram, rows, seq_len, at_all)
     savings = [
         saving
-        for saving in _savings(histogram, rows, seq_len or histogram[-1][0], accumulation, now, at_all)
+        for saving in _savings(histogram, rows, seq_len or histogram[-1][0], accumulation, trainer, now, at_all)
         if saving.saved > _WORTH or saving.memory_saved > _WORTH
     ]
     savings.sort(key=lambda saving: -saving.saved)
@@ -64,7 +64,7 @@ class _Whole:
     rows_cut: int
 
 
-def _savings(histogram: Histogram, rows: int, length: int, accumulation: int, now: Cost, at_all: _Whole) -> Iterator[Saving]:
+def _savings(histogram: Histogram, rows: int, length: int, accumulation: int, trainer: str, now: Cost, at_all: _Whole) -> Iterator[Saving]:
     bounds = {quantile(histogram, 0.95): "p95", quantile(histogram, 0.99): "p99"}
     for bound, name in bounds.items():
         if bound < histogram[-1][0]:
@@ -77,7 +77,7 @@ def _savings(histogram: Histogram, rows: int, length: int, accumulation: int, no
         cost = _cost("sorted", histogram, rows, padded_sorted(histogram, rows), at_all)
         words = f"sort all rows by length: {_percent(cost.waste)} padding, but every epoch meets them in the same order"
         yield _saving("sort", words, "", cost, now)
-    yield _packed(histogram, rows, length, now, at_all)
+    yield _packed(histogram, rows, length, packs_as(histogram, length, trainer), now, at_all)
 
 
 def _filtered(histogram: Histogram, rows: int, bound: int, name: str, now: Cost, at_all: _Whole) -> Saving:
@@ -98,8 +98,7 @@ def _truncated(histogram: Histogram, rows: int, bound: int, name: str, now: Cost
     return _saving(f"truncate-{name}", words, "", cost, now)
 
 
-def _packed(histogram: Histogram, rows: int, length: int, now: Cost, at_all: _Whole) -> Saving:
-    number = packs(histogram, length)
+def _packed(histogram: Histogram, rows: int, length: int, number: int, now: Cost, at_all: _Whole) -> Saving:
     cost = Cost(
         "packed",
         at_all.rows,
