@@ -69,6 +69,10 @@ def _network(architecture: Architecture, plan: Plan, width: Widths, last: float)
     if name == "relu":
         # Its result, which it keeps itself, is the input of the last product.
         return 2 * wide
+    if name == "relu2":
+        # The square's gradient is what comes in, the power, twice that, and their product; autocast takes them in float32.
+        mixed = plan.autocast is not None and width.product < 4
+        return max(4 * (4 if mixed else width.product) * architecture.ffn - last, wide)
     return max(2 * wide - last, wide)
 
 

@@ -5,6 +5,7 @@ A child reads this file by its path, since its directory is no place to import f
 
 from __future__ import annotations
 
+import copy
 import importlib
 from typing import Any
 
@@ -53,8 +54,10 @@ class Plan:
 
     def build(self) -> Any:
         """The base model in its dtype; in fake mode it has no values."""
+        # What is asked for is written into the configuration, refused or not.
+        config = copy.deepcopy(self.config)
         try:
-            model = self.make(self.config, **self.options)
+            model = self.make(config, **self.options)
         except ValueError:
             if self.attention != "sdpa":
                 raise
