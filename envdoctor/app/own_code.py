@@ -107,8 +107,10 @@ def read_own(source: Source, project: Project | None = None) -> Outline:
     import ast
 
     from envdoctor.app.project_code import Project
+    from envdoctor.atlas.instances import in_one_step
     from envdoctor.atlas.reading import read_tree
 
+    in_one_step(source.body)
     outline = read_tree(ast.Module(source.body, []), source.text, "__main__")
     tops = {one.name: one.name.partition(".")[0].partition(":")[0] for one in outline.taken}
     own = (project or Project()).own_tops(Path(source.path), list(dict.fromkeys(tops.values())))

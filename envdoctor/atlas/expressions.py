@@ -100,6 +100,7 @@ class Expressions:
         self.bound: dict[str, str | None] = {}
         self.annotations = "from __future__ import annotations" not in text
         self.patched: set[str] = set()
+        self.overloads: set[str] = set()
         self.texts: dict[str, ast.expr] = {}
         self.lines: list[str] | None = None
         self.parents: list[str] = []

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from pathlib import Path
 
-from envdoctor.atlas.outline import FORMAT, Outline, pack, unpack
+from envdoctor.atlas.outline import FORMAT, READING, Outline, pack, unpack
 from envdoctor.atlas.reading import read_contents
 from envdoctor.files.json_file import UnreadableError, read_bounded
 from envdoctor.files.kept import Seen
@@ -180,7 +180,7 @@ class Source:
                 data = json.loads(read_own(self._place(), _MOST_KEPT))
             except (UnreadableError, ValueError, RecursionError):
                 data = None
-            whole = isinstance(data, dict) and data.get("format") == FORMAT and isinstance(data.get("outlines"), dict)
+            whole = isinstance(data, dict) and data.get("format") == [FORMAT, READING] and isinstance(data.get("outlines"), dict)
             self._kept = data["outlines"] if whole else {}
         return self._kept
 
@@ -188,7 +188,7 @@ class Source:
         """Keep what was read for the next run."""
         if self._changed and self._kept is not None:
             rows = dict(list(self._kept.items())[-_MOST_OUTLINES:])
-            keep_file(self._place(), json.dumps({"format": FORMAT, "outlines": rows}, separators=(",", ":")).encode("ascii"))
+            keep_file(self._place(), json.dumps({"format": [FORMAT, READING], "outlines": rows}, separators=(",", ":")).encode("ascii"))
             self._changed = False
 
 

@@ -28,9 +28,17 @@ def split(volume: Volume, name: str) -> tuple[str, str, tuple[str, ...]]:
         while size < len(parts) and volume.chunk(".".join(parts[: size + 1])) is not None:
             size += 1
         module, words = ".".join(parts[:size]), parts[size:]
-    while len(words) > 1 and volume.chunk(f"{module}.{words[0]}") is not None:
+    while len(words) > 1 and volume.chunk(f"{module}.{words[0]}") is not None and not _is_a_name(volume, module, words[0]):
         module, words = f"{module}.{words[0]}", words[1:]
     return module, words[0] if words else "", tuple(words[1:])
+
+
+def _is_a_name(volume: Volume, module: str, name: str) -> bool:
+    """Whether a module gives something else by the name of a module below it: the class ``SentenceTransformer`` of such a module."""
+    chunk = volume.chunk(module)
+    if chunk is None:
+        return False
+    return name in chunk.classes or name in chunk.functions or any(":" in target for target in chunk.links.get(name, ()))
 
 
 def missing(volume: Volume, name: str, *, imported: bool) -> int:

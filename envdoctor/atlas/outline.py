@@ -8,6 +8,8 @@ from __future__ import annotations
 from envdoctor.records import dataclass, field
 
 FORMAT = 2
+# Changes when the same source is read otherwise: what was read of an installed package is then read anew, what a build has kept stands.
+READING = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -241,8 +241,15 @@ class _Reader(LazyNames):
             self.guards.flags[node.name] = UNKNOWN
         if not where and not owner and scope is None:
             told = of_function(node, bound=False)
-            # Two definitions under two conditions: which one is there is not known.
-            self.out.functions[node.name] = told if self.out.functions.get(node.name, told) == told else HIDDEN
+            overload = any(last_word(item) == "overload" for item in node.decorator_list)
+            if not overload and node.name in self.overloads:
+                # What only checkers of types are told gives way to the definition itself.
+                self.overloads.discard(node.name)
+                self.out.functions[node.name] = told
+            else:
+                # Two definitions under two conditions: which one is there is not known.
+                self.out.functions[node.name] = told if self.out.functions.get(node.name, told) == told else HIDDEN
+                self.overloads |= {node.name} if overload else set()
         if self.shallow:
             return
         inner: dict[str, str | None]

@@ -9,13 +9,17 @@ from pathlib import Path
 
 import pytest
 
+from envdoctor.app.own_code import read_own
 from envdoctor.atlas.answers import answer
 from envdoctor.atlas.own_code import faults_of
 from envdoctor.atlas.reading import read_tree
+from envdoctor.atlas.signatures import read, read_call, shifted
 from envdoctor.atlas.stack import Stack
 from envdoctor.checks.hit import Hit
 from envdoctor.engine.diagnosis import Because, Finding, _told
+from envdoctor.facts.fact import Skip
 from envdoctor.rules.rulebook import load_rulebook
+from envdoctor.sources.scripts.script import open_source
 from tests.atlas.test_atlas import LIB, USER
 from tests.atlas.wheels import alone, atlas_of, forget, make_atlas
 from tests.cli.run import run
@@ -291,3 +295,65 @@ def test_what_moved_into_another_package_under_the_same_name_is_not_gone(tmp_pat
         assert edges(text, Stack(alone_there, closed=True)) == ["optimum.onnxruntime:Model()", "optimum:gone()"]
         assert edges(text, Stack({**alone_there, "optimum-onnx": "0.1"}, closed=True)) == ["optimum:gone()"]
         assert edges(text, Stack(alone_there)) == ["optimum:gone()"]
+
+
+IN_TWO_STEPS = {
+    "kept = acme.Kept(1)\nkept.gone()\n": ["acme.Kept.gone()"],
+    "kept = acme.Kept(1)\ndef run():\n    kept.gone()\n": ["acme.Kept.gone()"],
+    "def run():\n    kept = acme.Kept(1)\n    kept.there(), kept.gone()\n": ["acme.Kept.gone()"],
+    "settings = {'b': 2}\nacme.Kept(1, **settings)\n": ["acme.Kept(b)"],
+    "settings = dict(b=2)\nacme.Kept(1, **settings)\n": ["acme.Kept(b)"],
+    "acme.Kept(1, **{'b': 2})\n": ["acme.Kept(b)"],
+    # What may be another object, or another dictionary, by then.
+    "kept = acme.Kept(1)\nkept = other()\nkept.gone()\n": [],
+    "kept = acme.Kept(1)\ndef run(kept):\n    kept.gone()\n": [],
+    "kept = acme.Kept(1)\ndef run():\n    kept = other()\n    kept.gone()\n": [],
+    "kept = acme.Kept(1)\nkept.gone = 1\nkept.gone\n": [],
+    "kept = acme.Kept(1)\nif hasattr(kept, 'gone'):\n    kept.gone()\n": [],
+    "for kept in things:\n    kept = acme.Kept(1)\n    kept.gone()\n": [],
+    "with acme.Kept(1) as kept:\n    kept.gone()\n": [],
+    "settings = {'b': 2}\nsettings.pop('b')\nacme.Kept(1, **settings)\n": [],
+    "settings = {'b': 2}\nchange(settings)\nacme.Kept(1, **settings)\n": [],
+    "settings = {'b': 2, **others}\nacme.Kept(1, **settings)\n": [],
+}
+
+
+def test_what_is_said_in_two_steps(tmp_path: Path) -> None:
+    methods = "    def there(self): pass\n"
+    old = {"acme/__init__.py": f"class Kept:\n    def __init__(self, a, b=1): pass\n{methods}    def gone(self): pass\n"}
+    new = {"acme/__init__.py": f"class Kept:\n    def __init__(self, a): pass\n{methods}"}
+    with atlas_of(tmp_path, {"acme": {"1.0": old, "2.0": new}, "user": USER}):
+        told = {}
+        for text in IN_TWO_STEPS:
+            (tmp_path / "train.py").write_text(f"import acme\n{text}")
+            source = open_source(tmp_path / "train.py")
+            assert not isinstance(source, Skip)
+            faults = faults_of(read_own(source), Stack({"acme": "2.0"}))
+            told[text] = [f"{fault.name}({', '.join(fault.keywords)})" for fault in faults]
+        assert told == IN_TWO_STEPS
+
+
+def test_a_class_by_the_name_of_its_module_is_the_class(tmp_path: Path) -> None:
+    kept = {
+        "acme/Kept.py": "class Kept:\n    def here(self): pass\n    def gone(self): pass\n",
+        "acme/__init__.py": "from .Kept import Kept\n",
+    }
+    new = {**kept, "acme/Kept.py": "class Kept:\n    def here(self): pass\n"}
+    with atlas_of(tmp_path, {"acme": {"1.0": kept, "2.0": new}, "user": USER}):
+        told = edges("from acme import Kept\nKept.here\nKept.gone\n", Stack({"acme": "2.0"}))
+        assert told == ["acme:Kept.gone()"]
+
+
+def test_the_definition_stands_over_what_checkers_of_types_are_told() -> None:
+    text = "from typing import overload\n@overload\ndef f(a): ...\n@overload\ndef f(a, b): ...\ndef f(a, b=1, c=2): pass\n"
+    only_told = "from typing import overload\n@overload\ndef f(a): ...\n@overload\ndef f(a, b): ...\n"
+    assert read_tree(ast.parse(text), text, "m").functions == {"f": "a,b=,c="}
+    assert read_tree(ast.parse(only_told), only_told, "m").functions == {"f": "~"}
+
+
+def test_what_is_passed_by_position_and_meets_another_parameter() -> None:
+    old, new = read("a,b=,c="), read("a,c=,b=")
+    assert old is not None
+    assert new is not None
+    assert shifted(old, new, read_call("2,c=")) == ["b is passed by position, where c stands"]
+    assert shifted(old, new, read_call("1,b=,c=")) == []
