@@ -28,7 +28,7 @@ FACT_CHECKS = (
 
 # What is raised by some checks alone: whoever asks after one finding of theirs need not run the others. The other findings are cheap.
 _RAISED_BY = {
-    **dict.fromkeys(("import-breaks", "import-needs-package"), atlas.CHECKS),
+    **dict.fromkeys(("import-breaks", "import-needs-package", "part-breaks"), atlas.CHECKS),
     **dict.fromkeys(("requirements-contradict", "requirement-unsatisfiable"), declared_together.CHECKS),
     "requirement-refuses-python": (*declared_together.CHECKS, *stated_together.CHECKS),
     **dict.fromkeys(

@@ -12,6 +12,7 @@ from envdoctor.checks.hit import Hit
 from envdoctor.checks.kept import keep, key, recall
 from envdoctor.checks.whole_lists import lacks_few, scanned_names
 from envdoctor.facts.fact import Facts
+from envdoctor.facts.uses import CODE_USES
 from envdoctor.facts.versions import Exact
 from envdoctor.files.user_cache import cache_directory
 from envdoctor.world import tables
@@ -27,8 +28,12 @@ DECIDING = tuple(os.path.join(_HERE, part) for part in ("atlas", "checks", os.pa
 def atlas_breaks(facts: Facts) -> tuple[Hit, ...]:
     """Every pair of stated releases of which one cannot be imported beside the other, and what a complete list lacks for an import."""
     stack = stack_of(facts)
+    # A script, or a plan's own code, says which parts of the packages are used.
+    main = CODE_USES not in facts
     # What pins would make of an environment is judged by the hundred; what is installed stays for weeks.
-    return _installed_hits(stack) if stack.scanned and len(stack.scanned) == len(stack.releases) else hits_of(stack, ())
+    if stack.scanned and len(stack.scanned) == len(stack.releases):
+        return _installed_hits(stack, main=main)
+    return hits_of(stack, (), main=main)
 
 
 def stack_of(facts: Facts) -> Stack:
@@ -42,30 +47,33 @@ def stack_of(facts: Facts) -> Stack:
     return Stack(releases, facts.closed, python.text if isinstance(python, Exact) else "", system, scanned_names(facts))
 
 
-def hits_of(stack: Stack, entries: Sequence[tuple[str, str]]) -> tuple[Hit, ...]:
-    """The breaks of a stack, one finding for each pair of packages; ``entries`` are imports of a script."""
+def hits_of(stack: Stack, entries: Sequence[tuple[str, str]], *, main: bool = False) -> tuple[Hit, ...]:
+    """The breaks of a stack, one finding for each pair of packages; ``entries`` are imports of a script, ``main`` asks for main names."""
     known = [name for name in stack.releases if name in known_packages()]
     if len(known) < 2 and not (stack.closed and known):
         return ()
     # What was kept of an installed stack is said without the whole reader of the atlas.
     from envdoctor.checks.breaking_pairs import remembered_hits
 
-    hits = remembered_hits(tuple(sorted(stack.releases.items())), stack.closed, stack.python, stack.system, tuple(entries))
+    releases = tuple(sorted(stack.releases.items()))
+    hits = remembered_hits(releases, stack.closed, stack.python, stack.system, tuple(entries), main=main)
     if stack.scanned:
         hits = tuple(hit for hit in hits if hit.rule != PACKAGE_MISSING or hit.packages[0] in stack.scanned)
     absent = {hit.packages[1] for hit in hits if hit.rule == PACKAGE_MISSING}
     return hits if lacks_few(len(absent), len(stack.releases)) else tuple(hit for hit in hits if hit.rule != PACKAGE_MISSING)
 
 
-def _installed_hits(stack: Stack) -> tuple[Hit, ...]:
+def _installed_hits(stack: Stack, *, main: bool) -> tuple[Hit, ...]:
     """The breaks of an environment, kept until it, the atlas, what releases require or what judges it is another."""
     known = [name for name in sorted(stack.releases) if name in known_packages()]
     releases = [f"{name} {release}" for name, release in sorted(stack.releases.items())]
-    of = key([*releases, repr(stack.closed), stack.python, stack.system], (*DECIDING, *tables.files_of("dependencies"), *files_of(known)))
+    of = key(
+        [*releases, repr((stack.closed, main)), stack.python, stack.system], (*DECIDING, *tables.files_of("dependencies"), *files_of(known))
+    )
     before = recall(cache_directory(), of)
     if before is not None:
         return before[0]
-    hits = hits_of(stack, ())
+    hits = hits_of(stack, (), main=main)
     keep(cache_directory(), of, hits, (), {})
     return hits
 

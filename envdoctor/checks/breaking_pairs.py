@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from envdoctor.atlas.breaks import Break, import_breaks
+from envdoctor.atlas.main_names import main_entries
 from envdoctor.atlas.shelf import open_package
 from envdoctor.atlas.stack import Stack, places
 from envdoctor.atlas.words import good_specifiers, since, what, witness
@@ -13,24 +14,39 @@ from envdoctor.checks.atlas import PACKAGE_MISSING
 from envdoctor.checks.hit import Hit
 
 IMPORT_BREAKS = "import-breaks"
+PART_BREAKS = "part-breaks"
 
 _PACKAGE = "packages."
 
 
 @lru_cache(maxsize=4096)
 def remembered_hits(
-    releases: tuple[tuple[str, str], ...], closed: bool, python: str, system: str, entries: tuple[tuple[str, str], ...]
+    releases: tuple[tuple[str, str], ...],
+    closed: bool,
+    python: str,
+    system: str,
+    entries: tuple[tuple[str, str], ...],
+    *,
+    main: bool = False,
 ) -> tuple[Hit, ...]:
-    """The breaks of a stack, judged once: pins are proposed by the hundred."""
+    """The breaks of a stack, judged once: pins are proposed by the hundred.
+
+    ``main``: nobody says what is taken of the packages. What only their main names reach is then told as well, as a warning.
+    """
     stack = Stack(dict(releases), closed, python, system)
+    supposed = main_entries(stack.releases) if main else ()
     pairs: dict[tuple[str, str], list[Break]] = {}
-    for one in import_breaks(stack, entries):
+    parts: dict[tuple[str, str], list[Break]] = {}
+    for one in import_breaks(stack, (*entries, *supposed)):
         if one.certain:
-            pairs.setdefault((one.package, one.provider), []).append(one)
-    return tuple(hit for found in pairs.values() for hit in _hit(stack, found))
+            reached = pairs if one.root or not supposed else parts
+            reached.setdefault((one.package, one.provider), []).append(one)
+    whole = (hit for found in pairs.values() for hit in _hit(stack, found, IMPORT_BREAKS))
+    some = (found for pair, found in parts.items() if pair not in pairs and pair[1] in stack.releases)
+    return (*whole, *(hit for found in some for hit in _hit(stack, found, PART_BREAKS)))
 
 
-def _hit(stack: Stack, found: Sequence[Break]) -> Iterator[Hit]:
+def _hit(stack: Stack, found: Sequence[Break], rule: str) -> Iterator[Hit]:
     # What the package itself runs into comes before what others reach in it.
     found = sorted(found, key=lambda one: (one.root != one.package, bool(one.call)))
     one = found[0]
@@ -73,7 +89,7 @@ def _hit(stack: Stack, found: Sequence[Break]) -> Iterator[Hit]:
     because = ((f"{_PACKAGE}{one.package}", what(one)), (f"{_PACKAGE}{one.provider}", when))
     pins = tuple((one.provider, specifier) for specifier in good_specifiers(bound.volume, bad, where[-1]))
     pair = (one.package, one.provider)
-    yield Hit(IMPORT_BREAKS, True, because, detail=detail, packages=pair, pins=pins, yields=True, edge=one.edge,
+    yield Hit(rule, True, because, detail=detail, packages=pair, pins=pins, yields=True, edge=one.edge,
               headline=_headline(stack, one), witness=witness(one.name, one.call))  # fmt: skip
 
 
@@ -82,7 +98,7 @@ def _headline(stack: Stack, one: Break) -> str:
     package, provider = (f"{name} {stack.releases[name]}" for name in (one.package, one.provider))
     if one.root == one.package:
         return f"{package} cannot be imported beside {provider}"
-    whole = f"{one.root} {stack.releases[one.root]} cannot be imported" if one.root else f"{_entry(one)} cannot be had"
+    whole = f"{one.root} {stack.releases[one.root]} cannot be imported" if one.root else f"{_entry(one)} fails"
     return f"{whole}: {package} does not fit {provider}"
 
 

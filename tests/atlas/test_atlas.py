@@ -123,9 +123,9 @@ class TestInstalled:
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
         judged: list[Stack] = []
 
-        def hits(stack: Stack, entries: Sequence[tuple[str, str]]) -> tuple[Hit, ...]:
+        def hits(stack: Stack, entries: Sequence[tuple[str, str]], *, main: bool) -> tuple[Hit, ...]:
             judged.append(stack)
-            return hits_of(stack, entries)
+            return hits_of(stack, entries, main=main)
 
         monkeypatch.setattr("envdoctor.checks.atlas.hits_of", hits)
 

@@ -1,0 +1,58 @@
+"""Names that a package loads only when they are asked for: a warning where nobody says what is used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from envdoctor.atlas import main_names
+from envdoctor.atlas.stack import Stack
+from envdoctor.checks.atlas import atlas_breaks, hits_of
+from envdoctor.facts.fact import Fact, Facts, Origin
+from envdoctor.facts.versions import exact
+from tests.atlas.wheels import alone, forget, make_atlas
+
+LIB = {
+    "1.0": {"bolt/__init__.py": "class Old: pass\nclass Kept: pass\n"},
+    "2.0": {"bolt/__init__.py": "class Kept: pass\n"},
+}
+USER = {
+    "0.1": {"rider/__init__.py": "import bolt\n", "rider/late.py": "from bolt import Old\nclass Trainer: pass\n"},
+    "0.2": {"rider/__init__.py": "from bolt import Old\n", "rider/late.py": "from bolt import Old\nclass Trainer: pass\n"},
+}
+
+
+@pytest.fixture(autouse=True)
+def _atlas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    assert make_atlas(tmp_path, {"bolt": LIB, "rider": USER}) == []
+    alone(monkeypatch, tmp_path / "atlas")
+    monkeypatch.setattr(main_names, "MAIN_NAMES", {"rider": ("rider.late:Trainer",)})
+    yield
+    forget()
+
+
+def found(*facts: Fact, **releases: str) -> list[tuple[str, str]]:
+    stated = [Fact(f"packages.{name}", exact(text), Origin("stated")) for name, text in releases.items()]
+    return [(hit.rule, hit.headline) for hit in atlas_breaks(Facts({}).with_facts([*stated, *facts]))]
+
+
+def test_what_only_a_main_name_reaches_is_a_warning_with_the_import_that_fails() -> None:
+    assert found(rider="0.1", bolt="2.0") == [("part-breaks", "from rider.late import Trainer fails: rider 0.1 does not fit bolt 2.0")]
+    assert found(rider="0.1", bolt="1.0") == []
+
+
+def test_what_breaks_the_package_itself_is_told_once_and_as_an_error() -> None:
+    assert [rule for rule, _ in found(rider="0.2", bolt="2.0")] == ["import-breaks"]
+
+
+def test_with_a_script_its_own_names_count() -> None:
+    uses = Fact("plan.code_uses", ("import rider",), Origin("a script", "train.py", 1))
+    assert found(uses, rider="0.1", bolt="2.0") == []
+    stack = Stack({"rider": "0.1", "bolt": "2.0"}, False, "3.11", "Linux")
+    assert [hit.rule for hit in hits_of(stack, [("rider", "rider.late:Trainer")])] == ["import-breaks"]
+
+
+def test_the_main_names_are_names_of_modules() -> None:
+    assert all(entry.partition(":")[1:] != ("", "") for entries in main_names.MAIN_NAMES.values() for entry in entries)
