@@ -327,7 +327,7 @@ def _unreleased(run: Run, boundary: float) -> float:
     Its hook on the layer's inputs (``register_multi_grad_hook``) lives to the end of the backward, and with it every boundary and the
     gradient of it. Measured: 60 h for 32 layers on 2 and 4 GPUs, with and without autocast (docs/memory.md).
     """
-    held_back = run.plan.sharding == "fsdp" and run.plan.checkpointing and run.plan.method == "adapter"
+    held_back = run.plan.sharding == "fsdp" and not run.plan.second and run.plan.checkpointing and run.plan.method == "adapter"
     layers = run.architecture.layers
     return ((layers - 1) * boundary + max(0, layers - 2) * boundary) if held_back else 0.0
 

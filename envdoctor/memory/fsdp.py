@@ -68,7 +68,8 @@ def gathered(plan: Plan, embedding: float, head: float, layer: float, made: floa
     if not ends_apart(plan):
         return Gathered(
             first=2 * root + 2 * layer,
-            forward=root + 2 * layer,
+            # The buffer of the layer before, and the layer's own with what is copied out of it.
+            forward=root + 3 * layer,
             head=root + layer,
             loss=root + layer,
             backward_loss=root + layer,
@@ -80,7 +81,7 @@ def gathered(plan: Plan, embedding: float, head: float, layer: float, made: floa
         )
     return Gathered(
         first=2 * embedding + layer,
-        forward=(embedding if tied else 0.0) + 2 * layer,
+        forward=(embedding if tied else 0.0) + 3 * layer,
         head=2 * last + layer,
         loss=2 * last,
         backward_loss=last,

@@ -23,7 +23,7 @@ _KNOWN: Mapping[Term, tuple[float, float]] = {
 def spread(architecture: Architecture, plan: Plan, peak: Moment) -> Range:
     """The range of the peak; wider where the architecture or the way of distributing is one that was not compared with measurements."""
     wider = 1.0
-    if plan.sharding in ("zero1", "zero2", "zero3", "device_map") or plan.offload != "none":
+    if plan.sharding in ("zero1", "zero2", "zero3", "device_map") or plan.offload != "none" or plan.second or plan.tensor > 1:
         wider *= 2
     if architecture.encoder_decoder or architecture.beside or not architecture.known:
         wider *= 2

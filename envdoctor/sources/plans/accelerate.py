@@ -66,6 +66,8 @@ def _fsdp(reader: Reader, table: Table) -> None:
     reader.say("plan.distributed", "fsdp", "distributed_type")
     config = table.get("fsdp_config")
     if isinstance(config, dict):
+        if config.get("fsdp_version") in (1, 2):
+            reader.say("plan.fsdp_version", config["fsdp_version"], "fsdp_config", "fsdp_version")
         moved = config.get("fsdp_offload_params")
         if isinstance(moved, bool):
             reader.say("plan.offload", "both" if moved else "none", "fsdp_config", "fsdp_offload_params")

@@ -61,5 +61,9 @@ def read_fsdp(reader: Reader, table: Table, *above: str) -> None:
     reader.say("plan.distributed", "fsdp", *above, "fsdp")
     reader.say("plan.offload", "both" if "offload" in word(fsdp).lower() else "none", *above, "fsdp")
     config = table.get("fsdp_config")
-    if isinstance(config, dict) and config.get("activation_checkpointing") is True:
+    settings = config if isinstance(config, dict) else {}
+    for name in ("version", "fsdp_version"):
+        if settings.get(name) in (1, 2):
+            reader.say("plan.fsdp_version", settings[name], *above, "fsdp_config", name)
+    if settings.get("activation_checkpointing") is True:
         reader.say("plan.gradient_checkpointing", True, *above, "fsdp_config", "activation_checkpointing")

@@ -219,11 +219,17 @@ def _distribution(reader: Reader, table: Table) -> None:
             reader.say("plan.offload", shipped[1], "deepspeed")
         else:
             read_setting(reader, setting, "deepspeed")
+    for name in ("tensor_parallel", "context_parallel"):
+        ranks = table.get(f"{name}_size")
+        if type(ranks) is int and ranks > 1:
+            reader.say(f"plan.{name}", ranks, f"{name}_size")
     fsdp, config = table.get("fsdp"), table.get("fsdp_config")
     key = "fsdp" if is_yes(fsdp) else "fsdp_config" if isinstance(config, dict) and config else None
     if key:
         reader.say("plan.distributed", "fsdp", key)
         settings = config if isinstance(config, dict) else {}
+        if table.get("fsdp_version") in (1, 2):
+            reader.say("plan.fsdp_version", table["fsdp_version"], "fsdp_version")
         moved = any(settings.get(name) is True for name in ("offload_params", "fsdp_offload_params", "cpu_offload"))
         reader.say("plan.offload", "both" if moved or "offload" in word(fsdp or "").lower() else "none", key)
         for name in ("activation_checkpointing", "fsdp_activation_checkpointing"):

@@ -50,6 +50,7 @@ def test_zero_3(tmp_path: Path) -> None:
         ("distributed_type: MEGATRON_LM\nnum_processes: -1", {"plan.distributed": "megatron", "gpu.count": None}),
         ("distributed_type: FSDP\nfsdp_config:\n  fsdp_offload_params: true\n  fsdp_activation_checkpointing: true",
          {"plan.distributed": "fsdp", "plan.offload": "both", "plan.gradient_checkpointing": True}),
+        ("distributed_type: FSDP\nfsdp_config:\n  fsdp_version: 2", {"plan.distributed": "fsdp", "plan.fsdp_version": 2}),
         ("distributed_type: DEEPSPEED\ndeepspeed_config:\n  zero_stage: 9", {"plan.distributed": NotUnderstood("ZeRO stage 9")}),
         ("distributed_type: DEEPSPEED\ndeepspeed_config:\n  deepspeed_config_file: ds.json", {"plan.distributed": "zero1"}),
         ("distributed_type: DEEPSPEED", {"plan.deepspeed": True, "plan.distributed": None}),
