@@ -81,6 +81,8 @@ def find_situation_remedies(
     With ``strict`` they clear what is possible as well. Where what an installer would take is to be cleared, the search goes out from that.
     """
     goals = select_goals(findings, strict=strict)
+    # Whether anybody uses a main name is supposed: what is certain is not left without a cure for it.
+    goals = [one for one in goals if one.rule.id != "part-breaks"] or goals
     if not goals:
         return (Remedy({}, (), ()),)
     from envdoctor.checks.caps import cautious
