@@ -43,6 +43,15 @@ def parse_toml(data: bytes, place: str) -> dict[str, Any]:
         raise EnvdoctorError(
             f"{place}, line {line}", found="bytes that are not UTF-8", expected="TOML in UTF-8", next_step="save it as UTF-8"
         ) from error
+    return parse_toml_text(text, place)
+
+
+def parse_toml_text(text: str, place: str) -> dict[str, Any]:
+    """A TOML text that was decoded, as a table.
+
+    Raises:
+        EnvdoctorError: not TOML; the place has the line.
+    """
     # Imported here: most runs read no TOML.
     if sys.version_info >= (3, 11):
         import tomllib

@@ -138,3 +138,10 @@ def test_a_marker_with_a_number_without_end_is_said(tmp_path: Path) -> None:
     (variant,) = collect_pdm_lock(path, Installation())
     assert variant.collected.facts == ()
     assert [(defect.rule, defect.line) for defect in variant.collected.defects] == [("requirement-malformed", 6)]
+
+
+def test_a_lock_of_more_lines_than_any_project_has_is_not_parsed(tmp_path: Path) -> None:
+    file = tmp_path / "pdm.lock"
+    file.write_text(LOCK + "\n" * 200_001, encoding="utf-8")
+    with pytest.raises(EnvdoctorError, match=r"more than 200,000 lines"):
+        collect_pdm_lock(file, Installation())

@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING
 from envdoctor.errors import EnvdoctorError
 from envdoctor.files.json_file import UnreadableError, read_bounded
 from envdoctor.files.text import plain
-from envdoctor.files.toml import parse_toml
+from envdoctor.files.toml import parse_toml_text
 
 if TYPE_CHECKING:
     from envdoctor.files import toml_spans
 
 MANIFEST_LIMIT = 4 * 2**20
-LOCK_LIMIT = 64 * 2**20
+LOCK_LIMIT = 32 * 2**20
+# Each line may be a table of its own, which takes a kilobyte; the locks of the largest projects have some 30,000.
+_MOST_LINES = 200_000
+_LINE = re.compile(r"[^\n]+")
 _MOST_KEY_PARTS = 40
 _KEY_PART = r"""(?:"[^"\\\n]*(?:\\.[^"\\\n]*)*"|'[^'\n]*'|[A-Za-z0-9_-]+)[ \t]*"""
 _VERSION = re.compile(r"[ \t]*version[ \t]*=")
@@ -90,13 +93,19 @@ def read_document(path: Path, limit: int = MANIFEST_LIMIT) -> TomlDocument:
         line, column = _position(data, error.start)
         place = f"{path}, line {line}, column {column}"
         raise EnvdoctorError(place, found="bytes that are not UTF-8", expected="TOML in UTF-8", next_step="save it as UTF-8") from error
+    # A character beyond Latin makes four bytes of each: a large file is held once.
+    del data
     _refuse_long_keys(text, path)
+    if text.count("\n") > _MOST_LINES:
+        raise EnvdoctorError(
+            str(path), found=f"more than {_MOST_LINES:,} lines", expected="a lock of a project", next_step="check what wrote it"
+        )
     try:
-        table = parse_toml(data, str(path))
+        table = parse_toml_text(text, str(path))
     except EnvdoctorError as error:
         told = re.search(r"\(at line (\d+), column (\d+)\)", error.found)
         if told is None and "(at end of document)" in error.found:
-            line, column = _position(data, len(data))
+            line, column = text.count("\n") + 1, len(text) - text.rfind("\n")
             place = f"{path}, line {line}, column {column}"
         else:
             place = f"{path}, line {told[1]}, column {told[2]}" if told else str(path)
@@ -110,7 +119,7 @@ def _position(data: bytes, at: int) -> tuple[int, int]:
 
 def _refuse_long_keys(text: str, path: Path) -> None:
     """A dotted key of very many parts, for which the parser takes quadratic time."""
-    if not any(line.count(".") > _MOST_KEY_PARTS for line in text.split("\n")):
+    if not any(line[0].count(".") > _MOST_KEY_PARTS for line in _LINE.finditer(text)):
         return
     found = re.search(rf"(?<![A-Za-z0-9_\-.\"'])(?:{_KEY_PART}\.[ \t]*){{{_MOST_KEY_PARTS},}}", text)
     if found:
