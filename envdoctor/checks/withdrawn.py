@@ -22,7 +22,7 @@ def withdrawn(facts: Facts) -> tuple[Hit, ...]:
         name = fact.name.removeprefix(_PACKAGE)
         reason = yanked(name, value.text)
         if reason is not None:
-            told = f'its maintainers say: "{reason}"' if reason else "its maintainers gave no reason"
+            told = f'with the reason "{reason}"' if reason else "with no reason given"
             place = fact.origin
             hits.append(
                 Hit(
