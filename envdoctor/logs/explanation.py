@@ -13,8 +13,7 @@ from collections.abc import Iterable, Sequence
 from envdoctor.engine.diagnosis import Because, Diagnosis, Finding, Location, Status, finding_of
 from envdoctor.engine.likelihood import breadth
 from envdoctor.facts.fact import Facts
-from envdoctor.facts.names import canonical
-from envdoctor.facts.versions import ABSENT
+from envdoctor.logs.attribution import MESSAGE_LINES, is_guess, is_near, names_package, packages_there
 from envdoctor.logs.builds import BUILD
 from envdoctor.logs.derived import NOT_INSTALLED, Derived
 from envdoctor.logs.last_resort import judge_at_last, named_in
@@ -27,13 +26,8 @@ from envdoctor.logs.signatures import Shown
 from envdoctor.records import dataclass, replace
 from envdoctor.rules.conditions import All, AnyOf, Condition, Known, Not, PackageIs, accused, holds, missing
 from envdoctor.rules.rule import Rule
-from envdoctor.world.import_names import package_of
 
 _MOST_FINDINGS = 4
-# A message is no longer than this.
-_MESSAGE_LINES = 14
-# What torch says without naming itself.
-_OF_TORCH = frozenset(("cuda", "tensor", "tensors", "cudnn", "cublas", "nccl", "gpu", "pytorch", "autograd", "grad"))
 # A fragment shorter than this is shared by too many errors to decide on its own.
 _SPECIFIC = 24
 # Fragments of about the same length tell as much.
@@ -47,7 +41,7 @@ class Candidate:
     """A rule whose symptom the text shows: whether it holds, how long the fragment is and whether it may decide on its own,
     how many of the rule's versions are stated, and whether the text is what an out-of-memory error comes to. ``ended`` says that the run
     ended with the text, ``known`` that one of the rule's packages is in the frames, the versions or the environment, ``named`` that the
-    line itself tells of it."""
+    line itself tells of it, ``guess`` that its words are all that speaks for it."""
 
     outcome: bool | None
     finding: Finding
@@ -58,6 +52,7 @@ class Candidate:
     ended: bool = False
     known: bool = True
     named: bool = False
+    guess: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +84,7 @@ def explain(
     """
     already = {finding.rule.id: finding for finding in diagnosis.findings}
     pages = {rule.id: rule for rule in rules}
-    there = _packages_there(reading, stated)
+    there = packages_there(reading, stated)
     computed = {one.hit.rule for one in derived}
     candidates: list[Candidate] = []
     elsewhere = []
@@ -106,7 +101,7 @@ def explain(
             finding = replace(finding, detail=reading.history)
         specific = len(seen.symptom) >= _SPECIFIC and (names_something(seen.symptom) or not _about_a_model(rule))
         of_memory = seen.symptom.lower().startswith(PREFIX)
-        at_home = not rule.packages or not there.isdisjoint(rule.packages) or _names_package(seen, rule)
+        at_home = not rule.packages or not there.isdisjoint(rule.packages) or names_package(seen, rule.packages)
         candidates.append(
             Candidate(
                 outcome,
@@ -118,6 +113,7 @@ def explain(
                 ended=_is_of_the_end(seen.line, reading),
                 known=at_home,
                 named=named_in(seen.text) in rule.packages,
+                guess=is_guess(rule, seen, reading, there, derived),
             )
         )
     # A symptom counts only where its package is; where the text is all that there is, nobody can tell.
@@ -127,11 +123,13 @@ def explain(
     if reading.ended_well:
         # What stops a run did not stop this one.
         findings = [replace(one, status="possible") if one.rule.effect != "silent" else one for one in findings]
+    guesses = {one.finding.rule.id for one in candidates if one.guess}
     findings = _with_derived(findings, [(one, _derived_finding(one, pages[one.hit.rule], facts, log)) for one in derived], reading)
     findings = _without_hearsay(findings, diagnosis, derived)
-    explained = bool(findings)
-    if not findings:
-        findings = _at_last(diagnosis, reading, pages, facts, log)
+    explained = any(one.rule.id not in guesses for one in findings)
+    if not explained:
+        # Who raised it is known; whose fault the words would be elsewhere, is not.
+        findings = [*_at_last(diagnosis, reading, pages, facts, log), *findings]
     return Explanation(tuple(findings[:_MOST_FINDINGS]), tuple(sorted(elsewhere)), explained)
 
 
@@ -184,7 +182,7 @@ def _without_hearsay(findings: list[Finding], diagnosis: Diagnosis, derived: Seq
 def _is_about(finding: Finding, derived: Derived) -> bool:
     """Whether a rule's text stands where the derived finding's does."""
     line = None if finding.location is None else finding.location.line
-    return line is not None and abs(line - derived.line) <= _MESSAGE_LINES
+    return line is not None and is_near(line, derived)
 
 
 def _is_of_the_end(line: int, reading: Reading) -> bool:
@@ -193,27 +191,13 @@ def _is_of_the_end(line: int, reading: Reading) -> bool:
     if last is None:
         return True
     frames = 2 * len(last.frames) + 2
-    return last.line - frames <= line <= last.line + _MESSAGE_LINES
+    return last.line - frames <= line <= last.line + MESSAGE_LINES
 
 
 def _derived_finding(one: Derived, rule: Rule, facts: Facts, log: str) -> Finding:
     found = finding_of(one.hit, rule, facts)
     text = Because("log", one.text, "is the error", f"{log}:{one.line}")
     return replace(found, because=(text, *found.because), location=Location(log, one.line))
-
-
-def _packages_there(reading: Reading, stated: Facts) -> frozenset[str]:
-    """The packages in frames, versions and the environment, by normalised name."""
-    of_facts = {
-        name.removeprefix("packages.") for name, fact in stated.items() if name.startswith("packages.") and fact.value is not ABSENT
-    }
-    return frozenset(of_facts | {package_of(name) for name in reading.packages})
-
-
-def _names_package(seen: Shown, rule: Rule) -> bool:
-    """Whether the line itself names one of a rule's packages."""
-    words = {canonical(word) for word in re.findall(r"[A-Za-z][\w-]{1,60}", f"{seen.text} {seen.symptom}")}
-    return any(name in words for name in rule.packages) or ("torch" in rule.packages and bool(words & _OF_TORCH))
 
 
 def _to_the_point(candidates: list[Candidate], stated: Facts, known: Known) -> list[Candidate]:
@@ -240,7 +224,7 @@ def _order(one: Candidate, stated: Facts, known: Known) -> tuple[object, ...]:
     finding, condition = one.finding, one.finding.rule.affected
     width = 0 if condition is None else breadth(condition, stated, known)
     text = (not one.ended, not one.named, -(one.length // _SAME_LENGTH), -one.stands, width, len(finding.missing), -one.length)
-    return one.outcome is not True, *text, finding.rank(), finding.rule.id
+    return one.guess, one.outcome is not True, *text, finding.rank(), finding.rule.id
 
 
 def _outcome(rule: Rule, finding: Finding | None, seen: Shown, stated: Facts, known: Known) -> bool | None:
@@ -297,12 +281,15 @@ def _status(one: Candidate, candidates: Sequence[Candidate]) -> Status:
 
     Of rules that the text fits alike, that one is best of whose packages the most are stated in its range.
     """
+    if one.guess:
+        return "possible"
     if one.outcome is True:
         return "matched"
     if one.finding.rule.affected is None and not one.finding.rule.packages:
         # What only a look at the files decides, text by itself does not.
         return "possible"
-    rivals = [other for other in candidates if other.outcome is True or (other.length >= one.length and other.stands >= one.stands)]
+    sound = [other for other in candidates if not other.guess]
+    rivals = [other for other in sound if other.outcome is True or (other.length >= one.length and other.stands >= one.stands)]
     return "matched" if len(rivals) == 1 and one.specific else "possible"
 
 

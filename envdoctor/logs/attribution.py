@@ -1,0 +1,80 @@
+"""Whose an error is: whether anything besides its words speaks for a rule."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from envdoctor.facts.fact import Facts
+from envdoctor.facts.names import canonical
+from envdoctor.facts.versions import ABSENT
+from envdoctor.logs.answers import ARGUMENT
+from envdoctor.logs.derived import ATTRIBUTE, DEMAND, MODULE, NAME, NOT_INSTALLED, Derived
+from envdoctor.logs.linking import FLOOR, NO_LIBRARY, SYMBOL
+from envdoctor.logs.reading import Reading
+from envdoctor.logs.refusals import REFUSES_PYTHON
+from envdoctor.logs.signatures import Shown
+from envdoctor.logs.undefined_names import UNDEFINED
+from envdoctor.rules.conditions import All, Condition, PackageIs
+from envdoctor.rules.rule import Rule
+from envdoctor.world.import_names import package_of
+
+# A message is no longer than this.
+MESSAGE_LINES = 14
+# What torch says without naming itself.
+_OF_TORCH = frozenset(("cuda", "tensor", "tensors", "cudnn", "cublas", "nccl", "gpu", "pytorch", "autograd", "grad"))
+# Nearly every stack has these: that they are there tells no two errors apart.
+_EVERYBODYS = frozenset(("torch", "numpy", "transformers", "tokenizers", "huggingface-hub", "triton", "setuptools", "pandas", "protobuf"))
+# What is computed of the very name, version or file that an error states.
+_COMPUTED = frozenset((ARGUMENT, NAME, MODULE, NOT_INSTALLED, ATTRIBUTE, DEMAND, REFUSES_PYTHON, UNDEFINED, FLOOR, NO_LIBRARY, SYMBOL))
+
+
+def packages_there(reading: Reading, stated: Facts) -> frozenset[str]:
+    """The packages in frames, versions and the environment, by normalised name."""
+    of_facts = {
+        name.removeprefix("packages.") for name, fact in stated.items() if name.startswith("packages.") and fact.value is not ABSENT
+    }
+    return frozenset(of_facts | {package_of(name) for name in reading.packages})
+
+
+def names_package(seen: Shown, packages: Iterable[str]) -> bool:
+    """Whether the line itself names one of a rule's packages."""
+    words = {canonical(word) for word in re.findall(r"[A-Za-z][\w-]{1,60}", f"{seen.text} {seen.symptom}")}
+    return any(name in words or (name == "torch" and words & _OF_TORCH) for name in packages)
+
+
+def is_guess(rule: Rule, seen: Shown, reading: Reading, there: frozenset[str], derived: Sequence[Derived]) -> bool:
+    """Whether a rule has its words alone to show, while its error is computed to be of others or was raised among others.
+
+    Where nobody else is told of, the rule's package is as likely as any.
+    """
+    own = _own_packages(rule)
+    if not own or not own.isdisjoint(there) or names_package(seen, own):
+        return False
+    about = [one.hit for one in derived if one.hit.rule in _COMPUTED and one.hit.outcome and is_near(seen.line, one)]
+    if any(not own.isdisjoint(hit.packages) for hit in about):
+        return False
+    frames = {package_of(name) for name in reading.packages}
+    among_others = bool(frames) and frames.isdisjoint(rule.packages)
+    # What Python itself dropped is asked for by everybody.
+    return among_others or any(hit.rule == REFUSES_PYTHON or not set(hit.packages) <= set(rule.packages) for hit in about)
+
+
+def _own_packages(rule: Rule) -> frozenset[str]:
+    """The packages without which the rule does not hold: those that not everybody has, where there are such."""
+    needed = {leaf.package for leaf in _needed(rule.affected)} or set(rule.packages)
+    return frozenset(needed - _EVERYBODYS or needed)
+
+
+def _needed(condition: Condition | None) -> Iterator[PackageIs]:
+    """Unlike those that are accused, none that another fact may stand for."""
+    if isinstance(condition, All):
+        for part in condition.parts:
+            yield from _needed(part)
+    elif isinstance(condition, PackageIs):
+        yield condition
+
+
+def is_near(line: int, derived: Derived) -> bool:
+    """Whether a line stands where the derived finding's does."""
+    return abs(line - derived.line) <= MESSAGE_LINES
