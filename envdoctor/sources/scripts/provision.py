@@ -28,6 +28,8 @@ _HANDED_ON = frozenset(
 )
 _DEEPEST = 3
 _MOST_VALUES = 3
+# A way out that is nested deeper is nobody's.
+_MOST_LEVELS = 40
 
 
 class Provision:
@@ -36,6 +38,7 @@ class Provision:
     def __init__(self, found: Outline) -> None:
         self._found = found
         self._known: dict[Guard, bool] = {}
+        self._blocks: dict[int, tuple[dict[int, int], dict[str, int]]] = {}
         self._inner = {id(scope.node): scope for scope in found.scopes}
 
     def stands_over(self, guard: Guard | None) -> bool:
@@ -66,13 +69,27 @@ class Provision:
         """Whether an earlier branch that asks, or a ``try``, makes the same call and returns: this one is left to other releases."""
         name = method(node)
         inner: ast.AST = node
-        while not isinstance(inner, (Function, ast.ClassDef)) and (outer := self._found.parents.get(id(inner))) is not None:
+        for _ in range(_MOST_LEVELS if name else 0):
+            outer = None if isinstance(inner, (Function, ast.ClassDef)) else self._found.parents.get(id(inner))
+            if outer is None:
+                break
             for block in _blocks(outer):
-                place = next((number for number, item in enumerate(block) if item is inner), None)
-                if place is not None and any(self._leaves(item, name, scope) for item in block[:place]):
+                places, ways_out = self._block(block, scope)
+                if ways_out and ways_out.get(name, len(block)) < places.get(id(inner), 0):
                     return True
             inner = outer
         return False
+
+    def _block(self, block: list[ast.stmt], scope: Scope) -> tuple[dict[int, int], dict[str, int]]:
+        """Where each statement of a block stands, and where the first one stands that makes a call, by its name, and returns."""
+        known = self._blocks.get(id(block))
+        if known is None:
+            ways_out: dict[str, int] = {}
+            for place, item in enumerate(block):
+                for name in self._calls_and_leaves(item, scope):
+                    ways_out.setdefault(name, place)
+            known = self._blocks[id(block)] = ({id(item): place for place, item in enumerate(block)}, ways_out)
+        return known
 
     def _values(self, name: str, scope: Scope) -> Iterator[tuple[ast.expr, Scope]]:
         """What a name of the file is bound to, nearest first; of a function, what it returns."""
@@ -87,12 +104,16 @@ class Provision:
             if inner is not None:
                 yield from ((value, inner) for value in self._found.returns.get(id(inner), ()))
 
-    def _leaves(self, item: ast.AST, name: str, scope: Scope) -> bool:
+    def _calls_and_leaves(self, item: ast.stmt, scope: Scope) -> Iterator[str]:
+        """What is called in the branches of a statement that end with a return, where it asks for a release or tries."""
         if isinstance(item, ast.If):
-            branches = [block for block in (item.body, item.orelse) if block] if self.asks(item.test, scope) else []
+            branches = [block for block in (item.body, item.orelse) if block and isinstance(block[-1], ast.Return)]
+            branches = branches if branches and self.asks(item.test, scope) else []
         else:
-            branches = [item.body] if isinstance(item, ast.Try) else []
-        return any(isinstance(block[-1], ast.Return) and name and _calls(block, name) for block in branches)
+            branches = [item.body] if isinstance(item, ast.Try) and isinstance(item.body[-1], ast.Return) else []
+        for block in branches:
+            for inner in block:
+                yield from (method(node) for node in ast.walk(inner) if isinstance(node, ast.Call))
 
 
 def _is_question(name: str) -> bool:
@@ -105,7 +126,3 @@ def _is_answer(value: ast.expr) -> bool:
 
 def _blocks(node: ast.AST) -> list[list[ast.stmt]]:
     return [block for kind in ("body", "orelse", "finalbody") if isinstance(block := getattr(node, kind, None), list)]
-
-
-def _calls(block: list[ast.stmt], name: str) -> bool:
-    return any(isinstance(node, ast.Call) and method(node) == name for item in block for node in ast.walk(item))
