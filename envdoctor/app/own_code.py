@@ -57,7 +57,7 @@ def _kept(files: list[Path], examine: Examine, label: str, stack: Stack, opened:
     from envdoctor.world import tables
 
     releases = [f"{name} {release}" for name, release in sorted(stack.releases.items())]
-    told = [repr((stack.closed, stack.python, stack.system, sorted(stack.scanned))), *opened.identity()]
+    told = [repr((stack.closed, stack.python, stack.system, sorted(stack.scanned), sorted(stack.idle))), *opened.identity()]
     named = [label, *map(str, files)]
     made_by = (*DECIDING, *_READING, *tables.files_of("dependencies"), *files_of(sorted(stack.releases)))
     of = key([*named, *releases, *told], made_by)

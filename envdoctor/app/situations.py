@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from envdoctor.app.gathered import Gathered
+from envdoctor.app.loads import say_what_is_not_loaded
 from envdoctor.app.request import Request
 from envdoctor.app.stack import Stack, find_interpreter, read_stack
 from envdoctor.app.targets import (
@@ -133,6 +134,8 @@ def _gather(
     closed = stack.installed is not None or any(found.closed for _, found in stated) or any(target.collected.closed for target in targets)
     known = any(target.recognised or target.kind in DECLARING for target in targets)
     situation = merge(parts, closed=closed, may_be_empty=lenient or known)
+    if log is None:
+        situation = replace(situation, facts=say_what_is_not_loaded(situation.facts, targets))
     if CODE_USES in situation.facts:
         situation = replace(situation, facts=keep_awaited(situation.facts, list_awaited(request.rule_directories)))
     if log is None and WHOLE not in situation.facts and _is_told_whole(situation.facts, targets):

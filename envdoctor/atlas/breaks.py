@@ -60,12 +60,12 @@ def takes_of(name: str) -> tuple[Bound, Takes] | None:
 
 
 def import_breaks(stack: Stack, entries: Iterable[tuple[str, str]] = ()) -> Iterator[Break]:
-    """What breaks when every package of a stack is imported, and these imports besides (package and ``module:name``)."""
+    """What breaks when every package of a stack but the idle ones is imported, and these imports besides (package, ``module:name``)."""
     owners = _owners(stack)
     where = {package: places(bound.volume, stack.releases[package]) for package in owners.values() if (bound := open_package(package))}
     waiting: list[tuple[str, str, str]] = []
     for package in where:
-        found = None if package in _VENDORING else takes_of(package)
+        found = None if package in _VENDORING or package in stack.idle else takes_of(package)
         if found is not None:
             tops = (*tops_of(package, found[0].volume.tops), *_ALWAYS_TAKEN.get(package, ()))
             waiting += [(package, top, package) for top in tops]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Stack:
     """Releases by package; ``closed`` says that there are no others, ``scanned`` names those that were read in an environment.
 
-    ``python`` and ``system`` are empty where they are not known.
+    ``python`` and ``system`` are empty where they are not known. ``idle`` are packages that nobody imports.
     """
 
     releases: Mapping[str, str]
@@ -24,6 +24,7 @@ class Stack:
     python: str = ""
     system: str = ""
     scanned: frozenset[str] = frozenset()
+    idle: frozenset[str] = frozenset()
 
 
 def places(volume: Volume, release: str) -> tuple[int, ...]:

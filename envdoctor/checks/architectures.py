@@ -8,6 +8,7 @@ from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.uses import CODE_USES, LOADS_WITH_VLLM, list_meant
 from envdoctor.facts.versions import Exact, Ranged, version_condition
+from envdoctor.facts.vocabulary import NOT_LOADED
 from envdoctor.records import replace
 from envdoctor.world.architectures import ANY_CLASS, Spans, lacks, lacks_tokenizer, oldest, span_of, tokenizer_spans
 from envdoctor.world.releases import release_texts
@@ -45,7 +46,9 @@ def model_type_unknown_to_transformers(facts: Facts) -> tuple[Hit, ...]:
     lacking = lacks(spans, release, release_texts("transformers"))
     package = _REGISTERED_BY.get(model_type)
     served = _read_by_vllm(facts, model_type)
-    if lacking is False or own_code is True or served is True or (package is not None and _is_there(facts, package)):
+    unused = facts.value(NOT_LOADED)
+    spared = isinstance(unused, tuple) and "model" in unused
+    if spared or lacking is False or own_code is True or served is True or (package is not None and _is_there(facts, package)):
         return ()
     missing = [] if lacking else [_TRANSFORMERS]
     missing += [] if served is False else ["plan.method"]

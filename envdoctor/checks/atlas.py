@@ -14,6 +14,7 @@ from envdoctor.checks.whole_lists import lacks_few, scanned_names
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.uses import CODE_USES
 from envdoctor.facts.versions import Exact
+from envdoctor.facts.vocabulary import NOT_LOADED
 from envdoctor.files.user_cache import cache_directory
 from envdoctor.world import tables
 
@@ -29,9 +30,9 @@ def atlas_breaks(facts: Facts) -> tuple[Hit, ...]:
     """Every pair of stated releases of which one cannot be imported beside the other, and what a complete list lacks for an import."""
     stack = stack_of(facts)
     # A script, or a plan's own code, says which parts of the packages are used.
-    main = CODE_USES not in facts
+    main = CODE_USES not in facts and NOT_LOADED not in facts
     # What pins would make of an environment is judged by the hundred; what is installed stays for weeks.
-    if stack.scanned and len(stack.scanned) == len(stack.releases):
+    if stack.scanned and len(stack.scanned) == len(stack.releases) and not stack.idle:
         return _installed_hits(stack, main=main)
     return hits_of(stack, (), main=main)
 
@@ -42,9 +43,11 @@ def stack_of(facts: Facts) -> Stack:
     for name, fact in facts.by_name.items():
         if name.startswith(_PACKAGE) and isinstance(fact.value, Exact):
             releases[name.removeprefix(_PACKAGE)] = fact.value.text
+    unused = facts.value(NOT_LOADED)
+    idle = frozenset(map(str, unused)) if isinstance(unused, tuple) else frozenset()
     python = facts.value("python")
     system = _SYSTEMS.get(facts.text("os") or "", "")
-    return Stack(releases, facts.closed, python.text if isinstance(python, Exact) else "", system, scanned_names(facts))
+    return Stack(releases, facts.closed, python.text if isinstance(python, Exact) else "", system, scanned_names(facts), idle)
 
 
 def hits_of(stack: Stack, entries: Sequence[tuple[str, str]], *, main: bool = False) -> tuple[Hit, ...]:
@@ -56,7 +59,7 @@ def hits_of(stack: Stack, entries: Sequence[tuple[str, str]], *, main: bool = Fa
     from envdoctor.checks.breaking_pairs import remembered_hits
 
     releases = tuple(sorted(stack.releases.items()))
-    hits = remembered_hits(releases, stack.closed, stack.python, stack.system, tuple(entries), main=main)
+    hits = remembered_hits(releases, stack.closed, stack.python, stack.system, tuple(entries), main=main, idle=stack.idle)
     if stack.scanned:
         hits = tuple(hit for hit in hits if hit.rule != PACKAGE_MISSING or hit.packages[0] in stack.scanned)
     absent = {hit.packages[1] for hit in hits if hit.rule == PACKAGE_MISSING}

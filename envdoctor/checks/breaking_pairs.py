@@ -28,12 +28,14 @@ def remembered_hits(
     entries: tuple[tuple[str, str], ...],
     *,
     main: bool = False,
+    idle: frozenset[str] = frozenset(),
 ) -> tuple[Hit, ...]:
     """The breaks of a stack, judged once: pins are proposed by the hundred.
 
     ``main``: nobody says what is taken of the packages. What only their main names reach is then told as well, as a warning.
+    ``idle`` packages nobody imports.
     """
-    stack = Stack(dict(releases), closed, python, system)
+    stack = Stack(dict(releases), closed, python, system, idle=idle)
     supposed = main_entries(stack.releases) if main else ()
     pairs: dict[tuple[str, str], list[Break]] = {}
     parts: dict[tuple[str, str], list[Break]] = {}

@@ -14,7 +14,7 @@ from envdoctor.engine.suggestions import suggest
 from envdoctor.facts.fact import Defect, Fact, Facts
 from envdoctor.facts.uses import CODE_USES, list_meant
 from envdoctor.facts.values import shown
-from envdoctor.facts.vocabulary import UNREAD
+from envdoctor.facts.vocabulary import NOT_LOADED, UNREAD
 from envdoctor.records import dataclass, replace
 from envdoctor.rules.conditions import Condition, Known, Leaf, ValueIs, accused, deciding, evaluate, holds
 from envdoctor.rules.outlines import Outlines
@@ -307,6 +307,8 @@ def _without_echoes(findings: Iterable[Finding]) -> Iterator[Finding]:
 
 def _is_of_course(leaf: Leaf, text: str) -> bool:
     """Whether a comparison says no more than that a script does not import some package: everybody knows that of theirs."""
+    if leaf.fact == NOT_LOADED:
+        return True
     return (
         text.startswith("not ")
         and isinstance(leaf, ValueIs)

@@ -63,6 +63,12 @@ TERMS: tuple[Term, ...] = (
         quiet=True,
         adds_up=True,
     ),
+    Term(
+        "not_loaded",
+        "list",
+        "packages that a script which shows all that it loads does not load, nor anything that it imports; model: no model either",
+        quiet=True,
+    ),
     Term("glibc", "version", "GNU C library of the system"),
     Term("cuda", "version", "CUDA runtime that torch was built for, or the toolkit as stated"),
     Term("cudnn", "version", "cuDNN that torch loads"),
@@ -306,6 +312,7 @@ UNCLEAR, WHOLE = "plan.unclear", "plan.whole"
 
 _BY_NAME = {term.name: term for term in TERMS}
 USUAL = {term.name: term.usual for term in TERMS if term.usual is not None}
+NOT_LOADED = "not_loaded"
 UNREAD = {term.name: term.unread for term in TERMS if term.unread is not None}
 QUIET = frozenset(term.name for term in TERMS if term.quiet)
 ADDING_UP = frozenset(term.name for term in TERMS if term.adds_up)

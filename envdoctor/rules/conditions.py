@@ -16,7 +16,7 @@ from envdoctor.facts.old_spellings import now_meant
 from envdoctor.facts.uses import CODE_USES, is_meant, is_pattern
 from envdoctor.facts.values import parse_value, shown
 from envdoctor.facts.versions import Absent, Exact, Ranged, VersionCondition, version_condition
-from envdoctor.facts.vocabulary import suggestion, term
+from envdoctor.facts.vocabulary import NOT_LOADED, suggestion, term
 from envdoctor.records import dataclass
 
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
@@ -134,7 +134,7 @@ def holds(leaf: Leaf, facts: Facts, known: Known) -> bool | None:
     """Whether one comparison holds; None when its fact is unknown or not understood."""
     fact = facts.by_name.get(leaf.fact)
     if fact is None:
-        return False if facts.closed and isinstance(leaf, PackageIs) else None
+        return False if leaf.fact == NOT_LOADED or (facts.closed and isinstance(leaf, PackageIs)) else None
     value = fact.value
     if isinstance(value, NotUnderstood):
         return None
@@ -272,6 +272,7 @@ def parse_condition(table: Mapping[str, object]) -> Condition:
 
     ``packages`` lists requirements that must all hold (``||`` joins ranges of one package),
     ``calls`` lists what a script uses, one of which must be there (``envdoctor.facts.uses``),
+    ``loads`` lists packages: a script that shows all that it loads, and loads none of them, is spared,
     ``any`` lists tables of which one must hold, ``all`` tables that must all hold, ``not`` is negated.
 
     Raises:
@@ -290,6 +291,9 @@ def _parse_key(key: str, value: object) -> list[Condition]:
         return [_parse_requirement(item) for item in value]
     if key == "calls":
         return [ValueIs(CODE_USES, _parse_calls(value))]
+    if key == "loads":
+        spared = [Not(ValueIs(NOT_LOADED, (name,))) for name in _parse_loads(value)]
+        return [spared[0] if len(spared) == 1 else AnyOf(tuple(spared))]
     if key in ("any", "all"):
         if not isinstance(value, list) or not value or not all(isinstance(item, Mapping) for item in value):
             raise InvalidConditionError(f"{key}: found {value!r}; expected a list of tables")
@@ -328,6 +332,12 @@ def _parse_calls(value: object) -> tuple[str, ...]:
     if wrong is not None:
         raise InvalidConditionError(f"calls: found {wrong!r}; {wanted}")
     return tuple(value)
+
+
+def _parse_loads(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not value or not all(isinstance(item, str) and _NAME.fullmatch(item) for item in value):
+        raise InvalidConditionError(f"loads: found {value!r}; expected a list of packages, or 'model' for any model or configuration")
+    return tuple(map(canonical, value))
 
 
 def _parse_leaf(name: str, value: object) -> Condition:

@@ -61,14 +61,23 @@ def alone(monkeypatch: pytest.MonkeyPatch, atlas: Path) -> None:
 
 def forget() -> None:
     """Open no package that was opened for another test."""
-    from envdoctor.atlas import breaks
+    from envdoctor.atlas import breaks, loaded
     from envdoctor.checks import atlas, breaking_pairs
 
     shelf.open_package.cache_clear()
     shelf.package_names.cache_clear()
     shelf.open_messages.cache_clear()
     shelf.speaking_packages.cache_clear()
-    for kept in (breaks.followed, breaks.takes_of, breaks._lines, breaks._any_bad, breaks._mask, breaks._owners_among):
+    for kept in (
+        loaded.not_loaded,
+        loaded._crossings,
+        breaks.followed,
+        breaks.takes_of,
+        breaks._lines,
+        breaks._any_bad,
+        breaks._mask,
+        breaks._owners_among,
+    ):
         kept.cache_clear()
     atlas.known_packages.cache_clear()
     breaking_pairs.remembered_hits.cache_clear()

@@ -1,0 +1,41 @@
+"""What the scripts of a situation do not load, told before all but what rules wait for is left out of their uses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from envdoctor.facts.fact import Fact, Facts, Origin
+from envdoctor.facts.uses import CODE_USES, read_use
+from envdoctor.facts.vocabulary import NOT_LOADED
+
+if TYPE_CHECKING:
+    from envdoctor.sources.targets import Target
+
+_SHOWN = "plan.script"
+# They load the framework that they are of, or configure what loads more than the script.
+_RUN_MORE = ("plan", "image")
+
+
+def say_what_is_not_loaded(facts: Facts, targets: Sequence[Target]) -> Facts:
+    """The facts with the packages that no script leads to, where every script shows all that it loads; else without that one does."""
+    scripts = [target for target in targets if target.kind == "script"]
+    if any(all(fact.name != _SHOWN for fact in target.collected.facts) for target in scripts):
+        return facts.without(_SHOWN) if _SHOWN in facts else facts
+    more = any(fact.name == CODE_USES for target in targets if target.kind in _RUN_MORE for fact in target.collected.facts)
+    if facts.value(_SHOWN) is not True or NOT_LOADED in facts or more or any(target.kind == "plan" for target in targets):
+        return facts
+    from envdoctor.atlas.loaded import not_loaded
+
+    uses = facts.value(CODE_USES)
+    read = [read_use(str(use)) for use in uses] if isinstance(uses, tuple) else []
+    if any(use.kind == "command" for use in read):
+        return facts
+    names = dict.fromkeys(use.name for use in read if use.kind in ("name", "def") and not use.name.startswith("?"))
+    found = not_loaded(tuple(sorted(names)))
+    adapter = any(target.adapter is not None for target in targets)
+    if not names or found is None:
+        return facts
+    return facts.with_facts(
+        [Fact(NOT_LOADED, tuple(one for one in found if not adapter or one != "peft"), Origin("imports of the script"))]
+    )

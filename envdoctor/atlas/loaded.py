@@ -1,0 +1,130 @@
+"""Which packages a script's imports lead to, in whatever releases: what they never reach, the script does not load."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+from envdoctor.atlas.breaks import takes_of
+from envdoctor.atlas.distributions import distributions_of, top_of
+from envdoctor.atlas.guards import NEVER
+from envdoctor.atlas.shelf import package_names
+from envdoctor.atlas.volume import Volume
+
+MODEL, TRAINER = "model", "trainer"
+"""The names under which a model (or its configuration), and the Trainer of transformers or what derives from it, count as not loaded."""
+
+# Packages that the atlas does not have, and that load none of those that it has, but for arrays, tables and pictures.
+_PLAIN = frozenset(
+    ("IPython", "bs4", "colorama", "cv2", "dateutil", "dotenv", "faiss", "fire", "fitz", "gdown", "git", "jieba", "json5", "jsonlines",
+     "loguru", "mpl_toolkits", "orjson", "plotly", "pynvml", "pytest", "pytz", "rouge", "rouge_chinese", "ruamel", "seaborn", "six",
+     "soundfile", "tabulate", "ujson", "zmq", "serial", "attr", "hydra")
+)  # fmt: skip
+_THEIRS = ("numpy", "scipy", "pandas", "matplotlib", "pillow")
+# They import whatever a name that is given to them asks for.
+_BY_NAME = frozenset(("evaluate", "lighteval", "lm-eval", "hydra-core"))
+# What is imported when something is called, and not when the package is.
+_WHEN_CALLED = {
+    "pandas": ("pyarrow",),
+    "datasets": ("pandas", "pillow", "librosa", "torchcodec", "torchvision", "torchaudio", "jax", "scipy"),
+    "sentence-transformers": ("peft", "datasets", "optimum", "onnxruntime"),
+    "accelerate": ("deepspeed", "bitsandbytes", "wandb", "tensorboard", "mlflow", "comet-ml", "clearml", "aim", "swanlab"),
+}
+_BY_A_MODEL = (
+    "accelerate", "auto-gptq", "auto-round", "autoawq", "bitsandbytes", "causal-conv1d", "compressed-tensors", "deepspeed", "einops",
+    "flash-attn", "flash-linear-attention", "flashinfer-python", "gguf", "gptqmodel", "hqq", "kernels", "librosa", "liger-kernel",
+    "mamba-ssm", "ml-dtypes", "optimum", "optimum-quanto", "pillow", "scipy", "sentencepiece", "tiktoken", "timm", "torchao", "torchaudio",
+    "torchvision", "triton", "xformers",
+)  # fmt: skip
+_BY_A_TRAINER = (
+    "aim", "apollo-torch", "clearml", "codecarbon", "comet-ml", "cut-cross-entropy", "galore-torch", "lion-pytorch", "mlflow", "neptune",
+    "optuna", "peft", "ray", "schedulefree", "swanlab", "tensorboard", "tensorboardx", "wandb",
+)  # fmt: skip
+# Packages that bring models to transformers, and leave it to others to train them with its Trainer.
+_NO_TRAINER = frozenset(
+    ("accelerate", "auto-gptq", "autoawq", "bitsandbytes", "deepspeed", "diffusers", "flash-attn", "gptqmodel", "gradio", "kernels",
+     "optimum", "peft", "safetensors", "sentencepiece", "timm", "tokenizers", "torchao", "transformers", "vllm")
+)  # fmt: skip
+_TRAINS = re.compile(r"Trainer|trainer|TrainingArguments|training_args")
+# What of transformers neither is a model or a configuration of one, nor loads one.
+_TEXT_ALONE = re.compile(
+    r"transformers(?:\.(?:models(?:\.\w+)*|tokenization_\w+|data(?:\.\w+)*|utils(?:\.\w+)*|hf_argparser|trainer_utils))?"
+    r"(?:\.(?:\w*Tokenizer\w*|DataCollator\w*|default_data_collator|BatchEncoding|AddedToken|HfArgumentParser|set_seed|logging|utils|"
+    r"__version__)(?:\.\w+)*)?"
+)
+
+
+@lru_cache(maxsize=64)
+def not_loaded(names: tuple[str, ...]) -> tuple[str, ...] | None:
+    """The packages of the atlas that none of a script's imports leads to, ``model`` where it loads none, ``trainer`` where it has none.
+
+    ``names`` are the full names that the script takes of packages. None where one of them is of a package that nobody has read.
+    """
+    known = set(package_names())
+    waiting: list[tuple[str, str]] = []
+    for name in names:
+        top = name.partition(".")[0]
+        owners = [one for one in distributions_of(top) if one in known]
+        if _BY_NAME.intersection(owners) or not (owners or top in _PLAIN):
+            return None
+        waiting += [(owner, entry) for owner in owners for entry in _entries(owner, name)] or [(one, one) for one in _THEIRS]
+    found = _follow(waiting, known)
+    others = _follow([row for row in waiting if row[0] != "transformers"], known)
+    training = {package for package, _ in waiting} - _NO_TRAINER
+    models = "transformers" in others or any(name.partition(".")[0] == "transformers" and not _TEXT_ALONE.fullmatch(name) for name in names)
+    called = [one for package in found for one in _WHEN_CALLED.get(package, ())]
+    if models and "transformers" in found:
+        called += _BY_A_MODEL
+    trains = any(_TRAINS.search(name) for name in names) or any("transformers" in _follow([(one, one)], known) for one in training)
+    if models and trains:
+        called += _BY_A_TRAINER
+    found.update(called)
+    return (*sorted(known - found), *(() if models else (MODEL,)), *(() if models and trains else (TRAINER,)))
+
+
+def _follow(entries: Sequence[tuple[str, str]], known: set[str]) -> set[str]:
+    """The packages that these imports load, one after the other."""
+    found: set[str] = set()
+    seen: set[tuple[str, str]] = set()
+    waiting = list(entries)
+    while waiting:
+        package, entry = waiting.pop()
+        if (package, entry) in seen:
+            continue
+        seen.add((package, entry))
+        if package not in found:
+            found.add(package)
+            own = takes_of(package)
+            waiting += [(package, top) for top in own[0].volume.tops] if own is not None else []
+        waiting += [row for row in _crossings(package, entry) if row[0] in known and row not in seen]
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _crossings(package: str, entry: str) -> tuple[tuple[str, str], ...]:
+    """What one import asks of other packages, in any release."""
+    own = takes_of(package)
+    reached = None if own is None else own[1].entry(entry)
+    rows = (one for one in reached or () if one.kind != "take" and NEVER not in one.guard.split(" & "))
+    return tuple({(owner, one.name): None for one in rows for owner in distributions_of(top_of(one.name))})
+
+
+def _entries(package: str, name: str) -> Iterator[str]:
+    """The imports that a full name stands for: its module, and what is taken of that first."""
+    own = takes_of(package)
+    if own is None:
+        return
+    parts = name.split(".")
+    length = next((end for end in range(len(parts), 0, -1) if _is_module(own[0].volume, ".".join(parts[:end]))), 1)
+    module = ".".join(parts[:length])
+    yield module
+    if length < len(parts):
+        yield f"{module}:{parts[length]}"
+
+
+def _is_module(volume: Volume, name: str) -> bool:
+    return bool(volume.has_module(name))
+
+
+__all__ = ["MODEL", "TRAINER", "not_loaded"]

@@ -1,0 +1,117 @@
+"""What a script does not load does not break in it: rules, and what is computed from the releases, ask its imports."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from envdoctor.atlas.loaded import not_loaded
+from tests.atlas.wheels import atlas_of
+from tests.cli.run import run
+
+LAZY = (
+    '_import_structure = {"tok": ["AutoTokenizer"], "modeling": ["AutoModelForCausalLM"], "trainer": ["Trainer"], "cache": ["HybridCache"]}'
+    "\n"
+)
+MODEL_FILES = {
+    "transformers/tok.py": "import tokenizers\nclass AutoTokenizer: pass\n",
+    "transformers/modeling.py": "import torch\nclass AutoModelForCausalLM: pass\n",
+    "transformers/trainer.py": "from .modeling import AutoModelForCausalLM\nfrom peft import PeftModel\nclass Trainer: pass\n",
+}
+PACKAGES = {
+    "transformers": {
+        "4.57.6": {**MODEL_FILES, "transformers/__init__.py": LAZY, "transformers/cache.py": "class HybridCache: pass\n"},
+        "5.0.0": {**MODEL_FILES, "transformers/__init__.py": LAZY.replace(', "cache": ["HybridCache"]', "")},
+    },
+    "peft": {"0.17.1": {"peft/__init__.py": "import torch\nfrom transformers import HybridCache\nclass PeftModel: pass\n"}},
+    "trl": {
+        "0.9.6": {"trl/__init__.py": "from transformers import HybridCache\nfrom transformers import Trainer\nclass SFTTrainer: pass\n"}
+    },
+    "tokenizers": {"0.22.0": {"tokenizers/__init__.py": "class Tokenizer: pass\n"}},
+    "torch": {"2.1.0": {"torch/__init__.py": "class Tensor: pass\n"}},
+    "pandas": {"2.2.0": {"pandas/__init__.py": "def read_parquet(path):\n    import pyarrow\n"}},
+    "pyarrow": {"17.0.0": {"pyarrow/__init__.py": "class Table: pass\n"}},
+    "evaluate": {"0.4.0": {"evaluate/__init__.py": "def load(name): pass\n"}},
+}
+RULE, NO_TORCH, COMPUTED = "peft-hybrid-cache-import", "transformers-needs-torch-2-2", "import-breaks"
+TOKENIZE = "from transformers import AutoTokenizer\nAutoTokenizer.from_pretrained('some/model')\n"
+LOAD = "from transformers import AutoModelForCausalLM\nAutoModelForCausalLM.from_pretrained('some/model')\n"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def atlas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with atlas_of(tmp_path_factory.mktemp("atlas"), PACKAGES):
+        yield
+
+
+def told(capsys: pytest.CaptureFixture[str], folder: Path, stack: str, *scripts: str) -> set[str]:
+    """The errors that a stack and the scripts that run on it are told."""
+    (folder / "requirements.txt").write_text(stack)
+    paths = [folder / f"script_{number}.py" for number in range(len(scripts))]
+    for path, text in zip(paths, scripts, strict=True):
+        path.write_text(text)
+    done = run(capsys, "check", str(folder / "requirements.txt"), *map(str, paths), "-f", "json")
+    return {one["rule"] for one in json.loads(done.out)["findings"] if one["severity"] == "error" and one["status"] != "possible"}
+
+
+STACK = "transformers==5.0.0\npeft==0.17.1\ntorch==2.1.0\n"
+
+
+@pytest.mark.parametrize(
+    ("script", "wanted"),
+    [
+        pytest.param(TOKENIZE, set(), id="a tokenizer loads neither peft nor a model"),
+        pytest.param(LOAD, {NO_TORCH}, id="a model needs torch, and no peft"),
+        pytest.param("from transformers import Trainer\n", {RULE, NO_TORCH}, id="the Trainer imports peft"),
+        pytest.param("import peft\n", {RULE, NO_TORCH}, id="peft itself"),
+        pytest.param("import torch\n", set(), id="torch alone"),
+        pytest.param(TOKENIZE + "import helpers\n", {RULE, NO_TORCH}, id="a module of the project may load anything"),
+        pytest.param(TOKENIZE + "import evaluate\n", {RULE, NO_TORCH}, id="what is named at run time may be anything"),
+    ],
+)
+def test_an_import_that_nothing_leads_to_is_no_error(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, script: str, wanted: set[str]
+) -> None:
+    assert told(capsys, tmp_path, STACK, script) == wanted
+
+
+def test_one_script_of_several_that_loads_it_is_enough(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert RULE in told(capsys, tmp_path, STACK, TOKENIZE, "import peft\n")
+    assert RULE in told(capsys, tmp_path, STACK, TOKENIZE, "import helpers\n")
+
+
+def test_without_a_script_anything_may_be_loaded(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert told(capsys, tmp_path, STACK) == {RULE, NO_TORCH}
+
+
+def test_what_is_computed_from_the_releases_asks_the_same(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    stack = "transformers==5.0.0\ntrl==0.9.6\n"
+    assert COMPUTED in told(capsys, tmp_path, stack)
+    assert COMPUTED in told(capsys, tmp_path, stack, "import trl\n")
+    assert COMPUTED not in told(capsys, tmp_path, stack, TOKENIZE)
+
+
+@pytest.mark.parametrize(
+    ("names", "spared", "loaded"),
+    [
+        (("transformers.AutoTokenizer", "torch.Tensor"), {"peft", "trl", "model", "trainer"}, {"transformers", "tokenizers", "torch"}),
+        (("transformers.AutoModelForCausalLM",), {"peft", "trl", "trainer"}, {"model", "torch"}),
+        (("transformers.Trainer",), {"trl", "tokenizers"}, {"model", "trainer", "peft"}),
+        (("trl.SFTTrainer",), {"tokenizers"}, {"model", "trainer", "peft"}),
+        (("peft.PeftModel",), {"trl", "trainer"}, {"model", "transformers"}),
+        (("transformers.models.qwen2.Qwen2Tokenizer",), {"model", "peft"}, {"transformers"}),
+        (("pandas", "dotenv.load_dotenv"), {"transformers", "torch", "model"}, {"pyarrow"}),
+    ],
+)
+def test_imports_are_followed_from_package_to_package(names: tuple[str, ...], spared: set[str], loaded: set[str]) -> None:
+    found = not_loaded(names)
+    assert found is not None
+    assert spared <= set(found)
+    assert loaded.isdisjoint(found)
+
+
+def test_of_a_package_that_nobody_read_nothing_is_told() -> None:
+    assert not_loaded(("transformers.AutoTokenizer", "tensorflow")) is None
