@@ -12,8 +12,8 @@ from envdoctor.atlas.guards import NEVER
 from envdoctor.atlas.shelf import package_names
 from envdoctor.atlas.volume import Volume
 
-MODEL, TRAINER = "model", "trainer"
-"""The names under which a model (or its configuration), and the Trainer of transformers or what derives from it, count as not loaded."""
+CONFIG, MODEL, TRAINER = "config", "model", "trainer"
+"""The names under which a configuration, a model of transformers, and its Trainer or what derives from it, count as not loaded."""
 
 # Packages that the atlas does not have, and that load none of those that it has, but for arrays, tables and pictures.
 _PLAIN = frozenset(
@@ -46,6 +46,8 @@ _NO_TRAINER = frozenset(
     ("accelerate", "auto-gptq", "autoawq", "bitsandbytes", "deepspeed", "diffusers", "flash-attn", "gptqmodel", "gradio", "kernels",
      "optimum", "peft", "safetensors", "sentencepiece", "timm", "tokenizers", "torchao", "transformers", "vllm")
 )  # fmt: skip
+# They read a model's configuration with transformers and bring models of their own.
+_SERVES = frozenset(("lmdeploy", "sglang", "vllm"))
 _TRAINS = re.compile(r"Trainer|trainer|TrainingArguments|training_args")
 # What of transformers neither is a model or a configuration of one, nor loads one.
 _TEXT_ALONE = re.compile(
@@ -53,11 +55,12 @@ _TEXT_ALONE = re.compile(
     r"(?:\.(?:\w*Tokenizer\w*|DataCollator\w*|default_data_collator|BatchEncoding|AddedToken|HfArgumentParser|set_seed|logging|utils|"
     r"__version__)(?:\.\w+)*)?"
 )
+_CONFIGURES = re.compile(r"transformers(?:\.\w+)*\.(?:\w*Config|configuration_\w+)(?:\.\w+)*")
 
 
 @lru_cache(maxsize=64)
 def not_loaded(names: tuple[str, ...]) -> tuple[str, ...] | None:
-    """The packages of the atlas that none of a script's imports leads to, ``model`` where it loads none, ``trainer`` where it has none.
+    """The packages of the atlas that none of a script's imports leads to, and ``config``, ``model`` and ``trainer`` where it has none.
 
     ``names`` are the full names that the script takes of packages. None where one of them is of a package that nobody has read.
     """
@@ -70,9 +73,12 @@ def not_loaded(names: tuple[str, ...]) -> tuple[str, ...] | None:
             return None
         waiting += [(owner, entry) for owner in owners for entry in _entries(owner, name)] or [(one, one) for one in _THEIRS]
     found = _follow(waiting, known)
-    others = _follow([row for row in waiting if row[0] != "transformers"], known)
-    training = {package for package, _ in waiting} - _NO_TRAINER
-    models = "transformers" in others or any(name.partition(".")[0] == "transformers" and not _TEXT_ALONE.fullmatch(name) for name in names)
+    taken = {package for package, _ in waiting}
+    own = [name for name in names if name.partition(".")[0] == "transformers" and not _TEXT_ALONE.fullmatch(name)]
+    bringing = _follow([row for row in waiting if row[0] not in _SERVES | {"transformers"}], known)
+    models = "transformers" in bringing or not all(map(_CONFIGURES.fullmatch, own))
+    configures = models or bool(own) or not _SERVES.isdisjoint(taken)
+    training = taken - _NO_TRAINER
     called = [one for package in found for one in _WHEN_CALLED.get(package, ())]
     if models and "transformers" in found:
         called += _BY_A_MODEL
@@ -80,7 +86,8 @@ def not_loaded(names: tuple[str, ...]) -> tuple[str, ...] | None:
     if models and trains:
         called += _BY_A_TRAINER
     found.update(called)
-    return (*sorted(known - found), *(() if models else (MODEL,)), *(() if models and trains else (TRAINER,)))
+    told = ((CONFIG, configures), (MODEL, models), (TRAINER, models and trains))
+    return (*sorted(known - found), *(name for name, there in told if not there))
 
 
 def _follow(entries: Sequence[tuple[str, str]], known: set[str]) -> set[str]:
@@ -127,4 +134,4 @@ def _is_module(volume: Volume, name: str) -> bool:
     return bool(volume.has_module(name))
 
 
-__all__ = ["MODEL", "TRAINER", "not_loaded"]
+__all__ = ["CONFIG", "MODEL", "TRAINER", "not_loaded"]

@@ -47,7 +47,7 @@ def model_type_unknown_to_transformers(facts: Facts) -> tuple[Hit, ...]:
     package = _REGISTERED_BY.get(model_type)
     served = _read_by_vllm(facts, model_type)
     unused = facts.value(NOT_LOADED)
-    spared = isinstance(unused, tuple) and "model" in unused
+    spared = isinstance(unused, tuple) and "config" in unused
     if spared or lacking is False or own_code is True or served is True or (package is not None and _is_there(facts, package)):
         return ()
     missing = [] if lacking else [_TRANSFORMERS]

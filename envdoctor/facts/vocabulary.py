@@ -66,7 +66,7 @@ TERMS: tuple[Term, ...] = (
     Term(
         "not_loaded",
         "list",
-        "packages that a script which shows all that it loads does not load, nor anything that it imports; model: no model either",
+        "what a script that shows all that it loads does not load: packages, config, model, trainer",
         quiet=True,
     ),
     Term("glibc", "version", "GNU C library of the system"),

@@ -34,6 +34,7 @@ PACKAGES = {
     "torch": {"2.1.0": {"torch/__init__.py": "class Tensor: pass\n"}},
     "pandas": {"2.2.0": {"pandas/__init__.py": "def read_parquet(path):\n    import pyarrow\n"}},
     "pyarrow": {"17.0.0": {"pyarrow/__init__.py": "class Table: pass\n"}},
+    "vllm": {"0.9.0": {"vllm/__init__.py": "import transformers\nclass LLM: pass\n"}},
     "evaluate": {"0.4.0": {"evaluate/__init__.py": "def load(name): pass\n"}},
 }
 RULE, NO_TORCH, COMPUTED = "peft-hybrid-cache-import", "transformers-needs-torch-2-2", "import-breaks"
@@ -97,10 +98,16 @@ def test_what_is_computed_from_the_releases_asks_the_same(capsys: pytest.Capture
 @pytest.mark.parametrize(
     ("names", "spared", "loaded"),
     [
-        (("transformers.AutoTokenizer", "torch.Tensor"), {"peft", "trl", "model", "trainer"}, {"transformers", "tokenizers", "torch"}),
+        (
+            ("transformers.AutoTokenizer", "torch.Tensor"),
+            {"peft", "trl", "config", "model", "trainer"},
+            {"transformers", "tokenizers", "torch"},
+        ),
         (("transformers.AutoModelForCausalLM",), {"peft", "trl", "trainer"}, {"model", "torch"}),
         (("transformers.Trainer",), {"trl", "tokenizers"}, {"model", "trainer", "peft"}),
         (("trl.SFTTrainer",), {"tokenizers"}, {"model", "trainer", "peft"}),
+        (("transformers.AutoConfig.from_pretrained",), {"model", "trainer"}, {"config"}),
+        (("vllm.LLM",), {"model", "trainer", "peft"}, {"config", "transformers"}),
         (("peft.PeftModel",), {"trl", "trainer"}, {"model", "transformers"}),
         (("transformers.models.qwen2.Qwen2Tokenizer",), {"model", "peft"}, {"transformers"}),
         (("pandas", "dotenv.load_dotenv"), {"transformers", "torch", "model"}, {"pyarrow"}),

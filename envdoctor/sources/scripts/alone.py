@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
 
@@ -27,6 +28,7 @@ def shows_all(reading: Reading) -> bool:
     tops = {name.partition(".")[0] for name, _ in reading.outline.imports}
     if "" in tops or not all(top in sys.stdlib_module_names or is_known(top) for top in tops):
         return False
-    if any(call.name in _LOADS_MORE or (not call.name and call.last in _BY_NAME) for call in reading.calls):
+    named = (call.node.func for call in reading.calls)
+    if any(isinstance(one, ast.Name) and one.id in _BY_NAME for one in named) or any(call.name in _LOADS_MORE for call in reading.calls):
         return False
     return all(_HARMLESS.match(line.text.lstrip()) for line in reading.source.shell)

@@ -741,6 +741,7 @@ def test_an_argument_under_another_test_is_given(tmp_path: Path) -> None:
     [
         "import torch\nfrom transformers import AutoModel\nAutoModel.from_pretrained('org/m')",
         "import os, json, numpy as np, yaml, cv2\nprint(np.ones(3))",
+        "from transformers import AutoModel\nAutoModel.from_pretrained('org/m').eval()",
     ],
 )
 def test_a_script_that_shows_all_that_it_loads(tmp_path: Path, body: str) -> None:
@@ -755,6 +756,7 @@ def test_a_script_that_shows_all_that_it_loads(tmp_path: Path, body: str) -> Non
         "import subprocess\nsubprocess.run(['python', 'train.py'])",
         "import importlib\nimportlib.import_module(name).main()",
         "exec(open('train.py').read())",
+        "import torch\nprint(eval('1 + 1'))",
     ],
 )
 def test_a_script_that_may_load_more_than_it_shows(tmp_path: Path, body: str) -> None:
