@@ -22,8 +22,9 @@ from envdoctor.logs.callables_named import classes_called, functions_called
 from envdoctor.logs.callers import Caller, caller_of, takers
 from envdoctor.logs.calls_refused import Fitting, fit_call, has_outside_bases, judge_forward
 from envdoctor.logs.guessed_owners import derived_from, makers_of, modules_of
-from envdoctor.logs.members import judge_member
+from envdoctor.logs.members import judge_member, judge_passed
 from envdoctor.logs.sayings import judge_saying, tell_sayings
+from envdoctor.logs.specifiers import admits
 from envdoctor.logs.statements import (
     MissingArguments,
     MissingAttribute,
@@ -95,7 +96,7 @@ def _with_class(hit: Hit | None, statement: Statement, failure: Failure) -> Hit 
 def answer_member(statement: MissingMember, failure: Failure, facts: Facts) -> Hit | None:
     """The finding of an attribute that no release gives to its class."""
     try:
-        return judge_member(statement, failure, facts)
+        return judge_member(statement, failure, facts) or judge_passed(statement, failure, facts)
     except DamagedAtlasError:
         return None
 
@@ -262,7 +263,7 @@ def _hit(asked: Asked, failure: Failure, facts: Facts) -> Hit | None:
     if not asked.there:
         when = f"no release since {volume.releases[0]} has it"
     good = (
-        [f"<{volume.releases[0]}"]
+        [f"<{_earlier(release, volume.releases[0])}"]
         if not asked.there
         else _on_both_sides(asked, volume, place)
         if between
@@ -280,6 +281,11 @@ def _hit(asked: Asked, failure: Failure, facts: Facts) -> Hit | None:
     because = tuple((f"packages.{name}", when if name == volume.name else "asks for it") for name in packages)
     edge = f"{caller.package or 'code'}:{asked.symbol}"
     return Hit(asked.family, True, because, detail=detail, packages=packages, pins=pins, edge=edge)
+
+
+def _earlier(release: str, first: str) -> str:
+    """Of a stated release and the first that was read the one that was before the other."""
+    return release if release and admits(f"<{first}", release) else first
 
 
 def _certain(asked: Asked, volume: Volume, place: int) -> list[str]:

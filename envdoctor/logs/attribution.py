@@ -11,8 +11,10 @@ from envdoctor.facts.versions import ABSENT
 from envdoctor.logs.answers import ARGUMENT
 from envdoctor.logs.derived import ATTRIBUTE, DEMAND, MODULE, NAME, NOT_INSTALLED, Derived
 from envdoctor.logs.linking import FLOOR, NO_LIBRARY, SYMBOL
+from envdoctor.logs.numpy_abi import NUMPY_ABI
 from envdoctor.logs.reading import Reading
 from envdoctor.logs.refusals import REFUSES_PYTHON
+from envdoctor.logs.refused_runs import TENSORS
 from envdoctor.logs.signatures import Shown
 from envdoctor.logs.undefined_names import UNDEFINED
 from envdoctor.rules.conditions import All, Condition, PackageIs
@@ -21,12 +23,16 @@ from envdoctor.world.import_names import package_of
 
 # A message is no longer than this.
 MESSAGE_LINES = 14
+# Packages that are installed with another one, and only with it.
+_COMPANIONS = {"gradio-client": "gradio", "pydantic-core": "pydantic", "unsloth-zoo": "unsloth"}
 # What torch says without naming itself.
 _OF_TORCH = frozenset(("cuda", "tensor", "tensors", "cudnn", "cublas", "nccl", "gpu", "pytorch", "autograd", "grad"))
 # Nearly every stack has these: that they are there tells no two errors apart.
 _EVERYBODYS = frozenset(("torch", "numpy", "transformers", "tokenizers", "huggingface-hub", "triton", "setuptools", "pandas", "protobuf"))
 # What is computed of the very name, version or file that an error states.
-_COMPUTED = frozenset((ARGUMENT, NAME, MODULE, NOT_INSTALLED, ATTRIBUTE, DEMAND, REFUSES_PYTHON, UNDEFINED, FLOOR, NO_LIBRARY, SYMBOL))
+_COMPUTED = frozenset(
+    (ARGUMENT, NAME, MODULE, NOT_INSTALLED, ATTRIBUTE, DEMAND, REFUSES_PYTHON, UNDEFINED, FLOOR, NO_LIBRARY, SYMBOL, TENSORS, NUMPY_ABI)
+)
 
 
 def packages_there(reading: Reading, stated: Facts) -> frozenset[str]:
@@ -34,12 +40,14 @@ def packages_there(reading: Reading, stated: Facts) -> frozenset[str]:
     of_facts = {
         name.removeprefix("packages.") for name, fact in stated.items() if name.startswith("packages.") and fact.value is not ABSENT
     }
-    return frozenset(of_facts | {package_of(name) for name in reading.packages})
+    of_frames = {package_of(name) for name in reading.packages}
+    return frozenset(of_facts | of_frames | {_COMPANIONS[name] for name in of_frames & set(_COMPANIONS)})
 
 
 def names_package(seen: Shown, packages: Iterable[str]) -> bool:
     """Whether the line itself names one of a rule's packages."""
     words = {canonical(word) for word in re.findall(r"[A-Za-z][\w-]{1,60}", f"{seen.text} {seen.symptom}")}
+    words |= {word.removeprefix("lib").partition("-")[0] for word in words if word.startswith("lib")}  # libbitsandbytes_cpu.so
     return any(name in words or (name == "torch" and words & _OF_TORCH) for name in packages)
 
 
@@ -56,8 +64,8 @@ def is_guess(rule: Rule, seen: Shown, reading: Reading, there: frozenset[str], d
         return False
     frames = {package_of(name) for name in reading.packages}
     among_others = bool(frames) and frames.isdisjoint(rule.packages)
-    # What Python itself dropped is asked for by everybody.
-    return among_others or any(hit.rule == REFUSES_PYTHON or not set(hit.packages) <= set(rule.packages) for hit in about)
+    # What Python itself dropped, and what a package says of its own, everybody may have asked for.
+    return among_others or bool(about)
 
 
 def _own_packages(rule: Rule) -> frozenset[str]:

@@ -20,14 +20,18 @@ BUILD = "error-build-failed"
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,80}[A-Za-z0-9])?"
 # pip's and uv's own words, and the folders that pip unpacks into.
 _WHOSE = (
-    re.compile(rf"Failed to (?:download and )?build:? [`']?(?P<name>{_NAME})(?:[@=]{{1,2}}(?P<version>[\w.+!-]{{1,40}}))?[`']?"),
+    re.compile(
+        rf"Failed to (?:download and )?build:? (?!installable wheels)[`']?(?P<name>{_NAME})"
+        r"(?:[@=]{1,2}(?P<version>[\w.+!-]{1,40}))?[`']?"
+    ),
     re.compile(rf"(?:Failed building|ERROR: Failed to build|Building) (?:wheel|editable) for (?P<name>{_NAME})(?= \(|\s|$)"),
     re.compile(rf"Could not build wheels for (?P<name>{_NAME})(?=,| )"),
+    re.compile(rf"Failed to build installable wheels for some pyproject\.toml based projects \(?(?P<name>{_NAME})"),
     re.compile(r"pip-install-\w{4,12}[\\/](?P<name>[A-Za-z][\w.-]{0,80}?)_[0-9a-f]{32}[\\/]"),
     re.compile(r"Error building extension '(?P<name>[\w.-]{2,60})'"),
     # What rustc and nvcc print of a source whose folder has the package's name.
     re.compile(r"--> (?P<name>tokenizers|safetensors|pydantic-core|tiktoken|cryptography|orjson)(?:-lib|-python)?/src/"),
-    re.compile(rf"error likely indicates that [`'](?P<name>{_NAME})@(?P<version>[\w.+!-]{{1,40}})[`'] depends on"),
+    re.compile(rf"error likely indicates that [`'](?P<name>{_NAME})@(?P<version>[\w.+!-]{{1,40}})[`'] depends"),
 )
 _STOPPED = re.compile(
     r"subprocess-exited-with-error|did not run successfully|Failed building wheel|Failed to (?:download and )?build|Could not build wheels|"

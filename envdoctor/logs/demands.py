@@ -57,6 +57,13 @@ _REMOVED = re.compile(
     rf"(?P<number>\d{{1,4}}(?:\.\d{{1,4}}){{0,3}})(?![\w.]*\w)",
     re.IGNORECASE,
 )
+_UPPER = re.compile(r"(?:\.x)? or (?:lower|earlier|older|below)", re.IGNORECASE)
+# "Downgrade the protobuf package to 3.20.x or lower"
+_LOWER = re.compile(
+    rf"\bdowngrade (?:the )?{_Q}(?P<name>{_NAME}){_Q}(?: package)? to {_Q}v?(?P<start>(?:\d{{1,4}}\.){{0,2}})(?P<last>\d{{1,4}})\.x{_Q} or "
+    r"(?:lower|earlier|older|below)",
+    re.IGNORECASE,
+)
 # "flashinfer-cubin version (0.6.8.post1) does not match flashinfer version (0.6.10). Please install the same version of both packages"
 _SAME = re.compile(
     rf"{_Q}(?P<name>{_NAME}){_Q} version {_Q}\(?{_Q}(?P<number>{_NUMBER}){_Q}\)?{_Q} "
@@ -84,7 +91,7 @@ _LACKS = (
 _ASKS = re.compile(
     r"requir|\bneeds?\b|please|\bmust\b|\binstall|upgrad|update|minimum|at least|make "
     r"sure|ensure|only (?:works|supported|available)|supported (?:with|from|in)"
-    r"|\bwith version\b|\bremoved (?:in|from|since|as of)|does not match|not (?:supported|compatible)|incompatible",
+    r"|downgrade|\bwith version\b|\bremoved (?:in|from|since|as of)|does not match|not (?:supported|compatible)|incompatible",
     re.IGNORECASE,
 )
 _FOUND = re.compile(
@@ -129,6 +136,7 @@ def read_demands(message: str) -> tuple[Demand, ...]:
         *_between(message),
         *_named(message),
         *_removed(message),
+        *_lower(message),
         *_same(message),
         *_capabilities(message),
     ):
@@ -164,7 +172,7 @@ def _worded(message: str) -> Iterator[Demand]:
         if name is None or "." not in found["number"] or _is_found(message, found.start()):
             continue
         lower = found["least"] or found["to"].strip() or found["more"]
-        if lower and _asks_nearby(message, found.start()):
+        if lower and _asks_nearby(message, found.start()) and not _UPPER.match(message, found.end()):
             yield Demand(name, f">={found['number'].lstrip('v')}", found[0].strip("'\"`* "))
 
 
@@ -194,6 +202,13 @@ def _removed(message: str) -> Iterator[Demand]:
         name = _known(found["name"])
         if name is not None:
             yield Demand(name, f"<{found['number']}", found[0])
+
+
+def _lower(message: str) -> Iterator[Demand]:
+    for found in _LOWER.finditer(message):
+        name = _known(found["name"])
+        if name is not None:
+            yield Demand(name, f"<{found['start']}{int(found['last']) + 1}", found[0])
 
 
 def _same(message: str) -> Iterator[Demand]:

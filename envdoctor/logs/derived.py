@@ -22,6 +22,7 @@ from envdoctor.logs.last_resort import NO_MEMORY, NO_NUMBER, RAISED, named_in
 from envdoctor.logs.linking import BINDING, FLOOR, LIBRARY_TEXT, NO_LIBRARY, SYMBOL, judge_binding, judge_library
 from envdoctor.logs.loading_keywords import judge_loading
 from envdoctor.logs.named_models import judge_gpu, judge_model
+from envdoctor.logs.numpy_abi import NUMPY_ABI, judge_numpy
 from envdoctor.logs.places import owner_of
 from envdoctor.logs.python_names import judge_python
 from envdoctor.logs.reading import Reading
@@ -55,7 +56,7 @@ NAME, MODULE, NOT_INSTALLED, ATTRIBUTE = (
 )
 DEMAND = "error-demands-another-release"
 FAMILIES = (NO_LIBRARY, ARGUMENT, NAME, MODULE, NOT_INSTALLED, ATTRIBUTE, DEMAND, FLOOR, SYMBOL, NO_FILE, HUB, CONFIG, TENSORS,
-            UNDEFINED, SAID, BUILD, RAISED, NO_NUMBER, NO_MEMORY, RUN)  # fmt: skip
+            UNDEFINED, SAID, BUILD, RAISED, NO_NUMBER, NO_MEMORY, RUN, NUMPY_ABI)  # fmt: skip
 
 # A sentence of a program, and none of a person who tells of one.
 _IN_PASSING = re.compile(r"warn|error|exception|\bplease\b|make sure|\bmust\b|is required|(?:does ?n.t|not) support", re.IGNORECASE)
@@ -99,7 +100,8 @@ def _derived(reading: Reading, facts: Facts) -> Iterator[Derived]:
     for failure in ordered:
         decisive = failure is last or (last is not None and _states_cause(failure, last))
         for hit in _of_failure(failure, facts):
-            yield Derived(hit, failure.line, failure.told[:300], decisive)
+            if reading.refusal is None or not _is_of_the_installer(hit, failure):
+                yield Derived(hit, failure.line, failure.told[:300], decisive)
     for number, line in (*reading.lines, *_broken_symbols(reading)):
         if LIBRARY_TEXT.search(line):
             library = judge_library(line, facts)
@@ -117,11 +119,14 @@ def _derived(reading: Reading, facts: Facts) -> Iterator[Derived]:
     if last is None and reading.refusal is None and reading.count <= _PASTED:
         # What a program logs instead of raising it.
         for number, line in reading.lines:
-            if (said := say(Failure("", line.strip(), number), facts)) is not None:
+            one = Failure("", line.strip(), number)
+            if (said := judge_known(one) or say(one, facts)) is not None:
                 yield Derived(said, number, line.strip()[:300])
     for number, line in reading.lines:
         if "with CUDA capability" in line and (gpu := judge_gpu(line, facts)) is not None:
             yield Derived(gpu, number, line.strip()[:300])
+    for hit, number, text in judge_numpy(reading, facts):
+        yield Derived(hit, number, text)
     if reading.refusal is not None:
         for hit in judge_refusal(reading.refusal, facts):
             yield Derived(hit, reading.refusal.line, hit.detail[:300])
@@ -132,6 +137,12 @@ def _broken_symbols(reading: Reading) -> Iterator[tuple[int, str]]:
     for (number, line), (_, rest) in pairwise(reading.lines):
         if line.rstrip().endswith((": undefined", "undefined symbol:")):
             yield number, f"{line.rstrip()} {rest.strip()}"
+
+
+def _is_of_the_installer(hit: Hit, failure: Failure) -> bool:
+    """Whether a demand is what an installer was told, or tells of: its own text was read whole."""
+    asks = hit.rule == DEMAND or (hit.rule == REFUSES_PYTHON and hit.edge.startswith("python"))
+    return asks and "pip" not in hit.packages and (failure.wraps or not failure.packages)
 
 
 def _states_cause(failure: Failure, last: Failure) -> bool:
@@ -173,11 +184,16 @@ def _of_failure(failure: Failure, facts: Facts) -> Iterator[Hit]:
         if found is not None:
             yield found
         return
-    demands = read_demands(failure.message)
+    said = judge_run(failure)
+    if said is None and (known := judge_known(failure)) is not None:
+        yield known
+        return
+    # The command of a process that failed is what was asked of it.
+    demands = () if failure.wraps else read_demands(failure.message)
     hits = _together([wanted for demand in demands if (wanted := _demand(demand, failure, facts)) is not None])
     if not demands and (hit := _wanted(read_wants(failure.told), failure, facts)) is not None:
         hits = [hit]
-    if not hits and (said := judge_run(failure) or judge_known(failure) or say(failure, facts)) is not None:
+    if not hits and (said := said or say(failure, facts)) is not None:
         hits = [said]
     yield from hits
 

@@ -86,6 +86,7 @@ def explain(
     pages = {rule.id: rule for rule in rules}
     there = packages_there(reading, stated)
     computed = {one.hit.rule for one in derived}
+    of_installer = not OF_INSTALLERS.isdisjoint(computed)
     candidates: list[Candidate] = []
     elsewhere = []
     for name, seen in reading.shown.items():
@@ -113,7 +114,8 @@ def explain(
                 ended=_is_of_the_end(seen.line, reading),
                 known=at_home,
                 named=named_in(seen.text) in rule.packages,
-                guess=is_guess(rule, seen, reading, there, derived),
+                # What an installer said was read whole; a page that knows its first words knows no more of it.
+                guess=is_guess(rule, seen, reading, there, derived) or (of_installer and outcome is None and rule.effect == "blocked"),
             )
         )
     # A symptom counts only where its package is; where the text is all that there is, nobody can tell.
@@ -235,7 +237,8 @@ def _outcome(rule: Rule, finding: Finding | None, seen: Shown, stated: Facts, kn
     # Words that any program may print say nothing of the model: a name of the library at fault does, and so does a model that is stated.
     about = any(leaf.fact.startswith("model.") and holds(leaf, stated, known) for leaf in accused(rule.affected))
     asked = ("packages.",) if about or names_something(seen.symptom) else ("packages.", "model.")
-    return met(rule.affected, stated, known, asked=asked)
+    # That an installer found nothing says nothing of the Python either.
+    return met(rule.affected, stated, known, asked=(*asked, "python") if rule.effect == "blocked" else asked)
 
 
 def _by_numbers(rule: Rule, seen: Shown) -> bool:

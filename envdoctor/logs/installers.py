@@ -90,6 +90,9 @@ _TREE = re.compile(
     r"(?P<verdict>,? ?(?:is |can be |cannot be |can not be |would |does not |conflicts "
     r"|which |for which )[^\n]{0,200}|, [^\n]{0,200}|[;.]?$)"
 )
+_TORCH_INDEX = re.compile(r"https://download\.pytorch\.org/whl/(?:nightly/|test/)?(cpu|cu\d{2,3}|rocm[\d.]{1,8}|xpu)\b")
+# A build with a local label, which uv's universal resolution told of as of another release.
+_UV_LOCAL = re.compile(rf"(?P<name>{_NAME})(?:\{{[^{{}}]{{1,120}}\}})?==(?P<release>{_VERSION}\+[A-Za-z0-9.]{{1,20}})")
 _PIXI_NONE = re.compile(rf"No candidates were found for (?P<name>{_NAME})(?: (?P<spec>[^\s.].{{0,80}}))?")
 
 _STARTS = (
@@ -149,13 +152,15 @@ class Unavailable:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The text of an installer, read: by which tool, from which line on. ``left`` are requirements that pip broke and told of."""
+    """The text of an installer, read: by which tool, from which line on. ``left`` are requirements that pip broke and told of, ``index``
+    is which of PyTorch's own indexes it was sent to."""
 
     tool: str
     line: int
     asked: tuple[Asked, ...] = ()
     unavailable: tuple[Unavailable, ...] = ()
     left: tuple[tuple[Asked, str], ...] = field(default=())
+    index: str = ""
 
 
 def read_refusal(lines: Sequence[tuple[int, str]]) -> Refusal | None:
@@ -176,6 +181,7 @@ def read_refusal(lines: Sequence[tuple[int, str]]) -> Refusal | None:
         tuple(reading.asked.values())[:_MOST],
         tuple(reading.unavailable.values())[:_MOST],
         tuple(reading.left.values())[:_MOST],
+        next((found[1] for _, line in lines if (found := _TORCH_INDEX.search(line)) is not None), ""),
     )
 
 
@@ -298,6 +304,10 @@ class _Reading:
                 self.ask(found["name"], found["spec"], found["by"], _normal(found["release"] or ""))
             elif found["by"] in ("project",):
                 self.ask(found["name"], found["spec"])
+        for found in _UV_LOCAL.finditer(body):
+            name, public = canonical(found["name"]), found["release"].partition("+")[0]
+            if any(one.name == name and one.specifier == f"=={public}" for one in self.asked.values()):
+                self.ask(name, f"=={found['release']}")
         for found in re.finditer(r"(?:you require|your project depends on) (?P<what>.{1,400}?)(?:, we can|, your|, and|\.\s|$)", body):
             for part in re.finditer(rf"(?P<name>{_NAME}){_EXTRA} ?(?P<spec>{_SPEC})", found["what"]):
                 self.ask(part["name"], part["spec"])

@@ -41,7 +41,7 @@ _BY_NAME = frozenset(
 _SOURCES_OF = tuple(
     (re.compile(pattern), package)
     for pattern, package in (
-        (r"src/csrc/ops\.(?:hip|cu)\b", "bitsandbytes"),
+        (r"src/csrc/ops\.(?:hip|cu)\b|\bCUDA SETUP: ", "bitsandbytes"),
         (r"flash_fwd_|flash_bwd_|FlashAttention", "flash-attn"),
         (
             r"Model architectures \[.{1,200}\] (?:are not supported|failed to be inspected)|EngineCore|EngineDeadError|[Ee]ngine core init"

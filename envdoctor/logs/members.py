@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from envdoctor.atlas.answers import answer as look_up
 from envdoctor.atlas.answers import owner_of
-from envdoctor.atlas.masks import write
+from envdoctor.atlas.binding import Bound
+from envdoctor.atlas.masks import stretches, write
 from envdoctor.atlas.shelf import open_package
+from envdoctor.atlas.stack import holds, places
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
+from envdoctor.facts.versions import Exact
 from envdoctor.logs.callables_named import OFTEN, classes_called
 from envdoctor.logs.callers import caller_of
 from envdoctor.logs.statements import MissingMember
 from envdoctor.logs.tracebacks import Failure
+from envdoctor.world.import_names import package_of
 
 ATTRIBUTE = "error-attribute-missing"
 # Objects of which everybody has some.
@@ -23,6 +27,8 @@ _ANY = frozenset(
      "type", "Tensor", "DictConfig", "EasyDict", "SimpleNamespace", "builtin_function_or_method", "Series", "DataFrame",
      "ndarray", "generator")
 )  # fmt: skip
+# What code passed before packages had classes of their own for it.
+_PLAIN = frozenset(("list", "tuple", "dict"))
 # Modules of torch whose names packages take for classes of their own: an object of that name is mostly torch's.
 _OF_TORCH = frozenset(
     ("Linear", "Embedding", "LayerNorm", "RMSNorm", "Dropout", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose2d", "BatchNorm1d",
@@ -72,6 +78,10 @@ def judge_member(one: MissingMember, failure: Failure, facts: Facts) -> Hit | No
         whose = f"{one.cls} is no class that has {one.name}"
     else:
         return None
+    bound = open_package(package)
+    before = None if bound is None or not told else _before_it(bound, classes, one.name)
+    if bound is not None and before is not None:
+        return _replaced(one, failure, facts, bound, before)
     gives = f"; {given[0][0]} gives it to {given[0][1]} ({given[0][2]})" if len(given) == 1 else ""
     caller = caller_of(failure, package)
     if not caller.package and not given and len(one.cls) < _OWN and (len(one.name) < _TELLING or "_" not in one.name):
@@ -83,16 +93,83 @@ def judge_member(one: MissingMember, failure: Failure, facts: Facts) -> Hit | No
     return Hit(ATTRIBUTE, True, (), detail=detail, packages=packages, edge=f"{caller.package or 'code'}:{one.cls}.{one.name}")
 
 
+def _before_it(bound: Bound, classes: Iterable[str], name: str) -> tuple[str, int] | None:
+    """The class of the same module that had the attribute and is gone, with the releases that have it."""
+    modules = {symbol.partition(":")[0] for symbol in classes}
+    for module, cls in _having(bound, name):
+        told = look_up(f"{module}:{cls}.{name}") if module in modules else None
+        if told is not None and told.there and told.gone > told.there:
+            return cls, told.there
+    return None
+
+
+def _replaced(one: MissingMember, failure: Failure, facts: Facts, bound: Bound, before: tuple[str, int]) -> Hit | None:
+    volume, (cls, there) = bound.volume, before
+    stated = facts.value(f"packages.{volume.name}")
+    where = places(volume, stated.text) if isinstance(stated, Exact) else ()
+    if holds(there, where):
+        return None
+    caller = caller_of(failure, volume.name)
+    detail = (
+        f"{one.name} is of {cls}, which {volume.name} had in {write(there, volume.releases)} where it has {one.cls} now; "
+        f"{caller.words(facts, volume.name, 'asks for')}: it was written for these releases"
+    )
+    packages = tuple(dict.fromkeys(name for name in (volume.name, caller.package) if name))
+    # Of what was released between the last that has it and the first that lacks it nobody knows.
+    pins = tuple((volume.name, f">={volume.releases[first]},<={volume.releases[last]}") for first, last in reversed(stretches(there)))
+    edge = f"{caller.package or 'code'}:{one.cls}.{one.name}"
+    return Hit(ATTRIBUTE, True, (), detail=detail, packages=packages, pins=pins, edge=edge)
+
+
+def judge_passed(one: MissingMember, failure: Failure, facts: Facts) -> Hit | None:
+    """A list or a tuple handed to a package that has wanted an object of a class of its own there since some release."""
+    bound = open_package(package_of(failure.raised_in)) if one.cls in _PLAIN and failure.raised_in else None
+    if bound is None or len(one.name) < _TELLING or "_" not in one.name:
+        return None
+    volume, there, cls = bound.volume, 0, ""
+    for module, word in _having(bound, one.name):
+        told = look_up(f"{module}:{word}.{one.name}")
+        there, cls = there | (told.there if told is not None else 0), cls or word
+    first = stretches(there)[0][0] if there else 0
+    stated = facts.value(f"packages.{volume.name}")
+    where = places(volume, stated.text) if isinstance(stated, Exact) else ()
+    if not first or (where and not holds(there, where)):
+        return None
+    since = volume.releases[first]
+    caller = caller_of(failure, volume.name)
+    who = caller.package or "the code that runs"
+    detail = (
+        f"{volume.name} from {since} on wants an object with {one.name} ({cls}) where it was given a {one.cls}: {who} was written for "
+        "releases before that"
+    )
+    packages = tuple(dict.fromkeys(name for name in (volume.name, caller.package) if name))
+    return Hit(
+        ATTRIBUTE,
+        True,
+        (),
+        detail=detail,
+        packages=packages,
+        pins=((volume.name, f"<={volume.releases[first - 1]}"),),
+        edge=f"{who}:{one.cls}.{one.name}",
+    )
+
+
+def _having(bound: Bound, name: str) -> Iterator[tuple[str, str]]:
+    """The classes of a package that have a method or an attribute of this name, each with its module."""
+    pattern = re.compile(rf"(?m)^ (?:m {re.escape(name)} |a (?:.* )?{re.escape(name)}(?: |\t|$))")
+    for module, text in bound.modules(name):
+        seen: dict[str, None] = {}
+        for found in pattern.finditer(text):
+            cls = text.rfind("\nc ", 0, found.start())
+            seen[text[cls + 3 : text.find("\n", cls + 1)].partition("\t")[0]] = None
+        yield from ((module, cls) for cls in seen)
+
+
 def _givers(name: str) -> Iterator[tuple[str, str, str]]:
     """The packages that most people use whose classes have a method or an attribute of this name, with one of them and its releases."""
-    pattern = re.compile(rf"(?m)^ (?:m {re.escape(name)} |a (?:.* )?{re.escape(name)}(?: |\t|$))")
     for package in OFTEN:
         bound = open_package(package)
-        for module, text in () if bound is None else bound.modules(name):
-            found = pattern.search(text)
-            if bound is not None and found is not None:
-                cls = text.rfind("\nc ", 0, found.start())
-                word = text[cls + 3 : text.find("\n", cls + 1)].partition("\t")[0]
-                told = look_up(f"{module}:{word}.{name}")
-                yield package, word, write(told.there, bound.volume.releases) if told is not None and told.there else "some releases"
-                break
+        if bound is not None and (first := next(_having(bound, name), None)) is not None:
+            module, cls = first
+            told = look_up(f"{module}:{cls}.{name}")
+            yield package, cls, write(told.there, bound.volume.releases) if told is not None and told.there else "some releases"

@@ -11,13 +11,17 @@ from envdoctor.facts.histories import satisfiable
 from envdoctor.facts.versions import exact, version_condition
 from envdoctor.logs.installers import Asked, Refusal, Unavailable
 from envdoctor.logs.specifiers import admits
+from envdoctor.world.dependencies import dependencies, versions
 from envdoctor.world.releases import release_texts, releases
+from envdoctor.world.torch_builds import releases_listed
+from envdoctor.world.torch_builds import variants as builds_of
 
 NO_FILE = "error-no-distribution"
 CONTRADICT = "requirements-contradict"
 LEFT = "declared-requirement-unmet"
 REFUSES_PYTHON = "requirement-refuses-python"
 UNSATISFIABLE = "requirement-unsatisfiable"
+_OF_PYTORCH = ("torch", "torchvision", "torchaudio")
 OF_INSTALLERS = frozenset((NO_FILE, CONTRADICT, LEFT, REFUSES_PYTHON, UNSATISFIABLE))
 
 
@@ -34,7 +38,9 @@ def judge_refusal(refusal: Refusal, facts: Facts) -> Iterator[Hit]:
         if hit is not None:
             yield hit
     contradiction = _contradiction(refusal.asked)
-    if contradiction is not None:
+    if contradiction is None and (same := _same_release(refusal)) is not None:
+        yield same
+    elif contradiction is not None:
         yield contradiction
     elif refusal.asked and not refusal.left and not refusal.unavailable:
         asked = (name for one in refusal.asked for name in (translated(one.name), translated(one.by)) if name not in ("", "python"))
@@ -68,15 +74,53 @@ def _contradiction(asked: Sequence[Asked]) -> Hit | None:
     return None
 
 
+def _same_release(refusal: Refusal) -> Hit | None:
+    """Two statements that go together by PEP 440, since a local label makes no other release: who refuses them is the installer."""
+    for one in refusal.asked:
+        public, label, _ = one.specifier.removeprefix("==").partition("+")
+        if label and any(other.name == one.name and other.specifier == f"=={public}" for other in refusal.asked):
+            detail = (
+                f"{one.name}=={public} and {one.name}{one.specifier} go together, as PEP 440 has it; what takes them for two is this "
+                f"release of {refusal.tool}: an earlier or a later one, or the label left out of the requirement"
+            )
+            packages = _named(refusal.tool, translated(one.name))
+            return Hit(CONTRADICT, True, (), detail=detail, packages=packages, edge=f"{refusal.tool}:{one.name}")
+    return None
+
+
 def _clash(name: str, one: Asked, other: Asked) -> Hit:
     detail = f"{one.words()}, and {other.words()}: no release of {name} is both"
-    pins = [] if one.by else [(name, other.specifier)]
+    pins = [*([] if one.by else [(name, other.specifier)]), *_ways_out(name, one, other)]
     packages = _named(name if not one.by else translated(one.by), translated(other.by), name)
     return Hit(CONTRADICT, True, (), detail=detail, packages=packages, pins=tuple(pins), edge=f"{translated(other.by)}:{name}")
 
 
+def _ways_out(name: str, one: Asked, other: Asked) -> Iterator[tuple[str, str]]:
+    """The nearest releases of the two sides that ask for what the other one does: the older goes up, and then the newer down."""
+    low, high = sorted((one, other), key=lambda side: _newest(name, side.specifier))
+    for side, rival, up in ((low, high, True), (high, low, False)):
+        release = side.release.removeprefix("==")
+        known = versions(translated(side.by)) if side.by else ()
+        if release not in known:
+            continue
+        place = known.index(release)
+        for text in known[place + 1 :] if up else reversed(known[:place]):
+            asked = dependencies(translated(side.by), text)
+            wants = [dependency for dependency in asked or () if dependency.name == name]
+            if asked is not None and all(_go_together(name, Asked(name, dependency.specifier), rival) for dependency in wants):
+                yield translated(side.by), f"=={text}"
+                break
+
+
+def _newest(name: str, specifier: str) -> int:
+    """The place of the last release that a requirement admits."""
+    return max((place for place, text in enumerate(release_texts(name)) if admits(specifier, text)), default=-1)
+
+
 def _go_together(name: str, one: Asked, other: Asked) -> bool:
-    both = f"{one.specifier},{other.specifier}"
+    # A local label makes no other release, and the package index lists none.
+    sides = [one.specifier, other.specifier]
+    both = ",".join(sides if all("+" in side for side in sides) else (re.sub(r"\+[a-z0-9.]+", "", side) for side in sides))
     try:
         wanted = version_condition(both)
         known = release_texts(name)
@@ -111,7 +155,9 @@ def _unavailable(one: Unavailable, refusal: Refusal, facts: Facts) -> Hit | None
     if matching and len(refused) == len(matching):
         detail = f"{wanted} runs on Python {refused[-1].requires_python}, and this is Python {python}"
         return Hit(REFUSES_PYTHON, True, (), detail=detail, packages=_named(name), pins=_nearest(one), edge=name)
-    if label and re.fullmatch(r"cu\d{2,3}|cpu|rocm[\d.]+", index):
+    if not one.offered and name in _OF_PYTORCH and (told := _index_lacks(refusal.index, name, public)):
+        detail = f"{wanted} was looked for at https://download.pytorch.org/whl/{refusal.index}, and {told}"
+    elif label and re.fullmatch(r"cu\d{2,3}|cpu|rocm[\d.]+", index):
         detail = f"{wanted} is a build on PyTorch's own index: --extra-index-url https://download.pytorch.org/whl/{index}"
         if one.offered and matching and matching[0].version not in one.offered:
             detail += f"; and for this Python there is no {name} before {one.offered[0]}"
@@ -123,10 +169,25 @@ def _unavailable(one: Unavailable, refusal: Refusal, facts: Facts) -> Hit | None
     elif known:
         wheels = any(release.wheel for release in matching)
         kind = "no wheel of it is for this Python and platform" if wheels else "it is published as source alone, or for another platform"
-        detail = f"{wanted} exists, and the installer found nothing to install: {kind}"
+        # `matching` has one: what no release satisfies was told before.
+        since = f"; {matching[0].version} was published on {matching[0].date}, and an index that has it not yet, or a mirror, says so too"
+        newer = since if matching[0].date and ">" in one.specifier else ""
+        detail = f"{wanted} exists, and the installer found nothing to install: {kind}{newer}"
     else:
         detail = f"the installer found no release of {name} at all: another name, another index, or no file for this Python and platform"
     return Hit(NO_FILE, True, (), detail=detail, packages=_named(name), pins=_nearest(one), edge=name)
+
+
+def _index_lacks(index: str, name: str, specifier: str) -> str:
+    """What PyTorch's own index of a CUDA is known not to have: the index itself, or this release."""
+    if not index.startswith("cu"):
+        return ""
+    known = {one: builds_of(one) for one in releases_listed()}
+    if not any(index in labels for labels in known.values()):
+        return f"no index {index} is known: {', '.join(dict.fromkeys(label for labels in known.values() for label in labels))} are"
+    release = specifier.removeprefix("==")
+    labels = builds_of(release) if name == "torch" else ()
+    return f"torch {release} is built for {', '.join(labels)} and not for {index}" if labels and index not in labels else ""
 
 
 def _nearest(one: Unavailable) -> tuple[tuple[str, str], ...]:

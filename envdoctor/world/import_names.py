@@ -52,6 +52,7 @@ _PACKAGES = {
     "torch_npu": "torch-npu",
     "torch_xla": "torch-xla",
     "transformer_engine": "transformer-engine",
+    "transformer_engine_extensions": "transformer-engine",
     "transformer_engine_torch": "transformer-engine",
     "yaml": "pyyaml",
     "zmq": "pyzmq",

@@ -17,7 +17,9 @@ def told(capsys: pytest.CaptureFixture[str], tmp_path: Path, log: str, facts: st
     pasted, stated = tmp_path / "log.txt", tmp_path / "facts.toml"
     pasted.write_text(log, encoding="utf-8")
     stated.write_text(f'os = "linux"\n{facts}', encoding="utf-8")
-    report: dict[str, Any] = json.loads(run(capsys, "diagnose", str(pasted), "--facts", str(stated), "--format", "json").out)
+    report: dict[str, Any] = json.loads(
+        run(capsys, "diagnose", str(pasted), "--facts", str(stated), "--format", "json", every_rule=True).out
+    )
     return [(finding["rule"], finding["status"]) for finding in report["findings"]]
 
 
@@ -74,6 +76,39 @@ def test_what_a_stated_version_refutes_is_not_even_possible(capsys: pytest.Captu
     assert "deepspeed-before-0-8-2-torch-six" not in dict(found)
 
 
-def test_where_nobody_else_is_told_of_the_words_are_enough(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_what_a_release_lacks_is_told_before_a_rule_whose_package_is_nowhere(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     found = told(capsys, tmp_path, "ModuleNotFoundError: No module named 'triton.ops'\n")
-    assert found[0] == ("bitsandbytes-triton-ops", "matched")
+    assert found[0] == ("error-module-missing", "matched")
+    assert ("bitsandbytes-triton-ops", "possible") in found[1:]
+
+
+def test_a_compiled_file_names_its_package(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    found = told(capsys, tmp_path, "AttributeError: /srv/env/libbitsandbytes_cpu.so: undefined symbol: cget_col_row_stats\n")
+    assert found[0][0] == "bitsandbytes-cpu-library-for-gpu-work"
+
+
+def test_the_frames_of_a_package_speak_for_the_one_that_it_comes_with(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    frame = f'  File "{SITE}/gradio_client/utils.py", line 880, in get_type\n    if "const" in schema:\n'
+    found = told(capsys, tmp_path, f"{frame}TypeError: argument of type 'bool' is not iterable\n")
+    assert found[0][0] == "gradio-before-5-22-pydantic-2-11"
+
+
+ROWS = "copying a param with shape torch.Size([{}, 4096]) from checkpoint, the shape in current model is torch.Size([{}, 4096])."
+
+
+@pytest.mark.parametrize(
+    ("weight", "rule"),
+    [
+        ("model.embed_tokens.weight", "error-tensors-disagree"),
+        ("lm_head.weight", "error-tensors-disagree"),
+        ("model.layers.0.self_attn.q_proj.lora_B.default.weight", "snapshot-adapter-other-base"),
+    ],
+)
+def test_an_adapter_with_more_words_is_not_called_one_of_another_model(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, weight: str, rule: str
+) -> None:
+    error = "RuntimeError: Error(s) in loading state_dict for PeftModelForCausalLM:\n"
+    line = f"\tsize mismatch for base_model.model.{weight}: {ROWS.format(32003, 32000)}\n"
+    frame = f'  File "{SITE}/peft/utils/save_and_load.py", line 158, in set_peft_model_state_dict\n    load()\n'
+    found = told(capsys, tmp_path, f"Traceback (most recent call last):\n{frame}{error}{line}")
+    assert found[0] == (rule, "matched")

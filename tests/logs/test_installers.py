@@ -4,12 +4,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
+from envdoctor.logs.builds import judge_build
 from envdoctor.logs.installers import Refusal, read_refusal
 from envdoctor.logs.refusals import judge_refusal
 from envdoctor.logs.unwrapping import bare_line
+from tests.cli.run import run
 
 PIP1 = """ERROR: Cannot install -r requirements.txt (line 2) and tokenizers==0.13.3 because these package versions have conflicting dependencies.
 
@@ -143,3 +148,87 @@ def test_two_pins_of_ones_own_contradict_each_other_and_conda_lists_what_was_ask
     refusal = read_refusal(list(enumerate(conda.splitlines(), 1)))
     assert refusal is not None
     assert {(one.name, one.specifier) for one in refusal.asked} == {("pytorch", "==1.8.0"), ("torchvision", "==0.9.1")}
+
+
+def told(text: str) -> list[Hit]:
+    refusal = read(text)
+    return list(judge_refusal(refusal, Facts({})))
+
+
+def test_two_releases_that_ask_for_what_does_not_go_together_are_moved_to_the_nearest_that_do() -> None:
+    text = (
+        "ERROR: Cannot install -r requirements.txt (line 10) because these package versions have conflicting dependencies.\n"
+        "The conflict is caused by:\n    transformers 4.32.1 depends on tokenizers!=0.11.3, <0.14 and >=0.11.1\n"
+        "    vllm 0.6.3 depends on tokenizers>=0.19.1\n"
+    )
+    (hit,) = told(text)
+    assert hit.pins == (("transformers", "==4.40.0"), ("vllm", "==0.4.0.post1"))
+
+
+def test_a_local_label_makes_no_other_release_and_the_installer_is_told() -> None:
+    text = (
+        "  × No solution found when resolving dependencies:\n"
+        "  ╰─▶ Because vllm==0.5.1 depends on torch==2.3.0, we can conclude that vllm==0.5.1 and torch{sys_platform == 'linux'}==2.3.0+cu118 "
+        "are\n      incompatible.\n"
+    )
+    (hit,) = told(text)
+    assert hit.packages == ("uv", "torch")
+
+
+@pytest.mark.parametrize(
+    ("index", "words"),
+    [
+        ("cu131", "no index cu131 is known"),
+        ("cu121", "torch 2.10.0 is built for cu126, cu128, cu130 and not for cu121"),
+        ("cu128", "torch==2.10.0 exists, and the installer found nothing to install"),
+    ],
+)
+def test_what_pytorchs_own_index_lacks(index: str, words: str) -> None:
+    text = (
+        f"Looking in indexes: https://download.pytorch.org/whl/{index}\n"
+        "ERROR: Could not find a version that satisfies the requirement torch==2.10.0 (from versions: none)\n"
+    )
+    (hit,) = told(text)
+    assert words in hit.detail
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "lacks"),
+    [
+        (
+            "ERROR: Failed building wheel for flash_attn\nFailed to build flash_attn\n"
+            "ERROR: Failed to build installable wheels for some pyproject.toml based projects (flash_attn)",
+            "flash-attn",
+            "what was pasted",
+        ),
+        (
+            "ERROR: Failed to build installable wheels for some pyproject.toml based projects (tokenizers, sentencepiece)",
+            "tokenizers",
+            "what was pasted",
+        ),
+        (
+            "ModuleNotFoundError: No module named 'torch'\nhint: This error likely indicates that `flash-attn@2.7.3` depends\n"
+            "on `torch`, but doesn't declare it as a build dependency. If",
+            "flash-attn",
+            "its build imports torch",
+        ),
+    ],
+)
+def test_whose_build_failed(text: str, name: str, lacks: str) -> None:
+    found = judge_build(list(enumerate(text.splitlines(), 1)), Facts({}))
+    assert found is not None
+    assert found[0].packages[0] == name
+    assert lacks in found[0].detail
+
+
+def test_the_command_of_an_installer_that_failed_is_not_what_it_asks_for(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = tmp_path / "log.txt"
+    log.write_text(
+        "ERROR: Could not find a version that satisfies the requirement torch==2.5.1 (from versions: 2.6.0+cu124)\n"
+        "ERROR: No matching distribution found for torch==2.5.1\nTraceback (most recent call last):\n"
+        '  File "C:\\app\\installer.py", line 82, in setup_venv\n    subprocess.check_call(\n'
+        "subprocess.CalledProcessError: Command 'pip.exe install -U torch==2.5.1 torchvision==0.20.1' returned non-zero exit status 1.\n",
+        encoding="utf-8",
+    )
+    first = run(capsys, "diagnose", str(log), "--set", "os=windows", "--format", "json").json["findings"][0]
+    assert (first["rule"], first["packages"]) == ("error-no-distribution", ["torch"])

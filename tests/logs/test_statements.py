@@ -102,6 +102,7 @@ def test_what_a_message_states(kind: str, message: str, stated: object) -> None:
             {"flashinfer-python": "==0.6.8.post1"},
         ),
         ("Expected is_sm90 || is_sm8x || is_sm75 to be true, but got false.", {"gpu.compute_capability": ">=7.5"}),
+        ("Downgrade the protobuf package to 3.20.x or lower.", {"protobuf": "<3.21"}),
         ("Please use pip<24.1 if you need to use this version.", {"pip": "<24.1"}),
         ("transformers 4.40.0, torch 2.1.0", {}),
         ("Loading checkpoint shards: 2 of 3, step 1.5", {}),

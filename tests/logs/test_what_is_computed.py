@@ -26,6 +26,7 @@ TRANSFORMERS = {
         "    trackio_space_id: str = 'x'\n",
         "transformers/trainer.py": "x = 1\n",
         "transformers/models/llama/modeling_llama.py": "class LlamaAttention:\n    def forward(self, hidden, padding_mask=None): pass\n",
+        "transformers/cache_utils.py": "class Cache:\n    def get_usable_length(self, new): pass\n",
     },
 }
 TRL = {
@@ -47,7 +48,20 @@ LIGHTNING = {
     "1.9.5": {"pytorch_lightning/__init__.py": "class Trainer:\n    def __init__(self, gpus=None, devices=None): pass\n"},
     "2.0.0": {"pytorch_lightning/__init__.py": "class Trainer:\n    def __init__(self, devices=None): pass\n"},
 }
-ATLAS = {"transformers": TRANSFORMERS, "trl": TRL, "llamafactory": LLAMAFACTORY, "diffusers": DIFFUSERS, "pytorch-lightning": LIGHTNING}
+FIELD_INFO = "class FieldInfo:\n    default: int = 1\n"
+PYDANTIC = {
+    "1.10.27": {"pydantic/fields.py": FIELD_INFO + "class ModelField:\n    def __init__(self):\n        self.field_info = 1\n"},
+    "2.0.3": {"pydantic/fields.py": FIELD_INFO},
+    "2.1.1": {"pydantic/fields.py": FIELD_INFO},
+}
+ATLAS = {
+    "pydantic": PYDANTIC,
+    "transformers": TRANSFORMERS,
+    "trl": TRL,
+    "llamafactory": LLAMAFACTORY,
+    "diffusers": DIFFUSERS,
+    "pytorch-lightning": LIGHTNING,
+}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -227,6 +241,62 @@ def test_a_gpu_that_torch_has_no_code_for_is_told_with_the_release_that_has(caps
     first = findings(capsys, tmp_path, log)[0]
     assert first["rule"] == "torch-wheel-lacks-gpu-kernels"
     assert any(fix.get("pins") for fix in first["fixes"])
+
+
+def test_what_a_stated_release_lacks_already_is_pinned_before_that_one(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = "ImportError: cannot import name 'LearningRateLogger' from 'pytorch_lightning.callbacks'"
+    first = findings(capsys, tmp_path, log, '[packages]\npytorch-lightning = "1.0.1"\n')[0]
+    assert first["fixes"][0]["pins"] == {"pytorch-lightning": "==1.0.0"}
+
+
+FORWARD = (
+    'Traceback (most recent call last):\n  File "/x/site-packages/transformers/models/llama/modeling_llama.py", line 402, in forward\n'
+    "    kv_seq_len += past_key_value.get_usable_length(kv_seq_len, self.layer_idx)\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("log", "package", "words", "pin"),
+    [
+        # pydantic 2 has another class where pydantic 1 had the one with this attribute
+        ("AttributeError: 'FieldInfo' object has no attribute 'field_info'", "pydantic", "of ModelField", "==1.10.27"),
+        # what was a tuple became an object of a class
+        (
+            FORWARD + "AttributeError: 'list' object has no attribute 'get_usable_length'",
+            "transformers",
+            "from 4.57.1 on wants an object with get_usable_length",
+            "==4.16.0",
+        ),
+    ],
+)
+def test_what_came_in_the_place_of_something_else_is_told_with_the_releases_before(
+    log: str, package: str, words: str, pin: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    first = findings(capsys, tmp_path, log)[0]
+    assert first["packages"][0] == package
+    assert words in first["detail"]
+    assert first["fixes"][0]["pins"] == {package: pin}
+
+
+@pytest.mark.parametrize(
+    ("line", "facts", "pin"),
+    [
+        ("module compiled against API version 0x10 but this version of numpy is 0xf", "", "==1.26.4"),
+        ("module compiled against ABI version 0x1000009 but this version of numpy is 0x2000000", "", "==1.26.4"),
+        (
+            "numpy.ndarray size changed, may indicate binary incompatibility. Expected 88 from C header, got 80 from PyObject",
+            "",
+            "==1.26.4",
+        ),
+        ("module compiled against API version 0x10 but this version of numpy is 0x10", "", None),
+        ("module compiled against API version 0x10 but this version of numpy is 0xf", '[packages]\nnumpy = "1.24.4"\n', None),
+    ],
+)
+def test_a_module_that_was_compiled_for_another_numpy(
+    line: str, facts: str, pin: str | None, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    told = [one for one in findings(capsys, tmp_path, f"RuntimeError: {line}", facts) if one["rule"] == "error-compiled-for-another-numpy"]
+    assert [one["fixes"][0]["pins"] for one in told] == ([] if pin is None else [{"numpy": pin}])
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,80 @@
+"""What numpy and Cython say of compiled code that was built for another numpy: for which, and which is there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from envdoctor.checks.hit import Hit
+from envdoctor.facts.fact import Facts
+from envdoctor.facts.versions import Exact
+from envdoctor.logs.reading import Reading
+from envdoctor.logs.specifiers import admits
+from envdoctor.logs.wording import named
+from envdoctor.world.import_names import package_of
+
+NUMPY_ABI = "error-compiled-for-another-numpy"
+
+# numpy/_core/include/numpy/numpyconfig.h of 2.4: the releases that first had a version of the C API.
+_SINCE = {
+    0xA: "1.10", 0xB: "1.13", 0xC: "1.14", 0xD: "1.16", 0xE: "1.20", 0xF: "1.22", 0x10: "1.23", 0x11: "1.25", 0x12: "2.0", 0x13: "2.1",
+    0x14: "2.3", 0x15: "2.4",
+}  # fmt: skip
+_API = re.compile(
+    r"compiled against (?:NumPy C-)?API version (?P<built>0x[0-9a-f]{1,8}) but this version of numpy is (?P<there>0x[0-9a-f]{1,8})"
+)
+_ABI = re.compile(r"compiled against ABI version 0x100000\d but this version of numpy is 0x2000000")
+_OLD_MODULE = re.compile(r"A module that was compiled using NumPy 1\.x cannot be run in\s{0,9}(?:NumPy 2)?|_ARRAY_API not found")
+# A dtype has 96 bytes for code that numpy 1 compiled, and 88 in numpy 2: https://github.com/scikit-learn/scikit-learn/issues/30714
+_DTYPE = re.compile(r"numpy\.dtype size changed, may indicate binary incompatibility\. Expected 96 from C header, got 88")
+# numpy 1.20 gave the array a field more: https://numpy.org/doc/stable/release/1.20.0-notes.html
+_ARRAY = re.compile(r"numpy\.ndarray size changed, may indicate binary incompatibility\. Expected 88 from C header, got 80")
+_MAJOR = "it was compiled for numpy 1, and numpy 2 is there: numpy below 2, or a release of it that was built for numpy 2"
+
+
+def judge_numpy(reading: Reading, facts: Facts) -> Iterator[tuple[Hit, int, str]]:
+    """Which numpy a compiled module was built for, with the line that says so; nothing that the stated numpy refutes."""
+    if reading.ended_well:
+        return  # numpy's long warning stops nobody
+    for number, line in reading.lines:
+        told = _told(line)
+        if told is None:
+            continue
+        detail, specifier = told
+        stated = facts.value("packages.numpy")
+        if isinstance(stated, Exact) and admits(specifier, stated):
+            return
+        last = reading.decisive
+        whose = package_of(last.raised_in) if last is not None and last.raised_in else ""
+        packages = named("numpy", whose)
+        yield (
+            Hit(
+                NUMPY_ABI,
+                True,
+                (("packages.numpy", f"not {specifier}"),),
+                detail=detail,
+                packages=packages,
+                pins=(("numpy", specifier),),
+                edge=f"{whose or 'code'}:{specifier}",
+            ),
+            number,
+            line.strip()[:300],
+        )
+        return
+
+
+def _told(line: str) -> tuple[str, str] | None:
+    """What the line means, and the releases of numpy that would do."""
+    if _ABI.search(line) or _OLD_MODULE.search(line) or _DTYPE.search(line):
+        return f"a compiled module does not go with the numpy that is there: {_MAJOR}", "<2"
+    if _ARRAY.search(line):
+        return "a compiled module was built for numpy 1.20 or later, and an older one is there", ">=1.20,<2"
+    found = _API.search(line)
+    if found is None:
+        return None
+    built, there = int(found["built"], 16), int(found["there"], 16)
+    if built not in _SINCE or there not in _SINCE or built <= there:
+        return None
+    built_for, has = _SINCE[built], _SINCE[there]
+    detail = f"a compiled module was built for the C API of numpy {built_for} or later, and the numpy that is there has that of {has}"
+    return detail, f">={_SINCE[built]}{',<2' if built < 0x12 else ''}"
