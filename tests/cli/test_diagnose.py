@@ -114,7 +114,7 @@ def test_what_a_log_prints_never_reaches_the_terminal(capsys: pytest.CaptureFixt
     log = tmp_path / "hostile.log"
     log.write_bytes(b"\x1b]0;pwned\x07\x9b2J cannot import name 'EncoderDecoderCache' from 'transformers' \xff\xfe\x00\x1b[31m\n")
     ran = run(capsys, "diagnose", str(log))
-    assert "peft-encoder-decoder-cache-import" in ran.out
+    assert "has no EncoderDecoderCache" in " ".join(ran.out.split())
     assert not [character for character in ran.out + ran.err if character != "\n" and not character.isprintable()]
 
 
