@@ -25,7 +25,7 @@ def say_what_is_not_loaded(facts: Facts, targets: Sequence[Target]) -> Facts:
     more = any(fact.name == CODE_USES for target in targets if target.kind in _RUN_MORE for fact in target.collected.facts)
     if facts.value(_SHOWN) is not True or NOT_LOADED in facts or more or any(target.kind == "plan" for target in targets):
         return facts
-    from envdoctor.atlas.loaded import not_loaded
+    from envdoctor.atlas.loaded import OF_TRANSFORMERS, not_loaded
 
     uses = facts.value(CODE_USES)
     read = [read_use(str(use)) for use in uses] if isinstance(uses, tuple) else []
@@ -33,9 +33,8 @@ def say_what_is_not_loaded(facts: Facts, targets: Sequence[Target]) -> Facts:
         return facts
     names = dict.fromkeys(use.name for use in read if use.kind in ("name", "def") and not use.name.startswith("?"))
     found = not_loaded(tuple(sorted(names)))
-    adapter = any(target.adapter is not None for target in targets)
     if not names or found is None:
         return facts
-    return facts.with_facts(
-        [Fact(NOT_LOADED, tuple(one for one in found if not adapter or one != "peft"), Origin("imports of the script"))]
-    )
+    adapter = any(target.adapter is not None for target in targets)
+    told = (one for one in found if one in OF_TRANSFORMERS or f"packages.{one}" in facts)
+    return facts.with_facts([Fact(NOT_LOADED, tuple(one for one in told if not adapter or one != "peft"), Origin("imports of the script"))])

@@ -12,7 +12,7 @@ from envdoctor.atlas.guards import NEVER
 from envdoctor.atlas.shelf import package_names
 from envdoctor.atlas.volume import Volume
 
-CONFIG, MODEL, TRAINER = "config", "model", "trainer"
+OF_TRANSFORMERS = CONFIG, MODEL, TRAINER = "config", "model", "trainer"
 """The names under which a configuration, a model of transformers, and its Trainer or what derives from it, count as not loaded."""
 
 # Packages that the atlas does not have, and that load none of those that it has, but for arrays, tables and pictures.
@@ -134,4 +134,4 @@ def _is_module(volume: Volume, name: str) -> bool:
     return bool(volume.has_module(name))
 
 
-__all__ = ["CONFIG", "MODEL", "TRAINER", "not_loaded"]
+__all__ = ["OF_TRANSFORMERS", "not_loaded"]

@@ -152,6 +152,12 @@ def _remote(facts: Facts) -> Iterator[Fact]:
         yield _fact("model.remote_code", True, f"no release of transformers knows model_type {kind}")
 
 
+def _untrusted(facts: Facts) -> Iterator[Fact]:
+    """A script that loads with from_pretrained, shows all its arguments and nothing else, and asks for no code of the snapshot's."""
+    if facts.value("plan.script") is True and facts.value("plan.quantization_config") is not None:
+        yield _fact("plan.trust_remote_code", False, "default of from_pretrained")
+
+
 # They ask for a dtype whatever the plan says: LLaMA-Factory's src/llamafactory/model/{patcher,loader}.py, axolotl's
 # src/axolotl/loaders/model.py, and get_model_tokenizer_from_repo of ms-swift.
 _ASK_FOR_A_DTYPE = ("llamafactory", "axolotl", "ms-swift")
@@ -315,6 +321,6 @@ def _work(facts: Facts) -> Iterator[Fact]:
 
 
 _STEPS: tuple[Callable[[Facts], Iterator[Fact]], ...] = (
-    _gpu, _cuda_build, _builds, _model, _remote, _quantization, _deepspeed, what_runs_it, _loaded, unset,
+    _gpu, _cuda_build, _builds, _model, _remote, _untrusted, _quantization, _deepspeed, what_runs_it, _loaded, unset,
     unset_beside, _loading, _optimizer, _attention, _batches, _work,
 )  # fmt: skip

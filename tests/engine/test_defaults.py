@@ -532,6 +532,21 @@ def test_a_framework_loads_itself(runs: str, module: str) -> None:
     assert "plan.script" not in derive(stated(plan__trainer="trl"))
 
 
+@pytest.mark.parametrize(
+    ("told", "trusted"),
+    [
+        ({"plan__script": True, "plan__quantization_config": False}, False),
+        ({"plan__script": True, "plan__quantization_config": False, "plan__trust_remote_code": True}, True),
+        # A call that hands on what nobody sees, a script that may load more, a framework.
+        ({"plan__script": True}, None),
+        ({"plan__quantization_config": False}, None),
+        ({"plan__trainer": "axolotl", "plan__quantization_config": False}, None),
+    ],
+)
+def test_a_script_that_asks_for_no_code_of_the_snapshot_runs_none(told: dict[str, object], trusted: bool | None) -> None:
+    assert derive(stated(**told)).value("plan.trust_remote_code") is trusted
+
+
 @pytest.mark.parametrize(("label", "told"), [("cpu", "torch+cpu"), ("rocm6.2", "torch+rocm"), ("nv25.01", "torch+own"), ("cu124", None)])
 def test_a_label_tells_another_build(label: str, told: str | None) -> None:
     assert derive(stated(packages__torch=f"2.6.0+{label}")).value("builds") == ((told,) if told else None)

@@ -77,6 +77,25 @@ def test_the_spelling_of_the_tokenizer_class(tmp_path: Path, spelling: str, miss
     assert facts(tmp_path, tokenizer_config={"tokenizer_class": spelling}) == {"tokenizer_class_misspelled": misspelled}
 
 
+@pytest.mark.parametrize(
+    ("model", "form"),
+    [
+        ({"type": "BPE", "vocab": {"merges": 0, "a": 1}, "merges": ["a b", "ab c"]}, "strings"),
+        ({"type": "BPE", "vocab": {"a": 0}, "merges": [["a", "b"]]}, "pairs"),
+        ({"type": "BPE", "vocab": {"a": 0}, "merges": []}, "none"),
+        ({"type": "WordPiece", "vocab": {"a": 0}}, "none"),
+    ],
+)
+def test_the_form_of_the_merges(tmp_path: Path, model: dict[str, object], form: str) -> None:
+    assert facts(tmp_path, tokenizer={"added_tokens": [], "model": model}) == {"tokenizer_merges": form}
+
+
+def test_a_tokenizer_that_was_not_fetched_has_no_merges_to_tell(tmp_path: Path) -> None:
+    write(tmp_path, {"config.json": CONFIG})
+    (tmp_path / "tokenizer.json").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n")
+    assert list(more_facts(read_snapshot(tmp_path))) == []
+
+
 @pytest.mark.parametrize("spelling", [None, 3, ["LlamaTokenizer"]])
 def test_no_tokenizer_class(tmp_path: Path, spelling: object) -> None:
     assert facts(tmp_path, tokenizer_config={"tokenizer_class": spelling}) == {}
