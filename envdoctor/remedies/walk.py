@@ -57,10 +57,27 @@ class _Node:
 def declaring(verdicts: Verdicts) -> frozenset[str]:
     """The packages of which a release declares what another one that is there does not meet.
 
-    An installer that is given such a release moves what it requires; so does the cure, of two that move as few. Of torch everything is
-    declared: it is no easier to move for that.
+    An installer that is given such a release moves what it requires; so does the cure, of two that move as few. Most that is declared of
+    torch makes it no easier to move; what requires one release of it was compiled for that one, and stays. Where torchvision or
+    torchaudio is of the torch that is there, these hold it.
     """
-    return frozenset(first for first, second, third in verdicts.clashes_before if not third and second != FAMILY[0])
+    held = any(name in verdicts.values({}) and not _at_odds(name, verdicts) for name in FAMILY[1:])
+    return frozenset(
+        first
+        for first, second, third in verdicts.clashes_before
+        if not third and (second != FAMILY[0] or (not held and first not in FAMILY and _requires_one(first, second, verdicts)))
+    )
+
+
+def _at_odds(name: str, verdicts: Verdicts) -> bool:
+    return any(not third and {first, second} == {name, FAMILY[0]} for first, second, third in verdicts.clashes_before)
+
+
+def _requires_one(first: str, second: str, verdicts: Verdicts) -> bool:
+    """Whether a release that is there requires one single release of another package."""
+    value = verdicts.values({}).get(first)
+    told = verdicts.agreement.demands(first, value).get(second, ()) if isinstance(value, Exact) else ()
+    return any(specifier.startswith("==") and "*" not in specifier for specifier in told)
 
 
 class Walk:

@@ -338,3 +338,12 @@ def test_a_python_too_old_for_the_cure_leaves_no_pin() -> None:
     old = rule("old", {"packages": ["torch <2.9"]})
     assert told(real({"packages.torch": "2.4.1", "python": "3.8.18"}, old)) == ({}, (), ("old",))
     assert real({"packages.torch": "2.8.0", "python": "3.10.12"}, old).pins == {"torch": "==2.9.0"}
+
+
+def test_what_was_compiled_for_one_torch_gets_that_torch() -> None:
+    """As an installer does that is given both, unless something else was made for the torch that is there."""
+    apart = rule("apart", {"packages": ["xformers >=0.0.24", "torch <2.3"]})
+    facts = {"packages.xformers": "0.0.26.post1", "packages.torch": "2.1.0", "python": "3.10.12"}
+    assert real(facts, apart).pins == {"torch": "==2.3.0"}
+    assert real({**facts, "packages.torchvision": "0.16.0"}, apart).pins == {"xformers": "==0.0.23.post1"}
+    assert real({**facts, "packages.torchvision": "0.18.0"}, apart).pins == {"torch": "==2.3.0"}

@@ -234,11 +234,18 @@ def _below(world: World, finding: Finding, choice: Choice) -> bool:
 def cost(world: World, left: Sequence[Finding], choice: Choice) -> Cost:
     errors = sum(one.severity == "error" for one in left)
     far = [_distance(world, name, text) for name, text in choice.items()]
-    declaring = {clash[0] for clash in clashes(world, world.after({})) if len(clash) == 2 and clash[1] != FAMILY[0]}
     there = values(world.facts)
+    pairs = {(clash[0], clash[1]) for clash in clashes(world, world.after({})) if len(clash) == 2}
+    held = FAMILY[1] in there and FAMILY not in pairs and FAMILY[::-1] not in pairs
+    declaring = {one for one, other in pairs if other != FAMILY[0] or (not held and one not in FAMILY and _names_one_torch(world, one))}
     back = sum(isinstance(was := there[name], Exact) and Version(text) < Version(was.text) for name, text in choice.items())
     packages = (len(choice), len(declaring & set(choice)))
     return (errors, len(left) - errors, *packages, sum(steps for steps, _ in far), int(FAMILY[0] in choice), back, sum(d for _, d in far))
+
+
+def _names_one_torch(world: World, package: str) -> bool:
+    value = values(world.facts)[package]
+    return isinstance(value, Exact) and any(str(spec).startswith("==") for spec in asks(world, package, value.text, FAMILY[0]))
 
 
 def _distance(world: World, package: str, text: str) -> tuple[int, int]:
