@@ -1,6 +1,6 @@
 """The closed form of `fit` held to the models' own code on plans drawn at random.
 
-    python benchmarks/fit_draws.py --seed 1 --count 300 --output answers.jsonl [--sharded] PYTHON [PYTHON ...]
+    python benchmarks/fit_draws.py --seed 1 --count 300 --output answers.jsonl [--sharded] [--ask] PYTHON [PYTHON ...]
     python benchmarks/fit_draws.py --judge answers.jsonl [--show 20] [--keep FILE]
 
 Each interpreter has torch, transformers and peft; the draws are dealt to them in turn, and those that are answered are not asked again. A
@@ -14,15 +14,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import random
 import statistics
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
-
-from packaging.version import Version
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
@@ -34,79 +31,10 @@ from envdoctor.memory.exact import CHILD, child_params, unmeasurable  # noqa: E4
 from envdoctor.memory.situation import Planned, planned  # noqa: E402
 from envdoctor.uv.environments import describe  # noqa: E402
 
-MODELS = ROOT / "tests" / "memory" / "counted.json"
-FAMILIES = (
-    "Llama-3.2-3B", "Mistral-7B-v0.1", "Qwen2.5-7B", "Qwen3-8B", "gemma-2b", "gemma-2-2b", "gemma-3-1b", "phi-2", "Phi-3-mini-4k",
-    "gpt2-xl", "pythia-6.9b", "gpt_bigcode-santacoder", "bloom-7b1", "opt-6.7b", "falcon-40b", "gpt-j-6b", "starcoder2-3b",
-    "stablelm-3b-4e1t", "PowerLM-3b", "OLMo-7B", "OLMo-2-7B", "command-r-v01", "glm-4-9b-chat-hf", "SmolLM3-3B", "Minitron-4B",
-    "bert-large-uncased", "roberta-large", "distilbert-base-uncased", "Mixtral-8x7B-v0.1", "Qwen3-30B-A3B",
-)  # fmt: skip
-COMMON = ("Llama-3.2-3B", "Mistral-7B-v0.1", "Qwen2.5-7B", "Qwen3-8B", "gemma-2-2b", "Phi-3-mini-4k")
-_LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
-_EXPERTS = ("num_local_experts", "num_experts", "n_routed_experts")
-_CLASSIFY = ("bert", "roberta", "distilbert")
-EXPERTS = 8
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from fit_space import EXPERTS, draw_of, draw_sharded, has_experts  # noqa: E402
+
 MIB = 2**20
-
-
-def draw(seed: int, number: int, versions: Mapping[str, str]) -> dict[str, Any]:
-    """A model and the facts of a plan, the same for a seed and number in every run."""
-    chance = random.Random(f"{seed}:{number}")
-    name = chance.choice(FAMILIES if chance.random() < 0.6 else COMMON)
-    layers = chance.randint(2, 4)
-    config = _cut(json.loads(MODELS.read_text())["models"][name]["config"], layers, None if chance.random() < 0.6 else 8192)
-    facts: dict[str, Any] = {f"packages.{package}": f"=={release}" for package, release in versions.items()}
-    method = chance.choice(("full", "lora", "lora", "qlora"))
-    facts["plan.method"] = method
-    half = chance.choice(("bfloat16", "bfloat16", "float16"))
-    facts["plan.load_dtype"] = chance.choice((half, half, "float32"))
-    if chance.random() < 0.7:
-        facts["plan.bf16" if half == "bfloat16" else "plan.fp16"] = True
-    rows = chance.choice((1, 2, 4, 8))
-    facts.update({"plan.batch_size": rows, "plan.seq_len": chance.choice((128, 256, 512, 1024, 2048))})
-    facts["plan.padding"] = rows > 1 and chance.random() < 0.6
-    facts["plan.gradient_checkpointing"] = chance.random() < 0.5
-    facts["plan.gradient_accumulation"] = chance.choice((1, 1, 4))
-    facts["plan.attn"] = chance.choice(("sdpa", "sdpa", "eager", "flash_attention_2"))
-    if facts["plan.attn"] == "flash_attention_2" and Version(versions["transformers"]) < Version("4.48"):
-        # There it is played by SDPA, which copies keys and values for every head.
-        facts["plan.attn"] = "sdpa"
-    facts["plan.optimizer"] = chance.choice(("adamw_torch", "adamw_torch", "adamw_torch_fused", "adamw_8bit", "paged_adamw_8bit", "sgd"))
-    facts["plan.outputs_kept"] = chance.random() < 0.3
-    if method != "full":
-        facts["plan.lora_r"] = chance.choice((8, 16, 64))
-        facts["plan.lora_targets"] = ["all-linear"]
-        facts["plan.lora_dropout"] = chance.choice((0.0, 0.05))
-    if method == "qlora":
-        facts["plan.kbit_preparation"] = chance.random() < 0.7
-        facts["plan.double_quant"] = chance.random() < 0.5
-        facts["plan.load_dtype"] = half
-    return {"seed": seed, "number": number, "model": name, "config": config, "facts": facts}
-
-
-def draw_sharded(seed: int, number: int, versions: Mapping[str, str]) -> dict[str, Any]:
-    """The same with FSDP over several GPUs, of either kind and as three releases of accelerate prepare it."""
-    drawn = draw(seed, number, versions)
-    chance, facts = random.Random(f"sharded:{seed}:{number}"), drawn["facts"]
-    if facts["plan.method"] == "qlora":
-        facts["plan.method"] = "lora"
-        for name in ("plan.kbit_preparation", "plan.double_quant"):
-            facts.pop(name)
-    facts.update({"plan.distributed": "fsdp", "gpu.count": chance.choice((2, 4, 8)), "plan.fsdp_version": chance.choice((1, 2))})
-    facts["packages.accelerate"] = "==" + chance.choice(("1.10.1", "1.13.0", "1.15.0"))
-    return drawn
-
-
-def _cut(config: dict[str, Any], layers: int, vocabulary: int | None) -> dict[str, Any]:
-    config = {**config, **({field: layers for field in _LAYERS if field in config} or {"num_hidden_layers": layers})}
-    config.update({field: EXPERTS for field in _EXPERTS if field in config})
-    if "layer_types" in config:
-        config["layer_types"] = config["layer_types"][:layers]
-    if config["model_type"] in _CLASSIFY:
-        config["architectures"] = ["ForSequenceClassification"]
-    if vocabulary is not None:
-        config.update(vocab_size=vocabulary, pad_token_id=0, bos_token_id=1, eos_token_id=1)
-    return config
 
 
 def situation(drawn: Mapping[str, Any]) -> Planned:
@@ -117,14 +45,14 @@ def situation(drawn: Mapping[str, Any]) -> Planned:
 
 def params(drawn: Mapping[str, Any], debug: bool) -> dict[str, Any]:
     config = drawn["config"]
-    chosen = any(field in config for field in _EXPERTS)
-    return {**child_params(config, situation(drawn).plan, None), "debug": debug, "experts": EXPERTS if chosen else 0}
+    chosen = has_experts(config)
+    return {**child_params(config, situation(drawn).plan, None), "debug": debug, "text_alone": True, "experts": EXPERTS if chosen else 0}
 
 
 def run(interpreters: list[Path], options: argparse.Namespace) -> None:
     seed, count, first, output, jobs = options.seed, options.count, options.first, options.output, options.jobs
     only = set(options.only) if options.only else None
-    how = draw_sharded if options.sharded else draw
+    how = draw_sharded if options.sharded else draw_of
     environment = {**os.environ, "PYTORCH_JIT": "0", "TRANSFORMERS_VERBOSITY": "error", "HF_HUB_OFFLINE": "1"}
     children, releases = [], []
     for one in interpreters:
@@ -262,6 +190,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2, help="how many interpreters work at once")
     parser.add_argument("--sharded", action="store_true", help="plans under FSDP")
     parser.add_argument("--judge", type=Path)
+    parser.add_argument("--ask", action="store_true", help="only ask: nothing is told of a seed that is to be judged later")
     parser.add_argument("--show", type=int, default=0)
     parser.add_argument("--keep", type=Path, help="with --judge, write the answers in short")
     options = parser.parse_args()
@@ -269,6 +198,8 @@ def main() -> None:
         keep(options.judge, options.keep)
     if options.judge is None:
         run(options.interpreters, options)
+    if options.ask:
+        return
     judge(options.judge or options.output, options.show)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from memory_cases import Case
-from score_memory import GROUPS, Scored, Summary, fits, grouped, quantile, summary
+from score_memory import GROUPS, Scored, Summary, figures, fits, grouped, quantile, summary, verdicts
 
 _HEAD = """# How right the estimate of memory is
 
@@ -24,7 +24,9 @@ What a figure is decides what it is compared with:
 The error is (expected - measured) / measured: above 0 the estimate is the larger one. *under* is the part of the cases that are
 under-predicted by more than 5 %, *in range* the part that lies between the low and the high end of the estimate. Quality A are cases
 whose source states every size and version that decides; of the others it leaves some open: the length of the rows, the batch, the
-releases, or what its figure is. What a source says and no fact can express is in the last column; the estimate does not know of it.
+releases, or what its figure is. Where what nobody stated leaves more than twice between low and high, the answer is that *range* and no
+figure: such a row has no error, and is counted apart. What a source says and no fact can express is in the last column; the estimate
+does not know of it.
 """
 
 
@@ -47,7 +49,12 @@ def page(scored: Sequence[Scored]) -> str:
             f"Of {len(told)} runs on a GPU of known size, {len(wrong)} were answered wrong{numbers}: one that ended well was told `no`,",
             "or one that ran out of memory `yes`. `tight` is never counted as wrong.",
             "",
+            *_verdicts(scored),
+            "",
         ]
+    asked, got = figures(scored)
+    if asked:
+        lines += [f"Of {asked} rows that state model, method, length and batch {got} got a figure, the others a range.", ""]
     after = sorted(abs(one.after) for one in scored if one.after is not None)
     if after:
         lines += [
@@ -61,12 +68,28 @@ def page(scored: Sequence[Scored]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _verdicts(scored: Sequence[Scored]) -> list[str]:
+    """What runs on cards of a known size were told, against how they ended."""
+    given = verdicts(scored)
+    words = ("yes", "tight", "no", "unknown")
+    lines = ["| run | " + " | ".join(words) + " |", "|---|---|---|---|---|"]
+    for name, counted in (("ended well", given.ended), ("ran out of memory", given.out_of_memory)):
+        lines.append(f"| {name} | " + " | ".join(str(counted.get(word, 0)) for word in words) + " |")
+    return lines
+
+
 def _summaries(title: str, groups: Iterable[tuple[str, Summary | None]]) -> list[str]:
-    lines = [f"| {title} | cases | median | p90 | p95 | bias | under | in range |", "|---|---|---|---|---|---|---|---|"]
+    lines = [
+        f"| {title} | figures | median | p90 | p95 | bias | under | in range | ranges | in them |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
     for name, found in groups:
-        if found is not None:
+        if found is not None and not found.cases:
+            lines.append(f"| {name} | 0 | - | - | - | - | - | - | {found.ranges} | {found.ranges_within} |")
+        elif found is not None:
+            ranges = f"{found.ranges} | {found.ranges_within}" if found.ranges else "- | -"
             figures = f"{found.median:.1%} | {found.p90:.1%} | {found.p95:.1%} | {found.bias:+.1%} | {found.under:.1%} | {found.within:.0%}"
-            lines.append(f"| {name} | {found.cases} | {figures} |")
+            lines.append(f"| {name} | {found.cases} | {figures} | {ranges} |")
     return lines
 
 
@@ -78,7 +101,7 @@ def _cases(scored: Iterable[Scored]) -> list[str]:
     for one in scored:
         said = one.case
         measured = "-" if said.measured is None else f"{said.measured:.2f}"
-        error = "-" if one.error is None else f"{one.error:+.1%}"
+        error = ("range" if one.answer is not None and one.answer.ranged else "-") if one.error is None else f"{one.error:+.1%}"
         missing = "; ".join(said.not_stated)
         head = f"| {said.number} | {said.model} | {setting(said)} | {said.metric}, {said.quality} | {measured}"
         if one.answer is None:

@@ -14,12 +14,16 @@ What a figure is decides what it is compared with:
 - `torch.cuda.max_memory_reserved`, "peak reserved": the reserved memory that is expected;
 - nvidia-smi, and figures whose source does not say what they are: the reserved memory with the CUDA context beside it, as large as the
   source says where it does.
+
+Where what nobody stated leaves more than twice between low and high, the answer is that range and no figure: such a row has no error, is
+counted as a range, and is in it or not. How many of the rows that state model, method, length and batch got a figure is told beside.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import statistics
 import subprocess
 import sys
@@ -60,6 +64,8 @@ class Answer:
     fits: str
     moments: Mapping[str, float]
     kept: float
+    ranged: bool = False
+    card: float | None = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +81,33 @@ class Scored:
 
     @property
     def error(self) -> float | None:
-        """Share of the measured figure that the expected one is above it."""
-        if self.case.measured is None or self.answer is None:
+        """Share of the measured figure that the expected one is above it; None where the answer is no figure."""
+        if self.case.measured is None or self.answer is None or self.answer.ranged:
             return None
         return (self.expected - self.case.measured) / self.case.measured
+
+    @property
+    def within(self) -> bool | None:
+        """Whether the measured figure lies between low and high; None where there is none."""
+        if self.case.measured is None or self.answer is None:
+            return None
+        return self.low <= self.case.measured <= self.high
+
+    @property
+    def asks_for_a_figure(self) -> bool:
+        """Whether the row states what a figure can be asked for: the sizes of a model, the method, the length and the batch."""
+        plan = self.case.plan
+        return self.case.measured is not None and not self.case.reason and all(name in plan for name in ("method", "seq_len", "batch_size"))
 
     @property
     def exact(self) -> bool:
         """Cases of quality A, of allocated memory: what the first goals are about."""
         return self.case.quality == "A" and self.case.metric == "allocated"
+
+    @property
+    def known_card(self) -> bool:
+        """Whether there is a memory that the answer could be compared with."""
+        return self.answer is not None and self.answer.card is not None
 
     @property
     def wrong(self) -> bool | None:
@@ -115,6 +139,7 @@ def answer(folder: Path, facts: Path) -> Answer:
     situation = planned(gathered.facts, architecture)
     computed = situation.estimate()
     made = spanning(computed, undecided(situation, computed))
+    room = usable_memory(gathered.derived)
     steps = made.moments[1:] or made.moments
     kept = min(sum(moment.terms.get(term, 0.0) for term in ("weights", "adapters", "optimizer")) for moment in steps)
     return Answer(
@@ -123,9 +148,11 @@ def answer(folder: Path, facts: Path) -> Answer:
         _gib(made.beside),
         {term: value / GIB for term, value in made.peak.terms.items()},
         made.peak.name,
-        verdict(made, usable_memory(gathered.derived)).fits,
+        verdict(made, room).fits,
         {moment.name: moment.total / GIB for moment in made.moments},
         kept / GIB,
+        made.is_a_range,
+        None if room is None else room / GIB,
     )
 
 
@@ -146,16 +173,25 @@ def score(one: Case, folder: Path) -> Scored:
     except ArchitectureError as error:
         return Scored(one, None, why=str(error))
     beside = said.beside if one.context is None else Range(one.context, one.context, one.context)
-    parts = {"allocated": (said.allocated,), "reserved": (said.reserved,), "used": (said.reserved, beside)}[one.metric]
+    held = _on_the_card(said)
+    parts = {"allocated": (said.allocated,), "reserved": (held,), "used": (held, beside)}[one.metric]
     return Scored(one, said, sum(part.low for part in parts), sum(part.expected for part in parts), sum(part.high for part in parts))
+
+
+def _on_the_card(said: Answer) -> Range:
+    """The reserved memory, which is no more than the card has unless even the allocated memory is: torch gives its cache back before it
+    fails."""
+    most = max(said.card or math.inf, said.allocated.expected)
+    return Range(min(said.reserved.low, most), min(said.reserved.expected, most), min(said.reserved.high, max(most, said.allocated.high)))
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
     """Errors of a group of cases, as shares of what was measured.
 
-    ``bias`` is the median of the signed error, ``under`` the part of the cases that are under-predicted by more than 5 %, ``within``
-    the part whose measured figure lies between low and high.
+    ``cases`` are those with a figure, ``bias`` is the median of their signed error, ``under`` the part of them that is under-predicted by
+    more than 5 %, ``within`` the part whose measured figure lies between low and high. ``ranges`` were answered by a range alone, and
+    ``ranges_within`` of them hold what was measured.
     """
 
     cases: int
@@ -165,13 +201,19 @@ class Summary:
     bias: float
     under: float
     within: float
+    ranges: int = 0
+    ranges_within: int = 0
 
 
 def summary(scored: Iterable[Scored]) -> Summary | None:
-    """None for a group without a figure."""
-    group = [one for one in scored if one.error is not None]
-    if not group:
+    """None for a group in which nothing was measured; of one that has ranges alone, the errors are none."""
+    measured = [one for one in scored if one.within is not None]
+    group = [one for one in measured if one.error is not None]
+    ranges = [one for one in measured if one.error is None]
+    if not measured:
         return None
+    if not group:
+        return Summary(0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, len(ranges), sum(one.within is True for one in ranges))
     errors = [one.error for one in group if one.error is not None]
     sizes = sorted(map(abs, errors))
     return Summary(
@@ -181,7 +223,9 @@ def summary(scored: Iterable[Scored]) -> Summary | None:
         quantile(sizes, 0.95),
         statistics.median(errors),
         sum(error < -0.05 for error in errors) / len(errors),
-        sum(one.low <= (one.case.measured or 0.0) <= one.high for one in group) / len(group),
+        sum(one.within is True for one in group) / len(group),
+        len(ranges),
+        sum(one.within is True for one in ranges),
     )
 
 
@@ -231,12 +275,39 @@ def fits(scored: Iterable[Scored]) -> tuple[list[Scored], list[Scored]]:
     return told, [one for one in told if one.wrong]
 
 
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """How often each verdict was given to runs of a known card that ended well, and to those that ran out of memory."""
+
+    ended: Mapping[str, int]
+    out_of_memory: Mapping[str, int]
+
+
+def verdicts(scored: Iterable[Scored]) -> Verdicts:
+    ended: dict[str, int] = {}
+    out_of_memory: dict[str, int] = {}
+    for one in scored:
+        if one.answer is not None and one.case.ended and one.known_card:
+            into = ended if one.case.ended == "ok" else out_of_memory
+            into[one.answer.fits] = into.get(one.answer.fits, 0) + 1
+    return Verdicts(ended, out_of_memory)
+
+
+def figures(scored: Iterable[Scored]) -> tuple[int, int]:
+    """How many rows state what a figure can be asked for, and how many of those got one."""
+    asked = [one for one in scored if one.asks_for_a_figure]
+    return len(asked), sum(one.error is not None for one in asked)
+
+
 def _line(name: str, found: Summary | None) -> str:
     if found is None:
         return f"{name:<50} -"
+    ranges = f"  ranges {found.ranges}, {found.ranges_within} in" if found.ranges else ""
+    if not found.cases:
+        return f"{name:<50}{ranges}"
     return (
         f"{name:<50} n {found.cases:>3}  median {found.median:6.1%}  p90 {found.p90:6.1%}  p95 {found.p95:6.1%}  bias {found.bias:+6.1%}"
-        f"  under {found.under:5.1%}  in range {found.within:5.1%}"
+        f"  under {found.under:5.1%}  in range {found.within:5.1%}{ranges}"
     )
 
 
@@ -255,6 +326,14 @@ def table(scored: Sequence[Scored]) -> str:
             "",
             f"what stays after training: n {len(errors)}, median {statistics.median(errors):.1%}, p95 {quantile(errors, 0.95):.1%}",
         ]
+    asked, got = figures(scored)
+    if asked:
+        far = sum(abs(one.error) > 1 or one.error < -0.5 for one in scored if one.error is not None)
+        lines.append(f"{got} of {asked} rows that state model, method, length and batch got a figure; figures off by more than 2 x: {far}")
+    given = verdicts(scored)
+    for name, counted in (("ended well", given.ended), ("out of memory", given.out_of_memory)):
+        if counted:
+            lines.append(f"{name}: " + ", ".join(f"{word} {counted.get(word, 0)}" for word in ("yes", "tight", "no", "unknown")))
     told, wrong = fits(scored)
     if told:
         lines.append(
@@ -320,7 +399,7 @@ def _shown(one: Scored) -> str:
     if one.answer is None:
         return f"{head}: {one.why}"
     terms = " ".join(f"{name[:4]} {value:.2f}" for name, value in one.answer.terms.items())
-    error = "" if one.error is None else f"{one.error:+.1%}"
+    error = ("range" if one.answer.ranged else "") if one.error is None else f"{one.error:+.1%}"
     stays = "" if one.after is None else f" after {one.after:+.1%}"
     return (
         f"{head} {said.kernels} {said.metric}: measured {said.measured} expected {one.expected:.2f} ({one.low:.2f}-{one.high:.2f}) "

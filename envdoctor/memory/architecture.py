@@ -43,7 +43,8 @@ class Architecture:
     normalisation vectors of a layer (weights and biases), ``norms`` how many of them are as wide as the hidden state.
     ``head_norms`` says that queries and keys are normalised too. ``positions`` are rows of a learned position table.
     ``dense_layers`` are the first layers of a mixture of experts that have none, and ``dense_linears`` what they have instead.
-    ``beside`` counts parameters that stand beside the language model (a vision tower), where config.json tells.
+    ``beside`` counts parameters that stand beside the language model (a vision tower), where config.json tells, and ``beside_low_rank``
+    what adapters of rank 1 beside all of their linears have.
     Of an encoder and decoder, ``layers`` counts both: the encoder's are ``dense_layers`` of ``dense_linears``, with ``dense_norm_width``
     where it differs. ``once`` are linears that stand once, not in every layer (a pooler, a projection beside the embedding), ``extra``
     counts parameters that are in none of the others. ``known`` is False where model_type is none that was compared with the real
@@ -84,6 +85,7 @@ class Architecture:
     attention_dropout: float = 0.0
     encoder_decoder: bool = False
     beside: int = 0
+    beside_low_rank: int = 0
     remote: bool = False
     dense_norm_width: int | None = None
     once: tuple[Linear, ...] = ()

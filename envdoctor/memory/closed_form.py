@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from envdoctor.memory import fsdp, kept, logits, modeling, reserved, sharding, tensor_parallel, working
+from envdoctor.memory import dora, fsdp, kept, logits, modeling, reserved, sharding, tensor_parallel, working
 from envdoctor.memory.architecture import Architecture, Linear, Parameters
 from envdoctor.memory.estimate import Estimate, Moment, Term
 from envdoctor.memory.parameters import parameters
-from envdoctor.memory.plan import Plan
+from envdoctor.memory.plan import WIDTH, Plan
 from envdoctor.memory.targets import adapter_parameters, tuned
 from envdoctor.memory.trained import Trained, trained
 from envdoctor.memory.uncertainty import spread
 from envdoctor.memory.weights import base_bytes, dequantized_bytes, linear_width, other_width, root_bytes
+from envdoctor.memory.widths import Widths, widths
 from envdoctor.records import dataclass, replace
 
 # cuBLAS keeps its workspace with the allocator: 8 MiB and 128 KiB a handle, 32 MiB on Hopper (at::cuda::getCUDABlasLtWorkspaceSize,
@@ -32,7 +33,7 @@ class Run:
     targets: tuple[Linear, ...]
     trained: Trained
     shares: sharding.Shares
-    width: kept.Widths
+    width: Widths
 
     @property
     def tokens(self) -> int:
@@ -46,7 +47,15 @@ def estimate(architecture: Architecture, plan: Plan) -> Estimate:
     peak = max(moments, key=lambda moment: moment.total)
     allocated = spread(run.architecture, run.plan, peak)
     gathered = _gathered(run, 2) if plan.sharding == "fsdp" else 0.0
-    return Estimate("closed-form", moments, allocated, reserved.held(moments, allocated, plan, gathered), reserved.beside(plan))
+    return Estimate("closed-form", moments, allocated, reserved.held(moments, allocated, plan, gathered, _left(run)), reserved.beside(plan))
+
+
+def _left(run: Run) -> float:
+    """Bytes of the 16-bit tensors whose float32 copies k-bit preparation made: they stay in the allocator's cache."""
+    plan, parameters = run.plan, run.parameters
+    if not plan.upcast or plan.load_dtype == "float32":
+        return 0.0
+    return (parameters.embedding + parameters.head) * float(WIDTH[plan.load_dtype])
 
 
 def _run(architecture: Architecture, plan: Plan) -> Run:
@@ -64,7 +73,7 @@ def _run(architecture: Architecture, plan: Plan) -> Run:
     elif plan.method == "prompt":
         added = plan.prompt * architecture.hidden
     made = trained(architecture, counted, plan, added)
-    return Run(architecture, plan, counted, targets, made, sharding.shares(plan), kept.widths(architecture, plan))
+    return Run(architecture, plan, counted, targets, made, sharding.shares(plan), widths(architecture, plan))
 
 
 def _moments(run: Run) -> tuple[Moment, ...]:
@@ -152,8 +161,9 @@ def _step(run: Run) -> list[tuple[str, dict[Term, float]]]:
     waiting = root if accumulated and _is_tied(run) and plan.method == "full" else 0.0
     casts = _casts(run)
     logits_kept, cache_kept = _outputs(run)
-    passing = working.passing_scores(run.architecture, plan, run.width) if plan.checkpointing else 0.0
-    before = ("forward of the last layer", {**during, "activations": (saved + passing) * tokens * share, "gradients": accumulated})
+    passing = (working.passing_scores(run.architecture, plan, run.width) if plan.checkpointing else 0.0) * tokens * share
+    passing = max(passing, dora.passing(plan, run.width, run.targets))
+    before = ("forward of the last layer", {**during, "activations": saved * tokens * share + passing, "gradients": accumulated})
     gathering: list[tuple[str, dict[Term, float]]] = []
     if not alone:
         passed = working.forward(run.architecture, plan, run.width) * tokens * share

@@ -10,7 +10,7 @@ from envdoctor.memory.class_defaults import class_defaults
 from envdoctor.memory.decoders import generic
 from envdoctor.memory.families import FAMILIES, NO_TRANSFORMER, UNLIKE_LLAMA
 from envdoctor.memory.fields import ArchitectureError, Fields, shown, table
-from envdoctor.memory.vision import vision_parameters
+from envdoctor.memory.vision import vision_low_rank, vision_parameters
 from envdoctor.records import replace
 
 __all__ = ["ArchitectureError", "read_architecture"]
@@ -70,6 +70,7 @@ def read_architecture(config: Mapping[str, object]) -> Architecture:
         labels=_labels(config) if head == "classification" else architecture.labels,
         head_bias=architecture.head_bias and (head == "causal" or architecture.head == "classification"),
         beside=vision_parameters(config, architecture.hidden) if inner is not None or "vision_config" in config else 0,
+        beside_low_rank=vision_low_rank(config, architecture.hidden) if inner is not None or "vision_config" in config else 0,
         remote=isinstance(config.get("auto_map"), dict),
         assumed=tuple(fields.assumed),
         packed_bits=_packed(config, "bits", 16),

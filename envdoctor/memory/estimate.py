@@ -8,6 +8,7 @@ from typing import Literal
 from envdoctor.records import dataclass
 
 GIB = 2**30
+_TWICE = 2.0
 Term = Literal["weights", "adapters", "gradients", "optimizer", "activations", "logits", "other"]
 TERMS: tuple[Term, ...] = ("weights", "adapters", "gradients", "optimizer", "activations", "logits", "other")
 
@@ -60,6 +61,11 @@ class Estimate:
     assumptions: tuple[Assumption, ...] = ()
     notes: tuple[str, ...] = ()
     guessed: bool = False
+
+    @property
+    def is_a_range(self) -> bool:
+        """Whether the answer is the range and no figure in it: what nobody stated leaves more than twice between its ends."""
+        return self.guessed and self.allocated.high > _TWICE * self.allocated.low
 
     @property
     def peak(self) -> Moment:

@@ -8,42 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from envdoctor.memory import modeling
+from envdoctor.memory import dora, modeling
 from envdoctor.memory.architecture import Architecture, Linear
 from envdoctor.memory.plan import WIDTH, Plan
 from envdoctor.memory.stack import at_least
-from envdoctor.records import dataclass
+from envdoctor.memory.widths import Widths, widths
 
 _ATTENTION_INPUTS = ("query", "key", "value", "key_value", "attention", "latent")
 _MLP_INPUTS = ("gate", "up", "gate_up")
-
-
-@dataclass(frozen=True, slots=True)
-class Widths:
-    """Bytes of one element: of what an attention computes, of the residual stream between layers, and of what a linear layer hands back."""
-
-    computed: int
-    stream: int
-    product: int
-
-
-def widths(architecture: Architecture, plan: Plan) -> Widths:
-    """The residual stream is as wide as the embeddings; under autocast matrix products are computed in 16 bits whatever the weights are.
-
-    A layer of 4 or 8 bits hands back what it was given (bitsandbytes, ``Linear4bit.forward``: ``.to(inp_dtype)``), autocast or not, so that
-    embeddings made float32 for k-bit training make all of a network float32, and without autocast everything. So does the layer norm of
-    autocast, which puts out float32 whatever it is given.
-    """
-    stream = 4 if plan.upcast else WIDTH[plan.load_dtype]
-    if plan.sharding == "fsdp" and plan.autocast is not None and not plan.upcast and plan.quant == "none":
-        # Its mixed precision casts the weights themselves, the embeddings among them.
-        stream = WIDTH[plan.autocast]
-    computed = WIDTH[plan.autocast] if plan.autocast is not None else stream
-    if plan.quant not in ("4bit", "8bit"):
-        return Widths(computed, stream, computed)
-    if plan.autocast is not None and modeling.norm(architecture, plan) == "layer" and architecture.kind != "nemotron":
-        stream = 4
-    return Widths(computed, stream, stream)
 
 
 def layer(architecture: Architecture, plan: Plan, tuned: Sequence[Linear]) -> Mapping[str, float]:
@@ -62,6 +34,7 @@ def layer(architecture: Architecture, plan: Plan, tuned: Sequence[Linear]) -> Ma
         items["inputs"] = _all_inputs(architecture, width)
     if plan.method == "adapter" and plan.adapter is not None:
         items["adapters"] = _adapter_inputs(architecture, tuned, plan, width)
+        items["copies"] = dora.weights(plan, width, tuned) / max(plan.rows * plan.tokens, 1)
     return {name: bytes_ for name, bytes_ in items.items() if bytes_}
 
 
@@ -273,7 +246,7 @@ def _adapter_inputs(architecture: Architecture, tuned: Iterable[Linear], plan: P
             shared[_place(one)] = max(shared.get(_place(one), 0.0), width.computed * _fed(one))
         total += of_adapter * adapter.rank * one.count * one.share
         if adapter.dora:
-            total += width.computed * one.outputs * one.count * one.share
+            total += dora.results(plan, width, one)
     if not modeling.makes_matrix(architecture, plan):
         shared.pop("output", None)
     return total + sum(shared.values())

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from envdoctor.memory import modeling
 from envdoctor.memory.architecture import Architecture
-from envdoctor.memory.kept import Widths
 from envdoctor.memory.plan import Plan
 from envdoctor.memory.stack import at_least
+from envdoctor.memory.widths import Widths
 from envdoctor.records import dataclass
 
 # Until 4.49 these compute the loss in the dtype of the logits, with a shifted copy: modeling_*.py of the released wheels from 4.44.2 to

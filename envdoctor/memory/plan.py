@@ -45,6 +45,7 @@ class Plan:
     ``upcast`` says that what is not quantized was made float32 (prepare_model_for_kbit_training). ``prompt`` are virtual tokens.
     ``fused_loss`` is a cross entropy that keeps no log-softmax (Unsloth's, fms-acceleration's); ``liger`` fuses the output layer too.
     ``second``: FSDP2 (``fully_shard``) in the place of FullyShardedDataParallel. ``tensor`` GPUs share each layer (tensor parallelism).
+    ``packed``: rows are filled up to ``tokens``, so that all of them are as long.
     ``outputs_kept``: a loop of its own holds what the model returned, logits among it, until the next forward has returned.
     """
 
@@ -68,6 +69,7 @@ class Plan:
     tensor: int = 1
     offload: Offload = "none"
     mask: bool = False
+    packed: bool = False
     liger: bool = False
     fused_loss: bool = False
     compile: bool = False

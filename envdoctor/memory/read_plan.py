@@ -21,6 +21,9 @@ _OF_TORCHTUNE = {"output_proj": "o_proj", "w1": "gate_proj", "w2": "down_proj", 
 # Trainers that checkpoint unless they are told not to: disable_gradient_checkpointing of hparams/model_args.py is false, and
 # gradient_checkpointing of swift/trainers/arguments.py true.
 _CHECKPOINTING = {"llamafactory": "LLaMA-Factory", "ms-swift": "ms-swift"}
+# Trainers that leave what is not quantized as it is: prepare_model_for_training of LLaMA-Factory (model_utils/checkpointing.py) makes
+# layer norms float32 where upcast_layernorm is set, and nothing else; Unsloth and torchtune have a preparation of their own.
+_UNPREPARED = frozenset(("llamafactory", "unsloth", "torchtune"))
 # Settings that a plan may state in words that are not understood, and what is counted then.
 _IN_WORDS: Mapping[str, object] = {
     "plan.quant": "none", "plan.fp16": False, "plan.bf16": False, "plan.packing": False, "plan.offload": "none",
@@ -65,6 +68,7 @@ def read_plan(facts: Facts, architecture: Architecture) -> tuple[Plan, tuple[Ass
         second=sharding == "fsdp" and reader.number("plan.fsdp_version") == 2,
         offload=offload,
         mask=_mask(reader, rows, packed),
+        packed=packed,
         liger=reader.flag("plan.liger") is True or reader.text("plan.fused_loss") == "linear_cross_entropy",
         fused_loss=reader.text("plan.fused_loss") == "cross_entropy",
         compile=reader.flag("plan.compile") is True,
@@ -123,7 +127,12 @@ def _upcast(reader: Reader, method: str, quant: str, sharding: Sharding) -> bool
     # GPTQ and AWQ layers are left as they are by it (peft/utils/other.py).
     if method != "adapter" or quant in ("none", "gptq", "awq") or stated is False:
         return False
-    return stated is True or (quant in ("4bit", "8bit") and sharding not in ("fsdp", "zero3"))
+    if stated is not None or quant not in ("4bit", "8bit") or sharding in ("fsdp", "zero3"):
+        return stated is True
+    trainer = reader.text("plan.trainer")
+    if trainer is None:
+        reader.assume("plan.kbit_preparation", True, "as peft prepares quantized models")
+    return trainer not in _UNPREPARED
 
 
 def _checkpointing(reader: Reader, method: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from envdoctor.facts.fact import Facts
-from envdoctor.memory import kept, reserved, sharding, working
+from envdoctor.memory import reserved, sharding, working
 from envdoctor.memory.architecture import Architecture
 from envdoctor.memory.closed_form import estimate
 from envdoctor.memory.estimate import Assumption, Estimate, Moment, Term
@@ -14,6 +14,7 @@ from envdoctor.memory.plan import WIDTH, Dtype, Plan
 from envdoctor.memory.read_method import objective, sequences
 from envdoctor.memory.uncertainty import spread
 from envdoctor.memory.weights import base_bytes
+from envdoctor.memory.widths import widths
 from envdoctor.records import dataclass, replace
 
 # freeze_trainable_layers of LLaMA-Factory (hparams/finetuning_args.py).
@@ -135,7 +136,7 @@ def _evaluation(moments: tuple[Moment, ...], architecture: Architecture, plan: P
     forward = next(moment for moment in estimate(architecture, rows).moments if moment.name == "loss")
     held = next((moment for moment in moments if moment.name == "loss"), forward)
     tokens = rows.rows * rows.tokens
-    busy = working.forward(architecture, rows, kept.widths(architecture, rows)) * tokens * sharding.shares(plan).activations
+    busy = working.forward(architecture, rows, widths(architecture, rows)) * tokens * sharding.shares(plan).activations
     terms: dict[Term, float] = {**held.terms, "logits": forward.terms.get("logits", 0.0), "activations": busy}
     terms.pop("gradients", None)
     return Moment("evaluation", terms)

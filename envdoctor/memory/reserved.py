@@ -9,28 +9,40 @@ from envdoctor.memory.plan import Plan
 from envdoctor.memory.sharding import is_deepspeed
 from envdoctor.memory.stack import at_least
 
+# How many times the logits, and what layers keep, the cache may hold where every row has a length of its own: each row that is longer than
+# all before it finds no block that is large enough, and the blocks of the shorter ones stay. Of 61 runs of ms-swift's table (batches of
+# one, no padding, checkpointed: mostly logits; benchmarks/unseen/memory.json) half hold three times what lives for a moment, nine of ten up
+# to seven; of peft's table (not checkpointed: mostly layers) all hold up to 1.3 times.
+_LOGITS_OF_LENGTHS, _LAYERS_OF_LENGTHS = 4.0, 1.3
 
-def held(moments: Sequence[Moment], allocated: Range, plan: Plan, gathered: float) -> Range:
+
+def held(moments: Sequence[Moment], allocated: Range, plan: Plan, gathered: float, left: float = 0.0) -> Range:
     """What the caching allocator holds of the driver: a band, never a reason to refuse, for it gives its cache back under pressure.
 
     It lies between the maximum of the moments and the sum of their maxima: blocks of the loss and of the activations stay cached where the
     tensors of the optimizer do not fit into them, and what FSDP gathers (``gathered`` bytes) comes from another stream's blocks.
     The parts of logits and activations are those that nvidia-smi showed beyond the allocated bytes in single-GPU runs of
     fms-acceleration's benchmarks; since the logits are no longer copied to be shifted (transformers 4.49) their part is smaller
-    (docs/memory.md).
+    (docs/memory.md). ``left`` are bytes that loading and preparing the model left in the cache: of the 16-bit tensors that k-bit
+    preparation made float32, all of them in TRL's LoRA notebook (benchmarks/unseen/memory-2.json, 9527 to 9531: +0.5 to +2.8 GiB).
     """
     logits = 0.17 if at_least(plan.stack.transformers, "4.49") else 0.45
     steps = [moment for moment in moments if moment.name != "loading"]
     last = next((moment.total for moment in steps if moment.name == "optimizer step"), 0.0)
     cached = max(_cached(moment, logits) for moment in moments)
     transient = max((_transient(moment, logits) for moment in steps), default=0.0)
-    expected = max(cached, last + 0.4 * transient if last else 0.0) + gathered + 0.1 * GIB
-    most = max(cached, last + transient if last else 0.0) * 1.05 + gathered
+    expected = max(cached, last + 0.4 * transient if last else 0.0) + gathered + left + 0.1 * GIB
+    many = 0.0 if plan.packed else max((_of_many_lengths(moment) for moment in steps), default=0.0)
+    most = max(cached, last + max(transient, many) if last else 0.0) * 1.05 + gathered + left
     return Range(allocated.low, max(expected, allocated.expected), max(most, 1.1 * expected, allocated.high) + 0.5 * GIB)
 
 
 def _transient(moment: Moment, logits: float) -> float:
     return (1 + logits) * moment.terms.get("logits", 0.0) + 1.12 * moment.terms.get("activations", 0.0)
+
+
+def _of_many_lengths(moment: Moment) -> float:
+    return _LOGITS_OF_LENGTHS * moment.terms.get("logits", 0.0) + _LAYERS_OF_LENGTHS * moment.terms.get("activations", 0.0)
 
 
 def _cached(moment: Moment, logits: float) -> float:

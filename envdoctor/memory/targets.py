@@ -66,7 +66,7 @@ def tuned(architecture: Architecture, targets: tuple[str, ...]) -> tuple[Linear,
 
 
 def adapter_parameters(architecture: Architecture, targets: tuple[str, ...], rank: int) -> int:
-    """Parameters of low-rank matrices of ``rank`` beside all modules of the language model that targets mean (see ``tuned``).
+    """Parameters of low-rank matrices of ``rank`` beside all modules that targets mean (see ``tuned``); of a tower, for every linear one.
 
     The head and the embedding have them where a target is their name.
     """
@@ -79,6 +79,8 @@ def adapter_parameters(architecture: Architecture, targets: tuple[str, ...], ran
     inside = sum(
         times * linear.count * rank * (linear.inputs + linear.outputs) for times, linears in kinds for linear in _of(linears, meant)
     )
+    if not EVERY_LINEAR.isdisjoint(meant):
+        inside += architecture.beside_low_rank * rank
     names = [target.rpartition(".")[2] for target in meant]
     ends = any(name in _HEADS for name in names) + any(name in _EMBEDDINGS for name in names)
     return inside + ends * rank * (architecture.vocab + (architecture.embedding_width or architecture.hidden))

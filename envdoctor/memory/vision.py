@@ -55,13 +55,19 @@ def vision_parameters(config: Mapping[str, object], hidden: int) -> int:
 
 
 def _seeing(outer: Mapping[str, object], hidden: int) -> int:
+    found = _tower(outer, hidden)
+    return 0 if found is None else _TOWERS.get(found[0], _any_tower)(found[1])
+
+
+def _tower(outer: Mapping[str, object], hidden: int) -> tuple[str, _Tower] | None:
+    """The tower and its kind, "" for one of a kind that is not known; None where fields do not tell."""
     vision = table(outer.get("vision_config"))
     # hidden_size is the width of the language model where embed_dim stands beside it (Qwen2-VL), else that of the tower.
     width, layers = _number(vision, "embed_dim", "hidden_size", "width"), _number(vision, "num_hidden_layers", "depth", "layers")
     if layers is not None and outer.get("drop_vision_last_layer") is True:
         layers -= 1
     if width is None or not layers:
-        return 0
+        return None
     ratio = vision.get("mlp_ratio")
     times = float(ratio) if isinstance(ratio, int | float) and not isinstance(ratio, bool) and 0 < ratio <= 64 else 4.0
     network = _number(vision, "intermediate_size") or int(width * times)
@@ -71,7 +77,21 @@ def _seeing(outer: Mapping[str, object], hidden: int) -> int:
     tower = _Tower(
         vision, width, layers, network, patch, min(image // patch, 2**12) ** 2, hidden, min(scale, 64), _number(outer, "query_num") or 64
     )
-    return _TOWERS.get(kind, _any_tower)(tower)
+    return kind, tower
+
+
+def vision_low_rank(config: Mapping[str, object], hidden: int) -> int:
+    """What adapters of rank 1 beside every linear layer of a tower take, in elements: their inputs and outputs; 0 where fields do not tell.
+
+    peft's ``all-linear`` means those too. Layers alone are counted: what leads to the language model is little beside them.
+    """
+    outer = table(config.get("thinker_config")) or config
+    found = _tower(outer, hidden)
+    if found is None:
+        return 0
+    kind, tower = found
+    attention = 6 * tower.width if kind in _FUSED else 8 * tower.width
+    return tower.layers * (attention + (3 if kind in _GATED else 2) * (tower.width + tower.network))
 
 
 def _any_tower(tower: _Tower) -> int:
@@ -183,6 +203,11 @@ _TOWERS: Mapping[str, Callable[[_Tower], int]] = {
     "internvl_chat": _internvl,
     "mistral3": _pixtral,
 }
+
+
+# Towers with one product for queries, keys and values, and those with a gate in their network.
+_FUSED = frozenset(("qwen2_vl", "qwen2_5_vl", "qwen3_vl", "qwen3_vl_moe", "glm4v", "glm4v_moe"))
+_GATED = frozenset(("qwen2_5_vl", "glm4v", "glm4v_moe", "mistral3"))
 
 
 def _hearing(audio: Mapping[str, object], hidden: int) -> int:

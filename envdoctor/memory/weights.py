@@ -45,7 +45,10 @@ def other_width(plan: Plan) -> float:
 def base_bytes(architecture: Architecture, parameters: Parameters, plan: Plan) -> float:
     """Bytes of the base model, whole."""
     others = parameters.embedding + parameters.head + parameters.other
-    beside = parameters.beside * WIDTH[plan.load_dtype]
+    # bitsandbytes replaces the linear layers of a tower as well, which are nearly all of it (transformers, get_keys_to_not_convert keeps
+    # the output layer alone; gemma-3-4b of TRL's notebook, benchmarks/unseen/memory-2.json 9531).
+    wide = linear_width(architecture, plan) if plan.quant in ("4bit", "8bit") else WIDTH[plan.load_dtype]
+    beside = parameters.beside * wide
     return parameters.linear * linear_width(architecture, plan) + others * other_width(plan) + beside
 
 

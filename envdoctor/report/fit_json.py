@@ -26,6 +26,7 @@ def as_object(report: FitReport) -> dict[str, object]:
         "schema_version": SCHEMA_VERSION,
         "method": estimate.method,
         "per_gpu": _per_gpu(estimate),
+        "answer": "range" if estimate.is_a_range else "figure",
         "gpu_memory_gib": None if verdict.memory is None else _gib(verdict.memory),
         "fits": verdict.fits,
         "advice": [_advice(advice) for advice in report.advice],

@@ -94,10 +94,10 @@ def _terms(report: FitReport, width: int, *, blocks: bool) -> Iterator[str]:
     yield _row("at the peak", "GiB", "")
     for term, count in terms.items():
         yield _row(f"  {TERM_WORDS[term]}", _number(count), bar(count / scale, room, blocks=blocks) if count >= _SHOWN else "")
-    yield _row("allocated", _number(estimate.allocated.expected), between(estimate.allocated))
+    yield _row("allocated", "" if estimate.is_a_range else _number(estimate.allocated.expected), between(estimate.allocated))
     yield _row("  CUDA context", _number(estimate.beside.expected), "outside of what torch allocates")
     yield _row("  fragments", _number(verdict.fragments.expected), f"up to {gib(verdict.fragments.high)}")
-    yield _row("needed", _number(verdict.needed.expected), between(verdict.needed))
+    yield _row("needed", "" if estimate.is_a_range else _number(verdict.needed.expected), between(verdict.needed))
     if verdict.memory is not None:
         yield _row("usable", _number(verdict.memory), "")
     yield from _wrapped("", f"nvidia-smi may show more: torch reserves {between(estimate.reserved)} GiB where there is room", width)

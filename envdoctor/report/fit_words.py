@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from envdoctor.facts.fact import FactValue
 from envdoctor.memory.advice import Advice
 from envdoctor.memory.estimate import GIB, Range, Term
+from envdoctor.memory.fits import Verdict
 from envdoctor.memory.plan import Adapter, Plan
 from envdoctor.memory.targets import EVERY_LINEAR
 from envdoctor.report.fit import FitReport
@@ -57,6 +58,8 @@ def verdict_words(report: FitReport) -> str:
     """What follows the verdict: the need, and what there is."""
     verdict, estimate = report.verdict, report.estimate
     needed = f"{gib(verdict.needed.expected)} at the peak ({printable(estimate.peak.name)})"
+    if estimate.is_a_range:
+        return _range_words(verdict)
     if verdict.memory is None or verdict.spare is None:
         return f"{needed}; the memory of the GPU is not known"
     there = f"{gib(verdict.memory)} usable"
@@ -67,6 +70,15 @@ def verdict_words(report: FitReport) -> str:
     if verdict.fits == "unknown":
         return f"{between(verdict.needed)} GiB at the peak, {there}: what decides was not stated"
     return f"{needed}, {there}: {gib(-verdict.spare)} too much"
+
+
+def _range_words(verdict: Verdict) -> str:
+    """The need as a range, where a figure in it could be off by more than twice."""
+    needed = f"{between(verdict.needed)} GiB at the peak, by what was not stated"
+    if verdict.memory is None:
+        return f"{needed}; the memory of the GPU is not known"
+    also = {"yes": "; the most of it fits", "no": "; the least of it does not fit"}.get(verdict.fits, "")
+    return f"{needed}, {gib(verdict.memory)} usable{also}"
 
 
 def decisive(report: FitReport) -> str:

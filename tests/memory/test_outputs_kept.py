@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from envdoctor.memory import kept, modeling
+from envdoctor.memory import kept, modeling, widths
 from envdoctor.memory.architecture import Architecture
 from envdoctor.memory.closed_form import estimate
 from envdoctor.memory.config import read_architecture
@@ -45,8 +45,8 @@ def test_mixed_precision_makes_a_quantized_network_float32_behind_a_layer_norm()
     sizes = {"hidden_size": 512, "num_hidden_layers": 2, "num_attention_heads": 8, "intermediate_size": 2048, "vocab_size": 1000}
     norms = {kind: read_architecture({**sizes, "model_type": kind}) for kind in ("phi", "llama")}
     plan = replace(_PLAN, quant="4bit", checkpointing=False)
-    assert {kind: kept.widths(one, plan).product for kind, one in norms.items()} == {"phi": 4, "llama": 2}
-    assert kept.widths(norms["phi"], replace(plan, quant="none")).product == 2
+    assert {kind: widths.widths(one, plan).product for kind, one in norms.items()} == {"phi": 4, "llama": 2}
+    assert widths.widths(norms["phi"], replace(plan, quant="none")).product == 2
 
 
 def test_adapters_beside_4_bit_layers_share_their_input_under_autocast() -> None:

@@ -228,11 +228,43 @@ def test_tight_is_never_a_wrong_answer(fits: str, outcome: str | None, wrong: bo
     assert scored(20.0, fits=fits, outcome=outcome).wrong is wrong
 
 
+def ranged(expected: float, **more: Any) -> Any:
+    one = scored(expected, fits="unknown", **more)
+    return replace(one, answer=replace(one.answer, ranged=True))
+
+
+def test_an_answer_that_is_a_range_has_no_error_and_is_in_it_or_not() -> None:
+    rows = [scored(20.0), ranged(21.0), ranged(40.0)]
+    found = score_memory.summary(rows)
+    assert found is not None
+    assert (found.cases, found.median, found.within, found.ranges, found.ranges_within) == (1, 0.0, 1.0, 2, 1)
+    assert score_memory.figures(rows) == (3, 1)
+    assert "| range |" in memory_page.page(rows)
+    alone = score_memory.summary(rows[1:])
+    assert alone is not None
+    assert (alone.cases, alone.ranges) == (0, 2)
+
+
+def test_verdicts_are_told_against_how_runs_ended() -> None:
+    rows = [scored(20.0), scored(20.0, fits="tight"), scored(30.0, fits="no", outcome="OOM on 80GB"), scored(20.0, outcome=None)]
+    unknown = replace(rows[0], answer=replace(rows[0].answer, card=None, fits="unknown"))
+    found = score_memory.verdicts([*rows, unknown])
+    assert (found.ended, found.out_of_memory) == ({"yes": 1, "tight": 1}, {"no": 1})
+    assert "| ran out of memory | 0 | 0 | 1 | 0 |" in memory_page.page(rows).splitlines()
+
+
+def test_what_torch_reserves_is_compared_as_far_as_the_card_goes() -> None:
+    large = score_memory.Answer(Range(9, 10, 11), Range(10, 18, 30), Range(0, 0, 0), {}, "loss", "yes", {}, 1.0, card=15.0)
+    assert score_memory._on_the_card(large) == Range(10, 15, 15)
+    assert score_memory._on_the_card(replace(large, card=None)) == large.reserved
+    assert score_memory._on_the_card(replace(large, card=8.0)).expected == 10
+
+
 def test_the_page_shows_every_case_and_where_it_is_from() -> None:
     one, other = scored(21.0, seq=1024), scored(30.0, fits="no", id=8, outcome="OOM on 80GB", measured_gib=None, versions="torch2.4.1")
     text = memory_page.page([one, other, replace(other, answer=None, why="no sizes")])
     lines = text.splitlines()
-    assert "| quality A, allocated | 1 | 5.0% | 5.0% | 5.0% | +5.0% | 0.0% | 100% |" in lines
+    assert "| quality A, allocated | 1 | 5.0% | 5.0% | 5.0% | +5.0% | 0.0% | 100% | - | - |" in lines
     assert (
         "| 7 | meta-llama/Llama-3.2-3B | lora, bf16, 4 x 1024 | allocated, A | 20.00 | 21.00 | 18.90 - 23.10 | +5.0% | yes | ok | - |"
         in lines

@@ -65,3 +65,44 @@ def test_the_range_holds_every_value_and_decides_nothing_between() -> None:
     assert spanned.allocated.low <= computed.allocated.expected < eight <= spanned.allocated.high
     assert verdict(spanned, (computed.allocated.expected + eight) / 2).fits == "unknown"
     assert verdict(spanned, 4 * eight).fits == "yes"
+
+
+def test_releases_that_nobody_states_are_open_where_they_decide() -> None:
+    eager: dict[str, FactValue] = {
+        "plan__seq_len": 4096,
+        "plan__batch_size": 1,
+        "plan__gradient_checkpointing": False,
+        "model__type": "qwen2",
+    }
+    assert "packages.transformers" in names(situation(packages__transformers="", **eager))
+    assert "packages.transformers" not in names(
+        situation(packages__transformers="", plan__attn="flash_attention_2", plan__liger=True, **eager)
+    )
+    assert "packages.transformers" not in names(situation(**eager))
+
+
+def test_a_quantized_model_beside_releases_that_nobody_states_leaves_room_for_those_of_2023() -> None:
+    qlora = situation(packages__transformers="", plan__method="qlora", plan__kbit_preparation=True)
+    computed = qlora.estimate()
+    high = spanning(computed, undecided(qlora, computed)).allocated.high
+    assert high > 1.6 * computed.allocated.expected
+    known = situation(plan__method="qlora", plan__kbit_preparation=True)
+    assert spanning(known.estimate(), undecided(known, known.estimate())).allocated.high < 1.3 * known.estimate().allocated.expected
+
+
+def test_what_trainers_leave_in_16_bits_is_not_taken_for_prepared() -> None:
+    of_peft, of_factory = situation(plan__method="qlora"), situation(plan__method="qlora", plan__trainer="llamafactory")
+    assert of_peft.plan.upcast
+    assert not of_factory.plan.upcast
+    assert "plan.kbit_preparation" in {one.fact for one in of_peft.assumptions}
+    assert "plan.kbit_preparation" not in {one.fact for one in of_factory.assumptions}
+    assert situation(plan__method="qlora", plan__trainer="llamafactory", plan__kbit_preparation=True).plan.upcast
+
+
+def test_a_range_of_more_than_twice_is_the_answer_and_no_figure_in_it() -> None:
+    one = situation(plan__batch_size="")
+    computed = one.estimate()
+    assert not computed.is_a_range
+    spanned = spanning(computed, undecided(one, computed))
+    assert spanned.allocated.high > 2 * spanned.allocated.low
+    assert spanned.is_a_range

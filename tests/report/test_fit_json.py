@@ -21,7 +21,7 @@ _RANGE = {"type": "object", "required": ["low", "expected", "high"], "additional
 _TERMS = {"type": "object", "required": list(TERMS), "additionalProperties": {"type": "number", "minimum": 0}}
 SCHEMA = {
     "type": "object",
-    "required": ["schema_version", "method", "per_gpu", "gpu_memory_gib", "fits", "advice", "unknown"],
+    "required": ["schema_version", "method", "per_gpu", "gpu_memory_gib", "answer", "fits", "advice", "unknown"],
     "properties": {
         "schema_version": {"const": 1},
         "method": {"enum": ["closed-form", "fake-tensors"]},
@@ -31,6 +31,7 @@ SCHEMA = {
             "properties": {"allocated_gib": _RANGE, "reserved_gib": _RANGE, "terms_gib": _TERMS, "peak_at": {"type": "string"}},
         },
         "gpu_memory_gib": {"type": ["number", "null"]},
+        "answer": {"enum": ["figure", "range"]},
         "fits": {"enum": ["yes", "tight", "no", "unknown"]},
         "advice": {
             "type": "array",

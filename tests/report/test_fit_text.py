@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from envdoctor.facts.fact import Skip
-from envdoctor.memory.estimate import Assumption
+from envdoctor.memory.budget import usable_of
+from envdoctor.memory.estimate import GIB, Assumption
+from envdoctor.memory.fits import verdict
 from envdoctor.report.fit import FitReport
 from envdoctor.report.fit_text import bar, render
-from tests.report.fits import ESTIMATE, HOSTILE, report, too_much
+from tests.report.fits import ESTIMATE, HOSTILE, gib, report, too_much
 
 EXPECTED = Path(__file__).parent / "expected"
 PAGES = {
@@ -86,3 +88,17 @@ def test_a_bar_grows_with_what_it_shows(blocks: bool) -> None:
     assert drawn == sorted(drawn)
     assert drawn[0] == 1
     assert drawn[-1] == 40
+
+
+@pytest.mark.parametrize(
+    ("card", "told"),
+    [(None, "is not known"), (24.0, "23.6 GiB usable"), (16.0, "the least of it does not fit"), (96.0, "the most of it fits")],
+)
+def test_where_the_answer_is_a_range_no_figure_in_it_is_shown(card: float | None, told: str) -> None:
+    wide = replace(report().estimate, allocated=gib(20, 75.56, 79.25), guessed=True)
+    memory = None if card is None else usable_of(card) * GIB
+    text = " ".join(render(replace(report(), estimate=wide, verdict=verdict(wide, memory))).split())
+    assert "20.5 to 83.7 GiB at the peak, by what was not stated" in text
+    assert told in text
+    assert "allocated 20.0 to 79.2" in text
+    assert "needed 20.5 to 83.7" in text

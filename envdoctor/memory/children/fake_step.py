@@ -164,6 +164,8 @@ class _Run:
         # FlashAttention-2 cuts the padding away, and keeps no mask.
         if params["mask"] and params["attention"] != "flash_attention_2":
             batch["attention_mask"] = torch.ones(shape, dtype=torch.long)
+        if self.planned.tells_pictures:
+            batch["token_type_ids"] = torch.zeros(shape, dtype=torch.long)
         loss = self._loss(model, batch, extra)
         if self.debug and self.forward_end is None:
             self.forward_end = len(ledger.events)

@@ -49,7 +49,9 @@ class Plan:
             if kind not in configuration.CONFIG_MAPPING:
                 raise RefusedError(f"transformers {transformers.__version__} has no model of the type {kind}")
             self.config = configuration.CONFIG_MAPPING[kind].from_dict({**table, "torch_dtype": params["dtype"]})
-            self.make = _class(transformers, modeling, table, self.config)._from_config
+            self.make = _class(transformers, modeling, table, self.config, bool(params.get("text_alone")))._from_config
+        # In training these want to know which tokens are of a picture.
+        self.tells_pictures = table.get("model_type") in ("gemma3", "paligemma")
         self.classifies = "ForSequenceClassification" in _named(table)
 
     def build(self) -> Any:
@@ -75,7 +77,8 @@ class Plan:
         return model
 
 
-def _class(transformers: Any, modeling: Any, table: dict[str, Any], config: Any) -> Any:
+def _class(transformers: Any, modeling: Any, table: dict[str, Any], config: Any, text_alone: bool) -> Any:
+    """``text_alone``: a model that sees may be given text and no picture, so that its tower is weights only."""
     named = _named(table)
     if named.endswith("ForSequenceClassification"):
         mapping = modeling.MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING
@@ -83,6 +86,8 @@ def _class(transformers: Any, modeling: Any, table: dict[str, Any], config: Any)
         mapping = modeling.MODEL_FOR_MASKED_LM_MAPPING
     else:
         mapping = modeling.MODEL_FOR_CAUSAL_LM_MAPPING
+    if text_alone and type(config) not in mapping:
+        mapping = getattr(modeling, "MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING", mapping)
     if type(config) not in mapping:
         raise RefusedError(f"transformers {transformers.__version__} has no language model alone for the type {config.model_type}")
     return mapping[type(config)]
