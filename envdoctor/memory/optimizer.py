@@ -17,14 +17,16 @@ class Optimizer:
     """``moments`` are states as wide as the parameter; ``bytes`` are states of a fixed width; ``transient`` is how many copies, as wide
     as the parameter, one step makes of all parameters at once. ``paged`` states lie in memory that the allocator does not count.
 
-    ``rank`` of a low-rank projection of the gradient, 0 without; ``factored`` states are as long as rows and columns, not as both.
-    ``keeps_gradients`` is False where each gradient is used and freed as soon as it is there.
+    ``largest`` are bytes for each element of the largest parameter, one of 16 bits and one of 32, that a step makes which walks through the
+    parameters one by one. ``rank`` of a low-rank projection of the gradient, 0 without; ``factored`` states are as long as rows and
+    columns, not as both. ``keeps_gradients`` is False where each gradient is used and freed as soon as it is there.
     """
 
     moments: int = 2
     bytes: float = 0.0
     transient: float = 1.0
     paged: bool = False
+    largest: tuple[int, int] = (0, 0)
     rank: int = 0
     factored: bool = False
     keeps_gradients: bool = True
@@ -43,7 +45,7 @@ _KNOWN: dict[str, Optimizer] = {
     "adamw_apex_fused": Optimizer(transient=0),
     "adamw_anyprecision": Optimizer(),
     # transformers' own AdamW walks through the parameters one by one: what it makes is of one tensor at a time.
-    "adamw_hf": Optimizer(transient=0),
+    "adamw_hf": Optimizer(transient=0, largest=(2, 4)),
     "adamw_torch_8bit": Optimizer(moments=0, bytes=_EIGHT, transient=0),
     "adamw_torch_4bit": Optimizer(moments=0, bytes=2 * (0.5 + 4 / 128), transient=0),
     "adamw_8bit": Optimizer(moments=0, bytes=_EIGHT, transient=0),
@@ -68,8 +70,9 @@ _KNOWN: dict[str, Optimizer] = {
     "rmsprop_bnb_32bit": Optimizer(moments=0, bytes=4, transient=0),
     "sgd": Optimizer(moments=0, transient=0),
     "adagrad": Optimizer(moments=1),
-    # Rows and columns instead of the second moment, and no first one by default (https://arxiv.org/abs/1804.04235).
-    "adafactor": Optimizer(moments=0, transient=0, factored=True),
+    # Rows and columns instead of the second moment, and no first one by default (https://arxiv.org/abs/1804.04235). Its step makes float32
+    # of a gradient and of the parameter, and squares the one (transformers/optimization.py: ``update = (grad**2) + eps``).
+    "adafactor": Optimizer(moments=0, transient=0, largest=(16, 8), factored=True),
     "lomo": Optimizer(moments=0, transient=0, keeps_gradients=False),
     "adalomo": Optimizer(moments=0, transient=0, factored=True, keeps_gradients=False),
     "galore_adamw": Optimizer(transient=0, rank=128),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from envdoctor.memory import optimizer as optimizers
-from envdoctor.memory.architecture import Architecture, Parameters
+from envdoctor.memory.architecture import Architecture, Linear, Parameters
 from envdoctor.memory.plan import WIDTH, Plan
 from envdoctor.memory.sharding import is_deepspeed
+from envdoctor.memory.stack import at_least
 from envdoctor.memory.weights import other_width
 from envdoctor.records import dataclass
 
@@ -36,11 +37,19 @@ def trained(architecture: Architecture, parameters: Parameters, plan: Plan, adap
     if plan.method == "inference":
         return Trained(0, 2, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, True, 0.0)
     if plan.method == "full":
-        return _of(architecture, plan, ((parameters.total, _full_width(plan)),), added=False, root=parameters.embedding + parameters.head)
+        largest = max(parameters.embedding, parameters.head, *(_whole(one, plan) for one in architecture.linears))
+        groups = ((parameters.total, _full_width(plan)),)
+        return _of(architecture, plan, groups, added=False, root=parameters.embedding + parameters.head, largest=largest)
     saved = _saved_modules(parameters, plan)
     float32 = plan.adapter is None or plan.adapter.float32
     low_rank = 4 if float32 else WIDTH[plan.load_dtype]
-    return _of(architecture, plan, ((adapters, low_rank), (saved, int(other_width(plan)))), added=True, root=saved)
+    return _of(architecture, plan, ((adapters, low_rank), (saved, int(other_width(plan)))), added=True, root=saved, largest=saved)
+
+
+def _whole(one: Linear, plan: Plan) -> int:
+    """Parameters of one tensor: experts are one from transformers 5 on (``gate_up_proj`` of their modules), and bare ones at any time."""
+    merged = one.count > 1 and (not one.module or at_least(plan.stack.transformers, "5.0"))
+    return one.inputs * one.outputs * (one.count if merged else 1)
 
 
 def _full_width(plan: Plan) -> int:
@@ -63,7 +72,7 @@ def _saved_modules(parameters: Parameters, plan: Plan) -> int:
     return total
 
 
-def _of(architecture: Architecture, plan: Plan, groups: tuple[tuple[int, int], ...], *, added: bool, root: int) -> Trained:
+def _of(architecture: Architecture, plan: Plan, groups: tuple[tuple[int, int], ...], *, added: bool, root: int, largest: int) -> Trained:
     chosen = optimizers.of(plan)
     count = sum(number for number, _ in groups)
     weights = sum(number * width for number, width in groups)
@@ -88,6 +97,6 @@ def _of(architecture: Architecture, plan: Plan, groups: tuple[tuple[int, int], .
         )
     states = sum(number * optimizers.state_bytes(chosen, each, architecture.hidden) for number, each in groups)
     casts = count * 2.0 if plan.autocast is not None and width == 4 and not added and plan.sharding != "fsdp" else 0.0
-    transient = weights * chosen.transient
+    transient = weights * chosen.transient + largest * chosen.largest[width == 4]
     added_weights = weights if added else 0.0
     return Trained(count, width, added_weights, weights, states, 0.0, casts, transient, chosen.keeps_gradients, root * width)

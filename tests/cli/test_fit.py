@@ -308,8 +308,19 @@ def measuring(monkeypatch: pytest.MonkeyPatch, times: float) -> None:
 
 
 def test_what_was_measured_decides_and_the_advice_follows_it(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    words = ("glm", "--gpu", "A100 80GB", *LORA, "--set", "plan.seq_len=4000", "--python", sys.executable)
-    Path("plan.toml").write_text("[plan]\nload_dtype = 'bfloat16'\n", encoding="utf-8")
+    words = (
+        "glm",
+        "--gpu",
+        "A100 80GB",
+        *LORA,
+        "--set",
+        "plan.gradient_checkpointing=false",
+        "--set",
+        "plan.seq_len=4000",
+        "--python",
+        sys.executable,
+    )
+    Path("plan.toml").write_text(f"{STACK}[plan]\nload_dtype = 'bfloat16'\n", encoding="utf-8")
     computed = told(capsys, *words, facts="plan.toml")
     assert computed["fits"] == "yes"
     measuring(monkeypatch, 2.0)
@@ -332,13 +343,23 @@ def test_a_measurement_that_is_refused_says_why(capsys: pytest.CaptureFixture[st
 
 
 def test_text_says_what_json_says(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ("glm", "--gpu", "RTX 4090", *LORA, "--set", "plan.seq_len=6001")
+    words = ("glm", "--gpu", "RTX 4090", *LORA, "--set", "plan.gradient_checkpointing=false", "--set", "plan.seq_len=6001")
     body, text = told(capsys, *words), fit(capsys, *words).out
     assert f"allocated{body['per_gpu']['allocated_gib']['expected']:>16.2f}" in text
     for advice in body["advice"]:
         assert f"{advice['allocated_gib']:.1f} GiB  --set" in text
     for one in body["unknown"]:
         assert one["fact"] in text
+
+
+def test_without_what_decides_the_answer_is_a_range(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("glm", "--gpu", "A100 80GB", "--set", "plan.method=lora")
+    body, text = told(capsys, *words, facts=None), fit(capsys, *words, facts=None).out
+    assert (body["answer"], body["fits"]) == ("range", "unknown")
+    named = {one["fact"] for one in body["undecided"]}
+    assert named >= {"plan.seq_len", "plan.batch_size", "plan.lora_targets"}
+    assert "cannot be told: " in text
+    assert "what was not stated" in " ".join(text.split())
 
 
 DDP = ("--set", "plan.method=lora", "--set", "plan.quant=none", "--set", "plan.load_dtype=float16", "--set", "plan.distributed=ddp")

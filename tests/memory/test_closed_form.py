@@ -233,3 +233,19 @@ def test_capped_logits_keep_their_tanh() -> None:
     gemma: Mapping[str, object] = {**SMALL, "model_type": "gemma2", "head_dim": 64, "vocab_size": 256000}
     capped, plain = ({**gemma, "final_logit_softcapping": cap, "attn_logit_softcapping": None} for cap in (30.0, None))
     assert of(capped, FULL).allocated.expected - of(plain, FULL).allocated.expected == pytest.approx(2 * 256000 * 4096, rel=1e-6)
+
+
+def test_adafactor_steps_with_float32_copies_of_the_largest_parameter() -> None:
+    short = replace(FULL, rows=1, tokens=16)
+    small = read_architecture(SMALL)
+    largest = max(small.vocab * small.hidden, *(one.inputs * one.outputs for one in small.linears))
+
+    def step(plan: Plan) -> float:
+        return next(moment.total for moment in of(SMALL, plan).moments if moment.name == "optimizer step")
+
+    narrow, wide = (
+        step(replace(short, load_dtype=dtype)) - step(replace(short, load_dtype=dtype, optimizer="sgd"))
+        for dtype in ("bfloat16", "float32")
+    )
+    assert narrow == pytest.approx(16 * largest, rel=0.05)
+    assert wide == pytest.approx(8 * largest, rel=0.1)
