@@ -1,9 +1,9 @@
 """Stacks that are built and really imported: what breaks when one package moves, and what `check` knows of it.
 
-    python benchmarks/executed_stacks.py build --home DIR [--draw 2] [--minutes 60] [--wheels DIR ...] [--pythons DIR]
-    python benchmarks/executed_stacks.py repeat --home DIR [--draw 2] [--bases N ...] [--wheels DIR ...] [--pythons DIR]
+    python benchmarks/executed_stacks.py build --home DIR [--draw 3] [--minutes 60] [--wheels DIR ...] [--pythons DIR]
+    python benchmarks/executed_stacks.py repeat --home DIR [--draw 3] [--bases N ...] [--wheels DIR ...] [--pythons DIR]
     python benchmarks/executed_stacks.py count
-    python benchmarks/executed_stacks.py score [--part judged-2] [--list]
+    python benchmarks/executed_stacks.py score [--part judged-3] [--list]
 
 `build` draws a release of a consumer at random (the seed is in stack_draws.py), installs it as of the day it came out, and tries its
 import and its main names, each by itself: those that work are the *control*, a script. Then one package that was installed with it is
@@ -11,7 +11,7 @@ moved to another release with --no-deps, and the script is run; and so on for a 
 benchmarks/executed_stacks/: `bases.jsonl` (an environment with its freeze and its script), `development.jsonl` and `judged.jsonl`
 (a third and two thirds of the moved stacks, by a hash of their ids: the judged ones are kept from whoever works on envdoctor),
 `exclusions.jsonl` (what could not be installed, did not import before anything was moved, or took too long). Called again it goes on.
-The second drawing has other bases, and is kept for one judgement as a whole: `bases-2.jsonl`, `judged-2.jsonl`, `exclusions-2.jsonl`.
+Each later drawing has other bases, and is kept for one judgement as a whole: `bases-3.jsonl`, `judged-3.jsonl`, `exclusions-3.jsonl`.
 
 `score` gives each stack's whole freeze to `envdoctor check --facts - script.py` and counts. A failing stack is *known* if a matched
 error names the package that was moved, or the one in whose file the exception arose; a working one is *accused* by any matched error.
@@ -38,7 +38,7 @@ from envdoctor.facts.names import canonical
 from envdoctor.uv.environments import NotBuiltError
 
 KEPT = Path(__file__).resolve().parent / "executed_stacks"
-PARTS = ("development", "judged", "judged-2")
+PARTS = ("development", "judged", "judged-2", "judged-3")
 MOVES, MOVES_WITH_TORCH = 10, 8
 # No pair of packages may be more than a tenth of all.
 MOST_OF_A_PAIR = 30
@@ -48,7 +48,7 @@ _VERSIONS = ("3.8", "3.9", "3.10", "3.11", "3.12", "3.13")
 
 
 def parts_of(drawing: int) -> tuple[str, ...]:
-    return PARTS[:2] if drawing == 1 else PARTS[2:]
+    return PARTS[:2] if drawing == 1 else (named(PARTS[1], drawing),)
 
 
 def named(what: str, drawing: int) -> str:
@@ -57,9 +57,9 @@ def named(what: str, drawing: int) -> str:
 
 
 def part_of(stack: str, drawing: int = 1) -> str:
-    """Of the first drawing a third is for development, by the hash of the stack's id; the second is kept as a whole."""
+    """Of the first drawing a third is for development, by the hash of the stack's id; later ones are kept as a whole."""
     if drawing != 1:
-        return PARTS[2]
+        return named(PARTS[1], drawing)
     return PARTS[0] if int(hashlib.sha256(stack.encode()).hexdigest(), 16) % 3 == 0 else PARTS[1]
 
 

@@ -30,8 +30,8 @@ class Draw:
     torch: tuple[TorchBuild, ...]
 
 
-# The second one is kept as a whole for one judgement. An environment with an older torch takes gigabytes, so that it has the last alone.
-DRAWS = {1: Draw(20261123, TORCH), 2: Draw(20261126, TORCH[-1:])}
+# The later ones are kept as a whole, each for one judgement. An environment with an older torch takes gigabytes: they have the last alone.
+DRAWS = {1: Draw(20261123, TORCH), 2: Draw(20261126, TORCH[-1:]), 3: Draw(20261127, TORCH[-1:])}
 
 
 @dataclass(frozen=True, slots=True)

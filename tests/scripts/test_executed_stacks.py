@@ -74,6 +74,14 @@ def test_a_third_of_the_stacks_is_for_development(stacks: SimpleNamespace) -> No
     assert 900 < parts.count("development") < 1100
 
 
+def test_every_later_drawing_has_a_seed_and_a_part_of_its_own(stacks: SimpleNamespace) -> None:
+    draws = stacks.stack_draws.DRAWS
+    assert len({draw.seed for draw in draws.values()}) == len(draws)
+    parts = [part for drawing in draws for part in stacks.executed_stacks.parts_of(drawing)]
+    assert sorted(parts) == sorted(set(stacks.executed_stacks.PARTS))
+    assert {stacks.executed_stacks.part_of("0" * 12, drawing) for drawing in draws if drawing != 1} == {"judged-2", "judged-3"}
+
+
 def test_names_of_submodules_are_imported_from_there(stacks: SimpleNamespace) -> None:
     script = stacks.executed_stacks.script_of("accelerate", ["Accelerator", "accelerate.utils:set_seed", "PartialState"])
     assert script == "import accelerate\nfrom accelerate import Accelerator, PartialState\nfrom accelerate.utils import set_seed\n"
