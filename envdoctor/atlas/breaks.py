@@ -9,12 +9,12 @@ from operator import itemgetter
 from envdoctor.atlas.binding import Bound
 from envdoctor.atlas.decisions import decide
 from envdoctor.atlas.distributions import distributions_of, may_bring, top_of, tops_of
-from envdoctor.atlas.guards import joined
+from envdoctor.atlas.guards import BRANCH, joined
 from envdoctor.atlas.masks import read
 from envdoctor.atlas.reach import reach
 from envdoctor.atlas.shelf import open_package
 from envdoctor.atlas.stack import Stack, holds, places
-from envdoctor.atlas.takes import Reached, Take, Takes
+from envdoctor.atlas.takes import Reached, Take, Takes, module_at
 from envdoctor.records import dataclass
 from envdoctor.world.dependencies import Dependency, dependencies
 
@@ -23,6 +23,8 @@ _MOST_ENTRIES = 400
 _VENDORING = frozenset(("setuptools", "pip"))
 # What everyone takes of a package that gives it on request: the import of the package alone shows nothing.
 _ALWAYS_TAKEN = {"pydantic": ("pydantic:BaseModel",)}
+# What runs at once where a module takes this of a package: it makes a class of it, and the package's function builds that class.
+_RUN_BY = {"pydantic.BaseModel": (("pydantic/_internal/_generate_schema.py", "GenerateSchema._model_schema"),)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,7 @@ def import_breaks(stack: Stack, entries: Iterable[tuple[str, str]] = ()) -> Iter
             waiting += [(package, top, package) for top in tops]
     waiting += [(package, entry, "") for package, entry in entries]
     seen: set[tuple[str, str]] = set()
+    run: set[str] = set()
     decided: dict[tuple[str, bool], bool | None] = {}
     for package, entry, root in waiting:  # it grows as imports are followed
         if package not in where or (package, entry) in seen:
@@ -96,6 +99,10 @@ def import_breaks(stack: Stack, entries: Iterable[tuple[str, str]] = ()) -> Iter
                     continue
             if provider is not None:
                 waiting.append((provider, crossing.name, root or package))
+                name = crossing.name.replace(":", ".")
+                if name in _RUN_BY and provider != package and name not in run:
+                    run.add(name)
+                    yield from _run(stack, provider, owners, where, name, root or package)
             elif stack.closed:
                 needed = _needed(package, stack, crossing.top)
                 if needed is not None:
@@ -217,6 +224,24 @@ def _broken(
         number = found[1].line_of(take, where[package][-1])
         bad = _mask(provider, take.bad)
         yield Break(package, provider, take.name, take.call, take.path, number, entry, root, told is True, bad)
+
+
+def _run(
+    stack: Stack, package: str, owners: Mapping[str, str], where: Mapping[str, tuple[int, ...]], entry: str, root: str
+) -> Iterator[Break]:
+    """What the functions take that run where a module takes something of a package."""
+    found = takes_of(package)
+    for path, function in () if found is None else _RUN_BY[entry]:
+        assert found is not None
+        for number in found[1].by_module().get(module_at(path), ()):
+            take = found[1].take(number)
+            provider = owners.get(top_of(take.name))
+            if take.where != function or provider is None or not holds(_mask(provider, take.bad), where[provider]):
+                continue
+            if where[package] and all(found[1].line_of(take, place) for place in where[package]):
+                # Which way the function goes is known: what it does for a class like any other.
+                guard = joined(*(atom for atom in take.guard.split(" & ") if atom != BRANCH))
+                yield from _broken(stack, package, provider, Line(number, take, guard), where, entry, root)
 
 
 def provider_of(name: str, stack: Stack) -> str | None:

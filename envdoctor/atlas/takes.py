@@ -35,6 +35,11 @@ class Reached:
     place: str = ""
 
 
+def module_at(path: str) -> str:
+    """The module that a file of a release is."""
+    return path.removesuffix(".pyi").removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
 class Takes:
     """The takes of one package."""
 
@@ -62,8 +67,7 @@ class Takes:
         if self._modules is None:
             self._modules = {}
             for number, line in enumerate(self._takes):
-                path = line.split(" ", 3)[2].removesuffix(".pyi").removesuffix(".py").removesuffix("/__init__")
-                self._modules.setdefault(path.replace("/", "."), []).append(number)
+                self._modules.setdefault(module_at(line.split(" ", 3)[2]), []).append(number)
         return self._modules
 
     def _entry(self, name: str) -> tuple[Reached, ...] | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
+
 from envdoctor.facts.versions import Exact, version_condition
 
 BY_TRANSFORMERS = "transformers-refuses-at-import"
@@ -37,6 +39,22 @@ _AT_LEAST = frozenset(
 )
 _AT_MOST = frozenset((("wandb", "protobuf"),))
 
+# ``pkg_resources.require("gradio")`` in gradio/__init__.py, which compares all that it requires in its turn: read in 2.9.4, 3.0.8, 3.0.14,
+# 3.0.18, 3.0.20 and 3.0.22, which do it, in 3.0.24 and later ones, which do not.
+_WALKS = {"gradio": "<3.0.23"}
+
+
+def walked(releases: Mapping[str, Exact], requires: Callable[[str], Iterable[str]]) -> frozenset[str]:
+    """The packages whose requirements somebody compares, with those of all that these require, when it is imported."""
+    waiting = [name for name, those in _WALKS.items() if name in releases and version_condition(those).admits(releases[name])]
+    found: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name in releases and name not in found:
+            found.add(name)
+            waiting += requires(name)
+    return frozenset(found)
+
 
 def refused_by_transformers(release: Exact, package: str) -> bool:
     """Whether a release of transformers compares a package when it is imported."""
@@ -57,4 +75,4 @@ def refused_by(name: str, release: Exact, package: str, found: Exact, specifier:
     return bool(bound) and not version_condition(bound).admits(found)
 
 
-__all__ = ["BY_ANOTHER", "BY_TRANSFORMERS", "refused_by", "refused_by_transformers"]
+__all__ = ["BY_ANOTHER", "BY_TRANSFORMERS", "refused_by", "refused_by_transformers", "walked"]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from envdoctor.checks.hit import Hit
-from envdoctor.checks.refused_at_import import BY_ANOTHER, refused_by
+from envdoctor.checks.refused_at_import import BY_ANOTHER, refused_by, walked
 from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import Exact, exact, version_condition
 from envdoctor.records import dataclass
@@ -45,9 +45,10 @@ def declared(installed: Installed, environment: Mapping[str, str]) -> tuple[Hit,
     """
     versions = {d.name: None if d.version is None else exact(d.version) for d in installed.distributions}
     hits: list[Hit] = []
+    asked: dict[str, dict[_Requirement, bool | None]] = {}
     for distribution in installed.distributions:
         # A release may be declared once a marker, and a hit be the same for two of them.
-        seen: set[_Requirement] = set()
+        seen = asked.setdefault(distribution.name, {})
         for line in distribution.requires:
             try:
                 requirement, applies = _requirement(line, environment)
@@ -55,14 +56,23 @@ def declared(installed: Installed, environment: Mapping[str, str]) -> tuple[Hit,
                 detail = f"{_shown(distribution)} declares {line[:_LONGEST_SHOWN]!r}, which cannot be read: {error}"
                 hits.append(Hit(BROKEN, True, detail=detail, packages=(distribution.name,)))
                 continue
-            if requirement is not None and applies is not False and requirement not in seen:
-                seen.add(requirement)
-                hits.extend(_judged(distribution, requirement, applies, versions))
+            if requirement is not None and applies is not False:
+                seen.setdefault(requirement, applies)
+    known = {name: version for name, version in versions.items() if version is not None}
+    compared = walked(known, lambda name: [one.name for one, applies in asked.get(name, {}).items() if applies])
+    for distribution in installed.distributions:
+        for requirement, applies in asked.pop(distribution.name, {}).items():
+            hits.extend(_judged(distribution, requirement, applies, versions, compared=distribution.name in compared))
     return tuple(hits)
 
 
-def _judged(distribution: Distribution, wanted: _Requirement, applies: bool | None, versions: Mapping[str, Exact | None]) -> Iterator[Hit]:
-    """The hit of one requirement, if there is one; ``applies`` is None where its marker waits for the Python's version."""
+def _judged(
+    distribution: Distribution, wanted: _Requirement, applies: bool | None, versions: Mapping[str, Exact | None], *, compared: bool
+) -> Iterator[Hit]:
+    """The hit of one requirement, if there is one; ``applies`` is None where its marker waits for the Python's version.
+
+    ``compared``: somebody compares all that this package requires when it is imported.
+    """
     name, specifier = wanted.name, wanted.specifier
     requirement = name + specifier
     packages = (distribution.name, name)
@@ -71,7 +81,7 @@ def _judged(distribution: Distribution, wanted: _Requirement, applies: bool | No
     waiting = () if applies else ("python",)
     if name not in versions:
         detail = f"{_shown(distribution)} declares {requirement}, and {name} is not installed"
-        yield Hit(MISSING, applies, because, waiting, detail, packages, pins)
+        yield Hit(BY_ANOTHER if compared else MISSING, applies, because, waiting, detail, packages, pins)
         return
     found = versions[name]
     if not specifier or (found is not None and _admits(specifier, found)):
@@ -82,7 +92,7 @@ def _judged(distribution: Distribution, wanted: _Requirement, applies: bool | No
         return
     detail = f"{_shown(distribution)} declares {requirement}, and {name} {found} is installed"
     release = None if distribution.version is None else exact(distribution.version)
-    refused = release is not None and refused_by(distribution.name, release, name, found, specifier)
+    refused = compared or (release is not None and refused_by(distribution.name, release, name, found, specifier))
     rule, reasons = BY_ANOTHER if refused else UNMET, (*because, (f"packages.{name}", f"not {specifier}"))
     yield Hit(rule, applies, reasons, waiting, detail, packages, pins)
 

@@ -11,7 +11,7 @@ from itertools import combinations, islice
 
 from envdoctor.checks.declared_together import agreeing, compatible, demands_hold, is_declared, refusals
 from envdoctor.checks.hit import Hit
-from envdoctor.checks.refused_at_import import BY_ANOTHER, BY_TRANSFORMERS, refused_by, refused_by_transformers
+from envdoctor.checks.refused_at_import import BY_ANOTHER, BY_TRANSFORMERS, refused_by, refused_by_transformers, walked
 from envdoctor.checks.requirements import MISSING, UNMET
 from envdoctor.checks.whole_lists import lacks_few, scanned_names
 from envdoctor.facts.fact import Facts
@@ -89,9 +89,17 @@ def _stated_names(facts: Facts) -> set[str]:
 def _hits(facts: Facts) -> Iterator[Hit]:
     from envdoctor.world.dependencies import dependencies
 
-    for name, value in _stated_releases(facts):
+    stated = dict(_stated_releases(facts))
+
+    def required(name: str) -> Iterator[str]:
+        for one in dependencies(name, stated[name].text.partition("+")[0], unbound=True) or ():
+            if not one.marker or demands_hold(facts, one.marker):
+                yield one.name
+
+    compared = walked(stated, required)
+    for name, value in stated.items():
         for one in dependencies(name, value.text.partition("+")[0]) or ():
-            hit = _judge(facts, name, value, one)
+            hit = _judge(facts, name, value, one, compared=name in compared)
             if hit is not None:
                 yield hit
 
@@ -105,7 +113,7 @@ def _is_stated(facts: Facts, fact_name: str) -> bool:
     return not origin.source.startswith("installed") and (origin.source == "pin" or not is_declared(facts[fact_name]))
 
 
-def _judge(facts: Facts, name: str, value: Exact, wanted: Dependency) -> Hit | None:
+def _judge(facts: Facts, name: str, value: Exact, wanted: Dependency, *, compared: bool) -> Hit | None:
     other = f"{_PACKAGE}{wanted.name}"
     found = facts.value(other)
     requirement = f"{wanted.name}{wanted.specifier}"
@@ -118,7 +126,7 @@ def _judge(facts: Facts, name: str, value: Exact, wanted: Dependency) -> Hit | N
         if name == "torch" or not facts.closed:  # what a build of torch brings is no matter of metadata
             return None
         detail = f"{name} {value} requires {requirement}, and {wanted.name} is not in the list"
-        rule = BY_TRANSFORMERS if by_transformers and wanted.name != "tokenizers" else MISSING
+        rule = BY_TRANSFORMERS if by_transformers and wanted.name != "tokenizers" else BY_ANOTHER if compared else MISSING
         return Hit(rule, True, because, detail=detail, packages=(name, wanted.name), pins=((wanted.name, wanted.specifier),),
                    file=place.file, line=place.line, yields=True)  # fmt: skip
     if not isinstance(found, Exact) or not wanted.specifier or not _is_stated(facts, other):
@@ -128,7 +136,7 @@ def _judge(facts: Facts, name: str, value: Exact, wanted: Dependency) -> Hit | N
         return None
     detail = f"{name} {value} requires {requirement}, and {wanted.name} {found} is stated"
     reasons = (*because, (other, f"not {wanted.specifier}"))
-    by_another = refused_by(name, value, wanted.name, public, wanted.specifier)
+    by_another = compared or refused_by(name, value, wanted.name, public, wanted.specifier)
     rule = BY_TRANSFORMERS if by_transformers else BY_ANOTHER if by_another else UNMET
     return Hit(rule, True, reasons, detail=detail, packages=(name, wanted.name),
                pins=((wanted.name, wanted.specifier),), file=place.file, line=place.line, yields=True)  # fmt: skip

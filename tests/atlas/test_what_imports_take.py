@@ -32,10 +32,25 @@ PACKAGES = {
             ),
             "pydantic/main.py": "from pydantic_core import schema\nclass BaseModel: pass\n",
         },
+        "3.0": {
+            "pydantic/__init__.py": "from .main import BaseModel\n",
+            "pydantic/main.py": "class BaseModel: pass\n",
+            "pydantic/_internal/_generate_schema.py": (
+                "from pydantic_core import core_schema\nclass GenerateSchema:\n"
+                "    def _model_schema(self, kind):\n        if kind.fields:\n            return core_schema.fields(kind, extra=1)\n"
+                "    def _other_schema(self, kind):\n        return core_schema.fields(kind, other=1)\n"
+            ),
+        },
     },
     "pydantic-core": {
         "1.0": {"pydantic_core/__init__.py": "def schema(): pass\n"},
         "2.0": {"pydantic_core/__init__.py": "def another(): pass\n"},
+        "3.0": {"pydantic_core/__init__.py": "", "pydantic_core/core_schema.py": "def fields(kind, extra=0): pass\n"},
+        "4.0": {"pydantic_core/__init__.py": "", "pydantic_core/core_schema.py": "def fields(kind, other=0): pass\n"},
+    },
+    "modeller": {
+        "1.0": {"modeller/__init__.py": "import pydantic\nclass Model(pydantic.BaseModel): pass\n"},
+        "2.0": {"modeller/__init__.py": "try:\n    from pydantic import BaseModel\nexcept ImportError:\n    BaseModel = None\n"},
     },
 }
 
@@ -68,6 +83,16 @@ def test_a_name_below_google_is_protobufs_where_its_folder_is_named() -> None:
 def test_what_everyone_takes_of_a_package_that_gives_it_on_request_is_reached_by_its_import() -> None:
     assert _edges(pydantic="2.0", pydantic_core="2.0") == ["pydantic:pydantic_core.schema"]
     assert _edges(pydantic="2.0", pydantic_core="1.0") == []
+
+
+def test_what_a_package_runs_for_every_class_that_is_made_of_its_own_is_reached_by_who_makes_one() -> None:
+    core = "pydantic:pydantic_core.core_schema.fields(1,extra=)"
+    assert _edges(modeller="1.0", pydantic="3.0", pydantic_core="4.0") == [core]
+    assert _edges(modeller="1.0", pydantic="3.0", pydantic_core="3.0") == []
+    # Nobody surely makes one: the import of the package by itself goes well.
+    assert _edges(modeller="2.0", pydantic="3.0", pydantic_core="4.0") == _edges(pydantic="3.0", pydantic_core="4.0") == []
+    # A release that was not read, between two of which only one takes it.
+    assert _edges(modeller="1.0", pydantic="2.5", pydantic_core="4.0") == []
 
 
 def test_what_was_told_of_an_import_is_told_again_where_its_importer_was_not_read(tmp_path: Path) -> None:

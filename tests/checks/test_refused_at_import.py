@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from envdoctor.checks.refused_at_import import refused_by
+from envdoctor.checks.requirements import declared
 from envdoctor.checks.stated_together import stated_together
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.versions import exact
+from envdoctor.sources.machine.interpreter import Installed, marker_environment
+from envdoctor.sources.machine.site_packages import Distribution
 
 
 def _said(**releases: str) -> dict[tuple[str, ...], str]:
@@ -57,3 +62,31 @@ def test_who_refuses_a_release_that_is_too_old_or_too_new_for_it(
     name: str, release: str, package: str, found: str, specifier: str, refused: bool
 ) -> None:
     assert refused_by(name, exact(release), package, exact(found), specifier) is refused
+
+
+def _installed(*packages: tuple[str, str, str]) -> dict[tuple[str, ...], str]:
+    distributions = tuple(
+        Distribution(name, version, tuple(requires.split()), Path(f"{name}.dist-info")) for name, version, requires in packages
+    )
+    environment = Installed(".venv", "3.9.18", "cpython", "linux", "x86_64", (), distributions)
+    return {hit.packages: hit.rule for hit in declared(environment, marker_environment(environment))}
+
+
+def test_gradio_2_compares_all_that_it_requires_and_all_that_these_require_in_their_turn() -> None:
+    assert _said(gradio="3.0.8", requests="2.27.1", charset_normalizer="3.0.1") == {
+        ("requests", "charset-normalizer"): "package-refuses-at-import"
+    }
+    assert _said(gradio="3.0.24", requests="2.27.1", charset_normalizer="3.0.1") == {
+        ("requests", "charset-normalizer"): "declared-requirement-unmet"
+    }
+    rest = [("requests", "2.27.1", "charset-normalizer~=2.0.0"), ("charset-normalizer", "3.0.1", "")]
+    other = [("pandas", "2.2.3", "numpy tzdata"), ("numpy", "1.26.4", ""), ("datasets", "2.0.0", "dill<0.3"), ("dill", "0.3.4", "")]
+    assert _installed(("gradio", "3.0.8", "requests pandas"), *rest, *other) == {
+        ("requests", "charset-normalizer"): "package-refuses-at-import",
+        ("pandas", "tzdata"): "package-refuses-at-import",
+        ("datasets", "dill"): "declared-requirement-unmet",
+    }
+    assert set(_installed(("gradio", "3.1.0", "requests pandas"), *rest, *other).values()) == {
+        "declared-requirement-unmet",
+        "declared-requirement-missing",
+    }
