@@ -7,6 +7,7 @@ import re
 import sys
 
 from envdoctor.atlas import guards as conditions
+from envdoctor.atlas.generated import call_of_generated
 from envdoctor.atlas.guards import NEVER, Guards
 from envdoctor.atlas.outline import Outline, Said, Taken
 from envdoctor.atlas.signatures import last_word, of_call
@@ -105,6 +106,7 @@ class Expressions:
         self.lines: list[str] | None = None
         self.parents: list[str] = []
         self.recorded: set[tuple[str, str, str, str, bool, int]] = set()
+        self.calls: list[tuple[str, str, str]] = []
 
     # --- expressions -----------------------------------------------------------------------------------
 
@@ -149,7 +151,7 @@ class Expressions:
         if isinstance(func, ast.Attribute):
             found = self.dotted(func, scope)
             if found is not None:
-                self.take(found, node.lineno, guard, where, of_call(node))
+                self.take(found, node.lineno, guard, where, call_of_generated(found, node) or of_call(node))
             elif self.parents and type(func.value) is ast.Call and last_word(func.value) == "super":
                 if ":" in self.parents[-1]:
                     self.take(f"{self.parents[-1]}.{func.attr}", node.lineno, guard, where, of_call(node))
@@ -160,6 +162,8 @@ class Expressions:
             target = self.target(func.id, scope)
             if target:
                 self.take(target, node.lineno, guard, where, of_call(node))
+            elif scope is None or func.id not in scope:
+                self.calls.append((where, func.id, guard))
             if func.id == "warn":
                 self.said(node, func, where, condition)
         else:

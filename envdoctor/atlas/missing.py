@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from envdoctor.atlas.callables import has_member, method_of, signature_of
+from envdoctor.atlas.generated import is_generated, refused_of_generated
 from envdoctor.atlas.masks import stretches
 from envdoctor.atlas.signatures import Call, Signature, read, read_call, refusal
 from envdoctor.atlas.volume import Presence, Volume
@@ -100,6 +101,8 @@ def refused(volume: Volume, name: str, call: str) -> int:
     module, first, rest = split(volume, name)
     if not first or len(rest) > 1 or module in _PATCHED:
         return 0
+    if is_generated(name):
+        return refused_of_generated(volume.releases, name, call) if volume.name == "protobuf" else 0
     given = read_call(call)
     verdicts: dict[str, bool] = {}
     bad = 0

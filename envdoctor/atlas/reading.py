@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable
 
 from envdoctor.atlas import guards as conditions
+from envdoctor.atlas.called import runs_through, taken_by_calls
 from envdoctor.atlas.expressions import parameters
 from envdoctor.atlas.flags import attempt_flags, is_asking, may_skip, names_of, put_in_place, reckons, skip_tests
 from envdoctor.atlas.guards import NEVER, UNKNOWN
@@ -56,8 +57,11 @@ def read_tree(tree: ast.Module, text: str, module: str, *, package: bool = False
 
 class _Reader(LazyNames):
     def read(self, tree: ast.Module) -> Outline:
+        self.run_through: dict[str, bool] = {}
         self.block(tree.body, "", "", None, "")
         out = self.out
+        if self.module != "__main__":  # of somebody's own code every line is told where it stands
+            out.taken += taken_by_calls(self.calls, self.run_through, out.taken)
         closed = bool(out.lazy) or out.structure is not None
         text = self.text
         if "__getattr__" in out.functions or ("__getattr__" in out.names and not closed):
@@ -227,6 +231,8 @@ class _Reader(LazyNames):
     def function(self, node: Function, guard: str, where: str, scope: dict[str, str | None] | None, owner: str = "") -> None:
         for decorator in node.decorator_list:
             self.expression(decorator, guard, where, scope, "")
+            if isinstance(decorator, ast.Name):
+                self.calls.append((where, decorator.id, guard))
         arguments = node.args
         for default in (*arguments.defaults, *arguments.kw_defaults):
             if default is not None:
@@ -263,6 +269,8 @@ class _Reader(LazyNames):
                     inner[found.id] = None
             self.texts = {}
         name = f"{where}.{node.name}" if where else f"{owner}.{node.name}" if owner else node.name
+        # Of two definitions under two conditions it is not known which one is called.
+        self.run_through[name] = name not in self.run_through and runs_through(node)
         # A function that is made under a condition is called under it.
         skipped = any(self.guards.looks(test) for test in skip_tests(node.decorator_list))
         self.block(node.body, conditions.joined(guard, UNKNOWN) if skipped else guard, name, inner, "")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from envdoctor.atlas.breaks import Break
+from envdoctor.atlas.generated import is_generated
 from envdoctor.atlas.masks import stretches
 from envdoctor.atlas.signatures import Call, read_call
+from envdoctor.atlas.takes import module_at
 from envdoctor.atlas.volume import Volume
 
 
@@ -24,6 +26,9 @@ def since(volume: Volume, bad: int, place: int) -> str:
 def what(one: Break) -> str:
     """What is taken: ``imports HybridCache from transformers``, ``imports the module torch._six``, ``calls Trainer(tokenizer=)``."""
     module, colon, name = one.name.partition(":")
+    if is_generated(one.name):
+        by = read_call(one.call).keywords
+        return f"was generated for protobuf {by[0]}" if by else "was generated for protobuf before 4"
     if one.call:
         return f"calls {(name or module)}({', '.join(one.call.split(',')[1:])})"
     if colon and "." not in name:
@@ -47,8 +52,10 @@ def good_specifiers(volume: Volume, bad: int, place: int) -> list[str]:
     return [specifier for _, specifier in sorted(ways) if specifier]
 
 
-def witness(name: str, call: str) -> str:
-    """The one line of Python that fails where a name is gone, or where a call of it is refused."""
+def witness(name: str, call: str, path: str = "") -> str:
+    """The one line of Python that fails where a name is gone, or where a call of it is refused; ``path`` is the file that says so."""
+    if path and is_generated(name):
+        return f"import {module_at(path)}"
     module, colon, rest = name.partition(":")
     if call:
         return f"import inspect, {module}; inspect.signature({name.replace(':', '.')}).{_bound(read_call(call), method='.' in rest)}"

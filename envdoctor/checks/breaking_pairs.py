@@ -92,7 +92,7 @@ def _hit(stack: Stack, found: Sequence[Break], rule: str) -> Iterator[Hit]:
     pins = tuple((one.provider, specifier) for specifier in good_specifiers(bound.volume, bad, where[-1]))
     pair = (one.package, one.provider)
     yield Hit(rule, True, because, detail=detail, packages=pair, pins=pins, yields=True, edge=one.edge,
-              headline=_headline(stack, one), witness=witness(one.name, one.call))  # fmt: skip
+              headline=_headline(stack, one), witness=witness(one.name, one.call, one.path))  # fmt: skip
 
 
 def _headline(stack: Stack, one: Break) -> str:

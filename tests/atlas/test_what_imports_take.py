@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from envdoctor.atlas.breaks import import_breaks
+from envdoctor.atlas.reading import read_module
 from envdoctor.atlas.stack import Stack
+from envdoctor.checks.atlas import hits_of
 from tests.atlas.wheels import atlas_of
 
 PACKAGES = {
@@ -107,3 +109,76 @@ def test_what_was_told_of_an_import_is_told_again_where_its_importer_was_not_rea
             wheel.unlink()
     with atlas_of(tmp_path, {"acme": acme}) as atlas:
         assert "entry acme.inner:thing" in (atlas / "acme/takes.txt").read_text("utf-8")
+
+
+LOADING = """
+from functools import lru_cache
+import acme as a
+def made(): return a.old
+@lru_cache
+def kept(flag=0):
+    if flag: return a.older
+    return made()
+def generated(): yield a.oldest
+def searched():
+    for one in (1, 2):
+        if one: return one
+    return a.never
+def shown(made): return made()
+def marked(function): a.marking; return function
+class Made:
+    def __init__(self): self.x = a.fielded
+    def late(self): return a.late
+X, Y = kept(), made()
+GEN, HIT, SHOWN, OBJECT = generated(), searched(), shown(int), Made()
+@marked
+def another(): return a.another
+try:
+    def tried(): return a.tried
+    tried()
+except AttributeError:
+    pass
+if __name__ == "__main__":
+    another()
+"""
+
+
+def test_what_functions_take_that_a_module_calls_while_it_is_loaded_its_import_takes() -> None:
+    taken = read_module(LOADING, "user", package=True).taken
+    loaded = {(one.name, one.guard) for one in taken if not one.where and one.name.startswith("acme.")}
+    assert loaded == {("acme.old", ""), ("acme.older", "*"), ("acme.marking", ""), ("acme.fielded", ""), ("acme.tried", "?")}
+    assert {one.name for one in taken if one.where} >= {"acme.old", "acme.never", "acme.late", "acme.another"}
+    # In somebody's own code each line is told where it stands.
+    assert not [one for one in read_module(LOADING, "__main__", package=False).taken if one.name == "acme.old" and not one.where]
+
+
+OLD_PB2 = """
+from google.protobuf import descriptor as _descriptor
+_MESSAGE_NAME = _descriptor.FieldDescriptor(name='name', full_name='a.name', index=0, create_key=_descriptor._internal_create_key)
+"""
+NEW_PB2 = """
+from google.protobuf import runtime_version as _runtime_version
+_runtime_version.ValidateProtobufRuntimeVersion(_runtime_version.Domain.PUBLIC, 5, 27, 2, '', 'a.proto')
+"""
+PROTOBUF = {
+    "google/protobuf/__init__.py": "",
+    "google/protobuf/descriptor.py": "_internal_create_key = 1\nclass FieldDescriptor:\n    def __init__(self, *a, **k): pass\n",
+    "google/protobuf/runtime_version.py": ("class Domain:\n    PUBLIC = 1\ndef ValidateProtobufRuntimeVersion(a, b, c, d, e, f): pass\n"),
+}
+
+
+def test_code_that_protoc_generated_is_refused_by_later_runtimes_or_by_earlier_ones(tmp_path: Path) -> None:
+    releases = ("3.19.6", "3.20.3", "4.21.12", "5.26.1", "5.27.5", "6.33.0")
+    user = {version: {"user/__init__.py": "import user.a_pb2", "user/a_pb2.py": text} for version, text in (("1", OLD_PB2), ("2", NEW_PB2))}
+    with atlas_of(tmp_path, {"user": user, "protobuf": dict.fromkeys(releases, PROTOBUF)}):
+        refused = {user: [release for release in releases if _edges(user=user, protobuf=release)] for user in ("1", "2")}
+        assert refused == {"1": ["4.21.12", "5.26.1", "5.27.5", "6.33.0"], "2": ["3.19.6", "3.20.3", "4.21.12", "5.26.1"]}
+        [old, new] = [hits_of(Stack({"user": user, "protobuf": "5.26.1"}), ()) for user in ("1", "2")]
+        assert [hit.detail for hit in (*old, *new)] == [
+            "user/a_pb2.py:3 was generated for protobuf before 4, gone since 4.21.12",
+            "user/a_pb2.py:3 was generated for protobuf 5.27.2, there from 5.27.5 on",
+        ]
+        assert [(hit.witness, hit.pins) for hit in (*old, *new)] == [
+            ("import user.a_pb2", (("protobuf", "<4.21.12"),)),
+            ("import user.a_pb2", (("protobuf", ">=5.27.5"),)),
+        ]
