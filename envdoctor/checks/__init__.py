@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from envdoctor.checks import architectures, asked_for, atlas, declared_together, hardware, stated_together, withdrawn
+from envdoctor.checks import architectures, asked_for, atlas, built_for_torch, declared_together, hardware, stated_together, withdrawn
 from envdoctor.checks.hit import Hit
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ FACT_CHECKS = (
     *asked_for.CHECKS,
     *atlas.CHECKS,
     *withdrawn.CHECKS,
+    *built_for_torch.CHECKS,
 )
 
 # What is raised by some checks alone: whoever asks after one finding of theirs need not run the others. The other findings are cheap.
@@ -36,6 +37,7 @@ _RAISED_BY = {
         stated_together.CHECKS,
     ),
     "release-yanked": withdrawn.CHECKS,
+    **dict.fromkeys(("built-for-another-torch", "compiled-part-for-another-torch"), built_for_torch.CHECKS),
 }
 
 
