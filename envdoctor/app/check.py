@@ -8,7 +8,7 @@ from envdoctor.app.composition import compose_report
 from envdoctor.app.coverage import measure_coverage
 from envdoctor.app.gathered import Gathered
 from envdoctor.app.judgement import judge
-from envdoctor.app.own_code import examine_own_code
+from envdoctor.app.own_code import Outlines, examine_own_code
 from envdoctor.app.project import apply_policy
 from envdoctor.app.request import Request
 from envdoctor.app.situations import gather_all
@@ -19,6 +19,7 @@ from envdoctor.errors import EnvdoctorError
 from envdoctor.records import dataclass, replace
 from envdoctor.report.model import Report
 from envdoctor.rules.rulebook import Rulebook, load_rulebook
+from envdoctor.sources.scripts.trees import handing_on
 from envdoctor.world.releases import known_until, release_texts
 
 # Of more situations than these, the joint pins of each are left to `fix`: the search is exact, and costs more than all the rest.
@@ -64,7 +65,10 @@ def examine(request: Request, *, most_searched: int = _MOST_SEARCHED, renaming: 
     if request.resolve and request.offline:
         whose = f"offline = true in {request.policy.place}" if request.policy.offline else "--offline"
         raise EnvdoctorError("--resolve", found=whose, expected="leave to ask the package index", next_step="leave one of them out")
-    situations = tuple(examine_own_code(examine_snapshots(gathered, request.watch, full=request.full)) for gathered in gather_all(request))
+    outlines = Outlines()
+    with handing_on(outlines.take):
+        read = gather_all(request)
+    situations = tuple(examine_own_code(examine_snapshots(gathered, request.watch, full=request.full), outlines) for gathered in read)
     if renaming and any(target.kind == "script" for one in situations for target in one.targets):
         from envdoctor.app.renaming import rename_own_code
 

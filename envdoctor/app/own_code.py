@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -18,8 +20,11 @@ from envdoctor.facts.fact import Skip
 from envdoctor.records import replace
 
 if TYPE_CHECKING:
+    import ast
+
     from envdoctor.app.project_code import Project
     from envdoctor.atlas.outline import Outline
+    from envdoctor.atlas.own_code import Known
     from envdoctor.atlas.stack import Stack
     from envdoctor.sources.scripts.source import Source
 
@@ -32,8 +37,33 @@ _MOST_FILES = 1000
 _MOST_REMOTE = 100
 
 
-def examine_own_code(gathered: Gathered) -> Gathered:
-    """The situation with what its scripts, and the code of its models, take from the stated releases and do not find there."""
+class Outlines:
+    """What scripts take, told while their trees are at hand for those who read the plan out of them; no tree is kept."""
+
+    def __init__(self) -> None:
+        self._told: dict[str, tuple[Source, Outline]] = {}
+
+    def take(self, source: Source) -> None:
+        """Read a script that was parsed; of its tree the imports stay."""
+        outline = _outline(source)
+        self._told[source.path] = replace(source, body=_imports(source.body)), outline
+
+    def source(self, path: Path) -> Source | None:
+        """A script that was read, with its imports alone."""
+        found = self._told.get(str(path))
+        return None if found is None else found[0]
+
+    def outline(self, source: Source) -> Outline:
+        """What a script takes."""
+        found = self._told.get(source.path)
+        return _outline(source) if found is None else found[1]
+
+
+def examine_own_code(gathered: Gathered, outlines: Outlines | None = None) -> Gathered:
+    """The situation with what its scripts, and the code of its models, take from the stated releases and do not find there.
+
+    ``outlines`` has what was read of its scripts already.
+    """
     scripts = [Path(target.text) for target in gathered.targets if target.kind == "script"]
     remote = list(_remote_files(gathered))
     if not scripts and not remote:
@@ -41,7 +71,8 @@ def examine_own_code(gathered: Gathered) -> Gathered:
     stack = stack_of(gathered.derived)
     if not stack.releases:
         return gathered
-    for files, examine, label in ((scripts, _examine_scripts, "own"), (remote, _examine_remote, "remote")):
+    examine_scripts = partial(_examine_scripts, outlines or Outlines())
+    for files, examine, label in ((scripts, examine_scripts, "own"), (remote, _examine_remote, "remote")):
         if files:
             hits, skips, notes = _kept(files, examine, label, stack, Opener(stack, gathered.installed))
             situation = replace(gathered.situation, skips=tuple(dict.fromkeys((*gathered.situation.skips, *skips))))
@@ -70,7 +101,7 @@ def _kept(files: list[Path], examine: Examine, label: str, stack: Stack, opened:
     return found
 
 
-def _examine_scripts(files: list[Path], stack: Stack, opened: Opener) -> Sequence[Hit]:
+def _examine_scripts(outlines: Outlines, files: list[Path], stack: Stack, opened: Opener) -> Sequence[Hit]:
     from envdoctor.app.project_code import Project
     from envdoctor.atlas.own_code import imports_of
     from envdoctor.checks.atlas import hits_of
@@ -79,14 +110,15 @@ def _examine_scripts(files: list[Path], stack: Stack, opened: Opener) -> Sequenc
     hits: list[Hit] = []
     entries: dict[tuple[str, str], None] = {}
     project = Project(opened.seen)
-    for source in open_sources(files, project):
-        outline = read_own(source, project)
-        hits += code_hits(outline, stack, source.origin, opened)
+    known: Known = {}
+    for source in open_sources(files, project, outlines):
+        outline = read_own(source, project, outlines)
+        hits += code_hits(outline, stack, source.origin, opened, known)
         entries.update(dict.fromkeys(imports_of(outline, stack)))
     if entries:
         # What the imports of these lead to, beyond what the import of each package does by itself.
-        known = {(hit.rule, hit.packages) for hit in hits_of(stack, ())}
-        hits += [hit for hit in hits_of(stack, tuple(entries)) if (hit.rule, hit.packages) not in known]
+        without = {(hit.rule, hit.packages) for hit in hits_of(stack, ())}
+        hits += [hit for hit in hits_of(stack, tuple(entries)) if (hit.rule, hit.packages) not in without]
     return hits
 
 
@@ -102,21 +134,32 @@ def _examine_remote(files: list[Path], stack: Stack, opened: Opener) -> Sequence
     return hits
 
 
-def read_own(source: Source, project: Project | None = None) -> Outline:
+def read_own(source: Source, project: Project | None = None, outlines: Outlines | None = None) -> Outline:
     """What a file takes of others; modules of the project that go by the name of a package are the project's."""
+    from envdoctor.app.project_code import Project
+
+    outline = (outlines or Outlines()).outline(source)
+    tops = {one.name: one.name.partition(".")[0].partition(":")[0] for one in outline.taken}
+    own = (project or Project()).own_tops(Path(source.path), list(dict.fromkeys(tops.values())))
+    return replace(outline, taken=[one for one in outline.taken if tops[one.name] not in own]) if own else outline
+
+
+def _outline(source: Source) -> Outline:
     import ast
 
-    from envdoctor.app.project_code import Project
     from envdoctor.atlas.instances import in_one_step
     from envdoctor.atlas.reading import read_tree
 
-    in_one_step(source.body)
-    outline = read_tree(ast.Module(source.body, []), source.text, "__main__")
-    tops = {one.name: one.name.partition(".")[0].partition(":")[0] for one in outline.taken}
-    own = (project or Project()).own_tops(Path(source.path), list(dict.fromkeys(tops.values())))
-    if own:
-        outline.taken = [one for one in outline.taken if tops[one.name] not in own]
-    return outline
+    stored = in_one_step(source.body)
+    return read_tree(ast.Module(source.body, []), source.text, "__main__", stored=stored)
+
+
+def _imports(body: list[ast.stmt]) -> list[ast.stmt]:
+    import ast
+
+    from envdoctor.syntax.walking import statements
+
+    return [one for one in statements(body) if isinstance(one, ast.Import | ast.ImportFrom)]
 
 
 def _remote_files(gathered: Gathered) -> Iterator[Path]:
@@ -128,22 +171,25 @@ def _remote_files(gathered: Gathered) -> Iterator[Path]:
         yield from sorted(adapter.directory.path.glob("*.py"))[:_MOST_REMOTE]
 
 
-def open_sources(scripts: list[Path], project: Project | None = None, *, alone: bool = False) -> Iterator[Source]:
-    """The scripts, and unless ``alone`` the modules of the same project that they import."""
+def open_sources(
+    scripts: list[Path], project: Project | None = None, outlines: Outlines | None = None, *, alone: bool = False
+) -> Iterator[Source]:
+    """The scripts, and unless ``alone`` the modules of the same project that they import; of ``outlines`` the imports alone."""
     from envdoctor.app.project_code import Project
     from envdoctor.sources.scripts.script import open_source
 
     project = project or Project()
-    waiting = list(scripts)
+    outlines = outlines or Outlines()
+    waiting = deque(scripts)
     seen: set[Path] = set()
     while waiting and len(seen) < _MOST_FILES:
-        path = waiting.pop(0)
+        path = waiting.popleft()
         if path in seen:
             continue
         seen.add(path)
         project.seen.content(str(path))
         try:
-            source = open_source(path)
+            source = outlines.source(path) or open_source(path)
         except EnvdoctorError:
             # What a target is told of is said where it is read; a module beside it that is no Python is imported by nobody.
             continue

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from envdoctor.files.kept import Seen
+from envdoctor.syntax.walking import statements
 
 _MARKS = ("pyproject.toml", "setup.py", "setup.cfg", ".git", "requirements.txt", "environment.yml")
 _MOST_UP = 8
@@ -18,6 +19,7 @@ class Project:
     def __init__(self, seen: Seen | None = None) -> None:
         self.seen = seen or Seen()
         self._roots: dict[Path, tuple[Path, ...]] = {}
+        self._files: dict[tuple[tuple[Path, ...], str], Path | None] = {}
 
     def roots_of(self, folder: Path) -> tuple[Path, ...]:
         """The folders in which a script of this folder may find modules of its own project, the nearest first."""
@@ -44,6 +46,12 @@ class Project:
 
     def own_file(self, roots: Sequence[Path], module: str) -> Path | None:
         """The file of the project that a module's full name stands for; a folder without ``__init__`` hides no installed package."""
+        key = tuple(roots), module
+        if key not in self._files:
+            self._files[key] = self._find_file(roots, module)
+        return self._files[key]
+
+    def _find_file(self, roots: Sequence[Path], module: str) -> Path | None:
         parts = module.split(".")
         if not all(parts):  # ``from . import x`` in a script, which has no package
             return None
@@ -69,7 +77,7 @@ class Project:
         """The files of the project that a file imports, wherever in it."""
         roots = self.roots_of(path.parent)
         asked: set[str] = set()
-        for node in ast.walk(ast.Module(list(body), [])):
+        for node in statements(body):
             if isinstance(node, ast.Import):
                 wanted = [(roots, alias.name) for alias in node.names]
             elif isinstance(node, ast.ImportFrom):

@@ -12,6 +12,7 @@ from envdoctor.atlas.guards import NEVER, Guards
 from envdoctor.atlas.outline import Outline, Said, Taken
 from envdoctor.atlas.signatures import last_word, of_call
 from envdoctor.atlas.templates import template
+from envdoctor.syntax.walking import children
 
 # What later releases of Python no longer have, by the "What's New" of 3.10, 3.11, 3.12 and 3.13.
 REMOVED = frozenset(
@@ -84,7 +85,7 @@ _LONGEST_CONDITION = 160
 _MOST_LINES = 8
 _WORDED = re.compile(r"(?:ERROR|WARNING|_MSG|MESSAGE)(?:_\w{1,20})?$")
 _FILLED = re.compile(r"\{[^{}]{0,40}\}|%(?:\(\w{1,40}\))?[srd]")
-_TRIVIAL = (ast.Constant, ast.expr_context, ast.operator, ast.cmpop, ast.boolop, ast.unaryop, ast.Pass, ast.Break, ast.Continue)
+_TRIVIAL = frozenset((ast.Constant, ast.Pass, ast.Break, ast.Continue))
 
 
 class Expressions:
@@ -94,10 +95,12 @@ class Expressions:
         self.out = Outline()
         self.shallow = False
         self.module = module
+        # Of a user's own code it is asked what it takes, and neither what it says nor what its classes hold.
+        self.own = module == "__main__"
         self.top = module.partition(".")[0]
         self.home = module if package else module.rpartition(".")[0]
         self.text = text
-        self.guards = Guards()
+        self.guards = Guards(asks_version="__version__" in text)
         self.bound: dict[str, str | None] = {}
         self.annotations = "from __future__ import annotations" not in text
         self.patched: set[str] = set()
@@ -112,7 +115,7 @@ class Expressions:
 
     def expression(self, node: ast.AST, guard: str, where: str, scope: dict[str, str | None] | None, condition: str) -> None:
         kind = type(node)
-        if kind is ast.Name or isinstance(node, _TRIVIAL):
+        if kind is ast.Name or kind in _TRIVIAL:
             return
         if kind is ast.Attribute:
             assert isinstance(node, ast.Attribute)
@@ -143,7 +146,7 @@ class Expressions:
             self.expression(node.body, conditions.joined(guard, test), where, scope, condition)
             self.expression(node.orelse, conditions.joined(guard, conditions.negated(test)), where, scope, condition)
         else:
-            for child in ast.iter_child_nodes(node):
+            for child in children(node):
                 self.expression(child, guard, where, scope, condition)
 
     def call(self, node: ast.Call, guard: str, where: str, scope: dict[str, str | None] | None, condition: str) -> None:
@@ -198,7 +201,7 @@ class Expressions:
     def record(self, name: str, line: int, guard: str, where: str, call: str = "") -> None:
         """Keep what is taken, each way of taking it once; of Python's own library what some release of Python no longer has."""
         # Of somebody's own code every line is told.
-        own = line if self.module == "__main__" else 0
+        own = line if self.own else 0
         key = (name, guard, where if not call else "", call, not where, own)
         if key in self.recorded:
             return
@@ -231,6 +234,8 @@ class Expressions:
 
     def words(self, test: ast.expr) -> str:
         """The text of a condition, on one line."""
+        if self.own:
+            return ""
         if self.lines is None:
             self.lines = self.text.split("\n")
         first, last = test.lineno - 1, (test.end_lineno or test.lineno) - 1
@@ -243,7 +248,7 @@ class Expressions:
         return " ".join(" ".join(rows).split())[:_LONGEST_CONDITION]
 
     def said(self, node: ast.Call, func: ast.Attribute | ast.Name, where: str, condition: str) -> None:
-        if not node.args:
+        if self.own or not node.args:
             return
         name = func.attr if isinstance(func, ast.Attribute) else func.id
         level = _LOGGED.get(name)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from envdoctor.atlas.guards import UNKNOWN, atom
 from envdoctor.atlas.signatures import last_word
+from envdoctor.syntax.walking import statements, walk
 
 _SHORT = 12
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -52,7 +53,7 @@ def _assigned(body: Iterable[ast.stmt]) -> Iterator[tuple[str, ast.expr | None]]
 
 def names_of(target: ast.expr) -> Iterator[str]:
     """The names that an assignment binds, with those of attributes: ``self.has_it``."""
-    for node in ast.walk(target):
+    for node in walk(target):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             yield node.id
         elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
@@ -69,11 +70,11 @@ def put_in_place(target: ast.expr) -> Iterator[str]:
 
 def is_asking(node: Function, saves: Callable[[ast.ExceptHandler], bool], asks: Callable[[ast.expr], bool]) -> bool:
     """Whether a short function tells what is there: it tries an import, or returns what a test of it came to."""
-    found = list(ast.walk(node)) if len(node.body) <= _SHORT else []
-    if not any(isinstance(one, ast.Return) and one.value is not None for one in found):
+    found = list(statements(node.body)) if len(node.body) <= _SHORT else []
+    returned = [one.value for one in found if isinstance(one, ast.Return) and one.value is not None]
+    if not returned:
         return False
-    tries = any(isinstance(one, ast.ExceptHandler) and saves(one) for one in found)
-    return tries or any(asks(one.value) for one in found if isinstance(one, ast.Return) and one.value is not None)
+    return any(saves(handler) for one in found for handler in getattr(one, "handlers", ())) or any(map(asks, returned))
 
 
 def reckons(handler: ast.ExceptHandler, with_: frozenset[str], known: Callable[[ast.expr], Iterable[ast.expr]]) -> bool:

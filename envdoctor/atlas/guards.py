@@ -11,6 +11,8 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 
+from envdoctor.syntax.walking import walk
+
 UNKNOWN = "?"
 BRANCH = "*"
 NEVER = "never"
@@ -143,16 +145,23 @@ _PLAIN = frozenset(
 )
 
 
+@lru_cache(4096)
+def _is_asking(word: str) -> bool:
+    return word in _LOOKS or any(part in word.lower() for part in _ASKING)
+
+
 class Guards:
     """Reads tests; ``names`` are what the module's top level binds, by which a name stands for what it was bound to.
 
     ``flags`` are names that say how an attempt to import went, or what a test of what is there came to, with the condition of that.
+    ``asks_version`` says whether the module names ``__version__`` at all.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, asks_version: bool = True) -> None:
         self.names: dict[str, ast.expr] = {}
         self.modules: dict[str, str] = {}
         self.flags: dict[str, str] = {}
+        self.asks_version = asks_version
 
     def of(self, test: ast.expr) -> str:
         """The condition of a test. ``NEVER`` is one that no run takes."""
@@ -161,9 +170,9 @@ class Guards:
 
     def looks(self, test: ast.AST) -> bool:
         """Whether a test asks what is there: by ``hasattr``, by a release, by a flag of availability."""
-        for node in ast.walk(test):
+        for node in walk(test):
             word = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
-            if word and (word in _LOOKS or word in self.flags or any(part in word.lower() for part in _ASKING)):
+            if word and (word in self.flags or _is_asking(word)):
                 return True
         return False
 
@@ -180,7 +189,7 @@ class Guards:
         if isinstance(value, ast.Attribute) and value.attr in _LOOKS and self.looks(value.value):
             return True
         # ``major, minor = map(int, transformers.__version__.split(".")[:2])``
-        return any(isinstance(node, ast.Attribute) and node.attr == "__version__" for node in ast.walk(value))
+        return self.asks_version and any(isinstance(node, ast.Attribute) and node.attr == "__version__" for node in walk(value))
 
     def _of(self, test: ast.expr, depth: int) -> str:
         if depth == 0:

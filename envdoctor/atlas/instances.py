@@ -7,65 +7,94 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
+from envdoctor.syntax.walking import FIELDS, walk
+
+_BINDING = frozenset(
+    (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.ExceptHandler, ast.Global, ast.Nonlocal,
+     ast.MatchAs, ast.MatchStar)
+)  # fmt: skip
 _Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
 
 
-def in_one_step(body: Sequence[ast.stmt]) -> None:
-    """Write uses of such names in their place, in the tree itself."""
-    _rewrite(list(body), {}, {})
+def in_one_step(body: Sequence[ast.stmt]) -> frozenset[str]:
+    """Write uses of such names in their place, in the tree itself; the names that anything in it binds."""
+    bound: set[str] = set()
+    _rewrite(list(body), {}, {}, bound)
+    return frozenset(bound)
 
 
-def _rewrite(body: Sequence[ast.AST], classes: dict[str, ast.expr], tables: dict[str, list[ast.keyword]]) -> None:
+def _rewrite(body: Sequence[ast.AST], classes: dict[str, ast.expr], tables: dict[str, list[ast.keyword]], assigned: set[str]) -> None:
     """One scope, with what the scopes around it have settled."""
-    nodes = list(_of_scope(body))
-    bound = _bindings(nodes)
+    nodes = _of_scope(body)
+    bound = _bindings(nodes, assigned)
     classes = {name: made for name, made in classes.items() if name not in bound}
     tables = {name: rows for name, rows in tables.items() if name not in bound}
-    whole = _only_unpacked(body)
+    whole: frozenset[str] | None = None
     for node in nodes:
-        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+        if type(node) is ast.Assign and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
             name = node.targets[0].id
             if bound.get(name) != 1:
                 continue
             rows = _keywords(node.value)
-            if rows is not None and name in whole:
-                tables[name] = rows
+            if rows is not None:
+                # Asked for where there is such a dictionary alone: it looks through all that stands in the scope.
+                whole = _only_unpacked(body) if whole is None else whole
+                if name in whole:
+                    tables[name] = rows
             elif isinstance(node.value, ast.Call) and _is_class(node.value.func):
                 classes[name] = node.value.func
     for node in nodes:
-        if isinstance(node, ast.Call):
-            node.keywords = [one for keyword in node.keywords for one in _unpacked(keyword, tables)]
-        for field, child in ast.iter_fields(node):
-            if isinstance(node, ast.Attribute) and isinstance(child, ast.Name) and child.id in classes and isinstance(child.ctx, ast.Load):
-                setattr(node, field, classes[child.id])
-        if isinstance(node, _Scope):
-            _rewrite([node.body] if isinstance(node, ast.Lambda) else node.body, _less(classes, node), _less(tables, node))
+        if type(node) is ast.Call:
+            if any(keyword.arg is None for keyword in node.keywords):
+                node.keywords = [one for keyword in node.keywords for one in _unpacked(keyword, tables)]
+        elif type(node) is ast.Attribute:
+            owner = node.value
+            if type(owner) is ast.Name and owner.id in classes and type(owner.ctx) is ast.Load:
+                node.value = classes[owner.id]
+        elif isinstance(node, _Scope):
+            _rewrite([node.body] if isinstance(node, ast.Lambda) else node.body, _less(classes, node), _less(tables, node), assigned)
 
 
-def _of_scope(body: Sequence[ast.AST]) -> Iterator[ast.AST]:
+def _of_scope(body: Sequence[ast.AST]) -> list[ast.AST]:
     """The nodes of a scope, without those of the functions and classes in it."""
     waiting = list(body)
-    while waiting:
-        node = waiting.pop()
-        yield node
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            waiting += [*node.decorator_list, *node.args.defaults, *(one for one in node.args.kw_defaults if one is not None)]
-        elif isinstance(node, ast.ClassDef):
-            waiting += [*node.decorator_list, *node.bases, *node.keywords]
-        elif not isinstance(node, ast.Lambda):
-            waiting += ast.iter_child_nodes(node)
+    fields = FIELDS
+    for node in waiting:
+        if isinstance(node, _Scope):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                waiting += [*node.decorator_list, *node.args.defaults, *(one for one in node.args.kw_defaults if one is not None)]
+            elif isinstance(node, ast.ClassDef):
+                waiting += [*node.decorator_list, *node.bases, *node.keywords]
+            continue
+        for name in fields[type(node)]:
+            value = getattr(node, name)
+            if value.__class__ is list:
+                waiting += value if name != "keys" else [one for one in value if one is not None]
+            elif value is not None:
+                waiting.append(value)
+    return waiting
 
 
-def _bindings(nodes: Sequence[ast.AST]) -> dict[str, int]:
-    """How often a scope binds each name, in whatever way; what it shares with another scope counts twice."""
+def _bindings(nodes: Sequence[ast.AST], assigned: set[str]) -> dict[str, int]:
+    """How often a scope binds each name, in whatever way; what it shares with another scope counts twice.
+
+    What is ``assigned`` to, and not imported or defined, is told as well.
+    """
     found: dict[str, int] = {}
     for node in nodes:
         names: list[str] = []
-        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-            names = [node.id]
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        kind = type(node)
+        if kind is ast.Name:
+            assert isinstance(node, ast.Name)
+            if type(node.ctx) is not ast.Load:
+                found[node.id] = found.get(node.id, 0) + 1
+                assigned.add(node.id)
+            continue
+        if kind not in _BINDING:
+            continue
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             names = [node.name]
         elif isinstance(node, ast.Import | ast.ImportFrom):
             names = [(alias.asname or alias.name).partition(".")[0] for alias in node.names]
@@ -114,7 +143,7 @@ def _only_unpacked(body: Sequence[ast.AST]) -> frozenset[str]:
     unpacked: dict[str, int] = {}
     named: dict[str, int] = {}
     for item in body:
-        for node in ast.walk(item):
+        for node in walk(item):
             if isinstance(node, ast.keyword) and node.arg is None and isinstance(node.value, ast.Name):
                 unpacked[node.value.id] = unpacked.get(node.value.id, 0) + 1
             elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):

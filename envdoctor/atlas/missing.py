@@ -111,17 +111,27 @@ def refused(volume: Volume, name: str, call: str) -> int:
         for place in range(start, end + 1):
             told = signature_at(volume, module, first, rest, place)
             if told not in verdicts:
-                signature = read(told)
-                # A method may be called on the class, with the object in front: what is passed by position is not counted then.
-                passed = given_to(volume, signature, given)
-                verdicts[told] = signature is not None and (
-                    refuses_keyword(signature, passed) if rest else refusal(signature, passed) is not None
-                )
+                verdicts[told] = _refuses(volume, told, given, of_class=bool(rest))
             if verdicts[told]:
                 bad |= 1 << place
             else:
                 accepted = True
     return bad if accepted else 0
+
+
+def _refuses(volume: Volume, told: str, given: Call, *, of_class: bool) -> bool:
+    """Whether a signature refuses a call."""
+    signature = read(told)
+    # A method may be called on the class, with the object in front: what is passed by position is not counted then.
+    passed = given_to(volume, signature, given)
+    return signature is not None and (refuses_keyword(signature, passed) if of_class else refusal(signature, passed) is not None)
+
+
+def refuses_at(volume: Volume, name: str, call: str, where: tuple[int, ...]) -> bool:
+    """Whether all of some releases may refuse a call: asked first, since most calls are taken by the release at hand."""
+    module, first, rest = split(volume, name)
+    given = read_call(call)
+    return all(_refuses(volume, signature_at(volume, module, first, rest[:1], place), given, of_class=bool(rest)) for place in where)
 
 
 def given_to(volume: Volume, signature: Signature | None, call: Call) -> Call:

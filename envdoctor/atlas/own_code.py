@@ -10,7 +10,7 @@ from envdoctor.atlas.breaks import provider_of
 from envdoctor.atlas.callables import open_dataclass
 from envdoctor.atlas.decisions import decide
 from envdoctor.atlas.distributions import may_bring
-from envdoctor.atlas.missing import given_to, missing, refused, signature_at, split
+from envdoctor.atlas.missing import given_to, missing, refused, refuses_at, signature_at, split
 from envdoctor.atlas.outline import Outline, Taken
 from envdoctor.atlas.shelf import open_package
 from envdoctor.atlas.signatures import read, read_call
@@ -43,10 +43,15 @@ class Fault:
 
 
 Open = Callable[[str], Bound | None]
+Known = dict[tuple[str, str], Fault | None]
 
 
-def faults_of(outline: Outline, stack: Stack, opened: Open = open_package) -> Iterator[Fault]:
-    """What a file takes from the packages of a stack and does not find there, each name once, with all of its lines."""
+def faults_of(outline: Outline, stack: Stack, opened: Open = open_package, known: Known | None = None) -> Iterator[Fault]:
+    """What a file takes from the packages of a stack and does not find there, each name once, with all of its lines.
+
+    ``known`` is what other files of the same stack came to, by name and call.
+    """
+    known = {} if known is None else known
     taken: dict[tuple[str, str], list[Taken]] = {}
     for one in outline.taken:
         taken.setdefault((one.name, one.call), []).append(one)
@@ -55,7 +60,7 @@ def faults_of(outline: Outline, stack: Stack, opened: Open = open_package) -> It
     calls: list[Fault] = []
     for some in taken.values():
         let_through = [one for one in some if not _saved(one.guard, stack)]
-        fault = _fault(let_through[0], stack, opened) if let_through else None
+        fault = _fault_once(let_through[0], stack, opened, known) if let_through else None
         if fault is None or (not fault.call and _is_imported(fault.name, let_through) and _reckoned(fault.name, reckoned)):
             continue
         if fault.moduleless:
@@ -87,6 +92,13 @@ def _reckoned(name: str, reckoned: set[str]) -> bool:
     return any(".".join(parts[:end]) in reckoned for end in range(2, len(parts) + 1))
 
 
+def _fault_once(taken: Taken, stack: Stack, opened: Open, known: Known) -> Fault | None:
+    of = taken.name, taken.call
+    if of not in known:
+        known[of] = _fault(taken, stack, opened)
+    return known[of]
+
+
 def _fault(taken: Taken, stack: Stack, opened: Open) -> Fault | None:
     provider = provider_of(taken.name, stack)
     bound = None if provider is None else opened(provider)
@@ -102,7 +114,8 @@ def _fault(taken: Taken, stack: Stack, opened: Open) -> Fault | None:
     if not holds(gone, where):
         if not taken.call:
             return None
-        bad, call = refused(volume, taken.name, taken.call), taken.call
+        bad = refused(volume, taken.name, taken.call) if refuses_at(volume, taken.name, taken.call, where) else 0
+        call = taken.call
         if not holds(bad, where):
             bad = _one_by_one(volume, taken, where)
         if not holds(bad, where):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 
 from envdoctor.atlas import guards as conditions
 from envdoctor.atlas.called import runs_through, taken_by_calls
@@ -20,6 +21,7 @@ from envdoctor.atlas.literals import absolute, as_link, parts_of, texts
 from envdoctor.atlas.outline import Kind, Outline
 from envdoctor.atlas.signatures import HIDDEN, last_word, of_function
 from envdoctor.syntax.parsing import parse_python
+from envdoctor.syntax.walking import children, statements, walk
 
 # Names that are put into the module's own table, which is called something else first.
 _OWN_TABLE = re.compile(r"(?m)globals\(\)(?:\[|\.update)|^\w* *=? *(?:locals|vars)\(\)")
@@ -50,18 +52,27 @@ def read_contents(text: str, module: str, *, package: bool) -> Outline:
     return reader.read(parse_python(text))
 
 
-def read_tree(tree: ast.Module, text: str, module: str, *, package: bool = False) -> Outline:
-    """The outline of a module that was parsed already."""
-    return _Reader(text, module, package).read(tree)
+def read_tree(tree: ast.Module, text: str, module: str, *, package: bool = False, stored: frozenset[str] | None = None) -> Outline:
+    """The outline of a module that was parsed already; ``stored`` are the names that anything in it assigns, where that is known."""
+    reader = _Reader(text, module, package)
+    reader.stored = stored
+    return reader.read(tree)
 
 
 class _Reader(LazyNames):
+    stored: frozenset[str] | None = None
+    imported: AbstractSet[str] = frozenset()
+
     def read(self, tree: ast.Module) -> Outline:
+        if self.stored is not None:
+            imports = (one for one in statements(tree.body) if isinstance(one, ast.Import | ast.ImportFrom))
+            self.imported = {(alias.asname or alias.name).partition(".")[0] for one in imports for alias in one.names}
         self.run_through: dict[str, bool] = {}
         self.block(tree.body, "", "", None, "")
         out = self.out
-        if self.module != "__main__":  # of somebody's own code every line is told where it stands
-            out.taken += taken_by_calls(self.calls, self.run_through, out.taken)
+        if self.own:  # of somebody's own code every line is told where it stands
+            return self._without_patched(out)
+        out.taken += taken_by_calls(self.calls, self.run_through, out.taken)
         closed = bool(out.lazy) or out.structure is not None
         text = self.text
         if "__getattr__" in out.functions or ("__getattr__" in out.names and not closed):
@@ -69,6 +80,10 @@ class _Reader(LazyNames):
         replaced = "sys.modules[__name__]" in text and not closed and "_LazyModule" not in text
         if replaced or _OWN_TABLE.search(text.replace('globals()["__file__"]', "")):
             out.open = True
+        return self._without_patched(out)
+
+    def _without_patched(self, out: Outline) -> Outline:
+        """An outline without what is taken of what the module itself puts there."""
         if self.patched:
             below = tuple(f"{name}." for name in self.patched)
             out.taken = [one for one in out.taken if not f"{one.name.replace(':', '.')}.".startswith(below)]
@@ -121,17 +136,19 @@ class _Reader(LazyNames):
                 self.bind_target(item.target)
             self.block([*item.body, *item.orelse], guard, where, scope, condition)
         elif isinstance(item, ast.Assert):
-            self.asserted(item, where)
+            if not self.own:
+                self.asserted(item, where)
             for part in (item.test, item.msg):
                 if part is not None:
                     self.expression(part, guard, where, scope, condition)
         elif isinstance(item, ast.Raise):
-            self.raised(item, where, condition)
+            if not self.own:
+                self.raised(item, where, condition)
             for part in (item.exc, item.cause):
                 if part is not None:
                     self.expression(part, guard, where, scope, condition)
         else:
-            for child in ast.iter_child_nodes(item):
+            for child in children(item):
                 if isinstance(child, ast.expr):
                     self.expression(child, guard, where, scope, condition)
                 elif isinstance(child, ast.stmt):
@@ -164,7 +181,7 @@ class _Reader(LazyNames):
         self.out.links.setdefault(name, target)
 
     def bind_target(self, target: ast.expr) -> None:
-        for node in ast.walk(target):
+        for node in walk(target):
             if isinstance(node, ast.Name):
                 self.out.names.append(node.id)
 
@@ -264,13 +281,16 @@ class _Reader(LazyNames):
             inner.update(dict.fromkeys(parameters(arguments)))
         else:
             inner = dict.fromkeys(parameters(arguments))
-            for found in ast.walk(node):
-                if type(found) is ast.Name and type(found.ctx) is not ast.Load:
-                    inner[found.id] = None
+            # Where no import's name is ever assigned, no function hides one.
+            if self.stored is None or not self.stored.isdisjoint(self.imported):
+                for found in walk(node):
+                    if type(found) is ast.Name and type(found.ctx) is not ast.Load:
+                        inner[found.id] = None
             self.texts = {}
         name = f"{where}.{node.name}" if where else f"{owner}.{node.name}" if owner else node.name
         # Of two definitions under two conditions it is not known which one is called.
-        self.run_through[name] = name not in self.run_through and runs_through(node)
+        if not self.own:
+            self.run_through[name] = name not in self.run_through and runs_through(node)
         # A function that is made under a condition is called under it.
         skipped = any(self.guards.looks(test) for test in skip_tests(node.decorator_list))
         self.block(node.body, conditions.joined(guard, UNKNOWN) if skipped else guard, name, inner, "")
@@ -298,12 +318,13 @@ class _Reader(LazyNames):
                     shape.members[item.name] = value
                 if item.name in ("__getattr__", "__getattribute__"):
                     shape.dynamic = True
-                self.stores(item, shape)
+                if not self.own:
+                    self.stores(item, shape)
                 self.function(item, guard, where, scope, name)
             elif isinstance(item, ast.Assign | ast.AnnAssign):
                 targets = item.targets if isinstance(item, ast.Assign) else [item.target]
                 for target in targets:
-                    for node in ast.walk(target):
+                    for node in walk(target):
                         if isinstance(node, ast.Name):
                             # A field of a dataclass says whether it has a default.
                             shape.members.setdefault(
@@ -334,7 +355,7 @@ class _Reader(LazyNames):
         own = node.args.args[0].arg if node.args.args else ""
         if not own:
             return
-        for found in ast.walk(node):
+        for found in walk(node):
             kind = type(found)
             if kind is ast.Attribute:
                 assert isinstance(found, ast.Attribute)

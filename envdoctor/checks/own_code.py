@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from envdoctor.atlas.missing import split
 from envdoctor.atlas.outline import Outline
-from envdoctor.atlas.own_code import Fault, Open, faults_of, replacement
+from envdoctor.atlas.own_code import Fault, Known, Open, faults_of, replacement
 from envdoctor.atlas.shelf import open_package
 from envdoctor.atlas.stack import Stack
 from envdoctor.atlas.words import good_specifiers, since, witness
@@ -17,9 +17,11 @@ CODE_BREAKS = "code-breaks"
 _MOST_LINES = 12
 
 
-def code_hits(outline: Outline, stack: Stack, origin: Callable[[int], Origin], opened: Open = open_package) -> Iterator[Hit]:
+def code_hits(
+    outline: Outline, stack: Stack, origin: Callable[[int], Origin], opened: Open = open_package, known: Known | None = None
+) -> Iterator[Hit]:
     """What a file takes and does not find, one finding for each name; ``origin`` tells where a line of it stands."""
-    for fault in faults_of(outline, stack, opened):
+    for fault in faults_of(outline, stack, opened, known):
         lines = [origin(line).line for line in fault.more]
         yield _hit(fault, origin(fault.line), [line for line in lines if line is not None])
 

@@ -65,8 +65,13 @@ def key(parts: Iterable[str], made_by: Iterable[str]) -> str:
 
     ``made_by`` are the files, and the folders of Python, that decide: what another envdoctor found is not believed.
     """
+    return "\0".join((made(made_by), *parts))
+
+
+def made(made_by: Iterable[str]) -> str:
+    """What stands for the code that decides: of many outcomes of one run it is asked once."""
     # What is read of Python is read as the interpreter at hand reads it.
-    return "\0".join((repr((_FORMAT, sys.version_info[:3], [_stamp(place) for place in made_by])), *parts))
+    return repr((_FORMAT, sys.version_info[:3], [_stamp(place) for place in made_by]))
 
 
 def recall(directory: Path, of: str) -> Mapping[str, Any] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
@@ -44,6 +44,7 @@ def merge(parts: Iterable[tuple[str, Collected]], *, closed: bool, may_be_empty:
     said = sorted(((_rank(rank, fact), fact) for rank, found in parts for fact in found.facts), key=lambda pair: pair[0])
     facts: dict[str, Fact] = {}
     spoken: dict[str, int] = {}
+    together: dict[str, list[Fact]] = {}
     defects = [defect for _, found in parts for defect in found.defects]
     for rank, fact in said:
         before = facts.get(fact.name)
@@ -52,13 +53,16 @@ def merge(parts: Iterable[tuple[str, Collected]], *, closed: bool, may_be_empty:
         if before is not None and rank == RANKS.index("hardware") and _takes_some(before, fact):
             continue
         if before is not None and fact.name in ADDING_UP and rank < RANKS.index("facts file"):
-            facts[fact.name] = _united(before, fact)
+            together.setdefault(fact.name, [before]).append(fact)
             continue
+        if fact.name in together:
+            before = _united(together.pop(fact.name))
         overruled = _overruled(spoken.get(fact.name, 0), rank) or _is_another_name(fact, rank)
         if before is not None and not overruled and _contradict(before, fact):
             defects.append(_disagreement(before, fact))
         facts[fact.name] = fact
         spoken[fact.name] = rank
+    facts.update((name, _united(some)) for name, some in together.items())
     if not may_be_empty and not any(name.startswith(("packages.", "model.")) for name in facts):
         skipped = "; ".join(f"{skip.what}: {skip.why}" for _, found in parts for skip in found.skips)
         raise EnvdoctorError(
@@ -71,13 +75,17 @@ def merge(parts: Iterable[tuple[str, Collected]], *, closed: bool, may_be_empty:
     return Situation(Facts(facts, closed), tuple(defects), skips)
 
 
-def _united(one: Fact, other: Fact) -> Fact:
-    """What two files show of one run; the place is the weaker one's, which may not show all of it."""
-    if not isinstance(one.value, tuple) or not isinstance(other.value, tuple):
-        return other
-    placed = {**_placed(other, other.value), **_placed(one, one.value)}
+def _united(some: Sequence[Fact]) -> Fact:
+    """What files show of one run, the weakest first; the place is the weakest one's, which may not show all of it."""
+    first = some[0]
+    placed: dict[str, Origin] = {}
+    for one in some:
+        if not isinstance(one.value, tuple) or not isinstance(first.value, tuple):
+            return some[-1]
+        for item, place in _placed(one, one.value).items():
+            placed.setdefault(item, place)
     together = tuple(sorted(placed))
-    return replace(one, value=together, places=tuple(placed[item] for item in together))
+    return replace(first, value=together, places=tuple(placed[item] for item in together))
 
 
 def _placed(fact: Fact, items: tuple[str, ...]) -> dict[str, Origin]:

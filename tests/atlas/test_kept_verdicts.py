@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from envdoctor.app import own_code
+from envdoctor.facts.fact import Skip
 from envdoctor.sources.scripts import script as reader
+from envdoctor.sources.scripts.source import Source
 from tests.atlas.test_atlas import LIB
 from tests.atlas.test_installed_code import NEW, check, folder, install
 from tests.atlas.wheels import forget, make_atlas
@@ -39,6 +41,30 @@ def test_the_second_run_reads_no_script_and_says_the_same(
     assert "read from its source" in str(first)
     assert again["findings"] == first["findings"] != []
     assert {key for key in first if first[key] != again.get(key)} <= {"elapsed_seconds"}
+
+
+def test_a_script_is_parsed_once_and_says_what_it_says_alone(
+    capsys: pytest.CaptureFixture[str], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    env = install(folder, "3.0", NEW)
+    parsed: list[str] = []
+    whole = reader.open_source
+
+    def parse(path: Path) -> Source | Skip:
+        parsed.append(str(path))
+        return whole(path)
+
+    monkeypatch.setattr(reader, "open_source", parse)
+    once = told(capsys, folder)
+    assert once == REFUSED
+    assert len(parsed) == len(set(parsed)) > 0
+    # Where nothing is handed on, both read it for themselves, and come to the same.
+    (folder / "train.py").write_text((folder / "train.py").read_text() + "# again\n")
+    parsed.clear()
+    monkeypatch.setattr(reader, "hand_on", lambda source: None)
+    assert told(capsys, folder) == once
+    assert len(parsed) == 2 * len(set(parsed))
+    assert str(env)
 
 
 def test_what_others_may_write_is_not_believed(capsys: pytest.CaptureFixture[str], folder: Path) -> None:

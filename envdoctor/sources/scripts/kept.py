@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from envdoctor.facts.fact import Collected, Defect, Fact, FactValue, NotUnderstood, Origin, Skip
 from envdoctor.facts.versions import Exact, Ranged, exact
-from envdoctor.files.kept import Seen, keep, key, recall
+from envdoctor.files.kept import Seen, keep, made, recall
 from envdoctor.files.user_cache import cache_directory
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def collect_script(path: Path, installation: Installation | None = None) -> Coll
     """
     seen = Seen()
     seen.content(str(path))
-    of = key(["script", str(path), repr(installation)], _READING)
+    of = "\0".join((_made(), "script", str(path), repr(installation)))
     before = recall(cache_directory(), of)
     if before is not None:
         try:
@@ -46,6 +47,12 @@ def collect_script(path: Path, installation: Installation | None = None) -> Coll
             seen.content(file)
         keep(cache_directory(), of, rows, seen)
     return found
+
+
+@lru_cache(maxsize=1)
+def _made() -> str:
+    """The code that reads scripts, as it is while this process runs."""
+    return made(_READING)
 
 
 def _rows(found: Collected) -> dict[str, object] | None:

@@ -7,8 +7,13 @@ from collections.abc import Iterator
 
 from envdoctor.records import dataclass, field
 from envdoctor.sources.model.class_tree import Function
+from envdoctor.syntax.walking import children
 
 _CATCHES = frozenset(("ImportError", "ModuleNotFoundError", "AttributeError", "TypeError", "Exception", "BaseException"))
+_TAKEN = frozenset(
+    (ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.AugAssign, ast.For, ast.AsyncFor, ast.comprehension, ast.withitem, ast.Lambda,
+     ast.Delete, ast.Global, ast.Nonlocal, ast.Return, ast.Import, ast.ImportFrom)
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,13 +107,15 @@ def outline(body: list[ast.stmt], unused: frozenset[str] = frozenset()) -> Outli
     found = Outline(Scope(top, None))
     found.scopes.append(found.module)
     walker = _Walker(found, unused)
-    stack: list[tuple[ast.AST, Scope, Guard | None]] = [(item, found.module, None) for item in reversed(body)]
+    stack: list[_Below] = [(item, found.module, None) for item in reversed(body)]
+    parents = found.parents
     while stack:
         node, scope, guard = stack.pop()
-        below = list(walker.visit(node, scope, guard))
+        below = walker.visit(node, scope, guard)
         for child, _, _ in below:
-            found.parents[id(child)] = node
-        stack.extend(reversed(below))
+            parents[id(child)] = node
+        below.reverse()
+        stack += below
     found.calls.sort(key=lambda site: site.line)
     return found
 
@@ -121,24 +128,31 @@ class _Walker:
         self.found = found
         self.unused = unused
 
-    def visit(self, node: ast.AST, scope: Scope, guard: Guard | None) -> Iterator[_Below]:
+    def visit(self, node: ast.AST, scope: Scope, guard: Guard | None) -> list[_Below]:
         """Take down a node; what stands below it, with its scope and guard."""
-        if isinstance(node, (ast.If, ast.IfExp)):
-            yield from self._if(node, scope, guard)
-            return
-        if isinstance(node, Function):
-            yield from self._function(node, scope, guard)
-            return
-        if isinstance(node, ast.ClassDef):
-            yield from self._class(node, scope, guard)
-            return
-        if isinstance(node, ast.Try):
-            yield from self._try(node, scope, guard)
-            return
-        if isinstance(node, ast.match_case):
+        kind = type(node)
+        if kind is ast.Name or kind is ast.Attribute:
+            assert isinstance(node, (ast.Name, ast.Attribute))
+            if type(node.ctx) is ast.Load:
+                self.found.names.append(Site(node, scope, guard))
+            return [] if isinstance(node, ast.Name) else [(node.value, scope, guard)]
+        if kind is ast.Constant:
+            return []
+        if kind is ast.Call:
+            self.found.calls.append(Site(node, scope, guard))
+        elif isinstance(node, (ast.If, ast.IfExp)):
+            return list(self._if(node, scope, guard))
+        elif isinstance(node, Function):
+            return list(self._function(node, scope, guard))
+        elif isinstance(node, ast.ClassDef):
+            return list(self._class(node, scope, guard))
+        elif isinstance(node, ast.Try):
+            return list(self._try(node, scope, guard))
+        elif isinstance(node, ast.match_case):
             guard = Guard(None, True, scope, guard)
-        self._take(node, scope, guard)
-        yield from ((child, scope, guard) for child in ast.iter_child_nodes(node))
+        elif kind in _TAKEN:
+            self._take(node, scope, guard)
+        return [(child, scope, guard) for child in children(node)]
 
     def _if(self, node: ast.If | ast.IfExp, scope: Scope, guard: Guard | None) -> Iterator[_Below]:
         yield node.test, scope, guard
@@ -182,12 +196,7 @@ class _Walker:
         yield from ((item, inner, guard) for item in node.body)
 
     def _take(self, node: ast.AST, scope: Scope, guard: Guard | None) -> None:
-        if isinstance(node, ast.Call):
-            self.found.calls.append(Site(node, scope, guard))
-        elif isinstance(node, (ast.Name, ast.Attribute)):
-            if isinstance(node.ctx, ast.Load):
-                self.found.names.append(Site(node, scope, guard))
-        elif isinstance(node, ast.Assign):
+        if isinstance(node, ast.Assign):
             for target in node.targets:
                 self._assign(target, node.value, node.lineno, scope, guard)
         elif isinstance(node, ast.AnnAssign):

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from envdoctor.sources.model.class_tree import Function
 from envdoctor.sources.scripts.names import method
 from envdoctor.sources.scripts.outline import Guard, Outline, Scope
+from envdoctor.syntax.walking import walk
 
 _LOOKS = frozenset(
     (
@@ -55,7 +56,7 @@ class Provision:
 
     def asks(self, test: ast.expr, scope: Scope, depth: int = 0) -> bool:
         """Whether a test asks for a release or for what is there: by itself, by a name's value, by a function of the file."""
-        for node in ast.walk(test):
+        for node in walk(test):
             name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
             if _is_question(name):
                 return True
@@ -113,7 +114,7 @@ class Provision:
             branches = [item.body] if isinstance(item, ast.Try) and isinstance(item.body[-1], ast.Return) else []
         for block in branches:
             for inner in block:
-                yield from (method(node) for node in ast.walk(inner) if isinstance(node, ast.Call))
+                yield from (method(node) for node in walk(inner) if isinstance(node, ast.Call))
 
 
 def _is_question(name: str) -> bool:

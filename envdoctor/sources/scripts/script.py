@@ -25,6 +25,7 @@ from envdoctor.sources.scripts.shell import collect_installs
 from envdoctor.sources.scripts.source import Piece, Source, read_pieces
 from envdoctor.sources.scripts.steps import read_given_optimizers, read_steps
 from envdoctor.sources.scripts.trainers import find_training, read_method, read_resumption, read_trainers
+from envdoctor.sources.scripts.trees import hand_on
 from envdoctor.sources.scripts.uses import read_uses
 from envdoctor.sources.scripts.values import Evaluator
 
@@ -60,6 +61,7 @@ def read_script(path: Path, installation: Installation | None = None) -> tuple[C
         return Collected(skips=(source,)), ()
     installs = collect_installs(source, installation)
     found, looked_for = _read(source)
+    hand_on(source)
     return Collected((*found.facts, *installs.facts), (*found.defects, *installs.defects), (*found.skips, *installs.skips)), looked_for
 
 

@@ -19,6 +19,7 @@ from envdoctor.sources.scripts.names import LOCAL
 from envdoctor.sources.scripts.outline import Scope
 from envdoctor.sources.scripts.reading import Call, Reading
 from envdoctor.sources.scripts.steps import environment
+from envdoctor.syntax.walking import walk
 
 _UNKNOWN = "?"
 _PLAIN = re.compile(r"[\w./:@+-]{1,80}")
@@ -200,7 +201,7 @@ def _stored(reading: Reading) -> Iterator[tuple[str, int]]:
     for store in reading.outline.stores:
         if not store.key.isidentifier() or store.value is None or reading.evaluator.runs(store.guard) is False:
             continue
-        for node in ast.walk(store.value):
+        for node in walk(store.value):
             name = reading.dotted(node, store.scope) if isinstance(node, (ast.Name, ast.Attribute)) else None
             if name is not None and _is_elsewhere(name):
                 yield f"{_UNKNOWN}.{store.key} = {name}", store.line
