@@ -1,0 +1,99 @@
+"""The third draw of ``own_code/``: which public projects are looked at, and which of their commits and files.
+
+``order LISTS`` prints the names in the order in which they are taken; LISTS is a file of JSON, of each word the names that an index
+of public repositories returned for it. ``choose LISTS --mirrors DIR`` prints the first projects that fit, as ``own_code/projects-3.json``
+has them; DIR has owner+name/repo, each a git directory. The rule stands in docs/own-code.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SEED = 20261128
+MOST = 40
+FIRST = 30
+COMMITS = 15
+FILES = 150
+WORDS = ("text-classification", "question-answering", "pretrain", "reward-model", "text-generation", "named-entity", "vision-transformer")
+# The name says another language, or no training.
+OTHER = re.compile(
+    r"(?i)sdk|webui|web-ui|\bgui\b|cpp|java|rust|swift|\bgo\b|android|\bios\b|\bapi\b|server|docker|awesome|paper|survey|node|\.js|typescript|plugin|extension|comfyui|chat-?ui|mobile|flutter|unity|frontend|fpga"
+)
+FAMILY = "transformers|trl|peft|datasets|accelerate|diffusers|torch|numpy"
+PINS = re.compile(rf"(?im)^[\s\"'-]*(?:{FAMILY})(?:\[[\w,]+\])?\s*==\s*[0-9]")
+IMPORTS = re.compile(rf"(?m)^\s*(?:from|import)\s+(?:{FAMILY})\b")
+LIST = re.compile(r"(?i)(?:.*/)?(?:[^/]*requirements[^/]*\.txt|pyproject\.toml|setup\.cfg|environment[^/]*\.ya?ml)")
+
+
+def order(lists: dict[str, list[str]]) -> list[str]:
+    """All names of the lists, shuffled, without those that anything here knows of."""
+    known = "\n".join(
+        path.read_text(encoding="utf-8", errors="replace").lower()
+        for folder in ("docs", "rules", "benchmarks", "README.md", "CHANGELOG.md")
+        for path in ([ROOT / folder] if (ROOT / folder).is_file() else sorted((ROOT / folder).rglob("*")))
+        if path.is_file()
+        and path.suffix in (".md", ".toml", ".json", ".jsonl", ".py")
+        and path.name not in ("lists-3.json", "projects-3.json")
+    )
+    names = [name for word in WORDS for name in lists[word][:FIRST]]
+    names = [name for name in dict.fromkeys(names) if name.lower() not in known and not OTHER.search(name)]
+    random.Random(SEED).shuffle(names)
+    return names
+
+
+def git(place: Path, *words: str) -> str:
+    done = subprocess.run(["git", "-C", str(place), *words], capture_output=True, check=False)
+    return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else ""
+
+
+def choose(name: str, place: Path) -> dict[str, object] | None:
+    """The first of the commits drawn that has a list which pins, and a script which imports; the files of it."""
+    draw = random.Random(f"{SEED} {name}")
+    commits = git(place, "rev-list", "--all").split()
+    for commit in draw.sample(commits, min(COMMITS, len(commits))):
+        files = [one for one in git(place, "ls-tree", "-r", "--name-only", "-z", commit).split("\0") if one and "site-packages/" not in one]
+        pins = [one for one in files if LIST.fullmatch(one) and PINS.search(git(place, "cat-file", "blob", f"{commit}:{one}"))]
+        scripts = [one for one in files if one.endswith((".py", ".ipynb"))] if pins else []
+        chosen = sorted(draw.sample(scripts, min(FILES, len(scripts))))
+        if any(IMPORTS.search(git(place, "cat-file", "blob", f"{commit}:{one}")) for one in chosen if one.endswith(".py")):
+            day = git(place, "show", "-s", "--format=%cs", commit).strip()
+            return {"repo": name, "commit": commit, "day": day, "pins": pins, "files": chosen}
+    return None
+
+
+def main() -> int:
+    """Run one of the two steps."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("step", choices=("order", "choose"))
+    parser.add_argument("lists", type=Path)
+    parser.add_argument("--mirrors", type=Path, help="for choose: a folder with owner+name/repo")
+    options = parser.parse_args()
+    names = order(json.loads(options.lists.read_text(encoding="utf-8")))
+    if options.step == "order":
+        print("\n".join(names))
+        return 0
+    found: list[dict[str, object]] = []
+    looked = there = 0
+    for name in names:
+        if len(found) == MOST:
+            break
+        looked += 1
+        place = options.mirrors / name.replace("/", "+") / "repo"
+        if place.is_dir():
+            there += 1
+            project = choose(name, place)
+            found += [] if project is None else [project]
+    print(json.dumps(found))
+    print(f"{len(found)} of {there} with a snapshot, of {looked} names", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
