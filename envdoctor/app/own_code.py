@@ -150,8 +150,8 @@ def _outline(source: Source) -> Outline:
     from envdoctor.atlas.instances import in_one_step
     from envdoctor.atlas.reading import read_tree
 
-    stored = in_one_step(source.body)
-    return read_tree(ast.Module(source.body, []), source.text, "__main__", stored=stored)
+    hides = in_one_step(source.body)
+    return read_tree(ast.Module(source.body, []), source.text, "__main__", hides=hides)
 
 
 def _imports(body: list[ast.stmt]) -> list[ast.stmt]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from envdoctor.syntax.walking import FIELDS, walk
+from envdoctor.syntax.walking import FIELDS, statements, walk
 
 _BINDING = frozenset(
     (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.ExceptHandler, ast.Global, ast.Nonlocal,
@@ -18,11 +18,12 @@ _BINDING = frozenset(
 _Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
 
 
-def in_one_step(body: Sequence[ast.stmt]) -> frozenset[str]:
-    """Write uses of such names in their place, in the tree itself; the names that anything in it binds."""
-    bound: set[str] = set()
-    _rewrite(list(body), {}, {}, bound)
-    return frozenset(bound)
+def in_one_step(body: Sequence[ast.stmt]) -> bool:
+    """Write uses of such names in their place, in the tree itself; whether anything in it assigns to a name that an import binds."""
+    assigned: set[str] = set()
+    _rewrite(list(body), {}, {}, assigned)
+    imports = (one for one in statements(body) if isinstance(one, ast.Import | ast.ImportFrom))
+    return not assigned.isdisjoint((alias.asname or alias.name).partition(".")[0] for one in imports for alias in one.names)
 
 
 def _rewrite(body: Sequence[ast.AST], classes: dict[str, ast.expr], tables: dict[str, list[ast.keyword]], assigned: set[str]) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable
-from collections.abc import Set as AbstractSet
 
 from envdoctor.atlas import guards as conditions
 from envdoctor.atlas.called import runs_through, taken_by_calls
@@ -21,7 +20,7 @@ from envdoctor.atlas.literals import absolute, as_link, parts_of, texts
 from envdoctor.atlas.outline import Kind, Outline
 from envdoctor.atlas.signatures import HIDDEN, last_word, of_function
 from envdoctor.syntax.parsing import parse_python
-from envdoctor.syntax.walking import children, statements, walk
+from envdoctor.syntax.walking import children, walk
 
 # Names that are put into the module's own table, which is called something else first.
 _OWN_TABLE = re.compile(r"(?m)globals\(\)(?:\[|\.update)|^\w* *=? *(?:locals|vars)\(\)")
@@ -52,21 +51,17 @@ def read_contents(text: str, module: str, *, package: bool) -> Outline:
     return reader.read(parse_python(text))
 
 
-def read_tree(tree: ast.Module, text: str, module: str, *, package: bool = False, stored: frozenset[str] | None = None) -> Outline:
-    """The outline of a module that was parsed already; ``stored`` are the names that anything in it assigns, where that is known."""
+def read_tree(tree: ast.Module, text: str, module: str, *, package: bool = False, hides: bool = True) -> Outline:
+    """The outline of a module that was parsed already; without ``hides`` nothing in it assigns to a name that an import of it binds."""
     reader = _Reader(text, module, package)
-    reader.stored = stored
+    reader.hides = hides
     return reader.read(tree)
 
 
 class _Reader(LazyNames):
-    stored: frozenset[str] | None = None
-    imported: AbstractSet[str] = frozenset()
+    hides = True
 
     def read(self, tree: ast.Module) -> Outline:
-        if self.stored is not None:
-            imports = (one for one in statements(tree.body) if isinstance(one, ast.Import | ast.ImportFrom))
-            self.imported = {(alias.asname or alias.name).partition(".")[0] for one in imports for alias in one.names}
         self.run_through: dict[str, bool] = {}
         self.block(tree.body, "", "", None, "")
         out = self.out
@@ -281,11 +276,9 @@ class _Reader(LazyNames):
             inner.update(dict.fromkeys(parameters(arguments)))
         else:
             inner = dict.fromkeys(parameters(arguments))
-            # Where no import's name is ever assigned, no function hides one.
-            if self.stored is None or not self.stored.isdisjoint(self.imported):
-                for found in walk(node):
-                    if type(found) is ast.Name and type(found.ctx) is not ast.Load:
-                        inner[found.id] = None
+            for found in walk(node) if self.hides else ():
+                if type(found) is ast.Name and type(found.ctx) is not ast.Load:
+                    inner[found.id] = None
             self.texts = {}
         name = f"{where}.{node.name}" if where else f"{owner}.{node.name}" if owner else node.name
         # Of two definitions under two conditions it is not known which one is called.
