@@ -293,6 +293,22 @@ def verdicts(scored: Iterable[Scored]) -> Verdicts:
     return Verdicts(ended, out_of_memory)
 
 
+WIDTHS = (0.1, 0.25, 0.5, 1.0, 2.0)
+
+
+def calibration(scored: Iterable[Scored]) -> list[float]:
+    """Which share of what was measured lies in a range that is so many times as wide, to both sides of the figure, as the one shown."""
+    known = [(one, one.case.measured) for one in scored if one.case.measured is not None and one.answer is not None]
+    return [
+        sum(
+            one.expected - wide * (one.expected - one.low) <= found <= one.expected + wide * (one.high - one.expected)
+            for one, found in known
+        )
+        / max(len(known), 1)
+        for wide in WIDTHS
+    ]
+
+
 def figures(scored: Iterable[Scored]) -> tuple[int, int]:
     """How many rows state what a figure can be asked for, and how many of those got one."""
     asked = [one for one in scored if one.asks_for_a_figure]
@@ -326,6 +342,11 @@ def table(scored: Sequence[Scored]) -> str:
             "",
             f"what stays after training: n {len(errors)}, median {statistics.median(errors):.1%}, p95 {quantile(errors, 0.95):.1%}",
         ]
+    for name, allocated in (("allocated", True), ("reserved or used", False)):
+        some = [one for one in scored if (one.case.metric == "allocated") is allocated and one.within is not None]
+        if some:
+            held = ", ".join(f"{wide:g} x {share:.1%}" for wide, share in zip(WIDTHS, calibration(some), strict=True))
+            lines.append(f"{name} ({len(some)}), held by so many times the range: {held}")
     asked, got = figures(scored)
     if asked:
         far = sum(abs(one.error) > 1 or one.error < -0.5 for one in scored if one.error is not None)

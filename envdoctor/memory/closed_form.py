@@ -45,7 +45,7 @@ def estimate(architecture: Architecture, plan: Plan) -> Estimate:
     run = _run(architecture, plan)
     moments = _moments(run)
     peak = max(moments, key=lambda moment: moment.total)
-    allocated = spread(run.architecture, run.plan, peak)
+    allocated = spread(run.architecture, run.plan, peak, moments[0].terms.get("weights", 0.0))
     gathered = _gathered(run, 2) if plan.sharding == "fsdp" else 0.0
     return Estimate("closed-form", moments, allocated, reserved.held(moments, allocated, plan, gathered, _left(run)), reserved.beside(plan))
 

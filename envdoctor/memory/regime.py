@@ -101,7 +101,7 @@ def beside_training(computed: Estimate, architecture: Architecture, plan: Plan, 
         copied = base_bytes(architecture, parameters(architecture), replace(plan, load_dtype=regime.reference))
         held: dict[Term, float] = {"weights": copied * sharding.shares(plan).weights}
         moments = tuple(_with(moment, held) for moment in moments)
-    allocated = spread(architecture, plan, max(moments, key=lambda moment: moment.total))
+    allocated = spread(architecture, plan, max(moments, key=lambda moment: moment.total), moments[0].terms.get("weights", 0.0))
     cached = reserved.held(moments, allocated, plan, 0.0)
     return replace(computed, moments=moments, allocated=allocated, reserved=cached)
 

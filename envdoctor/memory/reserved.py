@@ -13,7 +13,7 @@ from envdoctor.memory.stack import at_least
 # all before it finds no block that is large enough, and the blocks of the shorter ones stay. Of 61 runs of ms-swift's table (batches of
 # one, no padding, checkpointed: mostly logits; benchmarks/unseen/memory.json) half hold three times what lives for a moment, nine of ten up
 # to seven; of peft's table (not checkpointed: mostly layers) all hold up to 1.3 times.
-_LOGITS_OF_LENGTHS, _LAYERS_OF_LENGTHS = 4.0, 1.3
+_LOGITS_OF_LENGTHS, _LAYERS_OF_LENGTHS = 4.5, 1.3
 
 
 def held(moments: Sequence[Moment], allocated: Range, plan: Plan, gathered: float, left: float = 0.0) -> Range:

@@ -245,6 +245,13 @@ def test_an_answer_that_is_a_range_has_no_error_and_is_in_it_or_not() -> None:
     assert (alone.cases, alone.ranges) == (0, 2)
 
 
+def test_a_calibration_tells_what_a_narrower_range_would_hold() -> None:
+    # Ranges of a tenth to each side, around figures of which the measured 20 GiB are 0, 4.8 and 25 % away.
+    rows = [scored(20.0), scored(21.0), scored(25.0)]
+    assert score_memory.calibration(rows) == pytest.approx([1 / 3, 1 / 3, 2 / 3, 2 / 3, 1.0])
+    assert score_memory.calibration([]) == [0, 0, 0, 0, 0]
+
+
 def test_verdicts_are_told_against_how_runs_ended() -> None:
     rows = [scored(20.0), scored(20.0, fits="tight"), scored(30.0, fits="no", outcome="OOM on 80GB"), scored(20.0, outcome=None)]
     unknown = replace(rows[0], answer=replace(rows[0].answer, card=None, fits="unknown"))

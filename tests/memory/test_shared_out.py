@@ -104,3 +104,31 @@ def test_a_model_that_cannot_be_cut_evenly_is_not_decided() -> None:
     asked = situation(plan__distributed="none", gpu__count=3, plan__tensor_parallel=3)
     assert asked.plan.tensor == 1
     assert "plan.tensor_parallel" in {one.fact for one in undecided(asked, asked.estimate())}
+
+
+def test_what_is_gathered_for_a_moment_is_given_a_wider_range() -> None:
+    few, many = situation().estimate().allocated, situation({**QWEN, "num_hidden_layers": 28}, gpu__count=2).estimate().allocated
+    assert few.low < 0.85 * few.expected < 1.2 * few.expected < few.high
+    assert (many.high - many.low) / many.expected < (few.high - few.low) / few.expected
+
+
+def test_ddp_holds_a_copy_of_all_gradients_in_its_buckets() -> None:
+    # torch 2.13.0: the buffers of Reducer._get_zeros_like_grad_buckets after three steps are as many bytes as the parameters.
+    more = {"plan__bf16": False, "plan__seq_len": 16, "plan__batch_size": 1}
+    alone = situation(plan__distributed="none", gpu__count=1, **more).estimate()
+    copies = situation(plan__distributed="ddp", gpu__count=4, **more).estimate()
+    assert copies.peak.terms["other"] - alone.peak.terms["other"] == pytest.approx(alone.moments[0].terms["weights"], rel=0.01)
+
+
+@pytest.mark.parametrize("gpus", [2, 4, 8])
+@pytest.mark.parametrize("stage", [2, 3])
+def test_states_under_zero_are_those_of_deepspeeds_own_estimator(stage: int, gpus: int) -> None:
+    """estimate_zero2_model_states_mem_needs and estimate_zero3_model_states_mem_needs (deepspeed/runtime/zero/stage_1_and_2.py, stage3.py):
+    2 + 18 / N bytes a parameter, and 4 of the largest layer + 18 / N. Buckets are in neither, nor what stages flatten and keep."""
+    more = {"plan__distributed": f"zero{stage}", "gpu__count": gpus, "plan__seq_len": 16, "plan__batch_size": 1}
+    more["plan__optimizer"] = "adamw_torch_fused"
+    found = situation(QWEN, **more, plan__load_dtype="bfloat16").estimate()
+    count = 7_615_616_512
+    states = {2: 2 * count + 18 * count / gpus, 3: 4 * QWEN["vocab_size"] * QWEN["hidden_size"] + 18 * count / gpus}[stage]
+    step = next(moment for moment in found.moments if moment.name == "optimizer step").total
+    assert 0.99 * states < step + (4 * QWEN["vocab_size"] * QWEN["hidden_size"] if stage == 3 else 0) < 1.25 * states
