@@ -63,9 +63,13 @@ def is_guess(rule: Rule, seen: Shown, reading: Reading, there: frozenset[str], d
     if any(not own.isdisjoint(hit.packages) for hit in about):
         return False
     frames = {package_of(name) for name in reading.packages}
-    among_others = bool(frames) and frames.isdisjoint(rule.packages)
-    # What Python itself dropped, and what a package says of its own, everybody may have asked for.
-    return among_others or bool(about)
+    if frames and frames.isdisjoint(rule.packages):
+        return True
+    # What Python itself dropped, and what a package says of its own, everybody may have asked for. A module that is gone as a whole is
+    # asked for by few, and here by those of the one rule that knows of it.
+    named = [hit for hit in about if hit.packages or hit.rule == REFUSES_PYTHON]
+    by_few = len(reading.shown) == 1 and all(hit.rule == MODULE and set(hit.packages) <= set(rule.packages) for hit in named)
+    return bool(named) and not by_few
 
 
 def _own_packages(rule: Rule) -> frozenset[str]:

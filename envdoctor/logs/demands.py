@@ -57,6 +57,8 @@ _REMOVED = re.compile(
     rf"(?P<number>\d{{1,4}}(?:\.\d{{1,4}}){{0,3}})(?![\w.]*\w)",
     re.IGNORECASE,
 )
+# protobuf's own message, which goes on to say so, and is often pasted without its end.
+_PROTOC = re.compile(r"your generated code is out of date and must be regenerated with protoc >= 3\.19\.0")
 _UPPER = re.compile(r"(?:\.x)? or (?:lower|earlier|older|below)", re.IGNORECASE)
 # "Downgrade the protobuf package to 3.20.x or lower"
 _LOWER = re.compile(
@@ -205,6 +207,8 @@ def _removed(message: str) -> Iterator[Demand]:
 
 
 def _lower(message: str) -> Iterator[Demand]:
+    if (made := _PROTOC.search(message)) is not None:
+        yield Demand("protobuf", "<3.21", made[0])
     for found in _LOWER.finditer(message):
         name = _known(found["name"])
         if name is not None:

@@ -22,6 +22,7 @@ from envdoctor.logs.last_resort import NO_MEMORY, NO_NUMBER, RAISED, named_in
 from envdoctor.logs.linking import BINDING, FLOOR, LIBRARY_TEXT, NO_LIBRARY, SYMBOL, judge_binding, judge_library
 from envdoctor.logs.loading_keywords import judge_loading
 from envdoctor.logs.named_models import judge_gpu, judge_model
+from envdoctor.logs.newest import newest_for
 from envdoctor.logs.numpy_abi import NUMPY_ABI, judge_numpy
 from envdoctor.logs.places import owner_of
 from envdoctor.logs.python_names import judge_python
@@ -280,8 +281,7 @@ def _module(one: MissingModule, failure: Failure, facts: Facts) -> Hit | None:
         return Hit(
             NOT_INSTALLED, True, reasons(provider), detail=detail, packages=named(provider, caller), edge=f"{caller or 'code'}:{one.name}"
         )
-    first = release_texts(provider)[:1] if known else ()
-    pins = tuple((provider, f">={release}") for release in first)
+    pins = newest_for(provider, facts) if known else ()
     detail = f"{provider} is not installed: there is no module {one.name}{asks}"
     return Hit(NOT_INSTALLED, True, (), detail=detail, packages=named(provider, caller), pins=pins, edge=f"{caller or 'code'}:{one.name}")
 
@@ -376,7 +376,7 @@ def _wanted(names: Sequence[str], failure: Failure, facts: Facts) -> Hit | None:
     else:
         detail = f"{who} {' and '.join(names)}, which are stated: it runs in another environment, was not restarted, or sees no GPU"
     packages = named(*names, raised)
-    pins = tuple((name, f">={first}") for name in lacking if name in listed() for first in release_texts(name)[:1])
+    pins = tuple(pin for name in lacking if name in listed() for pin in newest_for(name, facts))
     return Hit(
         NOT_INSTALLED,
         True if lacking else None,

@@ -16,7 +16,7 @@ from envdoctor.logs.tracebacks import Failure
 from envdoctor.world.import_names import package_of
 
 # Packages whose classes scripts make with keywords, beside those that most people use.
-_MADE = (*OFTEN, "pytorch-lightning", "evaluate", "torchmetrics", "albumentations")
+_MADE = (*OFTEN, "pytorch-lightning", "evaluate", "torchmetrics", "albumentations", "httpx")
 # A name with fewer letters is anybody's.
 _TELLING = 8
 # A class that ends in so few letters ends so by chance.
@@ -57,8 +57,10 @@ def _taken(name: str) -> Iterator[str]:
 
 
 def makers_of(statement: RefusedKeyword, failure: Failure) -> tuple[str, ...]:
-    """The classes that took a keyword and take it no more, or took it later, where only ``__init__`` is told and no line says of what."""
-    if statement.function != "__init__" or failure.packages or len(statement.keyword) < 4:
+    """The classes that took a keyword and take it no more, or took it later, where only ``__init__`` is told, or a class of a short
+    name, and no line says of what."""
+    of_class, _, last = statement.function.rpartition(".")
+    if last != "__init__" or failure.packages or len(statement.keyword) < 4:
         return ()
     found: list[str] = []
     pattern = re.compile(rf"(?m)^ m __init__ (?:\S*[,*])?{re.escape(statement.keyword)}=?(?:[,\t]|$)")
@@ -67,7 +69,8 @@ def makers_of(statement: RefusedKeyword, failure: Failure) -> tuple[str, ...]:
         for module, text in () if bound is None else bound.modules(statement.keyword):
             for one in pattern.finditer(text):
                 cls = text[text.rfind("\nc ", 0, one.start()) + 3 : one.start()].split("\n")[0].partition("\t")[0]
-                found.append(f"{module}:{cls}")
+                if not of_class or cls == of_class:
+                    found.append(f"{module}:{cls}")
     # Nothing is made more often than a Trainer.
     return tuple(sorted(found, key=lambda one: not one.endswith(":Trainer")))
 

@@ -56,7 +56,7 @@ _UV_NO_VERSION = re.compile(rf"there (?:is|are) no versions? of (?P<name>{_NAME}
 _UV_NO_PACKAGE = re.compile(rf"(?P<name>{_NAME}) was not found in the (?:package registry|provided package locations|cache)")
 _UV_NO_WHEEL = re.compile(
     rf"(?P<name>{_NAME}) ?(?P<spec>{_SPEC})? has no (?:wheels|usable wheels|source distribution "
-    rf"or wheel)[^\n]{{0,60}}?(?:matching|with a matching) (?P<what>Python version tag|"
+    rf"or wheel)[^\n]{{0,60}}?(?:matching|with a matching) (?P<what>Python version tag|Python implementation(?! tag)|"
     rf"Python ABI tag|Python implementation tag|platform tag|platform)[^`]{{0,40}}(?:`(?P<tag>[\w.]{{1,60}}"
     rf")`)?"
 )

@@ -19,7 +19,7 @@ _ABSTRACT = (
     "Sized", "Container", "Generator", "Coroutine", "Awaitable", "AsyncIterable", "AsyncIterator", "ByteString", "KeysView", "ItemsView",
     "ValuesView", "MappingView",
 )  # fmt: skip
-_NAMES = {
+NAMES = {
     **{f"collections.{name}": "<3.10" for name in _ABSTRACT},
     "asyncio.coroutine": "<3.11",
     "inspect.getargspec": "<3.11",
@@ -69,7 +69,7 @@ _NAMES = {
     "contextlib.aclosing": ">=3.10",
     "importlib.metadata": ">=3.8",
 }
-_MODULES = {
+MODULES = {
     "imp": "<3.12", "asyncore": "<3.12", "asynchat": "<3.12", "smtpd": "<3.12", "distutils": "<3.12", "cgi": "<3.13", "cgitb": "<3.13",
     "pipes": "<3.13", "telnetlib": "<3.13", "crypt": "<3.13", "imghdr": "<3.13", "sndhdr": "<3.13", "audioop": "<3.13", "lib2to3": "<3.13",
     "parser": "<3.10", "formatter": "<3.10", "symbol": "<3.10", "binhex": "<3.11", "tomllib": ">=3.11", "zoneinfo": ">=3.9",
@@ -82,10 +82,10 @@ def judge_python(statement: object, failure: Failure, facts: Facts) -> Hit | Non
     """The Pythons that have what was missing, and who asked for it; None where it is not of the standard library."""
     if isinstance(statement, (MissingName, MissingAttribute)):
         name = f"{statement.module}.{statement.name}"
-        wanted = _NAMES.get(name, "")
+        wanted = NAMES.get(name, "")
     elif isinstance(statement, MissingModule):
-        name = statement.name if statement.name in _MODULES else statement.name.partition(".")[0]
-        wanted = _MODULES.get(name, "")
+        name = statement.name if statement.name in MODULES else statement.name.partition(".")[0]
+        wanted = MODULES.get(name, "")
     else:
         return None
     python = facts.value("python")

@@ -90,7 +90,8 @@ def _same_release(refusal: Refusal) -> Hit | None:
 
 def _clash(name: str, one: Asked, other: Asked) -> Hit:
     detail = f"{one.words()}, and {other.words()}: no release of {name} is both"
-    pins = [*([] if one.by else [(name, other.specifier)]), *_ways_out(name, one, other)]
+    own = [] if one.by else [(name, other.specifier), *([] if other.by else [(name, one.specifier)])]
+    pins = [*own, *_ways_out(name, one, other)]
     packages = _named(name if not one.by else translated(one.by), translated(other.by), name)
     return Hit(CONTRADICT, True, (), detail=detail, packages=packages, pins=tuple(pins), edge=f"{translated(other.by)}:{name}")
 
@@ -99,9 +100,10 @@ def _ways_out(name: str, one: Asked, other: Asked) -> Iterator[tuple[str, str]]:
     """The nearest releases of the two sides that ask for what the other one does: the older goes up, and then the newer down."""
     low, high = sorted((one, other), key=lambda side: _newest(name, side.specifier))
     for side, rival, up in ((low, high, True), (high, low, False)):
-        release = side.release.removeprefix("==")
+        release = side.release.removeprefix("==").partition("+")[0]
         known = versions(translated(side.by)) if side.by else ()
-        if release not in known:
+        # What conda's package asks for, the wheel of that name may not.
+        if release not in known or not any(one.name == name for one in dependencies(translated(side.by), release) or ()):
             continue
         place = known.index(release)
         for text in known[place + 1 :] if up else reversed(known[:place]):
@@ -155,6 +157,13 @@ def _unavailable(one: Unavailable, refusal: Refusal, facts: Facts) -> Hit | None
     if matching and len(refused) == len(matching):
         detail = f"{wanted} runs on Python {refused[-1].requires_python}, and this is Python {python}"
         return Hit(REFUSES_PYTHON, True, (), detail=detail, packages=_named(name), pins=_nearest(one), edge=name)
+    if one.why == "no wheel" and refusal.tool == "uv" and refusal.index and name in _OF_PYTORCH and not label and public.startswith("=="):
+        detail = (
+            f"{wanted} is asked for at https://download.pytorch.org/whl/{refusal.index}, whose wheels are of {public[2:]}+{refusal.index}: "
+            "some releases of uv take these for another release"
+        )
+        pins = ((name, f"{public}+{refusal.index}"),)
+        return Hit(NO_FILE, True, (), detail=detail, packages=_named(name), pins=pins, edge=name)
     if not one.offered and name in _OF_PYTORCH and (told := _index_lacks(refusal.index, name, public)):
         detail = f"{wanted} was looked for at https://download.pytorch.org/whl/{refusal.index}, and {told}"
     elif label and re.fullmatch(r"cu\d{2,3}|cpu|rocm[\d.]+", index):

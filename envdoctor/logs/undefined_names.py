@@ -9,10 +9,11 @@ from envdoctor.atlas.stack import holds, places
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
+from envdoctor.logs.newest import newest_for
 from envdoctor.logs.statements import UndefinedName
 from envdoctor.logs.tracebacks import Failure
 from envdoctor.world.import_names import package_of
-from envdoctor.world.releases import listed
+from envdoctor.world.releases import listed, release_texts
 
 UNDEFINED = "error-name-undefined"
 # Packages that others use where they are there: what they give at the top is imported by name, under a test.
@@ -47,7 +48,8 @@ def judge_undefined(one: UndefinedName, failure: Failure, facts: Facts) -> Hit |
     else:
         detail = f"{told}: {package} is not installed, too old, or was installed after the program (the notebook) began"
     packages = tuple(dict.fromkeys(filter(None, (package, user))))
-    pins = ((package, f">={since}"),) if not isinstance(stated, Exact) else ()
+    of_all = since in release_texts(package)[:1]
+    pins = () if isinstance(stated, Exact) else newest_for(package, facts) if of_all else ((package, f">={since}"),)
     return Hit(UNDEFINED, True, (), detail=detail, packages=packages, pins=pins, edge=f"{user or 'code'}:{one.name}")
 
 

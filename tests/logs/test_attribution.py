@@ -76,10 +76,16 @@ def test_what_a_stated_version_refutes_is_not_even_possible(capsys: pytest.Captu
     assert "deepspeed-before-0-8-2-torch-six" not in dict(found)
 
 
-def test_what_a_release_lacks_is_told_before_a_rule_whose_package_is_nowhere(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    found = told(capsys, tmp_path, "ModuleNotFoundError: No module named 'triton.ops'\n")
-    assert found[0] == ("error-module-missing", "matched")
-    assert ("bitsandbytes-triton-ops", "possible") in found[1:]
+def test_what_a_release_says_of_itself_is_told_before_a_rule_whose_package_is_nowhere(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    found = told(capsys, tmp_path, f"{FLOAT}\n")
+    assert found[0] == ("error-demands-another-release", "matched")
+    assert ("chromadb-before-0-5-7-numpy-2", "possible") in found[1:]
+
+
+def test_a_module_that_one_rule_knows_is_told_by_it(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert told(capsys, tmp_path, "ModuleNotFoundError: No module named 'triton.ops'\n")[0] == ("bitsandbytes-triton-ops", "matched")
 
 
 def test_a_compiled_file_names_its_package(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

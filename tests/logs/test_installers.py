@@ -140,7 +140,7 @@ def test_two_pins_of_ones_own_contradict_each_other_and_conda_lists_what_was_ask
     refusal = read_refusal(list(enumerate(text.splitlines(), 1)))
     assert refusal is not None
     (hit,) = judge_refusal(refusal, Facts({}))
-    assert hit.pins == (("transformers", "==4.30.2"),)
+    assert hit.pins == (("transformers", "==4.30.2"), ("transformers", "==4.30.0"))
     conda = (
         "UnsatisfiableError: The following specifications were found to be in conflict:\n  - pytorch=1.8.0\n"
         "  - torchvision=0.9.1 -> cudatoolkit[version='10.2|10.2.*'] -> __cuda[version='>=10.2']\n"
@@ -173,6 +173,34 @@ def test_a_local_label_makes_no_other_release_and_the_installer_is_told() -> Non
     )
     (hit,) = told(text)
     assert hit.packages == ("uv", "torch")
+
+
+def test_what_conda_asks_of_a_build_is_not_looked_up_among_wheels() -> None:
+    text = (
+        "The following packages are incompatible\n├─ pytorch-cuda 12.1** is requested and can be installed;\n"
+        "└─ torchaudio 2.0.2** is not installable because there are no viable options\n"
+        "   └─ torchaudio 2.0.2 would require\n      └─ pytorch-cuda 11.7.* , which conflicts with any installable versions\n"
+    )
+    assert [name for hit in told(text) for name, _ in hit.pins] == ["pytorch-cuda"]
+
+
+def test_of_two_lines_of_ones_own_either_may_go() -> None:
+    text = (
+        "  × No solution found when resolving dependencies:\n"
+        "  ╰─▶ Because you require torch==2.6.0 and your project depends on torch==2.7.1, we can conclude that your requirements are "
+        "unsatisfiable.\n"
+    )
+    (hit,) = told(text)
+    assert {pin for _, pin in hit.pins} == {"==2.6.0", "==2.7.1"}
+
+
+def test_uv_is_given_the_label_of_pytorchs_index() -> None:
+    text = (
+        "uv pip install torch==2.3.1 --index-url https://download.pytorch.org/whl/cpu\n  × No solution found when resolving dependencies:\n"
+        "  ╰─▶ Because torch==2.3.1 has no wheels are available with a matching Python implementation and you require torch==2.3.1, we can\n"
+        "      conclude that the requirements are unsatisfiable.\n"
+    )
+    assert [hit.pins for hit in told(text)] == [(("torch", "==2.3.1+cpu"),)]
 
 
 @pytest.mark.parametrize(

@@ -102,6 +102,7 @@ def test_what_a_message_states(kind: str, message: str, stated: object) -> None:
             {"flashinfer-python": "==0.6.8.post1"},
         ),
         ("Expected is_sm90 || is_sm8x || is_sm75 to be true, but got false.", {"gpu.compute_capability": ">=7.5"}),
+        ("your generated code is out of date and must be regenerated with protoc >= 3.19.0.", {"protobuf": "<3.21"}),
         ("Downgrade the protobuf package to 3.20.x or lower.", {"protobuf": "<3.21"}),
         ("Please use pip<24.1 if you need to use this version.", {"pip": "<24.1"}),
         ("transformers 4.40.0, torch 2.1.0", {}),
