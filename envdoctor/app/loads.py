@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 _SHOWN = "plan.script"
 # They load the framework that they are of, or configure what loads more than the script.
 _RUN_MORE = ("plan", "image")
+# It runs its plan with models and loops of its own: what it never imports no plan of it loads. The other frameworks import nearly all.
+_ALONE = {"torchtune": "torchtune"}
 
 
 def say_what_is_not_loaded(facts: Facts, targets: Sequence[Target]) -> Facts:
@@ -22,19 +24,27 @@ def say_what_is_not_loaded(facts: Facts, targets: Sequence[Target]) -> Facts:
     scripts = [target for target in targets if target.kind == "script"]
     if any(all(fact.name != _SHOWN for fact in target.collected.facts) for target in scripts):
         return facts.without(_SHOWN) if _SHOWN in facts else facts
+    module = _ALONE.get(facts.text("plan.trainer") or "")
+    if module is not None and not scripts and _SHOWN not in facts and NOT_LOADED not in facts:
+        return _with(facts, targets, (module,), "torchtune runs the plan")
     more = any(fact.name == CODE_USES for target in targets if target.kind in _RUN_MORE for fact in target.collected.facts)
     if facts.value(_SHOWN) is not True or NOT_LOADED in facts or more or any(target.kind == "plan" for target in targets):
         return facts
-    from envdoctor.atlas.loaded import OF_TRANSFORMERS, not_loaded
-
     uses = facts.value(CODE_USES)
     read = [read_use(str(use)) for use in uses] if isinstance(uses, tuple) else []
-    if any(use.kind == "command" for use in read):
-        return facts
     names = dict.fromkeys(use.name for use in read if use.kind in ("name", "def") and not use.name.startswith("?"))
-    found = not_loaded(tuple(sorted(names)))
-    if not names or found is None:
+    if not names or any(use.kind == "command" for use in read):
+        return facts
+    return _with(facts, targets, tuple(sorted(names)), "imports of the script")
+
+
+def _with(facts: Facts, targets: Sequence[Target], names: tuple[str, ...], why: str) -> Facts:
+    """The facts with what these imports never lead to, of what is there."""
+    from envdoctor.atlas.loaded import OF_TRANSFORMERS, not_loaded
+
+    found = not_loaded(names)
+    if found is None:
         return facts
     adapter = any(target.adapter is not None for target in targets)
     told = (one for one in found if one in OF_TRANSFORMERS or f"packages.{one}" in facts)
-    return facts.with_facts([Fact(NOT_LOADED, tuple(one for one in told if not adapter or one != "peft"), Origin("imports of the script"))])
+    return facts.with_facts([Fact(NOT_LOADED, tuple(one for one in told if not adapter or one != "peft"), Origin(why))])

@@ -27,6 +27,9 @@ _BY_NAME = frozenset(("evaluate", "lighteval", "lm-eval", "hydra-core"))
 # What is imported when something is called, and not when the package is.
 _WHEN_CALLED = {
     "pandas": ("pyarrow",),
+    "torch": ("setuptools", "triton"),
+    "huggingface-hub": ("hf-xet",),
+    "torchtune": ("wandb", "tensorboard", "comet-ml", "mlflow", "torchdata"),
     "datasets": ("pandas", "pillow", "librosa", "torchcodec", "torchvision", "torchaudio", "jax", "scipy"),
     "sentence-transformers": ("peft", "datasets", "optimum", "onnxruntime"),
     "accelerate": ("deepspeed", "bitsandbytes", "wandb", "tensorboard", "mlflow", "comet-ml", "clearml", "aim", "swanlab"),
@@ -38,8 +41,8 @@ _BY_A_MODEL = (
     "torchvision", "triton", "xformers",
 )  # fmt: skip
 _BY_A_TRAINER = (
-    "aim", "apollo-torch", "clearml", "codecarbon", "comet-ml", "cut-cross-entropy", "galore-torch", "lion-pytorch", "mlflow", "neptune",
-    "optuna", "peft", "ray", "schedulefree", "swanlab", "tensorboard", "tensorboardx", "wandb",
+    "aim", "apollo-torch", "clearml", "codecarbon", "comet-ml", "cut-cross-entropy", "galore-torch", "keras", "lion-pytorch", "mlflow",
+    "neptune", "optuna", "peft", "ray", "schedulefree", "swanlab", "tensorboard", "tensorboardx", "wandb",
 )  # fmt: skip
 # Packages that bring models to transformers, and leave it to others to train them with its Trainer.
 _NO_TRAINER = frozenset(
@@ -85,6 +88,8 @@ def not_loaded(names: tuple[str, ...]) -> tuple[str, ...] | None:
     trains = any(_TRAINS.search(name) for name in names) or any("transformers" in _follow([(one, one)], known) for one in training)
     if models and trains:
         called += _BY_A_TRAINER
+    if any(name.endswith((".load_adapter", ".add_adapter")) for name in names):
+        called.append("peft")
     found.update(called)
     told = ((CONFIG, configures), (MODEL, models), (TRAINER, models and trains))
     return (*sorted(known - found), *(name for name, there in told if not there))

@@ -10,8 +10,9 @@ from envdoctor.errors import EnvdoctorError, SeveralErrors
 from envdoctor.facts.names import canonical
 from envdoctor.facts.values import flatten
 from envdoctor.facts.versions import version_condition
+from envdoctor.facts.vocabulary import NOT_LOADED
 from envdoctor.records import dataclass, field
-from envdoctor.rules.conditions import Condition, InvalidConditionError, PackageIs, accused, parse_condition
+from envdoctor.rules.conditions import All, AnyOf, Condition, InvalidConditionError, Not, PackageIs, ValueIs, accused, parse_condition
 
 Severity = Literal["error", "warning", "note"]
 Effect = Literal["silent", "crash", "oom", "slow", "blocked"]
@@ -23,6 +24,7 @@ _KEYS = (
     "fix", "evidence", "boundary", "case", "aliases", "withdrawn", "reproduction", "log_only",
 )  # fmt: skip
 _MOST_PACKAGES = 4
+_AT_RUN_TIME = frozenset(("crash", "silent", "oom"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,9 @@ def parse_rule(table: Mapping[str, object], place: str) -> Rule:
         effect=cast("Effect", reader.choice("effect", get_args(Effect))),
         confidence=cast("Confidence", reader.choice("confidence", get_args(Confidence))),
         details=reader.text("details"),
-        condition=None if (affected := reader.condition("affected")) is None or log_only else affected,
+        condition=None
+        if (affected := reader.condition("affected")) is None or log_only
+        else spare_what_is_not_loaded(affected, str(table.get("effect"))),
         error_when=reader.condition("error_when"),
         check=reader.optional_text("check"),
         probe=reader.optional_text("probe"),
@@ -134,7 +138,7 @@ def outline(table: Mapping[str, Any]) -> Rule:
         effect=table["effect"],
         confidence=table["confidence"],
         details=table["details"],
-        condition=None if log_only else condition,
+        condition=None if log_only or condition is None else spare_what_is_not_loaded(condition, table["effect"]),
         error_when=None if severe is None else parse_condition(severe),
         check=table.get("check"),
         probe=table.get("probe"),
@@ -157,6 +161,24 @@ def _packages(named: Sequence[str], condition: Condition | None) -> tuple[str, .
 def named_packages(condition: Condition) -> tuple[str, ...]:
     """The packages that the condition accuses; one that must be absent is not among them."""
     return tuple(leaf.package for leaf in accused(condition) if isinstance(leaf, PackageIs))
+
+
+def spare_what_is_not_loaded(condition: Condition, effect: str) -> Condition:
+    """The condition, which does not hold of a script that never loads one of the packages whose releases it accuses together.
+
+    What an installation ends in, and what is slow, is met without an import.
+    """
+    return _spared(condition) if effect in _AT_RUN_TIME else condition
+
+
+def _spared(condition: Condition) -> Condition:
+    if isinstance(condition, AnyOf):
+        return AnyOf(tuple(_spared(part) for part in condition.parts))
+    parts = condition.parts if isinstance(condition, All) else (condition,)
+    names = tuple(dict.fromkeys(part.package for part in parts if isinstance(part, PackageIs)))
+    told = tuple(_spared(part) if isinstance(part, AnyOf) else part for part in parts)
+    told += (Not(ValueIs(NOT_LOADED, names)),) if names else ()
+    return told[0] if len(told) == 1 else All(told)
 
 
 class _Reader:

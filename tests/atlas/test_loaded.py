@@ -9,6 +9,10 @@ from pathlib import Path
 import pytest
 
 from envdoctor.atlas.loaded import not_loaded
+from envdoctor.facts.fact import Fact, Facts, Origin
+from envdoctor.facts.values import parse_value
+from envdoctor.rules.conditions import evaluate, parse_condition
+from envdoctor.rules.rule import spare_what_is_not_loaded
 from tests.atlas.wheels import atlas_of
 from tests.cli.run import run
 
@@ -35,6 +39,7 @@ PACKAGES = {
     "pandas": {"2.2.0": {"pandas/__init__.py": "def read_parquet(path):\n    import pyarrow\n"}},
     "pyarrow": {"17.0.0": {"pyarrow/__init__.py": "class Table: pass\n"}},
     "vllm": {"0.9.0": {"vllm/__init__.py": "import transformers\nclass LLM: pass\n"}},
+    "torchtune": {"0.6.0": {"torchtune/__init__.py": "import torch\n"}},
     "evaluate": {"0.4.0": {"evaluate/__init__.py": "def load(name): pass\n"}},
 }
 RULE, NO_TORCH, COMPUTED = "peft-hybrid-cache-import", "transformers-needs-torch-2-2", "import-breaks"
@@ -122,3 +127,26 @@ def test_imports_are_followed_from_package_to_package(names: tuple[str, ...], sp
 
 def test_of_a_package_that_nobody_read_nothing_is_told() -> None:
     assert not_loaded(("transformers.AutoTokenizer", "tensorflow")) is None
+
+
+def test_every_rule_about_a_run_asks_whether_what_it_accuses_is_loaded() -> None:
+    stated = {"packages.torchaudio": "2.0.0", "packages.torch": "2.5.0"}
+    condition = spare_what_is_not_loaded(parse_condition({"packages": ["torchaudio <2.1", "torch >=2.5"]}), "crash")
+    facts = Facts().with_facts(Fact(name, parse_value(name, raw), Origin("test")) for name, raw in stated.items())
+    unused = facts.with_facts([Fact("not_loaded", ("torchaudio",), Origin("test"))])
+    assert evaluate(condition, facts, lambda _: ()) is True
+    assert evaluate(condition, unused, lambda _: ()) is False
+    # What an installer refuses is refused whatever is imported.
+    blocked = spare_what_is_not_loaded(parse_condition({"packages": ["torchaudio <2.1"]}), "blocked")
+    assert evaluate(blocked, unused, lambda _: ()) is True
+    # Of alternatives each asks for itself.
+    either = spare_what_is_not_loaded(parse_condition({"any": [{"packages": ["torchaudio <2.1"]}, {"packages": ["torch >=2.5"]}]}), "crash")
+    assert evaluate(either, unused, lambda _: ()) is True
+
+
+@pytest.mark.parametrize(("trainer", "spared"), [("torchtune", True), ("axolotl", False)])
+def test_a_plan_of_torchtune_loads_no_transformers(capsys: pytest.CaptureFixture[str], tmp_path: Path, trainer: str, spared: bool) -> None:
+    (tmp_path / "requirements.txt").write_text(STACK)
+    done = run(capsys, "check", str(tmp_path / "requirements.txt"), "--set", f"plan.trainer={trainer}", "-f", "json")
+    found = {one["rule"] for one in json.loads(done.out)["findings"] if one["severity"] == "error" and one["status"] != "possible"}
+    assert (RULE not in found) is spared
