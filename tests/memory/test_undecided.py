@@ -39,6 +39,13 @@ def test_each_fact_that_moves_the_answer_is_named_where_it_is_missing() -> None:
     assert names(situation(plan__seq_len=4096, plan__batch_size=1, plan__gradient_checkpointing="")) == {"plan.gradient_checkpointing"}
 
 
+def test_what_a_loop_of_ones_own_keeps_is_open() -> None:
+    rows: dict[str, FactValue] = {"plan__gradient_checkpointing": True, "plan__fused_loss": "cross_entropy", "plan__batch_size": 8}
+    assert "plan.outputs_kept" in names(situation(**rows))
+    assert "plan.outputs_kept" not in names(situation(**rows, plan__outputs_kept=False))
+    assert "plan.outputs_kept" not in names(situation(**rows, plan__trainer="trl"))
+
+
 def test_what_a_trainer_decides_is_not_open() -> None:
     assert names(situation(plan__seq_len=4096, plan__batch_size=1, plan__gradient_checkpointing="", plan__trainer="transformers")) == set()
 
@@ -53,6 +60,9 @@ def test_a_way_of_sharing_that_is_not_modelled_is_open() -> None:
     tensor = situation(plan__method="full", plan__distributed="tensor_parallel", gpu__count=4, plan__batch_size=1, plan__seq_len=128)
     assert "plan.distributed" in names(tensor)
     assert "plan.distributed" not in names(situation(plan__method="full", plan__distributed="fsdp", gpu__count=4))
+    unstated: dict[str, FactValue] = {"plan__method": "full", "gpu__count": 4, "plan__batch_size": 1, "plan__seq_len": 128}
+    assert "plan.distributed" in names(situation(**unstated))
+    assert "plan.distributed" not in names(situation(**unstated, plan__trainer="transformers"))
     spanned = spanning(tensor.estimate(), undecided(tensor, tensor.estimate()))
     assert verdict(spanned, 0.8 * tensor.estimate().allocated.expected).fits == "unknown"
 
