@@ -21,8 +21,16 @@ def run_probes(names: Sequence[str], interpreter: Path | None, facts: Facts, wat
     """Each named probe's verdict, in that order."""
     from envdoctor.probes.registry import PROBES, run_probe
 
+    lines = _lines(facts) if any(PROBES[name].by_lines for name in names) else {}
     verdicts = {}
     for number, name in enumerate(names, start=1):
         with watch.stages(f"probe {number}/{len(names)} {name}", PROBES[name].cost) as told:
-            verdicts[name] = run_probe(name, interpreter, facts, vary_seconds=VARY_SECONDS, trust=trust, told=told)
+            verdicts[name] = run_probe(name, interpreter, facts, vary_seconds=VARY_SECONDS, trust=trust, lines=lines, told=told)
     return verdicts
+
+
+def _lines(facts: Facts) -> dict[str, tuple[str, ...]]:
+    """The lines of Python that show what is computed of these releases, with the packages of each."""
+    from envdoctor.checks.atlas import atlas_breaks
+
+    return {hit.witness: hit.packages for hit in atlas_breaks(facts) if hit.witness and hit.outcome}

@@ -8,6 +8,25 @@ from envdoctor.atlas.volume import Sheet, Volume
 _DEEPEST = 16
 _PLAIN_BASES = frozenset(("object", "abc:ABC", "typing:Generic", "typing:Protocol", "torch.nn:Module", "torch:nn.Module"))
 _FIELD = ("=", ":")
+# Decorators of a class that leave its call as it is written.
+_PLAIN_DECORATORS = frozenset(
+    (
+        "add_start_docstrings",
+        "add_end_docstrings",
+        "auto_docstring",
+        "requires",
+        "deprecated",
+        "export",
+        "runtime_checkable",
+        "keras_export",
+        "experimental",
+        "compatibility",
+        "set_module",
+        "final",
+    )
+)
+# They make a class, or look one up, when the class is called.
+_ENUMERATIONS = ("Enum", "Flag", "EnumMeta", "NamedTuple", "TypedDict")
 
 
 def sheet_of(volume: Volume, link: str, place: int) -> tuple[str, Sheet] | None:
@@ -105,8 +124,13 @@ def constructor(volume: Volume, module: str, name: str, place: int) -> str:
         words = [word for words, mask in sheet.decorators.items() if mask >> place & 1 for word in words]
         if sheet.dynamic >> place & 1 and depth == 0 and "__init__" not in sheet.methods and "dataclass" not in words:
             return HIDDEN
-        if any(mask >> place & 1 for mask in sheet.methods.get("__new__", {}).values()):
-            return HIDDEN
+        made = [signature for signature, mask in sheet.methods.get("__new__", {}).items() if mask >> place & 1]
+        if made:
+            # It is called first, unless a metaclass calls something else, as that of an enumeration does.
+            own = any(mask >> place & 1 for mask in sheet.methods.get("__init__", {}).values())
+            other = own or set(words) - _PLAIN_DECORATORS or any(_calls_otherwise(one, place) for one in sheets)
+            other = other or module.startswith("torch._C")  # its stubs follow the compiled code by a few releases
+            return HIDDEN if other or len(made) > 1 or made[0] in _FIELD else made[0]
         if "dataclass" in words:
             if not whole or any(one.methods.get("__init__") for one in sheets):
                 return HIDDEN
@@ -114,18 +138,7 @@ def constructor(volume: Volume, module: str, name: str, place: int) -> str:
                 fields = _fields(one, place, fields)
             # Fields without a place in the constructor cannot be told from others: too many are allowed, never too few.
             return ",".join(f"{field}=" for field, _ in fields) or HIDDEN
-        if set(words) - {
-            "add_start_docstrings",
-            "add_end_docstrings",
-            "auto_docstring",
-            "requires",
-            "deprecated",
-            "export",
-            "runtime_checkable",
-            "keras_export",
-            "experimental",
-            "compatibility",
-        }:
+        if set(words) - _PLAIN_DECORATORS:
             return HIDDEN
         for signature, mask in sheet.methods.get("__init__", {}).items():
             if mask >> place & 1:
@@ -133,6 +146,12 @@ def constructor(volume: Volume, module: str, name: str, place: int) -> str:
         if sheet.attributes.get("__init__", 0) >> place & 1:
             return HIDDEN
     return HIDDEN
+
+
+def _calls_otherwise(sheet: Sheet, place: int) -> bool:
+    """Whether the call of a class may be another one than that of its ``__new__``."""
+    links = [link for bases, mask in sheet.bases.items() if mask >> place & 1 for link in bases]
+    return bool(sheet.dynamic >> place & 1) or "?" in links or any(link.endswith(_ENUMERATIONS) for link in links)
 
 
 def open_dataclass(volume: Volume, module: str, name: str, place: int) -> tuple[frozenset[str], tuple[str, ...]] | None:

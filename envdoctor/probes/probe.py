@@ -37,7 +37,8 @@ class Probe:
     gone is a cure that was measured. ``about`` is what a verdict that is not inconclusive says of one finding, by the finding's packages
     and the error texts of its rule: an experiment that can meet many faults shows one of them, and not the others. ``gpu`` says
     that the experiment means nothing without one, ``remote_code`` that it can execute files of the snapshot, for which
-    ``parameters`` is told by ``trust`` whether the user allows it; ``proven`` that it was seen to tell a bad stack from a good one on
+    ``parameters`` is told by ``trust`` whether the user allows it; ``by_lines`` that it is told by ``lines`` which lines of Python
+    show the findings that are computed, with the packages of each; ``proven`` that it was seen to tell a bad stack from a good one on
     the hardware that it needs.
     """
 
@@ -54,4 +55,5 @@ class Probe:
     about: Callable[[Verdict, Sequence[str], Sequence[str]], Verdict] = _whole
     gpu: bool = False
     remote_code: bool = False
+    by_lines: bool = False
     proven: bool = True

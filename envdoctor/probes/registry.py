@@ -27,6 +27,7 @@ from envdoctor.probes import (
     sdpa_backends,
     tokenizer,
     triu_bf16,
+    witness,
 )
 from envdoctor.probes.probe import Probe
 from envdoctor.probes.verdict import Cured, Verdict
@@ -36,7 +37,7 @@ PROBES: dict[str, Probe] = {
     module.PROBE.name: module.PROBE
     for module in (
         lora_step, padded_batch, grad_accum, checkpointing, save_load, same_architecture, tokenizer, resume, numpy_abi, extension_import,
-        bf16_support, kernel_image, triu_bf16, sdpa_backends, quantize_4bit, quantize_8bit, nccl,
+        bf16_support, kernel_image, triu_bf16, sdpa_backends, quantize_4bit, quantize_8bit, nccl, witness,
     )
 }  # fmt: skip
 
@@ -69,19 +70,22 @@ def run_probe(
     environ: Mapping[str, str] | None = None,
     vary_seconds: float = 0.0,
     trust: bool = False,
+    lines: Mapping[str, Sequence[str]] | None = None,
     told: Callable[[str], None] | None = None,
 ) -> Verdict:
     """Run one probe in the patient's interpreter; whatever happens there is a verdict.
 
     ``interpreter`` is None where the situation is only stated and nothing is installed to run. Where the fault is found, one thing
     after the other is changed for ``vary_seconds`` at most, to find what cures it. ``trust`` allows it to execute the snapshot's own code.
+    ``lines`` are those of Python that show the findings that are computed, with the packages of each.
     ``told`` hears, while a child runs, what it does; "" until it says so.
 
     Raises:
         EnvdoctorError: there is no probe of that name.
     """
     probe = probe_named(name)
-    params = probe.parameters(facts, trust=trust) if probe.remote_code else probe.parameters(facts)
+    asked = {"trust": trust} if probe.remote_code else {"lines": lines or {}} if probe.by_lines else {}
+    params = probe.parameters(facts, **asked)
     if isinstance(params, str):
         return Verdict(name, "inconclusive", params)
     if interpreter is None:

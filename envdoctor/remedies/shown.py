@@ -95,12 +95,12 @@ def _means(finding: Finding, reproduction: Mapping[str, Any] | None, *, gpu: boo
         listed = reproduction_of(reproduction)
         if not listed.gpu or gpu:
             return _Means("its reproduction", lambda built, facts, told: examine(listed, built, told=told), listed.probe is None)
-    probe = finding.rule.probe
-    if probe is not None:
-        return _Means(f"the probe {probe}", lambda built, facts, told: see_probe(probe, built, facts, trust=trust, told=told), False)
     if finding.witness and installs:
         line = finding.witness
         return _Means(line, lambda built, facts, told: see_script(line, built, None, told=told))
+    probe = finding.rule.probe
+    if probe is not None:
+        return _Means(f"the probe {probe}", lambda built, facts, told: see_probe(probe, built, facts, trust=trust, told=told), False)
     if reproduction is not None and reproduction.get("gpu") and not gpu:
         return "its reproduction needs a GPU, and none is here"
     return "the rule has no reproduction, no probe and no import that would show it"

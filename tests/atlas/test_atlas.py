@@ -258,3 +258,43 @@ class TestNamesThatNoFileShows:
         sentencepiece = open_package("sentencepiece")
         assert sentencepiece is not None
         assert refused(sentencepiece.volume, "sentencepiece:SentencePieceProcessor", "1") == 0
+
+
+MADE = """
+import enum
+class Plain:
+    def __new__(cls, day, zone=None): return object.__new__(cls)
+class Derived(Plain): pass
+class Nearer(Plain):
+    def __init__(self, day, zone=None, fold=0): pass
+class Both:
+    def __new__(cls, day): return object.__new__(cls)
+    def __init__(self, *rest, **more): pass
+class Colour(str, enum.Enum):
+    def __new__(cls, value, words): return str.__new__(cls, value)
+class Meta(type):
+    def __call__(cls, *rest, **more): return 1
+class Called(metaclass=Meta):
+    def __new__(cls, day): return object.__new__(cls)
+class Below(Called):
+    def __new__(cls, day): return object.__new__(cls)
+class Unknown(made_up()):
+    def __new__(cls, day): return object.__new__(cls)
+@wrapped
+class Wrapped:
+    def __new__(cls, day): return object.__new__(cls)
+"""
+
+
+def test_a_class_is_called_by_its_new_where_no_init_is_nearer_and_no_metaclass_calls_otherwise(tmp_path: Path) -> None:
+    later = MADE.replace("day, zone=None)", "day, tz=None)").replace("(cls, day)", "(cls, other)")
+    with atlas_of(tmp_path, {"acme": {"1.0": {"acme/__init__.py": MADE}, "2.0": {"acme/__init__.py": later}}}):
+        bound = open_package("acme")
+        assert bound is not None
+        names = ("Plain", "Derived", "Nearer", "Both", "Colour", "Called", "Below", "Unknown", "Wrapped")
+        bad = {name: write(refused(bound.volume, f"acme:{name}", "1,zone="), bound.volume.releases) for name in names}
+        assert {name: where for name, where in bad.items() if where} == {"Plain": "2.0-", "Derived": "2.0-"}
+        # What each takes is taken in the releases in which it is written so.
+        assert [write(refused(bound.volume, "acme:Plain", call), bound.volume.releases) for call in ("1,tz=", "2", "1")] == ["1.0", "", ""]
+        day = {name: refused(bound.volume, f"acme:{name}", "0,day=") for name in names}
+        assert {name for name, where in day.items() if where} == set()
