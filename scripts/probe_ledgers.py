@@ -40,6 +40,7 @@ DOES: Mapping[str, Mapping[str, object]] = {
         "plan.deepspeed": False,
         "plan.compile": False,
     },
+    "numpy-abi": {"plan.code_uses": [], "plan.script": False},
     "same-architecture": {"plan.generate": True, "plan.code_uses": [], "plan.script": False},
     "tokenizer": {"plan.tokenize": True, "plan.code_uses": []},
 }
