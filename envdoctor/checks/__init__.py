@@ -7,7 +7,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from envdoctor.checks import architectures, asked_for, atlas, built_for_torch, declared_together, hardware, stated_together, withdrawn
+from envdoctor.checks import (
+    architectures,
+    asked_for,
+    atlas,
+    built_for_torch,
+    capped_later,
+    declared_together,
+    hardware,
+    stated_together,
+    withdrawn,
+)
 from envdoctor.checks.hit import Hit
 
 if TYPE_CHECKING:
@@ -25,6 +35,7 @@ FACT_CHECKS = (
     *atlas.CHECKS,
     *withdrawn.CHECKS,
     *built_for_torch.CHECKS,
+    *capped_later.CHECKS,
 )
 
 # What is raised by some checks alone: whoever asks after one finding of theirs need not run the others. The other findings are cheap.
@@ -38,6 +49,7 @@ _RAISED_BY = {
     ),
     "release-yanked": withdrawn.CHECKS,
     **dict.fromkeys(("built-for-another-torch", "compiled-part-for-another-torch"), built_for_torch.CHECKS),
+    "excluded-by-a-later-release": capped_later.CHECKS,
 }
 
 

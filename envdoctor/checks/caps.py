@@ -27,6 +27,29 @@ def cautious(name: str, version: str) -> tuple[Dependency, ...] | None:
     return _cautious(name, version, releases_until())
 
 
+@lru_cache(maxsize=4096)
+def learned(name: str, version: str) -> tuple[tuple[Dependency, str], ...]:
+    """The caps that a release goes without and a later one has, each with the first release after it that has it."""
+    own = dependencies(name, version)
+    known = versions(name)
+    if own is None or version not in known:
+        return ()
+    later = known[known.index(version) + 1 :]
+    found = []
+    for cap in cautious(name, version) or ():
+        by = next((one for one in later if _has(name, one, cap)), None) if cap not in own else None
+        if by is not None:
+            found.append((cap, by))
+    return tuple(found)
+
+
+def _has(name: str, version: str, cap: Dependency) -> bool:
+    return any(
+        one.name == cap.name and one.marker == cap.marker and _cap(one.specifier) == cap.specifier
+        for one in dependencies(name, version) or ()
+    )
+
+
 # What is kept is told apart by the day up to which releases are known.
 @lru_cache(maxsize=4096)
 def _cautious(name: str, version: str, until: str) -> tuple[Dependency, ...] | None:
@@ -91,4 +114,4 @@ def _caps(name: str, until: str) -> dict[str, tuple[Dependency, ...]]:
     return found
 
 
-__all__ = ["cautious"]
+__all__ = ["cautious", "learned"]

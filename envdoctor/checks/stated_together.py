@@ -38,7 +38,7 @@ def stated_together(facts: Facts) -> tuple[Hit, ...]:
 def _stated_releases(facts: Facts) -> Iterator[tuple[str, Exact]]:
     for fact_name, fact in facts.by_name.items():
         name = fact_name.removeprefix(_PACKAGE)
-        if name != fact_name and isinstance(fact.value, Exact) and _is_stated(facts, fact_name):
+        if name != fact_name and isinstance(fact.value, Exact) and is_stated(facts, fact_name):
             yield name, fact.value
 
 
@@ -104,7 +104,7 @@ def _hits(facts: Facts) -> Iterator[Hit]:
                 yield hit
 
 
-def _is_stated(facts: Facts, fact_name: str) -> bool:
+def is_stated(facts: Facts, fact_name: str) -> bool:
     """Whether a person, a freeze or a log says so, or a pin proposed beside these.
 
     What is installed is judged by its own metadata, what is declared by its own check.
@@ -129,7 +129,7 @@ def _judge(facts: Facts, name: str, value: Exact, wanted: Dependency, *, compare
         rule = BY_TRANSFORMERS if by_transformers and wanted.name != "tokenizers" else BY_ANOTHER if compared else MISSING
         return Hit(rule, True, because, detail=detail, packages=(name, wanted.name), pins=((wanted.name, wanted.specifier),),
                    file=place.file, line=place.line, yields=True)  # fmt: skip
-    if not isinstance(found, Exact) or not wanted.specifier or not _is_stated(facts, other):
+    if not isinstance(found, Exact) or not wanted.specifier or not is_stated(facts, other):
         return None
     public = exact(found.text.partition("+")[0])
     if version_condition(wanted.specifier).admits(found) or version_condition(wanted.specifier).admits(public):

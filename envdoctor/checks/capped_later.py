@@ -1,0 +1,72 @@
+"""Stated releases that a later release of the same package excludes: what its authors ran into when the other one had come out.
+
+trl 0.9.4 names no end for transformers; the next release of trl that names one asks for transformers below 4.47. Many such stacks run, and
+some caps are mere caution: it is a sign, told where nothing else says more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from envdoctor.checks.caps import learned
+from envdoctor.checks.declared_together import agreeing
+from envdoctor.checks.hit import Hit
+from envdoctor.checks.stated_together import is_stated
+from envdoctor.facts.fact import Facts
+from envdoctor.facts.versions import Exact, exact, version_condition
+from envdoctor.world.releases import as_of, day_of
+
+RULE = "excluded-by-a-later-release"
+
+_PACKAGE = "packages."
+# These say all that this one could, and more.
+_UNLESS = ("import-breaks", "part-breaks", "declared-requirement-unmet")
+
+
+def capped_later(facts: Facts) -> tuple[Hit, ...]:
+    """Every stated release that names no end for another one, came before it, and was followed by a release that excludes it."""
+    return tuple(_hits(facts))
+
+
+def _hits(facts: Facts) -> Iterator[Hit]:
+    for fact_name, fact in facts.by_name.items():
+        name = fact_name.removeprefix(_PACKAGE)
+        if name == fact_name or not isinstance(fact.value, Exact) or not is_stated(facts, fact_name):
+            continue
+        release = fact.value.text.partition("+")[0]
+        for cap, by in learned(name, release):
+            other = f"{_PACKAGE}{cap.name}"
+            found = facts.value(other)
+            if cap.marker or not isinstance(found, Exact) or not is_stated(facts, other):
+                continue
+            public = found.text.partition("+")[0]
+            if not version_condition(cap.specifier).admits(exact(public)) and _came_before(name, release, cap.name, public):
+                yield _hit(facts, name, cap.name, cap.specifier, by)
+
+
+def _came_before(name: str, release: str, other: str, later: str) -> bool:
+    first, second = day_of(name, release), day_of(other, later)
+    return first is not None and second is not None and first < second
+
+
+def _hit(facts: Facts, name: str, other: str, cap: str, by: str) -> Hit:
+    release, found = facts[f"{_PACKAGE}{name}"].value, facts[f"{_PACKAGE}{other}"].value
+    place = facts[f"{_PACKAGE}{name}"].origin
+    fitting = agreeing(name, other, f"=={str(found).partition('+')[0]}", as_of())
+    return Hit(
+        RULE,
+        True,
+        ((f"{_PACKAGE}{name}", f"{by} requires {other}{cap}"), (f"{_PACKAGE}{other}", f"not {cap}")),
+        detail=f"{name} {release} names no end for {other}; {name} {by} does, with {other}{cap}, and {other} {found} is stated",
+        packages=(name, other),
+        pins=((other, cap), *([(name, fitting)] if fitting else [])),
+        file=place.file,
+        line=place.line,
+        yields=True,
+        unless=_UNLESS,
+        edge=f"{name}:{other}",
+        headline=f"{name} {by} excludes the stated {other}, which came after {name} {release}",
+    )
+
+
+CHECKS = (capped_later,)
