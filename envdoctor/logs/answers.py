@@ -79,9 +79,37 @@ def answer(statement: Statement, failure: Failure, facts: Facts) -> Hit | None:
             return never
         if asked is None and isinstance(statement, (RefusedKeyword, MissingArguments)):
             return judge_forward(statement, failure)
-        return None if asked is None else _with_class(_hit(asked, failure, facts), statement, failure)
+        if asked is None:
+            return _older(statement, failure, facts)
+        return _with_class(_hit(asked, failure, facts), statement, failure)
     except DamagedAtlasError:
         return None
+
+
+def _older(statement: Statement, failure: Failure, facts: Facts) -> Hit | None:
+    """What every release has that was read, and the stated one, which is older than these, has not."""
+    if isinstance(statement, (MissingName, MissingAttribute)) and statement.module and not statement.circular:
+        symbol, family = f"{statement.module}:{statement.name}", NAME if isinstance(statement, MissingName) else ATTRIBUTE
+    elif isinstance(statement, MissingModule) and "." in statement.name and not statement.shadowed:
+        symbol, family = statement.name, MODULE
+    else:
+        return None
+    bound = owner_of(symbol)
+    told = None if bound is None else look_up(symbol)
+    if bound is None or told is None or told.there != bound.volume.all:
+        return None
+    volume, first = bound.volume, bound.volume.releases[0]
+    stated = facts.value(f"packages.{volume.name}")
+    if not isinstance(stated, Exact) or not admits(f"<{first}", stated):
+        return None
+    caller = caller_of(failure, volume.name)
+    name = symbol.replace(":", ".")
+    detail = (
+        f"{volume.name} {stated.text} has no {name} (there from {first} on at the latest); {caller.words(facts, volume.name, 'asks for')}"
+    )
+    packages = tuple(dict.fromkeys(one for one in (volume.name, caller.package) if one))
+    pins = ((volume.name, f">={first}"),)
+    return Hit(family, True, (), detail=detail, packages=packages, pins=pins, edge=f"{caller.package or 'code'}:{name}")
 
 
 def _with_class(hit: Hit | None, statement: Statement, failure: Failure) -> Hit | None:
@@ -263,7 +291,7 @@ def _hit(asked: Asked, failure: Failure, facts: Facts) -> Hit | None:
     if not asked.there:
         when = f"no release since {volume.releases[0]} has it"
     good = (
-        [f"<{_earlier(release, volume.releases[0])}"]
+        [f"<{volume.releases[0]}"]
         if not asked.there
         else _on_both_sides(asked, volume, place)
         if between
@@ -281,11 +309,6 @@ def _hit(asked: Asked, failure: Failure, facts: Facts) -> Hit | None:
     because = tuple((f"packages.{name}", when if name == volume.name else "asks for it") for name in packages)
     edge = f"{caller.package or 'code'}:{asked.symbol}"
     return Hit(asked.family, True, because, detail=detail, packages=packages, pins=pins, edge=edge)
-
-
-def _earlier(release: str, first: str) -> str:
-    """Of a stated release and the first that was read the one that was before the other."""
-    return release if release and admits(f"<{first}", release) else first
 
 
 def _certain(asked: Asked, volume: Volume, place: int) -> list[str]:

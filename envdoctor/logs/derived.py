@@ -34,11 +34,13 @@ from envdoctor.logs.run_errors import RUN, judge_known
 from envdoctor.logs.sayings import SAID
 from envdoctor.logs.specifiers import admits, usable_pins
 from envdoctor.logs.statements import (
+    MissingArguments,
     MissingAttribute,
     MissingMember,
     MissingModule,
     MissingName,
     RefusedKeyword,
+    TooManyArguments,
     UndefinedName,
     parse_statement,
 )
@@ -121,7 +123,7 @@ def _derived(reading: Reading, facts: Facts) -> Iterator[Derived]:
         # What a program logs instead of raising it.
         for number, line in reading.lines:
             one = Failure("", line.strip(), number)
-            if (said := judge_known(one) or say(one, facts)) is not None:
+            if (said := judge_known(one, facts) or say(one, facts)) is not None:
                 yield Derived(said, number, line.strip()[:300])
     for number, line in reading.lines:
         if "with CUDA capability" in line and (gpu := judge_gpu(line, facts)) is not None:
@@ -186,7 +188,7 @@ def _of_failure(failure: Failure, facts: Facts) -> Iterator[Hit]:
             yield found
         return
     said = judge_run(failure)
-    if said is None and (known := judge_known(failure)) is not None:
+    if said is None and (known := judge_known(failure, facts)) is not None:
         yield known
         return
     # The command of a process that failed is what was asked of it.
@@ -194,7 +196,9 @@ def _of_failure(failure: Failure, facts: Facts) -> Iterator[Hit]:
     hits = _together([wanted for demand in demands if (wanted := _demand(demand, failure, facts)) is not None])
     if not demands and (hit := _wanted(read_wants(failure.told), failure, facts)) is not None:
         hits = [hit]
-    if not hits and (said := said or say(failure, facts)) is not None:
+    # Python's own sentences stand in packages that speak as Python does.
+    own_words = isinstance(statement, (RefusedKeyword, MissingArguments, TooManyArguments, MissingMember))
+    if not hits and (said := said or (None if own_words else say(failure, facts))) is not None:
         hits = [said]
     yield from hits
 

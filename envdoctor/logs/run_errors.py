@@ -8,6 +8,9 @@ from __future__ import annotations
 import re
 
 from envdoctor.checks.hit import Hit
+from envdoctor.facts.fact import Facts
+from envdoctor.facts.versions import Exact
+from envdoctor.logs.specifiers import admits
 from envdoctor.logs.tracebacks import Failure
 from envdoctor.records import dataclass
 from envdoctor.world.import_names import package_of
@@ -21,10 +24,18 @@ class _Known:
     says: re.Pattern[str]
     means: str
     package: str = ""
+    refuted: str = ""
 
 
+# The sentences were looked up in torch 2.13, accelerate, transformers and safetensors, those of NCCL, CUDA, MPS and SentencePiece where
+# their sources or threads quote them; what is behind each is what the threads arrived at.
+# Pythons in which a sentence means something else.
+_SINCE = {
+    r"'type' object is not subscriptable": ">=3.9",
+    r"unsupported operand type\(s\) for \|: '\w{1,40}' and '(?:NoneType|type)'": ">=3.10",
+}
 _KNOWN = tuple(
-    _Known(re.compile(says), means, package)
+    _Known(re.compile(says), means, package, _SINCE.get(says, ""))
     for says, means, package in (
         (
             r"index out of range in self",
@@ -125,6 +136,24 @@ _KNOWN = tuple(
             "",
         ),
         (
+            r"bf16 mixed precision requires PyTorch >= 1\.10 and a supported device",
+            "accelerate asked whether the device computes in bfloat16, and it does not: a GPU before Ampere (T4, V100, RTX 20), a torch "
+            "that sees no GPU, or MPS: float16, or no mixed precision",
+            "accelerate",
+        ),
+        (
+            r"Cannot re-initialize CUDA in forked subprocess",
+            "a process was forked after CUDA was used: start workers by spawn (torch.multiprocessing.set_start_method, for vLLM "
+            "VLLM_WORKER_MULTIPROC_METHOD=spawn), and touch no GPU before",
+            "",
+        ),
+        (
+            r"nvcc fatal\s{0,3}: Unsupported gpu architecture 'compute_\d{2,3}",
+            "the nvcc that compiles does not know the architecture of this GPU: CUDA 11.8 is the first for compute_89 and compute_90, "
+            "12.8 for compute_100 and compute_120; set CUDA_HOME to a newer toolkit, or fewer architectures in TORCH_CUDA_ARCH_LIST",
+            "",
+        ),
+        (
             r"Trying to set a tensor of shape torch\.Size",
             "a weight of the checkpoint has another shape than the model: tokens were added when it was saved (resize_token_embeddings "
             "first), or it is of another model, configuration or quantisation",
@@ -207,7 +236,7 @@ _KNOWN = tuple(
             "",
         ),
         (
-            r"system not yet initialized|error 802",
+            r"(?:[Ee]rror 802|CUDA error): system not yet initialized",
             "the GPUs hang on NVSwitch and its fabric manager does not run: nvidia-fabricmanager of the driver's own version",
             "",
         ),
@@ -241,10 +270,11 @@ _KNOWN = tuple(
 )  # fmt: skip
 
 
-def judge_known(failure: Failure) -> Hit | None:
+def judge_known(failure: Failure, facts: Facts) -> Hit | None:
     """What an error of the run means; None where it is none of those that are known."""
     found = next((one for one in _KNOWN if one.says.search(failure.told)), None)
-    if found is None:
+    python = facts.value("python")
+    if found is None or (found.refuted and isinstance(python, Exact) and admits(found.refuted, python)):
         return None
     at = next((frame for frame in reversed(failure.frames) if frame.package and frame.package not in _HAND_ON), None)
     where = f"; in {at.module or at.package}{f', {at.function}' if at.function else ''}" if at is not None else ""

@@ -243,10 +243,15 @@ def test_a_gpu_that_torch_has_no_code_for_is_told_with_the_release_that_has(caps
     assert any(fix.get("pins") for fix in first["fixes"])
 
 
-def test_what_a_stated_release_lacks_already_is_pinned_before_that_one(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    log = "ImportError: cannot import name 'LearningRateLogger' from 'pytorch_lightning.callbacks'"
-    first = findings(capsys, tmp_path, log, '[packages]\npytorch-lightning = "1.0.1"\n')[0]
-    assert first["fixes"][0]["pins"] == {"pytorch-lightning": "==1.0.0"}
+@pytest.mark.parametrize(
+    ("stated", "pins"), [("0.8.5", [{"pytorch-lightning": "==1.9.5"}]), ("1.9.5", []), ("2.0.0", [])], ids=["older", "first", "last"]
+)
+def test_what_is_older_than_all_releases_that_were_read_goes_up_to_the_first_of_them(
+    stated: str, pins: list[dict[str, str]], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    log = "AttributeError: module 'pytorch_lightning' has no attribute 'Trainer'"
+    told = findings(capsys, tmp_path, log, f'[packages]\npytorch-lightning = "{stated}"\n')
+    assert [fix["pins"] for one in told for fix in one["fixes"] if fix.get("pins")] == pins
 
 
 FORWARD = (
@@ -276,6 +281,24 @@ def test_what_came_in_the_place_of_something_else_is_told_with_the_releases_befo
     assert first["packages"][0] == package
     assert words in first["detail"]
     assert first["fixes"][0]["pins"] == {package: pin}
+
+
+@pytest.mark.parametrize(
+    ("log", "facts", "words"),
+    [
+        ("ValueError: bf16 mixed precision requires PyTorch >= 1.10 and a supported device.", "", "a GPU before Ampere"),
+        ("bf16 mixed precision requires PyTorch >= 1.10 and a supported device.", "", "a GPU before Ampere"),
+        ("nvcc fatal   : Unsupported gpu architecture 'compute_89'", "", "CUDA 11.8 is the first for compute_89"),
+        ("TypeError: 'type' object is not subscriptable", 'python = "3.8"\n', "need Python 3.9"),
+        ("TypeError: 'type' object is not subscriptable", 'python = "3.10"\n', ""),
+        # Python's own sentence, which a package raises of its own
+        ("TypeError: __init__() got an unexpected keyword argument 'cachedir'", "", ""),
+    ],
+)
+def test_what_a_sentence_of_the_run_means(log: str, facts: str, words: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    told = findings(capsys, tmp_path, log, facts)
+    assert [one["rule"] for one in told] == (["error-of-the-run"] if words else [])
+    assert not told or words in told[0]["detail"]
 
 
 @pytest.mark.parametrize(
