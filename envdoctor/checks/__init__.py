@@ -14,6 +14,7 @@ from envdoctor.checks import (
     built_for_torch,
     capped_later,
     declared_together,
+    extras_together,
     hardware,
     stated_together,
     withdrawn,
@@ -36,6 +37,7 @@ FACT_CHECKS = (
     *withdrawn.CHECKS,
     *built_for_torch.CHECKS,
     *capped_later.CHECKS,
+    *extras_together.CHECKS,
 )
 
 # What is raised by some checks alone: whoever asks after one finding of theirs need not run the others. The other findings are cheap.
@@ -50,6 +52,7 @@ _RAISED_BY = {
     "release-yanked": withdrawn.CHECKS,
     **dict.fromkeys(("built-for-another-torch", "compiled-part-for-another-torch"), built_for_torch.CHECKS),
     "excluded-by-a-later-release": capped_later.CHECKS,
+    "extra-requirement-unmet": extras_together.CHECKS,
 }
 
 

@@ -19,7 +19,7 @@ from envdoctor.world.releases import as_of, day_of
 RULE = "excluded-by-a-later-release"
 
 _PACKAGE = "packages."
-# These say all that this one could, and more.
+# Where something certain is told, a sign is not.
 _UNLESS = ("import-breaks", "part-breaks", "declared-requirement-unmet")
 
 

@@ -60,6 +60,12 @@ def extra_dependencies(name: str, version: str, extra: str) -> tuple[Dependency,
     return None if place is None else _row(name, place, extra)
 
 
+def of_extras(name: str, version: str) -> tuple[tuple[str, Dependency], ...]:
+    """What a release requires under each of its extras, with the extra's name; nothing for a release that is not in the table."""
+    place = _places(name).get(version)
+    return () if place is None else _extras(name, place)
+
+
 def rows(name: str) -> Iterator[tuple[tuple[Dependency, ...], tuple[str, ...]]]:
     """What binds a version in the releases of a package, each different row of the table once, with the releases that have it."""
     for place, (_, versions_) in enumerate(_rows(name)):
@@ -114,6 +120,13 @@ def _row(name: str, place: int, extra: str) -> tuple[Dependency, ...]:
     return tuple(dependency for dependency, of in chosen if of == extra)
 
 
+@lru_cache(maxsize=1024)
+def _extras(name: str, place: int) -> tuple[tuple[str, Dependency], ...]:
+    texts = _table().packages[name]["requires"]
+    chosen = [_parsed(texts[number]) for number in _rows(name)[place][0]] if isinstance(texts, list) else []
+    return tuple((extra, dependency) for dependency, extra in chosen if extra)
+
+
 @lru_cache(maxsize=16384)
 def _parsed(text: str) -> tuple[Dependency, str]:
     """A requirement, and the extra that it belongs to; empty for one of no extra."""
@@ -129,4 +142,4 @@ def _parsed(text: str) -> tuple[Dependency, str]:
     return Dependency(name, specifier, marker, tuple(extras.split(",")) if extras else ()), extra
 
 
-__all__ = ["Dependency", "as_of", "dependencies", "extra_dependencies", "releases_as_of", "rows", "versions"]
+__all__ = ["Dependency", "as_of", "dependencies", "extra_dependencies", "of_extras", "releases_as_of", "rows", "versions"]

@@ -1,0 +1,66 @@
+"""Stated companions of a library that lie outside what its extras declare: who installs the two by themselves is never told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from envdoctor.checks.declared_together import demands_hold
+from envdoctor.checks.hit import Hit
+from envdoctor.checks.soft_minimums import EXTRA
+from envdoctor.checks.stated_together import is_stated
+from envdoctor.facts.fact import Facts
+from envdoctor.facts.versions import Exact, exact, version_condition
+from envdoctor.world.dependencies import Dependency, dependencies, of_extras
+
+_PACKAGE = "packages."
+# Where something certain is told, a sign is not.
+_UNLESS = ("import-breaks", "part-breaks", "declared-requirement-unmet")
+
+
+def extras_together(facts: Facts) -> tuple[Hit, ...]:
+    """Every stated release that no extra of another stated one admits, of those that name it and that does not require it in any case."""
+    return tuple(_hits(facts))
+
+
+def _hits(facts: Facts) -> Iterator[Hit]:
+    for fact_name, fact in facts.by_name.items():
+        name = fact_name.removeprefix(_PACKAGE)
+        if name == fact_name or not isinstance(fact.value, Exact) or not is_stated(facts, fact_name):
+            continue
+        release = fact.value.text.partition("+")[0]
+        asked: dict[str, list[tuple[str, Dependency]]] = {}
+        for extra, one in of_extras(name, release):
+            if one.specifier and f"{_PACKAGE}{one.name}" in facts and not (one.marker and not demands_hold(facts, one.marker)):
+                asked.setdefault(one.name, []).append((extra, one))
+        always = {one.name for one in dependencies(name, release, unbound=True) or ()} if asked else set()
+        for companion, ranges in asked.items():
+            found = facts.value(f"{_PACKAGE}{companion}")
+            if companion in always or not isinstance(found, Exact) or not is_stated(facts, f"{_PACKAGE}{companion}"):
+                continue
+            public = exact(found.text.partition("+")[0])
+            if not any(version_condition(one.specifier).admits(public) for _, one in ranges):
+                yield _hit(facts, name, *min(ranges, key=lambda entry: entry[0] != companion))
+
+
+def _hit(facts: Facts, name: str, extra: str, wanted: Dependency) -> Hit:
+    release, found = facts[f"{_PACKAGE}{name}"].value, facts[f"{_PACKAGE}{wanted.name}"].value
+    place = facts[f"{_PACKAGE}{name}"].origin
+    return Hit(
+        EXTRA,
+        True,
+        (
+            (f"{_PACKAGE}{name}", f"its extra {extra} requires {wanted.name}{wanted.specifier}"),
+            (f"{_PACKAGE}{wanted.name}", f"not {wanted.specifier}"),
+        ),
+        detail=f"{name} {release} declares {wanted.name}{wanted.specifier} for its extra {extra}, and {wanted.name} {found} is stated",
+        packages=(name, wanted.name),
+        pins=((wanted.name, wanted.specifier),),
+        file=place.file,
+        line=place.line,
+        yields=True,
+        unless=_UNLESS,
+        edge=f"{name}:{wanted.name}",
+    )
+
+
+CHECKS = (extras_together,)
