@@ -51,7 +51,9 @@ _SOURCES_OF = tuple(
     )
 )
 # Who tells of another error is not its subject.
-_HEARSAY = re.compile(r"^(?:RuntimeError: )?Failed to import [\w.]+ because of the following error \(look up to see its traceback\):")
+_HEARSAY = re.compile(
+    r"^(?:(?:RuntimeError: )?Failed to import [\w.]+ because of the following error \(look up to see its traceback\):\s*)+"
+)
 _SPEAKS_OF_ONE = re.compile(r"error|fail|invalid|not (?:supported|implemented|compatible|available)|cannot|unable|exception", re.IGNORECASE)
 _PASTED = 16
 # A class or a function with a shorter name is anybody's.
@@ -101,6 +103,14 @@ def _raised(failure: Failure, facts: Facts) -> Hit | None:
         spoken = named_in(failure.message) or _owner_of_called(failure)
         return _spoken(spoken, facts) if spoken else None
     package = package_of(inner.package)
+    if (handed := _HEARSAY.search(failure.message)) is not None and package_of(frames[-1].package) == package:
+        # The frames are of who imports, and not of what failed.
+        other = named_in(failure.message)
+        rest = failure.message[handed.end() :][:120]
+        detail = (
+            f"{describe(package, facts)} hands on an error of a module that it imports ({rest}); its own traceback stands above this one"
+        )
+        return Hit(RAISED, None, (), detail=detail, packages=named(other or package), edge=f"{package}:handed-on:{rest}"[:160])
     caller = next((one for one in _before(frames, inner) if package_of(one.package) not in (package, *_HAND_ON)), None)
     by = f", called by {describe(package_of(caller.package), facts)} ({place_of(caller)})" if caller is not None else ""
     detail = f"it was raised in {describe(package, facts)} ({place_of(inner)}){by}; no cause is known"

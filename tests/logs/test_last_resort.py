@@ -105,3 +105,17 @@ def test_a_build_that_failed_names_its_package_where_nothing_says_why() -> None:
     reading = read_log([b"ERROR: Failed building wheel for llama-cpp-python\n"], ())
     (one,) = derive_findings(reading, Facts({}))
     assert one.hit.packages == ("llama-cpp-python",)
+
+
+def test_an_error_that_is_handed_on_is_not_of_the_frames_that_import() -> None:
+    text = (
+        'Traceback (most recent call last):\n  File "/x/site-packages/transformers/utils/import_utils.py", line 1284, in _get_module\n'
+        "    raise RuntimeError(\nRuntimeError: Failed to import transformers.models.llama.modeling_llama because of the following error "
+        "(look up to see its traceback):\n"
+    )
+    reading = read_log([(text + "[Errno 13] Permission denied: '/root/some.lock'\n").encode()], ())
+    ((hit, _, _),) = judge_at_last(reading, Facts({}))
+    assert "hands on an error of a module that it imports ([Errno 13] Permission denied" in hit.detail
+    reading = read_log([(text + "libbitsandbytes_cpu.so: /x/site-packages/bitsandbytes/cextension.py is broken\n").encode()], ())
+    ((hit, _, _),) = judge_at_last(reading, Facts({}))
+    assert hit.packages == ("bitsandbytes",)
