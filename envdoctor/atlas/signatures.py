@@ -208,6 +208,12 @@ def refusal(signature: Signature, call: Call) -> str | None:
 
 
 def shifted(old: Signature, new: Signature, call: Call) -> list[str]:
-    """What a call passes by position, and what another parameter gets in a later release: no error says so."""
+    """What a call passes by position, and what another parameter gets in a later release: no error says so.
+
+    A parameter that stands in the place of one that is gone, and was not there before, is taken for the same one by another name.
+    """
     pairs = list(zip(old.positional, new.positional, strict=False))[: call.count]
-    return [f"{before} is passed by position, where {after} stands" for before, after in pairs if before != after]
+    before, after = {*old.positional, *old.keywords}, {*new.positional, *new.keywords}
+    return [
+        f"{one} is passed by position, where {other} stands" for one, other in pairs if one != other and (one in after or other in before)
+    ]

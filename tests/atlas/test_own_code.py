@@ -357,3 +357,9 @@ def test_what_is_passed_by_position_and_meets_another_parameter() -> None:
     assert new is not None
     assert shifted(old, new, read_call("2,c=")) == ["b is passed by position, where c stands"]
     assert shifted(old, new, read_call("1,b=,c=")) == []
+    # In the place of one that is gone stands a new one: the same thing by another name.
+    renamed, moved = read("a,d=,c="), read("a,c=,d=")
+    assert renamed is not None
+    assert moved is not None
+    assert shifted(old, renamed, read_call("3")) == []
+    assert shifted(old, moved, read_call("3")) == ["b is passed by position, where c stands", "c is passed by position, where d stands"]
