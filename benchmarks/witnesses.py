@@ -37,7 +37,7 @@ from envdoctor.atlas.stack import Stack
 from envdoctor.checks.atlas import hits_of
 from envdoctor.checks.breaking_pairs import IMPORT_BREAKS
 from envdoctor.probes.runner import run_child
-from envdoctor.probes.witness import PROBE, SECONDS_EACH, judge
+from envdoctor.probes.witness import PROBE, judge
 from envdoctor.records import dataclass
 from envdoctor.uv.environments import NotBuiltError, Venv
 from envdoctor.world.dependencies import dependencies
@@ -45,7 +45,8 @@ from envdoctor.world.releases import releases
 
 KEPT = Path(__file__).resolve().parent / "witnesses.jsonl"
 SEED = 20261127
-INSTALL_SECONDS = 600.0
+# Long, for a machine that has other things to do: a slow import is no hanging one.
+INSTALL_SECONDS, RUN_SECONDS = 600.0, 300.0
 _TRIES = 40
 # Their environments take gigabytes, or a compiler.
 COSTLY = frozenset(
@@ -150,8 +151,8 @@ def try_out(drawn: Drawn, venv: Venv, interpreters: Mapping[str, Path], wheels: 
         except NotBuiltError as error:
             why = str(error)[:300]
             continue
-        params = {"lines": [drawn.line], "about": {}, "packages": [drawn.provider], "seconds": SECONDS_EACH, "seconds_each": SECONDS_EACH}
-        outcome = run_child(venv.interpreter, PROBE.script, params, timeout=PROBE.timeout, memory_bytes=PROBE.memory_bytes)
+        params = {"lines": [drawn.line], "about": {}, "packages": [drawn.provider], "seconds": RUN_SECONDS, "seconds_each": RUN_SECONDS}
+        outcome = run_child(venv.interpreter, PROBE.script, params, timeout=2 * RUN_SECONDS, memory_bytes=PROBE.memory_bytes)
         if outcome.measured is None:
             return row | {"python": python, "word": "open", "said": outcome.failure}
         ruling, said = judge(outcome.measured, params)

@@ -66,7 +66,7 @@ def _build(options: argparse.Namespace) -> int:
     with closing(Connections()) as connections, told_on_stderr() as tell:
         failed = build(
             folder, sorted(set(map(canonical, options.packages))), cache_directory() / "survey", connections.get,
-            wheels=None if options.wheels is None else Path(options.wheels), tell=tell,
+            wheels=None if options.wheels is None else Path(options.wheels), adds=options.action == "update", tell=tell,
         )  # fmt: skip
     lines = [f"{name}: {why}" for name, why in failed]
     emit(argparse.Namespace(output=None), "\n".join([*lines, f"written to {folder}"]) + "\n")

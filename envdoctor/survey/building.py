@@ -7,6 +7,7 @@ from pathlib import Path
 
 from envdoctor.refresh.index import Get, NoAnswerError, environment_index, page_address, project_page
 from envdoctor.refresh.pages import parse_page
+from envdoctor.survey.adding import add_contents, close_takes, held, only_newer
 from envdoctor.survey.archives import NotAnArchiveError, Wheel
 from envdoctor.survey.choice import choose, version_of
 from envdoctor.survey.fetching import is_code, keep_files, read_releases
@@ -19,11 +20,19 @@ Failures = list[tuple[str, str]]
 
 
 def build(
-    folder: Path, names: Sequence[str], cache: Path, get: Get, *, wheels: Path | None = None, tell: Callable[[str], None] = lambda _: None
+    folder: Path,
+    names: Sequence[str],
+    cache: Path,
+    get: Get,
+    *,
+    wheels: Path | None = None,
+    adds: bool = False,
+    tell: Callable[[str], None] = lambda _: None,
 ) -> Failures:
     """Read the releases of packages (all of the atlas, where none are named) that were not read yet, and write their texts.
 
-    With ``wheels`` what lies in that folder is read in place of an index. What failed comes back with the reason.
+    With ``wheels`` what lies in that folder is read in place of an index. ``adds``: of a package whose text is there, and whose files are
+    not at hand any more, only what came later is read, and what it holds is added. What failed comes back with the reason.
     """
     failed: Failures = []
     if wheels is not None:
@@ -31,20 +40,32 @@ def build(
     else:
         names = names or [*EVERY, *MINOR, *CONSUMERS]
         for name in names:
-            failed += _read_package(name, cache, get, tell)
+            failed += _read_package(name, cache, get, tell, folder / name / "contents.txt" if adds else None)
     written = []
     for name in names:
         kept = Kept(cache / f"{name}.db")
-        if write_contents(name, kept, folder):
+        text = folder / name / "contents.txt"
+        if adds and (known := _out_of_hand(text, kept)):
+            if add_contents(name, kept, text):
+                close_takes(folder / name / "takes.txt", known[-1])
+        elif write_contents(name, kept, folder):
             written.append(name)
             if name not in CONSUMERS:
                 write_said(name, kept, folder)
         kept.close()
-    write_all_takes(folder, lambda name: Kept(cache / f"{name}.db"), written, tell)
+    if written:
+        write_all_takes(folder, lambda name: Kept(cache / f"{name}.db"), written, tell)
     return failed
 
 
-def _read_package(name: str, cache: Path, get: Get, tell: Callable[[str], None]) -> Failures:
+def _out_of_hand(text: Path, kept: Kept) -> list[str]:
+    """The releases of a text of contents where their files are not at hand, all of them."""
+    known = held(text)
+    return known if not set(known) <= set(kept.releases(text.parent.name)) else []
+
+
+def _read_package(name: str, cache: Path, get: Get, tell: Callable[[str], None], text: Path | None) -> Failures:
+    """``text`` is that of the contents which new releases are added to."""
     index = environment_index()
     try:
         files = parse_page(project_page(index, name, get), page_address(index, name))
@@ -53,6 +74,8 @@ def _read_package(name: str, cache: Path, get: Get, tell: Callable[[str], None])
     newest = NEWEST_OF_CONSUMERS if name in CONSUMERS and name not in DEEP else 10_000
     releases = choose(name, files, since=SINCE, every=name in EVERY, newest=newest)
     kept = Kept(cache / f"{name}.db")
+    known = [] if text is None else _out_of_hand(text, kept)
+    releases = only_newer(releases, known) if known else releases
     try:
         return [(f"{name} {version}", why) for version, why in read_releases(name, releases, get, kept, tell=tell)]
     finally:

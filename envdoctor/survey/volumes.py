@@ -95,7 +95,7 @@ def write_volume(found: Gathered, kept: Kept) -> Iterator[str]:
         opened = (unread | (compiled & ~(sum(stub) if module.startswith("torch._C") else 0))) & ~folder
         if opened:
             items["o",] = items.get(("o",), 0) | opened
-        yield "\n".join(_lines(module, found.modules[module], items, found.releases)) + "\n"
+        yield "\n".join(write_lines(module, found.modules[module], items, found.releases)) + "\n"
 
 
 def _exports(found: Gathered, kept: Kept) -> tuple[dict[str, dict[str, int]], dict[str, tuple[str, int]]]:
@@ -171,7 +171,8 @@ def _items(outline: Outline, module: str, found: Gathered) -> Iterator[tuple[str
                 yield "c", name, "m", member, value
 
 
-def _lines(module: str, mask: int, items: Items, releases: Sequence[str]) -> Iterator[str]:
+def write_lines(module: str, mask: int, items: Items, releases: Sequence[str]) -> Iterator[str]:
+    """The chunk of a module."""
     yield f"module {module} {write(mask, releases)}"
     yield from _grouped("n", items, mask, releases)
     yield from _grouped("x", items, mask, releases)
