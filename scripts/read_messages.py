@@ -3,6 +3,7 @@
     python scripts/read_messages.py peft trl ...
 
 The releases that the atlas holds are read (those that a build kept are not read again), and ``atlas/PACKAGE/messages.txt`` is written.
+Of packages whose compiled code speaks (``envdoctor.survey.compiled.SPOKEN``) the source archives are read as well.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from envdoctor.refresh.http import Connections
 from envdoctor.refresh.index import Get, environment_index, page_address, project_page
 from envdoctor.refresh.pages import parse_page
 from envdoctor.survey.choice import choose
+from envdoctor.survey.compiled import SPOKEN, read_compiled
 from envdoctor.survey.fetching import read_releases
 from envdoctor.survey.kept import Kept
 from envdoctor.survey.writing import write_said
@@ -31,11 +33,16 @@ def write(name: str, folder: Path, get: Get) -> None:
     index = environment_index()
     files = parse_page(project_page(index, name, get), page_address(index, name))
     releases = [one for one in choose(name, files, since="", every=True, named=held) if one.version in held]
-    with closing(Kept(cache_directory() / "survey" / f"{name}.db")) as kept:
+    survey = cache_directory() / "survey"
+    with closing(Kept(survey / f"{name}.db")) as kept, closing(Kept(survey / f"{name}-compiled.db")) as compiled:
         for version, why in read_releases(name, releases, get, kept, tell=print):
             print(f"{name} {version}: {why}", file=sys.stderr)
+        if name in SPOKEN:
+            for version, why in read_compiled(name, releases, get, compiled):
+                print(f"{name} {version}: {why}", file=sys.stderr)
         read = kept.releases(name)
-        write_said(name, kept, folder, [one for one in held if one in read])
+        only = [one for one in held if one in read]
+        write_said(name, kept, folder, only, compiled if compiled.releases(name) else None)
 
 
 if __name__ == "__main__":

@@ -32,10 +32,13 @@ _OF_COMPILERS = re.compile(
 _CONTRACTED = re.compile(r"\w+['\u2019]\w+")
 # A pasted message may be cut: a word of its beginning is what it is found by.
 _BEGINNING = 160
-_LEAST_FIXED = 12
+_LEAST_FIXED = 10
 _CUT_FROM = 30
 _EMBEDDED_FROM = 20
 _TELLING = 60
+# A longer template was cut where it was read.
+_CUT_AT = 590
+_STOPS, _QUOTED = " .:!,;", "`'\" "
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +89,28 @@ def likeness(template: str, words: str) -> int:
         at = found + len(part)
         fixed += len(part)
     return fixed if fixed >= _LEAST_FIXED else 0
+
+
+def is_whole(template: str, words: str) -> bool:
+    """Whether a text (as ``plain`` makes it) is this message from its first word to its last, and nothing else."""
+    parts = fixed_parts(template)
+    if not parts or len(template) >= _CUT_AT:
+        return False
+    words = words.rstrip(_STOPS)
+    last = parts[-1].rstrip(_STOPS)
+    begins, ends = template.lstrip(_QUOTED).startswith("{}"), template.rstrip(_QUOTED + _STOPS).endswith("{}")
+    if len(parts) == 1:
+        whole = (begins or words.startswith(last)) and (ends or words.endswith(last)) and last in words
+        return whole and (begins or ends or len(words) == len(last))
+    if not (begins or words.startswith(parts[0])) or not (ends or words.endswith(last)):
+        return False
+    at = 0
+    for part in parts[:-1]:
+        found = words.find(part, at)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return words.find(last, at) >= 0
 
 
 def bind_messages(text: str) -> bytes:

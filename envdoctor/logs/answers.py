@@ -23,7 +23,7 @@ from envdoctor.logs.callers import Caller, caller_of, takers
 from envdoctor.logs.calls_refused import Fitting, fit_call, has_outside_bases, judge_forward
 from envdoctor.logs.guessed_owners import derived_from, makers_of, modules_of
 from envdoctor.logs.members import judge_member, judge_passed
-from envdoctor.logs.sayings import judge_saying, tell_sayings
+from envdoctor.logs.sayings import home_of, judge_saying, name_author, tell_sayings
 from envdoctor.logs.specifiers import admits
 from envdoctor.logs.statements import (
     MissingArguments,
@@ -143,6 +143,15 @@ def say(failure: Failure, facts: Facts) -> Hit | None:
         return judge_saying(failure, facts)
     except DamagedAtlasError:
         return None
+
+
+def with_author(hit: Hit, failure: Failure, facts: Facts) -> Hit:
+    """A finding about an error with the package that says it; as it was where the atlas cannot tell that."""
+    try:
+        hit = name_author(hit, failure, facts)
+    except DamagedAtlasError:
+        return hit
+    return hit if hit.packages or not (home := home_of(failure)) else replace(hit, packages=(home,))
 
 
 def _asked(statement: Statement, failure: Failure) -> Asked | None:

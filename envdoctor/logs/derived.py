@@ -15,7 +15,7 @@ from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import Exact
-from envdoctor.logs.answers import ARGUMENT, answer, answer_member, say
+from envdoctor.logs.answers import ARGUMENT, answer, answer_member, say, with_author
 from envdoctor.logs.builds import BUILD, judge_build
 from envdoctor.logs.demands import Demand, read_demands, read_wants
 from envdoctor.logs.last_resort import NO_MEMORY, NO_NUMBER, RAISED, named_in
@@ -200,7 +200,8 @@ def _of_failure(failure: Failure, facts: Facts) -> Iterator[Hit]:
     own_words = isinstance(statement, (RefusedKeyword, MissingArguments, TooManyArguments, MissingMember))
     if not hits and (said := said or (None if own_words else say(failure, facts))) is not None:
         hits = [said]
-    yield from hits
+    for hit in hits:
+        yield hit if hit.rule == SAID else with_author(hit, failure, facts)
 
 
 def _together(hits: list[Hit]) -> list[Hit]:

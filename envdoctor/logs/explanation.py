@@ -21,7 +21,7 @@ from envdoctor.logs.loss_curve import EVENTS
 from envdoctor.logs.out_of_memory import PREFIX
 from envdoctor.logs.reading import Reading
 from envdoctor.logs.refusals import NO_FILE, OF_INSTALLERS
-from envdoctor.logs.sayings import SAID
+from envdoctor.logs.sayings import SAID, author_of
 from envdoctor.logs.signatures import Shown
 from envdoctor.records import dataclass, replace
 from envdoctor.rules.conditions import All, AnyOf, Condition, Known, Not, PackageIs, accused, holds, missing
@@ -270,7 +270,7 @@ def met(condition: Condition, facts: Facts, known: Known, *, wanted: bool = True
 def _finding(rule: Rule, already: Finding | None, seen: Shown, facts: Facts, known: Known, log: str) -> Finding:
     text = Because("log", seen.text, f"shows {seen.symptom!r}", f"{log}:{seen.line}")
     # A page about every package is here about the one whose code the line tells of.
-    told = "" if rule.packages else named_in(seen.text)
+    told = "" if rule.packages else named_in(seen.text) or author_of(seen.text)
     if already is not None:
         packages = already.packages or ((told,) if told else ())
         return replace(already, because=(text, *already.because), location=Location(log, seen.line), hidden=False, packages=packages)

@@ -15,6 +15,7 @@ from envdoctor.facts.names import canonical
 from envdoctor.logs.callables_named import classes_called, functions_called
 from envdoctor.logs.places import owner_of
 from envdoctor.logs.reading import Reading
+from envdoctor.logs.sayings import home_of
 from envdoctor.logs.statements import MissingArguments, MissingMember, RefusedKeyword, TooManyArguments, parse_statement
 from envdoctor.logs.tracebacks import Failure, Frame
 from envdoctor.logs.wording import describe, named, place_of
@@ -100,7 +101,8 @@ def _raised(failure: Failure, facts: Facts) -> Hit | None:
     frames = [frame for frame in failure.frames if frame.package and frame.package != "transformers_modules"]
     inner = next((frame for frame in reversed(frames) if package_of(frame.package) not in _HAND_ON), frames[-1] if frames else None)
     if inner is None:
-        spoken = named_in(failure.message) or _owner_of_called(failure)
+        home = home_of(failure)
+        spoken = (home if home not in _HAND_ON else "") or named_in(failure.message) or home or _owner_of_called(failure)
         return _spoken(spoken, facts) if spoken else None
     package = package_of(inner.package)
     if (handed := _HEARSAY.search(failure.message)) is not None and package_of(frames[-1].package) == package:

@@ -6,22 +6,24 @@ import re
 from collections.abc import Iterator, Sequence
 
 from envdoctor.atlas.masks import write
-from envdoctor.atlas.messages import Message, plain
+from envdoctor.atlas.messages import Message, is_whole, plain
 from envdoctor.atlas.shelf import open_messages, open_package, speaking_packages
 from envdoctor.atlas.stack import holds, places
+from envdoctor.atlas.volume import DamagedAtlasError
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import Exact
 from envdoctor.logs.callables_named import OFTEN
-from envdoctor.logs.tracebacks import Failure
-from envdoctor.records import dataclass
+from envdoctor.logs.tracebacks import Failure, read_failures
+from envdoctor.records import dataclass, replace
 from envdoctor.world.import_names import package_of
+from envdoctor.world.releases import listed
 
 # A text this long is nobody else's: it needs no frame to be known by.
 _TELLING = 40
 _LONGEST = 1200
-_MOST = 3
+_MOST, _MOST_SAID, _NAMED_AT_MOST = 3, 400, 4
 SAID = "error-said-by-package"
 _GONE = re.compile(r"\b(?:has been|have been|was|were) (?:re)?moved|no longer|not supported anymore|has been renamed", re.IGNORECASE)
 # What torch says is of what it was given: the finding is the caller's. What these functions say is the text of another error.
@@ -29,10 +31,23 @@ _OF_OTHERS = frozenset(("torch",))
 _PASSED_ON = frozenset(("__getattr__", "_get_module"))
 # So much of a text is nobody else's, also where no frame tells who raised it.
 _CERTAIN = 40
-# What so many packages say is a way of speaking.
-_ANYBODYS = 5
+# What so many packages say is a way of speaking; where it is the whole of a message a few more may.
+_ANYBODYS, _ANYBODYS_WHOLE = 5, 8
 # And so much of one that two packages have, of which one took it from the other.
 _COPIED = 80
+# A message that is one from its first word to its last is told by this much of it; one whose class nobody wrote down by this much.
+_WHOLE, _WHOLE_OF_NO_CLASS = 10, 25
+# A finding names the author of a sentence that no more than two packages say. Who is asked for a file wrote no sentence.
+_AUTHORS = 3
+_ASKED = frozenset(("huggingface-hub",))
+# What carries the same code under its own name, in the same releases.
+_CARRIED_BY = {"pytorch-lightning": ("lightning",)}
+# The class of an inner part is what users know the outer one by.
+_WHOSE = {"pydantic-core": "pydantic"}
+# Of compiled code nobody knows of which class its error is.
+_OF_ANY_CLASS = frozenset(("raise", ""))
+# Python has one class by several names.
+_SAME = {"EnvironmentError": "OSError", "IOError": "OSError"}
 # And so much of one that names its package.
 _NAMED = 30
 
@@ -41,7 +56,7 @@ _NAMED = 30
 class Saying:
     """A message, and the releases of its package that say it (``exact``: at the line of the innermost frame; ``here``: in its module).
 
-    ``alike`` is how many letters of it the text shows.
+    ``alike`` is how many letters of it the text shows; ``whole``: the text is this message, and nothing else.
     """
 
     message: Message
@@ -49,14 +64,16 @@ class Saying:
     exact: bool
     here: bool
     alike: int
+    whole: bool = False
 
 
 def sayings(failure: Failure, facts: Facts) -> list[Saying]:
     """Who says an error, the likeliest first; two packages that say the same are both there. What a stated release refutes is not."""
     words = plain(failure.message)[:_LONGEST]
-    near = {package_of(name) for name in failure.packages} | (_words(failure) & set(speaking_packages()) - _OF_OTHERS)
+    framed = {package_of(name) for name in failure.packages}
+    near = framed | (_words(failure) & set(speaking_packages()) - _OF_OTHERS)
     frame = next((frame for frame in reversed(failure.frames) if frame.package), None)
-    found: list[tuple[tuple[bool, bool, bool, int], Saying]] = []
+    found: list[tuple[tuple[bool, bool, bool, bool, bool, int], Saying]] = []
     for package in sorted(speaking_packages(), key=lambda name: name not in near):
         if package not in near and any(one.here for _, one in found):
             break  # said in the very module of the frame: nobody else was it
@@ -70,14 +87,25 @@ def sayings(failure: Failure, facts: Facts) -> list[Saying]:
             here = frame is not None and frame.module == message.module
             at_line = message.releases(bound.volume.places, frame.line) if here and frame is not None and frame.line else 0
             releases = at_line or message.releases(bound.volume.places)
-            if (known or alike >= _TELLING) and not (where and not any(releases >> one & 1 for one in where)):
-                rank = (here, package in near, message.kind == failure.kind, alike)
-                found.append((rank, Saying(message, releases, bool(at_line), here, alike)))
+            of_kind = _is_of_kind(message, failure)
+            whole = of_kind and alike >= (_WHOLE if failure.kind else _WHOLE_OF_NO_CLASS) and is_whole(message.text, words)
+            if (known or alike >= _TELLING or whole) and not (where and not any(releases >> one & 1 for one in where)):
+                rank = (here, package in framed, whole, package in near, of_kind, alike)
+                found.append((rank, Saying(message, releases, bool(at_line), here, alike, whole)))
     if not found:
         return []
     found.sort(key=lambda item: item[0], reverse=True)
     best = found[0][0]
-    return [one for rank, one in found if rank[:2] == best[:2] and rank[3] >= best[3] * 0.8][: 4 * _MOST]
+    # Whoever is named in a message that several say as a whole need not be the one who says it.
+    alike = 3 if best[2] else 4
+    return [one for rank, one in found if rank[:alike] == best[:alike] and rank[5] >= best[5] * 0.8][:_MOST_SAID]
+
+
+def _is_of_kind(message: Message, failure: Failure) -> bool:
+    """Whether an error is of the class that carries a message, as far as anybody wrote that down."""
+    return (
+        not failure.kind or message.kind in _OF_ANY_CLASS or _SAME.get(message.kind, message.kind) == _SAME.get(failure.kind, failure.kind)
+    )
 
 
 def judge_saying(failure: Failure, facts: Facts) -> Hit | None:
@@ -86,7 +114,7 @@ def judge_saying(failure: Failure, facts: Facts) -> Hit | None:
     found = [
         one
         for one in said
-        if (one.message.kind == failure.kind or not failure.kind)
+        if _is_of_kind(one.message, failure)
         and one.message.package not in _OF_OTHERS
         and one.message.where.rpartition(".")[2] not in _PASSED_ON
     ]
@@ -96,15 +124,61 @@ def judge_saying(failure: Failure, facts: Facts) -> Hit | None:
     least = _NAMED if named else _CERTAIN
     if len(packages) > 1:
         least = _COPIED
-    certain = any(one.here for one in found) or (bool(found) and found[0].alike >= least and raised in ("", *packages))
-    if not found or not 0 < len(packages) < _ANYBODYS or not certain:
+    whole = bool(found) and found[0].whole
+    enough = bool(found) and (whole or found[0].alike >= least)
+    certain = any(one.here for one in found) or (enough and raised in ("", *packages))
+    if not found or not 0 < len(packages) < (_ANYBODYS_WHOLE if whole else _ANYBODYS) or not certain:
         return None
-    told = list(_sentences(said, facts))
-    package = next((name for name in OFTEN if name in packages), found[0].message.package)
+    spoken = {one.message.package for one in found}
+    package = next((name for name in (raised, *OFTEN) if name in spoken), found[0].message.package)
     where = next(one.message for one in found if one.message.package == package)
+    told = list(_sentences([one for one in said if one.message.package == package], facts))
+    told += _sentences([one for one in said if one.message.package != package], facts)
     pins = tuple((package, one) for one in _before(package, [one for one in said if one.message.package == package], facts))
     edge = f"{package}:{where.module}:{where.where}"[:160]
-    return Hit(SAID, True, (), detail="; ".join(told[:2]), packages=(package, *sorted(packages - {package}))[:2], pins=pins, edge=edge)
+    others = sorted(packages - {package}, key=_commonness)
+    return Hit(
+        SAID, True, (), detail="; ".join(told[:2]), packages=_with_carriers((package, *others)[:_NAMED_AT_MOST]), pins=pins, edge=edge
+    )
+
+
+def _with_carriers(packages: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(one for package in packages for one in (package, *_CARRIED_BY.get(package, ()))))
+
+
+def _commonness(package: str) -> tuple[bool, int, str]:
+    """Those first whose sentences people meet most."""
+    return (package not in _OF_OTHERS, OFTEN.index(package) if package in OFTEN else len(OFTEN), package)
+
+
+def name_author(hit: Hit, failure: Failure, facts: Facts) -> Hit:
+    """A finding about an error, with the package whose sentence it is, where that is certain: the hub asks for no file."""
+    raised = package_of(failure.raised_in) if failure.raised_in else ""
+    said = [one for one in sayings(failure, facts) if one.message.package not in _OF_OTHERS and (one.whole or one.alike >= _CERTAIN)]
+    authors = list(dict.fromkeys(one.message.package for one in said))
+    if not 0 < len(authors) < _AUTHORS or raised not in ("", *authors):
+        return hit
+    author = next((name for name in (raised, *OFTEN) if name in authors), authors[0])
+    told = next(iter(_sentences([one for one in said if one.message.package == author], facts)))
+    first = (author,) if set(hit.packages) <= _ASKED else ()
+    return replace(hit, packages=_with_carriers((*first, *hit.packages, author)), detail=f"{hit.detail}; {told}")
+
+
+def author_of(text: str) -> str:
+    """The one package whose sentence a line is from its first word to its last; empty where that is none, or several."""
+    failure = next(iter(read_failures([(1, text.strip())])), None) or Failure("", text.strip(), 1)
+    try:
+        authors = {one.message.package for one in sayings(failure, Facts({})) if one.whole} - _OF_OTHERS
+    except DamagedAtlasError:
+        return ""
+    return authors.pop() if len(authors) == 1 else next((name for name in OFTEN if name in authors), "") if len(authors) < _AUTHORS else ""
+
+
+def home_of(failure: Failure) -> str:
+    """The package of the error's class, where its module was printed; empty for a class of Python itself, or of nobody known."""
+    top = failure.home.partition(".")[0]
+    package = package_of(top) if top else ""
+    return _WHOSE.get(package, package) if package in listed() and package not in _OF_OTHERS else ""
 
 
 def _words(failure: Failure) -> set[str]:
@@ -132,22 +206,25 @@ def tell_sayings(failure: Failure, facts: Facts) -> Iterator[str]:
 
 
 def _sentences(said: Sequence[Saying], facts: Facts) -> Iterator[str]:
-    told: dict[tuple[str, str, str], int] = {}
-    conditions: dict[tuple[str, str, str], str] = {}
+    by_package: dict[str, list[Saying]] = {}
     for one in said:
-        key = (one.message.package, one.message.module, one.message.where)
-        told[key] = told.get(key, 0) | one.releases
-        conditions[key] = conditions.get(key) or one.message.condition
-    for (package, module, where), mask in list(told.items())[:_MOST]:
+        by_package.setdefault(one.message.package, []).append(one)
+    for package, found in list(by_package.items())[:_MOST]:
         bound = open_package(package)
         assert bound is not None
+        mask = 0
+        spots: dict[str, str] = {}
+        for one in found:
+            mask |= one.releases
+            place = f"{one.message.module}:{one.message.where}" if one.message.where else one.message.module
+            spots[place] = spots.get(place) or one.message.condition
         stated = facts.value(f"packages.{package}")
         at = places(bound.volume, stated.text) if isinstance(stated, Exact) else ()
         among = f", {stated.text} among them" if isinstance(stated, Exact) and holds(mask, at) else ""
-        condition = conditions[package, module, where]
+        (place, condition), *others = spots.items()
         why = f", where {condition}" if condition else ""
-        place = f"{module}:{where}" if where else module
-        yield f"{package} says this in {place}{why}; releases {write(mask, bound.volume.releases)}{among}"
+        more = f", and in {others[0][0] if len(others) == 1 else f'{len(others)} other places'}" if others else ""
+        yield f"{package} says this in {place}{why}{more}; releases {write(mask, bound.volume.releases)}{among}"
     placed = [one for one in said if one.exact]
     if placed and (bound := open_package(placed[0].message.package)) is not None:
         mask = 0

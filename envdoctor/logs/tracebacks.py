@@ -75,7 +75,7 @@ class Failure:
     ``line`` is where the log has it, from 1.
 
     ``frames`` go from the outermost to the innermost; none where somebody quoted the error alone. ``near`` are the lines right before it
-    that are none of these: code that somebody pasted, the cell of a notebook.
+    that are none of these: code that somebody pasted, the cell of a notebook. ``home`` is the module of its class, where it was printed.
     """
 
     kind: str
@@ -84,6 +84,7 @@ class Failure:
     frames: tuple[Frame, ...] = ()
     chained: bool = False
     near: str = ""
+    home: str = ""
 
     @property
     def told(self) -> str:
@@ -124,7 +125,7 @@ class _Reading:
             kind, line = self.error
             words = " ".join(" ".join(self.message).split())[:_LONGEST_MESSAGE]
             frames, near = tuple(self.frames[-_MOST_FRAMES:]), "\n".join(self.near)
-            self.failures.append(Failure(kind.rpartition(".")[2], words, line, frames, self.chained, near))
+            self.failures.append(Failure(kind.rpartition(".")[2], words, line, frames, self.chained, near, kind.rpartition(".")[0]))
         if self.error is not None:
             self.frames, self.chained = [], False
             self.near.clear()

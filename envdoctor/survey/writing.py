@@ -27,9 +27,12 @@ def write_contents(package: str, kept: Kept, folder: Path) -> int:
     return len(found.releases)
 
 
-def write_said(package: str, kept: Kept, folder: Path, only: Sequence[str] = ()) -> None:
-    """Write what a package's releases (``only`` these, where any are named) say when they refuse or warn."""
-    write_text(folder / package / "messages.txt", "\n".join(write_messages(gather(package, kept, only), kept)) + "\n")
+def write_said(package: str, kept: Kept, folder: Path, only: Sequence[str] = (), compiled: Kept | None = None) -> None:
+    """Write what a package's releases (``only`` these, where any are named) say when they refuse or warn, its compiled code as well."""
+    lines = [*write_messages(gather(package, kept, only), kept)]
+    if compiled is not None:
+        lines += [*write_messages(gather(package, compiled, only), compiled)][1:]
+    write_text(folder / package / "messages.txt", "\n".join(lines) + "\n")
 
 
 def write_text(path: Path, text: str) -> None:

@@ -11,7 +11,7 @@ from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.versions import exact
 from envdoctor.logs.answers import tell_message
-from envdoctor.logs.sayings import judge_saying
+from envdoctor.logs.sayings import home_of, judge_saying, name_author
 from envdoctor.logs.tracebacks import read_failures
 from tests.atlas.wheels import atlas_of
 
@@ -27,11 +27,12 @@ ACME = {
     "3.0": {"acme/__init__.py": "", "acme/files.py": "import os\n" + SOURCE},
     "4.0": {
         "acme/__init__.py": "",
-        "acme/files.py": "def load(path, size):\n    raise ValueError('no weights')\n"
-        "def fetch(name):\n    raise KeyError('`fetch` has been removed from the files of this house, ask for load')\n",
+        "acme/files.py": "def load(path, size):\n    raise ValueError('no weights')\n    raise OSError(f'Nothing lies at {path}')\n"
+        "def fetch(name):\n    raise KeyError('`fetch` has been removed from the files of this house, ask for load')\n"
+        "    raise EnvironmentError(f'Nothing lies at {name}')\n",
     },
 }
-OTHER = {"1.0": {"other/__init__.py": SOURCE}}
+OTHER = {"1.0": {"other/__init__.py": SOURCE + "def fetch(path): raise IOError(f'Nothing lies at {path}')\n"}}
 ERROR = "ValueError: The adapter at `/x/y.bin` has no weights for a rank of 16"
 
 
@@ -79,21 +80,26 @@ def test_a_stated_release_that_does_not_say_it_is_not_told_of() -> None:
     assert [one.split(" ")[0] for one in tell(ERROR, acme="4.0")] == ["other"]
 
 
-def test_a_short_text_counts_only_where_its_package_is() -> None:
-    assert tell("AssertionError: sizes are positive in this house") == []
-    assert len(tell("AssertionError: sizes are positive in this house", acme="3.0")) == 1
+def test_a_short_text_counts_where_it_is_the_whole_of_a_message_of_that_class_or_where_its_package_is() -> None:
+    assert len(tell("AssertionError: sizes are positive in this house")) == 2
+    assert tell("AssertionError: I read that sizes are positive in this house") == []
+    assert tell("ValueError: sizes are positive in this house") == []
+    assert len(tell("AssertionError: I read that sizes are positive in this house", acme="3.0")) == 1
 
 
 def judge(text: str) -> Hit | None:
     return judge_saying(read_failures(enumerate(text.splitlines(), 1))[-1], Facts({}))
 
 
-def test_an_error_that_one_package_says_in_the_frame_is_a_finding_and_one_of_two_packages_is_none() -> None:
+def test_an_error_that_one_package_says_in_the_frame_is_its_finding_and_the_whole_of_what_two_say_names_both() -> None:
     found = judge(at(5))
     assert found is not None
     assert (found.packages, found.rule) == (("acme",), "error-said-by-package")
     assert "where not path" in found.detail
-    assert judge(ERROR) is None
+    both = judge(ERROR)
+    assert both is not None
+    assert both.packages == ("acme", "other")
+    assert judge("ValueError: Somebody wrote that the adapter at `/x/y.bin` has no weights for a rank of 16") is None
     assert judge(at(5).replace("ValueError:", "TypeError:")) is None
 
 
@@ -101,3 +107,28 @@ def test_what_is_said_to_be_gone_is_had_in_the_releases_before() -> None:
     found = judge("KeyError: fetch has been removed from the files of this house, ask for load instead")
     assert found is not None
     assert found.pins == (("acme", "<=3.0"),)
+
+
+def test_the_releases_are_those_of_all_places_that_say_it() -> None:
+    found = judge("OSError: Nothing lies at /x/y")
+    assert found is not None
+    assert (
+        found.detail
+        == "acme says this in acme.files:load, and in acme.files:fetch; releases 4.0-; other says this in other:fetch; releases 1.0-"
+    )
+
+
+def test_what_lacks_a_file_is_not_who_asked_for_it_but_who_says_so() -> None:
+    failure = read_failures([(1, ERROR)])[-1]
+    found = name_author(Hit("error-hub-refuses", True, (), detail="/x has no y", packages=("huggingface-hub",)), failure, Facts({}))
+    assert found.packages == ("acme", "huggingface-hub")
+    assert found.detail.startswith("/x has no y; acme says this in acme.files:load")
+    other = read_failures([(1, "ValueError: what nobody says of anything")])[-1]
+    assert name_author(found, other, Facts({})) is found
+
+
+def test_the_class_of_an_error_tells_its_package() -> None:
+    assert home_of(read_failures([(1, "pandas.errors.EmptyDataError: nothing")])[-1]) == "pandas"
+    assert home_of(read_failures([(1, "pydantic_core._pydantic_core.ValidationError: nothing")])[-1]) == "pydantic"
+    assert home_of(read_failures([(1, "json.decoder.JSONDecodeError: nothing")])[-1]) == ""
+    assert home_of(read_failures([(1, "ValueError: nothing")])[-1]) == ""
