@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from envdoctor.facts.versions import Exact, VersionCondition, exact, parse_version, version_condition
 
 _MOST_KEPT = 1024
+# Of one list so many answers are kept, and none of a text that was written to be long.
+_MOST_ANSWERS, _LONGEST_KEPT = 8192, 600
 
 
 def satisfiable(admitted: str, known: Sequence[str]) -> bool:
@@ -27,9 +30,13 @@ class History:
     def relation(self, condition: VersionCondition, admitted: str) -> bool | None:
         """As `VersionCondition.relation`, of the range that a text admits."""
         asked = condition.text, admitted
-        if asked not in self._relations:
-            self._relations[asked] = self._relation(condition, version_condition(admitted))
-        return self._relations[asked]
+        if asked in self._relations:
+            return self._relations[asked]
+        found = self._relation(condition, version_condition(admitted))
+        if len(condition.text) + len(admitted) <= _LONGEST_KEPT:
+            _make_room(self._relations)
+            self._relations[asked] = found
+        return found
 
     def _relation(self, condition: VersionCondition, admitted: VersionCondition) -> bool | None:
         among = self._admits(admitted)
@@ -53,7 +60,9 @@ class History:
         found = self._admitted.get(condition.text)
         if found is None:
             found = sum(1 << place for place, version in enumerate(self._finals) if condition.admits(version))
-            self._admitted[condition.text] = found
+            if len(condition.text) <= _LONGEST_KEPT:
+                _make_room(self._admitted)
+                self._admitted[condition.text] = found
         return found
 
     def _points(self, parts: Sequence[str], admitted: VersionCondition) -> Iterator[Exact]:
@@ -77,6 +86,11 @@ def history(known: Sequence[str]) -> History:
             _HISTORIES.clear()
         found = _HISTORIES[id(known)] = History(known)
     return found
+
+
+def _make_room(answers: dict[Any, Any]) -> None:
+    if len(answers) >= _MOST_ANSWERS:
+        answers.clear()
 
 
 def _is_prerelease(text: str) -> bool:

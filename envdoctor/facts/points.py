@@ -12,6 +12,11 @@ if TYPE_CHECKING:
     from packaging.version import Version
 
 
+# A release has few numbers, and what lies just above it eight more and one. One of a thousand makes a thousand points of as many: not kept.
+_USUAL = 12
+_MOST_NUMBERS = _USUAL + 9
+
+
 def points_beyond(parts: Sequence[str], newest: Exact | None) -> list[Exact]:
     """The versions that specifier sets name, and the final releases above the newest known one at which their outcome may change."""
     # Most name final releases alone, and packaging takes longer to import than all else that is asked of them.
@@ -49,13 +54,21 @@ def _named_finals(part: str) -> tuple[Key, ...] | None:
     return tuple(named)
 
 
-@lru_cache(maxsize=16384)
 def _next_keys(numbers: Key) -> tuple[Key, ...]:
+    return _kept_next_keys(numbers) if len(numbers) <= _USUAL else tuple(map(strip_zeros, _next_numbers(numbers)))
+
+
+@lru_cache(maxsize=16384)
+def _kept_next_keys(numbers: Key) -> tuple[Key, ...]:
     return tuple(map(strip_zeros, _next_numbers(numbers)))
 
 
-@lru_cache(maxsize=16384)
 def _of_key(key: Key) -> Exact:
+    return _kept_of_key(key) if len(key) <= _MOST_NUMBERS else Exact(".".join(map(str, key)), key)
+
+
+@lru_cache(maxsize=16384)
+def _kept_of_key(key: Key) -> Exact:
     return Exact(".".join(map(str, key)), key)
 
 

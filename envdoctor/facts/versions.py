@@ -42,6 +42,8 @@ NOT_OF_SERIES = "!=.*"
 """The operator of a clause whose bound is the beginning of all that it leaves out, with its last zeros."""
 # Python refuses to read an integer of more than 4300 digits, with an error of its own.
 MAX_LENGTH = 4096
+# What is longer was written to be long: it is read each time, so that no file fills the memory with what is never asked for again.
+_KEPT, _KEPT_CONDITION = 100, 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +79,16 @@ PackageValue: TypeAlias = "Absent | Exact | Ranged"
 ABSENT = Absent()
 
 
-@lru_cache(maxsize=65536)
 def exact(text: str) -> Exact:
     """One version.
 
     Raises:
         ValueError: the text is no PEP 440 version (InvalidVersion of packaging).
     """
+    return _exact(text) if len(text) <= _KEPT else _read_exact(text)
+
+
+def _read_exact(text: str) -> Exact:
     key = final_key(text) if len(text) <= MAX_LENGTH else None
     if key is None and (len(text) > MAX_LENGTH or re.fullmatch(_SURE_VERSION, text, re.ASCII) is None):
         from packaging.version import InvalidVersion, Version
@@ -92,6 +97,9 @@ def exact(text: str) -> Exact:
             raise InvalidVersion(f"a version of {len(text)} characters: {text[:40]}...")
         Version(text)
     return Exact(text, key)
+
+
+_exact = lru_cache(maxsize=32768)(_read_exact)
 
 
 def parse_package(text: str) -> Exact | Ranged:
@@ -192,16 +200,22 @@ class VersionCondition:
         return history(known).relation(self, value.text)
 
 
-@lru_cache(maxsize=65536)
 def parse_version(text: str) -> Version:
     """A version as packaging reads it.
 
     Raises:
         InvalidVersion: the text is none.
     """
+    return _parsed(text) if len(text) <= _KEPT else _parse_version(text)
+
+
+def _parse_version(text: str) -> Version:
     from packaging.version import Version
 
     return Version(text)
+
+
+_parsed = lru_cache(maxsize=16384)(_parse_version)
 
 
 def parse_specifiers(text: str) -> SpecifierSet:
@@ -217,18 +231,24 @@ def parse_specifiers(text: str) -> SpecifierSet:
     return SpecifierSet(text.strip())
 
 
-@lru_cache(maxsize=65536)
 def version_condition(text: str) -> VersionCondition:
     """Compile a condition on a version.
 
     Raises:
         ValueError: a part of it is no PEP 440 specifier set (InvalidSpecifier of packaging).
     """
+    return _condition(text) if len(text) <= _KEPT_CONDITION else _compile_condition(text)
+
+
+def _compile_condition(text: str) -> VersionCondition:
     if len(text) > MAX_LENGTH:
         from packaging.specifiers import InvalidSpecifier
 
         raise InvalidSpecifier(f"a version condition of {len(text)} characters: {text[:40]}...")
     return VersionCondition(text, tuple(_compile(part) for part in text.split("||")))
+
+
+_condition = lru_cache(maxsize=16384)(_compile_condition)
 
 
 def _compile(part: str) -> tuple[tuple[str, Key], ...] | None:
@@ -298,8 +318,11 @@ def _fast_admits(clauses: tuple[tuple[str, Key], ...], key: Key) -> bool:
     return True
 
 
-@lru_cache(maxsize=16384)
 def _slow_admits(part: str, version: str) -> bool:
+    return _slowly_admits(part, version) if len(part) + len(version) <= _KEPT_CONDITION else _ask_slowly(part, version)
+
+
+def _ask_slowly(part: str, version: str) -> bool:
     identical = re.fullmatch(_IDENTICAL, part.strip(), re.ASCII)
     if identical is not None and re.fullmatch(_NORMAL, version, re.ASCII):
         return identical[1] == version
@@ -319,6 +342,9 @@ def _slow_admits(part: str, version: str) -> bool:
     from packaging.specifiers import SpecifierSet
 
     return SpecifierSet(part.strip()).contains(parse_version(version), prereleases=True)
+
+
+_slowly_admits = lru_cache(maxsize=16384)(_ask_slowly)
 
 
 __all__ = [

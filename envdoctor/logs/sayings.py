@@ -138,7 +138,13 @@ def judge_saying(failure: Failure, facts: Facts) -> Hit | None:
     edge = f"{package}:{where.module}:{where.where}"[:160]
     others = sorted(packages - {package}, key=_commonness)
     return Hit(
-        SAID, True, (), detail="; ".join(told[:2]), packages=_with_carriers((package, *others)[:_NAMED_AT_MOST]), pins=pins, edge=edge
+        SAID,
+        True,
+        (),
+        detail="; ".join(told[:_NAMED_AT_MOST]),
+        packages=_with_carriers((package, *others)[:_NAMED_AT_MOST]),
+        pins=pins,
+        edge=edge,
     )
 
 

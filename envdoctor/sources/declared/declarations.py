@@ -193,7 +193,7 @@ def _bounded(text: str) -> str:
     return text
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def _requirement(text: str) -> Requirement:
     return Requirement(_bounded(text))
 

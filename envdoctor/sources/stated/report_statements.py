@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 
 from envdoctor.facts.fact import Fact, FactValue, NotUnderstood, Origin, Skip
 from envdoctor.facts.values import parse_value
@@ -66,7 +65,6 @@ def plausible(name: str, version: str) -> bool:
     return name != "cudnn" or 4 < major < 20
 
 
-@lru_cache(maxsize=4096)
 def is_version(text: str) -> bool:
     try:
         exact(text)
