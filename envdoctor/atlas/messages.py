@@ -36,6 +36,7 @@ _LEAST_FIXED = 10
 _CUT_FROM = 30
 _EMBEDDED_FROM = 20
 _TELLING = 60
+_MOST_SHOWN = 16
 # A longer template was cut where it was read.
 _CUT_AT = 590
 _STOPS, _QUOTED = " .:!,;", "`'\" "
@@ -81,7 +82,12 @@ def likeness(template: str, words: str) -> int:
             if len(part) > _TELLING and words.find(part[:_TELLING], at) >= 0:
                 return fixed + _TELLING  # the rest was cut, or is of a release beside those that were read
             rest = words[at:].lstrip()
-            begins = next((words[place:] for place in range(at, len(words)) if part.startswith(words[place:])), "")
+            # Where nothing was shown before, less than that of a part is no sign of it: most candidates are let go here.
+            least = 1 if fixed >= _CUT_FROM else _CUT_FROM
+            place = words.find(part[:least], at)
+            while place >= 0 and not part.startswith(words[place:]):
+                place = words.find(part[:least], place + 1)
+            begins = words[place:] if place >= 0 else ""
             cut = fixed >= _CUT_FROM and (not rest or bool(begins))
             return fixed if cut else len(begins) if len(begins) >= _CUT_FROM else 0
         if number == 0 and not template.startswith("{}") and found > 0 and len(part) < _EMBEDDED_FROM:
@@ -185,6 +191,7 @@ class Book:
         self._blocks = [(int(at), int(size)) for at, size in (row.split(" ") for row in rows.split("\n"))]
         self._start = start + length
         self._read: dict[int, tuple[str, str]] = {}
+        self._shown: dict[str, tuple[tuple[int, Message], ...]] = {}
 
     def _inflate(self, data: bytes) -> str:
         try:
@@ -199,6 +206,15 @@ class Book:
             expected="what envdoctor wrote",
             next_step="install envdoctor again",
         )
+
+    def shown(self, words: str) -> tuple[tuple[int, Message], ...]:
+        """The same as ``find``, kept for a while: several findings ask it of one error."""
+        found = self._shown.get(words)
+        if found is None:
+            if len(self._shown) >= _MOST_SHOWN:
+                self._shown.clear()
+            found = self._shown[words] = tuple(self.find(words))
+        return found
 
     def find(self, words: str) -> Iterator[tuple[int, Message]]:
         """The messages that a text (as ``plain`` makes it) shows, with how many letters of each."""

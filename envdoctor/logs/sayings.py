@@ -77,13 +77,15 @@ def sayings(failure: Failure, facts: Facts) -> list[Saying]:
     for package in sorted(speaking_packages(), key=lambda name: name not in near):
         if package not in near and any(one.here for _, one in found):
             break  # said in the very module of the frame: nobody else was it
-        book, bound = open_messages(package), open_package(package)
-        if book is None or bound is None:
+        book = open_messages(package)
+        shown = book.shown(words) if book is not None else ()
+        bound = open_package(package) if shown else None
+        if bound is None:
             continue
         stated = facts.value(f"packages.{package}")
         known = package in near or isinstance(stated, Exact)
         where = places(bound.volume, stated.text) if isinstance(stated, Exact) else ()
-        for alike, message in book.find(words):
+        for alike, message in shown:
             here = frame is not None and frame.module == message.module
             at_line = message.releases(bound.volume.places, frame.line) if here and frame is not None and frame.line else 0
             releases = at_line or message.releases(bound.volume.places)
