@@ -79,7 +79,7 @@ def _open(situation: Planned) -> Iterator[tuple[str, FactValue, tuple[FactValue,
         yield "plan.batch_size", 1, (8,)
     if not plan.stack.transformers:
         # What is kept moved with the release: no fused attention before 4.36, float32 copies of the logits up to 4.48.
-        yield "packages.transformers", exact(newest("transformers")), tuple(map(exact, _EARLIER))
+        yield "packages.transformers", exact(newest("transformers") or _EARLIER[-1]), tuple(map(exact, _EARLIER))
     if plan.method == "inference":
         return
     if "plan.method" in assumed:
