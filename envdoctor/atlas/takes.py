@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from envdoctor.atlas.binding import Bound
@@ -35,6 +36,11 @@ class Reached:
     place: str = ""
 
 
+def _until(newest: Sequence[str], places: Mapping[str, int]) -> Mapping[str, int]:
+    """The releases that a text of takes tells of: of those that were added since only the contents are known."""
+    return {release: place for release, place in places.items() if place <= places[newest[0]]} if newest else places
+
+
 def module_at(path: str) -> str:
     """The module that a file of a release is."""
     return path.removesuffix(".pyi").removesuffix(".py").removesuffix("/__init__").replace("/", ".")
@@ -46,6 +52,7 @@ class Takes:
     def __init__(self, bound: Bound) -> None:
         self._bound = bound
         lines = (bound.chunk("@@takes") or "").split("\n")
+        self._places = _until(lines[0].split(" ")[2:], bound.volume.places)
         self._bads = [line for line in lines if line.startswith(("bad ", "refuses "))]
         self._takes = [line for line in lines if line.startswith("take ")]
         self._modules: dict[str, list[int]] | None = None
@@ -98,7 +105,7 @@ class Takes:
             spans, *guard = rest.split(" ", 1)
         mask = self._masks.get(spans)
         if mask is None:
-            mask = self._masks[spans] = read(spans, self._bound.volume.places)
+            mask = self._masks[spans] = read(spans, self._places)
         return Reached(
             "take" if kind.isdigit() else kind, name, int(kind) if kind.isdigit() else -1, mask, guard[0] if guard else "", place
         )
@@ -107,6 +114,6 @@ class Takes:
         """The line on which a take stands in a release; 0 where it does not."""
         for part in take.lines.split(","):
             line, _, spans = part.partition("@")
-            if read(spans.replace(";", ","), self._bound.volume.places) >> place & 1:
+            if read(spans.replace(";", ","), self._places) >> place & 1:
                 return int(line)
         return 0

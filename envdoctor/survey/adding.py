@@ -53,30 +53,12 @@ def add_contents(package: str, kept: Kept, path: Path) -> bool:
 
 
 def close_takes(path: Path, newest: str) -> None:
-    """End in a text of takes what a package does by its newest release: nothing is known of what later ones do."""
+    """Say at the head of a text of takes which release of the package was the newest one whose files were read for it."""
     if not path.exists():
         return
-    lines = path.read_text(encoding="utf-8").split("\n")
-    path.write_text("\n".join(line if line.startswith(("bad ", "refuses ")) else _closed(line, newest) for line in lines), encoding="utf-8")
-
-
-def _closed(line: str, newest: str) -> str:
-    """A line of takes whose open stretches of the package's own releases end with the newest."""
-    if line.startswith("take "):
-        kind, number, path, lines, rest = line.split(" ", 4)
-        parts = [_ended(part, newest) for part in lines.split(",")]
-        return " ".join((kind, number, path, ",".join(parts), rest))
-    words = line.split(" ")
-    place = 1 if words[0].isdigit() else 2 if words[0] in ("+", "?") else 0
-    if not place or place >= len(words):
-        return line
-    words[place] = ",".join(_ended(part, newest) for part in words[place].split(","))
-    return " ".join(words)
-
-
-def _ended(part: str, newest: str) -> str:
-    first = re.split(r"[@;]", part)[-1].removesuffix("-")
-    return part if not part.endswith("-") else part.removesuffix("-") if first == newest else f"{part}{newest}"
+    head, _, rest = path.read_text(encoding="utf-8").partition("\n")
+    if head.count(" ") == 1:
+        path.write_text(f"{head} {newest}\n{rest}", encoding="utf-8")
 
 
 def read_back(text: str) -> Text:

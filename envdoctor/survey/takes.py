@@ -2,7 +2,7 @@
 
 The text of a package's takes::
 
-    takes peft
+    takes peft                                         with the newest release that was read for it, where later ones were added
     bad transformers:HybridCache 5.0.0-                what is taken, and the releases of its provider that lack it
     refuses transformers:Trainer tokenizer= 5.0.0-     a call, and the releases that refuse it
     take 0 peft/utils/x.py 29@0.15.0-0.16.0,31@0.17.0- f guard   what (by the order of the lines above), where, lines by releases, the
