@@ -1,8 +1,9 @@
 """The third draw of ``own_code/``: which public projects are looked at, and which of their commits and files.
 
 ``order LISTS`` prints the names in the order in which they are taken; LISTS is a file of JSON, of each word the names that an index
-of public repositories returned for it. ``choose LISTS --mirrors DIR`` prints the first projects that fit, as ``own_code/projects-3.json``
-has them; DIR has owner+name/repo, each a git directory. The rule stands in docs/own-code.md.
+of public repositories returned for it. What it printed is kept (``own_code/order-3.txt``): what this repository names grows. ``choose ORDER
+--mirrors DIR`` prints the first projects that fit, as ``own_code/projects-3.json`` has them; DIR has owner+name/repo, each a git directory.
+The rule stands in docs/own-code.md.
 """
 
 from __future__ import annotations
@@ -72,23 +73,24 @@ def main() -> int:
     """Run one of the two steps."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("step", choices=("order", "choose"))
-    parser.add_argument("lists", type=Path)
+    parser.add_argument("place", type=Path, help="LISTS or ORDER")
     parser.add_argument("--mirrors", type=Path, help="for choose: a folder with owner+name/repo")
     options = parser.parse_args()
-    names = order(json.loads(options.lists.read_text(encoding="utf-8")))
+    text = options.place.read_text(encoding="utf-8")
     if options.step == "order":
-        print("\n".join(names))
+        print("\n".join(order(json.loads(text))))
         return 0
+    names = text.split()
     found: list[dict[str, object]] = []
     looked = there = 0
     for name in names:
         if len(found) == MOST:
             break
         looked += 1
-        place = options.mirrors / name.replace("/", "+") / "repo"
-        if place.is_dir():
+        mirror = options.mirrors / name.replace("/", "+") / "repo"
+        if mirror.is_dir():
             there += 1
-            project = choose(name, place)
+            project = choose(name, mirror)
             found += [] if project is None else [project]
     print(json.dumps(found))
     print(f"{len(found)} of {there} with a snapshot, of {looked} names", file=sys.stderr)
