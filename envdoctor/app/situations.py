@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from envdoctor.sources.targets import Target
     from envdoctor.world.installation import Installation
 
+# Of more targets than these the rest is counted in the report's first line.
+_MOST_NAMED = 20
 _OF_MARKERS = ("python", "os", "machine")
 
 
@@ -141,7 +143,9 @@ def _gather(
     if log is None and WHOLE not in situation.facts and _is_told_whole(situation.facts, targets):
         told = Fact(WHOLE, True, Origin("default of a plan"))
         situation = replace(situation, facts=situation.facts.with_facts([told]))
-    others = [target.text for target in targets if not declares(target)]
+    others = list(dict.fromkeys(target.folder or target.text for target in targets if not declares(target)))
+    if len(others) > _MOST_NAMED:
+        others[_MOST_NAMED:] = [f"and {len(others) - _MOST_NAMED} more"]
     return Gathered(
         patient=", ".join([stack.label, *others]),
         interpreter=stack.interpreter,

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from envdoctor.app.project_folder import is_project, read_project_folder
 from envdoctor.errors import EnvdoctorError, SeveralErrors
 from envdoctor.facts.fact import Collected, Defect, Skip
 from envdoctor.facts.versions import Exact, Ranged
@@ -37,6 +38,9 @@ def read_targets(texts: Sequence[str], installation: Installation | None, *, tol
     failed = 0
     for text in texts:
         try:
+            if is_project(text):
+                targets += read_project_folder(text, installation)
+                continue
             target = read_target(text, installation)
         except EnvdoctorError as error:
             if not tolerant:
@@ -112,7 +116,7 @@ def _judged_for(stated: Collected, installation: Installation) -> Installation:
 def say_emptiness(target: Target) -> Collected:
     """What a target says; where it says nothing of packages or of a run, that is said."""
     found = target.collected
-    if found.defects or found.skips or target.others:
+    if found.defects or found.skips or target.others or target.folder:
         return found
     if target.kind in DECLARING and not states_packages(found):
         return replace(found, skips=(Skip(target.text, "declares no package"),))

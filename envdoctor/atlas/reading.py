@@ -7,7 +7,6 @@ reckons with the absence counts as a condition that releases do not decide.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable
 
 from envdoctor.atlas import guards as conditions
@@ -17,13 +16,12 @@ from envdoctor.atlas.flags import attempt_flags, is_asking, may_skip, names_of, 
 from envdoctor.atlas.guards import NEVER, UNKNOWN
 from envdoctor.atlas.lazy_names import LAZY_TABLES, LazyNames
 from envdoctor.atlas.literals import absolute, as_link, parts_of, texts
+from envdoctor.atlas.on_request import read_requests
 from envdoctor.atlas.outline import Kind, Outline
 from envdoctor.atlas.signatures import HIDDEN, last_word, of_function
 from envdoctor.syntax.parsing import parse_python
 from envdoctor.syntax.walking import children, walk
 
-# Names that are put into the module's own table, which is called something else first.
-_OWN_TABLE = re.compile(r"(?m)globals\(\)(?:\[|\.update)|^\w* *=? *(?:locals|vars)\(\)")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 MODULE_ONLY = "~module"
@@ -70,10 +68,14 @@ class _Reader(LazyNames):
         out.taken += taken_by_calls(self.calls, self.run_through, out.taken)
         closed = bool(out.lazy) or out.structure is not None
         text = self.text
+        asked = read_requests(tree, text, self.guards.names)
+        out.names += asked.names
+        if asked.refuses and not closed:
+            out.functions.pop("__getattr__", None)
         if "__getattr__" in out.functions or ("__getattr__" in out.names and not closed):
             out.open = not out.lazy or self.asks_others
         replaced = "sys.modules[__name__]" in text and not closed and "_LazyModule" not in text
-        if replaced or _OWN_TABLE.search(text.replace('globals()["__file__"]', "")):
+        if replaced or asked.unexplained:
             out.open = True
         return self._without_patched(out)
 
@@ -176,9 +178,7 @@ class _Reader(LazyNames):
         self.out.links.setdefault(name, target)
 
     def bind_target(self, target: ast.expr) -> None:
-        for node in walk(target):
-            if isinstance(node, ast.Name):
-                self.out.names.append(node.id)
+        self.out.names += [node.id for node in walk(target) if isinstance(node, ast.Name)]
 
     def assigned(
         self, item: ast.Assign | ast.AnnAssign | ast.AugAssign, guard: str, where: str, scope: dict[str, str | None] | None, condition: str

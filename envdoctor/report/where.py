@@ -21,7 +21,10 @@ _MOST_DETAIL = 8
 def print_where(sheet: Sheet, diagnosed: Diagnosed, sources: Sources, *, ids: Sequence[str], at_fault: str, full: bool) -> None:
     """The place of one finding in two lines, or in one where no file states it; the rules' ids stand at its right."""
     finding = diagnosed.finding
-    found = next((one for one in finding.because if one.fact == at_fault and one.line is not None), None)
+    # Where a check says in which file it found it, that file is shown, and not the list that states the release.
+    elsewhere = finding.location is not None and finding.location.file not in {one.file for one in finding.because}
+    because = () if elsewhere else finding.because
+    found = next((one for one in because if one.fact == at_fault and one.line is not None), None)
     if found is not None and found.file is not None and found.line is not None:
         excerpt = sources.excerpt(found.file, found.line, found.fact, found.value)
         place = _place(found.file, found.line)

@@ -43,7 +43,8 @@ _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 class Target:
     """One target as read: its kind decides whether the installed stack is still asked.
 
-    ``others`` are the choices that it offers beside what is always there.
+    ``others`` are the choices that it offers beside what is always there. ``folder`` is what a report calls the project that it is one
+    of many files of.
     """
 
     text: str
@@ -52,6 +53,7 @@ class Target:
     snapshot: Snapshot | None = None
     adapter: Adapter | None = None
     others: tuple[Variant, ...] = ()
+    folder: str = ""
 
     @property
     def recognised(self) -> bool:

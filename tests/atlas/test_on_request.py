@@ -1,0 +1,98 @@
+"""What a module gives through its ``__getattr__``, as its source shows it."""
+
+from __future__ import annotations
+
+import types
+import warnings
+
+import pytest
+
+from envdoctor.atlas.reading import read_module
+
+NUMPY = """
+__future = {"str", "bytes"}
+__former = {n: "gone" for n in ["bool", "int"]}
+for ta in ["float96", "float128"]:
+    try:
+        globals()[ta] = getattr(math, ta)
+    except NameError:
+        pass
+def __getattr__(attr):
+    import warnings
+    if attr == "linalg":
+        import os
+        return os
+    elif attr == "array_api":
+        raise AttributeError(attr)
+    elif attr in ("core", "rec"):
+        if 1 in __future:
+            return 3
+        else:
+            raise AttributeError(attr)
+    if attr in __future:
+        warnings.warn(attr)
+    if attr in __former:
+        raise AttributeError(__former[attr])
+    raise AttributeError(attr)
+"""
+TABLE = (
+    "_moved = {'old': 1}\ndef __getattr__(name):\n    if name not in _moved:\n        raise AttributeError(name)\n    return _moved[name]\n"
+)
+KEPT = "def __getattr__(name):\n    if name == 'b':\n        globals()[name] = 1\n        return 1\n    raise AttributeError(name)\n"
+CLOSED = {
+    NUMPY: {"linalg", "core", "rec"},
+    TABLE: {"old"},
+    KEPT: {"b"},
+    "def __getattr__(name):\n    raise AttributeError(name)\n": set(),
+    "def __getattr__(name):\n    if name == 'a' or name in ['b']:\n        return 1\n    raise AttributeError(name)\n": {"a", "b"},
+}
+OPEN = [
+    "def __getattr__(name):\n    return 1\n",
+    "def __getattr__(name):\n    if name == 'a':\n        return 1\n",
+    "def __getattr__(name):\n    if name.startswith('a'):\n        return 1\n    raise AttributeError(name)\n",
+    "def __getattr__(name):\n    if name == 'a':\n        raise KeyError\n    elif name[0] == 'b':\n        return 1\n    raise KeyError\n",
+    "def __getattr__(name):\n    if name == 'a':\n        return 1\n    else:\n        return 2\n    raise AttributeError(name)\n",
+    "def __getattr__(name):\n    try:\n        return 1\n    except KeyError:\n        pass\n    raise AttributeError(name)\n",
+    "x = dir()\ndef __getattr__(name):\n    if name in x:\n        return 1\n    raise AttributeError(name)\n",
+]
+
+
+def answers(text: str, name: str) -> bool:
+    module = types.ModuleType("made")
+    exec(text, module.__dict__)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            getattr(module, name)
+    except AttributeError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("text", CLOSED)
+def test_a_getattr_that_can_be_read_gives_what_it_gives_when_it_runs(text: str) -> None:
+    outline = read_module(text, "made", package=False)
+    assert not outline.open
+    assert "__getattr__" not in outline.functions
+    asked = {*CLOSED[text], "other", "bool", "str", "array_api"}
+    assert {name for name in asked if answers(text, name)} == CLOSED[text]
+    assert CLOSED[text] <= set(outline.names)
+    assert not {"other", "bool", "str", "array_api"} & set(outline.names)
+
+
+@pytest.mark.parametrize("text", OPEN)
+def test_any_other_stays_open(text: str) -> None:
+    outline = read_module(text, "made", package=False)
+    assert outline.open
+    assert "__getattr__" in outline.functions
+
+
+def test_a_loop_that_puts_named_names_into_the_module_is_read() -> None:
+    outline = read_module(NUMPY, "made", package=False)
+    assert {"float96", "float128"} <= set(outline.names)
+    assert read_module("globals().update(x)\n" + NUMPY, "made", package=False).open
+
+
+def test_a_class_that_stands_for_the_function_gives_its_members() -> None:
+    text = "@api.caching_module_getattr\nclass __getattr__:\n    old = api.deprecated('3.7')(f)\n    def older(self): return 1\n"
+    assert {"old", "older"} <= set(read_module(text, "made", package=False).names)

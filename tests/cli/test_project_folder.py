@@ -1,0 +1,96 @@
+"""A project given as its folder: one situation of what it declares and of all its code."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.atlas.test_installed_code import folder
+from tests.cli.run import run
+
+__all__ = ["folder"]
+
+OLD = "from acme import Kept\nKept(1, b=2)\n"
+
+
+def check(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[str, Any]]:
+    done = run(capsys, "check", "--offline", "--isolated", "--format", "json", *words)
+    return done.status, json.loads(done.out)
+
+
+def write(folder: Path, name: str, text: str) -> None:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+@pytest.fixture
+def project(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(folder)
+    found = folder / "project"
+    write(found, "requirements.txt", "acme==2.0\n")
+    write(found, "train.py", "import helper\n")
+    write(found, "src/deep/more.py", OLD)
+    cell: dict[str, Any] = {"cell_type": "code", "source": OLD, "metadata": {}, "outputs": [], "execution_count": None}
+    write(found, "look.ipynb", json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    return found
+
+
+def broken(report: dict[str, Any]) -> set[str]:
+    found = (one["location"]["file"] for one in report["findings"] if one["rule"] == "code-breaks")
+    return {Path(file).name for file in found}
+
+
+def test_its_list_and_all_its_code_are_one_situation(capsys: pytest.CaptureFixture[str], project: Path) -> None:
+    status, report = check(capsys, "project")
+    assert status == 1
+    assert broken(report) == {"more.py", "look.ipynb"}
+    assert report["patient"] == "packages of project/requirements.txt, project (2 scripts and 1 notebook)"
+
+
+@pytest.mark.parametrize("place", [".hidden", "third_party", "env", "wandb_runs"])
+def test_code_that_is_not_its_own_is_left_out(capsys: pytest.CaptureFixture[str], project: Path, place: str) -> None:
+    (project / "src" / "deep" / "more.py").unlink()
+    (project / "look.ipynb").unlink()
+    (project / place).mkdir()
+    (project / place / "theirs.py").write_text(OLD)
+    (project / "env").mkdir(exist_ok=True)
+    (project / "env" / "pyvenv.cfg").write_text("")
+    (project / ".gitignore").write_text("/wandb_runs/\n*.pt\n")
+    status, report = check(capsys, "project")
+    assert status == 0
+    assert broken(report) == set()
+    assert report["patient"].endswith("project (1 script; 1 left out)" if place != ".hidden" else "project (1 script)")
+
+
+def test_what_one_script_says_of_its_run_is_not_said_of_the_others(capsys: pytest.CaptureFixture[str], project: Path) -> None:
+    write(project, "a.py", "from transformers import TrainingArguments\nTrainingArguments('o', fp16=True)\n")
+    write(project, "b.py", "from transformers import TrainingArguments\nTrainingArguments('o', bf16=True, fp16=False)\n")
+    write(project, "empty.py", "")
+    _, report = check(capsys, "project")
+    assert "sources-disagree" not in {one["rule"] for one in report["findings"]}
+    assert "an empty file" not in json.dumps(report)
+
+
+def test_the_line_of_the_script_is_shown(capsys: pytest.CaptureFixture[str], project: Path) -> None:
+    (project / "look.ipynb").unlink()
+    out = run(capsys, "check", "--offline", "--isolated", "project").out
+    assert "project/src/deep/more.py:2" in out
+    assert "Kept(1, b=2)" in out
+
+
+def test_a_folder_that_is_a_model_stays_one(capsys: pytest.CaptureFixture[str], project: Path) -> None:
+    write(project, "config.json", json.dumps({"model_type": "llama", "architectures": ["LlamaForCausalLM"]}))
+    _, report = check(capsys, "project", "project/requirements.txt")
+    assert broken(report) == set()
+    assert "script" not in report["patient"]
+
+
+def test_a_folder_of_neither_is_refused_as_before(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    write(tmp_path, "nothing/notes.md", "hello")
+    done = run(capsys, "check", str(tmp_path / "nothing"))
+    assert done.status == 2
+    assert "model" in done.err
