@@ -13,6 +13,10 @@ _STUBS_LATER = 8
 _PATCHED = frozenset(("sentencepiece",))
 # What torch's compiled functions take for a parameter besides its name, as numpy calls it; no stub of theirs shows it.
 _AS_NUMPY = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other"}
+# Folders of a package that are not read: nothing below them is known.
+UNREAD = frozenset(("tests", "test", "testing_data", "examples", "docs", "benchmarks", "node_modules", "third_party"))
+# From these releases on the package finds its modules by their old names, from a table that it hands to the import system.
+_FINDS_OLD = {"sentence-transformers": "5.4.0"}
 # What the import system gives every module, and no source shows.
 _OF_EVERY_MODULE = frozenset(
     ("__file__", "__path__", "__name__", "__package__", "__spec__", "__loader__", "__dict__", "__cached__", "__doc__")
@@ -44,6 +48,17 @@ def _is_a_name(volume: Volume, module: str, name: str) -> bool:
 
 def missing(volume: Volume, name: str, *, imported: bool) -> int:
     """The releases in which a name is not there; ``imported``: by an import statement, for which a module has to be one."""
+    module = split(volume, name)[0]
+    if volume.chunk(module) is None and not UNREAD.isdisjoint(module.split(".")):
+        return 0
+    gone = _missing(volume, name, imported=imported)
+    since = _FINDS_OLD.get(volume.name, "")
+    if gone and since in volume.places:
+        gone &= volume.has_module(module) | ((1 << volume.places[since]) - 1)
+    return gone
+
+
+def _missing(volume: Volume, name: str, *, imported: bool) -> int:
     module, first, rest = split(volume, name)
     if first in _OF_EVERY_MODULE or (first and module.endswith("_pb2")):  # protoc's modules make their names when they are imported
         return 0
@@ -62,8 +77,8 @@ def missing(volume: Volume, name: str, *, imported: bool) -> int:
         return 0  # compiled: its stubs got names long after it had them
     if module.partition(".")[0] == "torch" and (rest or not presence.there):
         # Compiled code gives torch's modules and classes names that no file shows (torch.cuda.LongTensor, ReduceOp.AVG), and builds for
-        # other hardware add theirs (torch.version.cann).
-        return 0
+        # other hardware add theirs (torch.version.cann). A module that is gone has none.
+        return volume.all & ~volume.has_module(module) if imported and not rest and volume.chunk(module) is not None else 0
     if not rest:
         return _after_it_came(presence) if module == "torch" else presence.gone
     return _members(volume, module, first, rest[0], presence.there)

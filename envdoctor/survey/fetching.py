@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from envdoctor.atlas.missing import UNREAD
 from envdoctor.atlas.outline import Outline
 from envdoctor.atlas.reading import read_module
 from envdoctor.refresh.index import Get, NoAnswerError
@@ -16,7 +17,6 @@ from envdoctor.survey.packages import LEFT_OUT
 _LARGEST_SDIST = 120 * 2**20
 _SOURCE = (".py", ".pyi")
 _COMPILED = (".so", ".pyd")
-_LEFT_OUT = ("tests", "test", "testing_data", "examples", "docs", "benchmarks", "node_modules", "third_party")
 _LARGEST_SOURCE = 3 * 2**20
 
 
@@ -70,7 +70,7 @@ def is_code(path: str, tops: Sequence[str]) -> bool:
         return False
     if tops and folders[0].partition(".")[0] not in tops:
         return False
-    return not any(folder in _LEFT_OUT for folder in folders[:-1])
+    return not any(folder in UNREAD for folder in folders[:-1])
 
 
 def keep_files(archive: Archive, members: Sequence[Member], kept: Kept) -> None:

@@ -297,6 +297,30 @@ def test_what_moved_into_another_package_under_the_same_name_is_not_gone(tmp_pat
         assert edges(text, Stack(alone_there)) == ["optimum:gone()"]
 
 
+def test_a_folder_of_tests_is_not_read_and_nothing_in_it_is_called_missing(tmp_path: Path) -> None:
+    files = {"acme/__init__.py": "x = 1\n", "acme/io/__init__.py": "", "acme/io/tests/test_it.py": "data = 1\n"}
+    text = "from acme.io.tests.test_it import data\nfrom acme.io.other import data\n"
+    with atlas_of(tmp_path, {"acme": {"1.0": files}}):
+        assert edges(text, Stack({"acme": "1.0"})) == ["acme.io.other:data()"]
+
+
+def test_a_package_that_finds_its_modules_by_their_old_names_is_let_be(tmp_path: Path) -> None:
+    old = {"sentence_transformers/__init__.py": "x = 1\n", "sentence_transformers/readers.py": "class InputExample: pass\n"}
+    new = {"sentence_transformers/__init__.py": "", "sentence_transformers/base.py": ""}
+    text = "from sentence_transformers.readers import InputExample\nfrom sentence_transformers import x\n"
+    with atlas_of(tmp_path, {"sentence-transformers": {"5.3.0": old, "5.4.0": new}, "other": {"1.0": old}}):
+        assert edges(text, Stack({"sentence-transformers": "5.4.0"})) == ["sentence_transformers:x()"]
+
+
+def test_of_a_module_of_torch_that_is_gone_nothing_can_be_imported(tmp_path: Path) -> None:
+    old = {"torch/__init__.py": "x = 1\n", "torch/_six.py": "y = 1\n", "torch/cuda.py": ""}
+    new = {"torch/__init__.py": "x = 1\n", "torch/cuda.py": ""}
+    text = "from torch._six import container_abcs\nfrom torch.cuda import LongTensor\n"
+    with atlas_of(tmp_path, {"torch": {"1.13.0": old, "2.0.0": new}}):
+        assert edges(text, Stack({"torch": "1.13.0"})) == []
+        assert edges(text, Stack({"torch": "2.0.0"})) == ["torch._six:container_abcs()"]
+
+
 IN_TWO_STEPS = {
     "kept = acme.Kept(1)\nkept.gone()\n": ["acme.Kept.gone()"],
     "kept = acme.Kept(1)\ndef run():\n    kept.gone()\n": ["acme.Kept.gone()"],
