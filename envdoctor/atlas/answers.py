@@ -144,8 +144,9 @@ def new_keyword(volume: Volume, name: str, keyword: str, place: int) -> str | No
             # What took its place in the row of parameters, which keeps calls by position as they were.
             if at < len(now.positional) and now.positional[at] in came and told.positional[:at] == now.positional[:at]:
                 return now.positional[at]
-    alike = get_close_matches(keyword, came, 1, 0.6)
-    return alike[0] if alike else None
+    alike = get_close_matches(keyword, came, 2, 0.6)
+    # Of two that are alike nobody knows which one is meant: ``dataset``, where ``train_dataset`` and ``eval_dataset`` came.
+    return alike[0] if len(alike) == 1 else None
 
 
 def nearest(symbol: str) -> list[str]:

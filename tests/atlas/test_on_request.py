@@ -25,7 +25,7 @@ def __getattr__(attr):
     elif attr == "array_api":
         raise AttributeError(attr)
     elif attr in ("core", "rec"):
-        if 1 in __future:
+        if "str" in __future:
             return 3
         else:
             raise AttributeError(attr)

@@ -11,7 +11,7 @@ import pytest
 
 from envdoctor.app.own_code import read_own
 from envdoctor.atlas.answers import answer
-from envdoctor.atlas.own_code import faults_of
+from envdoctor.atlas.own_code import faults_of, replacement
 from envdoctor.atlas.reading import read_tree
 from envdoctor.atlas.signatures import read, read_call, shifted
 from envdoctor.atlas.stack import Stack
@@ -310,6 +310,19 @@ def test_a_package_that_finds_its_modules_by_their_old_names_is_let_be(tmp_path:
     text = "from sentence_transformers.readers import InputExample\nfrom sentence_transformers import x\n"
     with atlas_of(tmp_path, {"sentence-transformers": {"5.3.0": old, "5.4.0": new}, "other": {"1.0": old}}):
         assert edges(text, Stack({"sentence-transformers": "5.4.0"})) == ["sentence_transformers:x()"]
+
+
+def test_of_two_keywords_that_came_neither_is_told_for_the_one_that_went(tmp_path: Path) -> None:
+    text = "from acme import f\nf(dataset=1)\n"
+    told = {}
+    for came in ("train_dataset", "train_dataset, eval_dataset=0"):
+        folder = tmp_path / str(len(came))
+        folder.mkdir()
+        releases = {"1.0": {"acme/__init__.py": "def f(a, dataset): pass\n"}, "2.0": {"acme/__init__.py": f"def f(x, y, {came}): pass\n"}}
+        with atlas_of(folder, {"acme": releases}):
+            (fault,) = faults_of(read_tree(ast.parse(text), text, "__main__"), Stack({"acme": "2.0"}))
+            told[came] = replacement(fault)
+    assert list(told.values()) == ["write train_dataset= for dataset=", ""]
 
 
 def test_of_a_module_of_torch_that_is_gone_nothing_can_be_imported(tmp_path: Path) -> None:
