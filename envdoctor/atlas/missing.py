@@ -31,6 +31,8 @@ def split(volume: Volume, name: str) -> tuple[str, str, tuple[str, ...]]:
         parts = module.split(".")
         size = 1
         while size < len(parts) and volume.chunk(".".join(parts[: size + 1])) is not None:
+            if size + 1 < len(parts) and _is_an_object(volume, ".".join(parts[:size]), parts[size]):
+                break  # ``jax.config.update``, of the object that jax has by the name of a module that it once had
             size += 1
         module, words = ".".join(parts[:size]), parts[size:]
     while len(words) > 1 and volume.chunk(f"{module}.{words[0]}") is not None and not _is_a_name(volume, module, words[0]):
@@ -44,6 +46,13 @@ def _is_a_name(volume: Volume, module: str, name: str) -> bool:
     if chunk is None:
         return False
     return name in chunk.classes or name in chunk.functions or any(":" in target for target in chunk.links.get(name, ()))
+
+
+def _is_an_object(volume: Volume, module: str, name: str) -> bool:
+    """Whether a module takes what it calls by the name of a module below it from elsewhere, and that is no module."""
+    chunk = volume.chunk(module)
+    targets = () if chunk is None else chunk.links.get(name, ())
+    return any(":" in one and one != f"{module}:{name}" and volume.chunk(one.replace(":", ".")) is None for one in targets)
 
 
 def missing(volume: Volume, name: str, *, imported: bool) -> int:

@@ -312,6 +312,14 @@ def test_a_package_that_finds_its_modules_by_their_old_names_is_let_be(tmp_path:
         assert edges(text, Stack({"sentence-transformers": "5.4.0"})) == ["sentence_transformers:x()"]
 
 
+def test_an_object_by_the_name_of_a_module_that_is_gone_keeps_its_members(tmp_path: Path) -> None:
+    old = {"acme/__init__.py": "from acme._src.config import config\n", "acme/config.py": "x = 1\n", "acme/_src/config.py": "config = 1\n"}
+    new = {"acme/__init__.py": "from acme._src.config import config\n", "acme/_src/config.py": "config = 1\n"}
+    text = "import acme\nacme.config.update('x', 1)\nacme.other\n"
+    with atlas_of(tmp_path, {"acme": {"1.0": {**old, "acme/__init__.py": "other = 1\n" + old["acme/__init__.py"]}, "2.0": new}}):
+        assert edges(text, Stack({"acme": "2.0"})) == ["acme.other()"]
+
+
 def test_of_two_keywords_that_came_neither_is_told_for_the_one_that_went(tmp_path: Path) -> None:
     text = "from acme import f\nf(dataset=1)\n"
     told = {}
