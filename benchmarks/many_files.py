@@ -1,10 +1,14 @@
 """What a check of many requirements files in one run costs, against pip's own reader of the same files.
 
     python benchmarks/many_files.py [--files 300] [--runs 5]
+    python benchmarks/many_files.py --code FOLDER --python ENV [--files 1000] [--runs 1]
 
 Writes FILES requirements files of some 15 lines into a temporary folder: every one another stack out of the releases of three years,
 so that few share anything, and some have errors. Runs `envdoctor check --each --offline` over all of them, and beside it a Python that
 parses the same lines with packaging. Wall and CPU seconds (median) and peak memory (most) of each child are printed, and the ratio.
+
+With ``--code`` it is the first FILES Python files of a folder, given as scripts of one run against an environment, and beside it a Python
+that parses them; what was kept of an earlier run is not used, but for what the first run reads of the installed packages.
 """
 
 from __future__ import annotations
@@ -75,11 +79,46 @@ def measured(words: list[str], environ: dict[str, str]) -> tuple[float, float, i
     return wall, cpu, after.ru_maxrss * 1024, done.stdout
 
 
+PARSING = """
+import ast, sys
+for name in sys.stdin.read().split("\\n"):
+    ast.parse(open(name, encoding="utf-8").read())
+"""
+
+
+def measure_code(folder: Path, python: str, most: int, runs: int) -> int:
+    """CPU seconds of a check of many scripts, and of parsing them alone."""
+    paths = sorted(map(str, folder.rglob("*.py")))[:most]
+    size = sum(os.path.getsize(path) for path in paths)
+    with tempfile.TemporaryDirectory() as cache:
+        environ = {**os.environ, "XDG_CACHE_HOME": cache}
+        check = [sys.executable, "-m", "envdoctor", "check", "--offline", "--isolated", "--format", "json", "--python", python]
+        measured([*check, paths[0]], environ)
+        print(f"{len(paths)} files, {size / 1e6:.1f} MB")
+        for _ in range(runs):
+            for kept in (Path(cache) / "envdoctor").glob("verdict-*"):
+                kept.unlink()
+            parsing = subprocess.run(
+                [sys.executable, "-c", f"import resource\n{PARSING}\nprint(sum(resource.getrusage(resource.RUSAGE_SELF)[:2]))"],
+                input="\n".join(paths), capture_output=True, text=True, check=True,
+            )  # fmt: skip
+            alone = float(parsing.stdout)
+            wall, cpu, peak, _ = measured([*check, *paths], environ)
+            print(
+                f"{wall:.1f} s wall, {cpu:.1f} s CPU, peak {peak / 2**20:.0f} MiB; parsing alone {alone:.1f} s CPU: ratio {cpu / alone:.1f}"
+            )
+    return 0
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--files", type=int, default=300)
     parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--code", type=Path, help="a folder of Python files")
+    parser.add_argument("--python", help="for --code: an environment")
     options = parser.parse_args()
+    if options.code is not None:
+        return measure_code(options.code, options.python, options.files, options.runs)
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as cache:
         paths = write(Path(folder), options.files)
         environ = {**os.environ, "XDG_CACHE_HOME": cache}
