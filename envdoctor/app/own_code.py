@@ -72,7 +72,8 @@ def examine_own_code(gathered: Gathered, outlines: Outlines | None = None) -> Ga
     if not stack.releases:
         return gathered
     examine_scripts = partial(_examine_scripts, outlines or Outlines())
-    for files, examine, label in ((scripts, examine_scripts, "own"), (remote, _examine_remote, "remote")):
+    examine_remote = partial(_examine_remote, frozenset(_adapter_files(gathered)))
+    for files, examine, label in ((scripts, examine_scripts, "own"), (remote, examine_remote, "remote")):
         if files:
             hits, skips, notes = _kept(files, examine, label, stack, Opener(stack, gathered.installed))
             situation = replace(gathered.situation, skips=tuple(dict.fromkeys((*gathered.situation.skips, *skips))))
@@ -122,15 +123,16 @@ def _examine_scripts(outlines: Outlines, files: list[Path], stack: Stack, opened
     return hits
 
 
-def _examine_remote(files: list[Path], stack: Stack, opened: Opener) -> Sequence[Hit]:
+def _examine_remote(of_adapters: frozenset[Path], files: list[Path], stack: Stack, opened: Opener) -> Sequence[Hit]:
     from envdoctor.app.project_code import Project
     from envdoctor.checks.own_code import code_hits
 
     hits: list[Hit] = []
     project = Project(opened.seen)
     for source in open_sources(files, project, alone=True):
-        # What a model's code takes of transformers is compared with its source elsewhere, overrides and calls with it.
-        hits += [hit for hit in code_hits(read_own(source, project), stack, source.origin, opened) if hit.packages != ("transformers",)]
+        # What a model's code takes of transformers is compared with its source elsewhere, overrides and calls with it; an adapter's is not.
+        found = code_hits(read_own(source, project), stack, source.origin, opened)
+        hits += [hit for hit in found if hit.packages != ("transformers",) or Path(source.path) in of_adapters]
     return hits
 
 
@@ -167,6 +169,11 @@ def _remote_files(gathered: Gathered) -> Iterator[Path]:
     for snapshot in gathered.snapshots:
         if any(snapshot.table(name).get("auto_map") for name in WITH_AUTO_MAP):
             yield from sorted(snapshot.directory.path.glob("*.py"))[:_MOST_REMOTE]
+    yield from _adapter_files(gathered)
+
+
+def _adapter_files(gathered: Gathered) -> Iterator[Path]:
+    """The Python that lies beside adapters."""
     for adapter in gathered.adapters:
         yield from sorted(adapter.directory.path.glob("*.py"))[:_MOST_REMOTE]
 

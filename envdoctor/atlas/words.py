@@ -47,9 +47,15 @@ def good_specifiers(volume: Volume, bad: int, place: int) -> list[str]:
         if first > 0:
             parts.append(f">={volume.releases[first]}")
         if last < newest:
-            parts.append(f"<{volume.releases[last + 1]}")
+            parts.append(f"<{_first_of(volume.releases[last + 1], volume.releases[last])}")
         ways.append((min(abs(first - place), abs(last - place)), ",".join(parts)))
     return [specifier for _, specifier in sorted(ways) if specifier]
+
+
+def _first_of(bad: str, good: str) -> str:
+    """Where a fault may begin: of general libraries the last release of each minor was read, and it may have come with the first."""
+    minor = bad.split(".")[:2]
+    return bad if good.split(".")[:2] == minor or bad.split(".")[2:] in ([], ["0"]) or not minor[-1].isdigit() else ".".join(minor)
 
 
 def witness(name: str, call: str, path: str = "") -> str:

@@ -15,6 +15,7 @@ from envdoctor.atlas.own_code import faults_of, replacement
 from envdoctor.atlas.reading import read_tree
 from envdoctor.atlas.signatures import read, read_call, shifted
 from envdoctor.atlas.stack import Stack
+from envdoctor.atlas.words import good_specifiers
 from envdoctor.checks.hit import Hit
 from envdoctor.engine.diagnosis import Because, Finding, _told
 from envdoctor.facts.fact import Skip
@@ -272,6 +273,31 @@ def test_the_code_of_a_model_is_held_against_the_packages_beside_transformers(ca
         found = [one for one in json.loads(done.out)["findings"] if one["rule"] == "code-breaks"]
         told[release] = sorted((Path(one["location"]["file"]).name, one["location"]["line"]) for one in found)
     assert told == {"1.1": [], "2.0": [("modeling_own.py", 1), ("more.py", 2)]}
+
+
+def test_the_code_of_an_adapter_is_held_against_transformers_too(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    adapter = tmp_path / "adapter"
+    adapter.mkdir()
+    (adapter / "adapter_config.json").write_text(json.dumps({"peft_type": "LORA", "r": 8, "target_modules": ["q_proj"]}))
+    (adapter / "custom.py").write_text("from transformers import Old\n")
+    (tmp_path / "requirements.txt").write_text("transformers==2.0\n")
+    old = {name.replace("acme", "transformers"): text for name, text in LIB["1.1"].items()}
+    new = {name.replace("acme", "transformers"): text for name, text in LIB["2.0"].items()}
+    with atlas_of(tmp_path, {"transformers": {"1.1": old, "2.0": new}}):
+        done = run(capsys, "check", str(adapter), str(tmp_path / "requirements.txt"), "-f", "json")
+    assert "transformers.Old" in {one.get("edge") for one in json.loads(done.out)["findings"]}
+
+
+@pytest.mark.parametrize(
+    ("releases", "told"),
+    [(("1.23.5", "1.24.4"), "<1.24"), (("4.57.6", "5.0.0"), "<5.0.0"), (("4.45.1", "4.45.2"), "<4.45.2"), (("1.0", "2.0"), "<2.0")],
+)
+def test_a_fault_may_begin_with_a_release_that_was_not_read(tmp_path: Path, releases: tuple[str, str], told: str) -> None:
+    files = dict(zip(releases, ({"acme/__init__.py": "x = 1\n"}, {"acme/__init__.py": "y = 1\n"}), strict=True))
+    with atlas_of(tmp_path, {"acme": files}):
+        text = "from acme import x\n"
+        (fault,) = faults_of(read_tree(ast.parse(text), text, "__main__"), Stack({"acme": releases[1]}))
+        assert good_specifiers(fault.bound.volume, fault.bad, fault.place) == [told]
 
 
 def edges(text: str, stack: Stack) -> list[str]:
