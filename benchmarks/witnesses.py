@@ -156,7 +156,7 @@ def try_out(drawn: Drawn, venv: Venv, interpreters: Mapping[str, Path], wheels: 
         if outcome.measured is None:
             return row | {"python": python, "word": "open", "said": outcome.failure}
         ruling, said = judge(outcome.measured, params)
-        said = re.sub(r" \(/[^()]*\)$", "", said)  # where the environment lies
+        said = re.sub(r" \(/[^()]*\)", "", said)  # where the environment lies
         return row | {"python": python, "word": word_of(drawn.line, ruling, said), "said": said.removeprefix(f"{drawn.line}: ")}
     return row | {"word": "not built", "said": why}
 
@@ -167,6 +167,11 @@ def word_of(line: str, ruling: str, said: str) -> str:
         return "false"
     taken = re.split(r"[\s.();,]+", line.strip(" ;"))
     names = {taken[-1]} if "inspect" not in line else set(re.findall(r"\w+(?==None)", line)) | {"argument", "arguments", "Descriptors"}
+    # Of a module that is gone what it held is gone as well.
+    gone = re.search(r"No module named '([\w.]+)'", said)
+    module = re.match(r"(?:from|import) ([\w.]+)", line)
+    if ruling == "confirmed" and gone and module and f"{module[1]}.".startswith(f"{gone[1]}."):
+        return "true"
     words = set(re.findall(r"\w+", said.removeprefix(line)))
     return "true" if ruling == "confirmed" and names & words else "open"
 

@@ -57,12 +57,13 @@ def _is_an_object(volume: Volume, module: str, name: str) -> bool:
 
 def missing(volume: Volume, name: str, *, imported: bool) -> int:
     """The releases in which a name is not there; ``imported``: by an import statement, for which a module has to be one."""
-    module = split(volume, name)[0]
+    module, first, _ = split(volume, name)
     if volume.chunk(module) is None and not UNREAD.isdisjoint(module.split(".")):
         return 0
     gone = _missing(volume, name, imported=imported)
     since = _FINDS_OLD.get(volume.name, "")
     if gone and since in volume.places:
+        module = f"{module}.{first}" if volume.has_module(f"{module}.{first}") else module
         gone &= volume.has_module(module) | ((1 << volume.places[since]) - 1)
     return gone
 

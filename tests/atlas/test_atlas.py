@@ -298,3 +298,13 @@ def test_a_class_is_called_by_its_new_where_no_init_is_nearer_and_no_metaclass_c
         assert [write(refused(bound.volume, "acme:Plain", call), bound.volume.releases) for call in ("1,tz=", "2", "1")] == ["1.0", "", ""]
         day = {name: refused(bound.volume, f"acme:{name}", "0,day=") for name in names}
         assert {name for name, where in day.items() if where} == set()
+
+
+def test_a_module_that_a_release_gives_by_its_former_name_is_taken_from_its_package_as_well(tmp_path: Path) -> None:
+    losses = {"sentence_transformers/__init__.py": "", "sentence_transformers/losses.py": "class Loss: pass\n"}
+    moved = {"sentence_transformers/__init__.py": ""}
+    with atlas_of(tmp_path, {"sentence-transformers": {"5.2.0": losses, "5.3.0": moved, "5.4.0": moved, "6.0.0": moved}}):
+        bound = open_package("sentence-transformers")
+        assert bound is not None
+        names = ("sentence_transformers.losses:Loss", "sentence_transformers:losses")
+        assert [write(missing(bound.volume, name, imported=True), bound.volume.releases) for name in names] == ["5.3.0", "5.3.0"]
