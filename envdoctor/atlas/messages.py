@@ -79,6 +79,8 @@ def likeness(template: str, words: str) -> int:
     for number, part in enumerate(fixed_parts(template)):
         found = words.find(part, at)
         if found < 0:
+            if fixed >= _LEAST_FIXED and not part.strip(_STOPS):
+                continue  # a sentence is pasted without its full stop
             if len(part) > _TELLING and words.find(part[:_TELLING], at) >= 0:
                 return fixed + _TELLING  # the rest was cut, or is of a release beside those that were read
             rest = words[at:].lstrip()

@@ -131,15 +131,21 @@ _CAUSES = (
 )
 
 
+# A frame in what an installer unpacked to build it; whoever pastes that need not have pasted the installer's own words.
+_BEING_BUILT = re.compile(r"pip-install-\w{4,12}[\\/][^\"]{1,200}[\\/]setup\.py")
+
+
 def judge_build(lines: Iterable[tuple[int, str]], facts: Facts) -> tuple[Hit, int] | None:
     """The build that failed, with what it lacked, and the line that says so; None where no build did."""
     name = version = ""
-    stopped = 0
+    stopped = being_built = 0
     cause: tuple[str, int] | None = None
     place = len(_CAUSES)
     for number, line in lines:
         if _STOPPED.search(line):
             stopped = number
+        if _BEING_BUILT.search(line):
+            being_built = number
         for pattern in _WHOSE:
             found = pattern.search(line)
             if found is not None:
@@ -151,6 +157,7 @@ def judge_build(lines: Iterable[tuple[int, str]], facts: Facts) -> tuple[Hit, in
             if (told := one.says.search(line)) is not None:
                 cause, place = (one.words.format(*(word or "" for word in told.groups())), number), at
                 break
+    stopped = stopped or (being_built if cause else 0)
     if not stopped or not name:
         return None
     words, at_line = cause or (_UNTOLD, stopped)

@@ -39,8 +39,12 @@ _OF_TORCH = frozenset(
 )  # fmt: skip
 # Whose attributes on modules and parameters of others begin so: deepspeed/runtime/zero, accelerate/hooks.py.
 _MARKS = {"ds_": "deepspeed", "_hf_hook": "accelerate", "hf_device_map": "accelerate", "quant_state": "bitsandbytes"}
+# These bring models that were published with code of their own.
+_TOOK_OVER = frozenset(("diffusers", "vllm", "sglang", "lmdeploy"))
 # A name with fewer letters is anybody's.
 _TELLING = 10
+# So are classes called that come with the files of models, also where a package took one of them over.
+_OF_MODELS = re.compile(r"\w+(?:Tokenizer|TokenizerFast|Config|Model|Attention|ForCausalLM|ForConditionalGeneration|LMHeadModel)")
 # A class with so long a name is one package's.
 _OWN = 14
 
@@ -84,6 +88,13 @@ def judge_member(one: MissingMember, failure: Failure, facts: Facts) -> Hit | No
         return _replaced(one, failure, facts, bound, before)
     gives = f"; {given[0][0]} gives it to {given[0][1]} ({given[0][2]})" if len(given) == 1 else ""
     caller = caller_of(failure, package)
+    if (
+        package in _TOOK_OVER
+        and not failure.packages
+        and not isinstance(facts.value(f"packages.{package}"), Exact)
+        and _OF_MODELS.fullmatch(one.cls)
+    ):
+        return None
     if not caller.package and not given and len(one.cls) < _OWN and (len(one.name) < _TELLING or "_" not in one.name):
         return None  # nobody says who asks, and the name could be anybody's
     detail = f"{whose}{gives}; {caller.words(facts, package, 'asks for')}: it expects another class, a fork, or an object that was set up"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from envdoctor.atlas.masks import write
-from envdoctor.atlas.messages import Message, is_whole, plain
+from envdoctor.atlas.messages import Message, fixed_parts, is_whole, plain
 from envdoctor.atlas.shelf import open_messages, open_package, speaking_packages
 from envdoctor.atlas.stack import holds, places
 from envdoctor.atlas.volume import DamagedAtlasError
@@ -48,6 +48,12 @@ _WHOSE = {"pydantic-core": "pydantic"}
 _OF_ANY_CLASS = frozenset(("raise", ""))
 # Python has one class by several names.
 _SAME = {"EnvironmentError": "OSError", "IOError": "OSError"}
+# What Python says itself some packages say in its words.
+_PYTHONS = re.compile(
+    r"(?:name |function |class |type |the |an )*(?:object )?(?:got an |has no |is not |takes no |missing )?"
+    r"(?:unexpected keyword arguments?|attributes?|keyword arguments?|required positional arguments?|"
+    r"defined|callable|subscriptable|iterable)"
+)
 # And so much of one that names its package.
 _NAMED = 30
 
@@ -86,6 +92,8 @@ def sayings(failure: Failure, facts: Facts) -> list[Saying]:
         known = package in near or isinstance(stated, Exact)
         where = places(bound.volume, stated.text) if isinstance(stated, Exact) else ()
         for alike, message in shown:
+            if _PYTHONS.fullmatch(" ".join(re.findall(r"[a-z]+", " ".join(fixed_parts(message.text))))):
+                continue
             here = frame is not None and frame.module == message.module
             at_line = message.releases(bound.volume.places, frame.line) if here and frame is not None and frame.line else 0
             releases = at_line or message.releases(bound.volume.places)

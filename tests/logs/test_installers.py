@@ -240,6 +240,12 @@ def test_what_pytorchs_own_index_lacks(index: str, words: str) -> None:
             "flash-attn",
             "its build imports torch",
         ),
+        (
+            'File "C:\\Temp\\pip-install-7czi3fmk\\flash-attn_6da82b15991a4532b7dc3a5aefc5ec40\\setup.py", line 19, in <module>\n'
+            "    import torch\nModuleNotFoundError: No module named 'torch'",
+            "flash-attn",
+            "its build imports torch",
+        ),
     ],
 )
 def test_whose_build_failed(text: str, name: str, lacks: str) -> None:

@@ -27,6 +27,8 @@ ACME = {
     "3.0": {"acme/__init__.py": "", "acme/files.py": "import os\n" + SOURCE},
     "4.0": {
         "acme/__init__.py": "",
+        "acme/keys.py": "def take(name):\n    raise TypeError(f'got an unexpected keyword argument {name}')\n"
+        "    raise ValueError(f'The colours of this house are only: {name}.')\n",
         "acme/files.py": "def load(path, size):\n    raise ValueError('no weights')\n    raise OSError(f'Nothing lies at {path}')\n"
         "def fetch(name):\n    raise KeyError('`fetch` has been removed from the files of this house, ask for load')\n"
         "    raise EnvironmentError(f'Nothing lies at {name}')\n",
@@ -85,6 +87,16 @@ def test_a_short_text_counts_where_it_is_the_whole_of_a_message_of_that_class_or
     assert tell("AssertionError: I read that sizes are positive in this house") == []
     assert tell("ValueError: sizes are positive in this house") == []
     assert len(tell("AssertionError: I read that sizes are positive in this house", acme="3.0")) == 1
+
+
+def test_what_python_says_itself_is_of_no_package() -> None:
+    assert tell("TypeError: got an unexpected keyword argument tokenizer") == []
+
+
+def test_a_sentence_without_its_full_stop_is_the_same_sentence() -> None:
+    whole = "ValueError: The colours of this house are only: red, green"
+    assert tell(whole) == tell(f"{whole}.")
+    assert len(tell(whole)) == 1
 
 
 def judge(text: str) -> Hit | None:

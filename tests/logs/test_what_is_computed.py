@@ -43,7 +43,12 @@ LLAMAFACTORY = {
         "    enable_liger_kernel: bool = False\n"
     },
 }
-DIFFUSERS = {"0.24.0": {"diffusers/lora.py": "class LoRACompatibleLinear:\n    def set_lora_layer(self, layer): pass\n"}}
+DIFFUSERS = {
+    "0.24.0": {
+        "diffusers/lora.py": "class LoRACompatibleLinear:\n    def set_lora_layer(self, layer): pass\n",
+        "diffusers/kolors.py": "class PaintedTokenizer:\n    def encode(self, text): pass\n",
+    }
+}
 LIGHTNING = {
     "1.9.5": {"pytorch_lightning/__init__.py": "class Trainer:\n    def __init__(self, gpus=None, devices=None): pass\n"},
     "2.0.0": {"pytorch_lightning/__init__.py": "class Trainer:\n    def __init__(self, devices=None): pass\n"},
@@ -332,6 +337,15 @@ def test_a_module_that_was_compiled_for_another_numpy(
 )
 def test_what_nobody_can_tell_is_left_alone(log: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert findings(capsys, tmp_path, log) == []
+
+
+def test_a_class_that_comes_with_models_is_not_laid_on_the_package_that_took_one_of_it_over(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    log = "AttributeError: 'PaintedTokenizer' object has no attribute 'special_vocabulary'"
+    assert [(one["rule"], one["status"]) for one in findings(capsys, tmp_path, log)] == [("error-raised-by-package", "possible")]
+    told = findings(capsys, tmp_path, log, '[packages]\ndiffusers = "0.24.0"\n')
+    assert [(one["rule"], one["packages"]) for one in told] == [("error-attribute-missing", ["diffusers"])]
 
 
 def test_who_says_a_text_is_told_behind_what_a_rule_may_know_of_it(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
