@@ -87,7 +87,7 @@ def _stated_names(facts: Facts) -> set[str]:
 
 
 def _hits(facts: Facts) -> Iterator[Hit]:
-    from envdoctor.world.dependencies import dependencies
+    from envdoctor.world.dependencies import dependencies, of_extras
 
     stated = dict(_stated_releases(facts))
 
@@ -101,6 +101,10 @@ def _hits(facts: Facts) -> Iterator[Hit]:
         for one in dependencies(name, value.text.partition("+")[0]) or ():
             hit = _judge(facts, name, value, one, compared=name in compared)
             if hit is not None:
+                yield hit
+        # What transformers compares of its extras it compares where they are installed.
+        for one in sorted({one for _, one in of_extras(name, value.text.partition("+")[0])} if name == "transformers" else (), key=str):
+            if one.name in stated and refused_by_transformers(value, one.name) and (hit := _judge(facts, name, value, one, compared=False)):
                 yield hit
 
 

@@ -70,6 +70,7 @@ def _not_asked_for(facts: Facts) -> Iterator[Fact]:
     runs = trainer or "every framework"
     for name in _OFF_EVERYWHERE:
         yield _default(name, False, runs)
+    yield _default("plan.fused_loss", "none", runs)
     if trainer != _PACKS_TO_PRETRAIN and (trainer is not None or not _names_a_framework(facts)):
         yield _default("plan.packing", False, runs)
 

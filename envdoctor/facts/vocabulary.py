@@ -306,9 +306,10 @@ TERMS: tuple[Term, ...] = (
     Term(
         "plan.fused_loss",
         "choice",
-        "a cross entropy that keeps no log-softmax (Unsloth, fms-acceleration), or that never makes all logits (Liger)",
+        "a cross entropy that keeps no log-softmax (Unsloth, fms-acceleration), or that never makes all logits (Liger, cut cross entropy)",
         choices=("none", "cross_entropy", "linear_cross_entropy"),
         closed=True,
+        usual="none",
     ),
     Term("plan.vllm", "bool", "vLLM generates during training", usual=False),
     Term("plan.report_to", "list", "where metrics are reported, such as wandb, tensorboard and mlflow", quiet=True),

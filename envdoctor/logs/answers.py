@@ -299,8 +299,13 @@ def _hit(asked: Asked, failure: Failure, facts: Facts) -> Hit | None:
         when = f"gone in {write(asked.gone, volume.releases)}; the releases before make such names as they run"
     if not asked.there:
         when = f"no release since {volume.releases[0]} has it"
+        if asked.family == MODULE:
+            when += ": it is of an older or a newer one, or mistyped"
     good = (
-        [f"<{volume.releases[0]}"]
+        # Of a module that none of them has nobody knows that an older one had it.
+        []
+        if not asked.there and asked.family == MODULE
+        else [f"<{volume.releases[0]}"]
         if not asked.there
         else _on_both_sides(asked, volume, place)
         if between

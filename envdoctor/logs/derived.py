@@ -46,9 +46,9 @@ from envdoctor.logs.statements import (
 )
 from envdoctor.logs.tracebacks import Failure
 from envdoctor.logs.undefined_names import UNDEFINED, judge_undefined
-from envdoctor.logs.wording import caller_of, describe, named, reasons
+from envdoctor.logs.wording import among_installed, caller_of, describe, named, reasons
 from envdoctor.records import dataclass, replace
-from envdoctor.world.import_names import package_of
+from envdoctor.world.import_names import PORTIONS, package_of
 from envdoctor.world.releases import listed, release_texts
 
 NAME, MODULE, NOT_INSTALLED, ATTRIBUTE = (
@@ -266,15 +266,16 @@ def _module(one: MissingModule, failure: Failure, facts: Facts) -> Hit | None:
         return None
     caller, where = caller_of(failure)
     provider = package_of(one.name)
-    if "." in one.name:
-        if not is_of_a_package(one.name, failure):
+    if "." in one.name and one.name not in PORTIONS:
+        # A project has modules of its own: what no installed file imports, and nobody lists, may be one of them.
+        if not is_of_a_package(one.name, failure) or (provider not in listed() and not among_installed(top, caller, failure)):
             return None
         asks = f"{describe(caller, facts)} imports it ({where})" if caller and caller != provider else "it is imported there"
         detail = f"{describe(provider, facts)} has no module {one.name}; {asks}"
         packages = named(provider, caller)
         return Hit(MODULE, True, reasons(*packages), detail=detail, packages=packages, edge=f"{caller or 'code'}:{one.name}")
     known = provider in listed()
-    if not known and (meant := _misspelt(top)):
+    if not known and one.name not in PORTIONS and (meant := _misspelt(top)):
         detail = f"no package gives a module {top}; {meant} is one, by a name that differs in a letter: mistyped"
         return Hit(NOT_INSTALLED, True, (), detail=detail, packages=(meant,), edge=f"{caller or 'code'}:{one.name}")
     if not known and not caller and canonical(provider) == canonical(top):

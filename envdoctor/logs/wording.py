@@ -25,6 +25,11 @@ def caller_of(failure: Failure) -> tuple[str, str]:
     return "", ""
 
 
+def among_installed(top: str, caller: str, failure: Failure) -> bool:
+    """Whether a file of a package, or one of its callers, says that a module is not the project's own."""
+    return caller not in ("", top, "transformers_modules") or any(frame.package == top for frame in failure.frames)
+
+
 def reasons(*packages: str) -> tuple[tuple[str, str], ...]:
     """That packages are named by the error."""
     return tuple((f"packages.{name}", "in the error") for name in packages if name)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from envdoctor.facts.names import canonical
 from envdoctor.world.releases import release_texts
 
+# Packages below a name that several share: without one of them the name alone is there.
+PORTIONS = frozenset(("google.protobuf", "ruamel.yaml"))
 # Read from top_level.txt and RECORD of released wheels; the compiled modules of a package lie beside it at the top.
 _PACKAGES = {
     "KTransformersOps": "ktransformers",

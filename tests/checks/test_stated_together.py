@@ -28,3 +28,11 @@ def test_a_release_that_does_not_run_on_the_stated_python() -> None:
     assert "5.0.0" not in pins["transformers"]
     assert said({"python": "3.10", "packages.transformers": "5.0.0"}) == []
     assert said({"packages.transformers": "5.0.0"}) == []
+
+
+def test_transformers_compares_accelerate_at_import_until_too_old_a_one_counts_as_none() -> None:
+    ((rule, packages, _),) = said({"packages.transformers": "4.31.0", "packages.accelerate": "0.19.0"})
+    assert (rule, packages) == ("transformers-refuses-at-import", ("transformers", "accelerate"))
+    assert said({"packages.transformers": "4.31.0", "packages.accelerate": "0.20.3"}) == []
+    assert said({"packages.transformers": "4.31.0"}) == []
+    assert said({"packages.transformers": "4.36.2", "packages.accelerate": "0.19.0"}) == []

@@ -91,6 +91,25 @@ def test_a_module_that_was_mistyped_is_told_by_its_neighbour_and_a_plural_is_not
     assert derive("ModuleNotFoundError: No module named 'transformer'") == ()
 
 
+def test_a_package_below_a_shared_name_is_not_installed() -> None:
+    (found,) = derive("ModuleNotFoundError: No module named 'google.protobuf'")
+    assert (found.hit.rule, found.hit.packages) == ("error-package-not-installed", ("protobuf",))
+
+
+def test_a_module_of_the_projects_own_is_no_packages() -> None:
+    own = 'Traceback (most recent call last):\n  File "run.py", line 1, in <module>\n    import acmeproject.trainers\n'
+    words = "ModuleNotFoundError: No module named 'acmeproject.trainers'"
+    assert [one for one in derive(own + words) if one.hit.rule == "error-module-missing"] == []
+    (found,) = derive(own + words.replace("acmeproject", "peft"))
+    assert found.hit.rule == "error-module-missing"
+
+
+def test_for_a_module_that_no_release_has_no_release_is_proposed() -> None:
+    (found,) = derive("ModuleNotFoundError: No module named 'transformers.models.acme'", transformers="4.40.0")
+    assert found.hit.rule == "error-module-missing"
+    assert found.hit.pins == ()
+
+
 def test_a_library_that_nobody_tracks_is_asked_for_by_its_own_words() -> None:
     (one,) = read_demands("AssertionError: ACMECV==2.2.0 is used but incompatible. Please install acmecv>=2.0.0rc4, <2.2.0.")
     assert (one.package, one.specifier) == ("acmecv", ">=2.0.0rc4,<2.2.0")

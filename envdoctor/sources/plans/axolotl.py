@@ -104,6 +104,9 @@ def _read(reader: Reader, table: Table) -> None:
     liger = next((key for key in _LIGER if table.get(key) is True), None)
     if liger:
         reader.say("plan.liger", True, liger)
+    plugins = table.get("plugins")
+    if any("CutCrossEntropyPlugin" in word(one) for one in (plugins if isinstance(plugins, list) else ()) if isinstance(one, str)):
+        reader.say("plan.fused_loss", "linear_cross_entropy", "plugins")
     trl = table.get("trl")
     if isinstance(trl, dict):
         reader.say("plan.vllm", trl.get("use_vllm"), "trl", "use_vllm")

@@ -111,6 +111,8 @@ def test_a_qlora_run(tmp_path: Path) -> None:
         ("save_strategy: no", {"plan.save": False}),
         ("auto_resume_from_checkpoints: true", {"plan.resume": True}),
         ("liger_rope: true", {"plan.liger": True}),
+        ("plugins:\n  - axolotl.integrations.cut_cross_entropy.CutCrossEntropyPlugin", {"plan.fused_loss": "linear_cross_entropy"}),
+        ("plugins:\n  - axolotl.integrations.liger.LigerPlugin", {"plan.fused_loss": None}),
         ("fsdp: [full_shard, auto_wrap, offload]", {"plan.distributed": "fsdp", "plan.offload": "both"}),
         ("fsdp_config:\n  offload_params: true\n  activation_checkpointing: true",
          {"plan.distributed": "fsdp", "plan.offload": "both", "plan.gradient_checkpointing": True}),
