@@ -270,6 +270,7 @@ TERMS: tuple[Term, ...] = (
         usual="none",
     ),
     Term("plan.outputs_kept", "bool", "the loop holds what the model returned, logits among it, until the next batch is through"),
+    Term("plan.zero_init", "bool", "under ZeRO-3 the model was made inside zero.Init: the training arguments came first"),
     Term("plan.trainer", "text", "what runs the loop: transformers, trl, llamafactory, axolotl, ms-swift, torchtune"),
     Term("plan.framework_tokenizer_argument", "bool", "Trainer(tokenizer=...) is passed", quiet=True),
     Term("plan.arguments", "list", "names of the TrainingArguments that the plan sets", quiet=True, adds_up=True),

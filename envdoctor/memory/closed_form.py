@@ -8,11 +8,11 @@ from envdoctor.memory import dora, fsdp, kept, logits, modeling, reserved, shard
 from envdoctor.memory.architecture import Architecture, Linear, Parameters
 from envdoctor.memory.estimate import Estimate, Moment, Term
 from envdoctor.memory.parameters import parameters
-from envdoctor.memory.plan import WIDTH, Plan
+from envdoctor.memory.plan import Plan
 from envdoctor.memory.targets import adapter_parameters, tuned
-from envdoctor.memory.trained import Trained, trained
+from envdoctor.memory.trained import Casts, Trained, trained
 from envdoctor.memory.uncertainty import spread
-from envdoctor.memory.weights import base_bytes, dequantized_bytes, linear_width, other_width, root_bytes
+from envdoctor.memory.weights import base_bytes, dequantized_bytes, left_behind, linear_width, other_width, root_bytes
 from envdoctor.memory.widths import Widths, widths
 from envdoctor.records import dataclass, replace
 
@@ -46,16 +46,17 @@ def estimate(architecture: Architecture, plan: Plan) -> Estimate:
     moments = _moments(run)
     peak = max(moments, key=lambda moment: moment.total)
     allocated = spread(run.architecture, run.plan, peak, moments[0].terms.get("weights", 0.0))
-    gathered = _gathered(run, 2) if plan.sharding == "fsdp" else 0.0
-    return Estimate("closed-form", moments, allocated, reserved.held(moments, allocated, plan, gathered, _left(run)), reserved.beside(plan))
-
-
-def _left(run: Run) -> float:
-    """Bytes of the 16-bit tensors whose float32 copies k-bit preparation made: they stay in the allocator's cache."""
-    plan, parameters = run.plan, run.parameters
-    if not plan.upcast or plan.load_dtype == "float32":
-        return 0.0
-    return (parameters.embedding + parameters.head) * float(WIDTH[plan.load_dtype])
+    elsewhere = sharding.in_other_streams(run.plan, run.trained.parameters, run.trained.width)
+    unsaid = max(0.0, _kept_gathered(run) - _gathered(run, 0)) if run.plan.zero_init is None else 0.0
+    allocated = replace(allocated, high=allocated.high + unsaid + elsewhere)
+    gathered = elsewhere + (_gathered(run, 2) if plan.sharding in ("fsdp", "zero3") else 0.0)
+    return Estimate(
+        "closed-form",
+        moments,
+        allocated,
+        reserved.held(moments, allocated, plan, gathered, left_behind(run.parameters, plan)),
+        reserved.beside(plan),
+    )
 
 
 def _run(architecture: Architecture, plan: Plan) -> Run:
@@ -130,9 +131,11 @@ def _gathered(run: Run, layers: int) -> float:
     return sharding.gathered(run.plan, root, layer, in_layers, base_bytes(run.architecture, run.parameters, run.plan), layers)
 
 
-def _layer(run: Run) -> Mapping[str, float]:
-    """Bytes that one layer keeps for each token."""
-    return kept.layer(run.architecture, run.plan, run.targets)
+def _kept_gathered(run: Run) -> float:
+    """Bytes of gathered weights that products keep for their backward, where ZeRO-3 could not replace torch's linear layer."""
+    kept_whole = run.parameters.linear * linear_width(run.architecture, run.plan)
+    kept_whole += (run.parameters.head or run.parameters.embedding) * other_width(run.plan)
+    return kept_whole if sharding.keeps_gathered(run.plan) else 0.0
 
 
 def _step(run: Run) -> list[tuple[str, dict[Term, float]]]:
@@ -140,7 +143,7 @@ def _step(run: Run) -> list[tuple[str, dict[Term, float]]]:
     plan, made, part, tokens = run.plan, run.trained, run.shares, run.tokens
     layers, share = run.architecture.layers, part.activations
     boundary = run.width.stream * run.architecture.hidden
-    items = _layer(run)
+    items = kept.layer(run.architecture, plan, run.targets)
     layer = sum(items.values())
     written_out = dequantized_bytes(run.architecture, plan)
     busy, there = working.backward(run.architecture, plan, run.width, items, run.targets, written_out / max(tokens * share, 1))
@@ -155,7 +158,8 @@ def _step(run: Run) -> list[tuple[str, dict[Term, float]]]:
     root = _root_gradient(run) if alone or plan.method != "full" else apart.head_gradient
     last = (saved if not plan.checkpointing else layers * boundary + layer) + busy
     first = (layer if not plan.checkpointing else boundary + layer) + busy + _unreleased(run, boundary)
-    during: dict[Term, float] = {"weights": _gathered(run, 0) if alone else apart.loss, "other": shared}
+    left = _kept_gathered(run) if plan.zero_init is False else 0.0
+    during: dict[Term, float] = {"weights": max(left, _gathered(run, 0)) if alone else apart.loss, "other": shared}
     held_layers = _gathered(run, 1 if plan.method == "adapter" else 2) if alone else apart.layer
     within: dict[Term, float] = {"weights": held_layers, "other": unquantized + shared}
     waiting = root if accumulated and _is_tied(run) and plan.method == "full" else 0.0
@@ -183,6 +187,7 @@ def _step(run: Run) -> list[tuple[str, dict[Term, float]]]:
             "backward of the last layer",
             {
                 **within,
+                "weights": held_layers + left,
                 "activations": last * tokens * share + cache_kept / max(layers, 1),
                 "logits": logits_kept,
                 "gradients": max(accumulated + waiting, root) + whole_layer,
@@ -195,7 +200,7 @@ def _step(run: Run) -> list[tuple[str, dict[Term, float]]]:
                 **within,
                 "activations": first * tokens * share + cache_kept,
                 "logits": logits_kept,
-                "gradients": max(accumulated + waiting, gradients - _to_come(run) + whole_layer),
+                "gradients": max(accumulated + waiting, gradients - _to_come(run) + whole_layer, accumulated + whole_layer),
                 "adapters": casts.first,
             },
         ),
@@ -203,12 +208,13 @@ def _step(run: Run) -> list[tuple[str, dict[Term, float]]]:
             "backward of the embeddings",
             {
                 **during,
-                "weights": during["weights"] if alone else apart.end,
+                "weights": _gathered(run, 0) if alone else apart.end,
                 "gradients": gradients + (_of_embeddings(run) if alone else apart.last_gradient),
                 "activations": cache_kept,
                 "logits": logits_kept,
             },
         ),
+        *sharding.overflow_check(plan, max(run.parameters.embedding, run.parameters.head), made.width),
         (
             "optimizer step",
             {
@@ -277,7 +283,8 @@ def _root_gradient(run: Run) -> float:
         return made.root_gradients * run.shares.gradients
     if run.architecture.head != "causal":
         return 0.0
-    return (run.parameters.head or run.parameters.embedding) * made.width * run.shares.gradients
+    # ZeRO-3 reduces it when it is there as a whole.
+    return (run.parameters.head or run.parameters.embedding) * made.width * (1.0 if run.plan.sharding == "zero3" else run.shares.gradients)
 
 
 def _unneeded(run: Run) -> float:
@@ -288,16 +295,6 @@ def _unneeded(run: Run) -> float:
     way = modeling.norm(run.architecture, run.plan)
     each = 8 if way == "layer by hand" else 4 if way.startswith("rms") else run.width.stream
     return 0.0 if saved_embedding else float(each * run.architecture.hidden)
-
-
-@dataclass(frozen=True, slots=True)
-class Casts:
-    """Bytes of 16-bit copies of float32 weights at four moments: of the loss, its backward, and those of the last and first layer."""
-
-    forward: float = 0.0
-    backward: float = 0.0
-    last: float = 0.0
-    first: float = 0.0
 
 
 def _casts(run: Run) -> Casts:
@@ -326,7 +323,7 @@ def _accumulated(run: Run, gradients: float) -> float:
     """Gradients that are there while the next micro-batch runs. FSDP does not reduce them until the last one (``no_sync``, which accelerate
     enters for all but the last): they are whole then."""
     if run.plan.accumulation < 2:
-        return 0.0
+        return gradients if sharding.holds_gradients(run.plan) else 0.0
     whole = run.plan.sharding == "fsdp" and run.plan.method == "full" and run.trained.keeps_gradients
     return run.trained.gradients if whole else gradients
 

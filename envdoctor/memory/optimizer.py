@@ -43,6 +43,8 @@ _KNOWN: dict[str, Optimizer] = {
     "adamw_torch_xla": Optimizer(),
     "adamw_torch_npu_fused": Optimizer(transient=0),
     "adamw_apex_fused": Optimizer(transient=0),
+    # What DeepSpeed makes of "AdamW" in its own configuration: FusedAdam, whose kernel works in place (deepspeed/ops/adam/fused_adam.py).
+    "deepspeed_adamw": Optimizer(transient=0),
     "adamw_anyprecision": Optimizer(),
     # transformers' own AdamW walks through the parameters one by one: what it makes is of one tensor at a time.
     "adamw_hf": Optimizer(transient=0, largest=(2, 4)),

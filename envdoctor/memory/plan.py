@@ -46,6 +46,8 @@ class Plan:
     ``fused_loss`` is a cross entropy that keeps no log-softmax (Unsloth's, fms-acceleration's); ``liger`` fuses the output layer too.
     ``second``: FSDP2 (``fully_shard``) in the place of FullyShardedDataParallel. ``tensor`` GPUs share each layer (tensor parallelism).
     ``packed``: rows are filled up to ``tokens``, so that all of them are as long.
+    ``zero_init``: under ZeRO-3 the model was made inside ``zero.Init`` (transformers does so where the training arguments are made first);
+    None where nobody says.
     ``outputs_kept``: a loop of its own holds what the model returned, logits among it, until the next forward has returned.
     """
 
@@ -74,4 +76,5 @@ class Plan:
     fused_loss: bool = False
     compile: bool = False
     outputs_kept: bool = False
+    zero_init: bool | None = None
     stack: Stack = Stack()

@@ -73,6 +73,7 @@ def read_plan(facts: Facts, architecture: Architecture) -> tuple[Plan, tuple[Ass
         fused_loss=reader.text("plan.fused_loss") == "cross_entropy",
         compile=reader.flag("plan.compile") is True,
         outputs_kept=reader.flag("plan.outputs_kept") is True,
+        zero_init=reader.flag("plan.zero_init"),
         stack=stack,
     )
     for name, value in _IN_WORDS.items():

@@ -20,7 +20,7 @@ def held(moments: Sequence[Moment], allocated: Range, plan: Plan, gathered: floa
     """What the caching allocator holds of the driver: a band, never a reason to refuse, for it gives its cache back under pressure.
 
     It lies between the maximum of the moments and the sum of their maxima: blocks of the loss and of the activations stay cached where the
-    tensors of the optimizer do not fit into them, and what FSDP gathers (``gathered`` bytes) comes from another stream's blocks.
+    tensors of the optimizer do not fit into them, and what FSDP and ZeRO-3 gather (``gathered`` bytes) comes from another stream's blocks.
     The parts of logits and activations are those that nvidia-smi showed beyond the allocated bytes in single-GPU runs of
     fms-acceleration's benchmarks; since the logits are no longer copied to be shifted (transformers 4.49) their part is smaller
     (docs/memory.md). ``left`` are bytes that loading and preparing the model left in the cache: of the 16-bit tensors that k-bit

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from envdoctor.memory.estimate import Term
 from envdoctor.memory.plan import Plan
 from envdoctor.memory.stack import at_least
 from envdoctor.records import dataclass
@@ -10,6 +11,8 @@ _LIVE_PARAMETERS = 1_000_000_000
 """stage3_max_live_parameters of DeepSpeed, in elements: https://www.deepspeed.ai/docs/config-json/"""
 _BUCKET = 500_000_000
 """reduce_bucket_size and allgather_bucket_size of DeepSpeed, in elements (same page)."""
+_SUB_GROUP = 1_000_000_000.0
+"""sub_group_size of DeepSpeed, in elements of one GPU (same page)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +65,63 @@ def gathered(plan: Plan, root: float, layer: float, layer_parameters: float, who
 
     FSDP gathers what stands outside of the layers for the whole pass, into a buffer of its own, and in the backward the layer at work and
     the next one (backward prefetch, https://docs.pytorch.org/docs/stable/fsdp.html). DeepSpeed keeps up to
-    ``stage3_max_live_parameters`` elements beside the module at work, of which embeddings and output layer are the largest.
+    ``stage3_max_live_parameters`` elements beside the module at work, of which embeddings and output layer are the largest; what it
+    gathers is whole and lies beside the GPU's own share (``flat_tensor = torch.empty(partition_sz * world_size)``, partition_parameters.py
+    of deepspeed 0.14.2; a world of one gathers nothing, ``NoGatherHandle``).
     """
-    missing = 1 - shares(plan).weights
     if plan.sharding == "fsdp":
         # Alone it shards nothing (torch/distributed/fsdp/_init_utils.py: NO_SHARD for a world of one): the weights are whole as they are,
         # and only what mixed precision computes in is another copy.
         return root + layers * layer if plan.gpus > 1 or plan.autocast is not None else 0.0
-    if plan.sharding == "zero3" and layer_parameters:
-        return missing * min(whole, layer / layer_parameters * _LIVE_PARAMETERS + root)
+    if plan.sharding == "zero3" and layer_parameters and shares(plan).weights < 1:
+        return min(whole, layer / layer_parameters * _LIVE_PARAMETERS + root)
     return 0.0
+
+
+def keeps_gathered(plan: Plan) -> bool:
+    """Whether the weights that a forward gathered may stay until their backward: under ZeRO-3, of a model made outside of ``zero.Init``.
+
+    Entering ``zero.Init`` replaces ``torch.nn.functional.linear`` by one that keeps the parameter itself (``patch_init_and_builtins`` and
+    ``zero3_linear_wrap``; deepspeed 0.14.2, runtime/zero/partition_parameters.py and linear.py). A model that is partitioned afterwards
+    (``Init(module=...)``) never enters it: torch's own keeps ``weight.t()``, a view, and with it what was gathered. Transformers enters it
+    in ``from_pretrained`` where the training arguments were made before. A checkpointed layer keeps nothing.
+    """
+    return plan.sharding == "zero3" and plan.gpus > 1 and not plan.checkpointing and plan.method in ("full", "adapter")
+
+
+def holds_gradients(plan: Plan) -> bool:
+    """Whether one buffer of a GPU's part of all gradients is there from the start: ``grad_partitions_flat_buffer`` of ZeRO-3 (deepspeed
+    0.14.2, runtime/zero/stage3.py), which lies on the CPU where the optimizer does."""
+    return plan.sharding == "zero3" and plan.offload not in ("optimizer", "both")
+
+
+def in_other_streams(plan: Plan, trainable: float, width: float) -> float:
+    """Bytes of gradients in blocks that the stream of the computation cannot take again: ZeRO-3 reduces in a stream of its own, up to three
+    buckets are on their way (``max_param_reduce_events`` is 2), and ``torch.cat`` puts one together in that stream
+    (``reduce_scatter_coalesced``; deepspeed 0.14.2, runtime/zero/stage3.py and comm/coalesced_collectives.py). How many of them are there
+    at the peak depends on how far the CPU runs ahead, and ``active_bytes`` counts them: they belong to the upper end of the range."""
+    return min(trainable, 4 * _BUCKET) * width if plan.sharding == "zero3" and plan.method != "inference" else 0.0
+
+
+def overflow_check(plan: Plan, largest: float, width: float) -> tuple[tuple[str, dict[Term, float]], ...]:
+    """The moment in which ZeRO-1 or ZeRO-2 with its optimizer on the CPU looks for an overflow in the largest gradient; none elsewhere.
+
+    ``_has_inf_or_nan`` makes a float32 copy, three masks and a float32 of the last of them: 11 bytes for each element beside the gradient
+    (deepspeed 0.14.2, runtime/zero/stage_1_and_2.py; every gradient goes through it in ``copy_grads_in_partition``).
+    """
+    if plan.sharding not in ("zero1", "zero2") or plan.offload != "optimizer" or plan.method != "full":
+        return ()
+    return (("overflow check", {"gradients": largest * (width + 11)}),)
+
+
+def third_stage_step(transient: float, trainable: int, plan: Plan, *, wide: bool) -> tuple[float, float]:
+    """Bytes for each parameter that a step of ZeRO-3 makes, and of how many at once.
+
+    ``_prepare_fp32_grad_for_sub_group`` flattens the gradients of a group of at most ``sub_group_size`` elements into a new tensor and
+    makes a float32 one of it (deepspeed 0.14.2, runtime/zero/stage3.py); the optimizer sees one group after the other.
+    """
+    flattened = 4.0 if wide else 6.0
+    return max(flattened, 4.0 * (1 + transient)), min(float(trainable), _SUB_GROUP * max(plan.gpus, 1))
 
 
 def buckets(plan: Plan, trainable: float, width: float) -> float:

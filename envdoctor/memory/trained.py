@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from envdoctor.memory import optimizer as optimizers
+from envdoctor.memory import sharding
 from envdoctor.memory.architecture import Architecture, Linear, Parameters
 from envdoctor.memory.plan import WIDTH, Plan
-from envdoctor.memory.sharding import is_deepspeed
 from envdoctor.memory.stack import at_least
 from envdoctor.memory.weights import other_width
 from envdoctor.records import dataclass
@@ -77,12 +77,16 @@ def _of(architecture: Architecture, plan: Plan, groups: tuple[tuple[int, int], .
     count = sum(number for number, _ in groups)
     weights = sum(number * width for number, width in groups)
     width = max((width for number, width in groups if number), default=2)
-    if is_deepspeed(plan):
+    if sharding.is_deepspeed(plan):
         # ZeRO keeps float32 masters of 16-bit weights, two float32 states, and while it steps a float32 copy of the gradients, which stages
         # 1 and 2 flatten first (deepspeed/runtime/zero/stage_1_and_2.py, step and get_flat_partition).
         wide = plan.load_dtype == "float32" and plan.autocast is None
         states = count * optimizers.state_bytes(chosen, 4, architecture.hidden)
         sixteen = 4 if wide else 2
+        keeps = 4.0 * (1 + chosen.transient) + (sixteen if plan.sharding in ("zero1", "zero2") else 0)
+        stepped = float(count)
+        if plan.sharding == "zero3":
+            keeps, stepped = sharding.third_stage_step(chosen.transient, count, plan, wide=wide)
         return Trained(
             count,
             sixteen,
@@ -91,7 +95,7 @@ def _of(architecture: Architecture, plan: Plan, groups: tuple[tuple[int, int], .
             states,
             0.0 if wide else count * 4.0,
             0.0,
-            count * (4.0 * (1 + chosen.transient) + (sixteen if plan.sharding in ("zero1", "zero2") else 0)),
+            stepped * keeps,
             chosen.keeps_gradients,
             root * sixteen,
         )
@@ -100,3 +104,13 @@ def _of(architecture: Architecture, plan: Plan, groups: tuple[tuple[int, int], .
     transient = weights * chosen.transient + largest * chosen.largest[width == 4]
     added_weights = weights if added else 0.0
     return Trained(count, width, added_weights, weights, states, 0.0, casts, transient, chosen.keeps_gradients, root * width)
+
+
+@dataclass(frozen=True, slots=True)
+class Casts:
+    """Bytes of 16-bit copies of float32 weights at four moments: of the loss, its backward, and those of the last and first layer."""
+
+    forward: float = 0.0
+    backward: float = 0.0
+    last: float = 0.0
+    first: float = 0.0

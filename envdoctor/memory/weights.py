@@ -64,3 +64,10 @@ def dequantized_bytes(architecture: Architecture, plan: Plan) -> float:
         return 0.0
     largest = max((one.inputs * one.outputs for one in architecture.linears), default=0)
     return 2.0 * largest
+
+
+def left_behind(parameters: Parameters, plan: Plan) -> float:
+    """Bytes of the 16-bit tensors whose float32 copies k-bit preparation made: they stay in the allocator's cache."""
+    if not plan.upcast or plan.load_dtype == "float32":
+        return 0.0
+    return (parameters.embedding + parameters.head) * float(WIDTH[plan.load_dtype])
