@@ -178,6 +178,10 @@ def _restore(self: Any, state: Sequence[Any]) -> None:
         object.__setattr__(self, name, value)
 
 
+def _given(default: Any) -> Callable[[], Any]:
+    return lambda: default
+
+
 class _LibraryFields:
     """What `dataclasses.fields`, `replace` and `asdict` go by, made where somebody asks."""
 
@@ -186,7 +190,10 @@ class _LibraryFields:
 
         rows = []
         for name, one in cls._fields_of_record.items():
-            default = {"default": one.default} if one.default is not _MISSING else {"default_factory": one.factory} if one.factory else {}
+            # Up to Python 3.11 the library takes a default without a hash for one that changes, a mapping that is only read among them.
+            default = {"default_factory": one.factory} if one.factory else {}
+            if one.default is not _MISSING:
+                default = {"default": one.default} if one.default.__class__.__hash__ else {"default_factory": _given(one.default)}
             rows.append((name, Any, dataclasses.field(**default, init=one.init, repr=one.repr, compare=one.compare)))
         found = dataclasses.make_dataclass(cls.__name__, rows).__dataclass_fields__  # type: ignore[attr-defined]
         type.__setattr__(cls, "__dataclass_fields__", found)

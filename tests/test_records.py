@@ -7,6 +7,8 @@ import dataclasses
 import pickle
 import subprocess
 import sys
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -138,6 +140,15 @@ def test_the_library_and_copies_know_it() -> None:
             assert y == 2
         case _:
             raise AssertionError("no match")
+
+
+def test_the_library_knows_one_whose_default_has_no_hash() -> None:
+    @records.dataclass(frozen=True, slots=True)
+    class Shelf:
+        by_name: Mapping[str, int] = MappingProxyType({})
+
+    assert [field.name for field in dataclasses.fields(Shelf({"a": 1}))] == ["by_name"]
+    assert dataclasses.replace(Shelf({"a": 1}), by_name={"b": 2}) == Shelf({"b": 2})
 
 
 def test_nothing_is_imported_for_it() -> None:

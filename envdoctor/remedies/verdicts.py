@@ -312,17 +312,7 @@ class Verdicts:
         """Whether a clash counts against the changes, and not as one that was there before."""
         if clash not in self.clashes_before:
             return True
-        first, second, third = clash
-        if first not in state and second not in state:
-            return False
-        # What is compiled for one torch goes with this one, as torchvision does: a pin that leaves them apart is none.
-        return second in FAMILY and (first in FAMILY or (not third and self.is_of_one(first, second, state)))
-
-    def is_of_one(self, package: str, other: str, state: State) -> bool:
-        """Whether a package that is there requires one single release of another."""
-        value = self.values(state).get(package)
-        told = self.agreement.demands(package, value).get(other, ()) if isinstance(value, Exact) else ()
-        return any(specifier.startswith("==") and "*" not in specifier for specifier in told)
+        return clash[0] in FAMILY and clash[1] in FAMILY and (clash[0] in state or clash[1] in state)
 
     def all_clashes(self, state: State, package: str = "", before: Sequence[Clash] = ()) -> list[Clash]:
         """All packages that do not admit each other; with ``package``, ``before`` are those without the change of this one."""

@@ -65,12 +65,19 @@ def declaring(verdicts: Verdicts) -> frozenset[str]:
     return frozenset(
         first
         for first, second, third in verdicts.clashes_before
-        if not third and (second != FAMILY[0] or (not held and first not in FAMILY and verdicts.is_of_one(first, second, {})))
+        if not third and (second != FAMILY[0] or (not held and first not in FAMILY and _requires_one(first, second, verdicts)))
     )
 
 
 def _at_odds(name: str, verdicts: Verdicts) -> bool:
     return any(not third and {first, second} == {name, FAMILY[0]} for first, second, third in verdicts.clashes_before)
+
+
+def _requires_one(first: str, second: str, verdicts: Verdicts) -> bool:
+    """Whether a release that is there requires one single release of another package."""
+    value = verdicts.values({}).get(first)
+    told = verdicts.agreement.demands(first, value).get(second, ()) if isinstance(value, Exact) else ()
+    return any(specifier.startswith("==") and "*" not in specifier for specifier in told)
 
 
 class Walk:

@@ -212,7 +212,6 @@ def everything(world: World, wanted: Sequence[Finding], *, strict: bool) -> dict
             for clash in clashes(world, facts)
             if clash not in clashed or (len(clash) == 2 and set(clash) <= set(FAMILY) and set(clash) & set(choice))
             or (len(clash) == 3 and set(clash[:2]) <= set(FAMILY) and set(clash[:2]) & set(choice))
-            or (len(clash) == 2 and clash[1] == FAMILY[0] and set(clash) & set(choice) and _names_one_torch(world, facts, clash[0]))
         }  # fmt: skip
         if new:
             continue
@@ -238,18 +237,14 @@ def cost(world: World, left: Sequence[Finding], choice: Choice) -> Cost:
     there = values(world.facts)
     pairs = {(clash[0], clash[1]) for clash in clashes(world, world.after({})) if len(clash) == 2}
     held = FAMILY[1] in there and FAMILY not in pairs and FAMILY[::-1] not in pairs
-    declaring = {
-        one
-        for one, other in pairs
-        if other != FAMILY[0] or (not held and one not in FAMILY and _names_one_torch(world, world.after({}), one))
-    }
+    declaring = {one for one, other in pairs if other != FAMILY[0] or (not held and one not in FAMILY and _names_one_torch(world, one))}
     back = sum(isinstance(was := there[name], Exact) and Version(text) < Version(was.text) for name, text in choice.items())
     packages = (len(choice), len(declaring & set(choice)))
     return (errors, len(left) - errors, *packages, sum(steps for steps, _ in far), int(FAMILY[0] in choice), back, sum(d for _, d in far))
 
 
-def _names_one_torch(world: World, facts: Facts, package: str) -> bool:
-    value = values(facts).get(package)
+def _names_one_torch(world: World, package: str) -> bool:
+    value = values(world.facts)[package]
     return isinstance(value, Exact) and any(str(spec).startswith("==") for spec in asks(world, package, value.text, FAMILY[0]))
 
 
