@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from envdoctor.checks.caps import learned
 from envdoctor.checks.declared_together import agreeing
 from envdoctor.checks.hit import Hit
-from envdoctor.checks.stated_together import is_stated
+from envdoctor.checks.stated_together import stated_releases
 from envdoctor.facts.fact import Facts
-from envdoctor.facts.versions import Exact, exact, version_condition
+from envdoctor.facts.versions import exact, version_condition
 from envdoctor.world.releases import as_of, day_of
 
 RULE = "excluded-by-a-later-release"
@@ -29,17 +29,13 @@ def capped_later(facts: Facts) -> tuple[Hit, ...]:
 
 
 def _hits(facts: Facts) -> Iterator[Hit]:
-    for fact_name, fact in facts.by_name.items():
-        name = fact_name.removeprefix(_PACKAGE)
-        if name == fact_name or not isinstance(fact.value, Exact) or not is_stated(facts, fact_name):
-            continue
-        release = fact.value.text.partition("+")[0]
+    stated = dict(stated_releases(facts))
+    for name, value in stated.items():
+        release = value.text.partition("+")[0]
         for cap, by in learned(name, release):
-            other = f"{_PACKAGE}{cap.name}"
-            found = facts.value(other)
-            if cap.marker or not isinstance(found, Exact) or not is_stated(facts, other):
+            if cap.marker or cap.name not in stated:
                 continue
-            public = found.text.partition("+")[0]
+            public = stated[cap.name].text.partition("+")[0]
             if not version_condition(cap.specifier).admits(exact(public)) and _came_before(name, release, cap.name, public):
                 yield _hit(facts, name, cap.name, cap.specifier, by)
 

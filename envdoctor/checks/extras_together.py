@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from envdoctor.checks.declared_together import demands_hold
 from envdoctor.checks.hit import Hit
 from envdoctor.checks.soft_minimums import EXTRA
-from envdoctor.checks.stated_together import is_stated
+from envdoctor.checks.stated_together import stated_releases
 from envdoctor.facts.fact import Facts
-from envdoctor.facts.versions import Exact, exact, version_condition
+from envdoctor.facts.versions import exact, version_condition
 from envdoctor.world.dependencies import Dependency, dependencies, of_extras
 
 _PACKAGE = "packages."
@@ -23,22 +23,17 @@ def extras_together(facts: Facts) -> tuple[Hit, ...]:
 
 
 def _hits(facts: Facts) -> Iterator[Hit]:
-    for fact_name, fact in facts.by_name.items():
-        name = fact_name.removeprefix(_PACKAGE)
-        if name == fact_name or not isinstance(fact.value, Exact) or not is_stated(facts, fact_name):
-            continue
-        release = fact.value.text.partition("+")[0]
+    stated = dict(stated_releases(facts))
+    for name, value in stated.items():
+        release = value.text.partition("+")[0]
         asked: dict[str, list[tuple[str, Dependency]]] = {}
         for extra, one in of_extras(name, release):
-            if one.specifier and f"{_PACKAGE}{one.name}" in facts and not (one.marker and not demands_hold(facts, one.marker)):
+            if one.specifier and one.name in stated and not (one.marker and not demands_hold(facts, one.marker)):
                 asked.setdefault(one.name, []).append((extra, one))
         always = {one.name for one in dependencies(name, release, unbound=True) or ()} if asked else set()
         for companion, ranges in asked.items():
-            found = facts.value(f"{_PACKAGE}{companion}")
-            if companion in always or not isinstance(found, Exact) or not is_stated(facts, f"{_PACKAGE}{companion}"):
-                continue
-            public = exact(found.text.partition("+")[0])
-            if not any(version_condition(one.specifier).admits(public) for _, one in ranges):
+            public = exact(stated[companion].text.partition("+")[0])
+            if companion not in always and not any(version_condition(one.specifier).admits(public) for _, one in ranges):
                 yield _hit(facts, name, *min(ranges, key=lambda entry: entry[0] != companion))
 
 

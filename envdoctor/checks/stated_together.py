@@ -6,7 +6,7 @@ import, it is an error.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from itertools import combinations, islice
 
 from envdoctor.checks.declared_together import agreeing, compatible, demands_hold, is_declared, refusals
@@ -31,11 +31,12 @@ def stated_together(facts: Facts) -> tuple[Hit, ...]:
     if scanned_names(facts) or not lacks_few(len(absent), len(stated)):
         hits = tuple(hit for hit in hits if hit.packages[1] not in absent)
     # A proposed pin is judged with the declared ones.
-    said = {name: value for name, value in _stated_releases(facts) if facts[f"{_PACKAGE}{name}"].origin.source != "pin"}
+    said = {name: value for name, value in stated_releases(facts) if facts[f"{_PACKAGE}{name}"].origin.source != "pin"}
     return (*hits, *_of_a_third(facts), *refusals(facts, said))
 
 
-def _stated_releases(facts: Facts) -> Iterator[tuple[str, Exact]]:
+def stated_releases(facts: Facts) -> Iterator[tuple[str, Exact]]:
+    """Every package with the one release that somebody states of it."""
     for fact_name, fact in facts.by_name.items():
         name = fact_name.removeprefix(_PACKAGE)
         if name != fact_name and isinstance(fact.value, Exact) and is_stated(facts, fact_name):
@@ -49,7 +50,7 @@ def _of_a_third(facts: Facts) -> Iterator[Hit]:
     if facts.closed:
         return
     asked: dict[str, dict[str, tuple[str, Exact]]] = {}
-    for name, value in _stated_releases(facts):
+    for name, value in stated_releases(facts):
         for one in () if "+" in value.text else dependencies(name, value.text) or ():
             if one.specifier and f"{_PACKAGE}{one.name}" not in facts and not (one.marker and not demands_hold(facts, one.marker)):
                 asked.setdefault(one.name, {}).setdefault(one.specifier, (name, value))
@@ -87,9 +88,9 @@ def _stated_names(facts: Facts) -> set[str]:
 
 
 def _hits(facts: Facts) -> Iterator[Hit]:
-    from envdoctor.world.dependencies import dependencies, of_extras
+    from envdoctor.world.dependencies import dependencies
 
-    stated = dict(_stated_releases(facts))
+    stated = dict(stated_releases(facts))
 
     def required(name: str) -> Iterator[str]:
         for one in dependencies(name, stated[name].text.partition("+")[0], unbound=True) or ():
@@ -98,23 +99,31 @@ def _hits(facts: Facts) -> Iterator[Hit]:
 
     compared = walked(stated, required)
     for name, value in stated.items():
-        for one in dependencies(name, value.text.partition("+")[0]) or ():
+        wanted = dependencies(name, value.text.partition("+")[0]) or ()
+        for one in (*wanted, *_compared_extras(name, value, {one.name for one in wanted})):
             hit = _judge(facts, name, value, one, compared=name in compared)
             if hit is not None:
                 yield hit
-        # What transformers compares of its extras it compares where they are installed.
-        for one in sorted({one for _, one in of_extras(name, value.text.partition("+")[0])} if name == "transformers" else (), key=str):
-            if one.name in stated and refused_by_transformers(value, one.name) and (hit := _judge(facts, name, value, one, compared=False)):
-                yield hit
+
+
+def _compared_extras(name: str, value: Exact, required: Set[str]) -> list[Dependency]:
+    """What transformers compares besides all that it requires: companions, where they are installed."""
+    from envdoctor.world.dependencies import of_extras
+
+    if name != "transformers":
+        return []
+    extras = {one for _, one in of_extras(name, value.text.partition("+")[0]) if one.name not in required}
+    return sorted((one for one in extras if refused_by_transformers(value, one.name)), key=str)
 
 
 def is_stated(facts: Facts, fact_name: str) -> bool:
     """Whether a person, a freeze or a log says so, or a pin proposed beside these.
 
-    What is installed is judged by its own metadata, what is declared by its own check.
+    What is installed is judged by its own metadata, what is declared by its own check, which leaves complete lists to this one: what
+    `pip freeze` printed into a .txt file is no file for an installer.
     """
     origin = facts[fact_name].origin
-    return not origin.source.startswith("installed") and (origin.source == "pin" or not is_declared(facts[fact_name]))
+    return not origin.source.startswith("installed") and (origin.source == "pin" or facts.closed or not is_declared(facts[fact_name]))
 
 
 def _judge(facts: Facts, name: str, value: Exact, wanted: Dependency, *, compared: bool) -> Hit | None:

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import io
+from pathlib import Path
+
+import pytest
+
 from envdoctor.checks.stated_together import stated_together
+from tests.cli.run import run
 from tests.remedies.universe import stated
 
 
@@ -36,3 +42,16 @@ def test_transformers_compares_accelerate_at_import_until_too_old_a_one_counts_a
     assert said({"packages.transformers": "4.31.0", "packages.accelerate": "0.20.3"}) == []
     assert said({"packages.transformers": "4.31.0"}) == []
     assert said({"packages.transformers": "4.36.2", "packages.accelerate": "0.19.0"}) == []
+
+
+@pytest.mark.parametrize("name", ["-", "freeze.txt", "requirements.txt", "freeze.out"])
+def test_a_freeze_is_judged_whatever_its_file_is_called_and_each_fault_of_it_is_told_once(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "transformers==4.55.3\nhuggingface-hub==0.33.5\n"
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    ran = run(capsys, "check", "--facts", name, "--format", "json")
+    assert [one["rule"] for one in ran.json["findings"]] == ["transformers-refuses-at-import"]
+    assert ran.status == 1
