@@ -24,6 +24,7 @@ _LOCKED = ("pyproject.toml", "setup.cfg", "setup.py")
 _CODE = (".py", ".ipynb")
 _OTHERS = frozenset(("__pycache__", "site-packages", "node_modules", "build", "dist", "third_party", "thirdparty", "vendor", "vendored"))
 _MOST = 1000
+_NOT_TAKEN = "of a project's lists requirements.txt at its root is taken: name this one beside the folder where it is the one that counts"
 
 
 def is_project(text: str) -> bool:
@@ -60,6 +61,7 @@ def read_project_folder(text: str, installation: Installation | None) -> list[Ta
             continue
         targets.append(_of_project(target) if path in code else target)
     scripts = [one for one in targets if one.folder]
+    unread += [Skip(str(path), _NOT_TAKEN) for path in _other_lists(root)]
     if not targets:
         raise EnvdoctorError(text, found="a project of which no file can be read", expected="scripts or a list", next_step="give one file")
     left = len(code) - len(scripts) + len(aside)
@@ -74,6 +76,12 @@ def _of_project(target: Target) -> Target:
     facts = tuple(fact for fact in found.facts if fact.name in ADDING_UP)
     skips = tuple(replace(skip, lost=False) for skip in found.skips if skip.lost and "empty" not in skip.why)
     return replace(target, collected=Collected(facts, skips=skips), folder=".")
+
+
+def _other_lists(root: Path) -> list[Path]:
+    """Lists of requirements that nobody chose among: for another machine, for development, or the only ones there are."""
+    found = {*root.glob("*requirements*.txt"), *root.glob("requirements/*.txt")} - {root / "requirements.txt"}
+    return sorted(path for path in found if path.is_file())
 
 
 def _counted(scripts: list[Target]) -> str:

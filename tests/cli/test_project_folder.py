@@ -82,6 +82,16 @@ def test_the_line_of_the_script_is_shown(capsys: pytest.CaptureFixture[str], pro
     assert "Kept(1, b=2)" in out
 
 
+def test_lists_that_nobody_chose_among_are_told(capsys: pytest.CaptureFixture[str], project: Path) -> None:
+    (project / "src" / "deep" / "more.py").unlink()
+    (project / "look.ipynb").unlink()
+    write(project, "requirements/train.txt", "acme==1.0\n")
+    write(project, "requirements-dev.txt", "acme==1.0\n")
+    status, report = check(capsys, "project")
+    assert status == 0
+    assert {one["what"] for one in report["skipped"]} == {"project/requirements-dev.txt", "project/requirements/train.txt"}
+
+
 def test_a_folder_that_is_a_model_stays_one(capsys: pytest.CaptureFixture[str], project: Path) -> None:
     write(project, "config.json", json.dumps({"model_type": "llama", "architectures": ["LlamaForCausalLM"]}))
     _, report = check(capsys, "project", "project/requirements.txt")
@@ -93,4 +103,4 @@ def test_a_folder_of_neither_is_refused_as_before(capsys: pytest.CaptureFixture[
     write(tmp_path, "nothing/notes.md", "hello")
     done = run(capsys, "check", str(tmp_path / "nothing"))
     assert done.status == 2
-    assert "model" in done.err
+    assert "check also takes a project's folder" in done.err

@@ -114,7 +114,9 @@ def _config(directory: ModelDirectory) -> Document:
             plain(str(directory.path)) if why is None else place,
             found="a directory that is no model: it has no config.json" if why is None else why,
             expected="a directory with config.json, as save_pretrained writes it",
-            next_step="give the directory of the snapshot itself" if why is None else "put a readable config.json there",
+            next_step="give the directory of the snapshot itself; check also takes a project's folder, with scripts or requirements.txt"
+            if why is None
+            else "put a readable config.json there",
         )
     return required_object(directory, "config.json", data, next_step="download it again")
 
