@@ -168,17 +168,7 @@ def _step(run: Run) -> list[tuple[str, dict[Term, float]]]:
     passing = (working.passing_scores(run.architecture, plan, run.width) if plan.checkpointing else 0.0) * tokens * share
     passing = max(passing, dora.passing(plan, run.width, run.targets))
     before = ("forward of the last layer", {**during, "activations": saved * tokens * share + passing, "gradients": accumulated})
-    gathering: list[tuple[str, dict[Term, float]]] = []
-    if not alone:
-        passed = working.forward(run.architecture, plan, run.width) * tokens * share
-        gathering = [
-            ("forward of the first layer", {"weights": apart.first, "gradients": accumulated, "other": shared}),
-            (
-                "forward of the last layer",
-                {"weights": apart.forward, "activations": (saved * tokens * share + passed), "gradients": accumulated, "other": shared},
-            ),
-            ("output layer", {"weights": apart.head, "activations": saved * tokens * share, "gradients": accumulated, "other": shared}),
-        ]
+    gathering = [] if alone else _moments_of_the_forward(run, apart, saved, accumulated, shared)
     return [
         *([before] if passing else []),
         *gathering,
@@ -225,6 +215,20 @@ def _step(run: Run) -> list[tuple[str, dict[Term, float]]]:
                 "logits": logits_kept,
             },
         ),
+    ]
+
+
+def _moments_of_the_forward(
+    run: Run, apart: fsdp.Gathered, saved: float, accumulated: float, shared: float
+) -> list[tuple[str, dict[Term, float]]]:
+    """The moments of the forward in which FSDP holds more than at the loss."""
+    share = run.tokens * run.shares.activations
+    passed = working.forward(run.architecture, run.plan, run.width) * share
+    held: dict[Term, float] = {"gradients": accumulated, "other": shared}
+    return [
+        ("forward of the first layer", {**held, "weights": apart.first}),
+        ("forward of the last layer", {**held, "weights": apart.forward, "activations": saved * share + passed}),
+        ("output layer", {**held, "weights": apart.head, "activations": saved * share}),
     ]
 
 

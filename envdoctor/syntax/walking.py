@@ -54,15 +54,9 @@ def children(node: ast.AST) -> list[ast.AST]:
 def walk(node: ast.AST) -> Iterator[ast.AST]:
     """A node and all that stand below it, breadth first, as ``ast.walk`` tells them."""
     waiting = [node]
-    fields = FIELDS
     for one in waiting:
         yield one
-        for name in fields[type(one)]:
-            value = getattr(one, name, None)
-            if value.__class__ is list:
-                waiting += [item for item in value if item is not None]
-            elif value is not None:
-                waiting.append(value)
+        waiting += children(one)
 
 
 def statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
