@@ -65,7 +65,7 @@ def read_project_folder(text: str, installation: Installation | None) -> list[Ta
     if not targets:
         raise EnvdoctorError(text, found="a project of which no file can be read", expected="scripts or a list", next_step="give one file")
     left = len(code) - len(scripts) + len(aside)
-    label = f"{text} ({_counted(scripts)}{f'; {left} left out' if left else ''})"
+    label = f"{text} ({_count_in_words(scripts)}{f'; {left} left out' if left else ''})"
     rest = Target(text, "script", Collected(skips=tuple(unread)), folder=label)
     return [*(replace(one, folder=label) if one.folder else one for one in targets), *([rest] if unread else [])]
 
@@ -84,7 +84,7 @@ def _other_lists(root: Path) -> list[Path]:
     return sorted(path for path in found if path.is_file())
 
 
-def _counted(scripts: list[Target]) -> str:
+def _count_in_words(scripts: list[Target]) -> str:
     notebooks = sum(one.text.endswith(".ipynb") for one in scripts)
     told = [
         f"{count} {word}{'s' if count > 1 else ''}"
@@ -96,7 +96,7 @@ def _counted(scripts: list[Target]) -> str:
 
 def _code_of(folder: Path, aside: list[str]) -> Iterator[Path]:
     """The code of a project; of what is not its own, ``aside`` has each folder's files of code."""
-    ignored = _ignored(folder)
+    ignored = _list_ignored(folder)
     for place, folders, files in os.walk(folder):
         here = [one for one in folders if _is_others(Path(place) / one, ignored)]
         folders[:] = sorted(set(folders) - set(here))
@@ -112,7 +112,7 @@ def _is_others(folder: Path, ignored: frozenset[str]) -> bool:
     return name.startswith(".") or name in _OTHERS or name in ignored or name.endswith(".egg-info") or (folder / "pyvenv.cfg").is_file()
 
 
-def _ignored(root: Path) -> frozenset[str]:
+def _list_ignored(root: Path) -> frozenset[str]:
     """The folders that the project's own .gitignore names without a pattern."""
     try:
         lines = (root / ".gitignore").read_text(encoding="utf-8", errors="replace").splitlines()

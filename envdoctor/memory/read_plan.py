@@ -22,7 +22,8 @@ _OF_TORCHTUNE = {"output_proj": "o_proj", "w1": "gate_proj", "w2": "down_proj", 
 # gradient_checkpointing of swift/trainers/arguments.py true.
 _CHECKPOINTING = {"llamafactory": "LLaMA-Factory", "ms-swift": "ms-swift"}
 # Trainers that leave what is not quantized as it is: prepare_model_for_training of LLaMA-Factory (model_utils/checkpointing.py) makes
-# layer norms float32 where upcast_layernorm is set, and nothing else; Unsloth and torchtune have a preparation of their own.
+# layer norms float32 where upcast_layernorm is set, and nothing else; Unsloth's (unsloth_zoo 2025.11.1, training_utils.py) makes what is
+# trained float32; torchtune 0.6.1 has none.
 _UNPREPARED = frozenset(("llamafactory", "unsloth", "torchtune"))
 # Settings that a plan may state in words that are not understood, and what is counted then.
 _IN_WORDS: Mapping[str, object] = {
