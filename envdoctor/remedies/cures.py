@@ -31,6 +31,7 @@ class Cure:
 
     ``text`` is the advice of a kind that has neither pins nor plan facts; ``verified`` says how a set of pins was
     shown to install: no resolver is asked here, so ``none``. ``bounds`` are what to add to an open range in place of an exact pin.
+    ``sets`` are the facts that a change of code makes others.
     """
 
     kind: str
@@ -40,6 +41,7 @@ class Cure:
     text: str = ""
     verified: str = "none"
     bounds: Mapping[str, str] = field(default_factory=dict)
+    sets: tuple[str, ...] = ()
 
 
 def cures(finding: Finding, stated: Facts, known: Known) -> tuple[Cure, ...]:
@@ -104,7 +106,7 @@ def _cures(finding: Finding, stated: Facts, known: Known) -> Iterator[Cure]:
         elif fix.kind == "plan":
             yield Cure("plan", fix.note, {}, fix.plan)
         else:
-            yield Cure(fix.kind, fix.note, {}, {}, fix.text)
+            yield Cure(fix.kind, fix.note, {}, {}, fix.text, sets=tuple(fix.sets))
 
 
 def _from_ranges(fix: Fix, finding: Finding, stated: Facts, known: Known, *, note: str) -> Iterator[Cure]:

@@ -107,14 +107,34 @@ def _by_change(sheet: Sheet, report: Report, remedy: Remedy, wanted: Sequence[Di
     """Settings of the plan with pins for what they leave; then the older releases that would do the same."""
     sheet.blank()
     sheet.line(f"To fix {_how_many(remedy, wanted)} ({report.releases_known()}; not verified by a resolver):")
-    settings = ", ".join(f"{name} = {shown(value) if isinstance(value, (bool, str)) else value}" for name, value in remedy.settings.items())
-    sheet.line(f"set {settings}", 2)
+    in_code = _of_scripts(remedy, wanted)
+    for d in in_code:
+        sheet.line(f"change the code: {d.cures[0].text} [{d.finding.rule.id}]", 2)
+    covered = {name for d in in_code for name in d.cures[0].sets}
+    settings = [
+        f"{name} = {shown(value) if isinstance(value, (bool, str)) else value}"
+        for name, value in remedy.settings.items()
+        if name not in covered
+    ]
+    if settings:
+        sheet.line(f"set {', '.join(settings)}", 2)
     if remedy.pins:
         sheet.unbroken(f"  {install_command(remedy.pins)}")
     sheet.unbroken(f"or, with older releases: {install_command(report.remedy.pins)}")
     left = [d.finding.rule.id for d in wanted if d.finding.rule.id not in remedy.clears]
     if left:
         sheet.line(f"Not fixed by it: {', '.join(dict.fromkeys(left))}: see below.")
+
+
+def _of_scripts(remedy: Remedy, wanted: Sequence[Diagnosed]) -> list[Diagnosed]:
+    """The findings whose settings stand in a script, where nobody can set a fact but by changing the code, and what to change is known."""
+    found = []
+    for d in wanted:
+        sets = d.cures[0].sets if d.cures else ()
+        read = {reason.fact for reason in d.finding.because if (reason.file or "").endswith((".py", ".ipynb"))}
+        if sets and read & set(sets) & remedy.settings.keys():
+            found.append(d)
+    return found
 
 
 def _is_own(diagnosed: Diagnosed, remedy: Remedy) -> bool:
@@ -157,7 +177,7 @@ def _at_fault(diagnosed: Diagnosed) -> str:
     """The fact whose line is shown: that which the cure changes, else the one that another's requirement is about, else the first."""
     reasons = diagnosed.finding.because
     changed = [f"packages.{name}" for cure in diagnosed.cures[:1] for name in cure.pins]
-    changed += [name for cure in diagnosed.cures[:1] for name in cure.plan]
+    changed += [name for cure in diagnosed.cures[:1] for name in (*cure.plan, *cure.sets)]
     names = [reason.fact for reason in reasons if reason.line is not None]
     required = [reason.fact for reason in reasons if reason.line is not None and not reason.condition.startswith("requires ")]
     return next((name for name in changed if name in names), next(iter(required or names), ""))
