@@ -1,9 +1,9 @@
 """Stacks that are built and really imported: what breaks when one package moves, and what `check` knows of it.
 
-    python benchmarks/executed_stacks.py build --home DIR [--draw 3] [--minutes 60] [--wheels DIR ...] [--pythons DIR]
-    python benchmarks/executed_stacks.py repeat --home DIR [--draw 3] [--bases N ...] [--wheels DIR ...] [--pythons DIR]
+    python benchmarks/executed_stacks.py build --home DIR [--draw 4] [--minutes 60] [--wheels DIR ...] [--pythons DIR]
+    python benchmarks/executed_stacks.py repeat --home DIR [--draw 4] [--bases N ...] [--wheels DIR ...] [--pythons DIR]
     python benchmarks/executed_stacks.py count
-    python benchmarks/executed_stacks.py score [--part judged-3] [--list]
+    python benchmarks/executed_stacks.py score [--part judged-4] [--list]
 
 `build` draws a release of a consumer at random (the seed is in stack_draws.py), installs it as of the day it came out, and tries its
 import and its main names, each by itself: those that work are the *control*, a script. Then one package that was installed with it is
@@ -11,7 +11,7 @@ moved to another release with --no-deps, and the script is run; and so on for a 
 benchmarks/executed_stacks/: `bases.jsonl` (an environment with its freeze and its script), `development.jsonl` and `judged.jsonl`
 (a third and two thirds of the moved stacks, by a hash of their ids: the judged ones are kept from whoever works on envdoctor),
 `exclusions.jsonl` (what could not be installed, did not import before anything was moved, or took too long). Called again it goes on.
-Each later drawing has other bases, and is kept for one judgement as a whole: `bases-3.jsonl`, `judged-3.jsonl`, `exclusions-3.jsonl`.
+Each later drawing has other bases, and is kept for one judgement as a whole: `bases-4.jsonl`, `judged-4.jsonl`, `exclusions-4.jsonl`.
 
 `score` gives each stack's whole freeze to `envdoctor check --facts - script.py` and counts. A failing stack is *known* if a matched
 error names the package that was moved, or the one in whose file the exception arose; a working one is *accused* by any matched error.
@@ -38,8 +38,7 @@ from envdoctor.facts.names import canonical
 from envdoctor.uv.environments import NotBuiltError
 
 KEPT = Path(__file__).resolve().parent / "executed_stacks"
-PARTS = ("development", "judged", "judged-2", "judged-3")
-MOVES, MOVES_WITH_TORCH = 10, 8
+PARTS = ("development", "judged", "judged-2", "judged-3", "judged-4")
 # No pair of packages may be more than a tenth of all.
 MOST_OF_A_PAIR = 30
 LEAST_FREE_GIB = 5
@@ -192,7 +191,9 @@ def build(home: Path, drawing: int, minutes: float, wheels: list[Path], pythons:
         built = build_base(stack, base, drawing)
         if built is not None:
             installed, requires, script = built
-            moves = draw_moves(base, installed, requires, MOVES_WITH_TORCH if base.torch else MOVES, full_pairs(), DRAWS[drawing])
+            draw = DRAWS[drawing]
+            count = draw.moves_with_torch if base.torch else draw.moves
+            moves = draw_moves(base, installed, requires, count, full_pairs(), draw)
             moved = try_moves(stack, base, drawing, installed, script, moves, end)
         what = f"{moved} moves" if built else "no control"
         print(f"{base.number} {base.consumer.package} {base.version} {base.day}: {what}, {time.monotonic() - start:.0f} s", flush=True)

@@ -24,14 +24,22 @@ _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """One drawing of bases: its seed, set down before the first run, and which releases of torch it may need."""
+    """One drawing of bases: its seed, set down before the first run, which releases of torch it may need, and the moves out of a base."""
 
     seed: int
     torch: tuple[TorchBuild, ...]
+    moves: int = 10
+    moves_with_torch: int = 8
 
 
 # The later ones are kept as a whole, each for one judgement. An environment with an older torch takes gigabytes: they have the last alone.
-DRAWS = {1: Draw(20261123, TORCH), 2: Draw(20261126, TORCH[-1:]), 3: Draw(20261127, TORCH[-1:])}
+# The fourth has few moves out of many bases: moves out of one base often fail for one and the same cause.
+DRAWS = {
+    1: Draw(20261123, TORCH),
+    2: Draw(20261126, TORCH[-1:]),
+    3: Draw(20261127, TORCH[-1:]),
+    4: Draw(20261231, TORCH[-1:], 4, 4),
+}
 
 
 @dataclass(frozen=True, slots=True)
