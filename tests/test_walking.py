@@ -26,7 +26,7 @@ finally: f'{x!r:>{width}}'
 match x:
     case {'a': 1, **rest}: pass
     case [1, *more] | P(2, k=3) as whole if (n := 4): pass
-    case None: pass
+    case None | True: pass
 while x and not y or 1 < z <= 3: continue
 """
 

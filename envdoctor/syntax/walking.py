@@ -17,7 +17,7 @@ _NAMED = (ast.TypeAlias,) if hasattr(ast, "TypeAlias") else ()
 
 def _fields_of(kind: type[ast.AST]) -> tuple[str, ...]:
     """The fields of a kind of node that hold nodes."""
-    if issubclass(kind, ast.Constant | ast.Global | ast.Nonlocal):
+    if issubclass(kind, ast.Constant | ast.Global | ast.Nonlocal | ast.MatchSingleton):
         return ()
     name = () if issubclass(kind, _NAMED) else ("name",)
     return tuple(field for field in kind._fields if field not in _BARE and field not in name)
