@@ -23,9 +23,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from envdoctor.atlas.missing import missing, signature_at, split
+from envdoctor.atlas.missing import missing, refusal_at, signature_at, split
 from envdoctor.atlas.shelf import open_package
-from envdoctor.atlas.signatures import of_call, read, read_call, refusal, shifted
+from envdoctor.atlas.signatures import of_call, read, read_call, shifted
 from envdoctor.atlas.volume import Volume
 
 COMMIT = "3a64e2b7"
@@ -119,12 +119,13 @@ def judge(case: Case) -> tuple[str, str]:
     before, after = (volume.places[one] for one in (case.old, case.new))
     if missing(volume, name, imported=False) >> after & 1:
         return "incompatible", f"{name} is not there"
-    old, new = (read(signature_at(volume, module, first, rest[:1], place)) for place in (before, after))
+    texts = [signature_at(volume, module, first, rest[:1], place) for place in (before, after)]
+    old, new = map(read, texts)
     if old is None or new is None:
         return "silent", f"{name}: no signature in {case.old if old is None else case.new}"
     for call in map(read_call, map(of_call, calls)):
-        why = refusal(new, call) or ", ".join(shifted(old, new, call))
-        if why and refusal(old, call) is None:
+        why = refusal_at(volume, texts[1], call, after) or ", ".join(shifted(old, new, call))
+        if why and refusal_at(volume, texts[0], call, before) is None:
             return "incompatible", why
     return "compatible", ""
 

@@ -13,6 +13,7 @@ from envdoctor.atlas.guards import BRANCH, joined
 from envdoctor.atlas.masks import read
 from envdoctor.atlas.reach import reach
 from envdoctor.atlas.shelf import open_package
+from envdoctor.atlas.signatures import plain_call
 from envdoctor.atlas.stack import Stack, holds, places
 from envdoctor.atlas.takes import Reached, Take, Takes, module_at
 from envdoctor.records import dataclass
@@ -51,7 +52,7 @@ class Break:
     @property
     def edge(self) -> str:
         """By what ignore lists, baselines and explain know it: ``peft:transformers.HybridCache``."""
-        return f"{self.package}:{self.name.replace(':', '.')}{f'({self.call})' if self.call else ''}"
+        return f"{self.package}:{self.name.replace(':', '.')}{f'({plain_call(self.call)})' if self.call else ''}"
 
 
 @lru_cache(maxsize=512)

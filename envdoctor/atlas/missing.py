@@ -5,10 +5,13 @@ from __future__ import annotations
 from envdoctor.atlas.callables import has_member, method_of, signature_of
 from envdoctor.atlas.generated import is_generated, refused_of_generated
 from envdoctor.atlas.masks import stretches
-from envdoctor.atlas.signatures import Call, Signature, read, read_call, refusal
+from envdoctor.atlas.signatures import Call, Signature, read, read_call, refusal, refused_together
 from envdoctor.atlas.volume import Presence, Volume
+from envdoctor.records import replace
 
 _STUBS_LATER = 8
+# How often keywords are handed on from one function to the next.
+_DEEPEST = 4
 # Its classes are made by a generator and get another constructor after that, which no file shows as theirs.
 _PATCHED = frozenset(("sentencepiece",))
 # What torch's compiled functions take for a parameter besides its name, as numpy calls it; no stub of theirs shows it.
@@ -129,46 +132,76 @@ def refused(volume: Volume, name: str, call: str) -> int:
     if is_generated(name):
         return refused_of_generated(volume.releases, name, call) if volume.name == "protobuf" else 0
     given = read_call(call)
-    verdicts: dict[str, bool] = {}
+    verdicts: dict[tuple[str, int], bool] = {}
     bad = 0
     accepted = False
     for start, end in stretches(volume.provides(module, first).there):
         for place in range(start, end + 1):
             told = signature_at(volume, module, first, rest, place)
-            if told not in verdicts:
-                verdicts[told] = _refuses(volume, told, given, of_class=bool(rest))
-            if verdicts[told]:
+            key = told, place if "**>" in told else 0
+            if key not in verdicts:
+                verdicts[key] = bool(refusal_at(volume, told, given, place, of_class=bool(rest)))
+            if verdicts[key]:
                 bad |= 1 << place
             else:
                 accepted = True
     return bad if accepted else 0
 
 
-def _refuses(volume: Volume, told: str, given: Call, *, of_class: bool) -> bool:
-    """Whether a signature refuses a call."""
+def refusal_at(volume: Volume, told: str, given: Call, place: int, *, of_class: bool = False) -> str | None:
+    """Why a signature of a release refuses a call; None where it does not, or where that cannot be told."""
     signature = read(told)
-    # A method may be called on the class, with the object in front: what is passed by position is not counted then.
+    if signature is None:
+        return None
     passed = given_to(volume, signature, given)
-    return signature is not None and (refuses_keyword(signature, passed) if of_class else refusal(signature, passed) is not None)
+    if of_class:
+        # A method may be called on the class, with the object in front: what is passed by position is not counted then.
+        refused_ones = [name for name in passed.keywords if not signature.takes(name)]
+        together = refused_together(signature, replace(passed, count=0))
+        why = f"takes no argument {refused_ones[0]}" if refused_ones else f"refuses {' and '.join(together)}" if together else None
+    else:
+        why = refusal(signature, passed)
+    if why is None and (left := handed_on(volume, signature, passed, place)):
+        return f"takes no argument {left[0]}"
+    return why
+
+
+def handed_on(volume: Volume, signature: Signature, call: Call, place: int, depth: int = 0) -> tuple[str, ...]:
+    """The keywords of a call that no parameter takes, and neither does the function to which they are handed on."""
+    own = (*signature.positional[signature.only :], *signature.keywords)
+    left = tuple(name for name in call.keywords if name not in own)
+    if not left or not signature.any_keyword or not signature.onward or depth == _DEEPEST:
+        return ()
+    module, first, rest = split(volume, signature.onward)
+    inner = read(signature_at(volume, module, first, rest[:1], place))
+    if inner is None:
+        return ()
+    return tuple(name for name in left if not inner.takes(name)) or handed_on(volume, inner, Call(0, left, True), place, depth + 1)
 
 
 def refuses_at(volume: Volume, name: str, call: str, where: tuple[int, ...]) -> bool:
     """Whether all of some releases may refuse a call: asked first, since most calls are taken by the release at hand."""
     module, first, rest = split(volume, name)
     given = read_call(call)
-    return all(_refuses(volume, signature_at(volume, module, first, rest[:1], place), given, of_class=bool(rest)) for place in where)
+    told = ((signature_at(volume, module, first, rest[:1], place), place) for place in where)
+    return all(refusal_at(volume, one, given, place, of_class=bool(rest)) for one, place in told)
+
+
+def by_body(volume: Volume, name: str, call: str, place: int) -> bool:
+    """Whether a release refuses a call that the signature alone takes: no test of the signature shows it."""
+    module, first, rest = split(volume, name)
+    signature = read(signature_at(volume, module, first, rest[:1], place))
+    if signature is None:
+        return False
+    passed = given_to(volume, signature, read_call(call))
+    return refusal(replace(signature, together=()), passed) is None and all(signature.takes(one) for one in passed.keywords)
 
 
 def given_to(volume: Volume, signature: Signature | None, call: Call) -> Call:
     """What a call passes to a function of a package, by the function's own names."""
     if volume.name != "torch" or signature is None or _AS_NUMPY.keys().isdisjoint(call.keywords):
         return call
-    return Call(call.count, tuple(one if signature.takes(one) else _AS_NUMPY.get(one, one) for one in call.keywords), call.open)
-
-
-def refuses_keyword(signature: Signature, call: Call) -> bool:
-    """Whether a keyword of a call is not taken."""
-    return any(not signature.takes(name) for name in call.keywords)
+    return replace(call, keywords=tuple(one if signature.takes(one) else _AS_NUMPY.get(one, one) for one in call.keywords))
 
 
 def signature_at(volume: Volume, module: str, name: str, rest: tuple[str, ...], place: int) -> str:

@@ -10,10 +10,10 @@ from envdoctor.atlas.breaks import provider_of
 from envdoctor.atlas.callables import open_dataclass
 from envdoctor.atlas.decisions import decide
 from envdoctor.atlas.distributions import may_bring
-from envdoctor.atlas.missing import given_to, missing, refused, refuses_at, signature_at, split
+from envdoctor.atlas.missing import by_body, given_to, handed_on, missing, refused, refuses_at, signature_at, split
 from envdoctor.atlas.outline import Outline, Taken
 from envdoctor.atlas.shelf import open_package
-from envdoctor.atlas.signatures import read, read_call
+from envdoctor.atlas.signatures import read, read_call, refused_together
 from envdoctor.atlas.stack import Stack, holds, places
 from envdoctor.atlas.volume import Volume
 from envdoctor.records import dataclass, replace
@@ -24,6 +24,7 @@ class Fault:
     """One name of a file that a stated release does not have, or one call that it refuses.
 
     ``keywords`` are those that it refuses (``named``); all of them, where it is something else. ``more`` are the other lines of it.
+    ``by_body``: the signature takes the call, and the body of the function refuses it.
     ``bad`` are the releases of the provider with the fault, by the places of its volume, which is that of ``bound``.
     """
 
@@ -40,6 +41,7 @@ class Fault:
     more: tuple[int, ...] = ()
     moduleless: bool = False
     named: bool = False
+    by_body: bool = False
 
 
 Open = Callable[[str], Bound | None]
@@ -123,11 +125,14 @@ def _fault(taken: Taken, stack: Stack, opened: Open) -> Fault | None:
     moduleless = not call and not holds(volume.has_module(taken.name.partition(":")[0]), where)
     if moduleless and may_bring(taken.name.partition(":")[0].partition(".")[0], stack):
         return None
-    refused_ones = _refused_keywords(volume, taken.name, call, where[-1]) if call else ()
-    keywords = refused_ones or (read_call(call).keywords if call else ())
+    refused_ones = _refused_keywords(volume, taken.name, call, where[-1])
+    together = () if refused_ones else _refused_together(volume, taken.name, call, where[-1])
+    keywords = refused_ones or together or (read_call(call).keywords if call else ())
+    body = bool(call) and by_body(volume, taken.name, call, where[-1])
     return Fault(
-        bound, provider, release, taken.name, call, taken.line, bad, where[-1], keywords, moduleless=moduleless, named=bool(refused_ones)
-    )
+        bound, provider, release, taken.name, call, taken.line, bad, where[-1], keywords,
+        moduleless=moduleless, named=bool(refused_ones or together), by_body=body,
+    )  # fmt: skip
 
 
 def _one_by_one(volume: Volume, taken: Taken, where: tuple[int, ...]) -> int:
@@ -156,12 +161,23 @@ def _of_base(taken: Taken, volume: Volume, where: tuple[int, ...], stack: Stack,
 
 
 def _refused_keywords(volume: Volume, name: str, call: str, place: int) -> tuple[str, ...]:
+    """The keywords of a call that a release does not take."""
     module, first, rest = split(volume, name)
-    signature = read(signature_at(volume, module, first, rest[:1], place))
+    signature = read(signature_at(volume, module, first, rest[:1], place)) if call else None
+    if signature is None:
+        return ()
     given = read_call(call)
-    taken = given_to(volume, signature, given).keywords
-    pairs = zip(given.keywords, taken, strict=True)
-    return tuple(one for one, name in pairs if signature is not None and not signature.takes(name))
+    taken = given_to(volume, signature, given)
+    left = handed_on(volume, signature, taken, place)
+    pairs = zip(given.keywords, taken.keywords, strict=True)
+    return tuple(one for one, name in pairs if not signature.takes(name) or name in left)
+
+
+def _refused_together(volume: Volume, name: str, call: str, place: int) -> tuple[str, ...]:
+    """The parameters of a call that the body of the function refuses."""
+    module, first, rest = split(volume, name)
+    signature = read(signature_at(volume, module, first, rest[:1], place)) if call else None
+    return () if signature is None else refused_together(signature, read_call(call))
 
 
 def replacement(fault: Fault) -> str:
@@ -169,7 +185,7 @@ def replacement(fault: Fault) -> str:
     bound, volume = fault.bound, fault.bound.volume
     if fault.call:
         for keyword in fault.keywords:
-            new = new_keyword(volume, fault.name, keyword, fault.place)
+            new = None if fault.by_body else new_keyword(volume, fault.name, keyword, fault.place)
             if new is not None:
                 return f"write {new}= for {keyword}="
         return ""

@@ -14,11 +14,12 @@ from envdoctor.atlas.called import runs_through, taken_by_calls
 from envdoctor.atlas.expressions import parameters
 from envdoctor.atlas.flags import attempt_flags, is_asking, may_skip, names_of, put_in_place, reckons, skip_tests
 from envdoctor.atlas.guards import NEVER, UNKNOWN
-from envdoctor.atlas.lazy_names import LAZY_TABLES, LazyNames
+from envdoctor.atlas.lazy_names import LAZY_TABLES
 from envdoctor.atlas.literals import absolute, as_link, parts_of, texts
 from envdoctor.atlas.on_request import read_requests
 from envdoctor.atlas.outline import Kind, Outline
-from envdoctor.atlas.signatures import HIDDEN, last_word, of_function
+from envdoctor.atlas.signatures import HIDDEN, last_word
+from envdoctor.atlas.signed import Signed
 from envdoctor.syntax.parsing import parse_python
 from envdoctor.syntax.walking import children, walk
 
@@ -56,11 +57,12 @@ def read_tree(tree: ast.Module, text: str, module: str, *, package: bool = False
     return reader.read(tree)
 
 
-class _Reader(LazyNames):
+class _Reader(Signed):
     hides = True
 
     def read(self, tree: ast.Module) -> Outline:
         self.run_through: dict[str, bool] = {}
+        self.look_around(tree)
         self.block(tree.body, "", "", None, "")
         out = self.out
         if self.own:  # of somebody's own code every line is told where it stands
@@ -258,7 +260,7 @@ class _Reader(LazyNames):
         if is_asking(node, lambda one: reckons(one, _SAVES, parts_of), self.guards.asks):
             self.guards.flags[node.name] = UNKNOWN
         if not where and not owner and scope is None:
-            told = of_function(node, bound=False)
+            told = self.signature(node, bound=False)
             overload = any(last_word(item) == "overload" for item in node.decorator_list)
             if not overload and node.name in self.overloads:
                 # What only checkers of types are told gives way to the definition itself.
@@ -306,7 +308,7 @@ class _Reader(LazyNames):
         for item in body:
             if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef):
                 words = [last_word(one) for one in item.decorator_list]
-                value = "p" if "property" in words or "cached_property" in words else of_function(item, bound=True)
+                value = "p" if "property" in words or "cached_property" in words else self.signature(item, bound=True)
                 if "setter" not in words and "overload" not in words:
                     shape.members[item.name] = value
                 if item.name in ("__getattr__", "__getattribute__"):
@@ -367,17 +369,6 @@ class _Reader(LazyNames):
                             shape.members.setdefault(text.value, "")
                         else:
                             shape.dynamic = True
-
-    def base(self, node: ast.expr, scope: dict[str, str | None] | None) -> str:
-        if isinstance(node, ast.Subscript):
-            node = node.value
-        if isinstance(node, ast.Name):
-            target = self.bound.get(node.id) if scope is None or node.id not in scope else scope[node.id]
-            if target:
-                return as_link(target)
-            return f"{self.module}:{node.id}" if node.id not in ("object", "Enum", "str", "dict") else node.id
-        found = self.dotted(node, scope) if isinstance(node, ast.Attribute) else None
-        return as_link(found) if found is not None else "?"
 
     # --- try -----------------------------------------------------------------------------------------
 

@@ -29,6 +29,8 @@ def certain_renames(fault: Fault) -> tuple[Rename, ...]:
     """The changes that clear a fault, at each of its lines; nothing where one part of it is in doubt."""
     bound = fault.bound
     lines = (fault.line, *fault.more)
+    if fault.by_body:
+        return ()
     if fault.call:
         told = [(old, renamed_keyword(bound.volume, fault.name, old, fault.place)) for old in fault.keywords]
         return tuple(Rename(line, old, new) for line in lines for old, new in told if new) if all(new for _, new in told) else ()

@@ -1,6 +1,8 @@
 """Signatures as text: ``model,args=,/,*,data=,**`` - names in order, ``=`` for a default, ``/`` ``*`` ``**`` as Python writes them.
 
-An object's own first parameter is left out. ``~`` is a signature that a decorator hides.
+An object's own first parameter is left out. ``~`` is a signature that a decorator hides. What the body refuses (``refusals.py``) stands
+behind it: ``!a&b~`` are parameters that may not be given together, ``b`` only if it is something that counts as true, and
+``**>module:function`` says where any other keyword is handed on to.
 """
 
 from __future__ import annotations
@@ -131,7 +133,10 @@ def last_word(node: ast.expr) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """``positional`` may be given by position, the first ``only`` in no other way; ``required`` have no default."""
+    """``positional`` may be given by position, the first ``only`` in no other way; ``required`` have no default.
+
+    ``onward`` is the function that is handed all keywords that are no parameter; ``together`` are those that the body refuses.
+    """
 
     positional: tuple[str, ...]
     only: int
@@ -139,6 +144,8 @@ class Signature:
     required: frozenset[str]
     any_positional: bool
     any_keyword: bool
+    onward: str = ""
+    together: tuple[frozenset[str], ...] = ()
 
     def takes(self, keyword: str) -> bool:
         """Whether a keyword of this name is accepted."""
@@ -152,44 +159,65 @@ def read(text: str) -> Signature | None:
     positional: list[str] = []
     keywords: list[str] = []
     required: set[str] = set()
-    only, starred, any_positional, any_keyword = 0, False, False, False
+    only, starred, any_positional, any_keyword, onward = 0, False, False, False, ""
+    together: list[frozenset[str]] = []
     for part in text.split(","):
         if part == "/":
             only = len(positional)
         elif part in ("*", "*-"):
             starred, any_positional = True, part == "*"
-        elif part == "**":
-            any_keyword = True
+        elif part.startswith("**"):
+            any_keyword, onward = True, part[3:]
+        elif part.startswith("!"):
+            together.append(frozenset(part[1:].split("&")))
         elif part != "-":
             name = part.removesuffix("=")
             (keywords if starred else positional).append(name)
             if name == part:
                 required.add(name)
-    return Signature(tuple(positional), only, tuple(keywords), frozenset(required), any_positional, any_keyword)
+    return Signature(tuple(positional), only, tuple(keywords), frozenset(required), any_positional, any_keyword, onward, tuple(together))
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What a call passes: so many by position, these by name; ``open``: and more that is not written out."""
+    """What a call passes: so many by position, these by name; ``open``: and more that is not written out.
+
+    ``firm`` are keywords for which something is written out that counts as true.
+    """
 
     count: int
     keywords: tuple[str, ...]
     open: bool
+    firm: frozenset[str] = frozenset()
 
 
 def of_call(node: ast.Call) -> str:
-    """A call's arguments as text: ``2,a=,b=`` and ``*`` for what is unpacked."""
+    """A call's arguments as text: ``2,a=,b=`` and ``*`` for what is unpacked; ``b=!``: what is written out counts as true."""
     parts = [str(sum(not isinstance(item, ast.Starred) for item in node.args))]
-    parts += [f"{item.arg}=" for item in node.keywords if item.arg]
+    parts += [f"{item.arg}={'!' * _counts_as_true(item.value)}" for item in node.keywords if item.arg]
     if any(isinstance(item, ast.Starred) for item in node.args) or any(item.arg is None for item in node.keywords):
         parts.append("*")
     return ",".join(parts)
 
 
+def _counts_as_true(node: ast.expr) -> bool:
+    if isinstance(node, ast.Constant):
+        return bool(node.value)
+    if isinstance(node, ast.List | ast.Tuple | ast.Set):
+        return any(not isinstance(one, ast.Starred) for one in node.elts)
+    return isinstance(node, ast.Lambda) or (isinstance(node, ast.Dict) and any(key is not None for key in node.keys))
+
+
+def plain_call(text: str) -> str:
+    """A call's text without what is said of values."""
+    return text.replace("=!", "=")
+
+
 def read_call(text: str) -> Call:
     """A call out of its text."""
     count, *rest = text.split(",")
-    return Call(int(count), tuple(part[:-1] for part in rest if part != "*"), "*" in rest)
+    firm = frozenset(part[:-2] for part in rest if part.endswith("!"))
+    return Call(int(count), tuple(part.partition("=")[0] for part in rest if part != "*"), "*" in rest, firm)
 
 
 def refusal(signature: Signature, call: Call) -> str | None:
@@ -204,7 +232,17 @@ def refusal(signature: Signature, call: Call) -> str | None:
         missing = [name for name in (*signature.positional, *signature.keywords) if name in signature.required and name not in given]
         if missing:
             return f"needs {', '.join(missing)}"
-    return None
+    refused = refused_together(signature, call)
+    return f"refuses {' and '.join(refused)}{' together' if len(refused) > 1 else ''}" if refused else None
+
+
+def refused_together(signature: Signature, call: Call) -> tuple[str, ...]:
+    """The parameters of a call that the body of a function refuses; of what is passed by position only that it is passed is known."""
+    given = {*signature.positional[: call.count], *call.keywords} if signature.together else set()
+    for some in signature.together:
+        if all(one.removesuffix("~") in (call.firm if one.endswith("~") else given) for one in some):
+            return tuple(sorted(one.removesuffix("~") for one in some))
+    return ()
 
 
 def shifted(old: Signature, new: Signature, call: Call) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from envdoctor.atlas.breaks import Break
 from envdoctor.atlas.generated import is_generated
 from envdoctor.atlas.masks import stretches
-from envdoctor.atlas.signatures import Call, read_call
+from envdoctor.atlas.signatures import Call, plain_call, read_call
 from envdoctor.atlas.takes import module_at
 from envdoctor.atlas.volume import Volume
 
@@ -30,7 +30,7 @@ def what(one: Break) -> str:
         by = read_call(one.call).keywords
         return f"was generated for protobuf {by[0]}" if by else "was generated for protobuf before 4"
     if one.call:
-        return f"calls {(name or module)}({', '.join(one.call.split(',')[1:])})"
+        return f"calls {(name or module)}({', '.join(plain_call(one.call).split(',')[1:])})"
     if colon and "." not in name:
         return f"imports {name} from {module}"
     return f"uses {one.name.replace(':', '.')}" if colon else f"imports {module}"

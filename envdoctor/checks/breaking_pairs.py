@@ -7,8 +7,11 @@ from functools import lru_cache
 
 from envdoctor.atlas.breaks import Break, import_breaks
 from envdoctor.atlas.main_names import main_entries
+from envdoctor.atlas.missing import by_body
 from envdoctor.atlas.shelf import open_package
 from envdoctor.atlas.stack import Stack, places
+from envdoctor.atlas.takes import module_at
+from envdoctor.atlas.volume import Volume
 from envdoctor.atlas.words import good_specifiers, since, what, witness
 from envdoctor.checks.atlas import PACKAGE_MISSING
 from envdoctor.checks.hit import Hit
@@ -92,7 +95,14 @@ def _hit(stack: Stack, found: Sequence[Break], rule: str) -> Iterator[Hit]:
     pins = tuple((one.provider, specifier) for specifier in good_specifiers(bound.volume, bad, where[-1]))
     pair = (one.package, one.provider)
     yield Hit(rule, True, because, detail=detail, packages=pair, pins=pins, yields=True, edge=one.edge,
-              headline=_headline(stack, one), witness=witness(one.name, one.call, one.path))  # fmt: skip
+              headline=_headline(stack, one), witness=_witness(one, bound.volume, where[-1]))  # fmt: skip
+
+
+def _witness(one: Break, volume: Volume, place: int) -> str:
+    """The one line that shows it; of what a function's body refuses that is the import where it is called."""
+    if one.call and by_body(volume, one.name, one.call, place):
+        return f"import {module_at(one.path)}"
+    return witness(one.name, one.call, one.path)
 
 
 def _headline(stack: Stack, one: Break) -> str:

@@ -31,7 +31,12 @@ def _hit(fault: Fault, origin: Origin, more: list[int]) -> Hit:
     when = since(bound.volume, fault.bad, fault.place)
     module, colon, name = fault.name.partition(":")
     full = fault.name.replace(":", ".")
-    if fault.call:
+    if fault.by_body:
+        did, told = (
+            f"calls {full}({', '.join(fault.keywords)})",
+            f"its signature takes them, and its body refuses them{' together' * (len(fault.keywords) > 1)} {when.removeprefix('gone ')}",
+        )
+    elif fault.call:
         given = ", ".join(fault.keywords)
         did, told = (
             f"calls {full}({given})",
@@ -54,7 +59,9 @@ def _hit(fault: Fault, origin: Origin, more: list[int]) -> Hit:
 
 
 def witness_of(fault: Fault) -> str:
-    """The one line of Python that shows it; what is taken as an attribute is told from a module."""
+    """The one line of Python that shows it; what is taken as an attribute is told from a module. What a body refuses no line shows."""
+    if fault.by_body:
+        return ""
     module, first, rest = split(fault.bound.volume, fault.name)
     told = ".".join((first, *rest))
     if first and not fault.call and ":" not in fault.name:

@@ -22,6 +22,7 @@ from envdoctor.atlas.guards import NEVER, joined
 from envdoctor.atlas.masks import stretches, write
 from envdoctor.atlas.missing import missing, refused
 from envdoctor.atlas.reach import entry_modules, reach
+from envdoctor.atlas.signatures import plain_call
 from envdoctor.atlas.volume import Volume
 from envdoctor.records import dataclass, field
 from envdoctor.survey.kept import Kept
@@ -132,7 +133,10 @@ def _takings(
                 if not one.where and not one.call:
                     crossing = crossings.setdefault(module, {})
                     crossing[one.name, one.guard] = crossing.get((one.name, one.guard), 0) | mask
-                for call in {"", one.call}:
+                plain = plain_call(one.call)
+                # Values count only where they make the difference: a call is the same one whatever it passes.
+                valued = one.call if one.call != plain and not shelf.bad(one.name, plain, imported=imported) else plain
+                for call in {"", valued}:
                     if shelf.bad(one.name, call, imported=imported):
                         key6 = (one.name, call, module, member.path, one.guard, one.where)
                         taking = takings.setdefault(key6, Taking(*key6))
