@@ -14,7 +14,8 @@ class Hit:
     facts to set together instead. ``file`` and ``line`` are the place to show, where it is not that of a fact.
     A hit that ``yields`` is not told beside a rule that matches the same packages (and, where it has ``names``, is about these), and none
     beside a finding of a rule in ``unless``: those say the same, and more of it. ``edge`` tells the hits of one family apart. Of these
-    ``headline`` says what is wrong, in place of the family's title, and ``witness`` is the line of Python that shows it.
+    ``headline`` says what is wrong, in place of the family's title, ``witness`` is the line of Python that shows it, and ``advice``
+    says what to do, in place of the family's words for it.
     """
 
     rule: str
@@ -33,3 +34,9 @@ class Hit:
     headline: str = ""
     witness: str = ""
     names: tuple[str, ...] = ()
+    advice: str = ""
+
+    @property
+    def said(self) -> str:
+        """All that the hit says of itself in words: what is wrong, what is behind it, and what to do."""
+        return "; ".join(filter(None, (self.headline, self.detail, self.advice)))

@@ -38,7 +38,7 @@ def keep(directory: Path, of: str, hits: Sequence[Hit], skips: Sequence[Skip], f
     kept.keep(directory, of, rows, files)
 
 
-_TEXT = ("rule", "detail", "edge", "headline", "witness")
+_TEXT = ("rule", "detail", "edge", "headline", "witness", "advice")
 _TEXTS = ("missing", "packages", "unless", "names")
 _PAIRS = ("because", "pins")
 
@@ -54,7 +54,7 @@ def _hit(row: Mapping[str, object]) -> Hit:
     Raises:
         AttributeError, LookupError, TypeError, ValueError: it is none.
     """
-    rule, detail, edge, headline, witness = (_text(row[name]) for name in _TEXT)
+    rule, detail, edge, headline, witness, advice = (_text(row[name]) for name in _TEXT)
     missing, packages, unless, names = (_texts(row[name]) for name in _TEXTS)
     because, pins = (_pairs(row[name]) for name in _PAIRS)
     outcome, file, line, yields = (row[name] for name in ("outcome", "file", "line", "yields"))
@@ -63,7 +63,7 @@ def _hit(row: Mapping[str, object]) -> Hit:
     if not isinstance(file, str | None) or not isinstance(line, int | None):
         raise TypeError("no place")
     return Hit(rule, None if outcome is None else True, because, missing, detail, packages, pins, (), file, line, yields, unless,
-               edge, headline, witness, names)  # fmt: skip
+               edge, headline, witness, names, advice)  # fmt: skip
 
 
 def _text(value: object) -> str:

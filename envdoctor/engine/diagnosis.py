@@ -56,7 +56,7 @@ class Finding:
 
     ``pins`` (alternatives, nearest first) and ``plan`` are what a check found to cure it; they stand before the rule's own.
     ``edge`` tells the findings of one family apart (``peft:transformers.HybridCache``); empty where a rule says one thing.
-    ``headline`` says of one of a family what is wrong, ``witness`` is the line of Python that shows it.
+    ``headline`` says of one of a family what is wrong, ``witness`` is the line of Python that shows it, ``advice`` what to do about it.
     ``hidden``: it waits for a package that nothing names, or for releases that an installer would not take, and is shown on demand.
     ``state`` is what to state, as ``--set`` takes it.
     ``newest`` says that it holds of what an installer would take of an open range, or of a package that no line names.
@@ -79,6 +79,7 @@ class Finding:
     state: tuple[str, ...] = ()
     headline: str = ""
     witness: str = ""
+    advice: str = ""
 
     @property
     def said(self) -> str:
@@ -372,6 +373,7 @@ def finding_of(hit: Hit, rule: Rule, facts: Facts) -> Finding:
         edge=hit.edge,
         headline=hit.headline,
         witness=hit.witness,
+        advice=hit.advice,
     )
 
 

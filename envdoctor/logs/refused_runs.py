@@ -73,28 +73,27 @@ def _hub(told: str) -> Hit | None:
     named = _NAMED.search(told)
     name = named["name"] if named is not None else "what was asked for"
     if _GATED.search(told):
-        detail = (
-            f"{name} is gated: ask for access on its page with the account that the token is of, and log in (hf auth login, or HF_TOKEN); "
-            "where access was granted, it is another account's token that is sent"
-        )
+        what, behind = f"{name} is gated", "where access was granted, it is another account's token that is sent"
+        advice = "ask for access on its page with the account that the token is of, then hf auth login (or HF_TOKEN)"
     elif code in ("401", "403"):
-        detail = f"the hub refuses {name} to this token ({code}): log in (hf auth login, or HF_TOKEN) with an account that may read it"
+        what, behind = f"The hub refuses {name} to this token ({code})", ""
+        advice = "hf auth login (or HF_TOKEN) with an account that may read it"
     elif code == "404":
-        detail = f"the hub has no {name} (404): its name, its revision or the file's name is another one, or it is private"
+        what, behind = f"The hub has no {name} (404)", "its name, its revision or the file's name is another one, or it is private"
+        advice = "the name as its page has it; for a private one hf auth login"
     elif code == "429":
-        detail = (
-            "the hub answers too many requests (429): send a token, ask fewer files at once (max_workers), or go on with the cache later"
-        )
+        what, behind = "The hub answers too many requests (429)", ""
+        advice = "send a token (HF_TOKEN), ask fewer files at once (hf download --max-workers 2), or go on with the cache later"
     elif code:
-        detail = f"the hub failed ({code}): the same again later, or from the cache with HF_HUB_OFFLINE=1"
+        what, behind = f"The hub failed ({code})", ""
+        advice = "the same again later, or from the cache with HF_HUB_OFFLINE=1"
     elif _OFFLINE.search(told):
-        detail = (
-            "the hub was not reached, and the cache lacks the files: fetch them where there is a network (hf download), or set the proxy "
-            "(HTTPS_PROXY) or a mirror (HF_ENDPOINT)"
-        )
+        what, behind = "The hub was not reached, and the cache lacks the files", ""
+        advice = "hf download where there is a network, then HF_HUB_OFFLINE=1; or a proxy (HTTPS_PROXY) or a mirror (HF_ENDPOINT)"
     else:
         return None
-    return Hit(HUB, True, (), detail=detail, packages=("huggingface-hub",), edge=f"hub:{code or 'unreached'}:{name}"[:120])
+    edge = f"hub:{code or 'unreached'}:{name}"[:120]
+    return Hit(HUB, True, detail=behind, packages=("huggingface-hub",), edge=edge, headline=what, advice=advice)
 
 
 def _not_there(told: str) -> Hit | None:
@@ -103,71 +102,83 @@ def _not_there(told: str) -> Hit | None:
         return None
     name = (found["name"] or found["what"] or found["folder"] or found["at"]).strip("'\"`")
     file = (found["file"] or found["lacks"] or "").rstrip(".,")
+    # A path of more parts than a model's name has, or one that begins as a path, is a folder of this machine.
+    of_disk = name.startswith((".", "/", "~", "\\")) or name.count("/") > 1 or re.match(r"[A-Za-z]:[\\/]|checkpoint-\d", name) is not None
     if file:
-        detail = (
-            f"{name} has no {file}: fetched or saved in part, another kind of repository (an adapter, a GGUF, "
-            "another framework), or another revision"
-        )
+        what = f"{name} has no {file}"
+        behind = "fetched or saved in part, another kind of repository (an adapter, a GGUF, another framework), or another revision"
+        if of_disk:
+            advice = f"name the folder in which {file} lies, a checkpoint-N below it among them; else save or fetch it again, whole"
+        else:
+            advice = (
+                f"load what it is: an adapter by peft, a GGUF with gguf_file=; else hf download {name} again, and the revision that has it"
+            )
     else:
-        detail = (
-            f"{name} is no folder here with the files that are asked for, and no model on the hub that this token sees: its name, the "
-            "directory that the run was started in, a folder of that name in the way, or a private or gated repository without a token"
+        what = f"{name} is no folder here with the files that are asked for, and no model on the hub that this token sees"
+        behind = "its name, the directory that the run was started in, a folder of that name in the way, or a private or gated repository"
+        advice = (
+            "the whole path of the folder" if of_disk else "the name as its page has it, or the whole path; hf auth login for a private one"
         )
-    return Hit(HUB, True, (), detail=detail, packages=("huggingface-hub",), edge=f"hub:absent:{name}"[:120])
+    edge = f"hub:absent:{name}"[:120]
+    return Hit(HUB, True, detail=behind, packages=("huggingface-hub",), edge=edge, headline=what, advice=advice)
 
 
 def _configuration(failure: Failure) -> Hit | None:
     found = _VALIDATION.search(failure.told)
     if found is not None:
         fields = [f"{one['field']}: {one['says'].strip()}" for one in _FIELD.finditer(failure.told)][:4]
-        what = f" ({'; '.join(fields)})" if fields else ""
-        detail = f"{found['cls']} does not take the configuration as it is{what}: correct, move or remove these keys"
+        what, behind = f"{found['cls']} does not take the configuration as it is", "; ".join(fields)
+        advice = "correct, move or remove these keys" if fields else "correct, move or remove the keys that the message names"
     elif (key := _UNKNOWN_KEY.search(failure.told)) is not None:
-        detail = f"the configuration has no key {key['key']}: its release calls it otherwise, or it was mistyped"
+        what, behind = f"The configuration has no key {key['key']}", "its release calls it otherwise, or it was mistyped"
+        advice = "the key as the configuration of the installed release has it"
     else:
         return None
     owner = next((package_of(frame.package) for frame in reversed(failure.frames) if frame.package not in ("", "pydantic")), "")
-    return Hit(CONFIG, True, (), detail=detail, packages=(owner,) if owner else (), edge=f"{owner or 'code'}:configuration")
+    edge = f"{owner or 'code'}:configuration"
+    return Hit(CONFIG, True, detail=behind, packages=(owner,) if owner else (), edge=edge, headline=what, advice=advice)
 
 
 def _tensors(failure: Failure) -> Hit | None:
-    detail = _disagreement(failure.message)
     at = next((frame for frame in reversed(failure.frames) if frame.package and frame.package not in _PASSING), None)
-    if not detail and at is not None and (found := _LENGTHS.search(failure.message)) is not None:
-        a, b = _pair(found)
-        detail = (
-            f"two shapes do not fit ({a}, {b}): the caller and the called are of different releases, or the inputs are of another length"
+    found = _disagreement(failure.message)
+    if found is None and at is not None and (lengths := _LENGTHS.search(failure.message)) is not None:
+        behind = "the caller and the called are of different releases, or the inputs are of another length"
+        found = (
+            f"Two shapes do not fit: {', '.join(_pair(lengths))}",
+            behind,
+            "compare what is passed with what the installed release takes",
         )
-    if not detail:
+    if found is None:
         return None
-    where = f"; in {at.module or at.package}{f', {at.function}' if at.function else ''}" if at is not None else ""
+    what, behind, advice = found
+    where = f"in {at.module or at.package}{f', {at.function}' if at.function else ''}" if at is not None else ""
     owner = package_of(at.package) if at is not None else ""
-    return Hit(TENSORS, True, (), detail=detail + where, packages=(owner,) if owner else (), edge=f"{owner or 'code'}:tensors")
+    told, edge = "; ".join(filter(None, (behind, where))), f"{owner or 'code'}:tensors"
+    return Hit(TENSORS, True, detail=told, packages=(owner,) if owner else (), edge=edge, headline=what, advice=advice)
 
 
-def _disagreement(message: str) -> str:
+def _disagreement(message: str) -> tuple[str, str, str] | None:
+    """What differs, what is behind it where that is not plain, and what to do."""
     if (found := _DTYPES.search(message)) is not None:
         a, b = _pair(found)
-        return (
-            f"one side of the operation is {a}, the other {b}: cast the inputs to the dtype of the weights, load all weights in one dtype, "
-            "or run the step under autocast"
-        )
+        advice = "cast the inputs to the dtype of the weights, load all weights in one dtype, or run the step under autocast"
+        return f"One side of the operation is {a}, the other {b}", "", advice
     if (found := _DEVICES.search(message)) is not None:
-        return (
-            f"one tensor is on {found['a']}, another on {found['b']}: move the inputs to the model's device; where device_map spread the "
-            "model, make no second copy of it (no Trainer with several processes, no DataParallel)"
+        advice = (
+            "inputs.to(model.device); where device_map spread the model, one process and no second copy of it (no DataParallel, "
+            "no Trainer with several processes)"
         )
+        return f"One tensor is on {found['a']}, another on {found['b']}", "", advice
     if (found := _SIZES.search(message)) is not None:
         a, b = found["a"].split(",")[0].strip(), found["b"].split(",")[0].strip()
         if _VOCABULARY.search(found["name"]) and a != b:
-            return (
-                f"{found['name']} has {a} rows in the checkpoint and {b} in the model: tokens were added when it was saved, or it is of "
-                f"another model; for the first load its own tokenizer and call resize_token_embeddings({a}) before the weights are loaded"
-            )
-        return (
-            f"{found['name']} is [{found['a']}] in the checkpoint and [{found['b']}] in the model: another model, or another configuration"
-        )
-    return ""
+            what = f"{found['name']} has {a} rows in the checkpoint and {b} in the model"
+            advice = f"load the tokenizer that was saved with it, and model.resize_token_embeddings({a}) before the weights are loaded"
+            return what, "tokens were added when it was saved, or it is of another model", advice
+        what = f"{found['name']} is [{found['a']}] in the checkpoint and [{found['b']}] in the model"
+        return what, "another model, or another configuration", "the base model and the configuration that the checkpoint was made with"
+    return None
 
 
 def _pair(found: re.Match[str]) -> tuple[str, str]:

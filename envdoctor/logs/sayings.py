@@ -177,7 +177,7 @@ def name_author(hit: Hit, failure: Failure, facts: Facts) -> Hit:
     author = next((name for name in (raised, *OFTEN) if name in authors), authors[0])
     told = next(iter(_sentences([one for one in said if one.message.package == author], facts)))
     first = (author,) if set(hit.packages) <= _ASKED else ()
-    return replace(hit, packages=_with_carriers((*first, *hit.packages, author)), detail=f"{hit.detail}; {told}")
+    return replace(hit, packages=_with_carriers((*first, *hit.packages, author)), detail="; ".join(filter(None, (hit.detail, told))))
 
 
 def author_of(text: str) -> str:

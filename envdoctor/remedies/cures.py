@@ -98,7 +98,11 @@ def _cures(finding: Finding, stated: Facts, known: Known) -> Iterator[Cure]:
         yield from _from_ranges(Fix("pin", "", pins={package: spec}), finding, stated, known, note="")
     if finding.plan:
         yield Cure("plan", "", {}, dict(finding.plan))
+    if finding.advice:
+        yield Cure("code", "", {}, {}, finding.advice)
     for fix in finding.rule.fixes:
+        if finding.advice and fix.kind == "code":
+            continue
         if fix.kind == "pin":
             if finding.pins:
                 continue

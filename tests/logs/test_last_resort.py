@@ -79,7 +79,7 @@ def test_what_a_sentence_of_all_releases_means(message: str, rule: str, says: st
     reading = read_log([f"{message}\n".encode()], ())
     (one,) = derive_findings(reading, Facts({}))
     assert one.hit.rule == rule
-    assert says in one.hit.detail
+    assert says in one.hit.said
 
 
 @pytest.mark.parametrize(
@@ -96,9 +96,9 @@ def test_what_a_sentence_of_all_releases_means(message: str, rule: str, says: st
 def test_what_the_standard_library_has_not_is_of_another_python(message: str, says: str) -> None:
     reading = read_log([f"{message}\n".encode()], ())
     (one,) = derive_findings(reading, Facts({}))
-    assert says in one.hit.detail
+    assert says in one.hit.said
     stated = Facts({"python": Fact("python", exact("3.9.1" if "removed" in says else "3.12.1"), Origin("a test"))})
-    assert not any(says in found.hit.detail for found in derive_findings(reading, stated))
+    assert not any(says in found.hit.said for found in derive_findings(reading, stated))
 
 
 def test_a_build_that_failed_names_its_package_where_nothing_says_why() -> None:

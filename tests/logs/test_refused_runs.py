@@ -21,7 +21,7 @@ def derive(text: str, **releases: str) -> tuple[Derived, ...]:
     [
         ("OSError: You are trying to access a gated repo. 401 Client Error. Access to model acme/m-1 is restricted.", "acme/m-1 is gated"),
         ("HfHubHTTPError: 403 Client Error: Forbidden for url: https://huggingface.co/acme/m/resolve/main/x.json", "refuses acme/m"),
-        ("RepositoryNotFoundError: 404 Client Error. https://huggingface.co/api/models/acme/m", "the hub has no acme/m"),
+        ("RepositoryNotFoundError: 404 Client Error. https://huggingface.co/api/models/acme/m", "The hub has no acme/m"),
         ("HTTPError: 429 Client Error: Too Many Requests for url: https://huggingface.co/x/y", "too many requests"),
         ("OSError: We couldn't connect to 'https://huggingface.co' to load this file", "was not reached"),
     ],
@@ -29,7 +29,7 @@ def derive(text: str, **releases: str) -> tuple[Derived, ...]:
 def test_what_the_hub_answered_is_told_with_what_to_do(text: str, told: str) -> None:
     (found,) = derive(text)
     assert found.hit.rule == "error-hub-refuses"
-    assert told in found.hit.detail
+    assert told in found.hit.said
 
 
 @pytest.mark.parametrize(
@@ -48,14 +48,14 @@ def test_what_the_hub_answered_is_told_with_what_to_do(text: str, told: str) -> 
 def test_tensors_that_do_not_go_together_are_told_with_their_numbers(text: str, told: str) -> None:
     (found,) = derive(text)
     assert found.hit.rule == "error-tensors-disagree"
-    assert told in found.hit.detail
+    assert told in found.hit.said
 
 
 def test_shapes_that_do_not_fit_are_told_where_a_package_brought_them() -> None:
     text = "RuntimeError: mat1 and mat2 shapes cannot be multiplied (4x7 and 8x2)\n"
     assert derive(text) == ()
     frame = 'Traceback (most recent call last):\n  File "/e/site-packages/timm/layers/mlp.py", line 4, in forward\n    x = self.fc1(x)\n'
-    assert "(4x7, 8x2)" in derive(frame + text)[0].hit.detail
+    assert "4x7, 8x2" in derive(frame + text)[0].hit.said
 
 
 def test_the_frames_tell_whose_tensors_they_were() -> None:
@@ -65,7 +65,7 @@ def test_the_frames_tell_whose_tensors_they_were() -> None:
         "RuntimeError: mat1 and mat2 must have the same dtype, but got Half and Float\n"
     )
     assert found.hit.packages == ("trl",)
-    assert "trl.trainer.x, step" in found.hit.detail
+    assert "trl.trainer.x, step" in found.hit.said
 
 
 def test_fields_that_a_configuration_refuses_are_named() -> None:
@@ -74,15 +74,15 @@ def test_fields_that_a_configuration_refuses_are_named() -> None:
         "  Extra inputs are not permitted [type=extra_forbidden, input_value=1, input_type=int]\n"
     )
     assert found.hit.rule == "error-configuration-refused"
-    assert "TrainSettings" in found.hit.detail
-    assert "learning: Extra inputs are not permitted" in found.hit.detail
+    assert "TrainSettings" in found.hit.said
+    assert "learning: Extra inputs are not permitted" in found.hit.said
 
 
 @pytest.mark.parametrize("where", ["is not in struct", "not in 'TrainSettings'"])
 def test_a_key_that_a_configuration_does_not_have_is_named(where: str) -> None:
     (found,) = derive(f"omegaconf.errors.ConfigAttributeError: Key 'lora_rankk' {where}\n    full_key: model.lora_rankk\n")
     assert found.hit.rule == "error-configuration-refused"
-    assert "no key lora_rankk" in found.hit.detail
+    assert "no key lora_rankk" in found.hit.said
 
 
 def test_a_module_that_was_mistyped_is_told_by_its_neighbour_and_a_plural_is_not() -> None:
