@@ -6,7 +6,7 @@ import re
 from difflib import get_close_matches
 
 from envdoctor.atlas.binding import Bound
-from envdoctor.atlas.callables import has_member
+from envdoctor.atlas.callables import fields_of, has_member
 from envdoctor.atlas.masks import stretches
 from envdoctor.atlas.missing import signature_at, split
 from envdoctor.atlas.shelf import open_package, package_names
@@ -97,7 +97,9 @@ def _of_keyword(volume: Volume, symbol: str, name: str, keyword: str) -> Answer:
             if told is None or (told.any_keyword and keyword not in (*told.positional, *told.keywords)):
                 continue
             there, gone = (there | 1 << place, gone) if told.takes(keyword) else (there, gone | 1 << place)
-    return Answer(symbol, volume.name, "argument", there, gone | presence.gone)
+    # What a base of another package takes is not known here; what the class has of its own is.
+    own = 0 if rest else fields_of(volume, module, first, keyword)[0]
+    return Answer(symbol, volume.name, "argument", there | own, (gone | presence.gone) & ~own)
 
 
 # --- where it went -------------------------------------------------------------------------------------

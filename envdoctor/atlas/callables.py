@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from envdoctor.atlas.masks import stretches
 from envdoctor.atlas.signatures import HIDDEN
 from envdoctor.atlas.volume import Sheet, Volume
 
@@ -180,6 +181,18 @@ def open_dataclass(volume: Volume, module: str, name: str, place: int) -> tuple[
     tops = {one.partition(".")[0].partition(":")[0] for one in outside}
     known = bool(outside) and not waiting and not tops & {*volume.tops, "?"}
     return (frozenset(fields), tuple(outside)) if known else None
+
+
+def fields_of(volume: Volume, module: str, name: str, field: str) -> tuple[int, int]:
+    """The releases in which a dataclass with bases of other packages has a field of its own, and those in which it has none."""
+    there = gone = 0
+    for start, end in stretches(volume.provides(module, name).there):
+        for place in range(start, end + 1):
+            found = volume.follow(module, name, place)
+            known = None if found is None else open_dataclass(volume, found[0], found[1], place)
+            if known is not None:
+                there, gone = (there | 1 << place, gone) if field in known[0] else (there, gone | 1 << place)
+    return there, gone
 
 
 def _fields(sheet: Sheet, place: int, before: list[tuple[str, str]]) -> list[tuple[str, str]]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from envdoctor.atlas.answers import definitions, new_keyword, new_places
 from envdoctor.atlas.binding import Bound
 from envdoctor.atlas.breaks import provider_of
-from envdoctor.atlas.callables import open_dataclass
+from envdoctor.atlas.callables import fields_of, open_dataclass
 from envdoctor.atlas.decisions import decide
 from envdoctor.atlas.distributions import may_bring
 from envdoctor.atlas.missing import by_body, given_to, handed_on, missing, refused, refuses_at, signature_at, split
@@ -153,11 +153,31 @@ def _of_base(taken: Taken, volume: Volume, where: tuple[int, ...], stack: Stack,
         return None
     given = read_call(taken.call)
     passed = [one for one in given.keywords if one not in known[0]]
-    return (
-        _fault(replace(taken, name=known[1][0], call=",".join(["0", *(f"{one}=" for one in passed), "*"])), stack, opened)
-        if passed
-        else None
-    )
+    if not passed:
+        return None
+    of_base = replace(taken, name=known[1][0], call=",".join(["0", *(f"{one}=" for one in passed), "*"]))
+    return _fault(of_base, stack, opened) or _field_that_went(taken, of_base, passed, volume, where[-1], stack, opened)
+
+
+def _field_that_went(
+    taken: Taken, of_base: Taken, passed: list[str], volume: Volume, place: int, stack: Stack, opened: Open
+) -> Fault | None:
+    """A field that the class had of its own in other releases, and that its base does not take: ``SFTConfig(max_seq_length=)``."""
+    provider = provider_of(of_base.name, stack)
+    base = None if provider is None else opened(provider)
+    where = () if provider is None or base is None else places(base.volume, stack.releases[provider])
+    if base is None or not where:
+        return None
+    module, first, _ = split(volume, taken.name)
+    for keyword in passed:
+        there, gone = fields_of(volume, module, first, keyword)
+        if there and gone >> place & 1 and refuses_at(base.volume, of_base.name, f"0,{keyword}=,*", where):
+            own = provider_of(taken.name, stack)
+            bound = None if own is None else opened(own)
+            if own is None or bound is None:
+                return None
+            return Fault(bound, own, stack.releases[own], taken.name, taken.call, taken.line, gone, place, (keyword,), named=True)
+    return None
 
 
 def _refused_keywords(volume: Volume, name: str, call: str, place: int) -> tuple[str, ...]:

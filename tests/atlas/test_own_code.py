@@ -248,6 +248,26 @@ def test_a_dataclass_takes_the_fields_of_a_base_in_another_package(tmp_path: Pat
     assert alone == []
 
 
+def test_a_field_that_such_a_dataclass_had_itself_is_missed_where_the_base_does_not_take_it_either(tmp_path: Path) -> None:
+    base = "from dataclasses import dataclass\n@dataclass\nclass Args:\n    out: str\n    {}: int = 1\n"
+    lib = {"1.0": {"acme/__init__.py": base.format("steps")}}
+    more = "from dataclasses import dataclass\nimport acme\n@dataclass\nclass More(acme.Args):\n    extra: int = 2\n"
+    user = {"1.0": {"user/__init__.py": f"{more}    moved: int = 3\n"}, "2.0": {"user/__init__.py": more}}
+    text = "from user import More\nMore('x', extra=1, moved=1)\nMore('x', never=1)\n"
+    with atlas_of(tmp_path, {"acme": lib, "user": user}):
+        outline = read_tree(ast.parse(text), text, "__main__")
+        told = {
+            own: [(one.provider, one.keywords, one.line) for one in faults_of(outline, Stack({"acme": "1.0", "user": own}))]
+            for own in ("1.0", "2.0")
+        }
+        alone = list(faults_of(outline, Stack({"user": "2.0"})))
+        known = answer("user.More(moved)")
+    assert told == {"1.0": [], "2.0": [("user", ("moved",), 2)]}
+    assert alone == []
+    assert known is not None
+    assert (known.there, known.gone) == (0b01, 0)
+
+
 @pytest.mark.usefixtures("atlas")
 def test_a_script_of_this_folder_may_import_from_its_own_package(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
