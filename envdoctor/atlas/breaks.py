@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from operator import itemgetter
@@ -34,7 +35,8 @@ class Break:
 
     ``entry`` is the import at which it is reached, and ``root`` the package whose import leads there. ``bad`` are the releases of the
     provider without it, by the places of its volume. ``certain``: no condition over it is unknown.
-    ``wanted`` is what the release requires of a provider that is not there.
+    ``wanted`` is what the release requires of a provider that is not there, or of one that is there in another release, where the break
+    is that of a neighbouring release; ``at`` is the place that the provider is taken for then.
     """
 
     package: str
@@ -48,6 +50,7 @@ class Break:
     certain: bool
     bad: int = 0
     wanted: str = ""
+    at: int = -1
 
     @property
     def edge(self) -> str:
@@ -62,10 +65,16 @@ def takes_of(name: str) -> tuple[Bound, Takes] | None:
     return None if bound is None else (bound, Takes(bound))
 
 
-def import_breaks(stack: Stack, entries: Iterable[tuple[str, str]] = ()) -> Iterator[Break]:
-    """What breaks when every package of a stack but the idle ones is imported, and these imports besides (package, ``module:name``)."""
+def import_breaks(
+    stack: Stack, entries: Iterable[tuple[str, str]] = (), taken_for: Mapping[str, tuple[int, ...]] | None = None
+) -> Iterator[Break]:
+    """What breaks when every package of a stack but the idle ones is imported, and these imports besides (package, ``module:name``).
+
+    ``taken_for`` are packages that are judged as if they were of other releases.
+    """
     owners = _owners(stack)
     where = {package: places(bound.volume, stack.releases[package]) for package in owners.values() if (bound := open_package(package))}
+    where.update(taken_for or {})
     waiting: list[tuple[str, str, str]] = []
     for package in where:
         found = None if package in _VENDORING or package in stack.idle else takes_of(package)
@@ -102,8 +111,10 @@ def import_breaks(stack: Stack, entries: Iterable[tuple[str, str]] = ()) -> Iter
                 waiting.append((provider, crossing.name, root or package))
                 name = crossing.name.replace(":", ".")
                 if name in _RUN_BY and provider != package and name not in run:
-                    run.add(name)
-                    yield from _run(stack, provider, owners, where, name, root or package)
+                    lost = tuple(_run(stack, provider, owners, where, name, root or package))
+                    if lost and derives(package, name):
+                        run.add(name)
+                        yield from lost
             elif stack.closed:
                 needed = _needed(package, stack, crossing.top)
                 if needed is not None:
@@ -225,6 +236,14 @@ def _broken(
         number = found[1].line_of(take, where[package][-1])
         bad = _mask(provider, take.bad)
         yield Break(package, provider, take.name, take.call, take.path, number, entry, root, told is True, bad)
+
+
+@lru_cache(maxsize=256)
+def derives(package: str, name: str) -> bool:
+    """Whether a package makes classes of one that it takes: to ask ``isinstance`` of it builds nothing."""
+    bound = open_package(package)
+    link = ":".join(name.rsplit(".", 1))
+    return bound is not None and any(re.search(rf"(?m)^ b (?:\S+ )*{re.escape(link)}\b", text) for _, text in bound.modules(link))
 
 
 def _run(

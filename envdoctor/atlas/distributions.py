@@ -99,6 +99,7 @@ _OTHERWISE = {
     "wcwidth": ("wcwidth",),
     "cpuinfo": ("py-cpuinfo",),
     "hjson": ("hjson",),
+    "deprecate": ("pydeprecate",),
     "pynvml": ("nvidia-ml-py", "pynvml", "nvidia-ml-py3"),
 }
 

@@ -11,6 +11,7 @@ from envdoctor.atlas.distributions import distributions_of, top_of
 from envdoctor.atlas.guards import NEVER
 from envdoctor.atlas.shelf import package_names
 from envdoctor.atlas.volume import Volume
+from envdoctor.world.dependencies import dependencies
 
 OF_TRANSFORMERS = CONFIG, MODEL, TRAINER = "config", "model", "trainer"
 """The names under which a configuration, a model of transformers, and its Trainer or what derives from it, count as not loaded."""
@@ -21,6 +22,8 @@ _PLAIN = frozenset(
      "loguru", "mpl_toolkits", "orjson", "plotly", "pynvml", "pytest", "pytz", "rouge", "rouge_chinese", "ruamel", "seaborn", "six",
      "soundfile", "tabulate", "ujson", "zmq", "serial", "attr", "hydra")
 )  # fmt: skip
+# Its own modules lead to each other, and what it requires is loaded by few of them.
+_LARGE = frozenset(("torch",))
 _THEIRS = ("numpy", "scipy", "pandas", "matplotlib", "pillow")
 # They import whatever a name that is given to them asks for.
 _BY_NAME = frozenset(("evaluate", "lighteval", "lm-eval", "hydra-core"))
@@ -118,6 +121,10 @@ def _crossings(package: str, entry: str) -> tuple[tuple[str, str], ...]:
     """What one import asks of other packages, in any release."""
     own = takes_of(package)
     reached = None if own is None else own[1].entry(entry)
+    if own is not None and reached is None and "." in entry and ":" not in entry and package not in _LARGE:
+        # What a module that nobody followed loads is not known: it may be anything that the package requires.
+        required = dependencies(package, own[0].volume.releases[-1], unbound=True) or ()
+        return tuple((one.name, one.name) for one in required)
     rows = (one for one in reached or () if one.kind != "take" and NEVER not in one.guard.split(" & "))
     return tuple({(owner, one.name): None for one in rows for owner in distributions_of(top_of(one.name))})
 

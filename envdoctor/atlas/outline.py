@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from envdoctor.records import dataclass, field
 
-FORMAT = 2
+FORMAT = 3
 # Changes when the same source is read otherwise: what was read of an installed package is then read anew, what a build has kept stands.
-READING = 2
+READING = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,7 @@ class Outline:
     """One module. ``names`` are bound to nothing known, ``links`` to the full name of something else, ``functions`` to signatures.
 
     ``lazy`` are the names that are given on request, with the module they are taken from; ``open``: it may have any other name too.
+    ``given`` are names that it puts into other modules of its package.
     """
 
     names: list[str] = field(default_factory=list)
@@ -70,6 +71,7 @@ class Outline:
     open: bool = False
     taken: list[Taken] = field(default_factory=list)
     said: list[Said] = field(default_factory=list)
+    given: list[str] = field(default_factory=list)
 
 
 def pack(outline: Outline) -> list[object]:
@@ -81,14 +83,15 @@ def pack(outline: Outline) -> list[object]:
         int(outline.open),
         [[one.name, one.line, one.guard, one.where, one.call] for one in outline.taken],
         [[one.kind, one.text, one.where, one.line, one.condition] for one in outline.said],
+        outline.given,
     ]  # fmt: skip
 
 
 def unpack(data: list) -> Outline:  # type: ignore[type-arg]
     """The outline that ``pack`` made, of a file that only this user could write."""
-    names, links, functions, classes, stars, lazy, structure, listed, exported, aliases, expired, opened, taken, said = data
+    names, links, functions, classes, stars, lazy, structure, listed, exported, aliases, expired, opened, taken, said, given = data
     return Outline(
         names, links, functions, {name: Kind(row[0], row[1], bool(row[2]), row[3]) for name, row in classes.items()},
         stars, lazy, structure, listed, exported, aliases, expired, bool(opened),
-        [Taken(*row) for row in taken], [Said(*row) for row in said],
+        [Taken(*row) for row in taken], [Said(*row) for row in said], given,
     )  # fmt: skip

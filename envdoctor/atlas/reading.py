@@ -203,6 +203,8 @@ class _Reader(Signed):
                 name = self.dotted(target, scope)
                 if name is not None and name.partition(".")[0].partition(":")[0] != self.top:
                     self.patched.add(name.replace(":", "."))
+                elif name is not None and scope is None:
+                    self.out.given.append(name.replace(":", "."))
                 self.expression(target.value, guard, where, scope, condition)
             elif scope is None:
                 if isinstance(target, ast.Subscript):

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from envdoctor.atlas.breaks import Break, import_breaks
+from envdoctor.atlas.leaning import leaning_breaks
 from envdoctor.atlas.main_names import main_entries
 from envdoctor.atlas.missing import by_body
 from envdoctor.atlas.shelf import open_package
@@ -46,6 +47,11 @@ def remembered_hits(
         if one.certain:
             reached = pairs if one.root or not supposed else parts
             reached.setdefault((one.package, one.provider), []).append(one)
+    known = set(pairs)
+    for one in leaning_breaks(stack, (*entries, *supposed)):
+        reached = pairs if one.root or not supposed else parts
+        if (one.package, one.provider) not in known:
+            reached.setdefault((one.package, one.provider), []).append(one)
     whole = (hit for found in pairs.values() for hit in _hit(stack, found, IMPORT_BREAKS))
     some = (found for pair, found in parts.items() if pair not in pairs and pair[1] in stack.releases)
     return (*whole, *(hit for found in some for hit in _hit(stack, found, PART_BREAKS)))
@@ -84,18 +90,20 @@ def _hit(stack: Stack, found: Sequence[Break], rule: str) -> Iterator[Hit]:
     theirs = stack.releases[one.provider]
     bound = open_package(one.provider)
     assert bound is not None
-    where = places(bound.volume, theirs)
+    place_there = one.at if one.at >= 0 else places(bound.volume, theirs)[-1]
     bad = 0
     for other in found:
         bad |= other.bad
-    when = since(bound.volume, one.bad, where[-1])
+    when = since(bound.volume, one.bad, place_there)
     reached = "" if one.root == one.package else f"{_entry(one)} reaches "
     detail = f"{reached}{place}{', which' if reached else ''} {what(one)}, {when}{others}"
+    if one.at >= 0:
+        detail += f"; {one.package} {release} was judged by the releases beside it, and requires {one.provider}{one.wanted}"
     because = ((f"{_PACKAGE}{one.package}", what(one)), (f"{_PACKAGE}{one.provider}", when))
-    pins = tuple((one.provider, specifier) for specifier in good_specifiers(bound.volume, bad, where[-1]))
+    pins = tuple((one.provider, specifier) for specifier in good_specifiers(bound.volume, bad, place_there))
     pair = (one.package, one.provider)
     yield Hit(rule, True, because, detail=detail, packages=pair, pins=pins, yields=True, edge=one.edge,
-              headline=_headline(stack, one), witness=_witness(one, bound.volume, where[-1]))  # fmt: skip
+              headline=_headline(stack, one), witness=_witness(one, bound.volume, place_there))  # fmt: skip
 
 
 def _witness(one: Break, volume: Volume, place: int) -> str:

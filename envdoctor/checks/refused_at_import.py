@@ -33,6 +33,9 @@ _COMPARED = {
     ("jax", "jaxlib"): ">=0.3.1",
     ("wandb", "protobuf"): ">=0.12",
 }
+# From 0.30 on wandb has a folder for each major release of protobuf that it asks for, and for no older one: 0.28.2 and 0.29.0 ask for 5 and
+# have one for 4, 0.30.0 and 0.31.0 have none.
+_MAJORS = {("wandb", "protobuf"): ">=0.30"}
 _AT_LEAST = frozenset(
     (
         ("numba", "llvmlite"),
@@ -75,6 +78,10 @@ def refused_by(name: str, release: Exact, package: str, found: Exact, specifier:
     compares = _COMPARED.get((name, package))
     if compares is None or not version_condition(compares).admits(release):
         return False
+    majors = _MAJORS.get((name, package))
+    least = next((clause.strip()[2:] for clause in specifier.split(",") if clause.strip().startswith(">=")), "")
+    if majors is not None and least and version_condition(majors).admits(release):
+        return not version_condition(specifier).admits(found) and not version_condition(f"=={least.partition('.')[0]}.*").admits(found)
     sign = ">" if (name, package) in _AT_LEAST else "<" if (name, package) in _AT_MOST else ""
     bound = ",".join(clause for clause in specifier.split(",") if clause.strip().startswith(sign))
     return bool(bound) and not version_condition(bound).admits(found)

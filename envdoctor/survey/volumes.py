@@ -67,7 +67,7 @@ def write_volume(found: Gathered, kept: Kept) -> Iterator[str]:
     head += [f"release {release} {day}".rstrip() for release, day in zip(found.releases, found.days, strict=True)]
     yield "\n".join(head) + "\n"
     exports, structures = _exports(found, kept)
-    lazy: dict[str, Items] = {}
+    lazy = _given(found, kept)
     for module, (base, mask) in structures.items():
         table = lazy.setdefault(module, {})
         prefix = f"{base}."
@@ -96,6 +96,20 @@ def write_volume(found: Gathered, kept: Kept) -> Iterator[str]:
         if opened:
             items["o",] = items.get(("o",), 0) | opened
         yield "\n".join(write_lines(module, found.modules[module], items, found.releases)) + "\n"
+
+
+def _given(found: Gathered, kept: Kept) -> dict[str, Items]:
+    """What modules put into others of the package: ``_utils.DownloadConfig = DownloadConfig``."""
+    tables: dict[str, Items] = {}
+    for contents in found.files.values():
+        for member, mask in contents.items():
+            outline = kept.outline(member)
+            for name in [] if outline is None else outline.given:
+                module, _, last = name.rpartition(".")
+                if module in found.modules:
+                    table = tables.setdefault(module, {})
+                    table["n", last] = table.get(("n", last), 0) | (mask & found.modules[module])
+    return tables
 
 
 def _exports(found: Gathered, kept: Kept) -> tuple[dict[str, dict[str, int]], dict[str, tuple[str, int]]]:

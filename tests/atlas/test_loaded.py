@@ -38,7 +38,7 @@ PACKAGES = {
     "torch": {"2.1.0": {"torch/__init__.py": "class Tensor: pass\n"}},
     "pandas": {"2.2.0": {"pandas/__init__.py": "def read_parquet(path):\n    import pyarrow\n"}},
     "pyarrow": {"17.0.0": {"pyarrow/__init__.py": "class Table: pass\n"}},
-    "vllm": {"0.9.0": {"vllm/__init__.py": "import transformers\nclass LLM: pass\n"}},
+    "vllm": {"0.9.0": {"vllm/__init__.py": "import transformers\nclass LLM: pass\n", "vllm/engine.py": "class Engine: pass\n"}},
     "torchtune": {"0.6.0": {"torchtune/__init__.py": "import torch\n"}},
     "evaluate": {"0.4.0": {"evaluate/__init__.py": "def load(name): pass\n"}},
 }
@@ -150,3 +150,16 @@ def test_a_plan_of_torchtune_loads_no_transformers(capsys: pytest.CaptureFixture
     done = run(capsys, "check", str(tmp_path / "requirements.txt"), "--set", f"plan.trainer={trainer}", "-f", "json")
     found = {one["rule"] for one in json.loads(done.out)["findings"] if one["severity"] == "error" and one["status"] != "possible"}
     assert (RULE not in found) is spared
+
+
+def test_what_a_module_that_nobody_followed_loads_may_be_all_that_its_package_requires(monkeypatch: pytest.MonkeyPatch) -> None:
+    from envdoctor.atlas import loaded
+    from envdoctor.world.dependencies import Dependency
+
+    monkeypatch.setattr(loaded, "dependencies", lambda package, release, unbound: (Dependency("peft", ""),) if package == "vllm" else ())
+    loaded.not_loaded.cache_clear()
+    loaded._crossings.cache_clear()
+    below, whole = (not_loaded((name,)) for name in ("vllm.engine.Engine", "vllm.LLM"))
+    assert below is not None
+    assert whole is not None
+    assert ("peft" in below, "peft" in whole) == (False, True)

@@ -54,6 +54,18 @@ PACKAGES = {
         "1.0": {"modeller/__init__.py": "import pydantic\nclass Model(pydantic.BaseModel): pass\n"},
         "2.0": {"modeller/__init__.py": "try:\n    from pydantic import BaseModel\nexcept ImportError:\n    BaseModel = None\n"},
     },
+    "asker": {"1.0": {"asker/__init__.py": "from pydantic import BaseModel\ndef is_one(x): return isinstance(x, BaseModel)\n"}},
+    # Its first module puts names into another one, for those who still look for them there.
+    "giver": {
+        "1.0": {"giver/__init__.py": "from giver import tools as _tools\n", "giver/tools.py": "class Kept: pass\n"},
+        "2.0": {
+            "giver/__init__.py": "from giver import tools as _tools\nfrom giver.kept import Kept\n_tools.Kept = Kept\n",
+            "giver/tools.py": "",
+            "giver/kept.py": "class Kept: pass\n",
+        },
+        "3.0": {"giver/__init__.py": "from giver import tools as _tools\n", "giver/tools.py": ""},
+    },
+    "taker": {"1.0": {"taker/__init__.py": "from giver.tools import Kept\n"}},
 }
 
 
@@ -182,3 +194,13 @@ def test_code_that_protoc_generated_is_refused_by_later_runtimes_or_by_earlier_o
             ("import user.a_pb2", (("protobuf", "<4.21"),)),
             ("import user.a_pb2", (("protobuf", ">=5.27.5"),)),
         ]
+
+
+def test_who_only_asks_whether_something_is_a_model_builds_none() -> None:
+    stack = {"pydantic": "3.0", "pydantic_core": "4.0"}
+    assert _edges(modeller="1.0", **stack) == ["pydantic:pydantic_core.core_schema.fields(1,extra=)"]
+    assert _edges(asker="1.0", **stack) == []
+
+
+def test_a_name_that_a_package_puts_into_another_of_its_modules_is_there() -> None:
+    assert [_edges(taker="1.0", giver=release) for release in ("1.0", "2.0", "3.0")] == [[], [], ["taker:giver.tools.Kept"]]

@@ -56,6 +56,10 @@ def test_numba_asks_for_a_range_of_numpy_and_for_the_least_llvmlite(
         ("wandb", "0.19.5", "protobuf", "6.30.2", "!=5.28.0,<6,>=3.19.0", True),
         ("wandb", "0.19.5", "protobuf", "3.15.0", "!=5.28.0,<6,>=3.19.0", False),
         ("wandb", "0.19.5", "protobuf", "5.28.0", "!=5.28.0,<6,>=3.19.0", False),
+        ("wandb", "0.31.0", "protobuf", "4.22.5", "!=5.28.0,!=5.29.0,<8,>=5", True),
+        ("wandb", "0.31.0", "protobuf", "8.0.0", "!=5.28.0,!=5.29.0,<8,>=5", True),
+        ("wandb", "0.31.0", "protobuf", "5.28.0", "!=5.28.0,!=5.29.0,<8,>=5", False),
+        ("wandb", "0.28.2", "protobuf", "4.22.5", "!=5.28.0,!=5.29.0,<8,>=5", False),
     ],
 )
 def test_who_refuses_a_release_that_is_too_old_or_too_new_for_it(
