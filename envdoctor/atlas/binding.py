@@ -163,12 +163,13 @@ class Bound:
 
 def _entry_in(block: str, name: str) -> int:
     """Where the entry begins whose first line has a name among its words; -1 where none does."""
-    at = block.find(f" {name}")
-    while at >= 0:
-        start = block.rfind("\n", 0, at) + 1
-        if block.startswith("entry ", start) and block[at + 1 + len(name) : at + 2 + len(name)] in (" ", "\n", ""):
-            return start
-        at = block.find(f" {name}", at + 1)
+    for end in " \n":
+        at = block.find(f" {name}{end}")
+        while at >= 0:
+            start = block.rfind("\n", 0, at) + 1
+            if block.startswith("entry ", start):
+                return start
+            at = block.find(f" {name}{end}", at + 1)
     return -1
 
 

@@ -20,7 +20,7 @@ from envdoctor.atlas.takes import Reached, Take, Takes, module_at
 from envdoctor.records import dataclass
 from envdoctor.world.dependencies import Dependency, dependencies
 
-_MOST_ENTRIES = 400
+_MOST_ENTRIES = 2_000
 # They bring what they import in folders of their own, put on the path as they are loaded.
 _VENDORING = frozenset(("setuptools", "pip"))
 # What everyone takes of a package that gives it on request: the import of the package alone shows nothing.
@@ -156,20 +156,47 @@ def _lines(package: str, entry: str, where: tuple[int, ...], rooted: bool) -> tu
     if found is None or not where:
         return (), ()
     takes = found[1]
-    reached = takes.entry(entry)
-    if reached is None:  # what the import of the package itself loads was followed from there
+    numbers = takes.numbers(entry)
+    rows: Iterable[tuple[str, Line | Crossing] | None]
+    if numbers is not None:
+        kept = _kept_rows(package, where)
+        for number in numbers:
+            if number not in kept:
+                kept[number] = _row(takes, number, *takes.parsed(number), where)
+        rows = map(kept.__getitem__, numbers)
+    else:  # what the import of the package itself loads was followed from there
         reached = () if rooted else followed(package, entry, where[-1])
+        rows = [_row(takes, number, str(one.take), one.name, one.mask, one.guard, one.place, where) for number, one in enumerate(reached)]
     lines: dict[str, list[Line]] = {}
-    crossings = []
-    for place, one in enumerate(reached):
-        if not holds(one.mask, where):
+    crossings: list[Crossing] = []
+    for row in rows:
+        if row is None:
             continue
-        if one.kind == "take":
-            take = takes.take(one.take)
-            lines.setdefault(top_of(take.name), []).append(Line(place, take, one.guard))
+        top, one = row
+        if isinstance(one, Line):
+            lines.setdefault(top, []).append(one)
         else:
-            crossings.append(Crossing(top_of(one.name), one.name, one.guard, one.place))
-    return tuple(Group(top, tuple(found)) for top, found in lines.items()), tuple(crossings)
+            crossings.append(one)
+    return tuple(Group(top, tuple(some)) for top, some in lines.items()), tuple(crossings)
+
+
+@lru_cache(maxsize=4096)
+def _kept_rows(package: str, where: tuple[int, ...]) -> dict[int, tuple[str, Line | Crossing] | None]:
+    """The lines of a release's entries that were read, by their numbers: most stand in many entries."""
+    return {}
+
+
+def _row(
+    takes: Takes, number: int, kind: str, name: str, mask: int, guard: str, place: str, where: tuple[int, ...]
+) -> tuple[str, Line | Crossing] | None:
+    """A line of an entry in a release; None where it is not in it."""
+    if not holds(mask, where):
+        return None
+    if kind.isdigit():
+        take = takes.take(int(kind))
+        return top_of(take.name), Line(number, take, guard)
+    top = top_of(name)
+    return top, Crossing(top, name, guard, place)
 
 
 @lru_cache(maxsize=65_536)

@@ -6,7 +6,7 @@ told by the gap to the one before and, behind ``+``, how many follow each other:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 PAGE = 1500
 """How many lines stand in one chunk."""
@@ -45,11 +45,18 @@ def written(numbers: Iterable[int]) -> str:
     return " ".join(words)
 
 
-def numbers_in(text: str) -> Iterator[int]:
+def numbers_in(text: str) -> list[int]:
     """The numbers of a text."""
+    found: list[int] = []
     at = 0
     for word in text.split():
-        gap, _, more = word.partition("+")
-        first = at + int(gap)
-        at = first + int(more or 0) + 1
-        yield from range(first, at)
+        gap, plus, more = word.partition("+")
+        at += int(gap)
+        if plus:
+            end = at + int(more) + 1
+            found.extend(range(at, end))
+            at = end
+        else:
+            found.append(at)
+            at += 1
+    return found

@@ -51,19 +51,20 @@ class Takes:
 
     def __init__(self, bound: Bound) -> None:
         self._bound = bound
-        lines = (bound.chunk("@@takes") or "").split("\n")
-        self._places = _until(lines[0].split(" ")[2:], bound.volume.places)
-        self._bads = [line for line in lines if line.startswith(("bad ", "refuses "))]
-        self._takes = [line for line in lines if line.startswith("take ")]
+        head, _, rest = (bound.chunk("@@takes") or "").partition("\n")
+        self._places = _until(head.split(" ")[2:], bound.volume.places)
+        bads, _, takes = rest.partition("\ntake ")  # what is taken stands before where it is taken
+        self._bads = bads.split("\n")
+        self._takes = takes.rstrip("\n").split("\ntake ") if takes else []
         self._modules: dict[str, list[int]] | None = None
         self._reached: dict[int, Reached] = {}
         self._pages: dict[int, list[str]] = {}
         self._masks: dict[str, int] = {}
-        self.entry = lru_cache(maxsize=None)(self._entry)
+        self.numbers = lru_cache(maxsize=None)(self._numbers)
 
     def take(self, number: int) -> Take:
         """A take by its number."""
-        _, bad, path, lines, where, *guard = self._takes[int(number)].split(" ", 5)
+        bad, path, lines, where, *guard = self._takes[number].split(" ", 4)
         kind, name, *rest = self._bads[int(bad)].split(" ")
         return Take(
             name, rest[0] if kind == "refuses" else "", rest[-1], path, lines, "" if where == "-" else where, guard[0] if guard else ""
@@ -74,41 +75,47 @@ class Takes:
         if self._modules is None:
             self._modules = {}
             for number, line in enumerate(self._takes):
-                self._modules.setdefault(module_at(line.split(" ", 3)[2]), []).append(number)
+                self._modules.setdefault(module_at(line.split(" ", 2)[1]), []).append(number)
         return self._modules
 
-    def _entry(self, name: str) -> tuple[Reached, ...] | None:
+    def entry(self, name: str) -> tuple[Reached, ...] | None:
         """What an import leads to; None for one that the atlas did not follow."""
-        text = self._bound.chunk(f"@{name}")
-        if text is None:
-            return None
-        return tuple(self._line(number) for number in numbers_in(text.partition("\n")[2]))
+        numbers = self.numbers(name)
+        return None if numbers is None else tuple(map(self.line, numbers))
 
-    def _line(self, number: int) -> Reached:
+    def _numbers(self, name: str) -> tuple[int, ...] | None:
+        """The numbers of the lines of an entry, rising; None for an import that the atlas did not follow."""
+        text = self._bound.chunk(f"@{name}")
+        return None if text is None else tuple(numbers_in(text.partition("\n")[2]))
+
+    def line(self, number: int) -> Reached:
         """A line of the entries by its number: most stand in many of them."""
         found = self._reached.get(number)
         if found is None:
-            page, at = divmod(number, PAGE)
-            if page not in self._pages:
-                self._pages[page] = (self._bound.chunk(f"@@lines{page}") or "").split("\n")[1:]
-            found = self._reached[number] = self._parsed(self._pages[page][at])
+            kind, name, mask, guard, place = self.parsed(number)
+            take = int(kind) if kind.isdigit() else -1
+            found = self._reached[number] = Reached("take" if take >= 0 else kind, name, take, mask, guard, place)
         return found
 
-    def _parsed(self, line: str) -> Reached:
-        kind, _, rest = line.partition(" ")
-        place = name = ""
+    def parsed(self, number: int) -> tuple[str, str, int, str, str]:
+        """The parts of a line of the entries: its kind or the number of its take, a name, its releases, its condition, its place."""
+        page, at = divmod(number, PAGE)
+        if page not in self._pages:
+            self._pages[page] = (self._bound.chunk(f"@@lines{page}") or "").split("\n")[1:]
+        place = name = guard = ""
+        kind, _, rest = self._pages[page][at].partition(" ")
         if kind == "+":
-            name, spans, *guard = rest.split(" ", 2)
+            name, _, rest = rest.partition(" ")
+            spans, _, guard = rest.partition(" ")
         elif kind == "?":
-            name, spans, place, *guard = rest.split(" ", 3)
+            name, spans, place, *guards = rest.split(" ", 3)
+            guard = guards[0] if guards else ""
         else:
-            spans, *guard = rest.split(" ", 1)
+            spans, _, guard = rest.partition(" ")
         mask = self._masks.get(spans)
         if mask is None:
             mask = self._masks[spans] = read(spans, self._places)
-        return Reached(
-            "take" if kind.isdigit() else kind, name, int(kind) if kind.isdigit() else -1, mask, guard[0] if guard else "", place
-        )
+        return kind, name, mask, guard, place
 
     def line_of(self, take: Take, place: int) -> int:
         """The line on which a take stands in a release; 0 where it does not."""

@@ -74,6 +74,7 @@ def forget() -> None:
         breaks.followed,
         breaks.takes_of,
         breaks._lines,
+        breaks._kept_rows,
         breaks._any_bad,
         breaks._mask,
         breaks._owners_among,
