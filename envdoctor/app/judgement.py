@@ -89,7 +89,8 @@ def find_situation_remedies(
     from envdoctor.remedies.cures import is_change_of_code
     from envdoctor.remedies.search import Problem, find_remedies
 
-    in_code = {finding.rule.id for finding in goals if is_change_of_code(finding, gathered.facts, release_texts)}
+    by_pins = {finding.rule.id for finding in goals if not is_change_of_code(finding, gathered.facts, release_texts)}
+    in_code = {finding.rule.id for finding in goals} - by_pins
     goals = [finding for finding in goals if finding.rule.id not in in_code]
     if not goals:
         return (Remedy({}, (), tuple(sorted(in_code)), in_code=tuple(sorted(in_code))),)

@@ -17,7 +17,7 @@ def since(volume: Volume, bad: int, place: int) -> str:
             if first == volume.standing and "+" in volume.releases[first]:
                 return "which what is installed does not have"
             if first > 0:
-                return f"gone since {volume.releases[first]}"
+                return f"gone since {_first_of(volume.releases[first], volume.releases[first - 1])}"
             if last + 1 < len(volume.releases):
                 return f"there from {volume.releases[last + 1]} on"
     return "which no release that was read has"

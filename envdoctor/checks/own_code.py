@@ -55,7 +55,7 @@ def _hit(fault: Fault, origin: Origin, more: list[int]) -> Hit:
     pins = tuple((fault.provider, specifier) for specifier in good_specifiers(bound.volume, fault.bad, fault.place))
     names = fault.keywords or (full.rpartition(".")[2],)
     return Hit(CODE_BREAKS, True, ((fact, when),), detail=detail, packages=(fault.provider,), pins=pins, file=origin.file, line=origin.line,
-               yields=True, names=names, edge=edge_of(fault), witness=witness_of(fault))  # fmt: skip
+               yields=True, names=names, edge=edge_of(fault), witness=witness_of(fault), advice=instead)  # fmt: skip
 
 
 def witness_of(fault: Fault) -> str:

@@ -59,6 +59,8 @@ def is_change_of_code(finding: Finding, stated: Facts, known: Known) -> bool:
 
     An argument that has a new name is renamed before any package moves for it.
     """
+    if finding.advice and finding.pins:
+        return True
     condition = finding.rule.condition
     first = finding.rule.fixes[0] if finding.rule.fixes else None
     if condition is None or first is None or first.kind != "code" or not first.sets or finding.pins:
@@ -91,6 +93,8 @@ def agreeing(told: Sequence[Cure], finding: Finding, remedy: Remedy) -> tuple[Cu
 
 
 def _cures(finding: Finding, stated: Facts, known: Known) -> Iterator[Cure]:
+    if finding.advice:
+        yield Cure("code", "", {}, {}, finding.advice)
     for package, spec in finding.pins:
         if re.fullmatch(_BUILD, spec):
             yield Cure("pin", "", {package: spec}, {})
@@ -98,8 +102,6 @@ def _cures(finding: Finding, stated: Facts, known: Known) -> Iterator[Cure]:
         yield from _from_ranges(Fix("pin", "", pins={package: spec}), finding, stated, known, note="")
     if finding.plan:
         yield Cure("plan", "", {}, dict(finding.plan))
-    if finding.advice:
-        yield Cure("code", "", {}, {}, finding.advice)
     for fix in finding.rule.fixes:
         if finding.advice and fix.kind == "code":
             continue
