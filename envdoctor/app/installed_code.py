@@ -11,6 +11,7 @@ from envdoctor.atlas.shelf import open_package
 from envdoctor.atlas.stack import Stack, places
 from envdoctor.facts.fact import Skip
 from envdoctor.files.kept import Seen
+from envdoctor.files.paths import is_file
 
 if TYPE_CHECKING:
     from envdoctor.atlas.binding import Bound
@@ -153,7 +154,7 @@ def _is_from_elsewhere(one: Distribution) -> bool:
 
 def _record(one: Distribution) -> Path | None:
     path = one.path / "RECORD"
-    return path if path.is_file() else None
+    return path if is_file(path) else None
 
 
 def _short(file: str) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Skip
 from envdoctor.facts.vocabulary import ADDING_UP
-from envdoctor.files.paths import is_dir
+from envdoctor.files.paths import is_dir, is_file
 from envdoctor.records import replace
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ _LOCKED = ("pyproject.toml", "setup.cfg", "setup.py")
 _CODE = (".py", ".ipynb")
 _OTHERS = frozenset(("__pycache__", "site-packages", "node_modules", "build", "dist", "third_party", "thirdparty", "vendor", "vendored"))
 _MOST = 1000
+_MOST_FOLDERS = 20_000
 _NOT_TAKEN = "of a project's lists requirements.txt at its root is taken: name this one beside the folder where it is the one that counts"
 
 
@@ -32,7 +33,10 @@ def is_project(text: str) -> bool:
     path = Path(text)
     if not is_dir(path):
         return False
-    names = set(os.listdir(path))
+    try:
+        names = set(os.listdir(path))
+    except OSError:
+        return False
     if names & {"config.json", "adapter_config.json"}:
         return False
     return bool(names & {*_LOCKS, *_DECLARING}) or next(_code_of(path, []), None) is not None
@@ -49,8 +53,8 @@ def read_project_folder(text: str, installation: Installation | None) -> list[Ta
     root = Path(text)
     aside: list[str] = []
     code = sorted(path for path in _code_of(root, aside) if path != root / "setup.py")
-    locks = [name for name in _LOCKS if (root / name).is_file()][:1]
-    declaring = [name for name in _DECLARING if (root / name).is_file() and not (locks and name in _LOCKED)]
+    locks = [name for name in _LOCKS if is_file(root / name)][:1]
+    declaring = [name for name in _DECLARING if is_file(root / name) and not (locks and name in _LOCKED)]
     targets: list[Target] = []
     unread: list[Skip] = []
     for path in [*(root / name for name in (*locks, *declaring)), *code[:_MOST]]:
@@ -81,7 +85,7 @@ def _of_project(target: Target) -> Target:
 def _other_lists(root: Path) -> list[Path]:
     """Lists of requirements that nobody chose among: for another machine, for development, or the only ones there are."""
     found = {*root.glob("*requirements*.txt"), *root.glob("requirements/*.txt")} - {root / "requirements.txt"}
-    return sorted(path for path in found if path.is_file())
+    return sorted(path for path in found if is_file(path))
 
 
 def _count_in_words(scripts: list[Target]) -> str:
@@ -97,7 +101,10 @@ def _count_in_words(scripts: list[Target]) -> str:
 def _code_of(folder: Path, aside: list[str]) -> Iterator[Path]:
     """The code of a project; of what is not its own, ``aside`` has each folder's files of code."""
     ignored = _list_ignored(folder)
-    for place, folders, files in os.walk(folder):
+    for count, (place, folders, files) in enumerate(os.walk(folder)):
+        if count == _MOST_FOLDERS:
+            told = "a folder of the project"
+            raise EnvdoctorError(str(folder), found=f"more than {_MOST_FOLDERS} folders", expected="a project", next_step=f"name {told}")
         here = [one for one in folders if _is_others(Path(place) / one, ignored)]
         folders[:] = sorted(set(folders) - set(here))
         for other in here:
@@ -109,7 +116,7 @@ def _code_of(folder: Path, aside: list[str]) -> Iterator[Path]:
 def _is_others(folder: Path, ignored: frozenset[str]) -> bool:
     """Whether a folder is hidden, vendored, made, or an environment."""
     name = folder.name
-    return name.startswith(".") or name in _OTHERS or name in ignored or name.endswith(".egg-info") or (folder / "pyvenv.cfg").is_file()
+    return name.startswith(".") or name in _OTHERS or name in ignored or name.endswith(".egg-info") or is_file(folder / "pyvenv.cfg")
 
 
 def _list_ignored(root: Path) -> frozenset[str]:

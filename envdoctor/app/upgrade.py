@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 
 from envdoctor.engine.diagnosis import Finding
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Fact, Origin, Skip
 from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import Exact, Ranged, exact, version_condition
+from envdoctor.files.paths import is_file
 from envdoctor.records import replace
 from envdoctor.world.releases import release_texts
 
@@ -51,14 +51,17 @@ def unread_releases(facts: Iterable[Fact], *, installed: Mapping[str, str]) -> t
         name = fact.name.removeprefix(_PACKAGE)
         bound = open_package(name)
         release = fact.value.text if isinstance(fact.value, Exact) else ""
-        if bound is None or not release or release.partition("+")[0] in bound.volume.places or installed.get(name) == release:
+        if bound is None:
+            skips.append(Skip(f"{AGAINST} {name}", "no release of this package was ever read", lost=True))
+            continue
+        if not release or release.partition("+")[0] in bound.volume.places or installed.get(name) == release:
             continue
         skips.append(Skip(f"{AGAINST} {name}=={release}", say_unread(bound, release), lost=True))
     return tuple(skips)
 
 
 def _is_file(text: str) -> bool:
-    return Path(text).is_file()
+    return is_file(text)
 
 
 def _requirement(text: str) -> Fact:

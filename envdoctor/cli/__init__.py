@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import sys
@@ -11,6 +12,9 @@ from collections.abc import Sequence
 from envdoctor.errors import EnvdoctorError
 
 FOUND, USAGE, INTERNAL, INTERRUPTED = 1, 2, 3, 130
+
+# What writing says where the report has nowhere to go; reading has none of them without the name of a file.
+_NO_ROOM = (errno.ENOSPC, errno.EBADF, errno.EFBIG, errno.EIO, errno.EDQUOT)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -28,6 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str]) -> int:
     words = list(arguments)
+    _open_closed_streams()
     # A run makes many small values and few cycles: with Python's own thresholds a tenth of a long run goes into looking for them.
     gc.set_threshold(200_000, 30, 30)
     form = _format(words)
@@ -59,9 +64,25 @@ def _run(arguments: Sequence[str]) -> int:
         # The reader went away (`| head`): nothing is left to say, and Python's own complaint at exit is noise.
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - until the process ends
         return FOUND
+    except OSError as error:
+        if error.errno not in _NO_ROOM or error.filename is not None:
+            return _crashed(error, form)
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - what is left in the old one has nowhere to go
+        print(f"envdoctor: stdout: found {error.strerror}; expected room for the report; next: --output FILE", file=sys.stderr)
+        return USAGE
     except Exception as error:  # noqa: BLE001 - the one outer door
         return _crashed(error, form)
     return status
+
+
+def _open_closed_streams() -> None:
+    """A shell can close any of the three (`>&-`), and Python then has None: nothing is read there, and what is written is an error."""
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull)  # noqa: SIM115 - until the process ends
+    if sys.stdout is None:
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w")
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - until the process ends
 
 
 def _format(words: Sequence[str]) -> str:

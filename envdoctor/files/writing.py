@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 import tempfile
@@ -27,6 +28,8 @@ def write_whole(path: Path, text: str, *, next_step: str, follow: bool = True) -
     """
     data = text.encode("utf-8", "backslashreplace")
     try:
+        if not os.path.isdir(path.parent):  # `x/../file` leads nowhere where there is no x, and is not `file`
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
         place = str(real_path(path)) if follow else os.path.join(str(real_path(path.parent)), path.name)
         if os.path.exists(place) and not os.path.isfile(place):
             with open(place, "wb") as stream:

@@ -6,6 +6,7 @@ import os
 import stat
 from pathlib import Path
 
+from envdoctor.files.paths import is_file
 from envdoctor.files.text import plain
 from envdoctor.lengths.values import Refused
 from envdoctor.sources.model.model_directory import is_lfs_pointer
@@ -57,7 +58,7 @@ def why_not(data: Path) -> Refused | None:
     finally:
         os.close(descriptor)
     if stat.S_ISDIR(status.st_mode):
-        if any((data / name).is_file() for name in ("state.json", "dataset_dict.json")):
+        if any(is_file(data / name) for name in ("state.json", "dataset_dict.json")):
             return None
         return Refused(place, "a directory", EXPECTED, "give the file itself")
     if not stat.S_ISREG(status.st_mode):

@@ -122,6 +122,14 @@ def _records(files: Iterable[tuple[object, object, object, object]], place: str)
     return found
 
 
+def _only_one(snapshots: Path) -> Path | None:
+    try:
+        there = [path for path in snapshots.iterdir() if is_dir(path)]
+    except OSError:
+        return None
+    return there[0] if len(there) == 1 else None
+
+
 def cached_snapshot(repository: str, revision: str | None) -> Path | None:
     """The directory of a snapshot in the local hub cache; None where there is none, or several and nothing says which."""
     from huggingface_hub import constants
@@ -138,6 +146,5 @@ def cached_snapshot(repository: str, revision: str | None) -> Path | None:
     try:
         commit = (folder / "refs" / wanted).read_text(encoding="utf-8")[:64].strip()
     except (OSError, UnicodeDecodeError):
-        there = [path for path in snapshots.iterdir() if is_dir(path)]
-        return there[0] if revision is None and len(there) == 1 else None
+        return _only_one(snapshots) if revision is None else None
     return snapshots / commit if commit and "/" not in commit and is_dir(snapshots / commit) else None

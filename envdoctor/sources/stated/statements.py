@@ -11,6 +11,9 @@ from envdoctor.facts.fact import Collected, Fact, FactValue, NotUnderstood, Orig
 from envdoctor.facts.values import flatten, parse_value, shown
 from envdoctor.facts.vocabulary import suggestion, term
 from envdoctor.files.toml import MOST_BYTES, parse_toml
+from envdoctor.sources.stated.stated_value import what_it_should_be
+
+_TYPED = "--set"
 
 
 def collect_facts_file(path: Path) -> Collected:
@@ -70,10 +73,14 @@ def collect_settings(settings: Iterable[str]) -> Collected:
     for text in settings:
         name, equals, value = text.partition("=")
         if not equals:
-            errors.append(EnvdoctorError("--set", found=repr(text), expected="NAME=VALUE", next_step="for example --set plan.method=lora"))
+            errors.append(EnvdoctorError(_TYPED, found=repr(text), expected="NAME=VALUE", next_step="for example --set plan.method=lora"))
+        elif name.strip().startswith("packages.") and not value.strip():
+            errors.append(
+                EnvdoctorError(_TYPED, found=f"{name.strip()} without a value", expected="a version", next_step="or false: not installed")
+            )
         else:
             statements.append((_normal(name.strip()), value.strip().strip("\"'")))
-    return _stated([(name, value, Origin("--set")) for name, value in statements], "--set", errors)
+    return _stated([(name, value, Origin(_TYPED)) for name, value in statements], _TYPED, errors)
 
 
 def _normal(name: str) -> str:
@@ -96,7 +103,7 @@ def _stated(statements: list[tuple[str, object, Origin]], place: str, errors: li
             errors.append(EnvdoctorError(where, found=f"the fact {name!r}", expected=expected, next_step=next_step))
             continue
         value = parse_value(name, raw)
-        wrong = _outside(name, value)
+        wrong = _outside(name, value, typed=place == _TYPED)
         if wrong is not None:
             where = place if origin.line is None else f"{place}, line {origin.line}"
             errors.append(wrong(where))
@@ -110,9 +117,12 @@ def _stated(statements: list[tuple[str, object, Origin]], place: str, errors: li
     return Collected(facts=tuple(facts), skips=tuple(skips))
 
 
-def _outside(name: str, value: FactValue) -> Callable[[str], EnvdoctorError] | None:
+def _outside(name: str, value: FactValue, *, typed: bool) -> Callable[[str], EnvdoctorError] | None:
     """What is wrong with a value that is none of its fact's, to be told with its place."""
     known = term(name)
+    if typed and known is not None and (expected := what_it_should_be(known, value)):
+        found, next_step = f"{name} = {shown(value)}", "envdoctor facts --vocabulary lists kinds and units"
+        return lambda where: EnvdoctorError(where, found=found, expected=expected, next_step=next_step)
     if known is None or not known.choices or (isinstance(value, str) and value in known.choices):
         return None
     text = shown(value)

@@ -9,7 +9,8 @@ from difflib import get_close_matches
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Fact, NotUnderstood, Origin, Skip
 from envdoctor.facts.vocabulary import term
-from envdoctor.sources.stated.stated_value import stated_value
+from envdoctor.sources.stated.stated_value import stated_value, what_it_should_be
+from envdoctor.world.gpus import find_gpu
 
 FORM = "linux-x86_64,python=3.11,gpu=H100,driver=550"
 # What people write for the facts of a machine; the facts' own names are understood as well.
@@ -31,7 +32,7 @@ _KEYS = {
 _SYSTEMS = {"linux": "linux", "windows": "windows", "win": "windows", "macos": "macos", "macosx": "macos", "darwin": "macos"}
 _MACHINES = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "aarch64", "arm64": "arm64"}
 _MANYLINUX = re.compile(r"manylinux_(\d{1,3})_(\d{1,3})_(\w{1,20})")
-_WITHOUT_GPU = ("none", "no", "cpu", "")
+_WITHOUT_GPU = ("none", "no", "cpu")
 
 
 def parse_target(text: str, place: str = "--target") -> Collected:
@@ -43,6 +44,8 @@ def parse_target(text: str, place: str = "--target") -> Collected:
     settings: dict[str, object] = {}
     for part in filter(None, (piece.strip() for piece in text.split(","))):
         name, equals, value = part.partition("=")
+        if equals and name.strip() in settings:
+            raise EnvdoctorError(place, found=f"{name.strip()} twice", expected=FORM, next_step="say it once")
         if equals:
             settings[name.strip()] = value.strip()
         elif "platform" in settings:
@@ -63,6 +66,11 @@ def target_facts(settings: Mapping[str, object], place: str, origin: Origin) -> 
     for name, raw in settings.items():
         for fact, value in _statements(name, raw, place):
             read = stated_value(fact, value)
+            known = term(fact)
+            if known is not None and (expected := what_it_should_be(known, read)):
+                raise EnvdoctorError(place, found=f"{name} = {raw}", expected=expected, next_step=f"for example {FORM}")
+            if fact == "gpu.name" and find_gpu(str(value)) is None:
+                skips.append(Skip(f"{fact} = {value}", "no GPU that is known: its memory and what it computes stay unknown"))
             if isinstance(read, NotUnderstood):
                 skips.append(Skip(f"{fact} = {read.text}", f"not understood; kept as free text ({place})"))
             facts[fact] = Fact(fact, read, origin)
@@ -74,6 +82,8 @@ def target_facts(settings: Mapping[str, object], place: str, origin: Origin) -> 
 def _statements(name: str, raw: object, place: str) -> Iterator[tuple[str, object]]:
     if isinstance(raw, bool) or not isinstance(raw, (str, int, float)):
         raise EnvdoctorError(place, found=f"{name} = {raw!r}", expected="a text or a number", next_step=f"for example {FORM}")
+    if not str(raw).strip():
+        raise EnvdoctorError(place, found=f"{name} without a value", expected=FORM, next_step="say what the machine has, or leave it out")
     if name == "platform":
         yield from _platform(str(raw), place)
         return
