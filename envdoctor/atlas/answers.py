@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 
 from envdoctor.atlas.binding import Bound
 from envdoctor.atlas.callables import fields_of, has_member
@@ -15,6 +15,7 @@ from envdoctor.atlas.volume import Presence, Volume
 from envdoctor.records import dataclass
 
 _MOST = 6
+_ALIKE, _APART = 0.6, 0.1
 _SYMBOL = re.compile(r"[A-Za-z_]\w*(?:[.:][A-Za-z_]\w*)*(?:\(\w*=?\))?")
 
 
@@ -146,9 +147,10 @@ def new_keyword(volume: Volume, name: str, keyword: str, place: int) -> str | No
             # What took its place in the row of parameters, which keeps calls by position as they were.
             if at < len(now.positional) and now.positional[at] in came and told.positional[:at] == now.positional[:at]:
                 return now.positional[at]
-    alike = get_close_matches(keyword, came, 2, 0.6)
+    alike = sorted(((SequenceMatcher(None, one, keyword).ratio(), one) for one in came), reverse=True)[:2]
     # Of two that are alike nobody knows which one is meant: ``dataset``, where ``train_dataset`` and ``eval_dataset`` came.
-    return alike[0] if len(alike) == 1 else None
+    clear = bool(alike) and alike[0][0] >= _ALIKE and (len(alike) == 1 or alike[0][0] - alike[1][0] >= _APART)
+    return alike[0][1] if clear else None
 
 
 def nearest(symbol: str) -> list[str]:

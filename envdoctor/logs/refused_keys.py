@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from envdoctor.atlas.answers import new_keyword
 from envdoctor.atlas.binding import Bound
 from envdoctor.atlas.masks import stretches, write
 from envdoctor.atlas.shelf import open_package
@@ -26,6 +27,8 @@ _OPTION = re.compile(r"--(?P<name>[A-Za-z][\w-]{1,60})")
 _WORD = re.compile(r"'(?P<name>[A-Za-z_]\w{1,60})'")
 # Programs whose configuration is made of fields of dataclasses or pydantic's, those first that have the most of their own.
 _TRAINERS = ("llamafactory", "axolotl", "ms-swift", "verl", "trl", "openrlhf", "transformers")
+# The dataclass that the others' are made of; other classes of transformers are no configuration of a run.
+_OF_TRANSFORMERS = "transformers.training_args"
 # What belongs to nobody: a value, a flag of torchrun's.
 _PASSED = frozenset(("local_rank", "local-rank"))
 _FIELD = ("=", ":")
@@ -59,13 +62,24 @@ def judge_keys(failure: Failure, facts: Facts) -> Hit | None:
     ways = [
         [name for name in _TRAINERS if name in near and name != "transformers"],
         [name for name in _TRAINERS if name in stated],
-        _TRAINERS,
+        # Where nobody says whose the configuration is, a key that all have of transformers is its.
+        ["transformers"],
     ]
     for names in filter(None, ways):
         found = [hit for name in names if (hit := _of_trainer(name, keys, failure, facts)) is not None]
         if found:
             return found[0]
-    return None
+    found = [hit for name in _TRAINERS if (hit := _of_trainer(name, keys, failure, facts)) is not None]
+    return _of_several(found) if len(found) > 1 else next(iter(found), None)
+
+
+def _of_several(found: Sequence[Hit]) -> Hit:
+    """Keys that several programs came to take or dropped, where the text names none of them."""
+    packages = tuple(name for hit in found for name in hit.packages)
+    detail = f"which program refused it is not said; {'; '.join(hit.detail.partition(';')[0] for hit in found[:3])}"
+    return Hit(
+        CONFIG, None, missing=tuple(f"packages.{name}" for name in packages), detail=detail, packages=packages, edge="several:configuration"
+    )
 
 
 def _of_trainer(package: str, keys: Sequence[str], failure: Failure, facts: Facts) -> Hit | None:
@@ -93,13 +107,24 @@ def _of_trainer(package: str, keys: Sequence[str], failure: Failure, facts: Fact
         "was written for one of these"
     )
     pins = tuple((package, one) for one in good_specifiers(volume, gone, place))
-    return Hit(CONFIG, True, (), detail=detail, packages=(package,), pins=pins, edge=f"{package}:{named}"[:120])
+    edge = f"{package}:{named}"[:120]
+    return Hit(CONFIG, True, (), detail=detail, packages=(package,), pins=pins, edge=edge, advice=_renamed(bound, masks, place))
+
+
+def _renamed(bound: Bound, keys: Iterable[str], place: int) -> str:
+    """What the keys of transformers' arguments are called where they are refused; empty where that is not known of each."""
+    if bound.volume.name != "transformers":
+        return ""
+    new = {key: new_keyword(bound.volume, "transformers:TrainingArguments", key, place) for key in keys}
+    return ", ".join(f"write {one} for {key}" for key, one in new.items()) if all(new.values()) else ""
 
 
 def _releases_with(bound: Bound, key: str) -> int:
     """The releases in which a class has a field of this name; where some class always has, those of the largest class that changed."""
     found: list[tuple[int, int]] = []
     for module, _ in bound.modules(f" m {key} "):
+        if bound.volume.name == "transformers" and not module.startswith(_OF_TRANSFORMERS):
+            continue
         chunk = bound.volume.chunk(module)
         for sheet in () if chunk is None else chunk.classes.values():
             mask = 0

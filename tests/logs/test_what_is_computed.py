@@ -355,3 +355,35 @@ def test_who_says_a_text_is_told_behind_what_a_rule_may_know_of_it(capsys: pytes
     )
     rules = [one["rule"] for one in findings(capsys, tmp_path, log)]
     assert rules[0] == "error-demands-another-release"
+
+
+def test_a_key_of_transformers_is_told_with_its_new_name_and_one_of_several_programs_accuses_none(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    def fields(*names: str) -> str:
+        return "from dataclasses import dataclass\n@dataclass\nclass TrainingArguments:\n" + "".join(
+            f"    {name}: str = ''\n" for name in names
+        )
+
+    ours = "transformers/__init__.py", "from .training_args import TrainingArguments\n"
+    transformers = {
+        release: {ours[0]: ours[1], "transformers/training_args.py": fields("output_dir", *names)}
+        for release, names in {
+            "1.0": ("evaluation_strategy",),
+            "1.1": ("evaluation_strategy", "eval_strategy"),
+            "2.0": ("eval_strategy",),
+        }.items()
+    }
+    shared = {
+        name: {release: {f"{top}/__init__.py": fields("model", *names)} for release, names in {"1.0": (), "2.0": ("packing",)}.items()}
+        for name, top in {"trl": "trl", "ms-swift": "swift"}.items()
+    }
+    said = "ValueError: Some specified arguments are not used by the HfArgumentParser: {}"
+    with atlas_of(tmp_path, {"transformers": transformers, **shared}):
+        old, *_ = findings(capsys, tmp_path, said.format("['--evaluation_strategy', 'steps']"))
+        several, *_ = findings(capsys, tmp_path, said.format("['packing']"))
+    assert old["packages"] == ["transformers"]
+    assert old["fixes"][0]["note"] == "write eval_strategy for evaluation_strategy"
+    assert several["status"] == "possible"
+    assert all(one["kind"] != "pin" for one in several["fixes"])
+    assert set(several["packages"]) == {"ms-swift", "trl"}
