@@ -20,7 +20,7 @@ def leaning_breaks(stack: Stack, entries: Iterable[tuple[str, str]] = ()) -> Ite
     entries = tuple(entries)
     for package, provider, wanted in _unmet(stack):
         sides = [_places(package, stack), _places(provider, stack)]
-        if not all(sides) or max(map(len, sides)) == 1:
+        if not all(sides) or all(_is_read(one, stack) for one in (package, provider)):
             continue
         for ours, theirs in product(*sides):
             found = import_breaks(stack, entries, {package: (ours,), provider: (theirs,)})
@@ -31,8 +31,21 @@ def leaning_breaks(stack: Stack, entries: Iterable[tuple[str, str]] = ()) -> Ite
 
 
 def _places(package: str, stack: Stack) -> tuple[int, ...]:
+    """The places of a release; of one that is older than all that were read that of the first of its own minor."""
     bound = open_package(package)
-    return () if bound is None else places(bound.volume, stack.releases[package])
+    if bound is None:
+        return ()
+    found = places(bound.volume, stack.releases[package])
+    return found or ((0,) if _minor(stack.releases[package]) == _minor(bound.volume.releases[0]) else ())
+
+
+def _is_read(package: str, stack: Stack) -> bool:
+    bound = open_package(package)
+    return bound is not None and len(places(bound.volume, stack.releases[package])) == 1
+
+
+def _minor(release: str) -> list[str]:
+    return release.split(".")[:2]
 
 
 def _unmet(stack: Stack) -> Iterator[tuple[str, str, str]]:

@@ -58,5 +58,11 @@ def test_without_a_declaration_against_it_nothing_is_told(monkeypatch: pytest.Mo
     assert _told(monkeypatch, specifier, user=user, acme=acme) == ()
 
 
+def test_before_the_first_that_was_read_one_of_its_minor_stands_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    (hit,) = _told(monkeypatch, "<2.0", user="1.0.3", acme="2.0")
+    assert (hit.edge, hit.pins) == ("user:acme.Old", (("acme", "<2.0"),))
+    assert _told(monkeypatch, "<2.0", user="0.9", acme="2.0") == ()
+
+
 def test_where_neither_side_breaks_an_unmet_declaration_is_no_break(monkeypatch: pytest.MonkeyPatch) -> None:
     assert _told(monkeypatch, ">=2.0", loose="1.1.2", acme="1.0") == ()
