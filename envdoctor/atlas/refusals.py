@@ -160,11 +160,8 @@ class _Body:
 
     def _pop(self, item: ast.stmt) -> None:
         """``x = kwargs.pop("x", None)``: a parameter by another way."""
-        for call in walk(item) if self.kwargs else ():
-            if isinstance(call, ast.Call) and _is_pop(call, self.kwargs):
-                key = call.args[0]
-                if isinstance(key, ast.Constant) and isinstance(key.value, str):
-                    self.found.popped.append(key.value)
+        found = [_popped(one, self.kwargs) for one in walk(item)] if self.kwargs else []
+        self.found.popped += [name for name in found if name]
 
     def _forget(self, item: ast.stmt) -> None:
         """What was assigned to is no parameter any more, unless a keyword was popped into it."""
@@ -172,11 +169,9 @@ class _Body:
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del):
                 self.given.pop(node.id, None)
         if isinstance(item, ast.Assign) and len(item.targets) == 1 and isinstance(item.targets[0], ast.Name):
-            value, name = item.value, item.targets[0].id
-            if isinstance(value, ast.Call) and self.kwargs and _is_pop(value, self.kwargs) and len(value.args) == 2:
-                key = value.args[0]
-                if isinstance(key, ast.Constant) and isinstance(key.value, str):
-                    self.given[name], self.defaults[name] = key.value, value.args[1]
+            key = _popped(item.value, self.kwargs)
+            if key and isinstance(item.value, ast.Call) and len(item.value.args) == 2:
+                self.given[item.targets[0].id], self.defaults[item.targets[0].id] = key, item.value.args[1]
 
     def _only_popped(self, last: ast.If) -> bool:
         """Whether nothing was done with ``**kwargs`` before a test of it but to pop keywords."""
@@ -184,7 +179,7 @@ class _Body:
         for item in self.node.body:
             if item is last:
                 break
-            allowed += sum(isinstance(one, ast.Call) and _is_pop(one, self.kwargs) for one in walk(item))
+            allowed += sum(bool(_popped(one, self.kwargs)) for one in walk(item))
         uses = [one for item in self.node.body for one in walk(item) if isinstance(one, ast.Name) and one.id == self.kwargs]
         return len([one for one in uses if one.lineno < last.lineno]) == allowed
 
@@ -203,9 +198,13 @@ class _Body:
                 return
 
 
-def _is_pop(call: ast.Call, kwargs: str) -> bool:
-    func = call.func
-    return isinstance(func, ast.Attribute) and func.attr == "pop" and isinstance(func.value, ast.Name) and func.value.id == kwargs
+def _popped(call: ast.AST, kwargs: str) -> str:
+    """The keyword that is taken out of ``**kwargs``; empty for anything else."""
+    if not (kwargs and isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "pop" and call.args):
+        return ""
+    owner, key = call.func.value, call.args[0]
+    named = isinstance(owner, ast.Name) and owner.id == kwargs and isinstance(key, ast.Constant) and isinstance(key.value, str)
+    return str(key.value) if named and isinstance(key, ast.Constant) else ""
 
 
 def _may_yield(node: Function) -> bool:

@@ -52,6 +52,8 @@ OPEN = (
     "def f(a=mark):\n    if a is not other:\n        raise ValueError",
 )
 TAKES_MORE = (
+    "def f(a, **kw):\n    b = kw.pop()\n    if kw:\n        raise TypeError",
+    "def f(a, **kw):\n    b = kw.pop(*names)\n    if kw:\n        raise TypeError",
     "def f(a, **kw):\n    kw.update(other)\n    if kw:\n        raise TypeError",
     "def f(a, **kw):\n    if 'b' in kw:\n        b = kw['b']\n    if kw:\n        raise TypeError",
     "def g(b): ...\ndef f(a, **kw):\n    kw['c'] = 1\n    return g(a, **kw)",
