@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -129,8 +130,16 @@ def _model(text: str, gathered: Gathered) -> Snapshot:
         text,
         found="an adapter without its base model" if adapter else skipped,
         expected="a directory with config.json, or a hub id in the local hub cache",
-        next_step="give the base model as MODEL" if adapter else "download config.json into a directory, and give that",
+        next_step="give the base model as MODEL" if adapter else _fetching(text),
     )
+
+
+def _fetching(text: str) -> str:
+    """How to get the one file that is needed."""
+    if not re.fullmatch(r"[\w.-]+/[\w.-]+", text) or text.startswith("."):
+        return "put the model's config.json into a directory, and give that"
+    folder = text.partition("/")[2]
+    return f"hf download {text} config.json --local-dir {folder} && envdoctor fit ./{folder}"
 
 
 def _architecture(text: str, snapshot: Snapshot) -> Architecture:

@@ -387,3 +387,13 @@ def test_check_finds_the_plan_that_cannot_fit(capsys: pytest.CaptureFixture[str]
 @pytest.mark.parametrize("words", [DDP, CARDS, (*DDP, "--set", "gpu.name=A100 80GB"), (*CARDS, "--set", "plan.method=lora")])
 def test_check_says_nothing_where_the_plan_may_fit(capsys: pytest.CaptureFixture[str], words: tuple[str, ...]) -> None:
     assert "plan-exceeds-gpu-memory" not in findings(capsys, "llama", *words)
+
+
+def test_a_model_that_is_not_here_is_answered_with_the_line_that_fetches_its_sizes(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "cache"))
+    ran = run(capsys, "fit", "acme/Small-1B", "--set", "plan.method=lora")
+    assert ran.status == 2
+    assert ran.err.rstrip().endswith("next: hf download acme/Small-1B config.json --local-dir Small-1B && envdoctor fit ./Small-1B")
