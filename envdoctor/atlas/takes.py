@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from envdoctor.atlas.binding import Bound
@@ -96,6 +96,13 @@ class Takes:
             take = int(kind) if kind.isdigit() else -1
             found = self._reached[number] = Reached("take" if take >= 0 else kind, name, take, mask, guard, place)
         return found
+
+    def pages(self) -> Iterator[str]:
+        """The lines of all entries, page by page."""
+        number = 0
+        while (page := self._bound.chunk(f"@@lines{number}")) is not None:
+            yield page
+            number += 1
 
     def parsed(self, number: int) -> tuple[str, str, int, str, str]:
         """The parts of a line of the entries: its kind or the number of its take, a name, its releases, its condition, its place."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from envdoctor.atlas.breaks import Break, import_breaks
+from envdoctor.atlas.brought import taken_by_none
 from envdoctor.atlas.leaning import leaning_breaks
 from envdoctor.atlas.main_names import main_entries
 from envdoctor.atlas.missing import by_body
@@ -52,7 +53,13 @@ def remembered_hits(
         reached = pairs if one.root or not supposed else parts
         if (one.package, one.provider) not in known:
             reached.setdefault((one.package, one.provider), []).append(one)
-    whole = (hit for found in pairs.values() for hit in _hit(stack, found, IMPORT_BREAKS))
+    asked = {package for package, _ in entries}
+    told = [
+        found
+        for (package, _), found in pairs.items()
+        if package in asked or any(one.root != package for one in found) or not taken_by_none(package, stack)
+    ]
+    whole = (hit for found in told for hit in _hit(stack, found, IMPORT_BREAKS))
     some = (found for pair, found in parts.items() if pair not in pairs and pair[1] in stack.releases)
     return (*whole, *(hit for found in some for hit in _hit(stack, found, PART_BREAKS)))
 
