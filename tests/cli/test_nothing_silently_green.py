@@ -92,6 +92,22 @@ def test_a_value_that_a_fact_does_not_have_is_an_error_with_a_suggestion(capsys:
     assert "did you mean `lora`?" in ran.err
 
 
+@pytest.mark.parametrize(("word", "goal"), [("sft", "sft"), ("RM", "reward"), ("reward-modeling", "reward"), ("simpo", "simpo")])
+def test_a_method_that_says_only_what_is_learned_loses_no_finding(capsys: pytest.CaptureFixture[str], word: str, goal: str) -> None:
+    stack = ("--set", "packages.peft=0.11.1", "--set", f"plan.method={word}")
+    ran = run(capsys, "check", *stack, "--format", "json")
+    assert ran.status == 0
+    assert {one["status"] for one in ran.json["findings"] if one["rule"] == "peft-fp16-adapter-nan"} == {"possible"}
+    assert "what is trained: lora, qlora or full" in " ".join(run(capsys, "check", *stack).out.split())
+    assert f"plan.objective = {goal} " in run(capsys, "facts", *stack).out
+
+
+def test_a_goal_that_is_stated_stands_whatever_the_method_is_called(capsys: pytest.CaptureFixture[str]) -> None:
+    out = run(capsys, "facts", "--set", "plan.method=sft", "--set", "plan.objective=kto", *FACTS).out
+    assert "plan.objective = kto " in out
+    assert "plan.objective = sft " not in out
+
+
 def test_a_hub_id_that_is_nowhere_is_not_examined(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
     ran = run(capsys, "check", "nobody/no-such-model", "--format", "json", *FACTS)
     assert (ran.status, [entry["what"] for entry in ran.json["skipped"] if entry.get("unexamined")]) == (2, ["nobody/no-such-model"])

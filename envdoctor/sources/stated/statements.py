@@ -94,6 +94,7 @@ def _collect(table: Mapping[str, object], place: str, lines: Mapping[str, int]) 
 
 def _stated(statements: list[tuple[str, object, Origin]], place: str, errors: list[EnvdoctorError]) -> Collected:
     facts, skips = [], []
+    said = {name for name, _, _ in statements}
     for name, raw, origin in statements:
         if term(name) is None:
             close = suggestion(name)
@@ -109,9 +110,11 @@ def _stated(statements: list[tuple[str, object, Origin]], place: str, errors: li
             errors.append(wrong(where))
             continue
         if isinstance(value, NotUnderstood):
-            skips.append(Skip(f"{name} = {shown(value)}", f"not understood; kept as free text ({origin.source})"))
+            goal = _objective(name, shown(value))
+            why = f"says what is learned (plan.objective = {goal}), not what is trained: lora, qlora or full" if goal else _FREE_TEXT
+            skips.append(Skip(f"{name} = {shown(value)}", f"{why} ({origin.source})"))
         facts.append(Fact(name, value, origin))
-        facts += _implied(name, raw, origin)
+        facts += [one for one in _implied(name, raw, origin) if one.name not in said]
     if errors:
         raise SeveralErrors(errors)
     return Collected(facts=tuple(facts), skips=tuple(skips))
@@ -126,8 +129,8 @@ def _outside(name: str, value: FactValue, *, typed: bool) -> Callable[[str], Env
     if known is None or not known.choices or (isinstance(value, str) and value in known.choices):
         return None
     text = shown(value)
-    if name == "plan.distributed" and _SEVERAL.search(text):
-        return None  # it says that the work is shared, and not how
+    if (name == "plan.distributed" and _SEVERAL.search(text)) or _objective(name, text):
+        return None  # it says that the work is shared, and not how; what is learned, and not what is trained
     from difflib import get_close_matches
 
     close = get_close_matches(text, known.choices, n=1, cutoff=0.5)
@@ -138,7 +141,21 @@ def _outside(name: str, value: FactValue, *, typed: bool) -> Callable[[str], Env
     )
 
 
+_FREE_TEXT = "not understood; kept as free text"
+# What people write for the method that is the goal of the training: any of these can be with LoRA or without it.
+_OBJECTIVES = {
+    "sft": "sft", "supervised": "sft", "supervisedfinetuning": "sft", "instruction": "sft", "instructiontuning": "sft",
+    "instructtuning": "sft", "finetune": "sft", "finetuning": "sft",
+    "reward": "reward", "rm": "reward", "rewardmodel": "reward", "rewardmodeling": "reward", "rewardmodelling": "reward", "prm": "reward",
+    "rlhf": "ppo", "rl": "rl", "rloo": "rloo", "reinforce++": "reinforce++", "gspo": "grpo", "dapo": "grpo", "drgrpo": "grpo",
+    "ipo": "dpo", "cpo": "cpo", "simpo": "simpo", "onlinedpo": "dpo", "bco": "bco", "gkd": "gkd", "distillation": "distillation",
+}  # fmt: skip
 _SEVERAL = re.compile(r"deepspeed|\bzero\b|multi|\bgpus\b|parallel|torchrun|accelerate", re.IGNORECASE)
+
+
+def _objective(name: str, text: str) -> str:
+    """What is learned by a method that says no more than that; empty for every other value."""
+    return _OBJECTIVES.get(re.sub(r"[\s_-]+", "", text.lower()), "") if name == "plan.method" else ""
 
 
 def _implied(name: str, raw: object, origin: Origin) -> list[Fact]:
@@ -147,6 +164,8 @@ def _implied(name: str, raw: object, origin: Origin) -> list[Fact]:
         glibc = re.search(r"glibc\s*v?(\d+\.\d+)", str(raw), re.IGNORECASE)
         if glibc:
             return [Fact("glibc", parse_value("glibc", glibc[1]), origin)]
+    if goal := _objective(name, str(raw)):
+        return [Fact("plan.objective", goal, origin)]
     if name == "plan.distributed" and isinstance(parse_value(name, raw), NotUnderstood) and re.search("deepspeed", str(raw), re.IGNORECASE):
         return [Fact("plan.deepspeed", True, origin)]
     return []
