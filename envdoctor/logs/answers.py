@@ -5,6 +5,7 @@ Without an atlas there is no answer, and the finding says what the error says.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from envdoctor.atlas.answers import answer as look_up
@@ -21,7 +22,8 @@ from envdoctor.facts.versions import Exact
 from envdoctor.logs.callables_named import classes_called, functions_called
 from envdoctor.logs.callers import Caller, caller_of, takers
 from envdoctor.logs.calls_refused import Fitting, fit_call, has_outside_bases, judge_forward
-from envdoctor.logs.guessed_owners import derived_from, makers_of, modules_of
+from envdoctor.logs.guessed_owners import derived_from, makers_of, makers_stated, modules_of
+from envdoctor.logs.likely_callers import LikelyCaller, likely_callers
 from envdoctor.logs.members import judge_member, judge_passed
 from envdoctor.logs.sayings import home_of, judge_saying, name_author, tell_sayings
 from envdoctor.logs.specifiers import admits
@@ -45,9 +47,10 @@ NAME, MODULE, ATTRIBUTE, ARGUMENT = "error-name-missing", "error-module-missing"
 # Distributions that bring a fork under the import name of another one: https://github.com/adapter-hub/adapters says so of the first.
 FORKS = {"transformers": ("adapter-transformers",)}
 
-# A function with a shorter name is anybody's.
-_TELLING = 16
+# A function with a shorter name is anybody's, and a name with fewer letters stands in modules that have nothing to do with each other.
+_TELLING, _OWN_NAME = 16, 5
 TWINS = ("pytorch-lightning", "lightning")
+_LINE_OF_CODE = re.compile(r"\S\w*\(|^\s*\w+ = ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +74,7 @@ class Asked:
 def answer(statement: Statement, failure: Failure, facts: Facts) -> Hit | None:
     """The finding of what a statement comes to by the contents of releases; None where they do not tell."""
     try:
-        asked = _asked(statement, failure)
+        asked = _asked(statement, failure, facts)
         if asked is None and isinstance(statement, (RefusedKeyword, MissingArguments, TooManyArguments)):
             fitting = fit_call(statement, failure)
             asked = None if fitting is None else _of_fitting(fitting)
@@ -154,7 +157,7 @@ def with_author(hit: Hit, failure: Failure, facts: Facts) -> Hit:
     return hit if hit.packages or not (home := home_of(failure)) else replace(hit, packages=(home,))
 
 
-def _asked(statement: Statement, failure: Failure) -> Asked | None:
+def _asked(statement: Statement, failure: Failure, facts: Facts) -> Asked | None:
     if isinstance(statement, MissingName) and statement.module and not statement.circular:
         return _symbol(f"{statement.module}:{statement.name}", NAME)
     if isinstance(statement, MissingName) and not statement.module:
@@ -173,6 +176,7 @@ def _asked(statement: Statement, failure: Failure) -> Asked | None:
         functions = (
             *(functions_called(statement.function, failure, passed=passed) for passed in (False, True)),
             makers_of(statement, failure),
+            makers_stated(statement, failure, facts),
         )
         return _first_only((_symbol(f"{one}({statement.keyword})", ARGUMENT) for one in found) for found in functions)
     return None
@@ -313,16 +317,26 @@ def _hit(asked: Asked, failure: Failure, facts: Facts) -> Hit | None:
         if asked.unsure
         else _certain(asked, volume, place)
     )
+    likely = _likely_callers(asked, failure, facts)
     # What moved under its users is put back first; that they have followed since is the other way.
-    pins = tuple(dict.fromkeys((*((volume.name, one) for one in good), *pins)))
+    pins = tuple(dict.fromkeys((*((volume.name, one) for one in good), *pins, *(pin for one in likely for pin in one.pins()))))
+    if likely:
+        taking += f"; of what was read, {' and '.join(one.words() for one in likely)} {'asks' if len(likely) == 1 else 'ask'} for it"
     detail = (
         _told(asked, caller, facts, release, when) + taking + ("" if asked.told or asked.maybe or asked.unsure else _instead(asked, place))
     )
     twin = TWINS[1] if volume.name == TWINS[0] and not release else ""
-    packages = tuple(dict.fromkeys(name for name in (volume.name, caller.package, twin) if name))
+    packages = tuple(dict.fromkeys(name for name in (volume.name, caller.package, twin, *(one.package for one in likely)) if name))
     because = tuple((f"packages.{name}", when if name == volume.name else "asks for it") for name in packages)
     edge = f"{caller.package or 'code'}:{asked.symbol}"
     return Hit(asked.family, True, because, detail=detail, packages=packages, pins=pins, edge=edge)
+
+
+def _likely_callers(asked: Asked, failure: Failure, facts: Facts) -> tuple[LikelyCaller, ...]:
+    """Who may have asked, where nobody printed a frame or a line of code that says so."""
+    if failure.frames or asked.told or _LINE_OF_CODE.search(failure.near):
+        return ()
+    return likely_callers(asked.symbol, asked.bound.volume.name, facts)
 
 
 def _certain(asked: Asked, volume: Volume, place: int) -> list[str]:
@@ -387,7 +401,8 @@ def _instead(asked: Asked, place: int) -> str:
     if keyword:
         new = new_keyword(asked.bound.volume, name, keyword, place)
         return f"; it is called {new} there" if new else ""
-    if asked.family == MODULE:
+    last = name.rpartition(".")[2]
+    if asked.family == MODULE or (last.islower() and len(last) < _OWN_NAME):
         return ""
-    found = [one for one in new_places(asked.bound, name.rpartition(".")[2], place) if one != name.rpartition(".")[0]]
+    found = [one for one in new_places(asked.bound, last, place) if one != name.rpartition(".")[0]]
     return f"; it is in {found[0]} there" if found else ""

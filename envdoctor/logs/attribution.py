@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import ABSENT
@@ -57,10 +58,13 @@ def is_guess(rule: Rule, seen: Shown, reading: Reading, there: frozenset[str], d
     Where nobody else is told of, the rule's package is as likely as any.
     """
     own = _own_packages(rule)
+    if own and any(hit.packages[0] not in rule.packages for hit in _exact(seen, derived)):
+        return True
     if not own or not own.isdisjoint(there) or names_package(seen, own):
         return False
     about = [one.hit for one in derived if one.hit.rule in _COMPUTED and one.hit.outcome and is_near(seen.line, one)]
-    if any(not own.isdisjoint(hit.packages) for hit in about):
+    # Who lacks it is told first: a page that does not know of that one is about another error of the same words.
+    if any(not own.isdisjoint(hit.packages) and not set(rule.packages).isdisjoint(hit.packages[:1]) for hit in about):
         return False
     frames = {package_of(name) for name in reading.packages}
     if frames and frames.isdisjoint(rule.packages):
@@ -70,6 +74,13 @@ def is_guess(rule: Rule, seen: Shown, reading: Reading, there: frozenset[str], d
     named = [hit for hit in about if hit.packages or hit.rule == REFUSES_PYTHON]
     by_few = len(reading.shown) == 1 and all(hit.rule == MODULE and set(hit.packages) <= set(rule.packages) for hit in named)
     return bool(named) and not by_few
+
+
+def _exact(seen: Shown, derived: Sequence[Derived]) -> Iterator[Hit]:
+    """What is computed of a keyword or a member, with its class: the sentence says whose it is, whoever else is on the way."""
+    for one in derived:
+        if one.hit.rule == ARGUMENT and one.hit.outcome and one.hit.packages and one.hit.pins and is_near(seen.line, one):
+            yield one.hit
 
 
 def _own_packages(rule: Rule) -> frozenset[str]:

@@ -50,6 +50,8 @@ def classes_called(name: str, failure: Failure, *, passed: bool = False) -> Iter
 
 def functions_called(function: str, failure: Failure, *, passed: bool = False) -> Iterator[str]:
     """The functions of this name as ``module:function``; a method with its class."""
+    if not function:
+        return
     owner, _, last = function.replace(".<locals>", "").rpartition(".")
     if owner:
         for one in classes_called(owner.rpartition(".")[2], failure, passed=passed):
@@ -69,6 +71,18 @@ def functions_called(function: str, failure: Failure, *, passed: bool = False) -
     if not passed:
         for bound in _packages(failure, often=not failure.frames):
             yield from _defined(bound, "f", last)
+
+
+def functions_named(name: str) -> Iterator[str]:
+    """The functions of this name in the packages whose objects people meet, whoever calls them."""
+    for bound in filter(None, map(open_package, _PASSED)):
+        yield from _defined(bound, "f", name)
+
+
+def has_function(package: str, name: str) -> bool:
+    """Whether a package has a function of this name at the top of a module."""
+    bound = open_package(package)
+    return bound is not None and next(_defined(bound, "f", name), None) is not None
 
 
 def _packages(failure: Failure, *, often: bool) -> Iterator[Bound]:

@@ -231,6 +231,7 @@ def _classes_with(bound: Bound, method: str) -> Iterator[tuple[str, str]]:
 
 # --- forward, which every module has -----------------------------------------------------------------------
 
+_TRAINER = ("transformers.trainer", "Trainer")
 # The models whose attention and embeddings people replace most, where no frame names another one.
 _PATCHED = tuple(f"transformers.models.{name}.modeling_{name}" for name in ("llama", "mistral", "qwen2"))
 
@@ -251,7 +252,7 @@ def fit_forward(statement: RefusedKeyword | MissingArguments, failure: Failure) 
             if good and bad:
                 votes.setdefault((good, bad), []).append(f"{module}:{name}")
     if not votes:
-        return None
+        return _handed_on(statement, bound) if isinstance(statement, RefusedKeyword) else None
     (good, bad), classes = max(votes.items(), key=lambda item: (len(item[1]), item[0][1].bit_length()))
     which = classes[0].rpartition(":")[2]
     passes = "takes" if isinstance(statement, RefusedKeyword) else "needs"
@@ -259,6 +260,27 @@ def fit_forward(statement: RefusedKeyword | MissingArguments, failure: Failure) 
     written = "a patch, a copy or a model's own code was written for the others"
     told = f"forward() of {which} {passes} {words} in transformers {write(bad, bound.volume.releases)}: {written}"
     return Fitting(f"{classes[0]}.forward", bound, good, bad, told)
+
+
+def _handed_on(statement: RefusedKeyword, bound: Bound) -> Fitting | None:
+    """A keyword that transformers' Trainer took for itself in no release before some, and hands on to the model since."""
+    module, cls = _TRAINER
+    chunk = bound.volume.chunk(module)
+    sheet = None if chunk is None else chunk.classes.get(cls)
+    passed = 0
+    for signatures in () if sheet is None or len(statement.keyword) < _TELLING_ARGUMENT else sheet.methods.values():
+        for text, mask in signatures.items():
+            told = read(text)
+            passed |= mask if told is not None and statement.keyword in (*told.positional, *told.keywords) else 0
+    rest = bound.volume.all & ~passed
+    if not passed or not rest or rest > passed:
+        return None
+    told_in = write(passed, bound.volume.releases)
+    words = (
+        f"forward() of this model does not take {statement.keyword}, which the Trainer of transformers {told_in} hands on to models: the "
+        "model's code is older, or wraps one that takes it (give its forward **kwargs, or that argument)"
+    )
+    return Fitting(f"{module}:{cls}.forward", bound, rest, passed, words)
 
 
 def judge_forward(statement: RefusedKeyword | MissingArguments, failure: Failure) -> Hit | None:

@@ -10,6 +10,9 @@ from collections.abc import Iterator
 
 from envdoctor.atlas.answers import answer as look_up
 from envdoctor.atlas.shelf import open_package, package_names
+from envdoctor.atlas.stack import holds, places
+from envdoctor.facts.fact import Facts
+from envdoctor.facts.versions import Exact
 from envdoctor.logs.callables_named import OFTEN, classes_called
 from envdoctor.logs.statements import MissingMember, MissingName, RefusedKeyword
 from envdoctor.logs.tracebacks import Failure
@@ -18,7 +21,7 @@ from envdoctor.world.import_names import package_of
 # Packages whose classes scripts make with keywords, beside those that most people use.
 _MADE = (*OFTEN, "pytorch-lightning", "evaluate", "torchmetrics", "albumentations", "httpx")
 # A name with fewer letters is anybody's.
-_TELLING = 8
+_TELLING, _LEAST_KEYWORD = 8, 4
 # A class that ends in so few letters ends so by chance.
 _ENDS = 7
 # Their users derive from their modules, and hand their Trainer on as it is.
@@ -60,19 +63,40 @@ def makers_of(statement: RefusedKeyword, failure: Failure) -> tuple[str, ...]:
     """The classes that took a keyword and take it no more, or took it later, where only ``__init__`` is told, or a class of a short
     name, and no line says of what."""
     of_class, _, last = statement.function.rpartition(".")
-    if last != "__init__" or failure.packages or len(statement.keyword) < 4:
+    if last != "__init__" or failure.packages or len(statement.keyword) < _LEAST_KEYWORD:
         return ()
-    found: list[str] = []
-    pattern = re.compile(rf"(?m)^ m __init__ (?:\S*[,*])?{re.escape(statement.keyword)}=?(?:[,\t]|$)")
-    for package in dict.fromkeys(_MADE):
-        bound = open_package(package)
-        for module, text in () if bound is None else bound.modules(statement.keyword):
-            for one in pattern.finditer(text):
-                cls = text[text.rfind("\nc ", 0, one.start()) + 3 : one.start()].split("\n")[0].partition("\t")[0]
-                if not of_class or cls == of_class:
-                    found.append(f"{module}:{cls}")
+    found = [one for package in dict.fromkeys(_MADE) for one in _made_with(package, statement.keyword, of_class)]
     # Nothing is made more often than a Trainer.
     return tuple(sorted(found, key=lambda one: not one.endswith(":Trainer")))
+
+
+def makers_stated(statement: RefusedKeyword, failure: Failure, facts: Facts) -> tuple[str, ...]:
+    """The same among the packages whose releases are stated, where not even the function is told."""
+    if statement.function or failure.packages or len(statement.keyword) < _LEAST_KEYWORD:
+        return ()
+    return tuple(_lacking_it(statement.keyword, facts))
+
+
+def _lacking_it(keyword: str, facts: Facts) -> Iterator[str]:
+    """The classes that other releases make with a keyword, and the stated ones do not."""
+    for package in dict.fromkeys(_MADE):
+        bound, stated = open_package(package), facts.value(f"packages.{package}")
+        where = places(bound.volume, stated.text) if bound is not None and isinstance(stated, Exact) else ()
+        for symbol in _made_with(package, keyword, "") if where else ():
+            told = look_up(f"{symbol}({keyword})")
+            if told is not None and told.there and holds(told.gone, where):
+                yield symbol
+
+
+def _made_with(package: str, keyword: str, of_class: str) -> Iterator[str]:
+    """The classes of a package that are made with a keyword in some release."""
+    bound = open_package(package)
+    pattern = re.compile(rf"(?m)^ m __init__ (?:\S*[,*])?{re.escape(keyword)}=?(?:[,\t]|$)")
+    for module, text in () if bound is None else bound.modules(keyword):
+        for one in pattern.finditer(text):
+            cls = text[text.rfind("\nc ", 0, one.start()) + 3 : one.start()].split("\n")[0].partition("\t")[0]
+            if not of_class or cls == of_class:
+                yield f"{module}:{cls}"
 
 
 def derived_from(statement: MissingMember, failure: Failure) -> tuple[str, ...]:

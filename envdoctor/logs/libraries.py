@@ -18,7 +18,7 @@ _FLOOR = re.compile(
     r"GLIBCXX|CXXABI|GCC|GOMP)_(?P<version>\d{1,3}(?:\.\d{1,3}){0,3})['\"`\u2018\u2019]{1,2}"
     r" not found(?: \(required by (?P<by>[^)\n]{1,600})\))?"
 )
-_UNDEFINED = re.compile(r"(?P<library>[\w./+-]{1,600}\.so[\w.+-]{0,40}): undefined symbol: (?P<symbol>[\w.$@]{1,1500})")
+_UNDEFINED = re.compile(r"(?:(?P<library>[\w./+-]{1,600}\.so[\w.+-]{0,40}): )?undefined symbol: (?P<symbol>[\w.$@]{3,1500})")
 _ABSENT = re.compile(r"(?P<library>lib[\w+-]{1,60}\.so(?:\.\d{1,4}){0,4}): cannot open shared object file")
 
 # The compiler that brought a version of its runtime library: https://gcc.gnu.org/onlinedocs/libstdc++/manual/abi.html
@@ -147,8 +147,10 @@ def parse_undefined(message: str) -> UndefinedSymbol | None:
     library, owner = _owner(plain, symbol)
     if not library and of.strip("@").startswith("lib"):
         library = of.strip("@")
-    by = package_of_file(found["library"])
-    return UndefinedSymbol(found["library"].rpartition("/")[2], symbol, plain, by, library, owner)
+    if not found["library"] and not owner:
+        return None
+    file = found["library"] or ""
+    return UndefinedSymbol(file.rpartition("/")[2] or "a compiled file", symbol, plain, package_of_file(file), library, owner)
 
 
 def parse_absent(message: str) -> AbsentLibrary | None:

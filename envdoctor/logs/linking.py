@@ -6,9 +6,11 @@ import re
 
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
+from envdoctor.facts.versions import Exact
 from envdoctor.logs.libraries import AbsentLibrary, LibraryFloor, UndefinedSymbol, parse_absent, parse_floor, parse_undefined
 from envdoctor.logs.tracebacks import Failure
 from envdoctor.logs.wording import caller_of, describe, named, reasons
+from envdoctor.records import replace
 from envdoctor.world.import_names import package_of
 from envdoctor.world.releases import listed
 
@@ -20,6 +22,11 @@ LIBRARY_TEXT = re.compile(r"undefined symbol: |\.so[\d.]{0,12}: cannot open shar
 BINDING = re.compile(r"\b([a-z][a-z0-9]*(?:_[a-z0-9]+)+)\(\): incompatible (?:function|constructor) arguments")
 # The line of code that somebody pasted with the error.
 _IMPORT = re.compile(r"(?m)^\W{0,8}(?:from|import) ([A-Za-z_]\w{1,40})")
+# What is compiled against one torch.
+_AGAINST_TORCH = (
+    "flash-attn", "xformers", "torchvision", "torchaudio", "torchtext", "vllm", "causal-conv1d", "mamba-ssm", "auto-gptq", "autoawq",
+    "fbgemm-gpu", "sgl-kernel", "torch-scatter", "torch-sparse", "detectron2", "apex", "transformer-engine",
+)  # fmt: skip
 # A shorter name has too many neighbours.
 _SHORT = 6
 
@@ -76,6 +83,12 @@ def _floor(one: LibraryFloor, facts: Facts) -> Hit:
     )
 
 
+def _only_extension(facts: Facts, owner: str) -> str:
+    """The one package that is stated and compiled against torch, where a symbol is of torch and no file is told."""
+    stated = [name for name in _AGAINST_TORCH if isinstance(facts.value(f"packages.{name}"), Exact)] if owner == "torch" else []
+    return stated[0] if len(stated) == 1 else ""
+
+
 def _symbol(one: UndefinedSymbol, facts: Facts) -> Hit:
     owner = next(
         (
@@ -87,7 +100,9 @@ def _symbol(one: UndefinedSymbol, facts: Facts) -> Hit:
     )
     if owner.startswith("nvidia-") and not re.search(r"-cu\d\d$", owner):
         owner = f"{owner}-cu12"
-    whose = describe(one.by, facts) if one.by else one.file
+    by = one.by or _only_extension(facts, owner)
+    one = replace(one, by=by)
+    whose = describe(by, facts) if by else one.file
     shown = one.plain if one.plain == one.symbol else f"{one.plain} ({one.symbol})"
     if owner and owner == one.by:
         detail = f"files of different releases of {owner} are mixed: {one.file} asks for {shown}"

@@ -51,6 +51,8 @@ _OWN = 14
 
 def judge_member(one: MissingMember, failure: Failure, facts: Facts) -> Hit | None:
     """An attribute that no release has in this class; None where more than one package may be meant."""
+    if one.cls == "NoneType":
+        return _of_nothing(one, failure, facts)
     if one.cls in _ANY or one.name.startswith("__"):
         return None
     classes = list(classes_called(one.cls, failure)) or list(classes_called(one.cls, failure, passed=True))
@@ -102,6 +104,24 @@ def judge_member(one: MissingMember, failure: Failure, facts: Facts) -> Hit | No
         dict.fromkeys(name for name in (package, caller.package, *(one for one, _, _ in given[:1] if len(given) == 1)) if name)
     )
     return Hit(ATTRIBUTE, True, (), detail=detail, packages=packages, edge=f"{caller.package or 'code'}:{one.cls}.{one.name}")
+
+
+def _of_nothing(one: MissingMember, failure: Failure, facts: Facts) -> Hit | None:
+    """``None`` in the place of an object that has the attribute: whose such an object is, where that is one package's."""
+    if len(one.name) < _TELLING or "_" not in one.name:
+        return None
+    given = list(_givers(one.name))
+    raised = package_of(failure.raised_in) if failure.raised_in else ""
+    if len(given) != 1 or (failure.frames and raised != given[0][0]):
+        return None
+    package, cls, releases = given[0]
+    caller = caller_of(failure, package)
+    detail = (
+        f"there is None where {package} has an object with {one.name} ({cls}, {releases}): an argument that was not passed, or something "
+        f"that was not found or not made before; {caller.words(facts, package, 'asks for')}"
+    )
+    packages = tuple(dict.fromkeys(name for name in (package, caller.package) if name))
+    return Hit(ATTRIBUTE, None, (), detail=detail, packages=packages, edge=f"{caller.package or 'code'}:None.{one.name}")
 
 
 def _before_it(bound: Bound, classes: Iterable[str], name: str) -> tuple[str, int] | None:

@@ -10,7 +10,7 @@ import re
 from typing import TypeAlias
 
 from envdoctor.logs.tracebacks import Failure
-from envdoctor.records import dataclass
+from envdoctor.records import dataclass, replace
 
 _Q = r"['\"`\u2018\u2019]"
 _DOTTED = r"[A-Za-z_][\w]{0,100}(?:\.[A-Za-z_]\w{0,100}){0,12}"
@@ -22,8 +22,15 @@ _MODULE = re.compile(rf"No module named {_Q}?(?P<name>{_DOTTED}){_Q}?(?:; {_Q}(?
 _ATTRIBUTE = re.compile(
     rf"(?P<partial>partially initialized )?module {_Q}?(?P<module>{_DOTTED}){_Q}? has no attribute {_Q}?(?P<name>\w{{1,150}}){_Q}?"
 )
-_MEMBER = re.compile(rf"(?:type object )?{_Q}(?P<cls>[A-Za-z_]\w{{0,150}}){_Q} (?:object )?has no attribute {_Q}(?P<name>\w{{1,150}}){_Q}")
-_KEYWORD = re.compile(rf"(?P<function>{_DOTTED}|<lambda>)\(\) got an unexpected keyword argument {_Q}(?P<name>\w{{1,150}}){_Q}")
+# People leave out a quote here and there, markdown takes the underscores of __init__, and some type what they read.
+_MEMBER = re.compile(
+    rf"(?:type object )?{_Q}?\b(?P<cls>[A-Za-z_]\w{{0,150}}){_Q} (?:object )?has no attribute:? {_Q}?(?P<name>\w{{1,150}})(?:{_Q}|$|[\s.,])"
+)
+_KEYWORD = re.compile(
+    rf"(?P<function>{_DOTTED}|<lambda>)(?:\(\))? got an unexpected keyword argument:? "
+    rf"(?:{_Q}(?P<name>\w{{1,100}}(?: \w{{1,40}})?){_Q}|(?P<bare>\w{{1,150}})\s*$)"
+)
+_KEYWORD_ALONE = re.compile(rf"unexpected keyword argument:? {_Q}?(?P<name>\w{{1,100}}){_Q}?\W{{0,3}}$")
 _MISSING = re.compile(
     rf"(?P<function>{_DOTTED})\(\) missing \d{{1,3}} required (?:positional|keyword-only)"
     rf" arguments?: (?P<names>{_Q}\w{{1,100}}{_Q}(?:(?:,| and|, and) {_Q}\w{{1,100}}{_Q}){{0,20}})"
@@ -32,6 +39,7 @@ _TOO_MANY = re.compile(
     rf"(?P<function>{_DOTTED})\(\) takes (?:from \d{{1,3}} to )?(?P<takes>\d{{1,3}}) positional arguments? but (?P<given>\d{{1,3}})"
     r"(?: positional arguments?)?(?: \(and \d{1,3} keyword-only arguments?\))? (?:was|were) given"
 )
+_IMPORT_FROM = re.compile(rf"\bfrom (?P<module>{_DOTTED}) import (?P<names>[\w, ()]{{1,300}})")
 _UNDEFINED = re.compile(rf"name {_Q}(?P<name>\w{{1,150}}){_Q} is not defined")
 _CIRCULAR = "circular import"
 _PATH = re.compile(r"\(([^()\n]{1,1000}\.(?:py|so|pyd)[\w.]{0,20}|unknown location)\)")
@@ -78,7 +86,8 @@ class MissingMember:
 
 @dataclass(frozen=True, slots=True)
 class RefusedKeyword:
-    """A call with a keyword that the function does not take. ``function`` is as Python has it: ``f`` or ``Class.method``."""
+    """A call with a keyword that the function does not take. ``function`` is as Python has it: ``f`` or ``Class.method``; empty where
+    nobody wrote it down."""
 
     function: str
     keyword: str
@@ -153,7 +162,11 @@ def parse_missing_member(message: str) -> MissingMember | None:
 def parse_refused_keyword(message: str) -> RefusedKeyword | None:
     """``f() got an unexpected keyword argument 'k'``."""
     found = _KEYWORD.search(message)
-    return None if found is None else RefusedKeyword(found["function"], found["name"])
+    if found is None:
+        alone = _KEYWORD_ALONE.search(message)
+        return None if alone is None else RefusedKeyword("", alone["name"])
+    function = re.sub(r"(?:^|(?<=\.))init$", "__init__", found["function"])
+    return RefusedKeyword(function, (found["name"] or found["bare"]).replace(" ", "_"))
 
 
 def parse_missing_arguments(message: str) -> MissingArguments | None:
@@ -190,11 +203,19 @@ def parse_model_type(failure: Failure) -> UnknownModelType | None:
     return None
 
 
+def _imported_from(name: str, failure: Failure) -> str:
+    """The module that the line before an error imports a name from; empty where no such line was pasted."""
+    lines = [*failure.near.split("\n"), *(frame.text for frame in failure.frames[-1:])]
+    found = [one["module"] for line in lines for one in _IMPORT_FROM.finditer(line) if re.search(rf"\b{name}\b", one["names"])]
+    return found[-1] if found else ""
+
+
 def parse_statement(failure: Failure) -> Statement | None:
     """What one error states; None where it is of no kind that is known here."""
     message = failure.message
     if "import name" in message:
-        return parse_missing_name(message)
+        one = parse_missing_name(message)
+        return replace(one, module=_imported_from(one.name, failure)) if one is not None and not one.module else one
     if "No module named" in message:
         return parse_missing_module(message)
     if "has no attribute" in message:

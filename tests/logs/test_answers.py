@@ -73,8 +73,9 @@ def test_the_error_decides_for_a_release_between_two_that_were_read() -> None:
     hit = ask("ImportError: cannot import name 'Old' from 'acme'", acme="1.5")
     assert hit is not None
     assert "acme 1.5 has no acme.Old (there in 1.0)" in hit.detail
-    # Of what was not read nobody knows on which side of the change it is.
-    assert hit.pins == (("acme", ">=1.0,<=1.0"),)
+    # Of what was not read nobody knows on which side of the change it is. Nobody printed who asks: the one package that takes it is told.
+    assert hit.pins == (("acme", ">=1.0,<=1.0"), ("user", ">=0.3"))
+    assert "of what was read, user 0.2 asks for it" in hit.detail
     assert ask("ImportError: cannot import name 'Old' from 'acme'", acme="2.0.dev0") is not None
 
 
