@@ -15,7 +15,7 @@ from envdoctor.facts.fact import Facts
 from envdoctor.logs.derived import derive_findings
 from envdoctor.logs.explanation import explain
 from envdoctor.logs.out_of_memory import Account, fit_command
-from envdoctor.logs.reading import Reading, read_log
+from envdoctor.logs.reading import Reading, read_log, read_misspelt
 from envdoctor.logs.stated import read_statements
 from envdoctor.logs.unknown import tell_unknown
 from envdoctor.records import replace
@@ -46,6 +46,8 @@ def diagnose(request: Request, blocks: Iterable[bytes], place: str) -> Report:
     diagnosis = judge(gathered, book)
     derived = derive_findings(reading, gathered.facts)
     explanation = explain(diagnosis, reading, derived, book.rules, gathered.facts, gathered.derived, release_texts, place)
+    if not explanation.findings and (typed := read_misspelt(reading, book.rules)).shown:
+        explanation = explain(diagnosis, typed, derived, book.rules, gathered.facts, gathered.derived, release_texts, place)
     hints: list[str] = []
     if not explanation.explained:
         hints += _elsewhere(explanation.elsewhere)

@@ -131,13 +131,14 @@ _CAUSES = (
 )
 
 
+_SOURCE = re.compile(rf"(?:Using cached|Downloading) (?:\S{{0,200}}/)?(?P<name>{_NAME})-(?P<version>\d[\w.]{{0,30}}?)\.(?:tar\.gz|zip)\b")
 # A frame in what an installer unpacked to build it; whoever pastes that need not have pasted the installer's own words.
 _BEING_BUILT = re.compile(r"pip-install-\w{4,12}[\\/][^\"]{1,200}[\\/]setup\.py")
 
 
 def judge_build(lines: Iterable[tuple[int, str]], facts: Facts) -> tuple[Hit, int] | None:
     """The build that failed, with what it lacked, and the line that says so; None where no build did."""
-    name = version = ""
+    name = version = collected = ""
     stopped = being_built = 0
     cause: tuple[str, int] | None = None
     place = len(_CAUSES)
@@ -146,6 +147,8 @@ def judge_build(lines: Iterable[tuple[int, str]], facts: Facts) -> tuple[Hit, in
             stopped = number
         if _BEING_BUILT.search(line):
             being_built = number
+        if not stopped and (source := _SOURCE.search(line)) is not None:
+            collected, version = canonical(source["name"]), source["version"]
         for pattern in _WHOSE:
             found = pattern.search(line)
             if found is not None:
@@ -158,6 +161,8 @@ def judge_build(lines: Iterable[tuple[int, str]], facts: Facts) -> tuple[Hit, in
                 cause, place = (one.words.format(*(word or "" for word in told.groups())), number), at
                 break
     stopped = stopped or (being_built if cause else 0)
+    # pip builds what it collected last, before it collects anything more.
+    name = name or collected
     if not stopped or not name:
         return None
     words, at_line = cause or (_UNTOLD, stopped)

@@ -24,8 +24,10 @@ from envdoctor.logs.loading_keywords import judge_loading
 from envdoctor.logs.named_models import judge_gpu, judge_model
 from envdoctor.logs.newest import newest_for
 from envdoctor.logs.numpy_abi import NUMPY_ABI, judge_numpy
+from envdoctor.logs.own_code import OWN, judge_beside_itself, judge_own_call, judge_own_module, judge_own_name
 from envdoctor.logs.places import owner_of
 from envdoctor.logs.python_names import judge_python
+from envdoctor.logs.quoted_errors import judge_command
 from envdoctor.logs.reading import Reading
 from envdoctor.logs.refusals import NO_FILE, REFUSES_PYTHON, judge_refusal
 from envdoctor.logs.refused_keys import judge_keys
@@ -59,12 +61,14 @@ NAME, MODULE, NOT_INSTALLED, ATTRIBUTE = (
 )
 DEMAND = "error-demands-another-release"
 FAMILIES = (NO_LIBRARY, ARGUMENT, NAME, MODULE, NOT_INSTALLED, ATTRIBUTE, DEMAND, FLOOR, SYMBOL, NO_FILE, HUB, CONFIG, TENSORS,
-            UNDEFINED, SAID, BUILD, RAISED, NO_NUMBER, NO_MEMORY, RUN, NUMPY_ABI)  # fmt: skip
+            UNDEFINED, SAID, BUILD, RAISED, NO_NUMBER, NO_MEMORY, RUN, NUMPY_ABI, OWN)  # fmt: skip
 
 # A sentence of a program, and none of a person who tells of one.
 _IN_PASSING = re.compile(r"warn|error|exception|\bplease\b|make sure|\bmust\b|is required|(?:does ?n.t|not) support", re.IGNORECASE)
 # A shorter name has too many neighbours.
 _SHORT = 6
+# What builds import without asking for it.
+_BUILT_AGAINST = frozenset(("torch", "numpy", "packaging", "wheel"))
 # Somebody who pastes a few lines pastes those that tell.
 _PASTED = 16
 # Import names that projects give to modules of their own: nobody can tell whose they are.
@@ -128,6 +132,8 @@ def _derived(reading: Reading, facts: Facts) -> Iterator[Derived]:
     for number, line in reading.lines:
         if "with CUDA capability" in line and (gpu := judge_gpu(line, facts)) is not None:
             yield Derived(gpu, number, line.strip()[:300])
+    if (refused := judge_command(reading.lines)) is not None:
+        yield Derived(*refused)
     for hit, number, text in judge_numpy(reading, facts):
         yield Derived(hit, number, text)
     if reading.refusal is not None:
@@ -168,18 +174,18 @@ def _of_failure(failure: Failure, facts: Facts) -> Iterator[Hit]:
         yield hit
         return
     if isinstance(statement, MissingName):
-        hit = _name(statement, failure, facts)
+        hit = _name(statement, failure, facts) or judge_own_name(statement, failure)
     elif isinstance(statement, MissingModule):
-        hit = _module(statement, failure, facts)
+        hit = judge_beside_itself(statement, failure) or _module(statement, failure, facts) or judge_own_module(statement, failure)
     elif isinstance(statement, MissingAttribute):
         hit = _attribute(statement, failure, facts)
     elif isinstance(statement, UndefinedName):
-        hit = judge_undefined(statement, failure, facts)
+        hit = judge_undefined(statement, failure, facts) or judge_own_call(statement, failure)
     elif isinstance(statement, MissingMember):
         hit = answer_member(statement, failure, facts)
     elif (binding := BINDING.search(failure.message)) is not None:
         hit = judge_binding(binding[1], failure)
-    if hit is not None:
+    if (hit := hit or judge_own_call(statement, failure)) is not None:
         yield hit
         return
     if LIBRARY_TEXT.search(failure.message):
@@ -200,8 +206,22 @@ def _of_failure(failure: Failure, facts: Facts) -> Iterator[Hit]:
     own_words = isinstance(statement, (RefusedKeyword, MissingArguments, TooManyArguments, MissingMember))
     if not hits and (said := said or (None if own_words else say(failure, facts))) is not None:
         hits = [said]
+    if not hits and not failure.wraps:
+        hits = [met for demand in demands[:1] if (met := _met(demand, facts)) is not None]
     for hit in hits:
         yield hit if hit.rule == SAID else with_author(hit, failure, facts)
+
+
+def _met(demand: Demand, facts: Facts) -> Hit | None:
+    """A demand that the stated release meets, and that was refused all the same."""
+    stated = facts.value(f"packages.{demand.package}")
+    if not isinstance(stated, Exact):
+        return None
+    detail = (
+        f"the message asks for {demand.package}{demand.specifier}, and {demand.package} {stated} is stated, which is that: another "
+        "environment ran, the program (the notebook's kernel) began before it was installed, or the package is there and fails to import"
+    )
+    return Hit(DEMAND, None, (), detail=detail, packages=(demand.package,), edge=f"met:{demand.package}{demand.specifier}")
 
 
 def _together(hits: list[Hit]) -> list[Hit]:
@@ -289,7 +309,14 @@ def _module(one: MissingModule, failure: Failure, facts: Facts) -> Hit | None:
         )
     pins = newest_for(provider, facts) if known else ()
     detail = f"{provider} is not installed: there is no module {one.name}{asks}"
-    return Hit(NOT_INSTALLED, True, (), detail=detail, packages=named(provider, caller), pins=pins, edge=f"{caller or 'code'}:{one.name}")
+    if provider in _BUILT_AGAINST and not failure.frames:
+        detail += (
+            "; where an installer printed this, it builds a package apart from what is installed (flash-attn, deepspeed, causal-conv1d and "
+            f"others import {provider} to be built): install {provider} first, then that package with --no-build-isolation"
+        )
+    built = "flash-attn" if provider == "torch" and not failure.frames else ""
+    packages = named(provider, caller, built)
+    return Hit(NOT_INSTALLED, True, (), detail=detail, packages=packages, pins=pins, edge=f"{caller or 'code'}:{one.name}")
 
 
 def _misspelt(top: str) -> str:

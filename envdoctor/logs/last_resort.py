@@ -12,7 +12,8 @@ from envdoctor.atlas.answers import owner_of as owner_of_symbol
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.names import canonical
-from envdoctor.logs.callables_named import classes_called, functions_called
+from envdoctor.logs.callables_named import classes_called, functions_called, functions_named
+from envdoctor.logs.own_code import judge_own_lines
 from envdoctor.logs.places import owner_of
 from envdoctor.logs.reading import Reading
 from envdoctor.logs.sayings import home_of
@@ -55,10 +56,13 @@ _SOURCES_OF = tuple(
 _HEARSAY = re.compile(
     r"^(?:(?:RuntimeError: )?Failed to import [\w.]+ because of the following error \(look up to see its traceback\):\s*)+"
 )
+_CUT_HEARSAY = re.compile(r"(?:RuntimeError: )?Failed to import [\w.]+(?: because of the following error)?[^:]{0,60}:?\W*")
 _SPEAKS_OF_ONE = re.compile(r"error|fail|invalid|not (?:supported|implemented|compatible|available)|cannot|unable|exception", re.IGNORECASE)
 _PASTED = 16
 # A class or a function with a shorter name is anybody's.
 _TELLING = 6
+# So long a name with an underscore in it is one package's.
+_OWN_NAME = 9
 _CALLED_OTHERWISE = {"flash-attention": "flash-attn", "pytorch": "torch", "flashinfer": "flashinfer-python"}
 # Whose types stand in messages of everybody: torch.float32, numpy.ndarray.
 _WRITTEN = frozenset(("torch", "numpy", "pandas", "pillow"))
@@ -87,21 +91,27 @@ def judge_at_last(reading: Reading, facts: Facts) -> Iterator[tuple[Hit, int, st
     last = reading.decisive
     if last is None and reading.refusal is None and reading.count <= _PASTED:
         for number, line in reading.lines:
+            if _CUT_HEARSAY.fullmatch(line.strip()):
+                return
             if _SPEAKS_OF_ONE.search(line) and (spoken := named_in(line)):
                 yield _spoken(spoken, facts), number, line.strip()[:300]
                 return
     if last is None or last.kind in _NOT_TOLD or last.wraps:
         return
-    hit = _raised(last, facts)
+    hit = judge_own_lines(last) or _raised(last, facts)
     if hit is not None:
         yield hit, last.line, last.told[:300]
 
 
 def _raised(failure: Failure, facts: Facts) -> Hit | None:
+    if failure.frames and failure.frames[-1].package == "transformers_modules":
+        return _of_model_code(failure.frames[-1], facts)
     frames = [frame for frame in failure.frames if frame.package and frame.package != "transformers_modules"]
     inner = next((frame for frame in reversed(frames) if package_of(frame.package) not in _HAND_ON), frames[-1] if frames else None)
     if inner is None:
         home = home_of(failure)
+        if _CUT_HEARSAY.fullmatch(failure.message):
+            return None  # whose error it is stands behind what was pasted
         spoken = (home if home not in _HAND_ON else "") or named_in(failure.message) or home or _owner_of_called(failure)
         return _spoken(spoken, facts) if spoken else None
     package = package_of(inner.package)
@@ -120,6 +130,16 @@ def _raised(failure: Failure, facts: Facts) -> Hit | None:
     return Hit(RAISED, None, (), detail=detail, packages=packages, edge=f"{package}:{inner.module}:{inner.function}"[:160])
 
 
+def _of_model_code(inner: Frame, facts: Facts) -> Hit:
+    """An error in the code that came with a model's files, which is written for the transformers of its day."""
+    runs = describe("transformers", facts)
+    detail = (
+        f"it was raised in the code that comes with the model ({place_of(inner)}), which was written for the transformers of its day"
+        f"{f', and {runs} runs' if runs != 'transformers' else ''}: take the model's files anew, or a transformers of about their date"
+    )
+    return Hit(RAISED, None, (), detail=detail, packages=("transformers",), edge=f"model-code:{inner.path[-60:]}:{inner.function}")
+
+
 def _owner_of_called(failure: Failure) -> str:
     """The one package that has the class, or the function with a telling name, which the message says was called."""
     statement = parse_statement(failure)
@@ -129,6 +149,8 @@ def _owner_of_called(failure: Failure) -> str:
         head = statement.function.partition(".")[0]
         called = len(head) >= _TELLING and (head != head.lower() or "_" in head)
         symbols = tuple(classes_called(head, failure)) or tuple(functions_called(statement.function, failure)) if called else ()
+        if called and not symbols and not failure.frames and "_" in head and len(head) >= _OWN_NAME:
+            symbols = tuple(functions_named(head))
     else:
         symbols = ()
     owners = {bound.volume.name for one in symbols if (bound := owner_of_symbol(one)) is not None}

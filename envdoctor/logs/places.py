@@ -12,10 +12,8 @@ _INSTALLED = re.compile(r"(?:site|dist)-packages[\\/](.+)$")
 _PYTHONS_OWN = re.compile(
     r"[\\/](?:python3(?:\.\d{1,2})?t?|Python3\d{1,2}[\\/]lib|[Ll]ib)[\\/](?!(?:site|dist)-packages)[\w\\/]{1,200}\.py$|^<frozen "
 )
-# Checkouts of public projects: the directory is the project's, the package lies in it or in src/.
-_CHECKOUT = re.compile(
-    r"(?:^|[\\/])([A-Za-z][\w.-]{1,60})[\\/](?:src[\\/])?([a-z]\w{1,40})[\\/](?:[\w.-]{1,100}[\\/]){0,12}[\w.-]{1,100}\.py$"
-)
+# A folder and a module's file, as checkouts have them.
+_FOLDER, _PACKAGE, _FILE = re.compile(r"[A-Za-z][\w.-]{1,60}"), re.compile(r"[a-z]\w{1,40}"), re.compile(r"[\w.-]{1,100}\.py")
 # Checkouts whose package has another name than the directory.
 _PROJECTS = {
     "llama-factory": ("llamafactory", "llmtuner"),
@@ -40,7 +38,7 @@ _FROM_THE_ROOT = re.compile(r"([a-z]\w{2,40})[\\/](?:[\w.-]{1,100}[\\/]){0,12}[\
 # Packages whose names projects give to folders of their own.
 _FOLDERS = frozenset(("datasets", "evaluate", "kernels", "packaging", "guidance", "outlines", "click", "aim", "tts", "networkx", "regex"))
 # What the hub caches of models' own code.
-_REMOTE_CODE = re.compile(r"[\\/]transformers_modules[\\/]")
+_REMOTE_CODE = re.compile(r"(?:^|[\\/])transformers_modules[\\/]")
 
 
 @lru_cache(maxsize=4096)
@@ -61,18 +59,27 @@ def owner_of(path: str) -> tuple[str, str]:
         return package, _module(parts)
     if _PYTHONS_OWN.search(path):
         return "", ""
-    found = _CHECKOUT.search(path)
-    if found:
-        project, package = found[1].lower().replace("_", "-"), found[2]
-        plain = re.sub(r"-(?:main|master|dev|v?\d[\w.]*)$", "", project)
-        if plain == package.lower().replace("_", "-") or package in _PROJECTS.get(plain, ()):
-            start = path.replace("\\", "/").rfind(f"/{package}/") + 1
-            return package, _module(path.replace("\\", "/")[start:].split("/"))
+    if (checkout := _of_checkout(re.split(r"[\\/]", path))) is not None:
+        return checkout
     source = _SOURCES.search(path) or _FROM_THE_ROOT.match(path)
     if source and package_of(source[1]) in listed() and source[1] not in _FOLDERS:
         start = path.replace("\\", "/").find(f"{source[1]}/", source.start(1))
         return source[1], _module(path.replace("\\", "/")[start:].split("/"))
     return "", ""
+
+
+def _of_checkout(parts: list[str]) -> tuple[str, str] | None:
+    """Of a checkout of a public project: its folder has the project's name, and the package lies in it or in src/."""
+    if not _FILE.fullmatch(parts[-1]):
+        return None
+    for place, folder in enumerate(parts[:-2]):
+        at = place + 2 if parts[place + 1] == "src" else place + 1
+        if at >= len(parts) - 1 or not _FOLDER.fullmatch(folder) or not _PACKAGE.fullmatch(parts[at]):
+            continue
+        plain = re.sub(r"-(?:main|master|dev|v?\d[\w.]*)$", "", folder.lower().replace("_", "-"))
+        if plain == parts[at].lower().replace("_", "-") or parts[at] in _PROJECTS.get(plain, ()):
+            return parts[at], _module(parts[at:])
+    return None
 
 
 def _module(parts: list[str]) -> str:

@@ -8,11 +8,12 @@ from itertools import pairwise
 
 from envdoctor.logs.installers import Refusal, read_refusal
 from envdoctor.logs.out_of_memory import Account, OutOfMemory
+from envdoctor.logs.quoted_errors import raised_in_code
 from envdoctor.logs.signatures import Shown, signatures
 from envdoctor.logs.skimming import Kept, Skim
 from envdoctor.logs.tracebacks import Failure, decisive, read_failures
 from envdoctor.logs.unwrapping import bare_line, plain_line, unpack
-from envdoctor.records import dataclass
+from envdoctor.records import dataclass, replace
 from envdoctor.rules.rule import Rule
 
 # A line of a narrow terminal or a box goes on in the next one; shorter ones end where they end.
@@ -84,7 +85,7 @@ def read_log(blocks: Iterable[bytes], rules: Iterable[Rule]) -> Reading:
     failures = read_failures(lines)
     refusal = read_refusal(lines)
     if not failures and refusal is None and skim.lines <= _PASTED:
-        failures = tuple(Failure("", line.strip(), number) for number, line in lines if _SAYS.search(line))
+        failures = tuple(Failure("", line.strip(), number) for number, line in lines if _SAYS.search(line)) or tuple(raised_in_code(lines))
     for failure in failures:
         looking.match(plain_line(failure.told), failure.line, failure.told)
         if _OF_AN_OPTIMIZER.search(failure.message):
@@ -102,6 +103,15 @@ def read_log(blocks: Iterable[bytes], rules: Iterable[Rule]) -> Reading:
         skim.curve.history(),
         skim.lines,
     )
+
+
+def read_misspelt(reading: Reading, rules: Iterable[Rule]) -> Reading:
+    """The same with the symptoms that its few lines show but for a letter here and there."""
+    looking = signatures(rules)
+    if reading.count <= _PASTED and reading.refusal is None:
+        for number, line in reading.lines:
+            looking.match_misspelt(plain_line(line), number, line)
+    return replace(reading, shown=looking.found)
 
 
 def _wrapped(lines: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:

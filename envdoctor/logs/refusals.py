@@ -22,6 +22,8 @@ LEFT = "declared-requirement-unmet"
 REFUSES_PYTHON = "requirement-refuses-python"
 UNSATISFIABLE = "requirement-unsatisfiable"
 _OF_PYTORCH = ("torch", "torchvision", "torchaudio")
+# So many releases of one package that end alike are no accident.
+_SEVERAL = 3
 OF_INSTALLERS = frozenset((NO_FILE, CONTRADICT, LEFT, REFUSES_PYTHON, UNSATISFIABLE))
 
 
@@ -37,8 +39,11 @@ def judge_refusal(refusal: Refusal, facts: Facts) -> Iterator[Hit]:
         hit = _unavailable(missing, refusal, facts)
         if hit is not None:
             yield hit
-    contradiction = _contradiction(refusal.asked)
-    if contradiction is None and (same := _same_release(refusal)) is not None:
+    common = _wanted_by_all(refusal, facts)
+    contradiction = _contradiction(refusal.asked) if common is None else None
+    if common is not None:
+        yield common
+    elif contradiction is None and (same := _same_release(refusal)) is not None:
         yield same
     elif contradiction is not None:
         yield contradiction
@@ -72,6 +77,22 @@ def _contradiction(asked: Sequence[Asked]) -> Hit | None:
                 if (one.by != other.by or not one.by) and not _go_together(name, one, other):
                     return _clash(name, one, other)
     return None
+
+
+def _wanted_by_all(refusal: Refusal, facts: Facts) -> Hit | None:
+    """One requirement that every release of a package has, and for which each of them was refused: it is what has no file here."""
+    wants = {(translated(one.name), one.specifier) for one in refusal.asked if one.by}
+    sides = {(translated(one.by), one.release) for one in refusal.asked if one.by}
+    if refusal.tool != "pip" or len(wants) != 1 or len(sides) < _SEVERAL or len({by for by, _ in sides}) != 1:
+        return None
+    (name, specifier), by = wants.pop(), next(iter(sides))[0]
+    python = facts.value("python")
+    here = f"Python {python}" if python is not None else "this Python"
+    detail = (
+        f"every release of {by} that pip tried wants {name}{specifier}, and for none of them it found one: {name} has no file for {here} "
+        "and this platform on the index that was asked; take a Python (64 bit) for which it has wheels"
+    )
+    return Hit(NO_FILE, True, (), detail=detail, packages=_named(name, by, "python"), edge=f"{by}:{name}")
 
 
 def _same_release(refusal: Refusal) -> Hit | None:

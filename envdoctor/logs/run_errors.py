@@ -292,6 +292,24 @@ _KNOWN = (
         "model.print_trainable_parameters() before the Trainer is made, and an optimizer over what is trained",
     ),
     _Known(
+        r"Must flatten tensors with uniform dtype",
+        "FSDP joins the weights of a layer into one tensor, and these are of two dtypes",
+        "an adapter in another dtype than its base, or a quantized base whose storage is not of the dtype of the rest",
+        "load all in one dtype (torch_dtype, and for 4 bits the same bnb_4bit_quant_storage), and cast the adapter to it",
+    ),
+    _Known(
+        r"Trying to resize storage that is not resizable",
+        "A tensor that is a view of something else is to be given another size",
+        "rows of unequal length that a collator stacks, or a checkpoint of a sharded run that holds no whole weights",
+        "pad the rows to one length; with num_workers=0 the collator shows itself. Under FSDP or ZeRO-3 save the full state and load that",
+    ),
+    _Known(
+        r"tokenization mismatch: \d{1,7} vs\. \d{1,7}",
+        "The rounds of a conversation do not add up to its tokens, and the whole row is left out of the loss",
+        "a conversation template of another model than the tokenizer, or a tokenizer of a release that counts its special tokens otherwise",
+        "take the template that the model was made with (--version, --conv-mode), and the transformers that the project names",
+    ),
+    _Known(
         r"Error while deserializing header|invalid load key|PytorchStreamReader failed|central directory|"
         r"Unable to load weights from pytorch checkpoint file",
         "The file of weights is cut, damaged or only a pointer of git-lfs",

@@ -40,6 +40,8 @@ _WHOLE, _WHOLE_OF_NO_CLASS = 10, 25
 # A finding names the author of a sentence that no more than two packages say. Who is asked for a file wrote no sentence.
 _AUTHORS = 3
 _ASKED = frozenset(("huggingface-hub",))
+# Of so short a sentence that several packages say, nobody knows whose it is without a frame.
+_SHORT_SENTENCE = 22
 # What carries the same code under its own name, in the same releases.
 _CARRIED_BY = {"pytorch-lightning": ("lightning",)}
 # The class of an inner part is what users know the outer one by.
@@ -130,6 +132,7 @@ def judge_saying(failure: Failure, facts: Facts) -> Hit | None:
     ]
     packages = {one.message.package for one in said}
     raised = package_of(failure.raised_in) if failure.raised_in else ""
+    framed = bool(failure.frames)
     named = bool(packages) and next(iter(packages)) in _words(failure)
     least = _NAMED if named else _CERTAIN
     if len(packages) > 1:
@@ -137,6 +140,8 @@ def judge_saying(failure: Failure, facts: Facts) -> Hit | None:
     whole = bool(found) and found[0].whole
     enough = bool(found) and (whole or found[0].alike >= least)
     certain = any(one.here for one in found) or (enough and raised in ("", *packages))
+    if whole and not framed and len(packages) >= _AUTHORS and found[0].alike < _SHORT_SENTENCE:
+        return None
     if not found or not 0 < len(packages) < (_ANYBODYS_WHOLE if whole else _ANYBODYS) or not certain:
         return None
     spoken = {one.message.package for one in found}

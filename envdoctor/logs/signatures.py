@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
+from difflib import SequenceMatcher
 from typing import TypeAlias
 
 from envdoctor.logs.unwrapping import plain_line, shown_line
@@ -16,7 +17,11 @@ from envdoctor.records import dataclass, field
 from envdoctor.rules.rule import Rule
 
 _WORD = re.compile(r"[a-z_]+")
+_NUMBER = re.compile(r"\d+")
 _NO_DIGITS = str.maketrans("", "", "0123456789")
+
+# A shorter fragment has too many neighbours; so much of one has to be there, in pieces of this size.
+_TYPED, _ALIKE, _BLOCK = 28, 0.9, 3
 
 # A symptom as it is compared, the rule whose it is, and how the rule writes it.
 Candidate: TypeAlias = "tuple[str, str, str]"
@@ -59,9 +64,31 @@ class Signatures:
                 left.append(one)
         return left
 
+    def match_misspelt(self, line: str, number: int, raw: str) -> None:
+        """Note the one symptom that a line shows but for a letter here and there, as people type what they read."""
+        words = set(_WORD.findall(line))
+        near: dict[str, tuple[float, Candidate]] = {}
+        for found in self.by_anchor.values():
+            for likeness, one in found:
+                own = set(_WORD.findall(likeness))
+                # Another number is another error.
+                if len(one[0]) >= _TYPED and 2 * len(words & own) >= len(own) and _NUMBER.findall(one[0]) == _NUMBER.findall(line):
+                    near[one[1]] = max(near.get(one[1], (0.0, one)), (_alikeness(one[0], line), one))
+        for share, one in near.values():
+            if share >= _ALIKE:
+                self.found[one[1]] = Shown(one[1], one[2], number, shown_line(raw))
+
     def match(self, line: str, number: int, raw: str) -> None:
         """Note what one line shows."""
         self.try_candidates(self.candidates(line), line, number, raw)
+
+
+def _alikeness(symptom: str, line: str) -> float:
+    """How much of a symptom stands in a line, in its order, by letters."""
+    blocks = SequenceMatcher(None, symptom, line, autojunk=False).get_matching_blocks()
+    within = [block for block in blocks if block.size >= _BLOCK]
+    spread = within[-1].b + within[-1].size - within[0].b if within else 0
+    return sum(block.size for block in within) / max(len(symptom), spread)
 
 
 def signatures(rules: Iterable[Rule]) -> Signatures:

@@ -21,13 +21,15 @@ _CELL = re.compile(
 _OLD_CELL = re.compile(
     r"^\s{0,4}(?P<path>[~/.\w][^\s<>|]{0,1000}\.py|<ipython-input-[\w-]{1,60}>) in (?P<function>[\w.<>]{1,200})(?:\(|$|\s)"
 )
+# A frame whose beginning was left on the screen.
+_CUT_FRAME = re.compile(r"^\s{0,12}[\\/]?(?P<path>[^\s'\":]{2,300}\.py)['\"], line (?P<line>\d{1,9}), in (?P<function>\S{1,200})$")
 _HEAD = re.compile(r"Traceback \(most recent call last\)")
 _ARROW = re.compile(r"^\s{0,8}(?:-{1,6}>|❱)\s{0,8}(\d{1,9})\s?(.*)$")
 _NAME = r"(?:[A-Za-z_]\w{0,80}\.){0,8}[A-Za-z_]\w{0,80}"
 _ERROR = re.compile(
     r"^(?P<kind>(?:[A-Za-z_]\w{0,80}\.){0,8}[A-Z]\w{0,80}(?:Error|Exception|Exit|Interrupt|"
     r"Failure|Timeout|Warning|Invalid|Unsupported|NotFound|Violation)"
-    r"|(?:StopIteration|GatedRepo|EntryNotFound|Exception|EOFError|OSError))(?:: ?(?P<message>.*)|\s{0,4})$"
+    r"|(?:StopIteration|GatedRepo|EntryNotFound|Exception|EOFError|OSError))(?:\s?[:\uff1a] ?(?P<message>.*)|\s{0,4})$"
 )
 # The last line of a traceback may be of a class with any name.
 _ANY_ERROR = re.compile(rf"^(?P<kind>{_NAME})(?:: (?P<message>.*)|:?\s{{0,4}})$")
@@ -179,7 +181,7 @@ def read_failures(lines: Iterable[tuple[int, str]]) -> tuple[Failure, ...]:
 def _read_frame(line: str) -> Frame | None:
     if ".py" not in line and "File " not in line and " In" not in line and "nput" not in line and "<" not in line:
         return None
-    for pattern in (_FRAME, _RICH, _CELL, _OLD_CELL):
+    for pattern in (_FRAME, _RICH, _CELL, _OLD_CELL, _CUT_FRAME):
         found = pattern.match(line)
         if found:
             groups = found.groupdict()

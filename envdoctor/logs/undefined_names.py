@@ -10,8 +10,10 @@ from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
 from envdoctor.logs.newest import newest_for
+from envdoctor.logs.own_code import innermost_own
 from envdoctor.logs.statements import UndefinedName
-from envdoctor.logs.tracebacks import Failure
+from envdoctor.logs.tracebacks import Failure, Frame
+from envdoctor.logs.wording import place_of
 from envdoctor.world.import_names import package_of
 from envdoctor.world.releases import listed, release_texts
 
@@ -26,13 +28,14 @@ _LEAST = 5
 
 def judge_undefined(one: UndefinedName, failure: Failure, facts: Facts) -> Hit | None:
     """The package whose name was used without its import; None where that is nobody's, or several packages'."""
-    user = package_of(failure.raised_in) if failure.raised_in else ""
-    if failure.frames and not user:
-        return None  # a script that forgot an import
+    own = innermost_own(failure)
+    user = package_of(failure.raised_in) if failure.raised_in and own is None else ""
     given = [found for package in _OPTIONAL if package != user and (found := _given(package, one.name)) is not None]
     if len(given) != 1:
         return _module(one, user, facts)
     package, there, since = given[0]
+    if own is not None:
+        return _left_out(one, own, package, there, since, facts)
     stated = facts.value(f"packages.{package}")
     who = f"{user} uses {one.name}" if user else f"{one.name} is used"
     told = f"{who} of {package} ({there}), and its import was skipped"
@@ -51,6 +54,18 @@ def judge_undefined(one: UndefinedName, failure: Failure, facts: Facts) -> Hit |
     of_all = since in release_texts(package)[:1]
     pins = () if isinstance(stated, Exact) else newest_for(package, facts) if of_all else ((package, f">={since}"),)
     return Hit(UNDEFINED, True, (), detail=detail, packages=packages, pins=pins, edge=f"{user or 'code'}:{one.name}")
+
+
+def _left_out(one: UndefinedName, own: Frame, package: str, there: str, since: str, facts: Facts) -> Hit:
+    """A name of a package in a file of the project that does not import it, or tries to and goes on without it."""
+    stated = facts.value(f"packages.{package}")
+    why = f"{package} {stated} is stated" if isinstance(stated, Exact) else f"{package} is not there, or of a release without it"
+    detail = (
+        f"{place_of(own)} uses {one.name}, which {package} gives ({there}), without its import: it is missing in the file, or stands in a "
+        f"try, or under a test, and failed ({why})"
+    )
+    pins = () if isinstance(stated, Exact) or since in release_texts(package)[:1] else ((package, f">={since}"),)
+    return Hit(UNDEFINED, True, (), detail=detail, packages=(package,), pins=pins, edge=f"code:{one.name}")
 
 
 def _given(package: str, name: str) -> tuple[str, str, str] | None:

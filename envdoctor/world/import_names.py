@@ -39,6 +39,7 @@ _PACKAGES = {
     "grpc": "grpcio",
     "hydra": "hydra-core",
     "llmtuner": "llamafactory",
+    "megatron": "megatron-core",
     "mamba_ssm": "mamba-ssm",
     "mpl_toolkits": "matplotlib",
     "open_clip": "open-clip-torch",

@@ -88,7 +88,8 @@ def test_a_key_that_a_configuration_does_not_have_is_named(where: str) -> None:
 def test_a_module_that_was_mistyped_is_told_by_its_neighbour_and_a_plural_is_not() -> None:
     (found,) = derive("ModuleNotFoundError: No module named 'lightening'")
     assert found.hit.packages == ("lightning",)
-    assert derive("ModuleNotFoundError: No module named 'transformer'") == ()
+    (plural,) = derive("ModuleNotFoundError: No module named 'transformer'")
+    assert (plural.hit.rule, plural.hit.packages, plural.hit.outcome) == ("error-of-own-code", (), None)
 
 
 def test_a_package_below_a_shared_name_is_not_installed() -> None:

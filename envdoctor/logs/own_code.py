@@ -1,0 +1,173 @@
+"""Errors of a project's own code: what failed and what it asked for are both its own, and no package is accused.
+
+Told only where the text shows it: the innermost frame is the project's, or the module that was not found has the name of its folder.
+"""
+
+from __future__ import annotations
+
+import re
+
+from envdoctor.atlas.shelf import open_package
+from envdoctor.checks.hit import Hit
+from envdoctor.logs.callables_named import OFTEN, has_function
+from envdoctor.logs.statements import (
+    MissingArguments,
+    MissingModule,
+    MissingName,
+    RefusedKeyword,
+    Statement,
+    TooManyArguments,
+    UndefinedName,
+)
+from envdoctor.logs.tracebacks import Failure, Frame
+from envdoctor.logs.wording import place_of
+from envdoctor.world.import_names import package_of
+from envdoctor.world.releases import listed
+
+OWN = "error-of-own-code"
+_OF_PYTHON = re.compile(r"[\\/]lib[\\/]python3|<frozen |<string>|importlib|[\\/]runpy\.py$")
+# What a line does to its own values. Of the members and arguments of objects nobody knows whose they are.
+_OF_ITS_VALUES = frozenset(
+    ("KeyError", "IndexError", "AssertionError", "ZeroDivisionError", "UnboundLocalError", "SyntaxError", "IndentationError", "TabError",
+     "FileNotFoundError", "JSONDecodeError", "UnicodeDecodeError")
+)  # fmt: skip
+# What somebody who runs out of memory or loses a peer has on their screen is no fault of the line that was running.
+_OF_THE_MACHINE = re.compile(
+    r"out of memory|CUDA|cuda|NCCL|cuDNN|Connection|timed? ?out|No space left|HTTP|Client Error|certificate", re.IGNORECASE
+)
+
+
+def innermost_own(failure: Failure) -> Frame | None:
+    """The innermost frame where that is the project's own; None where it is a package's, or nobody printed one."""
+    frames = [frame for frame in failure.frames if not _OF_PYTHON.search(frame.path)]
+    return frames[-1] if frames and not _is_of_a_package(frames[-1]) else None
+
+
+def _is_of_a_package(frame: Frame) -> bool:
+    """Whether a frame is of something that others install; a checkout that nobody knows is a project like any."""
+    name = package_of(frame.package) if frame.package else ""
+    return bool(name) and ("-packages" in frame.path or frame.package == "transformers_modules" or name in listed() or _is_known(name))
+
+
+def _is_known(package: str) -> bool:
+    return open_package(package) is not None
+
+
+def _passes_packages(failure: Failure) -> bool:
+    return any(_is_of_a_package(frame) for frame in failure.frames)
+
+
+def judge_beside_itself(one: MissingModule, failure: Failure) -> Hit | None:
+    """A module with the name of a folder that the failing file lies in: a project that is not installed, started from elsewhere."""
+    top = one.name.partition(".")[0]
+    frame = next((one for one in reversed(failure.frames) if not _OF_PYTHON.search(one.path)), None)
+    if frame is None or _is_anybodys(one) or "-packages" in frame.path:
+        return None
+    parts = re.split(r"[\\/]", frame.path)
+    if top not in parts[:-1]:
+        return None
+    folder = "/".join(parts[: parts.index(top)]) or "."
+    return Hit(
+        OWN,
+        True,
+        detail=f"{place_of(frame)} imports {one.name}, and lies in that folder itself: Python does not look in {folder}",
+        edge=f"module:{one.name}",
+        headline=f"The project's own module {top} is not found from where it was started",
+        advice=f"pip install -e . in {folder}, or start it from there",
+    )
+
+
+def judge_own_module(one: MissingModule, failure: Failure) -> Hit | None:
+    """A module that no package that anybody knows gives, asked for by the project."""
+    frame = innermost_own(failure)
+    if _is_anybodys(one) or (frame is None and failure.frames):
+        return None
+    top = one.name.partition(".")[0]
+    where = f"{place_of(frame)} imports it; " if frame is not None else ""
+    return Hit(
+        OWN,
+        True if frame is not None else None,
+        detail=f"{where}it is a project's own, of a package that nobody tracks here, or mistyped",
+        edge=f"module:{one.name}",
+        headline=f"No package that is known here gives a module {top}",
+        advice="pip install -e . in the project's folder, or start it from there; else pip install what its page names",
+    )
+
+
+def _is_anybodys(one: MissingModule) -> bool:
+    """Whether a module is of a package that is known, or of a name that stands before a file of the user's."""
+    package = package_of(one.name)
+    return bool(one.shadowed) or package in listed() or _is_known(package)
+
+
+def judge_own_name(one: MissingName, failure: Failure) -> Hit | None:
+    """A name that the project's own module does not have."""
+    top = one.module.partition(".")[0]
+    frame = innermost_own(failure)
+    if not one.module or frame is None or package_of(one.module) in listed() or "-packages" in one.path or one.circular:
+        return None
+    if _is_known(package_of(one.module)) or not (one.path or top in re.split(r"[\\/]", frame.path)):
+        return None
+    return Hit(
+        OWN,
+        True,
+        detail=f"{place_of(frame)} imports it",
+        edge=f"name:{one.module}.{one.name}",
+        headline=f"{one.module}, a module of the project's own, has no {one.name}",
+        advice="take the newest state of the project, whole: files of two states lie side by side, or one has the name of another",
+    )
+
+
+def judge_own_call(statement: Statement | None, failure: Failure) -> Hit | None:
+    """A name that a file of the project never defines, or a function of the project that it calls otherwise than it is written."""
+    frame = innermost_own(failure)
+    if frame is None:
+        return None
+    if isinstance(statement, UndefinedName):
+        return Hit(
+            OWN,
+            True,
+            detail=f"{place_of(frame)}: an import, a line or a notebook's cell was left out or did not run, or the name is misspelt",
+            edge=f"undefined:{statement.name}",
+            headline=f"The project's own code uses the name {statement.name}, and nothing before that defines it",
+            advice=f"define or import {statement.name} there, or run the cell that does",
+        )
+    if not isinstance(statement, (RefusedKeyword, MissingArguments, TooManyArguments)) or _passes_packages(failure):
+        return None
+    function = statement.function
+    if not function or "." in function or any(has_function(package, function) for package in OFTEN):
+        return None
+    if isinstance(statement, RefusedKeyword):
+        how = f"does not take {statement.keyword}"
+    elif isinstance(statement, MissingArguments):
+        how = f"needs {', '.join(statement.names)}"
+    else:
+        how = f"takes fewer arguments than the {statement.given} it is given"
+    return Hit(
+        OWN,
+        True,
+        detail=f"{place_of(frame)} calls it: one of the project's own, whose files are of two states, or of a package that nobody tracks",
+        edge=f"call:{function}",
+        headline=f"{function}() {how}, and the project calls it otherwise",
+        advice="take the newest state of the project, whole; or correct the call",
+    )
+
+
+def judge_own_lines(failure: Failure) -> Hit | None:
+    """At last: an error that was raised in the project's own lines, with no package on the way."""
+    frame = innermost_own(failure)
+    if frame is None or _passes_packages(failure) or not failure.told:
+        return None
+    if failure.kind not in _OF_ITS_VALUES and not frame.text.startswith("raise "):
+        return None
+    if not frame.path.endswith((".py", "<notebook>")) or _OF_THE_MACHINE.search(failure.told):
+        return None
+    code = f": `{frame.text[:120]}`" if frame.text else ""
+    return Hit(
+        OWN,
+        None,
+        detail=f"{place_of(frame)}{code}; no package is on the way, and none is known to be behind it",
+        edge=f"lines:{frame.path[-60:]}:{frame.line}",
+        headline="It was raised in the project's own code",
+        advice="look at what that line works on: an argument, a setting, a file, or a row of the data",
+    )
