@@ -60,9 +60,11 @@ def is_guess(rule: Rule, seen: Shown, reading: Reading, there: frozenset[str], d
     own = _own_packages(rule)
     if own and any(hit.packages[0] not in rule.packages for hit in _exact(seen, derived)):
         return True
+    if any(_asks_itself(hit, rule, own, seen, reading, there) for hit in _nearby(seen, derived)):
+        return True
     if not own or not own.isdisjoint(there) or names_package(seen, own):
         return False
-    about = [one.hit for one in derived if one.hit.rule in _COMPUTED and one.hit.outcome and is_near(seen.line, one)]
+    about = list(_nearby(seen, derived))
     # Who lacks it is told first: a page that does not know of that one is about another error of the same words.
     if any(not own.isdisjoint(hit.packages) and not set(rule.packages).isdisjoint(hit.packages[:1]) for hit in about):
         return False
@@ -74,6 +76,22 @@ def is_guess(rule: Rule, seen: Shown, reading: Reading, there: frozenset[str], d
     named = [hit for hit in about if hit.packages or hit.rule == REFUSES_PYTHON]
     by_few = len(reading.shown) == 1 and all(hit.rule == MODULE and set(hit.packages) <= set(rule.packages) for hit in named)
     return bool(named) and not by_few
+
+
+def _nearby(seen: Shown, derived: Sequence[Derived]) -> Iterator[Hit]:
+    """What is computed of the error that a line is of."""
+    return (one.hit for one in derived if one.hit.rule in _COMPUTED and one.hit.outcome and is_near(seen.line, one))
+
+
+def _asks_itself(hit: Hit, rule: Rule, own: frozenset[str], seen: Shown, reading: Reading, there: frozenset[str]) -> bool:
+    """Whether the project itself asks for a name of a package, or may as well: what a package gives at its top is for everybody. A page
+    that knows it from one of those who ask for it is then about another run."""
+    caller, _, symbol = hit.edge.partition(":")
+    if hit.rule not in (NAME, ATTRIBUTE) or caller != "code" or not hit.packages or hit.packages[0] not in rule.packages:
+        return False
+    askers = own - {hit.packages[0]}
+    framed = reading.decisive is not None and bool(reading.decisive.frames)
+    return bool(askers) and askers.isdisjoint(there) and not names_package(seen, askers) and (framed or symbol.count(".") == 1)
 
 
 def _exact(seen: Shown, derived: Sequence[Derived]) -> Iterator[Hit]:

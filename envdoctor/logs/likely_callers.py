@@ -43,10 +43,11 @@ class LikelyCaller:
         return f"{self.package} {self.stated or write(self.asking, self.volume.releases)}"
 
     def pins(self) -> tuple[tuple[str, str], ...]:
-        """The releases of it that do not ask, those after first."""
+        """The releases of it that do not ask: those after, and those before where all that follow do."""
         where = places(self.volume, self.stated) if self.stated else ()
         ways = good_specifiers(self.volume, self.asking, where[-1] if where else self.asking.bit_length() - 1)
-        return tuple((self.package, one) for one in ways if one.startswith(">="))
+        later = [one for one in ways if one.startswith(">=")]
+        return tuple((self.package, one) for one in later or ways)
 
 
 def likely_callers(symbol: str, provider: str, facts: Facts) -> tuple[LikelyCaller, ...]:
