@@ -21,7 +21,7 @@ from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
 from envdoctor.logs.callables_named import classes_called, functions_called
 from envdoctor.logs.callers import Caller, caller_of, takers
-from envdoctor.logs.calls_refused import Fitting, fit_call, has_outside_bases, judge_forward
+from envdoctor.logs.calls_refused import Fitting, fit_call, judge_forward, judge_never_taken
 from envdoctor.logs.guessed_owners import derived_from, makers_of, makers_stated, modules_of
 from envdoctor.logs.likely_callers import LikelyCaller, likely_callers
 from envdoctor.logs.members import judge_member, judge_passed
@@ -47,9 +47,11 @@ NAME, MODULE, ATTRIBUTE, ARGUMENT = "error-name-missing", "error-module-missing"
 # Distributions that bring a fork under the import name of another one: https://github.com/adapter-hub/adapters says so of the first.
 FORKS = {"transformers": ("adapter-transformers",)}
 
-# A function with a shorter name is anybody's, and a name with fewer letters stands in modules that have nothing to do with each other.
-_TELLING, _OWN_NAME = 16, 5
+# A name with fewer letters stands in modules that have nothing to do with each other.
+_OWN_NAME = 5
 TWINS = ("pytorch-lightning", "lightning")
+# Whose names every script uses by itself: np.bool.
+_EVERYBODYS = frozenset(("numpy", "torch", "pandas"))
 _LINE_OF_CODE = re.compile(r"\S\w*\(|^\s*\w+ = ")
 
 
@@ -78,7 +80,7 @@ def answer(statement: Statement, failure: Failure, facts: Facts) -> Hit | None:
         if asked is None and isinstance(statement, (RefusedKeyword, MissingArguments, TooManyArguments)):
             fitting = fit_call(statement, failure)
             asked = None if fitting is None else _of_fitting(fitting)
-        if asked is None and isinstance(statement, RefusedKeyword) and (never := _never_taken(statement, failure)) is not None:
+        if asked is None and isinstance(statement, RefusedKeyword) and (never := judge_never_taken(statement, failure)) is not None:
             return never
         if asked is None and isinstance(statement, (RefusedKeyword, MissingArguments)):
             return judge_forward(statement, failure)
@@ -246,31 +248,6 @@ def _only(found: Iterable[Asked | None]) -> Asked | None:
     return known[0] if len(alike) == 1 else None
 
 
-def _never_taken(statement: RefusedKeyword, failure: Failure) -> Hit | None:
-    """A keyword that no release of the one function of this name takes: who passes it means another release than was read, or another
-    function."""
-    named = list(functions_called(statement.function, failure))
-    telling = "." in statement.function or ("_" in statement.function and len(statement.function) >= _TELLING)
-    if (not telling and not failure.packages) or any(has_outside_bases(one) for one in named):
-        # A bare name is anybody's, and a class takes what the class of another package takes that it is made of.
-        return None
-    owners = {bound.volume.name: bound for one in named if (bound := owner_of(one)) is not None}
-    if len(owners) != 1:
-        return None
-    told = [look_up(f"{one}({statement.keyword})") for one in named]
-    if any(one is None or one.there or not one.gone for one in told):
-        return None
-    ((package, bound),) = owners.items()
-    caller = caller_of(failure, package)
-    newest = bound.volume.releases[-1]
-    detail = (
-        f"{statement.function}() of {package} takes no {statement.keyword} in any release until {newest}; "
-        f"{caller.words(Facts({}), package, 'passes')}: it was written for another release, or for another function of this name"
-    )
-    packages = tuple(dict.fromkeys(name for name in (package, caller.package) if name))
-    return Hit(ARGUMENT, True, (), detail=detail, packages=packages, edge=f"{caller.package or 'code'}:{named[0]}({statement.keyword})")
-
-
 def _hit(asked: Asked, failure: Failure, facts: Facts) -> Hit | None:
     volume = asked.bound.volume
     stated = facts.value(f"packages.{volume.name}")
@@ -334,7 +311,8 @@ def _hit(asked: Asked, failure: Failure, facts: Facts) -> Hit | None:
 
 def _likely_callers(asked: Asked, failure: Failure, facts: Facts) -> tuple[LikelyCaller, ...]:
     """Who may have asked, where nobody printed a frame or a line of code that says so."""
-    if failure.frames or asked.told or _LINE_OF_CODE.search(failure.near):
+    everybodys = asked.family == ATTRIBUTE and asked.bound.volume.name in _EVERYBODYS and asked.symbol.count(".") == 1
+    if failure.frames or asked.told or everybodys or _LINE_OF_CODE.search(failure.near):
         return ()
     return likely_callers(asked.symbol, asked.bound.volume.name, facts)
 

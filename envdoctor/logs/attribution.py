@@ -10,7 +10,8 @@ from envdoctor.facts.fact import Facts
 from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import ABSENT
 from envdoctor.logs.answers import ARGUMENT
-from envdoctor.logs.derived import ATTRIBUTE, DEMAND, MODULE, NAME, NOT_INSTALLED, Derived
+from envdoctor.logs.demanded import DEMAND, NOT_INSTALLED
+from envdoctor.logs.derived import ATTRIBUTE, MODULE, NAME, Derived
 from envdoctor.logs.linking import FLOOR, NO_LIBRARY, SYMBOL
 from envdoctor.logs.numpy_abi import NUMPY_ABI
 from envdoctor.logs.reading import Reading

@@ -17,7 +17,9 @@ from envdoctor.atlas.missing import signature_at, split
 from envdoctor.atlas.shelf import open_package
 from envdoctor.atlas.signatures import Signature, read
 from envdoctor.checks.hit import Hit
+from envdoctor.facts.fact import Facts
 from envdoctor.logs.callables_named import OFTEN, classes_called, functions_called
+from envdoctor.logs.callers import caller_of
 from envdoctor.logs.statements import MissingArguments, RefusedKeyword, TooManyArguments
 from envdoctor.logs.tracebacks import Failure
 from envdoctor.records import dataclass
@@ -32,6 +34,8 @@ _ANY = frozenset(
 _FIELD = ("=", ":")
 # A class that ends in so few letters ends so by chance.
 _ENDS = 7
+# A function with a shorter name is anybody's.
+_TELLING_FUNCTION = 16
 # An argument with a shorter name is anybody's.
 _TELLING_ARGUMENT = 5
 
@@ -135,6 +139,31 @@ def _of_fields(statement: RefusedKeyword, failure: Failure) -> Iterator[Fitting 
             if told is not None and whose is not None and told.there and told.gone:
                 said = f"{name} of {volume.name} is made of {base.replace(':', '.')}, which has no {statement.keyword}"
                 yield Fitting(f"{base}({statement.keyword})", whose, told.there, told.gone, said)
+
+
+def judge_never_taken(statement: RefusedKeyword, failure: Failure) -> Hit | None:
+    """A keyword that no release of the one function of this name takes: who passes it means another release than was read, or another
+    function."""
+    named = list(functions_called(statement.function, failure))
+    telling = "." in statement.function or ("_" in statement.function and len(statement.function) >= _TELLING_FUNCTION)
+    if (not telling and not failure.packages) or any(has_outside_bases(one) for one in named):
+        # A bare name is anybody's, and a class takes what the class of another package takes that it is made of.
+        return None
+    owners = {bound.volume.name: bound for one in named if (bound := owner_of(one)) is not None}
+    if len(owners) != 1:
+        return None
+    told = [look_up(f"{one}({statement.keyword})") for one in named]
+    if any(one is None or one.there or not one.gone for one in told):
+        return None
+    ((package, bound),) = owners.items()
+    caller = caller_of(failure, package)
+    newest = bound.volume.releases[-1]
+    detail = (
+        f"{statement.function}() of {package} takes no {statement.keyword} in any release until {newest}; "
+        f"{caller.words(Facts({}), package, 'passes')}: it was written for another release, or for another function of this name"
+    )
+    packages = tuple(dict.fromkeys(name for name in (package, caller.package) if name))
+    return Hit(ARGUMENT, True, (), detail=detail, packages=packages, edge=f"{caller.package or 'code'}:{named[0]}({statement.keyword})")
 
 
 def has_outside_bases(symbol: str) -> bool:

@@ -7,7 +7,7 @@ releases contain is asked in ``answers``.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from difflib import get_close_matches
 from itertools import pairwise
 
@@ -17,14 +17,15 @@ from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import Exact
 from envdoctor.logs.answers import ARGUMENT, answer, answer_member, say, with_author
 from envdoctor.logs.builds import BUILD, judge_build
-from envdoctor.logs.demands import Demand, read_demands, read_wants
-from envdoctor.logs.last_resort import NO_MEMORY, NO_NUMBER, RAISED, named_in
+from envdoctor.logs.demanded import DEMAND, NOT_INSTALLED, join_demands, judge_demand, judge_met, judge_wanted
+from envdoctor.logs.demands import read_demands, read_wants
+from envdoctor.logs.last_resort import NO_MEMORY, NO_NUMBER, RAISED
 from envdoctor.logs.linking import BINDING, FLOOR, LIBRARY_TEXT, NO_LIBRARY, SYMBOL, judge_binding, judge_library
 from envdoctor.logs.loading_keywords import judge_loading
 from envdoctor.logs.named_models import judge_gpu, judge_model
 from envdoctor.logs.newest import newest_for
 from envdoctor.logs.numpy_abi import NUMPY_ABI, judge_numpy
-from envdoctor.logs.own_code import OWN, judge_beside_itself, judge_own_call, judge_own_module, judge_own_name
+from envdoctor.logs.own_code import OWN, judge_beside_itself, judge_own_call, judge_own_module, judge_own_name, judge_own_option
 from envdoctor.logs.places import owner_of
 from envdoctor.logs.python_names import judge_python
 from envdoctor.logs.quoted_errors import judge_command
@@ -34,7 +35,7 @@ from envdoctor.logs.refused_keys import judge_keys
 from envdoctor.logs.refused_runs import CONFIG, HUB, TENSORS, judge_run
 from envdoctor.logs.run_errors import RUN, judge_known
 from envdoctor.logs.sayings import SAID
-from envdoctor.logs.specifiers import admits, usable_pins
+from envdoctor.logs.specifiers import usable_pins
 from envdoctor.logs.statements import (
     MissingArguments,
     MissingAttribute,
@@ -51,15 +52,9 @@ from envdoctor.logs.undefined_names import UNDEFINED, judge_undefined
 from envdoctor.logs.wording import among_installed, caller_of, describe, named, reasons
 from envdoctor.records import dataclass, replace
 from envdoctor.world.import_names import PORTIONS, package_of
-from envdoctor.world.releases import listed, release_texts
+from envdoctor.world.releases import listed
 
-NAME, MODULE, NOT_INSTALLED, ATTRIBUTE = (
-    "error-name-missing",
-    "error-module-missing",
-    "error-package-not-installed",
-    "error-attribute-missing",
-)
-DEMAND = "error-demands-another-release"
+NAME, MODULE, ATTRIBUTE = "error-name-missing", "error-module-missing", "error-attribute-missing"
 FAMILIES = (NO_LIBRARY, ARGUMENT, NAME, MODULE, NOT_INSTALLED, ATTRIBUTE, DEMAND, FLOOR, SYMBOL, NO_FILE, HUB, CONFIG, TENSORS,
             UNDEFINED, SAID, BUILD, RAISED, NO_NUMBER, NO_MEMORY, RUN, NUMPY_ABI, OWN)  # fmt: skip
 
@@ -121,7 +116,7 @@ def _derived(reading: Reading, facts: Facts) -> Iterator[Derived]:
                     # Among the lines of an installer only what it asks of itself is no requirement that it tells of.
                     if (reading.refusal is not None and demand.package != "pip") or (last is not None and demand.package != "pip"):
                         continue
-                    if (wanted := _demand(demand, None, facts)) is not None:
+                    if (wanted := judge_demand(demand, None, facts)) is not None:
                         yield Derived(wanted, number, line.strip()[:300])
     if last is None and reading.refusal is None and reading.count <= _PASTED:
         # What a program logs instead of raising it.
@@ -182,7 +177,7 @@ def _of_failure(failure: Failure, facts: Facts) -> Iterator[Hit]:
     elif isinstance(statement, UndefinedName):
         hit = judge_undefined(statement, failure, facts) or judge_own_call(statement, failure)
     elif isinstance(statement, MissingMember):
-        hit = answer_member(statement, failure, facts)
+        hit = answer_member(statement, failure, facts) or judge_own_option(statement, failure)
     elif (binding := BINDING.search(failure.message)) is not None:
         hit = judge_binding(binding[1], failure)
     if (hit := hit or judge_own_call(statement, failure)) is not None:
@@ -199,45 +194,17 @@ def _of_failure(failure: Failure, facts: Facts) -> Iterator[Hit]:
         return
     # The command of a process that failed is what was asked of it.
     demands = () if failure.wraps else read_demands(failure.message)
-    hits = _together([wanted for demand in demands if (wanted := _demand(demand, failure, facts)) is not None])
-    if not demands and (hit := _wanted(read_wants(failure.told), failure, facts)) is not None:
+    hits = join_demands([wanted for demand in demands if (wanted := judge_demand(demand, failure, facts)) is not None])
+    if not demands and (hit := judge_wanted(read_wants(failure.told), failure, facts)) is not None:
         hits = [hit]
     # Python's own sentences stand in packages that speak as Python does.
     own_words = isinstance(statement, (RefusedKeyword, MissingArguments, TooManyArguments, MissingMember))
     if not hits and (said := said or (None if own_words else say(failure, facts))) is not None:
         hits = [said]
     if not hits and not failure.wraps:
-        hits = [met for demand in demands[:1] if (met := _met(demand, facts)) is not None]
+        hits = [met for demand in demands[:1] if (met := judge_met(demand, facts)) is not None]
     for hit in hits:
         yield hit if hit.rule == SAID else with_author(hit, failure, facts)
-
-
-def _met(demand: Demand, facts: Facts) -> Hit | None:
-    """A demand that the stated release meets, and that was refused all the same."""
-    stated = facts.value(f"packages.{demand.package}")
-    if not isinstance(stated, Exact):
-        return None
-    detail = (
-        f"the message asks for {demand.package}{demand.specifier}, and {demand.package} {stated} is stated, which is that: another "
-        "environment ran, the program (the notebook's kernel) began before it was installed, or the package is there and fails to import"
-    )
-    return Hit(DEMAND, None, (), detail=detail, packages=(demand.package,), edge=f"met:{demand.package}{demand.specifier}")
-
-
-def _together(hits: list[Hit]) -> list[Hit]:
-    """What one message asks of several packages, as one finding."""
-    of_packages = [one for one in hits if one.rule == DEMAND and one.pins]
-    if len(of_packages) < 2:
-        return hits
-    first = of_packages[0]
-    one = replace(
-        first,
-        because=tuple(reason for hit in of_packages for reason in hit.because),
-        detail="; ".join(hit.detail for hit in of_packages),
-        packages=named(*(name for hit in of_packages for name in hit.packages)),
-        pins=tuple(pin for hit in of_packages for pin in hit.pins),
-    )
-    return [one, *(hit for hit in hits if hit not in of_packages)]
 
 
 def is_of_a_package(module: str, failure: Failure, path: str = "") -> bool:
@@ -337,85 +304,3 @@ def _attribute(one: MissingAttribute, failure: Failure, facts: Facts) -> Hit | N
     detail = f"{describe(provider, facts)} has no {one.module}.{one.name}; {asks}"
     packages = named(provider, caller)
     return Hit(ATTRIBUTE, True, reasons(*packages), detail=detail, packages=packages, edge=f"{caller or 'code'}:{one.module}.{one.name}")
-
-
-def _demand(demand: Demand, failure: Failure | None, facts: Facts) -> Hit | None:
-    """What a message asks for; None where what is stated meets it already."""
-    raised = package_of(failure.raised_in) if failure is not None and failure.raised_in else ""
-    if demand.package == "python":
-        python = facts.value("python")
-        if isinstance(python, Exact) and admits(demand.specifier, python):
-            return None
-        detail = f"{describe(raised, facts) or 'the program'} asks for Python {demand.specifier}"
-        return Hit(
-            REFUSES_PYTHON,
-            True,
-            (("python", f"not {demand.specifier}"),),
-            detail=detail,
-            packages=named(raised),
-            edge=f"python{demand.specifier}",
-        )
-    if demand.package.startswith("gpu."):
-        value = facts.text(demand.package) or ""
-        if value and admits(demand.specifier, value):
-            return None
-        name = facts.text("gpu.name")
-        asks = raised or (named_in(failure.message) if failure is not None else "")
-        detail = (
-            f"needs a GPU of compute capability {demand.specifier.removeprefix('>=')} or later{f', and {name} is stated' if name else ''}"
-        )
-        return Hit(DEMAND, True, ((demand.package, f"not {demand.specifier}"),), detail=detail, packages=named(asks), edge=f"{asks}:gpu")
-    stated = facts.value(f"packages.{demand.package}")
-    if isinstance(stated, Exact) and admits(demand.specifier, stated):
-        return None
-    own = demand.package == raised
-    who = f"{describe(raised, facts)} asks" if raised and not own else "the message asks"
-    there = f", and {demand.package} {stated} is stated" if isinstance(stated, Exact) else ""
-    detail = f"{who} for {demand.package}{demand.specifier}{there}"
-    pins = (*_nearest(demand, stated), *_least(demand), (demand.package, demand.specifier))
-    reasons = ((f"packages.{demand.package}", f"not {demand.specifier}"),)
-    packages = named(demand.package, raised)
-    return Hit(
-        DEMAND, True, reasons, detail=detail, packages=packages, pins=pins, edge=f"{raised or 'message'}:{demand.package}{demand.specifier}"
-    )
-
-
-def _nearest(demand: Demand, stated: object) -> tuple[tuple[str, str], ...]:
-    """The release next to the stated one that meets a demand."""
-    known = [text for text in release_texts(demand.package) if admits(demand.specifier, text)]
-    if not isinstance(stated, Exact) or not known:
-        return ()
-    above = [text for text in known if admits(f">{stated.text.partition('+')[0]}", text)]
-    return ((demand.package, f"=={above[0] if above else known[-1]}"),)
-
-
-def _least(demand: Demand) -> tuple[tuple[str, str], ...]:
-    """The release that a demand itself names, where its releases are not listed; the last pip that is not strict."""
-    if demand.package == "pip" and demand.specifier == "<24.1":
-        return (("pip", "==24.0"),)
-    named = re.match(r">=(\d+(?:\.\d+)*)(?:,|$)", demand.specifier)
-    return ((demand.package, f"=={named[1]}"),) if named and demand.package not in listed() else ()
-
-
-def _wanted(names: Sequence[str], failure: Failure, facts: Facts) -> Hit | None:
-    """Packages that a message asks for without a release; where all of them are stated it may still be another environment that ran."""
-    if not names:
-        return None
-    lacking = [name for name in names if not isinstance(facts.value(f"packages.{name}"), Exact)]
-    raised = package_of(failure.raised_in) if failure.raised_in else ""
-    who = f"{describe(raised, facts)} asks for" if raised else "the message asks for"
-    if lacking:
-        detail = f"{who} {' and '.join(names)}: not installed in the environment that ran, or not usable there"
-    else:
-        detail = f"{who} {' and '.join(names)}, which are stated: it runs in another environment, was not restarted, or sees no GPU"
-    packages = named(*names, raised)
-    pins = tuple(pin for name in lacking if name in listed() for pin in newest_for(name, facts))
-    return Hit(
-        NOT_INSTALLED,
-        True if lacking else None,
-        (),
-        detail=detail,
-        packages=packages,
-        pins=pins,
-        edge=f"{raised or 'message'}:{'+'.join(names)}",
-    )

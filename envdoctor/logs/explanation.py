@@ -15,7 +15,8 @@ from envdoctor.engine.likelihood import breadth
 from envdoctor.facts.fact import Facts
 from envdoctor.logs.attribution import MESSAGE_LINES, is_guess, is_near, names_package, packages_there
 from envdoctor.logs.builds import BUILD
-from envdoctor.logs.derived import NOT_INSTALLED, Derived
+from envdoctor.logs.demanded import NOT_INSTALLED
+from envdoctor.logs.derived import Derived
 from envdoctor.logs.last_resort import judge_at_last, named_in
 from envdoctor.logs.loss_curve import EVENTS
 from envdoctor.logs.out_of_memory import PREFIX

@@ -64,6 +64,18 @@ _PREFIXES = (
 )  # fmt: skip
 
 
+# Libraries of the system, and who wants them; the packages of Debian and Ubuntu that bring them.
+_OF_SYSTEMS = {
+    "libGL": (
+        "opencv-python",
+        "OpenCV wants the system's graphics: apt-get install libgl1, or opencv-python-headless in its place",
+    ),
+    "libgthread-2.0": ("opencv-python", "OpenCV wants it: apt-get install libglib2.0-0, or opencv-python-headless in its place"),
+    "libaio": ("deepspeed", "DeepSpeed's async_io wants it: apt-get install libaio-dev"),
+    "libsndfile": ("soundfile", "apt-get install libsndfile1"),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class LibraryFloor:
     """A compiled file needs a newer runtime library than there is. ``by`` is the package whose file it is; empty where not said.
@@ -122,7 +134,7 @@ class AbsentLibrary:
             return f"nvidia-{known[name]}-cu12", f"it is of {known[name]} {major}" if major else "it comes with torch's CUDA wheels"
         if name in known and major in ("10", "11", "12", "13"):
             return f"nvidia-{known[name]}-cu{major}", f"it is of CUDA {major}: the file was built for it, and torch here is not"
-        return None
+        return next((known for start, known in _OF_SYSTEMS.items() if name == start), None)
 
 
 def parse_floor(message: str) -> LibraryFloor | None:

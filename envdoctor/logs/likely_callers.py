@@ -20,6 +20,7 @@ from envdoctor.atlas.words import good_specifiers
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
 from envdoctor.records import dataclass
+from envdoctor.world.dependencies import may_require
 
 # More of them are everybody.
 _MOST = 3
@@ -53,7 +54,9 @@ class LikelyCaller:
 def likely_callers(symbol: str, provider: str, facts: Facts) -> tuple[LikelyCaller, ...]:
     """The packages that take a symbol (``module.name``, ``module``, ``function(keyword)``); none where they are many, or nobody known."""
     name, _, keyword = symbol.replace(":", ".").rstrip(")").partition("(")
-    found = [one for package in package_names() if package != provider for one in _asking(package, name, keyword, facts)]
+    # To open all packages takes longer than all the rest of a diagnosis.
+    asked = (one for one in package_names() if one != provider and (one in _COMMON or may_require(one, provider)))
+    found = [one for package in asked for one in _asking(package, name, keyword, facts)]
     stated = [one for one in found if one.stated]
     if stated or sum(fact.startswith("packages.") for fact in facts) >= _WHOLE_LIST:
         found = stated

@@ -62,7 +62,8 @@ def _absent(one: AbsentLibrary, failure: Failure | None, facts: Facts) -> Hit:
     if brings:
         detail += f": {brings[1]}"
     # The library comes with torch's own wheel for that CUDA.
-    packages = named(caller, brings[0] if brings else "", "torch" if brings else "")
+    of_torch = brings is not None and brings[0].startswith("nvidia-")
+    packages = named(caller, brings[0] if brings else "", "torch" if of_torch else "")
     return Hit(NO_LIBRARY, True, reasons(*packages), detail=detail, packages=packages, edge=f"{caller or 'code'}:{one.library}")
 
 

@@ -12,6 +12,7 @@ from envdoctor.checks.hit import Hit
 from envdoctor.logs.callables_named import OFTEN, has_function
 from envdoctor.logs.statements import (
     MissingArguments,
+    MissingMember,
     MissingModule,
     MissingName,
     RefusedKeyword,
@@ -115,6 +116,22 @@ def judge_own_name(one: MissingName, failure: Failure) -> Hit | None:
         edge=f"name:{one.module}.{one.name}",
         headline=f"{one.module}, a module of the project's own, has no {one.name}",
         advice="take the newest state of the project, whole: files of two states lie side by side, or one has the name of another",
+    )
+
+
+def judge_own_option(one: MissingMember, failure: Failure) -> Hit | None:
+    """An option that a script asks its own command line for and that its parser does not have."""
+    frame = innermost_own(failure)
+    if one.cls != "Namespace" or (frame is None and failure.frames):
+        return None
+    where = f"{place_of(frame)}: " if frame is not None else ""
+    return Hit(
+        OWN,
+        True if frame is not None else None,
+        detail=f"{where}the values of a command line have no {one.name}: no option of that name was added to the parser, or it was renamed",
+        edge=f"option:{one.name}",
+        headline=f"The script asks its command line for {one.name}, which its parser does not have",
+        advice=f"add the option --{one.name}, or take the script and what it calls at one state of the project",
     )
 
 

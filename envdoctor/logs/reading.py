@@ -107,10 +107,11 @@ def read_log(blocks: Iterable[bytes], rules: Iterable[Rule]) -> Reading:
 
 def read_misspelt(reading: Reading, rules: Iterable[Rule]) -> Reading:
     """The same with the symptoms that its few lines show but for a letter here and there."""
+    if reading.count > _PASTED or reading.refusal is not None:
+        return replace(reading, shown={})
     looking = signatures(rules)
-    if reading.count <= _PASTED and reading.refusal is None:
-        for number, line in reading.lines:
-            looking.match_misspelt(plain_line(line), number, line)
+    for number, line in reading.lines:
+        looking.match_misspelt(plain_line(line), number, line)
     return replace(reading, shown=looking.found)
 
 

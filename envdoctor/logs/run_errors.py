@@ -292,6 +292,24 @@ _KNOWN = (
         "model.print_trainable_parameters() before the Trainer is made, and an optimizer over what is trained",
     ),
     _Known(
+        r"\['ninja', '-v'\]' returned non-zero",
+        "A compiled extension could not be built when it was first used",
+        "the compiler's own words stand above: a toolkit of another CUDA than torch's, a gcc that nvcc does not take, or too little memory",
+        "read the first line with 'error:' above it; CUDA_HOME of the release of torch.version.cuda, and MAX_JOBS=2",
+    ),
+    _Known(
+        r"Expecting value: line 1 column 1 \(char 0\)",
+        "A text that is to be JSON is empty, or something else",
+        "an empty or cut file, a pointer of git-lfs, a page of a proxy in place of an answer, or a file of JSON lines",
+        "look at the file that the frame above opens, and fetch it again",
+    ),
+    _Known(
+        r"[Tt]he size of tensor a \([1-9]\d{0,7}\) must match the size of tensor b \([1-9]",
+        "Two tensors of one operation are of different sizes",
+        "a mask or positions that are longer than the model's, weights of another model, or a patched attention of another release",
+        "cut the rows to max_position_embeddings, and take the code, the weights and the releases that belong together",
+    ),
+    _Known(
         r"Must flatten tensors with uniform dtype",
         "FSDP joins the weights of a layer into one tensor, and these are of two dtypes",
         "an adapter in another dtype than its base, or a quantized base whose storage is not of the dtype of the rest",

@@ -80,6 +80,15 @@ def versions(name: str) -> Sequence[str]:
     return tuple(version for version in release_texts(name) if version in known)
 
 
+def may_require(name: str, other: str) -> bool:
+    """Whether some release of a package requires another one, with an extra or without; also where nobody knows what it requires."""
+    texts = _table().packages.get(name, {}).get("requires")
+    if not isinstance(texts, list):
+        return True
+    pattern = re.compile(rf"(?:\[[^\]]*\] )?{re.escape(other)}(?:[\[=<>!~; ]|$)")
+    return any(pattern.match(text) for text in texts)
+
+
 def _table() -> Table:
     return table("dependencies")
 

@@ -175,3 +175,21 @@ def test_what_the_trainer_hands_on_to_a_model_is_of_the_releases_that_do(tmp_pat
 
 def test_the_import_of_a_module_that_was_cut_before_its_cause_is_nobody_s() -> None:
     assert told("RuntimeError: Failed to import transformers.training_args") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "rule", "packages", "words"),
+    [
+        ("AttributeError: 'Namespace' object has no attribute 'use_mgpu'", "error-of-own-code", (), "add the option --use_mgpu"),
+        ("ImportError: libGL.so.1: cannot open shared object file: No such file or directory", "error-shared-library-missing",
+         ("opencv-python",), "apt-get install libgl1"),
+        ("subprocess.CalledProcessError: Command '['ninja', '-v']' returned non-zero exit status 1.", "error-of-the-run", (), "MAX_JOBS=2"),
+        ("RuntimeError: The size of tensor a (4096) must match the size of tensor b (2048) at non-singleton dimension 2",
+         "error-of-the-run", (), "max_position_embeddings"),
+        ("ValueError: Must flatten tensors with uniform dtype but got a and b", "error-of-the-run", (), "one dtype"),
+    ],
+)  # fmt: skip
+def test_a_line_that_says_enough_by_itself(text: str, rule: str, packages: tuple[str, ...], words: str) -> None:
+    ((found, names, said),) = told(text)
+    assert (found, names) == (rule, packages)
+    assert words in said

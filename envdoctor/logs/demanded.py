@@ -1,0 +1,132 @@
+"""What a message asks for, as findings: another release, another Python or GPU, or a package that is not there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from envdoctor.checks.hit import Hit
+from envdoctor.facts.fact import Facts
+from envdoctor.facts.versions import Exact
+from envdoctor.logs.demands import Demand
+from envdoctor.logs.last_resort import named_in
+from envdoctor.logs.newest import newest_for
+from envdoctor.logs.refusals import REFUSES_PYTHON
+from envdoctor.logs.specifiers import admits
+from envdoctor.logs.tracebacks import Failure
+from envdoctor.logs.wording import describe, named
+from envdoctor.records import replace
+from envdoctor.world.import_names import package_of
+from envdoctor.world.releases import listed, release_texts
+
+NOT_INSTALLED, DEMAND = "error-package-not-installed", "error-demands-another-release"
+
+
+def judge_demand(demand: Demand, failure: Failure | None, facts: Facts) -> Hit | None:
+    """What a message asks for; None where what is stated meets it already."""
+    raised = package_of(failure.raised_in) if failure is not None and failure.raised_in else ""
+    if demand.package == "python":
+        python = facts.value("python")
+        if isinstance(python, Exact) and admits(demand.specifier, python):
+            return None
+        detail = f"{describe(raised, facts) or 'the program'} asks for Python {demand.specifier}"
+        return Hit(
+            REFUSES_PYTHON,
+            True,
+            (("python", f"not {demand.specifier}"),),
+            detail=detail,
+            packages=named(raised),
+            edge=f"python{demand.specifier}",
+        )
+    if demand.package.startswith("gpu."):
+        value = facts.text(demand.package) or ""
+        if value and admits(demand.specifier, value):
+            return None
+        name = facts.text("gpu.name")
+        asks = raised or (named_in(failure.message) if failure is not None else "")
+        detail = (
+            f"needs a GPU of compute capability {demand.specifier.removeprefix('>=')} or later{f', and {name} is stated' if name else ''}"
+        )
+        return Hit(DEMAND, True, ((demand.package, f"not {demand.specifier}"),), detail=detail, packages=named(asks), edge=f"{asks}:gpu")
+    stated = facts.value(f"packages.{demand.package}")
+    if isinstance(stated, Exact) and admits(demand.specifier, stated):
+        return None
+    own = demand.package == raised
+    who = f"{describe(raised, facts)} asks" if raised and not own else "the message asks"
+    there = f", and {demand.package} {stated} is stated" if isinstance(stated, Exact) else ""
+    detail = f"{who} for {demand.package}{demand.specifier}{there}"
+    pins = (*_nearest(demand, stated), *_least(demand), (demand.package, demand.specifier))
+    reasons = ((f"packages.{demand.package}", f"not {demand.specifier}"),)
+    packages = named(demand.package, raised)
+    return Hit(
+        DEMAND, True, reasons, detail=detail, packages=packages, pins=pins, edge=f"{raised or 'message'}:{demand.package}{demand.specifier}"
+    )
+
+
+def judge_met(demand: Demand, facts: Facts) -> Hit | None:
+    """A demand that the stated release meets, and that was refused all the same."""
+    stated = facts.value(f"packages.{demand.package}")
+    if not isinstance(stated, Exact):
+        return None
+    detail = (
+        f"the message asks for {demand.package}{demand.specifier}, and {demand.package} {stated} is stated, which is that: another "
+        "environment ran, the program (the notebook's kernel) began before it was installed, or the package is there and fails to import"
+    )
+    return Hit(DEMAND, None, (), detail=detail, packages=(demand.package,), edge=f"met:{demand.package}{demand.specifier}")
+
+
+def join_demands(hits: list[Hit]) -> list[Hit]:
+    """What one message asks of several packages, as one finding."""
+    of_packages = [one for one in hits if one.rule == DEMAND and one.pins]
+    if len(of_packages) < 2:
+        return hits
+    first = of_packages[0]
+    one = replace(
+        first,
+        because=tuple(reason for hit in of_packages for reason in hit.because),
+        detail="; ".join(hit.detail for hit in of_packages),
+        packages=named(*(name for hit in of_packages for name in hit.packages)),
+        pins=tuple(pin for hit in of_packages for pin in hit.pins),
+    )
+    return [one, *(hit for hit in hits if hit not in of_packages)]
+
+
+def judge_wanted(names: Sequence[str], failure: Failure, facts: Facts) -> Hit | None:
+    """Packages that a message asks for without a release; where all of them are stated it may still be another environment that ran."""
+    if not names:
+        return None
+    lacking = [name for name in names if not isinstance(facts.value(f"packages.{name}"), Exact)]
+    raised = package_of(failure.raised_in) if failure.raised_in else ""
+    who = f"{describe(raised, facts)} asks for" if raised else "the message asks for"
+    if lacking:
+        detail = f"{who} {' and '.join(names)}: not installed in the environment that ran, or not usable there"
+    else:
+        detail = f"{who} {' and '.join(names)}, which are stated: it runs in another environment, was not restarted, or sees no GPU"
+    packages = named(*names, raised)
+    pins = tuple(pin for name in lacking if name in listed() for pin in newest_for(name, facts))
+    return Hit(
+        NOT_INSTALLED,
+        True if lacking else None,
+        (),
+        detail=detail,
+        packages=packages,
+        pins=pins,
+        edge=f"{raised or 'message'}:{'+'.join(names)}",
+    )
+
+
+def _nearest(demand: Demand, stated: object) -> tuple[tuple[str, str], ...]:
+    """The release next to the stated one that meets a demand."""
+    known = [text for text in release_texts(demand.package) if admits(demand.specifier, text)]
+    if not isinstance(stated, Exact) or not known:
+        return ()
+    above = [text for text in known if admits(f">{stated.text.partition('+')[0]}", text)]
+    return ((demand.package, f"=={above[0] if above else known[-1]}"),)
+
+
+def _least(demand: Demand) -> tuple[tuple[str, str], ...]:
+    """The release that a demand itself names, where its releases are not listed; the last pip that is not strict."""
+    if demand.package == "pip" and demand.specifier == "<24.1":
+        return (("pip", "==24.0"),)
+    named = re.match(r">=(\d+(?:\.\d+)*)(?:,|$)", demand.specifier)
+    return ((demand.package, f"=={named[1]}"),) if named and demand.package not in listed() else ()
