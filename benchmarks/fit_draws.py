@@ -17,7 +17,7 @@ import os
 import statistics
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ from envdoctor.memory.situation import Planned, planned  # noqa: E402
 from envdoctor.uv.environments import describe  # noqa: E402
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from fit_space import EXPERTS, draw_of, draw_sharded, has_experts  # noqa: E402
+from fit_space import AGAIN_FROM, EXPERTS, TRIES, draw_of, draw_sharded, has_experts  # noqa: E402
 
 MIB = 2**20
 
@@ -52,7 +52,6 @@ def params(drawn: Mapping[str, Any], debug: bool) -> dict[str, Any]:
 def run(interpreters: list[Path], options: argparse.Namespace) -> None:
     seed, count, first, output, jobs = options.seed, options.count, options.first, options.output, options.jobs
     only = set(options.only) if options.only else None
-    how = draw_sharded if options.sharded else draw_of
     environment = {**os.environ, "PYTORCH_JIT": "0", "TRANSFORMERS_VERBOSITY": "error", "HF_HUB_OFFLINE": "1"}
     children, releases = [], []
     for one in interpreters:
@@ -60,33 +59,57 @@ def run(interpreters: list[Path], options: argparse.Namespace) -> None:
         pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
         children.append(subprocess.Popen(command, text=True, env=environment, **pipes))
         releases.append(_releases(one))
-    waiting: list[list[dict[str, Any]]] = [[] for _ in children]
+    waiting: list[list[int]] = [[] for _ in children]
     answered = {(one["seed"], one["number"]) for one in map(json.loads, output.read_text().splitlines())} if output.exists() else set()
+    for number in range(first, first + count):
+        if (only is None or number in only) and (seed, number) not in answered:
+            waiting[number % len(children)].append(number)
+
+    def drawn(number: int, again: int) -> dict[str, Any] | None:
+        versions = releases[number % len(children)]
+        if options.sharded:
+            return draw_sharded(seed, number, versions) if not again else None
+        return draw_of(seed, number, versions, again) if again < (TRIES if seed >= AGAIN_FROM else 1) else None
+
     with output.open("a") as out:
-        for number in range(first, first + count):
-            if (only is not None and number not in only) or (seed, number) in answered:
-                continue
-            place = number % len(children)
-            drawn = how(seed, number, releases[place])
-            if unmeasurable(situation(drawn).plan) is None:
-                waiting[place].append(drawn)
-        _ask(children, waiting, out, jobs)
+        _ask(children, waiting, drawn, out, jobs, debug=not options.ask)
 
 
-def _ask(children: list[Any], waiting: list[list[dict[str, Any]]], out: Any, jobs: int) -> None:
+def _ask(
+    children: list[Any],
+    waiting: list[list[int]],
+    drawn: Callable[[int, int], dict[str, Any] | None],
+    out: Any,
+    jobs: int,
+    *,
+    debug: bool,
+) -> None:
     from threading import Lock, Semaphore, Thread
 
     lock, slots = Lock(), Semaphore(jobs)
 
-    def follow(child: Any, drawn: list[dict[str, Any]]) -> None:
-        for one in drawn:
-            with slots:
-                child.stdin.write(json.dumps(params(one, debug=True)) + "\n")
-                child.stdin.flush()
-                answer = json.loads(child.stdout.readline() or '{"refused": "the interpreter is gone"}')
-            with lock:
-                out.write(json.dumps({**one, "measured": answer}) + "\n")
-                out.flush()
+    def answer(child: Any, one: Mapping[str, Any]) -> dict[str, Any]:
+        with slots:
+            child.stdin.write(json.dumps(params(one, debug)) + "\n")
+            child.stdin.flush()
+            told: dict[str, Any] = json.loads(child.stdout.readline() or '{"refused": "the interpreter is gone"}')
+        return told
+
+    def follow(child: Any, numbers: list[int]) -> None:
+        for number in numbers:
+            refused: list[str] = []
+            last: dict[str, Any] | None = None
+            while (one := drawn(number, len(refused))) is not None:
+                reason = unmeasurable(situation(one).plan)
+                measured = answer(child, one) if reason is None else {"refused": reason}
+                last = {**one, "measured": measured, "refused before": list(refused)}
+                if "allocated" in measured:
+                    break
+                refused.append(f"{one['model']}: {measured.get('refused')}")
+            if last is not None:
+                with lock:
+                    out.write(json.dumps(last) + "\n")
+                    out.flush()
         child.stdin.close()
         child.wait()
 
@@ -119,6 +142,9 @@ def judge(answers: Path, show: int) -> None:
     for one in lines:
         if "allocated" not in one["measured"]:
             said = str(one["measured"].get("refused"))[:90]
+            refused[said] = refused.get(said, 0) + 1
+        for before in one.get("refused before", ()):
+            said = "drawn again: " + before.partition(": ")[2][:90]
             refused[said] = refused.get(said, 0) + 1
     sizes = sorted(abs(error) for error, _, _ in found)
     if sizes:
@@ -154,6 +180,7 @@ def keep(answers: Path, output: Path) -> None:
         {
             "seed": one["seed"],
             "number": one["number"],
+            **({"again": one["again"]} if one.get("again") else {}),
             "releases": [one["facts"][f"packages.{name}"].strip("=") for name in ("torch", "transformers", "peft", "bitsandbytes")],
             **(
                 {"allocated": one["measured"]["allocated"]}

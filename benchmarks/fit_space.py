@@ -1,7 +1,8 @@
 """The space that benchmarks/fit_draws.py draws from: models, cut to a few layers, and the facts of a plan for them.
 
 ``draw`` is the space of the seeds that were judged before 2026-11-26; ``draw_wide`` has more kinds of models, adapters, optimizers, lengths
-and ways to run, and is that of every seed from ``WIDE_FROM`` on. A seed and a number give the same plan in every run.
+and ways to run, and is that of every seed from ``WIDE_FROM`` on. From ``AGAIN_FROM`` on a model is drawn among those that the release has,
+and what a stack refuses is drawn again. A seed, a number and a try give the same plan in every run.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from packaging.version import Version
+
+from envdoctor.facts.versions import exact
+from envdoctor.world.architectures import known_types
 
 ROOT = Path(__file__).resolve().parent.parent
 MODELS = ROOT / "tests" / "memory" / "counted.json"
@@ -29,10 +33,10 @@ _CLASSIFY = ("bert", "roberta", "distilbert")
 EXPERTS = 8
 
 
-def draw(seed: int, number: int, versions: Mapping[str, str]) -> dict[str, Any]:
-    """A model and the facts of a plan, the same for a seed and number in every run."""
+def draw(seed: int, number: int | str, versions: Mapping[str, str], known: frozenset[str] | None = None) -> dict[str, Any]:
+    """A model and the facts of a plan, the same for a seed and number in every run. ``known`` are the kinds to choose among, if not all."""
     chance = random.Random(f"{seed}:{number}")
-    name = chance.choice(FAMILIES if chance.random() < 0.6 else COMMON)
+    name = chance.choice(_among(FAMILIES if chance.random() < 0.6 else COMMON, known))
     layers = chance.randint(2, 4)
     config = _cut(json.loads(MODELS.read_text())["models"][name]["config"], layers, None if chance.random() < 0.6 else 8192)
     facts: dict[str, Any] = {f"packages.{package}": f"=={release}" for package, release in versions.items()}
@@ -62,6 +66,13 @@ def draw(seed: int, number: int, versions: Mapping[str, str]) -> dict[str, Any]:
         facts["plan.double_quant"] = chance.random() < 0.5
         facts["plan.load_dtype"] = half
     return {"seed": seed, "number": number, "model": name, "config": config, "facts": facts}
+
+
+def _among(names: tuple[str, ...], known: frozenset[str] | None) -> tuple[str, ...]:
+    if known is None:
+        return names
+    table = json.loads(MODELS.read_text())["models"]
+    return tuple(name for name in names if table[name]["config"]["model_type"] in known)
 
 
 def draw_sharded(seed: int, number: int, versions: Mapping[str, str]) -> dict[str, Any]:
@@ -115,14 +126,14 @@ SEEING = (
 _SAVED = ("llama", "mistral", "qwen2", "qwen3", "gemma2", "phi3")
 
 
-def draw_wide(seed: int, number: int, versions: Mapping[str, str]) -> dict[str, Any]:
+def draw_wide(seed: int, number: int | str, versions: Mapping[str, str], known: frozenset[str] | None = None) -> dict[str, Any]:
     """The same with more kinds of models, adapters, optimizers, lengths and ways to run."""
-    drawn = draw(seed, number, versions)
+    drawn = draw(seed, number, versions, known)
     chance, facts = random.Random(f"wide:{seed}:{number}"), drawn["facts"]
     table = json.loads(MODELS.read_text())["models"]
     which = chance.random()
     if which < 0.5:
-        drawn["model"] = chance.choice(MORE if which < 0.42 else SEEING)
+        drawn["model"] = chance.choice(_among(MORE if which < 0.42 else SEEING, known))
         config = _cut(table[drawn["model"]]["config"], chance.randint(2, 5), None if chance.random() < 0.6 else 8192)
         if config["model_type"] in _DECODERS_THAT_CLASSIFY and chance.random() < 0.15:
             config["architectures"] = ["ForSequenceClassification"]
@@ -167,9 +178,17 @@ def _adapter(facts: dict[str, Any], config: Mapping[str, Any], chance: random.Ra
         facts["plan.autocast_adapter_dtype"] = False
 
 
-def draw_of(seed: int, number: int, versions: Mapping[str, str]) -> dict[str, Any]:
-    """The draw of a seed, from the space of its day."""
-    return (draw_wide if seed >= WIDE_FROM else draw)(seed, number, versions)
+AGAIN_FROM = 20261230
+TRIES = 8
+
+
+def draw_of(seed: int, number: int, versions: Mapping[str, str], again: int = 0) -> dict[str, Any]:
+    """The draw of a seed, from the space of its day; ``again`` counts what a stack refused under that number."""
+    if seed < AGAIN_FROM:
+        return (draw_wide if seed >= WIDE_FROM else draw)(seed, number, versions)
+    known = known_types(exact(versions["transformers"]))
+    drawn = draw_wide(seed, number if not again else f"{number}.{again}", versions, known)
+    return {**drawn, "number": number, "again": again}
 
 
 def has_experts(config: Mapping[str, Any]) -> bool:
