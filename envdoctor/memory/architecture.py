@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
+from envdoctor.memory.mixers import Mixer
 from envdoctor.records import dataclass
 
 Role: TypeAlias = Literal[
@@ -37,7 +38,7 @@ class Linear:
 
 @dataclass(frozen=True, slots=True)
 class Architecture:
-    """A transformer of ``layers`` equal layers.
+    """A transformer of ``layers`` equal layers, or of several kinds of them.
 
     ``linears`` are those of one layer; ``role`` "attention" is a fused query, key and value. ``norm_width`` counts the elements of all
     normalisation vectors of a layer (weights and biases), ``norms`` how many of them are as wide as the hidden state.
@@ -51,6 +52,9 @@ class Architecture:
     modules, and the layers were read as those of Llama. ``assumed`` names fields of config.json that it does not state, and for which
     the default of the class in transformers was taken. ``packed_bits`` and ``packed_group`` are bits and group_size of a
     quantization_config, None where it states none; a group of 0 or less is a whole column.
+    ``mixer`` stands where a layer has no attention, or beside it (``mixed_beside``). ``variants`` are the other kinds of layers, each as an
+    architecture of as many layers as there are of it; ``layers`` counts them too. ``gated_attention`` says that the output of the attention
+    is multiplied with a gate as wide, which the projection of the queries makes too.
     """
 
     kind: str
@@ -94,6 +98,21 @@ class Architecture:
     assumed: tuple[str, ...] = ()
     packed_bits: float | None = None
     packed_group: int | None = None
+    mixer: Mixer | None = None
+    mixed_beside: bool = False
+    gated_attention: bool = False
+    variants: tuple[Architecture, ...] = ()
+
+    @property
+    def kinds(self) -> tuple[tuple[int, Architecture], ...]:
+        """Each kind of layer with how many there are of it, none of which there is none."""
+        own = self.layers - sum(one.layers for one in self.variants)
+        return tuple((times, one) for times, one in ((own, self), *((one.layers, one) for one in self.variants)) if times)
+
+    @property
+    def attends(self) -> bool:
+        """Whether a layer of this kind has an attention."""
+        return self.mixer is None or self.mixed_beside
 
     @property
     def query_width(self) -> int:

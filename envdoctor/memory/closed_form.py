@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from envdoctor.memory import dora, fsdp, kept, logits, modeling, reserved, sharding, tensor_parallel, working
-from envdoctor.memory.architecture import Architecture, Linear, Parameters
+from envdoctor.memory import dora, fsdp, kept, logits, modeling, reserved, sharding, working
+from envdoctor.memory.architecture import Architecture
 from envdoctor.memory.estimate import Estimate, Moment, Term
-from envdoctor.memory.parameters import parameters
 from envdoctor.memory.plan import Plan
-from envdoctor.memory.targets import adapter_parameters, tuned
-from envdoctor.memory.trained import Casts, Trained, trained
+from envdoctor.memory.run import Run, layers_of, run_of
+from envdoctor.memory.trained import Casts
 from envdoctor.memory.uncertainty import spread
 from envdoctor.memory.weights import base_bytes, dequantized_bytes, left_behind, linear_width, other_width, root_bytes
-from envdoctor.memory.widths import Widths, widths
-from envdoctor.records import dataclass, replace
+from envdoctor.records import replace
 
 # cuBLAS keeps its workspace with the allocator: 8 MiB and 128 KiB a handle, 32 MiB on Hopper (at::cuda::getCUDABlasLtWorkspaceSize,
 # https://docs.nvidia.com/cuda/cublas/#cublassetworkspace).
@@ -23,26 +21,9 @@ _WORKSPACE = 8.125 * 2**20
 _THREADS = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
-    """A plan on an architecture, with everything that follows from the two, in bytes for one GPU."""
-
-    architecture: Architecture
-    plan: Plan
-    parameters: Parameters
-    targets: tuple[Linear, ...]
-    trained: Trained
-    shares: sharding.Shares
-    width: Widths
-
-    @property
-    def tokens(self) -> int:
-        return self.plan.rows * (self.plan.tokens + self.plan.prompt)
-
-
 def estimate(architecture: Architecture, plan: Plan) -> Estimate:
     """What the fullest GPU needs for a plan."""
-    run = _run(architecture, plan)
+    run = run_of(architecture, plan)
     moments = _moments(run)
     peak = max(moments, key=lambda moment: moment.total)
     allocated = spread(run.architecture, run.plan, peak, moments[0].terms.get("weights", 0.0))
@@ -57,24 +38,6 @@ def estimate(architecture: Architecture, plan: Plan) -> Estimate:
         reserved.held(moments, allocated, plan, gathered, left_behind(run.parameters, plan)),
         reserved.beside(plan),
     )
-
-
-def _run(architecture: Architecture, plan: Plan) -> Run:
-    plan = replace(plan, checkpointing=modeling.checkpoints(architecture, plan))
-    if plan.tensor > 1:
-        architecture = tensor_parallel.sliced(architecture, plan.tensor)
-    counted = parameters(architecture)
-    if plan.tensor > 1:
-        counted = tensor_parallel.with_head_sliced(counted, plan.tensor)
-    targets: tuple[Linear, ...] = ()
-    added = 0
-    if plan.method == "adapter" and plan.adapter is not None:
-        targets = tuned(architecture, plan.adapter.targets)
-        added = adapter_parameters(architecture, plan.adapter.targets, plan.adapter.rank)
-    elif plan.method == "prompt":
-        added = plan.prompt * architecture.hidden
-    made = trained(architecture, counted, plan, added)
-    return Run(architecture, plan, counted, targets, made, sharding.shares(plan), widths(architecture, plan))
 
 
 def _moments(run: Run) -> tuple[Moment, ...]:
@@ -143,15 +106,16 @@ def _step(run: Run) -> list[tuple[str, dict[Term, float]]]:
     plan, made, part, tokens = run.plan, run.trained, run.shares, run.tokens
     layers, share = run.architecture.layers, part.activations
     boundary = run.width.stream * run.architecture.hidden
-    items = kept.layer(run.architecture, plan, run.targets)
-    layer = sum(items.values())
+    counted = layers_of(run)
     written_out = dequantized_bytes(run.architecture, plan)
-    busy, there = working.backward(run.architecture, plan, run.width, items, run.targets, written_out / max(tokens * share, 1))
-    unquantized = written_out if there else 0.0
+    # The fullest kind of layer: as it is computed again, or among all that are kept.
+    fullest = max(counted, key=lambda one: one.busy + (one.kept if plan.checkpointing else 0.0))
+    layer, busy = fullest.kept, fullest.busy
+    unquantized = written_out if fullest.written_out else 0.0
     gradients = made.gradients * part.gradients if made.keeps_gradients else 0.0
     accumulated = _accumulated(run, gradients)
     shared = _shared(run)
-    saved = layers * (boundary if plan.checkpointing else layer) - _unneeded(run)
+    saved = sum(one.times * (boundary if plan.checkpointing else one.kept) for one in counted) - _unneeded(run)
     apart, alone = _shared_out(run), not fsdp.is_shared(plan)
     whole_layer = made.gradients / max(layers, 1) if plan.sharding in ("fsdp", "zero3") and plan.method == "full" else 0.0
     whole_layer = whole_layer if alone else apart.layer_gradient
@@ -218,6 +182,10 @@ def _step(run: Run) -> list[tuple[str, dict[Term, float]]]:
     ]
 
 
+def _cached(run: Run) -> float:
+    return sum(times * kept.cached(kind, run.plan) for times, kind, _ in run.kinds)
+
+
 def _moments_of_the_forward(
     run: Run, apart: fsdp.Gathered, saved: float, accumulated: float, shared: float
 ) -> list[tuple[str, dict[Term, float]]]:
@@ -238,7 +206,7 @@ def _around_the_loss(
     """The loss and its backward, while all layers keep what they ``saved`` for each token."""
     architecture, plan, tokens, share = run.architecture, run.plan, run.tokens, run.shares.activations
     loss = logits.loss(architecture, plan, run.width)
-    cached = run.architecture.layers * kept.cached(architecture, plan)
+    cached = _cached(run)
     logits_kept, cache_kept = _outputs(run)
     forward: dict[Term, float] = {
         "activations": (saved + cached) * tokens * share + cache_kept,
@@ -269,8 +237,9 @@ def _outputs(run: Run) -> tuple[float, float]:
     plan, architecture = run.plan, run.architecture
     if not plan.outputs_kept:
         return 0.0, 0.0
-    each = kept.cached(architecture, plan) or 2 * run.width.computed * architecture.key_width
-    cache = architecture.layers * each if modeling.fills_cache(architecture, plan) else 0
+    attending = sum(times for times, kind, _ in run.kinds if kind.attends)
+    each = 2 * run.width.computed * architecture.key_width
+    cache = _cached(run) or attending * each if modeling.fills_cache(architecture, plan) else 0
     return logits.returned(architecture, plan, run.width) * run.tokens, float(cache * run.tokens)
 
 

@@ -7,9 +7,9 @@ from typing import Literal
 
 from envdoctor.memory.architecture import Architecture
 from envdoctor.memory.class_defaults import class_defaults
-from envdoctor.memory.decoders import generic
 from envdoctor.memory.families import FAMILIES, NO_TRANSFORMER, UNLIKE_LLAMA
 from envdoctor.memory.fields import ArchitectureError, Fields, shown, table
+from envdoctor.memory.generic import generic
 from envdoctor.memory.vision import vision_low_rank, vision_parameters
 from envdoctor.records import replace
 
@@ -25,6 +25,9 @@ _INNER_KIND = {
     "qwen2_5_vl": "qwen2_5_vl_text",
     "qwen3_vl": "qwen3_vl_text",
     "qwen3_vl_moe": "qwen3_vl_moe_text",
+    "qwen3_5": "qwen3_5_text",
+    "qwen3_5_moe": "qwen3_5_moe_text",
+    "lfm2_vl": "lfm2",
     "glm4v": "glm4v_text",
     "glm4v_moe": "glm4v_moe_text",
     "llava": "llama",

@@ -213,6 +213,12 @@ def arcee(fields: Fields) -> Architecture:
     return ungated(assemble(fields, sizes, ffn, linears, act="relu2"))
 
 
+def apertus(fields: Fields) -> Architecture:
+    """A network without a gate, whose activation (xIELU) has two numbers of its own, and normalised heads."""
+    architecture = replace(arcee(fields), activation="xielu")
+    return replace(head_normed(architecture, 2 * architecture.head_dim), extra=2 * architecture.layers)
+
+
 def ernie(fields: Fields) -> Architecture:
     sizes = core(fields)
     ffn = feedforward(fields, "intermediate_size")
@@ -331,10 +337,3 @@ def minicpm3(fields: Fields) -> Architecture:
     linears, norms = latent_attention(fields, sizes, bias=fields.flag("attention_bias"))
     architecture = assemble(fields, sizes, ffn, linears + gated(sizes.hidden, ffn), tied=True)
     return replace(architecture, norm_width=architecture.norm_width + norms)
-
-
-def generic(fields: Fields) -> Architecture:
-    """A decoder of a kind that is not listed, if its fields are called as those of Llama."""
-    if "kv_lora_rank" in fields.config and "qk_nope_head_dim" in fields.config:
-        return replace(minicpm3(fields), known=False)
-    return replace(llama(fields), known=False)

@@ -8,13 +8,16 @@ from envdoctor.memory.fields import ArchitectureError, Fields, shown
 from envdoctor.memory.parts import MOST_EXPERTS, Core, attention, core, feedforward, gated
 from envdoctor.records import replace
 
-_EXPERTS = ("num_local_experts", "num_experts", "n_routed_experts")
+_EXPERTS = ("num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts")
+_CHOSEN = ("num_experts_per_tok", "num_experts_per_token", "moe_topk", "moe_k")
+_SHARED = ("n_shared_experts", "num_shared_experts", "num_shared_expert", "moe_num_shared_experts")
+_WITHOUT = ("first_k_dense_replace", "num_dense_layers", "moe_layer_start_index")
 
 
 def _choice(fields: Fields) -> tuple[int, int]:
     """How many experts there are, and how many of them each token goes through."""
     experts = fields.size(*_EXPERTS, most=MOST_EXPERTS)
-    chosen = fields.size("num_experts_per_tok", most=MOST_EXPERTS)
+    chosen = fields.size(*_CHOSEN, most=MOST_EXPERTS)
     if chosen > experts:
         raise ArchitectureError("num_experts_per_tok", found=str(chosen), expected=f"no more than the {experts} experts that there are")
     return experts, chosen
@@ -75,7 +78,7 @@ def gpt_oss(fields: Fields) -> Architecture:
     return _with_experts(architecture, experts, chosen)
 
 
-def _sparse(sizes: Core, width: int, experts: int, chosen: int, *, shared: int = 0, router: bool = True) -> tuple[Linear, ...]:
+def sparse(sizes: Core, width: int, experts: int, chosen: int, *, shared: int = 0, router: bool = True) -> tuple[Linear, ...]:
     """A router, ``experts`` networks of ``width``, and one of ``shared`` that every token goes through."""
     linears: tuple[Linear, ...] = (Linear("gate", sizes.hidden, experts, "router", module=router),)
     linears += gated(sizes.hidden, width, count=experts, share=chosen / experts)
@@ -98,21 +101,21 @@ def qwen_moe(fields: Fields) -> Architecture:
     experts, chosen = _choice(fields)
     if fields.kind == "olmoe":
         width = feedforward(fields, "intermediate_size")
-        architecture = assemble(fields, sizes, width, products + _sparse(sizes, width, experts, chosen))
+        architecture = assemble(fields, sizes, width, products + sparse(sizes, width, experts, chosen))
         return _with_experts(head_normed(architecture, sizes.attention + sizes.keys), experts, chosen)
     width = feedforward(fields, "moe_intermediate_size")
     shared = feedforward(fields, "shared_expert_intermediate_size") if second else 0
-    sparse = products + _sparse(sizes, width, experts, chosen, shared=shared)
+    routed = products + sparse(sizes, width, experts, chosen, shared=shared)
     if second:
-        sparse += (Linear("shared_expert_gate", sizes.hidden, 1, "other"),)
+        routed += (Linear("shared_expert_gate", sizes.hidden, 1, "other"),)
     dense = products + gated(sizes.hidden, feedforward(fields, "intermediate_size", default=width))
-    architecture = _with_experts(assemble(fields, sizes, width, sparse), experts, chosen)
+    architecture = _with_experts(assemble(fields, sizes, width, routed), experts, chosen)
     if not second:
         architecture = head_normed(architecture, 2 * sizes.head_dim)
     step = fields.size("decoder_sparse_step", default=1)
     without = _listed(fields, "mlp_only_layers", sizes.layers)
     kept = sum(layer not in without and (layer + 1) % step == 0 for layer in range(sizes.layers))
-    return _apart(architecture, sparse, dense, sizes.layers - kept)
+    return _apart(architecture, routed, dense, sizes.layers - kept)
 
 
 def _listed(fields: Fields, name: str, layers: int) -> frozenset[int]:
@@ -155,11 +158,36 @@ def _routed(fields: Fields, sizes: Core, products: tuple[Linear, ...], norms: in
     width = feedforward(fields, "moe_intermediate_size")
     shared = fields.optional("n_shared_experts", least=0, most=MOST_EXPERTS) or 0
     # DeepSeek and GLM write the router as a bare parameter beside a correction of its scores that is no parameter.
-    sparse = products + _sparse(sizes, width, experts, chosen, shared=shared * width, router=False)
+    routed = products + sparse(sizes, width, experts, chosen, shared=shared * width, router=False)
     dense = products + gated(sizes.hidden, feedforward(fields, "intermediate_size"))
-    architecture = _with_experts(assemble(fields, sizes, width, sparse), experts, chosen)
+    architecture = _with_experts(assemble(fields, sizes, width, routed), experts, chosen)
     architecture = replace(architecture, norm_width=architecture.norm_width + norms)
     without = min(fields.size("first_k_dense_replace", default=0, least=0), sizes.layers)
     step = fields.size("moe_layer_freq", default=1)
     kept = sum(layer % step == 0 for layer in range(without, sizes.layers))
-    return _apart(architecture, sparse, dense, sizes.layers - kept)
+    return _apart(architecture, routed, dense, sizes.layers - kept)
+
+
+def has_experts(fields: Fields) -> bool:
+    """Whether a configuration names more experts than one."""
+    named = fields.raw(*_EXPERTS)
+    return type(named) is int and named > 1
+
+
+def by_its_fields(fields: Fields, base: Architecture, sizes: Core, *, bias: bool = False) -> Architecture:
+    """A mixture of experts whose fields are called as those of DeepSeek or Qwen: ``base`` has its attention and a network for all tokens.
+
+    Experts, those that every token goes through, and first layers without any are read from whatever the fields are called.
+    """
+    experts, chosen = _choice(fields)
+    width = feedforward(fields, "moe_intermediate_size", "intermediate_size")
+    several = fields.optional(*_SHARED, least=0, most=MOST_EXPERTS) or 0
+    shared = fields.optional("shared_expert_intermediate_size", "moe_shared_expert_intermediate_size", least=0, most=2**24)
+    products = tuple(one for one in base.linears if one.role not in ("gate", "up", "gate_up", "down"))
+    routed = products + sparse(sizes, width, experts, chosen, shared=several * width if shared is None else shared, router=False)
+    full = fields.optional("intermediate_size", most=2**24) or width
+    dense = products + gated(sizes.hidden, full, bias=bias)
+    architecture = replace(_with_experts(base, experts, chosen), ffn=width)
+    listed = fields.raw("mlp_layer_types")
+    without = listed.count("dense") if isinstance(listed, list) else fields.size(*_WITHOUT, default=0, least=0)
+    return _apart(architecture, routed, dense, min(without, sizes.layers))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from envdoctor.memory import classics, decoders, encoders, experts
+from envdoctor.memory import classics, decoders, encoders, experts, mixed
 from envdoctor.memory.architecture import Architecture
 from envdoctor.memory.fields import Fields
 
@@ -27,6 +27,7 @@ FAMILIES: Mapping[str, Family] = {
     "exaone4": decoders.exaone4,
     "ernie4_5": decoders.ernie,
     "arcee": decoders.arcee,
+    "apertus": decoders.apertus,
     "nemotron": decoders.nemotron,
     "hunyuan_v1_dense": decoders.hunyuan,
     "qwen": decoders.qwen,
@@ -78,6 +79,18 @@ FAMILIES: Mapping[str, Family] = {
     "kimi_k2": experts.deepseek,
     "glm4_moe": experts.glm_moe,
     "glm4v_moe_text": experts.glm_moe,
+    "qwen3_next": mixed.delta,
+    "qwen3_5": mixed.delta,
+    "qwen3_5_text": mixed.delta,
+    "qwen3_5_moe": mixed.delta,
+    "qwen3_5_moe_text": mixed.delta,
+    "lfm2": mixed.lfm2,
+    "lfm2_moe": mixed.lfm2,
+    "granitemoehybrid": mixed.granite_hybrid,
+    "bamba": mixed.bamba,
+    "falcon_h1": mixed.falcon_h1,
+    "nemotron_h": mixed.nemotron_h,
+    "jamba": mixed.jamba,
     "gpt2": classics.gpt2,
     "gpt_bigcode": classics.gpt2,
     "gpt_neo": classics.gpt_neo,
@@ -106,15 +119,14 @@ FAMILIES: Mapping[str, Family] = {
 }
 
 _CARRIED = """
-mamba mamba2 falcon_mamba rwkv rwkv5 rwkv6 rwkv7 recurrent_gemma xlstm jamba bamba zamba zamba2 falcon_h1 nemotron_h granitemoehybrid
-lfm2 lfm2_vl lfm2_moe qwen3_next qwen3_5 qwen3_5_text minimax kimi_linear retnet hyena striped_hyena
+mamba mamba2 falcon_mamba rwkv rwkv5 rwkv6 rwkv7 recurrent_gemma xlstm zamba zamba2 minimax kimi_linear retnet hyena striped_hyena
 """
 _OTHERWISE = """
 albert deberta xlnet reformer longformer big_bird funnel mpnet mobilebert squeezebert fnet nystromformer convbert
 roformer rembert xlm xlm-roberta-xl flaubert megatron-bert openai-gpt gptsan-japanese ctrl xglm biogpt imagegpt gemma3n gemma3n_text
 gemma4 gemma4_text llama4 llama4_text mllama mllama_text_model dbrx jetmoe diffllama doge switch_transformers longt5 pegasus pegasus_x
 marian m2m_100 led blenderbot blenderbot-small prophetnet fsmt nllb-moe plbart whisper vit clip siglip wav2vec2 hubert
-gpt_neox_japanese cpmant apertus dots1 ernie4_5_moe hunyuan_v1_moe flex_olmo longcat_flash blt openelm
+gpt_neox_japanese cpmant flex_olmo longcat_flash blt openelm
 """
 
 NO_TRANSFORMER = frozenset(_CARRIED.split())

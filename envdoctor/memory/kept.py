@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from envdoctor.memory import dora, modeling
+from envdoctor.memory import dora, mixers, modeling
 from envdoctor.memory.architecture import Architecture, Linear
 from envdoctor.memory.plan import WIDTH, Plan
 from envdoctor.memory.stack import at_least
@@ -24,7 +24,8 @@ def layer(architecture: Architecture, plan: Plan, tuned: Sequence[Linear]) -> Ma
     full = plan.method == "full"
     items = {
         "norms": _norms(architecture, plan, width, trained=full),
-        "attention": _attention(architecture, plan, width),
+        "attention": _attention(architecture, plan, width) + _gate(architecture, plan, width, tuned) if architecture.attends else 0.0,
+        "mixer": _mixer(architecture, plan, width, tuned),
         "mlp": _mlp(architecture, plan, width),
         "dropout": _dropout(architecture),
     }
@@ -125,10 +126,30 @@ def _attention(architecture: Architecture, plan: Plan, width: Widths) -> float:
     return kept + width.computed * query + 4 * architecture.heads
 
 
+def _gate(architecture: Architecture, plan: Plan, width: Widths, tuned: Sequence[Linear]) -> float:
+    """A gate of the attention's output: its sigmoid, and the product where the next layer keeps its input. A fused kernel keeps its output
+    itself, eager attention does not."""
+    if not architecture.gated_attention:
+        return 0.0
+    copies = 1 + _last_is_kept(plan, tuned)
+    return float(width.computed * architecture.query_width * copies)
+
+
+def _mixer(architecture: Architecture, plan: Plan, width: Widths, tuned: Sequence[Linear]) -> float:
+    if architecture.mixer is None:
+        return 0.0
+    return mixers.kept(architecture.mixer, plan, width.computed, last=_last_is_kept(plan, tuned))
+
+
+def _last_is_kept(plan: Plan, tuned: Sequence[Linear]) -> bool:
+    """Whether the product behind the attention keeps its input: one that is trained, or has an adapter that takes it as it is."""
+    return plan.method == "full" or any(one.role == "output" for one in tuned)
+
+
 def cached(architecture: Architecture, plan: Plan) -> float:
     """Bytes for each token that one layer's part of an unread cache takes until the model returns, where they are other tensors than
     those that the attention keeps: rotated in float32 under autocast, or copied since, for every head or to be contiguous."""
-    if not modeling.fills_cache(architecture, plan):
+    if not architecture.attends or not modeling.fills_cache(architecture, plan):
         return 0.0
     width, newer = widths(architecture, plan), at_least(plan.stack.transformers, "4.56")
     fused = modeling.values_of_a_product(architecture) and not newer

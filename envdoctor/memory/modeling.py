@@ -11,11 +11,14 @@ from typing import Literal, TypeAlias
 from envdoctor.memory.architecture import Architecture
 from envdoctor.memory.plan import Plan
 from envdoctor.memory.stack import at_least
+from envdoctor.records import replace
 
 Norm: TypeAlias = Literal["rms", "rms in float32", "layer", "layer in float32", "layer by hand"]
 
 # The weight multiplies the float32 values, and only the product is cast: output.type_as(x) in modeling_gemma.py, modeling_olmo2.py.
-_IN_FLOAT32 = frozenset(("gemma", "gemma2", "gemma3", "gemma3_text", "olmo2", "olmo3", "gpt_oss"))
+_IN_FLOAT32 = frozenset(
+    ("gemma", "gemma2", "gemma3", "gemma3_text", "olmo2", "olmo3", "gpt_oss", "qwen3_next", "qwen3_5_text", "qwen3_5_moe_text")
+)
 # A mean, a difference and a reciprocal root of float32 values: CohereLayerNorm.
 _BY_HAND = frozenset(("cohere", "cohere2"))
 # Norms after the branches only: attention and network are given the residual stream as it is.
@@ -68,6 +71,8 @@ def one_input(architecture: Architecture) -> bool:
 
 def is_eager(architecture: Architecture, plan: Plan) -> bool:
     """Whether transformers makes the matrix of probabilities, because it is asked to, or because the kind has nothing else."""
+    if not architecture.attends:
+        return False
     if plan.attention != "sdpa":
         return plan.attention == "eager"
     until, since, release = _EAGER_UNTIL.get(architecture.kind), _EAGER_SINCE.get(architecture.kind), plan.stack.transformers
@@ -83,7 +88,7 @@ def falls_back(architecture: Architecture, plan: Plan) -> bool:
     ``enable_gqa`` FlashAttention does, for 16 bits only; the memory-efficient kernel never does (aten, sdp_utils_cpp.h,
     check_batch_size_and_num_heads_dense; cuda/sdp_utils.cpp), so that float32 is left without one.
     """
-    if plan.attention != "sdpa" or architecture.kv_heads >= architecture.heads or is_eager(architecture, plan):
+    if not architecture.attends or plan.attention != "sdpa" or architecture.kv_heads >= architecture.heads or is_eager(architecture, plan):
         return False
     if architecture.kind in ("falcon", "RefinedWebModel") and architecture.kv_heads == 1:
         return True
@@ -171,6 +176,38 @@ def views_values(architecture: Architecture, plan: Plan) -> bool:
 def values_of_a_product(architecture: Architecture) -> bool:
     """Whether values stay a part of one product of queries, keys and values: a cache copies them out of it from 4.56 on only."""
     return architecture.kind in _VIEWED
+
+
+def merges_experts(plan: Plan) -> bool:
+    """Whether the experts of a layer are two parameters (``gate_up_proj`` and ``down_proj``) and no linear layers any more, as in
+    transformers 5: bitsandbytes quantizes linear layers only (integrations/bitsandbytes.py of 5.0.0 and 5.23.0), and peft's "all-linear"
+    finds no others. Where no release is known, that of the models' own time is taken."""
+    release = plan.stack.transformers
+    return release not in ("", "-") and at_least(release, "5.0")
+
+
+# Kinds whose targets peft converts to parameters of the experts where they are merged (utils/transformers_weight_conversion.py of 0.21.2).
+_OF_PEFT = """
+    afmoe cohere2_moe deepseek_v2 deepseek_v3 deepseek_v32 dots1 ernie4_5_moe exaone_moe flex_olmo glm4_moe glm4_moe_lite glm4v_moe
+    glm4v_moe_text glm_moe_dsa hunyuan_v1_moe longcat_flash minimax minimax_m2 mixtral olmoe qwen3_moe qwen3_next qwen3_omni_moe_text
+    solar_open
+"""
+_CONVERTED = frozenset(_OF_PEFT.split())
+
+
+def adapts_experts(architecture: Architecture, plan: Plan, *, every: bool) -> bool:
+    """Whether targets reach experts: merged ones of the kinds that peft converts, lists of names from 0.19 on, "all-linear" from 0.20."""
+    if not merges_experts(plan):
+        return True
+    return architecture.kind in _CONVERTED and at_least(plan.stack.peft, "0.20" if every else "0.19")
+
+
+def as_merged(architecture: Architecture, plan: Plan) -> Architecture:
+    """The architecture as a release builds its experts."""
+    if architecture.remote or not merges_experts(plan) or not any(kind.experts for _, kind in architecture.kinds):
+        return architecture
+    linears = tuple(replace(one, module=False) if one.count > 1 else one for one in architecture.linears)
+    return replace(architecture, linears=linears, variants=tuple(as_merged(one, plan) for one in architecture.variants))
 
 
 def checkpoints(architecture: Architecture, plan: Plan) -> bool:

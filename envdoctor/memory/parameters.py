@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from envdoctor.memory.architecture import Architecture, Linear, Parameters
+from envdoctor.records import replace
 
 
 def parameters(architecture: Architecture) -> Parameters:
@@ -13,7 +14,8 @@ def parameters(architecture: Architecture) -> Parameters:
     ``linear`` are the linear modules of all layers and those that stand once, with their biases; ``other`` the norms, positions, bare
     parameters of experts and the rest; ``head`` the product with the vocabulary (0 where it is the embedding) or the labels.
     """
-    layers = architecture.layers - architecture.dense_layers
+    others = [parameters(replace(one, variants=())) for one in architecture.variants]
+    layers = architecture.layers - architecture.dense_layers - sum(one.layers for one in architecture.variants)
     sparse, bare = _counted(architecture.linears)
     dense, bare_dense = _counted(architecture.dense_linears)
     once, bare_once = _counted(architecture.once)
@@ -21,13 +23,19 @@ def parameters(architecture: Architecture) -> Parameters:
     narrow = architecture.norm_width if architecture.dense_norm_width is None else architecture.dense_norm_width
     norms = layers * architecture.norm_width + architecture.dense_layers * narrow + architecture.final_norm_width
     matrices = layers * bare + architecture.dense_layers * bare_dense + bare_once
+    mixed = architecture.mixer.parameters * layers if architecture.mixer is not None else 0
     return Parameters(
         embedding=architecture.vocab * width,
         head=_head(architecture, width),
-        linear=layers * sparse + architecture.dense_layers * dense + once,
-        other=norms + matrices + architecture.positions * architecture.hidden + architecture.extra,
+        linear=layers * sparse + architecture.dense_layers * dense + once + sum(one.linear for one in others),
+        other=norms
+        + matrices
+        + mixed
+        + architecture.positions * architecture.hidden
+        + architecture.extra
+        + sum(one.other for one in others),
         beside=architecture.beside,
-        bare=matrices,
+        bare=matrices + sum(one.bare for one in others),
     )
 
 

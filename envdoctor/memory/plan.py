@@ -35,6 +35,8 @@ class Stack:
     accelerate: str = ""
     deepspeed: str = ""
     bitsandbytes: str = ""
+    fla: str = ""
+    mamba: str = ""
 
 
 @dataclass(frozen=True, slots=True)

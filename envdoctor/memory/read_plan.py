@@ -25,6 +25,16 @@ _CHECKPOINTING = {"llamafactory": "LLaMA-Factory", "ms-swift": "ms-swift"}
 # layer norms float32 where upcast_layernorm is set, and nothing else; Unsloth's (unsloth_zoo 2025.11.1, training_utils.py) makes what is
 # trained float32; torchtune 0.6.1 has none.
 _UNPREPARED = frozenset(("llamafactory", "unsloth", "torchtune"))
+_DECIDING = (
+    "torch",
+    "transformers",
+    "peft",
+    "accelerate",
+    "deepspeed",
+    "bitsandbytes",
+    "flash-linear-attention",
+    "mamba-ssm",
+)
 # Settings that a plan may state in words that are not understood, and what is counted then.
 _IN_WORDS: Mapping[str, object] = {
     "plan.quant": "none", "plan.fp16": False, "plan.bf16": False, "plan.packing": False, "plan.offload": "none",
@@ -91,7 +101,7 @@ def _stack(reader: Reader) -> Stack:
             return value.text
         return "-" if value is ABSENT else ""
 
-    return Stack(*(release(name) for name in ("torch", "transformers", "peft", "accelerate", "deepspeed", "bitsandbytes")))
+    return Stack(*map(release, _DECIDING))
 
 
 def _adapter(reader: Reader, architecture: Architecture, stack: Stack) -> Adapter:

@@ -71,8 +71,10 @@ def adapter_parameters(architecture: Architecture, targets: tuple[str, ...], ran
     The head and the embedding have them where a target is their name.
     """
     meant = targets or default_targets(architecture)
+    varied = tuple((one.layers, one.linears) for one in architecture.variants)
     kinds = (
-        (architecture.layers - architecture.dense_layers, architecture.linears),
+        *varied,
+        (architecture.layers - architecture.dense_layers - sum(times for times, _ in varied), architecture.linears),
         (architecture.dense_layers, architecture.dense_linears),
         (1, architecture.once),
     )

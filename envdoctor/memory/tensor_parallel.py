@@ -16,7 +16,13 @@ _BY_INPUTS = ("output", "down")
 
 def slices(architecture: Architecture, ranks: int) -> bool:
     """Whether a model can be cut so: a plain decoder whose heads and widths can be divided."""
-    plain = architecture.known and not (architecture.experts or architecture.encoder_decoder or architecture.beside or architecture.remote)
+    plain = (
+        architecture.known
+        and architecture.mixer is None
+        and not (
+            architecture.variants or architecture.experts or architecture.encoder_decoder or architecture.beside or architecture.remote
+        )
+    )
     roles = all(one.role in _BY_OUTPUTS + _BY_INPUTS for one in architecture.linears)
     sizes = (architecture.heads, architecture.kv_heads, architecture.ffn, architecture.vocab)
     return plain and roles and architecture.head == "causal" and not any(size % ranks for size in sizes)

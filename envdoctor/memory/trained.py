@@ -37,7 +37,7 @@ def trained(architecture: Architecture, parameters: Parameters, plan: Plan, adap
     if plan.method == "inference":
         return Trained(0, 2, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, True, 0.0)
     if plan.method == "full":
-        largest = max(parameters.embedding, parameters.head, *(_whole(one, plan) for one in architecture.linears))
+        largest = max(parameters.embedding, parameters.head, *(_whole(one, plan) for _, kind in architecture.kinds for one in kind.linears))
         groups = ((parameters.total, _full_width(plan)),)
         return _of(architecture, plan, groups, added=False, root=parameters.embedding + parameters.head, largest=largest)
     saved = _saved_modules(parameters, plan)

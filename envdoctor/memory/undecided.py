@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from envdoctor.facts.fact import FactValue
-from envdoctor.facts.versions import exact
+from envdoctor.facts.versions import ABSENT, exact
+from envdoctor.memory import mixers
 from envdoctor.memory.estimate import Estimate, Range
 from envdoctor.memory.situation import Planned
 from envdoctor.memory.stack import at_least
@@ -18,6 +19,8 @@ _TORCH = "2.5.1"
 # Beside weights of bitsandbytes the releases of May 2023 took more than is counted here: a 7B model in 8 bits and a 13B one in 4 did not go
 # into the 14.6 GiB of a T4 at 1,024 tokens (https://huggingface.co/blog/4bit-transformers-bitsandbytes), where 8.8 and 10.1 are counted.
 _OF_2023 = 1.65
+# What is taken of a package of kernels that nobody speaks of.
+_THERE = exact("0.6.0")
 _NEUTRAL: Mapping[str, FactValue] = {"plan.activation_offload": False, "plan.float8": False}
 
 
@@ -86,6 +89,11 @@ def _open(situation: Planned) -> Iterator[tuple[str, FactValue, tuple[FactValue,
         yield "plan.method", "lora", ("full",)
     if "plan.lora_targets" in assumed and plan.adapter is not None:
         yield "plan.lora_targets", plan.adapter.targets, (("all-linear",),)
+    for package in sorted(
+        {mixers.PACKAGES[kind.mixer.way] for _, kind in situation.architecture.kinds if kind.mixer and kind.mixer.way in mixers.PACKAGES}
+    ):
+        if facts.value(f"packages.{package}") is None:
+            yield f"packages.{package}", _THERE, (ABSENT,)
     trainer = facts.text("plan.trainer")
     if plan.gpus > 1 and "plan.distributed" in assumed and (trainer is None or facts.value("plan.distributed") is not None):
         # None is stated, or one that is not modelled (context, pipeline or expert parallelism): somewhere between all on each and parts.

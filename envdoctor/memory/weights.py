@@ -62,7 +62,7 @@ def dequantized_bytes(architecture: Architecture, plan: Plan) -> float:
     backward, one at a time (bitsandbytes ``MatMul4Bit``; auto-gptq's triton and exllama kernels do so for many rows)."""
     if plan.quant in ("none", "fp8"):
         return 0.0
-    largest = max((one.inputs * one.outputs for one in architecture.linears), default=0)
+    largest = max((one.inputs * one.outputs for _, kind in architecture.kinds for one in kind.linears if one.module), default=0)
     return 2.0 * largest
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from envdoctor.memory import dora, modeling
+from envdoctor.memory import dora, mixers, modeling
 from envdoctor.memory.architecture import Architecture, Linear
 from envdoctor.memory.kept import last_input, network
 from envdoctor.memory.plan import Plan
@@ -27,6 +27,8 @@ def backward(
         points.append((_last_product(architecture, plan, width, last) + written_out, True))
     if modeling.makes_matrix(architecture, plan):
         points.append((_scores(architecture, plan, width) - network(architecture, plan, tuned), False))
+    if architecture.mixer is not None:
+        points.append((mixers.busy(architecture.mixer, plan, width.computed) - network(architecture, plan, tuned), False))
     again = dora.passing(plan, width, tuned) / max(plan.rows * plan.tokens, 1) if plan.checkpointing else 0.0
     if again:
         # The forward that a checkpointed layer repeats, in which no gradient is on its way yet.

@@ -1,0 +1,78 @@
+"""A plan on an architecture, and what follows from the two for one GPU before any moment is looked at."""
+
+from __future__ import annotations
+
+from envdoctor.memory import kept, modeling, sharding, tensor_parallel, working
+from envdoctor.memory.architecture import Architecture, Linear, Parameters
+from envdoctor.memory.parameters import parameters
+from envdoctor.memory.plan import Plan
+from envdoctor.memory.targets import EVERY_LINEAR, adapter_parameters, tuned
+from envdoctor.memory.trained import Trained, trained
+from envdoctor.memory.weights import dequantized_bytes
+from envdoctor.memory.widths import Widths, widths
+from envdoctor.records import dataclass, replace
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A plan on an architecture, with everything that follows from the two, in bytes for one GPU.
+
+    ``kinds`` are the kinds of layers: how many of each, and the linears of it that have an adapter."""
+
+    architecture: Architecture
+    plan: Plan
+    parameters: Parameters
+    targets: tuple[Linear, ...]
+    kinds: tuple[tuple[int, Architecture, tuple[Linear, ...]], ...]
+    trained: Trained
+    shares: sharding.Shares
+    width: Widths
+
+    @property
+    def tokens(self) -> int:
+        return self.plan.rows * (self.plan.tokens + self.plan.prompt)
+
+
+def run_of(architecture: Architecture, plan: Plan) -> Run:
+    """The run of a plan on an architecture, as the release builds it."""
+    plan = replace(plan, checkpointing=modeling.checkpoints(architecture, plan))
+    named = plan.adapter.targets if plan.method == "adapter" and plan.adapter is not None else None
+    if named is None or not modeling.adapts_experts(architecture, plan, every=not EVERY_LINEAR.isdisjoint(named)):
+        architecture = modeling.as_merged(architecture, plan)
+    if plan.tensor > 1:
+        architecture = tensor_parallel.sliced(architecture, plan.tensor)
+    counted = parameters(modeling.as_merged(architecture, plan))
+    if plan.tensor > 1:
+        counted = tensor_parallel.with_head_sliced(counted, plan.tensor)
+    targets: tuple[Linear, ...] = ()
+    added = 0
+    kinds = tuple((times, kind, () if named is None else tuned(kind, named)) for times, kind in architecture.kinds)
+    if plan.method == "adapter" and plan.adapter is not None:
+        targets = tuned(architecture, plan.adapter.targets)
+        added = adapter_parameters(architecture, plan.adapter.targets, plan.adapter.rank)
+    elif plan.method == "prompt":
+        added = plan.prompt * architecture.hidden
+    made = trained(architecture, counted, plan, added)
+    return Run(architecture, plan, counted, targets, kinds, made, sharding.shares(plan), widths(architecture, plan))
+
+
+@dataclass(frozen=True, slots=True)
+class Layers:
+    """So many layers of a kind: bytes for each token that one keeps, what its backward takes beside, and whether a quantized weight is
+    written out then."""
+
+    times: int
+    kept: float
+    busy: float
+    written_out: bool
+
+
+def layers_of(run: Run) -> list[Layers]:
+    """Each kind of layer as it is counted."""
+    plan, found = run.plan, []
+    written_out = dequantized_bytes(run.architecture, plan) / max(run.tokens * run.shares.activations, 1)
+    for times, kind, named in run.kinds:
+        items = kept.layer(kind, plan, named)
+        busy, there = working.backward(kind, plan, run.width, items, named, written_out)
+        found.append(Layers(times, sum(items.values()), busy, there))
+    return found
