@@ -116,6 +116,9 @@ _OF_SO_MANY: tuple[Callable[..., Callable[..., None]], ...] = (
     lambda a, b, c, d, e: lambda _, u, v, w, x, y: a(_, u) or b(_, v) or c(_, w) or d(_, x) or e(_, y),
     lambda a, b, c, d, e, f: lambda _, u, v, w, x, y, z: a(_, u) or b(_, v) or c(_, w) or d(_, x) or e(_, y) or f(_, z),
     lambda a, b, c, d, e, f, g: lambda _, t, u, v, w, x, y, z: a(_, t) or b(_, u) or c(_, v) or d(_, w) or e(_, x) or f(_, y) or g(_, z),
+    lambda a, b, c, d, e, f, g, h: (
+        lambda _, s, t, u, v, w, x, y, z: a(_, s) or b(_, t) or c(_, u) or d(_, v) or e(_, w) or f(_, x) or g(_, y) or h(_, z)
+    ),
 )
 
 

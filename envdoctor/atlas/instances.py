@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 from envdoctor.syntax.walking import FIELDS, statements, walk
 
-_BINDING = frozenset(
-    (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.ExceptHandler, ast.Global, ast.Nonlocal,
-     ast.MatchAs, ast.MatchStar)
+_KEPT = frozenset(
+    (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.Import, ast.ImportFrom, ast.ExceptHandler, ast.Global,
+     ast.Nonlocal, ast.MatchAs, ast.MatchStar, ast.Call, ast.Assign)
 )  # fmt: skip
 _Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
 
@@ -28,86 +28,125 @@ def in_one_step(body: Sequence[ast.stmt]) -> bool:
 
 def _rewrite(body: Sequence[ast.AST], classes: dict[str, ast.expr], tables: dict[str, list[ast.keyword]], assigned: set[str]) -> None:
     """One scope, with what the scopes around it have settled."""
-    nodes = _of_scope(body)
-    bound = _bindings(nodes, assigned)
-    classes = {name: made for name, made in classes.items() if name not in bound}
-    tables = {name: rows for name, rows in tables.items() if name not in bound}
+    scope = _Contents()
+    scope.read(body)
+    bound = scope.bound
+    assigned |= scope.stored
+    if not bound.keys().isdisjoint(classes):
+        classes = {name: made for name, made in classes.items() if name not in bound}
+    if not bound.keys().isdisjoint(tables):
+        tables = {name: rows for name, rows in tables.items() if name not in bound}
+    own = [one for one in scope.assigned if bound[one.targets[0].id] == 1]  # type: ignore[attr-defined]
+    if own:
+        classes, tables = dict(classes), dict(tables)
+        _settle(own, body, classes, tables)
+    for call in scope.unpacking:
+        call.keywords = [one for keyword in call.keywords for one in _unpacked(keyword, tables)]
+    for attribute in scope.attributes if classes else ():
+        owner = attribute.value
+        if type(owner) is ast.Name and owner.id in classes and type(owner.ctx) is ast.Load:
+            attribute.value = classes[owner.id]
+    for node in scope.inner:
+        _rewrite([node.body] if isinstance(node, ast.Lambda) else node.body, _less(classes, node), _less(tables, node), assigned)
+
+
+def _settle(
+    assigned: Sequence[ast.Assign], body: Sequence[ast.AST], classes: dict[str, ast.expr], tables: dict[str, list[ast.keyword]]
+) -> None:
+    """Take down what names of a scope stand for that are assigned to once."""
     whole: frozenset[str] | None = None
-    for node in nodes:
-        if type(node) is ast.Assign and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-            name = node.targets[0].id
-            if bound.get(name) != 1:
-                continue
-            rows = _keywords(node.value)
-            if rows is not None:
-                # Asked for where there is such a dictionary alone: it looks through all that stands in the scope.
-                whole = _only_unpacked(body) if whole is None else whole
-                if name in whole:
-                    tables[name] = rows
-            elif isinstance(node.value, ast.Call) and _is_class(node.value.func):
-                classes[name] = node.value.func
-    for node in nodes:
-        if type(node) is ast.Call:
-            if any(keyword.arg is None for keyword in node.keywords):
-                node.keywords = [one for keyword in node.keywords for one in _unpacked(keyword, tables)]
-        elif type(node) is ast.Attribute:
-            owner = node.value
-            if type(owner) is ast.Name and owner.id in classes and type(owner.ctx) is ast.Load:
-                node.value = classes[owner.id]
-        elif isinstance(node, _Scope):
-            _rewrite([node.body] if isinstance(node, ast.Lambda) else node.body, _less(classes, node), _less(tables, node), assigned)
+    for one in assigned:
+        assert isinstance(one.targets[0], ast.Name)
+        name = one.targets[0].id
+        rows = _keywords(one.value)
+        if rows is not None:
+            # Asked for where there is such a dictionary alone: it looks through all that stands in the scope.
+            whole = _only_unpacked(body) if whole is None else whole
+            if name in whole:
+                tables[name] = rows
+        elif isinstance(one.value, ast.Call) and _is_class(one.value.func):
+            classes[name] = one.value.func
 
 
-def _of_scope(body: Sequence[ast.AST]) -> list[ast.AST]:
-    """The nodes of a scope, without those of the functions and classes in it."""
-    waiting = list(body)
-    fields = FIELDS
-    for node in waiting:
-        if isinstance(node, _Scope):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                waiting += [*node.decorator_list, *node.args.defaults, *(one for one in node.args.kw_defaults if one is not None)]
-            elif isinstance(node, ast.ClassDef):
-                waiting += [*node.decorator_list, *node.bases, *node.keywords]
-            continue
-        for name in fields[type(node)]:
-            value = getattr(node, name)
-            if value.__class__ is list:
-                waiting += value if name != "keys" else [one for one in value if one is not None]
-            elif value is not None:
-                waiting.append(value)
-    return waiting
+class _Contents:
+    """The nodes of a scope that anything is asked of, without those of the functions and classes in it; each looked at once.
 
-
-def _bindings(nodes: Sequence[ast.AST], assigned: set[str]) -> dict[str, int]:
-    """How often a scope binds each name, in whatever way; what it shares with another scope counts twice.
-
-    What is ``assigned`` to, and not imported or defined, is told as well.
+    ``bound`` counts how often the scope binds each name, in whatever way; what it shares with another scope counts twice. ``stored`` are
+    the names that are assigned to, and not imported or defined.
     """
-    found: dict[str, int] = {}
-    for node in nodes:
-        names: list[str] = []
-        kind = type(node)
-        if kind is ast.Name:
-            assert isinstance(node, ast.Name)
-            if type(node.ctx) is not ast.Load:
-                found[node.id] = found.get(node.id, 0) + 1
-                assigned.add(node.id)
-            continue
-        if kind not in _BINDING:
-            continue
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            names = [node.name]
-        elif isinstance(node, ast.Import | ast.ImportFrom):
-            names = [(alias.asname or alias.name).partition(".")[0] for alias in node.names]
-        elif isinstance(node, ast.ExceptHandler) and node.name:
-            names = [node.name]
-        elif isinstance(node, ast.Global | ast.Nonlocal):
-            names = [*node.names, *node.names]
-        elif isinstance(node, ast.MatchAs | ast.MatchStar) and node.name:
-            names = [node.name]
-        for name in names:
-            found[name] = found.get(name, 0) + 1
-    return found
+
+    def __init__(self) -> None:
+        self.bound: dict[str, int] = {}
+        self.stored: set[str] = set()
+        self.assigned: list[ast.Assign] = []
+        self.unpacking: list[ast.Call] = []
+        self.attributes: list[ast.Attribute] = []
+        self.inner: list[_Scope] = []
+
+    def read(self, body: Sequence[ast.AST]) -> None:
+        waiting = list(body)
+        bound, fields = self.bound, FIELDS
+        for node in waiting:
+            kind = type(node)
+            if kind is ast.Name:
+                if type(node.ctx) is not ast.Load:  # type: ignore[attr-defined]
+                    name = node.id  # type: ignore[attr-defined]
+                    bound[name] = bound.get(name, 0) + 1
+                    self.stored.add(name)
+                continue
+            if kind is ast.Constant:
+                continue
+            if kind is ast.Attribute:
+                self.attributes.append(node)  # type: ignore[arg-type]
+                waiting.append(node.value)  # type: ignore[attr-defined]
+                continue
+            if kind in _KEPT:
+                self._keep(node)
+                if isinstance(node, _Scope):
+                    waiting += _outside(node)
+                    continue
+            for field in fields[kind]:
+                value = getattr(node, field)
+                if value.__class__ is list:
+                    waiting += value if field != "keys" else [one for one in value if one is not None]
+                elif value is not None:
+                    waiting.append(value)
+
+    def _keep(self, node: ast.AST) -> None:
+        if isinstance(node, ast.Call):
+            if any(keyword.arg is None for keyword in node.keywords):
+                self.unpacking.append(node)
+            return
+        if isinstance(node, ast.Assign):
+            if len(node.targets) == 1 and isinstance(node.targets[0], ast.Name) and isinstance(node.value, ast.Call | ast.Dict):
+                self.assigned.append(node)
+            return
+        if isinstance(node, _Scope):
+            self.inner.append(node)
+        for name in _names_bound(node):
+            self.bound[name] = self.bound.get(name, 0) + 1
+
+
+def _outside(node: _Scope) -> list[ast.expr | ast.keyword]:
+    """What of a function or a class stands in the scope around it."""
+    if isinstance(node, ast.Lambda):
+        return []
+    if isinstance(node, ast.ClassDef):
+        return [*node.decorator_list, *node.bases, *node.keywords]
+    return [*node.decorator_list, *node.args.defaults, *(one for one in node.args.kw_defaults if one is not None)]
+
+
+def _names_bound(node: ast.AST) -> list[str]:
+    """The names that a statement binds which assigns to none."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return [node.name]
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        return [(alias.asname or alias.name).partition(".")[0] for alias in node.names]
+    if isinstance(node, ast.Global | ast.Nonlocal):
+        return [*node.names, *node.names]
+    if isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name:
+        return [node.name]
+    return []
 
 
 def _less(known: dict, node: ast.AST) -> dict:  # type: ignore[type-arg]

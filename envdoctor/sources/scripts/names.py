@@ -13,13 +13,15 @@ LOCAL = "~"
 
 def dotted(found: Outline, node: ast.AST, scope: Scope, depth: int = 0) -> str | None:
     """The dotted name of what an expression refers to; ``~.Name`` for a class or function of the file, None where it cannot be told."""
+    if type(node) is ast.Name:
+        return _root(found, node.id, scope, depth)
     parts: list[str] = []
-    while isinstance(node, ast.Attribute):
+    while type(node) is ast.Attribute:
         parts.append(node.attr)
         node = node.value
         if len(parts) > _DEEPEST:
             return None
-    if not isinstance(node, ast.Name):
+    if type(node) is not ast.Name:
         return None
     root = _root(found, node.id, scope, depth)
     return None if root is None else ".".join([root, *reversed(parts)])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from envdoctor.records import dataclass, field
 from envdoctor.sources.model.class_tree import Function
@@ -58,7 +58,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Site:
-    """A call, an import or a reference, and where it stands."""
+    """A call or an import, and where it stands."""
 
     node: ast.AST
     scope: Scope
@@ -83,11 +83,14 @@ class Store:
 
 @dataclass(slots=True)
 class Outline:
-    """Everything of a script that the readers look at, in the order of its lines."""
+    """Everything of a script that the readers look at, in the order of its lines.
+
+    ``names`` are references, each with its scope and what stands above it; ``parents`` has no constants.
+    """
 
     module: Scope
     calls: list[Site] = field(default_factory=list)
-    names: list[Site] = field(default_factory=list)
+    names: list[tuple[ast.Name | ast.Attribute, Scope, Guard | None]] = field(default_factory=list)
     imports: list[tuple[str, Site]] = field(default_factory=list)
     stores: list[Store] = field(default_factory=list)
     classes: dict[str, tuple[ast.ClassDef, Scope]] = field(default_factory=dict)
@@ -108,14 +111,8 @@ def outline(body: list[ast.stmt], unused: frozenset[str] = frozenset()) -> Outli
     found.scopes.append(found.module)
     walker = _Walker(found, unused)
     stack: list[_Below] = [(item, found.module, None) for item in reversed(body)]
-    parents = found.parents
     while stack:
-        node, scope, guard = stack.pop()
-        below = walker.visit(node, scope, guard)
-        for child, _, _ in below:
-            parents[id(child)] = node
-        below.reverse()
-        stack += below
+        walker.visit(*stack.pop(), stack)
     found.calls.sort(key=lambda site: site.line)
     return found
 
@@ -127,43 +124,53 @@ class _Walker:
     def __init__(self, found: Outline, unused: frozenset[str]) -> None:
         self.found = found
         self.unused = unused
+        self.parting: Mapping[type[ast.AST], Callable[..., Iterator[_Below]]] = {
+            ast.If: self._if, ast.IfExp: self._if, ast.FunctionDef: self._function, ast.AsyncFunctionDef: self._function,
+            ast.ClassDef: self._class, ast.Try: self._try,
+        }  # fmt: skip
 
-    def visit(self, node: ast.AST, scope: Scope, guard: Guard | None) -> list[_Below]:
-        """Take down a node; what stands below it, with its scope and guard."""
+    def visit(self, node: ast.AST, scope: Scope, guard: Guard | None, stack: list[_Below]) -> None:
+        """Take down a node, and put what stands below it, with its scope and guard, upon what is still to be visited."""
         kind = type(node)
-        if kind is ast.Name or kind is ast.Attribute:
-            assert isinstance(node, (ast.Name, ast.Attribute))
+        parents = self.found.parents
+        if kind is ast.Attribute or kind is ast.Name:
+            assert isinstance(node, ast.Name | ast.Attribute)
             if type(node.ctx) is ast.Load:
-                self.found.names.append(Site(node, scope, guard))
-            return [] if isinstance(node, ast.Name) else [(node.value, scope, guard)]
-        if kind is ast.Constant:
-            return []
+                self.found.names.append((node, scope, guard))
+            if isinstance(node, ast.Attribute):
+                parents[id(node.value)] = node
+                stack.append((node.value, scope, guard))
+            return
+        parting = self.parting.get(kind)
+        if parting is not None:
+            below = list(parting(node, scope, guard))
+            for child, _, _ in below:
+                parents[id(child)] = node
+            stack += reversed(below)
+            return
         if kind is ast.Call:
             self.found.calls.append(Site(node, scope, guard))
-        elif isinstance(node, (ast.If, ast.IfExp)):
-            return list(self._if(node, scope, guard))
-        elif isinstance(node, Function):
-            return list(self._function(node, scope, guard))
-        elif isinstance(node, ast.ClassDef):
-            return list(self._class(node, scope, guard))
-        elif isinstance(node, ast.Try):
-            return list(self._try(node, scope, guard))
-        elif isinstance(node, ast.match_case):
+        elif kind is ast.match_case:
             guard = Guard(None, True, scope, guard)
         elif kind in _TAKEN:
             self._take(node, scope, guard)
-        return [(child, scope, guard) for child in children(node)]
+        for child in reversed(children(node)):
+            if type(child) is not ast.Constant:
+                parents[id(child)] = node
+                stack.append((child, scope, guard))
 
     def _if(self, node: ast.If | ast.IfExp, scope: Scope, guard: Guard | None) -> Iterator[_Below]:
         yield node.test, scope, guard
         body, other = (node.body, node.orelse) if isinstance(node, ast.If) else ([node.body], [node.orelse])
-        yield from ((item, scope, Guard(node.test, True, scope, guard)) for item in body)
-        yield from ((item, scope, Guard(node.test, False, scope, guard)) for item in other)
+        holds, fails = Guard(node.test, True, scope, guard), Guard(node.test, False, scope, guard)
+        yield from ((item, scope, holds) for item in body)
+        yield from ((item, scope, fails) for item in other)
 
     def _try(self, node: ast.Try, scope: Scope, guard: Guard | None) -> Iterator[_Below]:
         attempt = Guard(None, True, scope, guard, attempt=True) if any(map(_catches, node.handlers)) else guard
         yield from ((item, scope, attempt) for item in node.body)
-        yield from ((item, scope, Guard(None, True, scope, guard)) for item in node.handlers)
+        caught = Guard(None, True, scope, guard)
+        yield from ((item, scope, caught) for item in node.handlers)
         yield from ((item, scope, attempt) for item in node.orelse)
         yield from ((item, scope, guard) for item in node.finalbody)
 

@@ -39,7 +39,8 @@ class Provision:
     def __init__(self, found: Outline) -> None:
         self._found = found
         self._known: dict[Guard, bool] = {}
-        self._blocks: dict[int, tuple[dict[int, int], dict[str, int]]] = {}
+        self._ways_out: dict[int, dict[str, int]] = {}
+        self._leaving: dict[int, bool] = {}
         self._inner = {id(scope.node): scope for scope in found.scopes}
 
     def stands_over(self, guard: Guard | None) -> bool:
@@ -69,27 +70,45 @@ class Provision:
     def comes_after(self, node: ast.Call, scope: Scope) -> bool:
         """Whether an earlier branch that asks, or a ``try``, makes the same call and returns: this one is left to other releases."""
         name = method(node)
+        if not self._may_leave(node, scope):
+            return False
         inner: ast.AST = node
         for _ in range(_MOST_LEVELS if name else 0):
             outer = None if isinstance(inner, (Function, ast.ClassDef)) else self._found.parents.get(id(inner))
             if outer is None:
                 break
             for block in _blocks(outer):
-                places, ways_out = self._block(block, scope)
-                if ways_out and ways_out.get(name, len(block)) < places.get(id(inner), 0):
+                way_out = self._block(block, scope).get(name)
+                if way_out is not None and way_out < next((place for place, item in enumerate(block) if item is inner), 0):
                     return True
             inner = outer
         return False
 
-    def _block(self, block: list[ast.stmt], scope: Scope) -> tuple[dict[int, int], dict[str, int]]:
-        """Where each statement of a block stands, and where the first one stands that makes a call, by its name, and returns."""
-        known = self._blocks.get(id(block))
+    def _may_leave(self, node: ast.AST, scope: Scope) -> bool:
+        """Whether any block around a node, up to its function, has a way out: asked once for what stands in the same blocks."""
+        passed: list[int] = []
+        leaves: bool | None = None
+        outer: ast.AST | None = node
+        while leaves is None:
+            assert outer is not None
+            leaves = self._leaving.get(id(outer))
+            if leaves is None:
+                passed.append(id(outer))
+                outer = None if isinstance(outer, (Function, ast.ClassDef)) else self._found.parents.get(id(outer))
+                if outer is None or any(self._block(block, scope) for block in _blocks(outer)):
+                    leaves = outer is not None
+        self._leaving.update(dict.fromkeys(passed, leaves))
+        return leaves
+
+    def _block(self, block: list[ast.stmt], scope: Scope) -> dict[str, int]:
+        """Where the first statement of a block stands that makes a call, by its name, and returns."""
+        known = self._ways_out.get(id(block))
         if known is None:
-            ways_out: dict[str, int] = {}
+            known = self._ways_out[id(block)] = {}
             for place, item in enumerate(block):
-                for name in self._calls_and_leaves(item, scope):
-                    ways_out.setdefault(name, place)
-            known = self._blocks[id(block)] = ({id(item): place for place, item in enumerate(block)}, ways_out)
+                if type(item) is ast.If or type(item) is ast.Try:
+                    for name in self._calls_and_leaves(item, scope):
+                        known.setdefault(name, place)
         return known
 
     def _values(self, name: str, scope: Scope) -> Iterator[tuple[ast.expr, Scope]]:
@@ -105,13 +124,13 @@ class Provision:
             if inner is not None:
                 yield from ((value, inner) for value in self._found.returns.get(id(inner), ()))
 
-    def _calls_and_leaves(self, item: ast.stmt, scope: Scope) -> Iterator[str]:
+    def _calls_and_leaves(self, item: ast.If | ast.Try, scope: Scope) -> Iterator[str]:
         """What is called in the branches of a statement that end with a return, where it asks for a release or tries."""
         if isinstance(item, ast.If):
             branches = [block for block in (item.body, item.orelse) if block and isinstance(block[-1], ast.Return)]
             branches = branches if branches and self.asks(item.test, scope) else []
         else:
-            branches = [item.body] if isinstance(item, ast.Try) and isinstance(item.body[-1], ast.Return) else []
+            branches = [item.body] if isinstance(item.body[-1], ast.Return) else []
         for block in branches:
             for inner in block:
                 yield from (method(node) for node in walk(inner) if isinstance(node, ast.Call))

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from envdoctor.facts.fact import Fact
 from envdoctor.facts.uses import CODE_USES, SOME
 from envdoctor.sources.model.class_tree import Function
-from envdoctor.sources.scripts.kinds import Made, Symbol
+from envdoctor.sources.scripts.kinds import Made, Symbol, Table
 from envdoctor.sources.scripts.names import LOCAL
 from envdoctor.sources.scripts.outline import Scope
 from envdoctor.sources.scripts.reading import Call, Reading
@@ -69,14 +69,14 @@ def _named(reading: Reading) -> Iterator[tuple[str, int]]:
             excused.add(name)
             continue
         yield name, site.line
-    for site in reading.outline.names:
-        if not isinstance(site.node, ast.Attribute) and not reading.outline.stars:
+    for node, scope, guard in reading.outline.names:
+        if type(node) is ast.Name and not reading.outline.stars:
             continue
-        known = reading.dotted(site.node, site.scope)
+        known = reading.dotted(node, scope)
         if known is None or not _is_elsewhere(known) or _is_excused(known, excused):
             continue
-        if reading.evaluator.runs(site.guard) is not False and not reading.evaluator.provision.stands_over(site.guard):
-            yield known, site.line
+        if reading.evaluator.runs(guard) is not False and not reading.evaluator.provision.stands_over(guard):
+            yield known, node.lineno
 
 
 def _is_elsewhere(name: str) -> bool:
@@ -178,6 +178,8 @@ def _value(reading: Reading, expression: ast.expr | None, scope: Scope) -> str |
         return None  # what the command line may change
     if isinstance(value, Made):
         return "|".join(_bases(reading, value.kind)) or SOME
+    if isinstance(value, Table | tuple):
+        return "{}"
     text = value.name if isinstance(value, Symbol) else str(value)
     return text if _PLAIN.fullmatch(text) else "{}"
 

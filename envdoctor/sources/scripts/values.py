@@ -241,7 +241,7 @@ class Evaluator:
         chosen = {
             key for key in later - set(table.entries) if all(map(self.provision.stands_over, self.namespaces.guards_of(node.id, key)))
         }
-        return Table({**table.entries, **dict.fromkeys(later, (None, scope))}, table.whole, table.chosen | chosen)
+        return Table({**table.entries, **dict.fromkeys(sorted(later), (None, scope))}, table.whole, table.chosen | chosen)
 
     def _dict(self, node: ast.expr, scope: Scope, depth: int) -> Known | None:
         assert isinstance(node, ast.Dict)
