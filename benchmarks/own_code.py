@@ -141,12 +141,27 @@ def common(one: str, other: str) -> str:
 
 
 CHILD = """
-import ast, importlib, inspect, json, os, sys, warnings
+import ast, importlib, inspect, json, os, sys, types, warnings
 warnings.simplefilter("ignore")
 sys.stdout, out = open(os.devnull, "w"), sys.stdout
+def M(*modules):
+    # What the script imports besides: a module is an attribute of its package once it is loaded.
+    for module in modules:
+        try:
+            importlib.import_module(module)
+        except BaseException:
+            pass
+def compiled(what):
+    # Python tells of a class that is compiled what its makers wrote down, or what its base takes.
+    for name in ("__new__", "__init__"):
+        made = next((vars(one)[name] for one in what.__mro__ if name in vars(one)), None)
+        made = getattr(made, "__func__", made)
+        if made not in (object.__new__, object.__init__) and not isinstance(made, types.FunctionType):
+            return True
+    return False
 def S(what):
     # The configurations of transformers take any keyword, and a signature that is copied says nothing.
-    if isinstance(what, type) and hasattr(what, "model_type"):
+    if isinstance(what, type) and (hasattr(what, "model_type") or compiled(what)):
         return None
     try:
         told = inspect.signature(what)
@@ -156,9 +171,11 @@ def S(what):
 for line in sys.stdin:
     said = "no error"
     try:
-        exec(json.loads(line), {"S": S})
+        exec(json.loads(line), {"S": S, "M": M})
     except BaseException as error:
-        kind = [one.__name__ for one in type(error).__mro__]
+        # What a package sets while a program runs is nothing before that: ``wandb.run``.
+        early = isinstance(error, AttributeError) and error.name and error.obj is None
+        kind = ["Early"] if early else [one.__name__ for one in type(error).__mro__]
         said = f"{' '.join(kind)}: {error}"
     print(json.dumps(said[:400]), file=out, flush=True)
 """
@@ -199,7 +216,7 @@ def recall(projects: list[dict], place: Path, python: str) -> None:  # type: ign
     releases = json.loads(subprocess.run([python, "-c", RELEASES], capture_output=True, text=True, check=True).stdout)
     stack = Stack({name: release for name, release in releases.items() if open_package(name) is not None})
     tops = {top for name in stack.releases if (bound := open_package(name)) for top in bound.volume.tops}
-    uses: dict[tuple[str, str], list[tuple[str, int, str]]] = {}
+    uses: dict[tuple[str, str], list[tuple[int, str, str]]] = {}
     told: dict[tuple[str, str], set[int]] = {}
     for project in projects:
         for name in project["files"]:
@@ -210,28 +227,46 @@ def recall(projects: list[dict], place: Path, python: str) -> None:  # type: ign
             if isinstance(source, Skip):
                 continue
             key = str(project["repo"]), name
-            uses[key] = [one for one in uses_of(source.body) if one[2].split(" ")[1].split(".")[0] in tops]
+            listed = [one for one in uses_of(source.body) if one[2].split(" ")[1].split(".")[0] in tops]
+            uses[key] = [(at, line, beside(line, source.body)) for _, at, line in listed]
             told[key] = {line for fault in faults_of(read_own(source), stack) for line in (fault.line, *fault.more)}
-    lines = sorted({line for some in uses.values() for _, _, line in some})
-    seen = run_lines(lines, python)
-    failing = {line for line in lines if breaks(seen[line]) and is_a_change(line, seen)}
+    lines = sorted({line for some in uses.values() for _, line, _ in some})
+    seen = run_lines(sorted({run for some in uses.values() for _, line, run in some for run in (line, run)}), python)
+    failing: dict[str, list[tuple[tuple[str, str], int, str]]] = {}
+    for key, some in uses.items():
+        for at, line, run in some:
+            if breaks(seen[run]) and is_a_change(line, seen[run], seen):
+                failing.setdefault(line, []).append((key, at, seen[run]))
     # A failure counts once, however many scripts have it; it is told where every script that has it is told of.
-    known = {line: all(at in told[key] for key, some in uses.items() for _, at, one in some if one == line) for line in failing}
-    for line in sorted(failing):
+    known = {line: all(at in told[key] for key, at, _ in where) for line, where in failing.items()}
+    for line, where in sorted(failing.items()):
         if not known[line]:
-            where = next((key, at) for key, some in uses.items() for _, at, one in some if one == line)
-            print(json.dumps({"line": line, "where": where, "seen": seen[line]}))
+            print(json.dumps({"line": line, "where": where[0][:2], "seen": where[0][2]}))
     print(f"{len(lines)} lines, {len(failing)} fail, {sum(known.values())} of them were told", file=sys.stderr)
 
 
-def is_a_change(line: str, seen: dict[str, str]) -> bool:
+def beside(line: str, body: list[ast.stmt]) -> str:
+    """A line as it is run in its file: once everything is loaded that the file imports of the same package, wherever it does."""
+    top = line.split(" ")[1].split(".")[0]
+    found: dict[str, None] = {}
+    for node in (node for item in body for node in ast.walk(item)):
+        if isinstance(node, ast.Import):
+            found.update(dict.fromkeys(alias.name for alias in node.names))
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.update({node.module: None, **dict.fromkeys(f"{node.module}.{alias.name}" for alias in node.names if alias.name != "*")})
+    modules = [one for one in found if one.partition(".")[0] == top and "." in one]
+    # Of an import alone nothing else in the file matters.
+    return f"M({', '.join(map(repr, modules))}); {line}" if ";" in line else line
+
+
+def is_a_change(line: str, said: str, seen: dict[str, str]) -> bool:
     """Whether a line fails for the package that it takes from, and not for its import alone, or for another that is not installed."""
     top = line.split(" ")[1].split(".")[0]
     first = line.partition(" as it;")[0] if " as it;" in line else ""
     # What another library registers with torch when it is imported is no change of torch.
     if top == "google" or "; it.ops." in line or (first and first in seen and breaks(seen[first])):
         return False
-    absent = seen[line].partition("No module named ")[2].strip("'")
+    absent = said.partition("No module named ")[2].strip("'")
     # The whole package is absent, or it is a folder of the project's own.
     return not absent or (absent.split(".")[0] == top and absent != top and top not in ("scripts", "utils"))
 
@@ -242,14 +277,30 @@ print(json.dumps({d.metadata["Name"].lower().replace("_", "-"): d.version for d 
 """
 
 
+def imported(node: ast.AST) -> Iterator[tuple[str, str, str]]:
+    """The names that an import binds, each with what brings it under the name ``it``, and with the import alone."""
+    if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        for alias in node.names:
+            if alias.name != "*":
+                line = f"from {node.module} import {alias.name}"
+                yield alias.asname or alias.name, f"{line} as it", line
+    elif isinstance(node, ast.Import):
+        for alias in node.names:
+            whole = alias.name if alias.asname else alias.name.partition(".")[0]
+            yield alias.asname or whole, f"import {whole} as it", f"import {alias.name}"
+
+
 def uses_of(body: list[ast.stmt]) -> Iterator[tuple[str, int, str]]:
     """The imports, attributes and calls of a file that stand under no ``if``, ``try`` or ``with``, each as a line that can be run alone.
 
     Nothing of envdoctor's own reader is used here.
     """
     names: dict[str, str] = {}
+    brought: dict[str, set[str]] = {}
     stores = {node.id for item in body for node in ast.walk(item) if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
     stores |= {node.arg for item in body for node in ast.walk(item) if isinstance(node, ast.arg)}
+    defined = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    stores |= {node.name for item in body for node in ast.walk(item) if isinstance(node, defined)}
     waiting: list[ast.AST] = list(body)
     plain: list[ast.AST] = []
     while waiting:
@@ -258,24 +309,23 @@ def uses_of(body: list[ast.stmt]) -> Iterator[tuple[str, int, str]]:
             continue
         plain.append(node)
         waiting += ast.iter_child_nodes(node)
+    for node in (node for item in body for node in ast.walk(item)):
+        for name, brings, _ in imported(node):
+            brought.setdefault(name, set()).add(brings)
     for node in plain:
-        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            for alias in node.names:
-                if alias.name != "*":
-                    names[alias.asname or alias.name] = f"from {node.module} import {alias.name} as it"
-                    yield "import", node.lineno, f"from {node.module} import {alias.name}"
-        elif isinstance(node, ast.Import):
-            for alias in node.names:
-                names[alias.asname or alias.name.partition(".")[0]] = (
-                    f"import {alias.name} as it" if alias.asname else f"import {alias.name.partition('.')[0]} as it"
-                )
-                yield "import", node.lineno, f"import {alias.name}"
+        for name, brings, line in imported(node):
+            # Of a name that two imports bind it is not known which one a use means: the cells of a notebook are run in any order.
+            if len(brought[name]) == 1:
+                names[name] = brings
+            yield "import", node.lineno, line  # type: ignore[attr-defined]
     for node in plain:
         function = node.func if isinstance(node, ast.Call) else node
         chain: list[str] = []
         while isinstance(function, ast.Attribute):
             chain.insert(0, function.attr)
             function = function.value
+        if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
+            continue
         if (
             not isinstance(function, ast.Name)
             or function.id not in names
