@@ -46,19 +46,18 @@ _EXTENSIONS = dict.fromkeys(
      "quantizer", "random-ltd", "sparse-attn", "spatial-inference", "ragged-ops", "fp-quantizer"),
     "deepspeed",
 )  # fmt: skip
-_UNTOLD = (
-    "what it lacked stands in the lines before, and not in what was pasted: a compiler, a header, a toolkit, or a wheel of this release "
-    "for this Python and platform"
-)
+_UNTOLD = "what it lacked stands in the lines before, and not in what was pasted"
+_LOOK = "look above for what the compiler or the build said first, or take a release with a wheel for this Python and torch"
 _IMPORTS = re.compile(r"its build imports (\w{1,40}),")
 
 
 @dataclass(frozen=True, slots=True)
 class _Cause:
-    """What stopped a build: how the log says it, and in our words; ``{0}`` is what the text names."""
+    """What stopped a build: how the log says it, what the build lacked, and what to do; ``{0}`` is what the text names."""
 
     says: re.Pattern[str]
-    words: str
+    lack: str
+    advice: str
 
 
 # The words of torch.utils.cpp_extension, pip, setuptools, gcc, cmake and setuptools-rust, each as their releases print them.
@@ -68,37 +67,41 @@ _CAUSES = (
             r"The detected CUDA version \(([\d.]{2,8})\) mismatches the version that was used to compile\s{1,9}"
             r"PyTorch \(([\d.]{2,8})\)"
         ),
-        "the CUDA toolkit of this machine is {0}, and torch was built for {1}: install the toolkit {1} and set CUDA_HOME to it, or take "
-        "a torch for CUDA {0}",
+        "the CUDA toolkit of this machine is {0}, and torch was built for {1}",
+        "install the toolkit {1} and set CUDA_HOME to it, or take a torch for CUDA {0}",
     ),
     _Cause(
         re.compile(r"CUDA_HOME environment variable is not set|nvcc was not found|No such file or directory: '?(?:/\S{1,80})?/bin/nvcc"),
-        "there is no CUDA toolkit (nvcc) where it is built: install the one of the release that torch was built for and set CUDA_HOME, "
-        "or take a wheel that fits torch, Python and CUDA",
+        "there is no CUDA toolkit (nvcc) where it is built",
+        "take a wheel that fits torch, Python and CUDA, or install the toolkit of the release that torch was built for and set CUDA_HOME",
     ),
     _Cause(
         re.compile(r"ModuleNotFoundError: No module named '(torch|numpy|packaging|wheel|setuptools|pkg_resources|psutil|Cython)'"),
-        "its build imports {0}, which an isolated build does not see: install {0} first, then this package with --no-build-isolation",
+        "its build imports {0}, which an isolated build does not see",
+        "pip install {0}, then pip install --no-build-isolation {name}",
     ),
     _Cause(
         re.compile(r"(Microsoft Visual C\+\+ 1\d\.\d or greater is required)"),
-        "no C++ compiler: {0} (the Build Tools for Visual Studio)",
+        "there is no C++ compiler: {0}",
+        "install the Build Tools for Visual Studio, or take a release with a wheel for this Python",
     ),
     _Cause(
         re.compile(
             r"can'?t find Rust compiler|Cargo, the Rust package manager, is not installed"
             r"|(casting `&T` to `&mut T` is undefined behavior)"
         ),
-        "its source is Rust, and this compiler is missing or refuses it: take a release with a wheel for this Python, or an older rustc",
+        "its source is Rust, and the compiler is missing or refuses it",
+        "take a release with a wheel for this Python; else install rustc, or an older one where it refuses the source",
     ),
     _Cause(
         re.compile(r"Unable to pre-compile (\w{2,40})"),
-        "it is told to compile {0} beforehand and lacks what that needs (async_io: libaio-dev): leave DS_BUILD_OPS unset, so that "
-        "operators are compiled when they are used",
+        "it is told to compile {0} beforehand and lacks what that needs (async_io: libaio-dev)",
+        "leave DS_BUILD_OPS unset, so that operators are compiled when they are used",
     ),
     _Cause(
         re.compile(r"nvcc fatal\s{0,3}: Value 'c\+\+(\d\d)' is not defined for option 'std'"),
-        "nvcc of this toolkit does not know C++{0}, which torch wants: a newer toolkit, and CUDA_HOME set to its one folder",
+        "nvcc of this toolkit does not know C++{0}, which torch wants",
+        "install a newer toolkit, and set CUDA_HOME to its one folder",
     ),
     _Cause(
         re.compile(
@@ -106,27 +109,47 @@ _CAUSES = (
             r"(?: failed: )?:? ?[Nn]o such"
         ),
         "there is no compiler ({0}) where it is built",
+        "install it (build-essential has it), or take a release with a wheel for this Python",
     ),
-    _Cause(re.compile(r"fatal error: (Python\.h): No such file"), "the headers of this Python are missing ({0}): install python3-dev"),
-    _Cause(re.compile(r"fatal error: ([\w./+-]{3,80}): No such file"), "the header {0} is missing where it is built"),
-    _Cause(re.compile(r"CMake must be installed to build|No such file or directory: '(cmake)'"), "cmake is missing where it is built"),
-    _Cause(re.compile(r"unsupported GNU version! gcc versions? later than (\d{1,2})"), "nvcc of this toolkit takes gcc up to {0}"),
+    _Cause(
+        re.compile(r"fatal error: (Python\.h): No such file"),
+        "the headers of this Python are missing ({0})",
+        "install the headers of this very Python (python3-dev), or take a release with a wheel for it",
+    ),
+    _Cause(
+        re.compile(r"fatal error: ([\w./+-]{3,80}): No such file"),
+        "the header {0} is missing where it is built",
+        "install the library that has {0}, with its headers, or take a release with a wheel for this Python",
+    ),
+    _Cause(
+        re.compile(r"CMake must be installed to build|No such file or directory: '(cmake)'"),
+        "cmake is missing where it is built",
+        "pip install cmake, or take a release with a wheel for this Python",
+    ),
+    _Cause(
+        re.compile(r"unsupported GNU version! gcc versions? later than (\d{1,2})"),
+        "nvcc of this toolkit takes gcc up to {0}",
+        "install gcc {0} and set CC and CXX to it, or a newer toolkit",
+    ),
     _Cause(
         re.compile(r"Unsupported gpu architecture '(compute_\d{2,3}a?)'"),
-        "nvcc of this toolkit does not know {0}: a newer toolkit, or fewer architectures in TORCH_CUDA_ARCH_LIST",
+        "nvcc of this toolkit does not know {0}",
+        "install a newer toolkit, or name fewer architectures in TORCH_CUDA_ARCH_LIST",
     ),
     _Cause(
         re.compile(r"(?:g\+\+|cc1plus|nvcc).{0,60}Killed|Killed signal terminated program"),
-        "the compiler was killed for want of memory: fewer jobs (MAX_JOBS=2)",
+        "the compiler was killed for want of memory",
+        "set MAX_JOBS=2 and build again",
     ),
     _Cause(
         re.compile(r"use_2to3 is invalid|No module named 'distutils'|module 'pkgutil' has no attribute 'ImpImporter'"),
-        "its source is older than the Python or the setuptools that build it: a later release of it, or an older Python",
+        "its source is older than the Python or the setuptools that build it",
+        "take a later release of {name}, or an older Python",
     ),
     _Cause(
         re.compile(r"Extra build requirement `([\w-]{1,40})` was declared with `match-runtime"),
-        "uv is told to build it against the {0} of the lock, and it declares no static metadata: give it some in dependency-metadata, or "
-        "leave match-runtime out",
+        "uv is told to build it against the {0} of the lock, and it declares no static metadata",
+        "give it some in [tool.uv] dependency-metadata, or leave match-runtime out",
     ),
 )
 
@@ -140,7 +163,7 @@ def judge_build(lines: Iterable[tuple[int, str]], facts: Facts) -> tuple[Hit, in
     """The build that failed, with what it lacked, and the line that says so; None where no build did."""
     name = version = collected = ""
     stopped = being_built = 0
-    cause: tuple[str, int] | None = None
+    cause: tuple[str, str, int] | None = None
     place = len(_CAUSES)
     for number, line in lines:
         if _STOPPED.search(line):
@@ -158,16 +181,17 @@ def judge_build(lines: Iterable[tuple[int, str]], facts: Facts) -> tuple[Hit, in
                 )
         for at, one in enumerate(_CAUSES[:place]):
             if (told := one.says.search(line)) is not None:
-                cause, place = (one.words.format(*(word or "" for word in told.groups())), number), at
+                words = [word or "" for word in told.groups()]
+                cause, place = (one.lack.format(*words), one.advice.format(*words, name="{name}"), number), at
                 break
     stopped = stopped or (being_built if cause else 0)
     # pip builds what it collected last, before it collects anything more.
     name = name or collected
     if not stopped or not name:
         return None
-    words, at_line = cause or (_UNTOLD, stopped)
-    lacks = _IMPORTS.match(words)
-    whose = f"{name} {version}".strip()
-    detail = f"{whose} is compiled where it is installed, and its build failed: {words}"
+    lack, advice, at_line = cause or (_UNTOLD, _LOOK, stopped)
+    lacks = _IMPORTS.match(lack)
+    headline = f"the build of {name} {version}".strip() + f" failed: {lack}"
     packages = named(name, package_of(lacks[1]) if lacks else "")
-    return Hit(BUILD, True, (), detail=detail, packages=packages, edge=name), at_line
+    advice = advice.replace("{name}", f"{name}=={version}" if version else name)
+    return Hit(BUILD, True, (), headline=headline, packages=packages, edge=name, advice=advice), at_line

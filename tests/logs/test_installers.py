@@ -252,7 +252,7 @@ def test_whose_build_failed(text: str, name: str, lacks: str) -> None:
     found = judge_build(list(enumerate(text.splitlines(), 1)), Facts({}))
     assert found is not None
     assert found[0].packages[0] == name
-    assert lacks in found[0].detail
+    assert lacks in found[0].said
 
 
 def test_the_command_of_an_installer_that_failed_is_not_what_it_asks_for(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -127,7 +127,7 @@ def test_a_demand_that_is_met_is_said_to_be_and_a_package_that_was_collected_las
     )
     ((rule, packages, detail),) = told(build)
     assert (rule, packages) == ("error-build-failed", ("flash-attn",))
-    assert detail.startswith("flash-attn 2.6.1 is compiled where it is installed")
+    assert detail.startswith("the build of flash-attn 2.6.1 failed: ")
 
 
 def test_what_every_release_of_a_package_wants_alike_is_what_has_no_file_here() -> None:
