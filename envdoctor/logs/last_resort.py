@@ -126,6 +126,9 @@ def _raised(failure: Failure, facts: Facts) -> Hit | None:
     caller = next((one for one in _before(frames, inner) if package_of(one.package) not in (package, *_HAND_ON)), None)
     by = f", called by {describe(package_of(caller.package), facts)} ({place_of(caller)})" if caller is not None else ""
     detail = f"it was raised in {describe(package, facts)} ({place_of(inner)}){by}; no cause is known"
+    if inner is not frames[-1]:
+        passed = f"{package_of(frames[-1].package)}, which does what it is told ({place_of(frames[-1])})"
+        detail = f"it was raised below {describe(package, facts)} ({place_of(inner)}), in {passed}{by}; no cause is known"
     packages = named(package, package_of(caller.package) if caller is not None else "")
     return Hit(RAISED, None, (), detail=detail, packages=packages, edge=f"{package}:{inner.module}:{inner.function}"[:160])
 

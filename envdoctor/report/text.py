@@ -232,22 +232,35 @@ def _possible(sheet: Sheet, possible: Sequence[Diagnosed], report: Report, *, fu
     sheet.headline(("could not tell", STYLES["possible"]), f" ({len(possible)} possible):")
     most = len(possible) if full else _MOST_POSSIBLE
     for diagnosed in possible[:most]:
-        finding = diagnosed.finding
-        within = f" (with {', '.join(diagnosed.within)})" if diagnosed.within else ""
-        sheet.line(f"{finding.rule.title}{within} [{finding.rule.id}]", 2)
-        if not finding.newest:
-            if finding.missing:
-                sheet.line(f"could not tell: needs {', '.join(finding.missing)}", 4, "dim")
-                sheet.unbroken(f"    {' '.join(f'--set {quote(setting)}' for setting in finding.state)}")
-            continue
+        _possible_one(sheet, diagnosed)
+    if len(possible) > most:
+        sheet.line(f"and {len(possible) - most} more (-v lists them)", 2)
+    return ""
+
+
+def _possible_one(sheet: Sheet, diagnosed: Diagnosed) -> None:
+    """What may be, what to state so that it is known, and what to do if it is so."""
+    finding = diagnosed.finding
+    within = f" (with {', '.join(diagnosed.within)})" if diagnosed.within else ""
+    sheet.line(f"{finding.headline or finding.rule.title}{within} [{finding.rule.id}]", 2)
+    if finding.newest:
         sheet.line(finding.detail, 4)
         cure = next((cure for cure in diagnosed.cures if cure.pins), None)
         if cure is not None:
             bounds = " ".join(f'"{name}{bound}"' for name, bound in cure.bounds.items())
             sheet.unbroken(f"    {install_command(cure.pins)}{f', or as a bound {bounds}' if bounds else ''}")
-    if len(possible) > most:
-        sheet.line(f"and {len(possible) - most} more (-v lists them)", 2)
-    return ""
+        return
+    if finding.missing:
+        sheet.line(f"could not tell: needs {', '.join(finding.missing)}", 4, "dim")
+        sheet.unbroken(f"    {' '.join(f'--set {quote(setting)}' for setting in finding.state)}")
+    elif finding.detail:
+        sheet.line(finding.detail, 4)
+    if diagnosed.cures:
+        line, cure = cure_line(diagnosed.cures[0]), diagnosed.cures[0]
+        if cure.pins or cure.text.startswith("pip "):
+            sheet.unbroken(f"    to try: {line}")
+        else:
+            sheet.line(f"to try: {f'set {line}' if cure.plan else line}", 4)
 
 
 def _passed(sheet: Sheet, refuted: Sequence[Diagnosed]) -> None:
