@@ -18,7 +18,7 @@ from envdoctor.atlas.shelf import open_package
 from envdoctor.atlas.signatures import Signature, read
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
-from envdoctor.logs.callables_named import OFTEN, classes_called, functions_called
+from envdoctor.logs.callables_named import OF_MODELS, OFTEN, TOOK_OVER, classes_called, functions_called
 from envdoctor.logs.callers import caller_of
 from envdoctor.logs.statements import MissingArguments, RefusedKeyword, TooManyArguments
 from envdoctor.logs.tracebacks import Failure
@@ -193,7 +193,8 @@ def _overridden(statement: RefusedKeyword | MissingArguments | TooManyArguments,
     inner = next((frame for frame in reversed(failure.frames) if frame.text or frame.package), None)
     if inner is not None and (not inner.package or (inner.text and f".{method}(" not in inner.text)):
         return None
-    packages = [package_of(inner.package)] if inner is not None else list(OFTEN)
+    of_models = OF_MODELS.fullmatch(owner.rpartition(".")[2]) is not None
+    packages = [package_of(inner.package)] if inner is not None else [one for one in OFTEN if not (of_models and one in TOOK_OVER)]
     known = {package: list(_classes_with(bound, method)) for package in packages if (bound := open_package(package)) is not None}
     # OurTrainer is a Trainer.
     own = owner.rpartition(".")[2]

@@ -14,7 +14,7 @@ from envdoctor.atlas.stack import holds, places
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
-from envdoctor.logs.callables_named import OFTEN, classes_called
+from envdoctor.logs.callables_named import OF_MODELS, OFTEN, TOOK_OVER, classes_called
 from envdoctor.logs.callers import caller_of
 from envdoctor.logs.statements import MissingMember
 from envdoctor.logs.tracebacks import Failure
@@ -39,12 +39,8 @@ _OF_TORCH = frozenset(
 )  # fmt: skip
 # Whose attributes on modules and parameters of others begin so: deepspeed/runtime/zero, accelerate/hooks.py.
 _MARKS = {"ds_": "deepspeed", "_hf_hook": "accelerate", "hf_device_map": "accelerate", "quant_state": "bitsandbytes"}
-# These bring models that were published with code of their own.
-_TOOK_OVER = frozenset(("diffusers", "vllm", "sglang", "lmdeploy"))
 # A name with fewer letters is anybody's.
 _TELLING = 10
-# So are classes called that come with the files of models, also where a package took one of them over.
-_OF_MODELS = re.compile(r"\w+(?:Tokenizer|TokenizerFast|Config|Model|Attention|ForCausalLM|ForConditionalGeneration|LMHeadModel)")
 # A class with so long a name is one package's.
 _OWN = 14
 
@@ -91,10 +87,10 @@ def judge_member(one: MissingMember, failure: Failure, facts: Facts) -> Hit | No
     gives = f"; {given[0][0]} gives it to {given[0][1]} ({given[0][2]})" if len(given) == 1 else ""
     caller = caller_of(failure, package)
     if (
-        package in _TOOK_OVER
+        package in TOOK_OVER
         and not failure.packages
         and not isinstance(facts.value(f"packages.{package}"), Exact)
-        and _OF_MODELS.fullmatch(one.cls)
+        and OF_MODELS.fullmatch(one.cls)
     ):
         return None
     if not caller.package and not given and len(one.cls) < _OWN and (len(one.name) < _TELLING or "_" not in one.name):

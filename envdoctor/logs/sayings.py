@@ -55,6 +55,7 @@ _PYTHONS = re.compile(
     r"(?:name |function |class |type |the |an )*(?:object )?(?:got an |has no |is not |takes no |missing )?"
     r"(?:unexpected keyword arguments?|attributes?|keyword arguments?|required positional arguments?|"
     r"defined|callable|subscriptable|iterable)"
+    r"|cant set attribute|property (?:of )?(?:object )?has no setter"
 )
 # And so much of one that names its package.
 _NAMED = 30

@@ -121,8 +121,13 @@ NO_FILE = (
     [
         # builds: whose it is, and what it lacked
         (BUILD + "      OSError: CUDA_HOME environment variable is not set.", "", "flash-attn", "there is no CUDA toolkit (nvcc)"),
-        (BUILD + "      ModuleNotFoundError: No module named 'torch'", "", "flash-attn", "with --no-build-isolation"),
-        (UV, "", "flash-attn", "flash-attn 2.8.1 is compiled where it is installed"),
+        (
+            BUILD + "      ModuleNotFoundError: No module named 'torch'",
+            "",
+            "flash-attn",
+            "its build imports torch, which an isolated build does not see",
+        ),
+        (UV, "", "flash-attn", "the build of flash-attn 2.8.1 failed: "),
         # keys that a later release has
         (
             "ValueError: Some keys are not used by the HfArgumentParser: ['enable_liger_kernel']",
@@ -337,6 +342,17 @@ def test_a_module_that_was_compiled_for_another_numpy(
 )
 def test_what_nobody_can_tell_is_left_alone(log: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert findings(capsys, tmp_path, log) == []
+
+
+def test_a_method_of_a_tokenizer_that_comes_with_models_is_not_that_of_the_package_that_took_one_over(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    log = "TypeError: ChatGLMTokenizer._pad() got an unexpected keyword argument 'padding_side'"
+    assert next(one["rule"] for one in findings(capsys, tmp_path, log)) == "chatglm-tokenizer-pad-padding-side"
+
+
+def test_that_an_attribute_cannot_be_set_is_said_by_python_and_nobody_else(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert findings(capsys, tmp_path, "AttributeError: can't set attribute 'eos_token'") == []
 
 
 def test_a_class_that_comes_with_models_is_not_laid_on_the_package_that_took_one_of_it_over(
