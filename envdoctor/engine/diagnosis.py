@@ -8,15 +8,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
 from envdoctor.checks.hit import Hit
-from envdoctor.engine.likelihood import DECIDED, Weight, statements
+from envdoctor.engine.likelihood import DECIDED, Weight, breadth, statements
 from envdoctor.engine.outcomes import Outcomes, View
 from envdoctor.engine.suggestions import suggest
 from envdoctor.facts.fact import Defect, Fact, Facts
 from envdoctor.facts.uses import CODE_USES, list_meant
 from envdoctor.facts.values import shown
+from envdoctor.facts.versions import Exact
 from envdoctor.facts.vocabulary import NOT_LOADED, UNREAD
 from envdoctor.records import dataclass, replace
-from envdoctor.rules.conditions import Condition, Known, Leaf, ValueIs, accused, deciding, evaluate, holds
+from envdoctor.rules.conditions import Condition, Known, Leaf, PackageIs, ValueIs, accused, deciding, evaluate, holds
 from envdoctor.rules.outlines import Outlines
 from envdoctor.rules.rule import Rule, Severity
 
@@ -154,7 +155,7 @@ def diagnose(
     findings += [finding_of(hit, page(hit.rule), facts) for hit in untold]
     findings += [_from_defect(defect, page(defect.rule)) for defect in defects]
     findings += newest
-    findings += _worth_telling(suspects, asked=few)
+    findings += _worth_telling(suspects, facts, asked=few)
     findings.sort(key=lambda finding: (*finding.rank(), finding.rule.id))
     findings = list(_without_echoes(_asking(one, facts, known) if one.status == "possible" else one for one in findings))
     return Diagnosis(tuple(findings), tuple(Counter(waiting).most_common()))
@@ -187,7 +188,7 @@ class _Open:
         if self.view.is_silent(condition) and (self.taken is None or self.taken.lacks_needed(condition)):
             return False
         # What an installer takes says nothing to a rule that waits for the plan or the model alone.
-        packages = self.taken is not None and any(name.startswith("packages.") for name in lacking)
+        packages = self.taken is not None and bool(_packages(lacking))
         held, waits = self.taken.held(condition) if self.taken is not None and packages else (None, lacking)
         if self.taken is not None and rule.severity != "note":
             certain = self.taken if held else self.alone if held is None and self._is_missing(condition, waits) else None
@@ -196,20 +197,31 @@ class _Open:
                 return True
         if held is False and self.brought is not None and self.brought.judged(condition)[0] is False:
             return False
-        seen = self.view
+        seen, installed = self.view, self.taken
+        if held is None and self.alone is not None and _packages(waits):
+            # One alternative of several may be about a package that nothing brings in: the others are left to tell of.
+            others = self.alone.held(condition)
+            if others[0] is None and not _packages(others[1]) and {*_packages(waits)} <= {leaf.fact for leaf in accused(condition)}:
+                installed, waits = self.alone, others[1]
         # A rule that waits for the plan alone, once it is known what an installer takes.
-        taken_for = tuple(name for name in lacking if name.startswith("packages.") and name not in waits) if held is None else ()
-        if taken_for and self.taken is not None:
+        there = self.taken.facts.by_name if installed is self.alone and self.taken is not None else lacking
+        taken_for = tuple(name for name in _packages(lacking) if name not in waits and name in there) if held is None else ()
+        if installed is not None and (taken_for or installed is self.alone):
             # Of what an installer takes no note is told, and no guess stands on a guess.
-            if rule.severity == "note" or any(name.startswith("packages.") for name in waits):
+            if rule.severity == "note" or _packages(waits):
                 return False
-            seen, lacking = self.taken, waits
+            seen, lacking = installed, waits
+        at_odds = all(name.startswith("plan.") for name in lacking) and _are_at_odds(condition, self.view.facts, self.known)
         if not UNREAD.keys().isdisjoint(lacking):
+            if at_odds and UNREAD.keys() >= {*lacking}:
+                weight = replace(DECIDED, breadth=breadth(condition, seen.facts, self.known))
+                self.suspects.append(_finding(rule, condition, self.view.facts, self.known, "possible", lacking, weight))
+                return True
             seen = seen.as_read()
             outcome, lacking = seen.judged(condition)
             if outcome is not None:
                 return False
-        if not seen.speaks(condition, lacking):
+        if not at_odds and not seen.speaks(condition, lacking):
             return False
         weight = seen.weigh(condition, lacking)
         if self._all_asked or (weight.likely and not weight.blind):
@@ -229,6 +241,19 @@ class _Open:
         return self.alone.held(condition)[0] is True
 
 
+def _are_at_odds(condition: Condition, facts: Facts, known: Known) -> bool:
+    """Whether two pins are accused together, one for being old and another one for being new: they fail whoever makes the call."""
+    held = [leaf for leaf in accused(condition) if isinstance(leaf, PackageIs) and isinstance(facts.value(leaf.fact), Exact)]
+    held = [leaf for leaf in held if leaf.version.text and holds(leaf, facts, known)]
+    old = {leaf.package for leaf in held if "<" in leaf.version.text}
+    new = {leaf.package for leaf in held if ">" in leaf.version.text}
+    return bool(old and new) and len(old | new) > 1
+
+
+def _packages(names: Iterable[str]) -> list[str]:
+    return [name for name in names if name.startswith("packages.")]
+
+
 def _as_taken(rule: Rule, condition: Condition, taken: Facts, known: Known, lacking: tuple[str, ...], weight: Weight = DECIDED) -> Finding:
     """A rule that holds of what an installer would take: possible, with the releases that it would be about."""
     found = _finding(rule, condition, taken, known, "possible", lacking, weight)
@@ -237,9 +262,9 @@ def _as_taken(rule: Rule, condition: Condition, taken: Facts, known: Known, lack
     return replace(found, newest=True, detail=f"left open: {', '.join(told)}" if told else "")
 
 
-def _worth_telling(suspects: Iterable[Finding], *, asked: bool) -> list[Finding]:
-    """The possible findings to tell: those that wait for plan and model alone, and the best few guesses; last what stated
-    releases themselves avert.
+def _worth_telling(suspects: Iterable[Finding], facts: Facts, *, asked: bool) -> list[Finding]:
+    """The possible findings to tell: those that wait for plan and model alone, and the best few guesses, of those that are shown and of
+    those that are hidden; last what stated releases themselves avert.
 
     Weak suspicions are told only where there is nothing else and hardly a package is stated by hand: somebody ``asked`` about just these.
     """
@@ -249,7 +274,9 @@ def _worth_telling(suspects: Iterable[Finding], *, asked: bool) -> list[Finding]
     certain = [one for one in likely if all(name.startswith(("plan.", "model.")) for name in one.missing)]
     guesses = [one for one in likely if one not in certain]
     weak = [one for one in seeing if not one.weight.likely]
-    told = certain + guesses[:_MOST_GUESSES] + (weak[:_MOST_WEAK] if asked and not likely else [])
+    hidden = [one for one in guesses if _is_hidden(one, facts)]
+    few = [one for one in guesses if one not in hidden][:_MOST_GUESSES] + hidden[:_MOST_GUESSES]
+    told = certain + few + (weak[:_MOST_WEAK] if asked and not likely else [])
     return told + averted[: max(_MOST_GUESSES - len(guesses), 0)]
 
 
@@ -281,7 +308,6 @@ def _finding(
 
 def _asking(finding: Finding, facts: Facts, known: Known) -> Finding:
     """A possible finding with what to state; one that waits for a package which nothing names is there for who asks for it."""
-    waits = any(name.startswith("packages.") and name not in facts for name in finding.missing)
     condition = finding.rule.condition
     settings = suggest(condition, finding.missing, known)
     if condition is not None and not finding.because:
@@ -289,7 +315,12 @@ def _asking(finding: Finding, facts: Facts, known: Known) -> Finding:
         held = (leaf for leaf in accused(condition) if leaf.fact in facts and holds(leaf, facts, known))
         reasons = tuple(_because(_shown_by(facts[leaf.fact], leaf), leaf.text()) for leaf in dict.fromkeys(held))
         finding = replace(finding, because=reasons, location=_location(reasons))
-    return replace(finding, hidden=finding.hidden or (waits and not finding.newest), state=settings)
+    return replace(finding, hidden=_is_hidden(finding, facts), state=settings)
+
+
+def _is_hidden(finding: Finding, facts: Facts) -> bool:
+    waits = any(name.startswith("packages.") and name not in facts for name in finding.missing)
+    return finding.hidden or (waits and not finding.newest)
 
 
 def _without_echoes(findings: Iterable[Finding]) -> Iterator[Finding]:

@@ -7,6 +7,7 @@ from shlex import quote
 from typing import Literal, TypeAlias
 
 from envdoctor.facts.values import shown
+from envdoctor.facts.vocabulary import UNREAD
 from envdoctor.remedies.cures import Cure
 from envdoctor.remedies.remedy import Remedy
 from envdoctor.report.at_length import print_at_length
@@ -250,7 +251,9 @@ def _possible_one(sheet: Sheet, diagnosed: Diagnosed) -> None:
             bounds = " ".join(f'"{name}{bound}"' for name, bound in cure.bounds.items())
             sheet.unbroken(f"    {install_command(cure.pins)}{f', or as a bound {bounds}' if bounds else ''}")
         return
-    if finding.missing:
+    if finding.missing and UNREAD.keys() >= {*finding.missing}:
+        sheet.line("where a script asks for it: check yours beside this", 4, "dim")
+    elif finding.missing:
         sheet.line(f"could not tell: needs {', '.join(finding.missing)}", 4, "dim")
         sheet.unbroken(f"    {' '.join(f'--set {quote(setting)}' for setting in finding.state)}")
     elif finding.detail:

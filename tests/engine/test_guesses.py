@@ -47,3 +47,50 @@ def test_a_note_is_not_told_of_what_an_installer_would_take() -> None:
 def test_a_guess_does_not_stand_on_another_guess() -> None:
     page = rule("both", {"packages": ["transformers >=4.40, <4.45", "tokenizers >=0.19", "flash-attn >=2.5"]})
     assert found({"packages.transformers": "4.41.2", "plan.attn": "flash_attention_2"}, page) == ()
+
+
+def test_an_alternative_about_a_package_that_nothing_brings_leaves_the_others_to_tell() -> None:
+    ways = [{"plan": {"report_to": ["tensorboard"]}}, {"packages": ["flash-attn <3"], "plan": {"attn": "flash_attention_2"}}]
+    page = rule("logs", {"packages": ["transformers >=4.40, <4.45", "tokenizers >=0.19"], "any": ways})
+    (one,) = found({"packages.transformers": ">=4.40"}, page)
+    assert (one.status, one.hidden, one.missing) == (
+        "possible",
+        False,
+        ("packages.transformers", "packages.tokenizers", "plan.report_to"),
+    )
+
+
+def test_that_a_package_is_absent_is_no_guess_of_an_alternative() -> None:
+    page = rule("lacks", {"packages": ["transformers >=4.40, <4.45"], "plan": {"quant": "gptq"}, "not": {"packages": ["optimum"]}})
+    assert not any(one.newest and not one.because for one in found({"packages.transformers": ">=4.40"}, page))
+
+
+PAIR = {"packages": ["datasets <2.21", "numpy >=2"], "calls": ["?.with_format(0|type=numpy)"]}
+
+
+def test_two_pins_at_odds_are_told_where_no_script_was_read() -> None:
+    (one,) = found({"packages.datasets": "2.20.0", "packages.numpy": "2.0.0"}, rule("copies", PAIR))
+    assert (one.status, one.hidden, one.missing) == ("possible", False, ("plan.code_uses",))
+
+
+def test_two_pins_at_odds_are_not_told_of_a_script_that_makes_no_such_call() -> None:
+    said = {"packages.datasets": "2.20.0", "packages.numpy": "2.0.0"}
+    assert found({**said, "plan.code_uses": ["datasets.load_dataset"]}, rule("copies", PAIR)) == ()
+
+
+def test_one_old_pin_alone_says_nothing_of_what_a_script_may_call() -> None:
+    assert found({"packages.datasets": "2.20.0"}, rule("alone", {**PAIR, "packages": ["datasets <2.21"]})) == ()
+    assert found({"packages.datasets": "2.20.0", "packages.numpy": ">=1"}, rule("open", PAIR)) == ()
+
+
+def test_hidden_guesses_take_the_place_of_none_that_is_shown() -> None:
+    said = {
+        name: Fact(name, parse_value(name, raw), Origin("a file", "requirements.txt", 1))
+        for name, raw in {"packages.transformers": "4.41.2"}.items()
+    }
+    hidden = [rule(f"a{number}", {"packages": ["transformers ==4.41.2", "accelerate"], "plan": {"fp16": True}}) for number in range(3)]
+    shown = rule("z", {"packages": ["transformers >=4.40, <4.45", "tokenizers >=0.19"], "plan": {"fp16": True}})
+    with known_until("2024-06-15"):
+        told = diagnose(Facts(said), [*hidden, shown], release_texts, taken=taken(Facts(said))).findings
+    assert [one.rule.id for one in told if not one.hidden] == ["z"]
+    assert any(one.hidden for one in told)
