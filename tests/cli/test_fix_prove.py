@@ -57,6 +57,9 @@ def resolve(call: Call) -> subprocess.CompletedProcess[str]:
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("envdoctor.uv.asking._uv", resolve)
+    # A place of its own: who proves a remedy beside the tests has folders of the same name.
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     (tmp_path / "requirements.txt").write_text("peft==0.11.1\n")
     (tmp_path / "pack").mkdir()
     write_rule(tmp_path / "pack", REPRODUCTION)
