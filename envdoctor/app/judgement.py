@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from envdoctor.app.gathered import Gathered
 from envdoctor.checks import FACT_CHECKS, installed_hits
 from envdoctor.checks.declared_together import declared_together
+from envdoctor.checks.newest_breaks import breaks_of_newest
 from envdoctor.checks.whole_lists import scanned_names
 from envdoctor.engine.defaults import derive
 from envdoctor.engine.diagnosis import Diagnosis, Finding, Outcomes, diagnose
@@ -33,6 +34,8 @@ def judge(gathered: Gathered, book: Rulebook, outcomes: Outcomes | None = None) 
     newest = predict_facts(gathered)
     if gathered.apart:
         hits += [_left_open(hit, gathered.facts) for hit in declared_together(derive(newest)) if hit.outcome]
+    if newest is not gathered.facts:
+        hits += breaks_of_newest(gathered.facts, newest)
     return diagnose(
         gathered.derived,
         book.rules,

@@ -194,7 +194,8 @@ def _row(
         return None
     if kind.isdigit():
         take = takes.take(int(kind))
-        return top_of(take.name), Line(number, take, guard)
+        # A stub tells what a compiled module is like, and no import runs it.
+        return None if take.path.endswith(".pyi") else (top_of(take.name), Line(number, take, guard))
     top = top_of(name)
     return top, Crossing(top, name, guard, place)
 

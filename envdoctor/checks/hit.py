@@ -15,7 +15,7 @@ class Hit:
     A hit that ``yields`` is not told beside a rule that matches the same packages (and, where it has ``names``, is about these), and none
     beside a finding of a rule in ``unless``: those say the same, and more of it. ``edge`` tells the hits of one family apart. Of these
     ``headline`` says what is wrong, in place of the family's title, ``witness`` is the line of Python that shows it, and ``advice``
-    says what to do, in place of the family's words for it.
+    says what to do, in place of the family's words for it. ``newest``: it holds of what an installer would take, and waits for that.
     """
 
     rule: str
@@ -35,6 +35,7 @@ class Hit:
     witness: str = ""
     names: tuple[str, ...] = ()
     advice: str = ""
+    newest: bool = False
 
     @property
     def said(self) -> str:

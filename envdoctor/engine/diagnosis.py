@@ -140,6 +140,7 @@ def finding_of(hit: Hit, rule: Rule, facts: Facts) -> Finding:
         headline=hit.headline,
         witness=hit.witness,
         advice=hit.advice,
+        newest=hit.newest,
     )
 
 

@@ -21,6 +21,11 @@ LIB = {
 USER = {
     "0.1": {"rider/__init__.py": "import bolt\n", "rider/late.py": "from bolt import Old\nclass Trainer: pass\n"},
     "0.2": {"rider/__init__.py": "from bolt import Old\n", "rider/late.py": "from bolt import Old\nclass Trainer: pass\n"},
+    "0.3": {
+        "rider/__init__.py": "from rider import fast\n",
+        "rider/fast.pyi": "from bolt import Old\n",
+        "rider/late.py": "class Trainer: pass\n",
+    },
 }
 
 
@@ -45,6 +50,10 @@ def test_what_only_a_main_name_reaches_is_a_warning_with_the_import_that_fails()
 
 def test_what_breaks_the_package_itself_is_told_once_and_as_an_error() -> None:
     assert [rule for rule, _ in found(rider="0.2", bolt="2.0")] == ["import-breaks"]
+
+
+def test_what_the_stub_of_a_compiled_module_imports_is_imported_by_nobody() -> None:
+    assert found(rider="0.3", bolt="2.0") == []
 
 
 def test_with_a_script_its_own_names_count() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.atlas.wheels import atlas_of
 from tests.cli.run import run
 
 DAY = ("--isolated", "--offline", "--as-of", "2026-11-01")
@@ -88,3 +89,38 @@ def test_of_many_files_joint_pins_are_left_to_fix_and_that_is_said(capsys: pytes
     few = run(capsys, "check", "--each", *DAY, *names[:2], "--format", "json").json
     assert few["situations"][0]["remedy"]["pins"] == {"tokenizers": "==0.15.2"}
     assert many["findings"][0]["fixes"][0]["pins"] == {"tokenizers": "==0.15.2"}
+
+
+HUB = {
+    "0.23.5": {"huggingface_hub/__init__.py": "class DatasetFilter: pass\nclass HfApi: pass\n"},
+    "2.4.0": {"huggingface_hub/__init__.py": "class HfApi: pass\n"},
+}
+SETFIT = {"1.0.3": {"setfit/__init__.py": "from huggingface_hub import DatasetFilter\n"}}
+
+
+def test_an_import_that_breaks_with_what_an_installer_takes(capsys: pytest.CaptureFixture[str], project: Path) -> None:
+    with atlas_of(project, {"huggingface-hub": HUB, "setfit": SETFIT}):
+        (project / "requirements.txt").write_text("setfit==1.0.3\n")
+        ran = run(capsys, "check", "requirements.txt", *DAY)
+        assert ran.status == 0
+        told = (
+            "  setfit 1.0.3 cannot be imported beside huggingface-hub 2.4.0 [import-breaks]\n"
+            "    setfit/__init__.py:1 imports DatasetFilter from huggingface_hub, gone since\n"
+            "    2.4.0; left open: huggingface-hub 2.4.0 (taken for setfit on 2026-11-01)\n"
+        )
+        assert told in ran.out
+        assert 'or as a bound "huggingface-hub<2.4.0"' in ran.out
+
+
+def test_an_import_that_breaks_is_let_be_where_a_line_shuts_it_out(capsys: pytest.CaptureFixture[str], project: Path) -> None:
+    with atlas_of(project, {"huggingface-hub": HUB, "setfit": SETFIT}):
+        (project / "requirements.txt").write_text("setfit==1.0.3\nhuggingface-hub<0.24\n")
+        report = run(capsys, "check", "requirements.txt", *DAY, "--format", "json").json
+        assert "import-breaks" not in [one["rule"] for one in report["findings"]]
+
+
+def test_an_import_that_breaks_is_certain_where_both_are_pinned(capsys: pytest.CaptureFixture[str], project: Path) -> None:
+    with atlas_of(project, {"huggingface-hub": HUB, "setfit": SETFIT}):
+        (project / "requirements.txt").write_text("setfit==1.0.3\nhuggingface-hub==2.4.0\n")
+        report = run(capsys, "check", "requirements.txt", *DAY, "--format", "json").json
+        assert [one["status"] for one in report["findings"] if one["rule"] == "import-breaks"] == ["matched"]
