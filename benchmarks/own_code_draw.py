@@ -1,8 +1,9 @@
-"""The third draw of ``own_code/``: which public projects are looked at, and which of their commits and files.
+"""The third and the fourth draw of ``own_code/``: which public projects are looked at, and which of their commits and files.
 
-``order LISTS`` prints the names in the order in which they are taken; LISTS is a file of JSON, of each word the names that an index
-of public repositories returned for it. What it printed is kept (``own_code/order-3.txt``): what this repository names grows. ``choose ORDER
---mirrors DIR`` prints the first projects that fit, as ``own_code/projects-3.json`` has them; DIR has owner+name/repo, each a git directory.
+``order LISTS --draw N`` prints the names in the order in which they are taken; LISTS is a file of JSON, of each word the names that an
+index of public repositories returned for it. What it printed is kept (``own_code/order-4.txt``): what this repository names grows.
+``choose ORDER --draw N --mirrors DIR`` prints the first projects that fit, as ``own_code/projects-4.json`` has them; DIR has
+owner+name/repo, each a git directory.
 The rule stands in docs/own-code.md.
 """
 
@@ -17,12 +18,11 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-SEED = 20261128
+SEEDS = {3: 20261128, 4: 20261129}
 MOST = 40
 FIRST = 30
 COMMITS = 15
 FILES = 150
-WORDS = ("text-classification", "question-answering", "pretrain", "reward-model", "text-generation", "named-entity", "vision-transformer")
 # The name says another language, or no training.
 OTHER = re.compile(
     r"(?i)sdk|webui|web-ui|\bgui\b|cpp|java|rust|swift|\bgo\b|android|\bios\b|\bapi\b|server|docker|awesome|paper|survey|node|\.js|typescript|plugin|extension|comfyui|chat-?ui|mobile|flutter|unity|frontend|fpga"
@@ -33,7 +33,7 @@ IMPORTS = re.compile(rf"(?m)^\s*(?:from|import)\s+(?:{FAMILY})\b")
 LIST = re.compile(r"(?i)(?:.*/)?(?:[^/]*requirements[^/]*\.txt|pyproject\.toml|setup\.cfg|environment[^/]*\.ya?ml)")
 
 
-def order(lists: dict[str, list[str]]) -> list[str]:
+def order(lists: dict[str, list[str]], draw: int) -> list[str]:
     """All names of the lists, shuffled, without those that anything here knows of."""
     known = "\n".join(
         path.read_text(encoding="utf-8", errors="replace").lower()
@@ -41,11 +41,11 @@ def order(lists: dict[str, list[str]]) -> list[str]:
         for path in ([ROOT / folder] if (ROOT / folder).is_file() else sorted((ROOT / folder).rglob("*")))
         if path.is_file()
         and path.suffix in (".md", ".toml", ".json", ".jsonl", ".py")
-        and path.name not in ("lists-3.json", "projects-3.json")
+        and path.name not in (f"lists-{draw}.json", f"projects-{draw}.json")
     )
-    names = [name for word in WORDS for name in lists[word][:FIRST]]
+    names = [name for some in lists.values() for name in some[:FIRST]]
     names = [name for name in dict.fromkeys(names) if name.lower() not in known and not OTHER.search(name)]
-    random.Random(SEED).shuffle(names)
+    random.Random(SEEDS[draw]).shuffle(names)
     return names
 
 
@@ -54,9 +54,9 @@ def git(place: Path, *words: str) -> str:
     return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else ""
 
 
-def choose(name: str, place: Path) -> dict[str, object] | None:
+def choose(name: str, place: Path, seed: int) -> dict[str, object] | None:
     """The first of the commits drawn that has a list which pins, and a script which imports; the files of it."""
-    draw = random.Random(f"{SEED} {name}")
+    draw = random.Random(f"{seed} {name}")
     commits = git(place, "rev-list", "--all").split()
     for commit in draw.sample(commits, min(COMMITS, len(commits))):
         files = [one for one in git(place, "ls-tree", "-r", "--name-only", "-z", commit).split("\0") if one and "site-packages/" not in one]
@@ -74,11 +74,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("step", choices=("order", "choose"))
     parser.add_argument("place", type=Path, help="LISTS or ORDER")
+    parser.add_argument("--draw", type=int, choices=tuple(SEEDS), default=max(SEEDS))
     parser.add_argument("--mirrors", type=Path, help="for choose: a folder with owner+name/repo")
     options = parser.parse_args()
     text = options.place.read_text(encoding="utf-8")
     if options.step == "order":
-        print("\n".join(order(json.loads(text))))
+        print("\n".join(order(json.loads(text), options.draw)))
         return 0
     names = text.split()
     found: list[dict[str, object]] = []
@@ -90,7 +91,7 @@ def main() -> int:
         mirror = options.mirrors / name.replace("/", "+") / "repo"
         if mirror.is_dir():
             there += 1
-            project = choose(name, mirror)
+            project = choose(name, mirror, SEEDS[options.draw])
             found += [] if project is None else [project]
     print(json.dumps(found))
     print(f"{len(found)} of {there} with a snapshot, of {looked} names", file=sys.stderr)
