@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from envdoctor.records import dataclass, field
 from envdoctor.sources.model.class_tree import Function
-from envdoctor.syntax.walking import children
+from envdoctor.syntax.walking import FIELDS
 
 _CATCHES = frozenset(("ImportError", "ModuleNotFoundError", "AttributeError", "TypeError", "Exception", "BaseException"))
 _TAKEN = frozenset(
@@ -43,7 +43,10 @@ class Binding:
 
 @dataclass(slots=True, eq=False)
 class Scope:
-    """The module, a class or a function: imports (dotted), assignments and, for a function, parameters with their defaults."""
+    """The module, a class or a function: imports (dotted), assignments and, for a function, parameters with their defaults.
+
+    ``leaves``: a branch or an attempt in it ends with a return.
+    """
 
     node: ast.AST
     parent: Scope | None
@@ -51,6 +54,7 @@ class Scope:
     bindings: dict[str, list[Binding]] = field(default_factory=dict)
     params: dict[str, ast.arg] = field(default_factory=dict)
     defaults: dict[str, ast.expr] = field(default_factory=dict)
+    leaves: bool = False
 
     def bind(self, name: str, binding: Binding) -> None:
         self.bindings.setdefault(name, []).append(binding)
@@ -100,6 +104,11 @@ class Outline:
     scopes: list[Scope] = field(default_factory=list)
     returns: dict[int, list[ast.expr]] = field(default_factory=dict)
 
+    def release(self) -> None:
+        """Let go of the tree: a scope and the guards in it hold one another, and of many files the collector has the most to do."""
+        for scope in self.scopes:
+            scope.bindings.clear()
+
 
 def outline(body: list[ast.stmt], unused: frozenset[str] = frozenset()) -> Outline:
     """Walk a script once, without recursion: its nesting is bounded by the parser alone.
@@ -109,10 +118,7 @@ def outline(body: list[ast.stmt], unused: frozenset[str] = frozenset()) -> Outli
     top = ast.Module(body, [])
     found = Outline(Scope(top, None))
     found.scopes.append(found.module)
-    walker = _Walker(found, unused)
-    stack: list[_Below] = [(item, found.module, None) for item in reversed(body)]
-    while stack:
-        walker.visit(*stack.pop(), stack)
+    _Walker(found, unused).walk(body)
     found.calls.sort(key=lambda site: site.line)
     return found
 
@@ -124,49 +130,70 @@ class _Walker:
     def __init__(self, found: Outline, unused: frozenset[str]) -> None:
         self.found = found
         self.unused = unused
-        self.parting: Mapping[type[ast.AST], Callable[..., Iterator[_Below]]] = {
-            ast.If: self._if, ast.IfExp: self._if, ast.FunctionDef: self._function, ast.AsyncFunctionDef: self._function,
-            ast.ClassDef: self._class, ast.Try: self._try,
-        }  # fmt: skip
 
-    def visit(self, node: ast.AST, scope: Scope, guard: Guard | None, stack: list[_Below]) -> None:
-        """Take down a node, and put what stands below it, with its scope and guard, upon what is still to be visited."""
-        kind = type(node)
-        parents = self.found.parents
-        if kind is ast.Attribute or kind is ast.Name:
-            assert isinstance(node, ast.Name | ast.Attribute)
-            if type(node.ctx) is ast.Load:
-                self.found.names.append((node, scope, guard))
-            if isinstance(node, ast.Attribute):
+    def walk(self, body: list[ast.stmt]) -> None:
+        """Take down every node, with the scope and the guard that it stands under."""
+        stack: list[_Below] = [(item, self.found.module, None) for item in reversed(body)]
+        parents, names, calls, fields = self.found.parents, self.found.names, self.found.calls, FIELDS
+        while stack:
+            node, scope, guard = stack.pop()
+            kind = type(node)
+            # References are half of all nodes: nothing is asked of them but what they refer to.
+            while kind is ast.Attribute:
+                assert isinstance(node, ast.Attribute)
+                if type(node.ctx) is ast.Load:
+                    names.append((node, scope, guard))
                 parents[id(node.value)] = node
-                stack.append((node.value, scope, guard))
-            return
-        parting = self.parting.get(kind)
-        if parting is not None:
-            below = list(parting(node, scope, guard))
-            for child, _, _ in below:
-                parents[id(child)] = node
-            stack += reversed(below)
-            return
-        if kind is ast.Call:
-            self.found.calls.append(Site(node, scope, guard))
-        elif kind is ast.match_case:
-            guard = Guard(None, True, scope, guard)
-        elif kind in _TAKEN:
-            self._take(node, scope, guard)
-        for child in reversed(children(node)):
-            if type(child) is not ast.Constant:
-                parents[id(child)] = node
-                stack.append((child, scope, guard))
+                node = node.value
+                kind = type(node)
+            if kind is ast.Name:
+                assert isinstance(node, ast.Name)
+                if type(node.ctx) is ast.Load:
+                    names.append((node, scope, guard))
+                continue
+            parting = _PARTING.get(kind)
+            if parting is not None:
+                below = list(parting(self, node, scope, guard))
+                for child, _, _ in below:
+                    parents[id(child)] = node
+                below.reverse()
+                stack += below
+                continue
+            if kind is ast.Call:
+                calls.append(Site(node, scope, guard))
+            elif kind is ast.match_case:
+                guard = Guard(None, True, scope, guard)
+            elif kind in _TAKEN:
+                self._take(node, scope, guard)
+            first = len(stack)
+            for name in fields[kind]:
+                value = getattr(node, name, None)
+                if value.__class__ is list:
+                    for child in value:
+                        if child is not None and type(child) is not ast.Constant:
+                            parents[id(child)] = node
+                            stack.append((child, scope, guard))
+                elif value is not None and type(value) is not ast.Constant:
+                    parents[id(value)] = node
+                    stack.append((value, scope, guard))
+            if len(stack) - first > 1:
+                stack[first:] = stack[first:][::-1]
 
     def _if(self, node: ast.If | ast.IfExp, scope: Scope, guard: Guard | None) -> Iterator[_Below]:
         yield node.test, scope, guard
-        body, other = (node.body, node.orelse) if isinstance(node, ast.If) else ([node.body], [node.orelse])
+        body: list[ast.stmt] | list[ast.expr]
+        other: list[ast.stmt] | list[ast.expr]
+        if isinstance(node, ast.If):
+            body, other = node.body, node.orelse
+            scope.leaves = scope.leaves or any(block and isinstance(block[-1], ast.Return) for block in (body, other))
+        else:
+            body, other = [node.body], [node.orelse]
         holds, fails = Guard(node.test, True, scope, guard), Guard(node.test, False, scope, guard)
         yield from ((item, scope, holds) for item in body)
         yield from ((item, scope, fails) for item in other)
 
     def _try(self, node: ast.Try, scope: Scope, guard: Guard | None) -> Iterator[_Below]:
+        scope.leaves = scope.leaves or isinstance(node.body[-1], ast.Return)
         attempt = Guard(None, True, scope, guard, attempt=True) if any(map(_catches, node.handlers)) else guard
         yield from ((item, scope, attempt) for item in node.body)
         caught = Guard(None, True, scope, guard)
@@ -274,6 +301,12 @@ class _Walker:
             dotted = f"{package}.{alias.name}"
             self.found.imports.append((dotted, site))
             scope.imports[alias.asname or alias.name] = dotted
+
+
+_PARTING: Mapping[type[ast.AST], Callable[..., Iterator[_Below]]] = {
+    ast.If: _Walker._if, ast.IfExp: _Walker._if, ast.FunctionDef: _Walker._function, ast.AsyncFunctionDef: _Walker._function,
+    ast.ClassDef: _Walker._class, ast.Try: _Walker._try,
+}  # fmt: skip
 
 
 def _catches(handler: ast.ExceptHandler) -> bool:

@@ -69,9 +69,9 @@ class Provision:
 
     def comes_after(self, node: ast.Call, scope: Scope) -> bool:
         """Whether an earlier branch that asks, or a ``try``, makes the same call and returns: this one is left to other releases."""
-        name = method(node)
-        if not self._may_leave(node, scope):
+        if not scope.leaves or not self._may_leave(node, scope):
             return False
+        name = method(node)
         inner: ast.AST = node
         for _ in range(_MOST_LEVELS if name else 0):
             outer = None if isinstance(inner, (Function, ast.ClassDef)) else self._found.parents.get(id(inner))

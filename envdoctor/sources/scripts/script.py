@@ -141,4 +141,5 @@ def _read(source: Source) -> tuple[Collected, tuple[str, ...]]:
         claims.state("plan.script", True, 1)
     if evaluator.tired:
         claims.skips.append(Skip(plain(source.path, 4096), "expressions too many or too large: what was not reached is unknown"))
+    found.release()
     return claims.collected(), tuple(claims.looked_for)
