@@ -60,7 +60,8 @@ class Asked:
     """What was asked for: its full ``symbol``, the ``family`` of the finding, and the releases with and without it.
 
     ``maybe`` are those before the first without it, whose module makes names as it runs: that it fails later says that it is one of them.
-    ``unsure``: of those without it nothing is known but that.
+    ``unsure``: of those without it nothing is known but that. ``open``: most releases give names to their objects as they run, and which
+    of them did not is open.
     """
 
     symbol: str
@@ -71,6 +72,7 @@ class Asked:
     told: str = ""
     maybe: int = 0
     unsure: bool = False
+    open: bool = False
 
 
 def answer(statement: Statement, failure: Failure, facts: Facts) -> Hit | None:
@@ -105,7 +107,9 @@ def _older(statement: Statement, failure: Failure, facts: Facts) -> Hit | None:
         return None
     volume, first = bound.volume, bound.volume.releases[0]
     stated = facts.value(f"packages.{volume.name}")
-    if not isinstance(stated, Exact) or not admits(f"<{first}", stated):
+    if not isinstance(stated, Exact):
+        return _hidden(symbol, family, volume, failure)
+    if not admits(f"<{first}", stated):
         return None
     caller = caller_of(failure, volume.name)
     name = symbol.replace(":", ".")
@@ -115,6 +119,22 @@ def _older(statement: Statement, failure: Failure, facts: Facts) -> Hit | None:
     packages = tuple(dict.fromkeys(one for one in (volume.name, caller.package) if one))
     pins = ((volume.name, f">={first}"),)
     return Hit(family, True, (), detail=detail, packages=packages, pins=pins, edge=f"{caller.package or 'code'}:{name}")
+
+
+def _hidden(symbol: str, family: str, volume: Volume, failure: Failure) -> Hit:
+    """What all releases have, and the run did not find: something stands before it, or it could not be imported."""
+    caller = caller_of(failure, volume.name)
+    module, _, name = symbol.partition(":")
+    top = module.partition(".")[0]
+    headline = f"{volume.name} has {name or module} in all releases that were read, and it was not found"
+    detail = (
+        f"an older or a newer release, a file or folder of your own called {top} that is imported in its place, files of two releases in "
+        "one folder, or something that its module imports and that is missing: the lines above this one would say so"
+    )
+    advice = f"python -c 'import {top}; print({top}.__file__, {top}.__version__)' where it failed shows what is imported"
+    packages = tuple(dict.fromkeys(one for one in (volume.name, caller.package) if one))
+    edge = f"{caller.package or 'code'}:{symbol.replace(':', '.')}:hidden"
+    return Hit(family, True, (), detail=detail, packages=packages, edge=edge, headline=headline, advice=advice)
 
 
 def _with_class(hit: Hit | None, statement: Statement, failure: Failure) -> Hit | None:
@@ -202,6 +222,10 @@ def _symbol(symbol: str, family: str) -> Asked | None:
     if bound is None or told is None:
         return None
     plain = family in (NAME, MODULE, ATTRIBUTE) and "." not in symbol.partition(":")[2]
+    unknown = bound.volume.all & ~told.there & ~told.gone
+    if family == ATTRIBUTE and not plain and told.gone and told.gone.bit_count() <= unknown.bit_count():
+        symbol, rest = symbol.replace(":", "."), bound.volume.all & ~told.there
+        return Asked(symbol, family, bound, told.there, rest, unsure=True, open=True) if told.there else None
     if not told.gone:
         # Where the rest make names as they run, the error says that one of them does not make this one.
         rest = bound.volume.all & ~told.there
@@ -285,7 +309,7 @@ def _hit(asked: Asked, failure: Failure, facts: Facts) -> Hit | None:
     good = (
         # Of a module that none of them has nobody knows that an older one had it.
         []
-        if not asked.there and asked.family == MODULE
+        if asked.open or (not asked.there and asked.family == MODULE)
         else [f"<{volume.releases[0]}"]
         if not asked.there
         else _on_both_sides(asked, volume, place)

@@ -96,7 +96,8 @@ def _derived(reading: Reading, facts: Facts) -> Iterator[Derived]:
     last = reading.decisive
     built = judge_build(reading.lines, facts)
     if built is not None:
-        yield Derived(built[0], built[1], built[0].detail[:300])
+        shown = next((line.strip() for number, line in reading.lines if number == built[1]), "")
+        yield Derived(built[0], built[1], shown[:300])
         return
     ordered = sorted(reading.failures, key=lambda failure: failure is not last)
     for failure in ordered:

@@ -151,7 +151,8 @@ def _with_derived(findings: list[Finding], derived: Sequence[tuple[Derived, Find
     told = [
         (one, finding)
         for one, finding in derived
-        if not any(set(finding.packages) & set(other.packages) or not other.packages for other in matched if _is_about(other, one))
+        if not any(other.rule.id in one.hit.unless for other in matched)
+        and not any(set(finding.packages) & set(other.packages) or not other.packages for other in matched if _is_about(other, one))
     ]
     ended = [finding for one, finding in told if one.decisive]
     passing = [finding for one, finding in told if not one.decisive]

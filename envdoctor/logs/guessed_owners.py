@@ -26,6 +26,8 @@ _TELLING, _LEAST_KEYWORD = 8, 4
 _ENDS = 7
 # Their users derive from their modules, and hand their Trainer on as it is.
 _HANDED_ON = ("pytorch_lightning", "lightning")
+# A class of one model is no base of what others call alike.
+_ONE_MODELS = "transformers.models."
 
 
 # What the code that comes with models derives from, by how its classes are called.
@@ -108,7 +110,7 @@ def derived_from(statement: MissingMember, failure: Failure) -> tuple[str, ...]:
         name = statement.cls[start:]
         if len(name) < _ENDS:
             return ()
-        found = tuple(one for one in classes_called(name, failure) if not one.startswith(_HANDED_ON))
+        found = tuple(one for one in classes_called(name, failure) if not one.startswith((*_HANDED_ON, _ONE_MODELS)))
         if found:
             return found
     return ()

@@ -31,6 +31,7 @@ _HAND_ON = frozenset(
      "fire", "uvicorn", "starlette", "anyio", "safetensors", "packaging", "concurrent")
 )  # fmt: skip
 _SPEAKS = re.compile(r"^\W{0,4}(?P<name>[A-Z][A-Za-z][\w.-]{1,30})\W{0,2}: ")
+_ASSERT = re.compile(r"\bassert (.{4,200})")
 _DOTTED = re.compile(r"(?<![\w./\\@-])(?P<path>[a-z_]\w{1,40}(?:\.[A-Za-z_]\w{0,80}){1,12})")
 _FILE = re.compile(r"(?P<path>[\w./\\+-]{0,300}(?:site|dist)-packages[\\/][\w./\\+-]{1,300})")
 _SOURCE = re.compile(r"(?<![\w-])(?P<name>[a-z][\w-]{2,40})[\\/](?:csrc|src)[\\/]")
@@ -113,6 +114,7 @@ def _raised(failure: Failure, facts: Facts) -> Hit | None:
         if _CUT_HEARSAY.fullmatch(failure.message):
             return None  # whose error it is stands behind what was pasted
         spoken = (home if home not in _HAND_ON else "") or named_in(failure.message) or home or _owner_of_called(failure)
+        spoken = spoken or _owner_of_condition(failure)
         return _spoken(spoken, facts) if spoken else None
     package = package_of(inner.package)
     if (handed := _HEARSAY.search(failure.message)) is not None and package_of(frames[-1].package) == package:
@@ -141,6 +143,15 @@ def _of_model_code(inner: Frame, facts: Facts) -> Hit:
         f"{f', and {runs} runs' if runs != 'transformers' else ''}: take the model's files anew, or a transformers of about their date"
     )
     return Hit(RAISED, None, (), detail=detail, packages=("transformers",), edge=f"model-code:{inner.path[-60:]}:{inner.function}")
+
+
+def _owner_of_condition(failure: Failure) -> str:
+    """The one package that has a class with a telling name that the condition of an ``assert`` asks for."""
+    condition = _ASSERT.search(failure.near)
+    words = re.findall(r"\b[A-Z]\w{9,60}\b", condition[1]) if condition is not None else ()
+    symbols = [one for word in dict.fromkeys(words) for one in classes_called(word, failure, passed=True)]
+    owners = {bound.volume.name for one in symbols if (bound := owner_of_symbol(one)) is not None}
+    return owners.pop() if len(owners) == 1 else ""
 
 
 def _owner_of_called(failure: Failure) -> str:

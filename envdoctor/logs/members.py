@@ -18,6 +18,7 @@ from envdoctor.logs.callables_named import OF_MODELS, OFTEN, TOOK_OVER, classes_
 from envdoctor.logs.callers import caller_of
 from envdoctor.logs.statements import MissingMember
 from envdoctor.logs.tracebacks import Failure
+from envdoctor.records import dataclass
 from envdoctor.world.import_names import package_of
 
 ATTRIBUTE = "error-attribute-missing"
@@ -39,6 +40,9 @@ _OF_TORCH = frozenset(
 )  # fmt: skip
 # Whose attributes on modules and parameters of others begin so: deepspeed/runtime/zero, accelerate/hooks.py.
 _MARKS = {"ds_": "deepspeed", "_hf_hook": "accelerate", "hf_device_map": "accelerate", "quant_state": "bitsandbytes"}
+_OTHERS = ("TF", "Flax")
+# So many classes had an attribute, and so many times as many as have it since, where a package has given it up.
+_MANY, _MOST = 5, 3
 # A name with fewer letters is anybody's.
 _TELLING = 10
 # A class with so long a name is one package's.
@@ -55,10 +59,10 @@ def judge_member(one: MissingMember, failure: Failure, facts: Facts) -> Hit | No
     owners = {bound.volume.name for symbol in classes if (bound := owner_of(symbol)) is not None}
     if one.cls in _OF_TORCH:
         classes, owners = [], set()
-    given = list(_givers(one.name)) if len(one.name) >= _TELLING and "_" in one.name else []
+    given = list(_givers(one.name, one.cls)) if len(one.name) >= _TELLING and "_" in one.name else []
     told = [look_up(f"{symbol}.{one.name}") for symbol in classes]
     marked = next((package for begins, package in _MARKS.items() if one.name.startswith(begins)), "")
-    if marked and not owners:
+    if marked and all(answer is not None and not answer.there for answer in told):
         caller = caller_of(failure, marked)
         detail = (
             f"{marked} puts {one.name} on the modules and parameters that it takes over, and this {one.cls} has none: it was made, "
@@ -76,7 +80,7 @@ def judge_member(one: MissingMember, failure: Failure, facts: Facts) -> Hit | No
             [],
         )
     elif not owners and len(given) == 1:
-        package = given[0][0]
+        package = given[0].package
         whose = f"{one.cls} is no class that has {one.name}"
     else:
         return None
@@ -84,7 +88,7 @@ def judge_member(one: MissingMember, failure: Failure, facts: Facts) -> Hit | No
     before = None if bound is None or not told else _before_it(bound, classes, one.name)
     if bound is not None and before is not None:
         return _replaced(one, failure, facts, bound, before)
-    gives = f"; {given[0][0]} gives it to {given[0][1]} ({given[0][2]})" if len(given) == 1 else ""
+    gives = f"; {given[0].words()}" if len(given) == 1 else ""
     caller = caller_of(failure, package)
     if (
         package in TOOK_OVER
@@ -97,23 +101,32 @@ def judge_member(one: MissingMember, failure: Failure, facts: Facts) -> Hit | No
         return None  # nobody says who asks, and the name could be anybody's
     detail = f"{whose}{gives}; {caller.words(facts, package, 'asks for')}: it expects another class, a fork, or an object that was set up"
     packages = tuple(
-        dict.fromkeys(name for name in (package, caller.package, *(one for one, _, _ in given[:1] if len(given) == 1)) if name)
+        dict.fromkeys(name for name in (package, caller.package, *(giver.package for giver in given[:1] if len(given) == 1)) if name)
     )
-    return Hit(ATTRIBUTE, True, (), detail=detail, packages=packages, edge=f"{caller.package or 'code'}:{one.cls}.{one.name}")
+    edge = f"{caller.package or 'code'}:{one.cls}.{one.name}"
+    if not owners and (pins := given[0].pins(facts)):
+        detail = f"{whose}{gives}; {caller.words(facts, package, 'asks for')}: it was written for these releases"
+        return Hit(ATTRIBUTE, True, (), detail=detail, packages=packages, pins=pins, edge=edge)
+    return Hit(ATTRIBUTE, True, (), detail=detail, packages=packages, edge=edge, advice=_advise(one, package, owners=owners))
+
+
+def _advise(one: MissingMember, package: str, *, owners: Iterable[str]) -> str:
+    other = f"an object that has {one.name}" if owners else f"a class that has {one.name}"
+    return f"the release of {package} that this code was written for, or {other} in place of {one.cls}"
 
 
 def _of_nothing(one: MissingMember, failure: Failure, facts: Facts) -> Hit | None:
     """``None`` in the place of an object that has the attribute: whose such an object is, where that is one package's."""
     if len(one.name) < _TELLING or "_" not in one.name:
         return None
-    given = list(_givers(one.name))
+    given = list(_givers(one.name, ""))
     raised = package_of(failure.raised_in) if failure.raised_in else ""
-    if len(given) != 1 or (failure.frames and raised != given[0][0]):
+    if len(given) != 1 or (failure.frames and raised != given[0].package):
         return None
-    package, cls, releases = given[0]
+    package, where = given[0].package, f"{given[0].classes[0]}, {given[0].releases()}"
     caller = caller_of(failure, package)
     detail = (
-        f"there is None where {package} has an object with {one.name} ({cls}, {releases}): an argument that was not passed, or something "
+        f"there is None where {package} has an object with {one.name} ({where}): an argument that was not passed, or something "
         f"that was not found or not made before; {caller.words(facts, package, 'asks for')}"
     )
     packages = tuple(dict.fromkeys(name for name in (package, caller.package) if name))
@@ -192,11 +205,79 @@ def _having(bound: Bound, name: str) -> Iterator[tuple[str, str]]:
         yield from ((module, cls) for cls in seen)
 
 
-def _givers(name: str) -> Iterator[tuple[str, str, str]]:
-    """The packages that most people use whose classes have a method or an attribute of this name, with one of them and its releases."""
+@dataclass(frozen=True, slots=True)
+class _Giver:
+    """A package of which classes have an attribute: these ``classes``, the likest first, each in its releases (``masks``); ``there`` is
+    where one of them has it, ``gone`` where none does for certain."""
+
+    package: str
+    bound: Bound
+    classes: tuple[str, ...]
+    masks: tuple[int, ...]
+    there: int
+    gone: int
+
+    def releases(self) -> str:
+        return write(self.there, self.bound.volume.releases) if self.there else "some releases"
+
+    def words(self) -> str:
+        more = len(self.classes) - 1
+        others = f" and {more} more {'class' if more == 1 else 'classes'}" if more else ""
+        left = self._left()
+        if left is None:
+            return f"{self.package} gives it to {self.classes[0]}{others} ({self.releases()})"
+        place, before, after = left
+        last = self.bound.volume.releases[place]
+        return f"{self.package} gave it to {before} classes until {last} and gives it to {after} since"
+
+    def _left(self) -> tuple[int, int, int] | None:
+        """The last release before most classes lost it, with how many have it there and at most after it; None where they kept it."""
+        counts = [sum(mask >> place & 1 for mask in self.masks) for place in range(len(self.bound.volume.releases))]
+        for place in range(len(counts) - 2, -1, -1):
+            after = max(counts[place + 1 :])
+            if counts[place] >= _MANY and counts[place] >= _MOST * after:
+                return place, counts[place], after
+        return None
+
+    def pins(self, facts: Facts) -> tuple[tuple[str, str], ...]:
+        """The releases up to which, or from which on, it is there; none where the stated release has it or may have it, or both sides lack
+        it."""
+        volume = self.bound.volume
+        stated = facts.value(f"packages.{volume.name}")
+        where = places(volume, stated.text) if isinstance(stated, Exact) else ()
+        left = self._left()
+        if left is not None and (not where or min(where) > left[0]):
+            return ((volume.name, f"<={volume.releases[left[0]]}"),)
+        if not self.there or not self.gone or (where and not holds(self.gone, where)):
+            return ()
+        if self.there | self.gone != volume.all or len(stretches(self.there)) != 1:
+            return ()  # of some releases nobody knows it
+        ((first, last),) = stretches(self.there)
+        if last < len(volume.releases) - 1:
+            return ((volume.name, f"<={volume.releases[last]}"),)
+        return ((volume.name, f">={volume.releases[first]}"),)
+
+
+def _ends_alike(one: str, other: str) -> int:
+    """How many letters two names end with alike."""
+    return next((at for at, (a, b) in enumerate(zip(reversed(one), reversed(other), strict=False)) if a != b), min(len(one), len(other)))
+
+
+def _givers(name: str, like: str) -> Iterator[_Giver]:
+    """The packages that most people use whose classes have a method or an attribute of this name; classes of TensorFlow and JAX only for
+    one of theirs."""
     for package in OFTEN:
         bound = open_package(package)
-        if bound is not None and (first := next(_having(bound, name), None)) is not None:
-            module, cls = first
+        if bound is None:
+            continue
+        found: dict[str, int] = {}
+        there, gone = 0, bound.volume.all
+        for module, cls in _having(bound, name):
             told = look_up(f"{module}:{cls}.{name}")
-            yield package, cls, write(told.there, bound.volume.releases) if told is not None and told.there else "some releases"
+            if cls.startswith(_OTHERS) and not like.startswith(_OTHERS):
+                continue
+            there, gone = (there | told.there, gone & told.gone) if told is not None else (there, 0)
+            found[cls] = found.get(cls, 0) | (told.there if told is not None else 0)
+        if found:
+            classes = sorted(found, key=lambda cls: -_ends_alike(cls, like))
+            yield _Giver(package, bound, tuple(classes), tuple(found.values()), there, gone)

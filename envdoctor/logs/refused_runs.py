@@ -33,6 +33,12 @@ _NOT_THERE = re.compile(
     r"|Can't find '(?P<lacks>adapter_config\.json)' at '(?P<at>[^']{1,200})'"
     r"|(?P<folder>\S{1,200}) does not appear to have (?:a|any) files? named (?P<file>\S{1,100})"
 )
+# What is no name on the hub was meant as a folder: huggingface_hub/utils/_validators.py, transformers/utils/hub.py.
+_NO_NAME = re.compile(
+    r"Repo id must (?:be in the form|use alphanumeric|be a string|have the form)[^\n]{0,200}?: ?'(?P<id>[^']{1,300})'(?=\.|$| Use)"
+    r"|Incorrect path_or_model_id: '(?P<path>[^']{1,300})'"
+)
+_RANK = re.compile(r"\.lora_(?:A|B|embedding_A|embedding_B)\.")
 _VALIDATION = re.compile(r"(?P<count>\d{1,4}) validation errors? for (?P<cls>\w{1,80})")
 _FIELD = re.compile(
     r"(?:^| )(?P<field>[a-z_][\w.]{1,80}) (?P<says>Extra inputs are not permitted|Field required|Input should be [^\[]{1,120})"
@@ -57,6 +63,8 @@ _LENGTHS = re.compile(
     r"|mat1 and mat2 shapes cannot be multiplied \((?P<c>\d{1,12}x\d{1,12}) and (?P<d>\d{1,12}x\d{1,12})\)"
 )
 _VOCABULARY = re.compile(r"(?:embed_tokens|lm_head|wte|word_embeddings|shared|embed_out|embed_in)(?:\.base_layer)?\.weight$")
+# Rules that tell of the same shapes what they come from.
+_SAID_BETTER = ("snapshot-adapter-empty", "snapshot-adapter-other-base")
 # Between the model and the operation: whoever passes through here did not choose what the tensors are.
 _PASSING = frozenset(("torch", "accelerate", "peft", "torch._dynamo"))
 
@@ -97,6 +105,8 @@ def _hub(told: str) -> Hit | None:
 
 
 def _not_there(told: str) -> Hit | None:
+    if (taken := _NO_NAME.search(told)) is not None:
+        return _taken_for_a_name(taken["id"] or taken["path"])
     found = _NOT_THERE.search(told)
     if found is None:
         return None
@@ -121,6 +131,15 @@ def _not_there(told: str) -> Hit | None:
         )
     edge = f"hub:absent:{name}"[:120]
     return Hit(HUB, True, detail=behind, packages=("huggingface-hub",), edge=edge, headline=what, advice=advice)
+
+
+def _taken_for_a_name(name: str) -> Hit:
+    what = f"{name} is taken for a name on the hub: there is no such folder here"
+    behind = "mistyped, a folder of another machine, or the directory that the run was started in"
+    if "~" in name:
+        behind = "Python does not write out the ~ of a path that a program hands it"
+    advice = "the whole path of a folder that is there"
+    return Hit(HUB, True, detail=behind, packages=("huggingface-hub",), edge=f"hub:absent:{name}"[:120], headline=what, advice=advice)
 
 
 def _configuration(failure: Failure) -> Hit | None:
@@ -155,7 +174,8 @@ def _tensors(failure: Failure) -> Hit | None:
     where = f"in {at.module or at.package}{f', {at.function}' if at.function else ''}" if at is not None else ""
     owner = package_of(at.package) if at is not None else ""
     told, edge = "; ".join(filter(None, (behind, where))), f"{owner or 'code'}:tensors"
-    return Hit(TENSORS, True, detail=told, packages=(owner,) if owner else (), edge=edge, headline=what, advice=advice)
+    packages = (owner,) if owner else ()
+    return Hit(TENSORS, True, detail=told, packages=packages, edge=edge, headline=what, advice=advice, unless=_SAID_BETTER)
 
 
 def _disagreement(message: str) -> tuple[str, str, str] | None:
@@ -177,8 +197,18 @@ def _disagreement(message: str) -> tuple[str, str, str] | None:
             advice = f"load the tokenizer that was saved with it, and model.resize_token_embeddings({a}) before the weights are loaded"
             return what, "tokens were added when it was saved, or it is of another model", advice
         what = f"{found['name']} is [{found['a']}] in the checkpoint and [{found['b']}] in the model"
+        if _RANK.search(found["name"]) and (ranks := _ranks(found)):
+            return what, f"the adapter has rank {ranks[0]}, and the model was given one of rank {ranks[1]}", f"r={ranks[0]} in LoraConfig"
         return what, "another model, or another configuration", "the base model and the configuration that the checkpoint was made with"
     return None
+
+
+def _ranks(found: re.Match[str]) -> tuple[str, str] | None:
+    """The rank of the adapter that was saved and that of the model's, where nothing else differs."""
+    saved, here = ([one.strip() for one in found[side].split(",")] for side in ("a", "b"))
+    differ = [(one, other) for one, other in zip(saved, here, strict=False) if one != other]
+    of_rank = 0 if ".lora_A." in found["name"] else 1
+    return differ[0] if len(differ) == 1 and len(saved) == len(here) > of_rank and saved[of_rank] != here[of_rank] else None
 
 
 def _pair(found: re.Match[str]) -> tuple[str, str]:

@@ -304,7 +304,8 @@ _KNOWN = (
         "look at the file that the frame above opens, and fetch it again",
     ),
     _Known(
-        r"[Tt]he size of tensor a \([1-9]\d{0,7}\) must match the size of tensor b \([1-9]",
+        r"[Tt]he size of tensor a \([1-9]\d{0,7}\) must match the size of tensor b \([1-9]"
+        r"|[Tt]he expanded size of the tensor \(\d{1,7}\) must match the existing size \(\d{1,7}\)",
         "Two tensors of one operation are of different sizes",
         "a mask or positions that are longer than the model's, weights of another model, or a patched attention of another release",
         "cut the rows to max_position_embeddings, and take the code, the weights and the releases that belong together",

@@ -1,0 +1,97 @@
+"""What `diagnose` says of attributes that most classes lost, of names that hide, of folders that are not there, and of conditions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.atlas.wheels import atlas_of
+from tests.cli.run import run
+
+MASKED = "\n".join(f"class {name}Model:\n    def _prepare_decoder_mask(self): pass" for name in ("A", "B", "C", "D", "E", "Our"))
+TRANSFORMERS = {
+    release: {
+        "transformers/__init__.py": "from .trainer import Trainer\n",
+        "transformers/trainer.py": "class Trainer:\n    pass\n",
+        "transformers/models/some/modeling_some.py": text,
+        "transformers/processing_utils.py": processing,
+    }
+    for release, text, processing in (
+        ("4.16.0", MASKED, "class ProcessorMixin:\n    pass\n"),
+        ("4.34.1", MASKED, "class ProcessorMixin:\n    def __init__(self, **known):\n        [setattr(self, one, 1) for one in known]\n"),
+        (
+            "4.57.1",
+            "class AModel:\n    def _prepare_decoder_mask(self): pass\n",
+            "class ProcessorMixin:\n    def __init__(self, **known):\n        self.chat_template = 1\n",
+        ),
+    )
+}
+DEEPSPEED = {"0.15.0": {"deepspeed/zero.py": "class ZeroParamStatus:\n    AVAILABLE = 1\n"}}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    with atlas_of(tmp_path_factory.mktemp("atlas"), {"transformers": TRANSFORMERS, "deepspeed": DEEPSPEED}) as atlas:
+        yield atlas
+
+
+def findings(capsys: pytest.CaptureFixture[str], tmp_path: Path, log: str) -> list[dict[str, Any]]:
+    pasted, stated = tmp_path / "log.txt", tmp_path / "facts.toml"
+    pasted.write_text(log + "\n", encoding="utf-8")
+    stated.write_text('os = "linux"\n', encoding="utf-8")
+    found: list[dict[str, Any]] = json.loads(run(capsys, "diagnose", str(pasted), "--facts", str(stated), "--format", "json").out)[
+        "findings"
+    ]
+    return found
+
+
+def first_of(capsys: pytest.CaptureFixture[str], tmp_path: Path, log: str) -> dict[str, Any]:
+    return findings(capsys, tmp_path, log)[0]
+
+
+def test_what_most_classes_of_a_package_lost_is_of_the_releases_before(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    told = first_of(capsys, tmp_path, "AttributeError: 'TheirModel' object has no attribute '_prepare_decoder_mask'")
+    assert "transformers gave it to 6 classes until 4.34.1 and gives it to 1 since" in told["detail"]
+    assert told["fixes"][0]["pins"] == {"transformers": "==4.34.1"}
+
+
+def test_no_release_is_offered_where_most_make_names_as_they_run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (told,) = findings(capsys, tmp_path, "AttributeError: 'PhiProcessor' object has no attribute 'chat_template'")
+    assert not any(fix.get("pins") for fix in told["fixes"])
+
+
+def test_what_every_release_has_and_was_not_found_is_told_as_hidden(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    told = first_of(capsys, tmp_path, "ImportError: cannot import name 'Trainer' from 'transformers'")
+    assert told["detail"].startswith("transformers has Trainer in all releases that were read, and it was not found: an older")
+    assert told["fixes"][0]["note"].startswith("python -c 'import transformers; print(transformers.__file__")
+
+
+def test_a_path_that_is_no_folder_here_is_told_as_that(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = (
+        "HFValidationError: Repo id must be in the form 'repo_name' or 'namespace/repo_name': '~/models/x'. "
+        "Use `repo_type` argument if needed."
+    )
+    told = first_of(capsys, tmp_path, log)
+    assert told["rule"] == "error-hub-refuses"
+    assert told["detail"].startswith("~/models/x is taken for a name on the hub: there is no such folder here: Python does not write out")
+    assert told["fixes"][0]["note"] == "the whole path of a folder that is there"
+
+
+def test_an_adapter_of_another_rank_is_told_by_its_rank_and_once(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = (
+        "RuntimeError: Error(s) in loading state_dict for PeftModelForCausalLM:\n\tsize mismatch for "
+        "base_model.model.h.0.attn.lora_A.default.weight: "
+        "copying a param with shape torch.Size([32, 1024]) from checkpoint, the shape in current model is torch.Size([16, 1024])."
+    )
+    told = [one for one in findings(capsys, tmp_path, log) if one["status"] == "matched"]
+    assert len(told) == 1
+
+
+def test_the_condition_of_an_assertion_names_whose_class_it_asks_for(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = "    assert param.ds_status == ZeroParamStatus.AVAILABLE, param.ds_summary()\nAssertionError: {'id': 853, 'status': 'NO'}"
+    told = first_of(capsys, tmp_path, log)
+    assert (told["rule"], told["packages"]) == ("error-raised-by-package", ["deepspeed"])
