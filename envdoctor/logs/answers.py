@@ -25,6 +25,7 @@ from envdoctor.logs.calls_refused import Fitting, fit_call, judge_forward, judge
 from envdoctor.logs.guessed_owners import derived_from, makers_of, makers_stated, modules_of
 from envdoctor.logs.likely_callers import LikelyCaller, likely_callers
 from envdoctor.logs.members import judge_member, judge_passed
+from envdoctor.logs.not_found import judge_mixed, other_owner, tell_another, tell_hidden
 from envdoctor.logs.sayings import home_of, judge_saying, name_author, tell_sayings
 from envdoctor.logs.specifiers import admits
 from envdoctor.logs.statements import (
@@ -43,9 +44,6 @@ from envdoctor.world.releases import release_texts
 
 NAME, MODULE, ATTRIBUTE, ARGUMENT = "error-name-missing", "error-module-missing", "error-attribute-missing", "error-argument-refused"
 
-
-# Distributions that bring a fork under the import name of another one: https://github.com/adapter-hub/adapters says so of the first.
-FORKS = {"transformers": ("adapter-transformers",)}
 
 # A name with fewer letters stands in modules that have nothing to do with each other.
 _OWN_NAME = 5
@@ -108,7 +106,7 @@ def _older(statement: Statement, failure: Failure, facts: Facts) -> Hit | None:
     volume, first = bound.volume, bound.volume.releases[0]
     stated = facts.value(f"packages.{volume.name}")
     if not isinstance(stated, Exact):
-        return _hidden(symbol, family, volume, failure)
+        return tell_hidden(symbol, family, volume, failure)
     if not admits(f"<{first}", stated):
         return None
     caller = caller_of(failure, volume.name)
@@ -119,22 +117,6 @@ def _older(statement: Statement, failure: Failure, facts: Facts) -> Hit | None:
     packages = tuple(dict.fromkeys(one for one in (volume.name, caller.package) if one))
     pins = ((volume.name, f">={first}"),)
     return Hit(family, True, (), detail=detail, packages=packages, pins=pins, edge=f"{caller.package or 'code'}:{name}")
-
-
-def _hidden(symbol: str, family: str, volume: Volume, failure: Failure) -> Hit:
-    """What all releases have, and the run did not find: something stands before it, or it could not be imported."""
-    caller = caller_of(failure, volume.name)
-    module, _, name = symbol.partition(":")
-    top = module.partition(".")[0]
-    headline = f"{volume.name} has {name or module} in all releases that were read, and it was not found"
-    detail = (
-        f"an older or a newer release, a file or folder of your own called {top} that is imported in its place, files of two releases in "
-        "one folder, or something that its module imports and that is missing: the lines above this one would say so"
-    )
-    advice = f"python -c 'import {top}; print({top}.__file__, {top}.__version__)' where it failed shows what is imported"
-    packages = tuple(dict.fromkeys(one for one in (volume.name, caller.package) if one))
-    edge = f"{caller.package or 'code'}:{symbol.replace(':', '.')}:hidden"
-    return Hit(family, True, (), detail=detail, packages=packages, edge=edge, headline=headline, advice=advice)
 
 
 def _with_class(hit: Hit | None, statement: Statement, failure: Failure) -> Hit | None:
@@ -281,7 +263,7 @@ def _hit(asked: Asked, failure: Failure, facts: Facts) -> Hit | None:
     if holds(asked.maybe, where):
         return None
     if holds(asked.there, where):
-        return None if asked.told else _another_ran(asked, failure, facts, release, where[-1])
+        return _another_ran(asked, failure, release, where[-1])
     if holds(asked.gone, where):
         place = where[-1]
         when = since(volume, asked.gone, place)
@@ -296,6 +278,8 @@ def _hit(asked: Asked, failure: Failure, facts: Facts) -> Hit | None:
     else:
         place = _likely(asked)
         when = f"{'it fits' if asked.told else 'there'} in {write(asked.there, volume.releases)}"
+    if asked.family in (NAME, MODULE) and (mixed := judge_mixed(asked.symbol, asked.family, volume.name, release, failure)) is not None:
+        return mixed
     caller = caller_of(failure, volume.name)
     taking, pins = takers(asked.symbol, caller, volume, asked.gone, place, facts)
     if asked.unsure:
@@ -326,11 +310,16 @@ def _hit(asked: Asked, failure: Failure, facts: Facts) -> Hit | None:
     detail = (
         _told(asked, caller, facts, release, when) + taking + ("" if asked.told or asked.maybe or asked.unsure else _instead(asked, place))
     )
+    meant = other_owner(asked.symbol) if not asked.there and asked.family == NAME else ""
+    if meant:
+        pins, taking = (), f"; {meant.partition(':')[0].partition('.')[0]} has one"
+        detail = _told(asked, caller, facts, release, when) + taking
     twin = TWINS[1] if volume.name == TWINS[0] and not release else ""
     packages = tuple(dict.fromkeys(name for name in (volume.name, caller.package, twin, *(one.package for one in likely)) if name))
     because = tuple((f"packages.{name}", when if name == volume.name else "asks for it") for name in packages)
     edge = f"{caller.package or 'code'}:{asked.symbol}"
-    return Hit(asked.family, True, because, detail=detail, packages=packages, pins=pins, edge=edge)
+    advice = f"from {meant.replace(':', ' import ')}" if meant else ""
+    return Hit(asked.family, True, because, detail=detail, packages=packages, pins=pins, edge=edge, advice=advice)
 
 
 def _likely_callers(asked: Asked, failure: Failure, facts: Facts) -> tuple[LikelyCaller, ...]:
@@ -360,23 +349,13 @@ def _on_both_sides(asked: Asked, volume: Volume, place: int) -> list[str]:
     return [one for _, one in sorted(found)]
 
 
-def _another_ran(asked: Asked, failure: Failure, facts: Facts, release: str, place: int) -> Hit | None:
-    """What the stated release has, and the run did not find: its files are not those that ran. Only where the very definition was read."""
+def _another_ran(asked: Asked, failure: Failure, release: str, place: int) -> Hit | None:
+    """That another release ran than the stated one, which has it; only where the very definition was read."""
     volume = asked.bound.volume
     module, first, _ = split(volume, asked.symbol.partition("(")[0])
-    if asked.family != MODULE and (not first or volume.follow(module, first, place) is None):
+    if asked.told or (asked.family != MODULE and (not first or volume.follow(module, first, place) is None)):
         return None
-    caller = caller_of(failure, volume.name)
-    forks = FORKS.get(volume.name, ())
-    fork = f", or {' or '.join(forks)} was installed over it, which has the same import name" if forks else ""
-    detail = (
-        f"{volume.name} {release} is stated, and its files have {asked.symbol}: another release ran (without it: "
-        f"{write(asked.gone, volume.releases)}), in another environment or by files that an upgrade left behind{fork}; or the package "
-        "does not give it there"
-    )
-    packages = tuple(dict.fromkeys(name for name in (volume.name, caller.package, *forks) if name))
-    edge = f"{caller.package or 'code'}:{asked.symbol}:elsewhere"
-    return Hit(asked.family, True, (), detail=detail, packages=packages, edge=edge)
+    return tell_another(asked.symbol, asked.family, volume, release, asked.gone, failure)
 
 
 def _likely(asked: Asked) -> int:

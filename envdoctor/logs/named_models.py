@@ -38,7 +38,7 @@ def _known(rule: str, what: str, name: str, spans: Spans | None, facts: Facts) -
     stated = facts.value("packages.transformers")
     if not spans:
         if rule != TOKENIZER:
-            return None
+            return _of_no_release(rule, name)
         detail = f"no release of transformers has {what}: it is code that comes with the model: trust_remote_code=True, with its .py files"
         return Hit(rule, True, (), detail=detail, packages=("transformers",), edge=name)
     ranges = [span.specifier() for span in spans]
@@ -50,8 +50,20 @@ def _known(rule: str, what: str, name: str, spans: Spans | None, facts: Facts) -
         )
     if lacks(spans, stated) is False:
         detail = f"transformers {stated} is stated, and knows {what} ({known}): an older one ran, in another environment or not restarted"
-        return Hit(rule, True, (), detail=detail, packages=("transformers",), edge=f"{name}:elsewhere")
+        advice = (
+            f"start Python (a notebook's kernel) anew where transformers {stated} is installed; transformers.__version__ says which runs"
+        )
+        return Hit(rule, True, (), detail=detail, packages=("transformers",), edge=f"{name}:elsewhere", advice=advice)
     return None
+
+
+def _of_no_release(rule: str, name: str) -> Hit:
+    headline = f"No release of transformers that was read knows the model type {name}"
+    detail = (
+        "it comes with the model's own files or with the project that trains it, is newer than these releases, or config.json is mistyped"
+    )
+    advice = "trust_remote_code=True where the model has .py files, else import the package that registers it before the model is loaded"
+    return Hit(rule, True, (), detail=detail, packages=("transformers",), edge=name, headline=headline, advice=advice)
 
 
 def judge_gpu(line: str, facts: Facts) -> Hit | None:

@@ -221,6 +221,13 @@ _KNOWN = (
         "sentencepiece",
     ),
     _Known(
+        r"Engine (?:core initialization|process) failed|[Ee]ngine core proc(?:ess)? .{0,40}died|EngineDeadError",
+        "The process of vLLM's engine ended, and its own error stands above this one",
+        "",
+        "read, and paste, the lines of that process (EngineCore) from its first traceback on",
+        "vllm",
+    ),
+    _Known(
         r"no kernel found to launch",
         "No attention kernel is built for this GPU, this type or this head size",
         "",

@@ -52,8 +52,8 @@ _OF_ANY_CLASS = frozenset(("raise", ""))
 _SAME = {"EnvironmentError": "OSError", "IOError": "OSError"}
 # What Python says itself some packages say in its words.
 _PYTHONS = re.compile(
-    r"(?:name |function |class |type |the |an )*(?:object )?(?:got an |has no |is not |takes no |missing )?"
-    r"(?:unexpected keyword arguments?|attributes?|keyword arguments?|required positional arguments?|"
+    r"(?:name |function |class |type |the |an )*(?:object )?(?:got an |has no |is not |takes no |missing |got multiple values for )?"
+    r"(?:unexpected keyword arguments?|arguments?|attributes?|keyword arguments?|required positional arguments?|"
     r"defined|callable|subscriptable|iterable)"
     r"|cant set attribute|property (?:of )?(?:object )?has no setter"
 )

@@ -30,8 +30,9 @@ def print_where(sheet: Sheet, diagnosed: Diagnosed, sources: Sources, *, ids: Se
         place = _place(found.file, found.line)
         said = _said(diagnosed, found, full=full)
         if excerpt is None:
-            fact = found.fact.removeprefix("packages.")
-            _prose(sheet, f"{place}: {fact} {found.value}{f' {said}' if said else ''}", ids, full=full)
+            value = f"{found.fact.removeprefix('packages.')} {found.value}"
+            told = said if said.startswith(f"{value} ") else f"{value} {said}".strip()
+            _prose(sheet, f"{place}: {told}", ids, full=full)
         else:
             _lines(sheet, place, excerpt, said, ids, STYLES[finding.severity])
         return

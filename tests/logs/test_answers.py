@@ -65,7 +65,7 @@ def test_a_name_that_went_is_told_with_the_release_its_new_place_and_both_sides_
 def test_of_a_stated_release_that_has_the_name_it_is_told_that_another_one_ran() -> None:
     hit = ask("ImportError: cannot import name 'Old' from 'acme'", acme="1.0")
     assert hit is not None
-    assert hit.detail.startswith("acme 1.0 is stated, and its files have acme.Old: another release ran (without it: 2.0-)")
+    assert hit.said.startswith("acme 1.0 is stated, and its files have acme.Old; another release ran (without it: 2.0-)")
     assert hit.pins == ()
 
 

@@ -30,12 +30,13 @@ TRANSFORMERS = {
         ),
     )
 }
+TRL = {release: {"trl/__init__.py": "class SFTTrainer:\n    pass\n"} for release in ("0.7.0", "0.9.0")}
 DEEPSPEED = {"0.15.0": {"deepspeed/zero.py": "class ZeroParamStatus:\n    AVAILABLE = 1\n"}}
 
 
 @pytest.fixture(scope="module", autouse=True)
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    with atlas_of(tmp_path_factory.mktemp("atlas"), {"transformers": TRANSFORMERS, "deepspeed": DEEPSPEED}) as atlas:
+    with atlas_of(tmp_path_factory.mktemp("atlas"), {"transformers": TRANSFORMERS, "deepspeed": DEEPSPEED, "trl": TRL}) as atlas:
         yield atlas
 
 
@@ -95,3 +96,31 @@ def test_the_condition_of_an_assertion_names_whose_class_it_asks_for(capsys: pyt
     log = "    assert param.ds_status == ZeroParamStatus.AVAILABLE, param.ds_summary()\nAssertionError: {'id': 853, 'status': 'NO'}"
     told = first_of(capsys, tmp_path, log)
     assert (told["rule"], told["packages"]) == ("error-raised-by-package", ["deepspeed"])
+
+
+def test_a_name_of_another_package_is_imported_from_there(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    told = first_of(capsys, tmp_path, "ImportError: cannot import name 'SFTTrainer' from 'transformers'")
+    assert told["fixes"][0]["note"] == "from trl import SFTTrainer"
+    assert "trl has one" in told["detail"]
+    assert not any(fix.get("pins") for fix in told["fixes"])
+
+
+def test_a_package_whose_own_file_imports_what_it_lacks_is_of_two_releases(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = (
+        'Traceback (most recent call last):\n  File "/x/site-packages/transformers/trainer.py", line 40, in <module>\n'
+        "    from .processing_utils import ProcessorKwargs\n"
+        "ImportError: cannot import name 'ProcessorKwargs' from 'transformers.processing_utils' (/x/site-packages/transformers/p.py)"
+    )
+    told = first_of(capsys, tmp_path, log)
+    assert told["detail"].startswith(
+        "The files of transformers are of two releases: its own transformers/trainer.py:40, in <module> imports"
+    )
+    assert told["fixes"][0]["note"].startswith("pip install --force-reinstall --no-deps transformers, and start Python")
+
+
+def test_a_model_type_of_no_release_is_told_as_that(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = (
+        "ValueError: The checkpoint you are trying to load has model type `gr00t_n9` but Transformers does not recognize this architecture."
+    )
+    told = first_of(capsys, tmp_path, log)
+    assert told["detail"].startswith("No release of transformers that was read knows the model type gr00t_n9")

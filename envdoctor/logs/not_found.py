@@ -1,0 +1,97 @@
+"""What a package has, and a run did not find: a file that stands before it, another release that ran, files of two releases, or a name
+that is another package's.
+"""
+
+from __future__ import annotations
+
+from envdoctor.atlas.answers import answer as look_up
+from envdoctor.atlas.masks import write
+from envdoctor.atlas.shelf import open_package
+from envdoctor.atlas.volume import Volume
+from envdoctor.checks.hit import Hit
+from envdoctor.logs.callables_named import OFTEN
+from envdoctor.logs.callers import caller_of
+from envdoctor.logs.tracebacks import Failure
+from envdoctor.logs.wording import place_of
+from envdoctor.world.import_names import package_of
+
+# Distributions that bring a fork under the import name of another one: https://github.com/adapter-hub/adapters says so of the first.
+FORKS = {"transformers": ("adapter-transformers",)}
+# A name with fewer letters stands in packages that have nothing to do with each other.
+_TELLING = 6
+
+
+def tell_hidden(symbol: str, family: str, volume: Volume, failure: Failure) -> Hit:
+    """What all releases have, and the run did not find: something stands before it, or it could not be imported."""
+    module, _, name = symbol.partition(":")
+    top = module.partition(".")[0]
+    detail = (
+        f"an older or a newer release, a file or folder of your own called {top} that is imported in its place, files of two releases in "
+        "one folder, or something that its module imports and that is missing: the lines above this one would say so"
+    )
+    caller = caller_of(failure, volume.name)
+    return Hit(
+        family,
+        True,
+        (),
+        detail=detail,
+        packages=tuple(dict.fromkeys(one for one in (volume.name, caller.package) if one)),
+        edge=f"{caller.package or 'code'}:{symbol.replace(':', '.')}:hidden",
+        headline=f"{volume.name} has {name or module} in all releases that were read, and it was not found",
+        advice=_look(top),
+    )
+
+
+def tell_another(symbol: str, family: str, volume: Volume, release: str, gone: int, failure: Failure) -> Hit:
+    """What the stated release has, and the run did not find: its files are not those that ran. ``gone`` are the releases without it."""
+    caller = caller_of(failure, volume.name)
+    forks = FORKS.get(volume.name, ())
+    fork = f", or {' or '.join(forks)} was installed over it, which has the same import name" if forks else ""
+    detail = (
+        f"another release ran (without it: {write(gone, volume.releases)}), in another environment or by files that an upgrade left "
+        f"behind{fork}; or the package does not give it there"
+    )
+    return Hit(
+        family,
+        True,
+        (),
+        detail=detail,
+        packages=tuple(dict.fromkeys(name for name in (volume.name, caller.package, *forks) if name)),
+        edge=f"{caller.package or 'code'}:{symbol}:elsewhere",
+        headline=f"{volume.name} {release} is stated, and its files have {symbol}",
+        advice=_look(symbol.partition(".")[0]),
+    )
+
+
+def judge_mixed(symbol: str, family: str, package: str, release: str, failure: Failure) -> Hit | None:
+    """A package whose own file imports what the package does not have; None where the import is another one's."""
+    last = failure.frames[-1] if failure.frames else None
+    if last is None or package_of(last.package) != package or "import" not in last.text or symbol.rpartition(".")[2] not in last.text:
+        return None
+    detail = (
+        f"its own {place_of(last)} imports {symbol}, and its files have none: an upgrade left files behind, or the program (the notebook) "
+        "began before it"
+    )
+    wanted = f"{package}=={release}" if release else package
+    return Hit(
+        family,
+        True,
+        (),
+        detail=detail,
+        packages=(package,),
+        edge=f"{package}:{symbol}",
+        headline=f"The files of {package} are of two releases",
+        advice=f"pip install --force-reinstall --no-deps {wanted}, and start Python (the kernel) anew",
+    )
+
+
+def other_owner(symbol: str) -> str:
+    """``module:name`` where one other package has the name at its top: it is imported from the wrong one. Else empty."""
+    name = symbol.rpartition(".")[2]
+    tops = (f"{top}:{name}" for package in OFTEN if (bound := open_package(package)) is not None for top in bound.volume.tops)
+    found = [one for one in tops if (told := look_up(one)) is not None and told.there]
+    return found[0] if len(found) == 1 and len(name) >= _TELLING else ""
+
+
+def _look(top: str) -> str:
+    return f"python -c 'import {top}; print({top}.__file__, {top}.__version__)' where it failed shows what is imported"
