@@ -166,6 +166,8 @@ def _asked(statement: Statement, failure: Failure, facts: Facts) -> Asked | None
         return _symbol(f"{statement.module}:{statement.name}", NAME)
     if isinstance(statement, MissingName) and not statement.module:
         return _only(_symbol(f"{one}:{statement.name}", NAME) for one in modules_of(statement, failure))
+    if isinstance(statement, MissingModule) and not statement.shadowed and _left(statement.name):
+        return _symbol(statement.name, MODULE)
     if isinstance(statement, MissingModule) and "." in statement.name and statement.shadowed != statement.name.partition(".")[0]:
         return _symbol(statement.name, MODULE)
     if isinstance(statement, MissingAttribute) and not statement.circular:
@@ -184,6 +186,13 @@ def _asked(statement: Statement, failure: Failure, facts: Facts) -> Asked | None
         )
         return _first_only((_symbol(f"{one}({statement.keyword})", ARGUMENT) for one in found) for found in functions)
     return None
+
+
+def _left(module: str) -> bool:
+    """Whether a package gave up a module at its top: whether it is not installed, or too new for it, the same release helps."""
+    bound = owner_of(module) if "." not in module else None
+    told = None if bound is None else look_up(module)
+    return bound is not None and told is not None and bool(told.there) and told.gone >> (len(bound.volume.releases) - 1) & 1 == 1
 
 
 def _nearest_owner(symbols: Iterable[str], failure: Failure) -> list[str]:

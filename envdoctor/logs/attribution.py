@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.names import canonical
-from envdoctor.facts.versions import ABSENT
+from envdoctor.facts.versions import ABSENT, Exact
 from envdoctor.logs.answers import ARGUMENT
 from envdoctor.logs.demanded import DEMAND, NOT_INSTALLED
 from envdoctor.logs.derived import ATTRIBUTE, MODULE, NAME, Derived
@@ -21,6 +21,7 @@ from envdoctor.logs.signatures import Shown
 from envdoctor.logs.undefined_names import UNDEFINED
 from envdoctor.rules.conditions import All, Condition, PackageIs
 from envdoctor.rules.rule import Rule
+from envdoctor.world.dependencies import dependencies
 from envdoctor.world.import_names import package_of
 
 # A message is no longer than this.
@@ -44,6 +45,16 @@ def packages_there(reading: Reading, stated: Facts) -> frozenset[str]:
     }
     of_frames = {package_of(name) for name in reading.packages}
     return frozenset(of_facts | of_frames | {_COMPANIONS[name] for name in of_frames & set(_COMPANIONS)})
+
+
+def packages_required(stated: Facts) -> frozenset[str]:
+    """What the releases that are stated require of others: it is there as well."""
+    found: set[str] = set()
+    for fact, one in stated.items():
+        if fact.startswith("packages.") and isinstance(one.value, Exact):
+            required = dependencies(fact.removeprefix("packages."), one.value.text.partition("+")[0], unbound=True)
+            found |= {other.name for other in required or () if not other.marker}
+    return frozenset(found)
 
 
 def names_package(seen: Shown, packages: Iterable[str]) -> bool:

@@ -108,7 +108,8 @@ def _derived(reading: Reading, facts: Facts) -> Iterator[Derived]:
     for number, line in (*reading.lines, *_broken_symbols(reading)):
         if LIBRARY_TEXT.search(line):
             library = judge_library(line, facts)
-            if library is not None:
+            # What an error says of it was told with who asks for it.
+            if library is not None and not any(library.edge.partition(":")[2] in failure.message for failure in ordered):
                 yield Derived(library, number, line.strip()[:300])
     if last is None or reading.refusal is not None:
         for number, line in reading.lines:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from envdoctor.engine.diagnosis import Because, Diagnosis, Finding, Location, Status, finding_of
 from envdoctor.engine.likelihood import breadth
 from envdoctor.facts.fact import Facts
-from envdoctor.logs.attribution import MESSAGE_LINES, is_guess, is_near, names_package, packages_there
+from envdoctor.logs.attribution import MESSAGE_LINES, is_guess, is_near, names_package, packages_required, packages_there
 from envdoctor.logs.builds import BUILD
 from envdoctor.logs.demanded import NOT_INSTALLED
 from envdoctor.logs.derived import Derived
@@ -86,6 +86,7 @@ def explain(
     already = {finding.rule.id: finding for finding in diagnosis.findings}
     pages = {rule.id: rule for rule in rules}
     there = packages_there(reading, stated)
+    with_required = there | packages_required(stated)
     computed = {one.hit.rule for one in derived}
     of_installer = not OF_INSTALLERS.isdisjoint(computed)
     candidates: list[Candidate] = []
@@ -103,7 +104,7 @@ def explain(
             finding = replace(finding, detail=reading.history)
         specific = len(seen.symptom) >= _SPECIFIC and (names_something(seen.symptom) or not _about_a_model(rule))
         of_memory = seen.symptom.lower().startswith(PREFIX)
-        at_home = not rule.packages or not there.isdisjoint(rule.packages) or names_package(seen, rule.packages)
+        at_home = not rule.packages or not with_required.isdisjoint(rule.packages) or names_package(seen, rule.packages)
         candidates.append(
             Candidate(
                 outcome,

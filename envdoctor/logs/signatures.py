@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from difflib import SequenceMatcher
+from difflib import SequenceMatcher, get_close_matches
 from typing import TypeAlias
 
 from envdoctor.logs.unwrapping import plain_line, shown_line
@@ -22,6 +22,8 @@ _NO_DIGITS = str.maketrans("", "", "0123456789")
 
 # A shorter fragment has too many neighbours; so much of one has to be there, in pieces of this size.
 _TYPED, _ALIKE, _BLOCK = 28, 0.9, 3
+# From so many letters on a word is a name, and so much of it has to be there.
+_LONG, _NEARLY = 8, 0.8
 
 # A symptom as it is compared, the rule whose it is, and how the rule writes it.
 Candidate: TypeAlias = "tuple[str, str, str]"
@@ -72,7 +74,8 @@ class Signatures:
             for likeness, one in found:
                 own = set(_WORD.findall(likeness))
                 # Another number is another error.
-                if len(one[0]) >= _TYPED and 2 * len(words & own) >= len(own) and _NUMBER.findall(one[0]) == _NUMBER.findall(line):
+                alike = len(one[0]) >= _TYPED and 2 * len(words & own) >= len(own) and _NUMBER.findall(one[0]) == _NUMBER.findall(line)
+                if alike and _has_names(own, words):
                     near[one[1]] = max(near.get(one[1], (0.0, one)), (_alikeness(one[0], line), one))
         for share, one in near.values():
             if share >= _ALIKE:
@@ -81,6 +84,11 @@ class Signatures:
     def match(self, line: str, number: int, raw: str) -> None:
         """Note what one line shows."""
         self.try_candidates(self.candidates(line), line, number, raw)
+
+
+def _has_names(own: set[str], words: set[str]) -> bool:
+    """Whether each long word of a symptom stands in a line but for a letter or two: the name of another thing is another error."""
+    return all(get_close_matches(word, words, n=1, cutoff=_NEARLY) for word in own - words if len(word) >= _LONG)
 
 
 def _alikeness(symptom: str, line: str) -> float:

@@ -31,12 +31,18 @@ TRANSFORMERS = {
     )
 }
 TRL = {release: {"trl/__init__.py": "class SFTTrainer:\n    pass\n"} for release in ("0.7.0", "0.9.0")}
+SETUPTOOLS = {
+    "81.0.0": {"pkg_resources/__init__.py": "", "setuptools/__init__.py": ""},
+    "82.0.1": {"setuptools/__init__.py": ""},
+}
 DEEPSPEED = {"0.15.0": {"deepspeed/zero.py": "class ZeroParamStatus:\n    AVAILABLE = 1\n"}}
 
 
 @pytest.fixture(scope="module", autouse=True)
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    with atlas_of(tmp_path_factory.mktemp("atlas"), {"transformers": TRANSFORMERS, "deepspeed": DEEPSPEED, "trl": TRL}) as atlas:
+    with atlas_of(
+        tmp_path_factory.mktemp("atlas"), {"transformers": TRANSFORMERS, "deepspeed": DEEPSPEED, "trl": TRL, "setuptools": SETUPTOOLS}
+    ) as atlas:
         yield atlas
 
 
@@ -124,3 +130,32 @@ def test_a_model_type_of_no_release_is_told_as_that(capsys: pytest.CaptureFixtur
     )
     told = first_of(capsys, tmp_path, log)
     assert told["detail"].startswith("No release of transformers that was read knows the model type gr00t_n9")
+
+
+def test_a_module_that_a_package_gave_up_is_offered_in_the_last_release_that_has_it(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    log = (
+        'Traceback (most recent call last):\n  File "/x/site-packages/wandb/sdk.py", line 3, in <module>\n'
+        "    import pkg_resources\nModuleNotFoundError: No module named 'pkg_resources'"
+    )
+    told = first_of(capsys, tmp_path, log)
+    assert told["rule"] == "error-module-missing"
+    assert told["fixes"][0]["pins"] == {"setuptools": "==81.0.0"}
+
+
+def test_a_configuration_of_the_users_own_is_not_that_of_peft(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert findings(capsys, tmp_path, "TypeError: FinetuningConfig.__init__() got an unexpected keyword argument 'combine'") == []
+
+
+def test_a_library_that_an_error_tells_of_is_told_once(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = (
+        'Traceback (most recent call last):\n  File "/x/site-packages/flash_attn/ops/layer_norm.py", line 7, in <module>\n'
+        "    import dropout_layer_norm\nImportError: libtorch_cuda_cu.so: cannot open shared object file: No such file or directory"
+    )
+    assert [one["rule"] for one in findings(capsys, tmp_path, log)] == ["error-shared-library-missing"]
+
+
+def test_a_symptom_counts_where_what_is_stated_requires_its_package(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = "transformers==4.43.4\nException: data did not match any variant of untagged enum ModelWrapper at line 1251012 column 3"
+    assert [one["rule"] for one in findings(capsys, tmp_path, log)] == ["tokenizers-model-wrapper-merges"]
