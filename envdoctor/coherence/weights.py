@@ -170,7 +170,9 @@ def _empty(header: Header) -> list[str]:
     """Weights of which a dimension is 0; quantizers keep empty tensors under names of their own."""
     if all(0 not in shape for _, shape in {id(tensor): tensor for tensor in header.tensors.values()}.values()):
         return []
-    return [name for name, tensor in header.tensors.items() if 0 in tensor.shape and name.endswith((".weight", ".bias"))]
+    # A GPTQ layer without a bias may keep an empty one beside its g_idx.
+    empty = [name for name, tensor in header.tensors.items() if 0 in tensor.shape and name.endswith((".weight", ".bias"))]
+    return [name for name in empty if f"{name.removesuffix('.bias')}.g_idx" not in header.tensors]
 
 
 def _mixed(snapshot: Snapshot) -> Iterator[Defect]:

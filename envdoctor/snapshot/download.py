@@ -16,9 +16,9 @@ RULES = ("snapshot-download-incomplete", "snapshot-download-interrupted", "snaps
 def download_defects(inventory: Inventory, claims: Claims | None, *, weights: bool = True) -> Iterator[Defect]:
     """Links to nothing, files whose download never ended, and sizes that the listing of the commit contradicts.
 
-    Without ``weights`` a dangling link of a weight file is left to whoever follows the index.
+    Without ``weights`` a dangling link of a weight file is left to whoever follows the index. No library opens a README.
     """
-    gone = [name for name in inventory.dangling if weights or role_of(name) != "weights"]
+    gone = [name for name in inventory.dangling if role_of(name) not in ("documentation", *(() if weights else ("weights",)))]
     names = inventory.names | frozenset(inventory.left_out)
     # Of a directory that was downloaded into, the files of the directory itself tell more: see coherence.
     begun = frozenset(claims.interrupted if claims is not None and claims.kind == "cache" else ())

@@ -169,7 +169,7 @@ def test_empty_weights(tmp_path: Path) -> None:
 
 
 def test_empty_tensors_of_quantizers_are_normal(tmp_path: Path) -> None:
-    shapes = {**llama(), "model.layers.0.mlp.up_proj.g_idx": ("I32", (0,))}
+    shapes = {**llama(), "model.layers.0.mlp.up_proj.g_idx": ("I32", (0,)), "model.layers.0.mlp.up_proj.bias": ("F16", (0,))}
     assert found(model(tmp_path, {"model.safetensors": packed(shapes)})) == HEALTHY
 
 

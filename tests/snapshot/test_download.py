@@ -98,7 +98,9 @@ def test_a_directory_inside_a_snapshot(tmp_path: Path) -> None:
 
 
 def test_links_to_nothing_are_an_incomplete_download(tmp_path: Path) -> None:
-    snapshot = hub_cache(tmp_path, MODEL)
+    snapshot = hub_cache(tmp_path, {**MODEL, "README.md": b"# A model"})
+    (snapshot / "README.md").resolve().unlink()
+    assert level_0(snapshot) == {}  # no library opens it
     (snapshot / "model.safetensors").resolve().unlink()
     detail = "model.safetensors is a link to nothing: what was downloaded is gone"
     assert level_0(snapshot) == {"snapshot-download-incomplete": detail}

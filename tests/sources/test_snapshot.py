@@ -551,7 +551,8 @@ def test_pointers_are_named_together(tmp_path: Path) -> None:
 
 def test_a_pointer_among_weights_that_nobody_loads_is_no_defect(tmp_path: Path) -> None:
     pointer = b"version https://git-lfs.github.com/spec/v1\nsize 4096\n"
-    assert collect(tmp_path, {"model.safetensors": WEIGHTS, "pytorch_model.bin": pointer}).defects == ()
+    others = {"pytorch_model.bin": pointer, "trainer_state.json": pointer, "all_results.json": pointer, "requirements.txt": pointer}
+    assert collect(tmp_path, {"model.safetensors": WEIGHTS, **others}).defects == ()
 
 
 def test_optional_files_that_are_pointers_are_named_once(tmp_path: Path) -> None:

@@ -26,6 +26,9 @@ from envdoctor.sources.model.safetensors_header import (
 
 Format = Literal["safetensors", "pickle", "gguf", "none"]
 
+_READ_BESIDES = (".model", ".json", "merges.txt", "vocab.txt", ".tiktoken", ".py", ".jinja", ".vocab")
+# What a run notes of itself no library reads when it loads the model.
+_OF_A_RUN = ("trainer_state.json", "_results.json")
 # A pointer of git-lfs is a text of less than 1024 bytes (its specification).
 _POINTER_LIMIT = 1024
 _INDEX_LIMIT = 48 * 2**20
@@ -283,7 +286,7 @@ def read_pointers(directory: ModelDirectory) -> list[Defect]:
     """Other files than weights that are pointers of git-lfs, such as tokenizer.model."""
     found = []
     for name in sorted(directory.names):
-        if name in _INDEXES or not name.endswith((".model", ".json", ".txt", ".tiktoken", ".py", ".jinja", ".vocab")):
+        if name in _INDEXES or not name.endswith(_READ_BESIDES) or name.endswith(_OF_A_RUN):
             continue
         path = os.path.join(directory.path, name)
         try:
