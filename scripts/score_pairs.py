@@ -7,8 +7,8 @@ pair are checked by themselves, with nothing known but what they say, by what wa
 as well. A row of the table counts:
 
 - *found*: a finding, matched or possible, that names the package or stands on its line; *sure* are those that are matched;
-- *cure*: a pin of the package is proposed, or a bound; *theirs*: the pin lies in the range that the maintainers chose, or is a later
-  release where they had moved to a later one; the bound admits what they chose;
+- *cure*: a pin of the package is proposed, a bound, or that the line goes; *theirs*: the pin lies in the range that the maintainers
+  chose, or is a later release where they had moved to a later one; the bound admits what they chose; both remove the line;
 - *still*: the repaired file has an error of a rule that was an error of the bad file, about the same package.
 
 `--show` prints every pair with what was found.
@@ -34,6 +34,7 @@ from envdoctor.facts.versions import Exact, parse_package, version_condition
 
 # A stack is stated, of a package that no rule is about: then nothing of this machine is read.
 NOTHING = '[packages]\nenvdoctor-nothing = "1"\n'
+REMOVED = "(removed)"
 SCOPES = ("metadata", "ecosystem", "platform", "remote-code", "project-code")
 
 
@@ -76,7 +77,11 @@ def proposed(report: Mapping[str, Any], findings: Iterable[Mapping[str, Any]], p
     tables = [fix.get("pins") or {} for fix in fixes] + [report["remedy"]["pins"]]
     pins = [pin for table in tables for name, pin in table.items() if canonical(name) == canonical(package)]
     bound = re.compile(rf"\binstall (?:.*, )?{re.escape(canonical(package))} ((?:[<>=!~]=?=?[\w.*+]+,?)+)")
-    pins += [found[1].strip(",") for fix in fixes if fix["kind"] == "code" for found in bound.finditer(fix["note"])]
+    said = [fix["note"] for fix in fixes if fix["kind"] == "code"]
+    pins += [found[1].strip(",") for note in said for found in bound.finditer(note)]
+    if package == "requires-python":
+        pins += [found[1] for note in said for found in re.finditer(r"`([<>=!~][^`]+)`", note)]
+    pins += [REMOVED for note in said if note.startswith("remove the line")]
     return tuple(dict.fromkeys(pins))
 
 
@@ -104,6 +109,8 @@ def is_theirs(pin: str, before: Sequence[str], after: Sequence[str]) -> bool:
             return True
         if isinstance(ours, Exact) and isinstance(value, Exact) and version_condition(f">{value}").admits(ours):
             return any(isinstance(old, Exact) and version_condition(f">{old}").admits(value) for old in left)
+        if not isinstance(ours, Exact) and not isinstance(value, Exact) and str(value).endswith(pin):
+            return True
     return False
 
 
@@ -145,6 +152,8 @@ def judge(row: Mapping[str, Any], files: Path, nothing: Path, *, resolve: bool) 
     )
     pins = proposed(bad, found, package) if found else ()
     old, new = values_of(bad, package), values_of(good, package)
+    if package == "requires-python":  # a fact of the Python, not of a package
+        old, new = [row["before"]], [row["after"].rpartition('= "')[2].strip('"')]
     return Outcome(
         row["id"],
         row["scope"],
@@ -154,7 +163,7 @@ def judge(row: Mapping[str, Any], files: Path, nothing: Path, *, resolve: bool) 
         "not found" if not found else "matched" if any(one["status"] == "matched" for one in found) else "possible",
         tuple(dict.fromkeys(one["rule"] for one in found)),
         pins,
-        any(is_theirs(pin, old, new) for pin in pins),
+        any((pin == REMOVED and row["after"] == REMOVED) or is_theirs(pin, old, new) for pin in pins),
         still_raised(found, repaired),
     )
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from envdoctor.engine.diagnosis import Finding
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact, exact, version_condition
+from envdoctor.records import replace
 from envdoctor.remedies.candidates import installable, pinned
 from envdoctor.remedies.cures import Cure
 from envdoctor.remedies.remedy import Remedy
@@ -27,18 +28,39 @@ def as_of_a_log(cures: Sequence[Cure], finding: Finding, stated: Facts, sought: 
 
     What the search found for the stated releases is one of them.
     """
+    cures = tuple(_recent(cure, finding, stated) for cure in cures)
     pins = [cure for cure in cures if cure.pins] or list(_companions(finding, stated))
     if not pins:
-        return tuple(cures)
+        return cures
     cures = cures if any(cure.pins for cure in cures) else (*pins, *cures)
     back = _only_back(pins, finding)
-    ordered = sorted(pins, key=lambda cure: (not (back & cure.pins.keys()), not _is_stated(cure, stated)))
+    # All that is compiled goes with torch: it moves where nothing else can.
+    ordered = sorted(pins, key=lambda cure: (TORCH in cure.pins, not (back & cure.pins.keys()), not _is_stated(cure, stated)))
     found = Cure("pin", "what is left as it is goes with it", dict(sought.pins), {})
     if sought.clears == (finding.rule.id,) and _is_stated(found, stated) and all(dict(cure.pins) != dict(sought.pins) for cure in pins):
         ordered[1:1] = [found]
     places = [place for place, cure in enumerate(cures) if cure.pins]
     before, behind = cures[: places[0]], cures[places[0] :]
     return (*before, *ordered, *(cure for cure in behind if not cure.pins))
+
+
+def _recent(cure: Cure, finding: Finding, stated: Facts) -> Cure:
+    """The newest release of the first major that has what is missing, in place of the very first one, where nothing is stated."""
+    if len(cure.pins) != 1 or any(name.startswith("packages.") for name in stated):
+        return cure
+    ((name, pin),) = cure.pins.items()
+    spec = next((one for other, one in _ranges(finding) if other == name and not _is_upper(one) and _admits(one, pin)), "")
+    if not spec:
+        return cure
+    fits = [one for one in installable(name, stated) if version_condition(spec).admits(one)]
+    # Releases before 1.0 are a line of their own, which nobody promises to keep.
+    majors = list(dict.fromkeys(major for one in fits if (major := _major(one)) > "0")) or ["0"]
+    fits = [one for one in fits if _major(one) == majors[0]]
+    return replace(cure, pins={name: pinned(name, fits[-1], stated)}) if fits else cure
+
+
+def _major(release: Exact) -> str:
+    return release.text.partition(".")[0]
 
 
 def _companions(finding: Finding, stated: Facts) -> Iterator[Cure]:
@@ -72,8 +94,6 @@ def nearer_remedies(remedies: tuple[Remedy, ...], diagnosed: Sequence[Diagnosed]
     unknown = [name for name in sought.pins if not isinstance(stated.value(f"packages.{name}"), Exact)]
     if one is None or cure is None or not unknown or len(sought.clears) != 1 or one.finding.rule.id not in sought.clears:
         return remedies
-    if sought.pins.keys() == cure.pins.keys() and not _goes_back(cure, one.finding):
-        return remedies
     return (Remedy(dict(cure.pins), sought.clears, sought.unfixable), *remedies)
 
 
@@ -90,9 +110,13 @@ def _only_back(pins: Sequence[Cure], finding: Finding) -> frozenset[str]:
 
 def _goes_back(cure: Cure, finding: Finding) -> bool:
     """Whether a pin is of a range that ends above."""
-    by_rule = (pair for fix in finding.rule.fixes for pair in fix.pins.items())
-    ranges = [*finding.pins, *by_rule]
+    ranges = _ranges(finding)
     return any(_is_upper(spec) and _admits(spec, pin) for name, pin in cure.pins.items() for other, spec in ranges if other == name)
+
+
+def _ranges(finding: Finding) -> list[tuple[str, str]]:
+    """What a finding and its rule pin, as ranges."""
+    return [*finding.pins, *(pair for fix in finding.rule.fixes for pair in fix.pins.items())]
 
 
 def _is_upper(specifier: str) -> bool:

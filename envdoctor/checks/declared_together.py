@@ -16,13 +16,14 @@ from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import OVERRIDE, Fact, Facts
 from envdoctor.facts.histories import satisfiable
 from envdoctor.facts.versions import Exact, Ranged, exact, parse_package, version_condition
-from envdoctor.records import dataclass
+from envdoctor.records import dataclass, replace
 from envdoctor.world.releases import Release, as_of, exists, release_texts, releases
 
 CONTRADICT = "requirements-contradict"
 REFUSES_PYTHON = "requirement-refuses-python"
 UNSATISFIABLE = "requirement-unsatisfiable"
 WITHOUT_PATCHES = "requires-python-without-patches"
+_NO_PACKAGE = "remove the line: which Python runs is up to the environment, and requires-python says it of a project"
 
 _PACKAGE = "packages."
 _SUFFIXES = (".txt", ".in", ".pip", ".toml", ".cfg", ".py")
@@ -69,8 +70,8 @@ def declared_releases(facts: Facts) -> tuple[Hit, ...]:
         told = "" if origin.source.startswith("a wheel, ") else _not_there(name, value)
         if told:
             because = ((f"{_PACKAGE}{name}", "no release"),)
-            ways = _ways_out(name, value)
-            hits.append(Hit(UNSATISFIABLE, True, because, detail=told, packages=(name,), pins=ways, file=origin.file, line=origin.line))
+            hit = Hit(UNSATISFIABLE, True, because, detail=told, packages=(name,), pins=_ways_out(name, value))
+            hits.append(replace(hit, file=origin.file, line=origin.line, advice=_NO_PACKAGE if name == "python" else ""))
     return tuple(hits)
 
 
@@ -133,8 +134,9 @@ def requires_python_without_patches(facts: Facts) -> tuple[Hit, ...]:
     if minor is None or _runs_on(fact.value.text, f">{minor[1]}.0,<{minor[1]}.999999"):
         return ()
     detail = f"<={minor[1]} admits {minor[1]}.0 and refuses {minor[1]}.1 and every later patch release"
-    place = fact.origin
-    return (Hit(WITHOUT_PATCHES, True, (("python", f"<={minor[1]}"),), detail=detail, file=place.file, line=place.line),)
+    place, after = fact.origin, f"<3.{int(minor[1].partition('.')[2]) + 1}"
+    advice = f"write the bound as the first minor release that is not supported: `{after}`"
+    return (Hit(WITHOUT_PATCHES, True, (("python", f"<={minor[1]}"),), detail=detail, file=place.file, line=place.line, advice=advice),)
 
 
 def _declared(facts: Facts) -> dict[str, Exact | Ranged]:

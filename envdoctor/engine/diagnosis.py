@@ -76,6 +76,7 @@ def diagnose(
     findings += worth_telling(suspects, facts, asked=few)
     findings.sort(key=lambda finding: (*finding.rank(), finding.rule.id))
     findings = list(_without_echoes(_asking(one, facts, known) if one.status == "possible" else one for one in findings))
+    findings.sort(key=lambda finding: (finding.hidden, finding.aside))
     return Diagnosis(tuple(findings), tuple(Counter(waiting).most_common()))
 
 

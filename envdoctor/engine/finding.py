@@ -16,6 +16,7 @@ from envdoctor.rules.rule import Rule, Severity
 
 Status = Literal["matched", "confirmed", "possible", "refuted"]
 
+_ASIDES = frozenset(("release-yanked",))
 _STATUS_ORDER = ("confirmed", "matched", "possible", "refuted")
 _SEVERITY_ORDER = ("error", "warning", "note")
 _CONFIDENCE_ORDER = ("reproduced-gpu", "reproduced", "boundary", "computed", "cited")
@@ -74,6 +75,11 @@ class Finding:
     def said(self) -> str:
         """What was found, in a sentence that stands by itself; empty where the rule's title says it."""
         return ": ".join(filter(None, (self.headline, self.detail)))
+
+    @property
+    def aside(self) -> bool:
+        """Whether it says something of one release by the way, which explains no failure: that it was withdrawn, for one."""
+        return self.severity == "note" and self.rule.id in _ASIDES
 
     def rank(self) -> tuple[int, ...]:
         """Smaller comes first: decided before possible, harm, what is about this model, then the more specific and better shown."""

@@ -29,6 +29,9 @@ _WHOLE_LIST = 12
 # Whose code most people run, those first that are nearest to them.
 _COMMON = ("transformers", "peft", "trl", "accelerate", "deepspeed", "unsloth", "llamafactory", "axolotl", "ms-swift", "vllm", "diffusers")
 
+# What others bring along: it may have moved unseen, as no framework does that one starts by its name.
+_BROUGHT = frozenset(("transformers", "peft", "trl", "accelerate", "diffusers"))
+
 
 @dataclass(frozen=True, slots=True)
 class LikelyCaller:
@@ -44,11 +47,11 @@ class LikelyCaller:
         return f"{self.package} {self.stated or write(self.asking, self.volume.releases)}"
 
     def pins(self) -> tuple[tuple[str, str], ...]:
-        """The releases of it that do not ask: those after, and those before where all that follow do."""
+        """The releases of it that do not ask: those after, and those before where all that follow do and it is likely to be there."""
         where = places(self.volume, self.stated) if self.stated else ()
         ways = good_specifiers(self.volume, self.asking, where[-1] if where else self.asking.bit_length() - 1)
         later = [one for one in ways if one.startswith(">=")]
-        return tuple((self.package, one) for one in later or ways)
+        return tuple((self.package, one) for one in later or (ways if self.stated or self.package in _BROUGHT else ()))
 
 
 def likely_callers(symbol: str, provider: str, facts: Facts) -> tuple[LikelyCaller, ...]:

@@ -16,8 +16,12 @@ from envdoctor.remedies.universe import FAMILY, Option, State, Universe
 from envdoctor.remedies.verdicts import Verdicts
 
 Cost: TypeAlias = "tuple[int, int, int, int, int, int, int, int, int]"
-"""What makes a set worse, in this order: errors left, warnings left, packages removed, packages changed, packages changed whose own
-declaration is what is not met, steps, whether torch is among them (all that is compiled goes with it), packages that go back, days."""
+"""What makes a set worse, in this order: errors left, warnings left, packages removed, packages changed (one that goes back two years and
+more counts for as many more), packages changed whose own declaration is what is not met, steps, whether torch is among them (all that is
+compiled goes with it), packages that go back, days."""
+
+_YEAR = 365
+_FAR = 2
 
 Ways: TypeAlias = "list[tuple[str, Sequence[Option]]]"
 """The packages one of which has to change, with what each may become for that."""
@@ -78,6 +82,12 @@ def _requires_one(first: str, second: str, verdicts: Verdicts) -> bool:
     value = verdicts.values({}).get(first)
     told = verdicts.agreement.demands(first, value).get(second, ()) if isinstance(value, Exact) else ()
     return any(specifier.startswith("==") and "*" not in specifier for specifier in told)
+
+
+def years_back(option: Option) -> int:
+    """How many years a package goes back; 0 where it is a step that somebody takes who has to go back."""
+    years = 0 if option.upward else option.days // _YEAR
+    return years if years >= _FAR else 0
 
 
 class Walk:
@@ -152,6 +162,7 @@ class Walk:
 
     def _cost(self, state: State, left: frozenset[int]) -> Cost:
         errors = removed = against = steps = back = days = 0
+        changed = len(state)
         for goal in left:
             errors += self._goals[goal].level == 0
         for option in state.values():
@@ -160,7 +171,8 @@ class Walk:
             removed += option.release is None
             against += option.package in self._declaring
             back += not option.upward
-        return errors, len(left) - errors, removed, len(state), against, steps, int(FAMILY[0] in state), back, days
+            changed += years_back(option)
+        return errors, len(left) - errors, removed, changed, against, steps, int(FAMILY[0] in state), back, days
 
     def _bound(self, state: State, left: frozenset[int], obstacles: Sequence[Obstacle]) -> Cost:
         """No set that comes of this one by further changes, and gives up no more, costs less."""

@@ -145,6 +145,14 @@ class Report:
 
 
 def worst_first(findings: Sequence[Diagnosed]) -> tuple[Diagnosed, ...]:
-    """Findings in the order of their diagnosis, but what a probe confirmed first, what it refuted last, and what is excused after that."""
+    """Findings in the order of their diagnosis, but what a probe confirmed first, what it refuted last, and what is excused after that.
+
+    What is said by the way of one release stands behind what may be, and what is hidden behind all that is shown.
+    """
     order = ("confirmed", "matched", "possible", "refuted")
-    return tuple(sorted(findings, key=lambda d: (bool(d.excused), order.index(d.finding.status))))
+
+    def place(one: Diagnosed) -> tuple[bool, int]:
+        status = "possible" if one.finding.aside else one.finding.status
+        return bool(one.excused), order.index(status)
+
+    return tuple(sorted(findings, key=place))

@@ -55,15 +55,19 @@ def _print(sheet: Sheet, report: Report, *, full: bool, seconds: float | None) -
     _cure_of_all(sheet, report, decided)
     sources = Sources()
     causes = find_causes(decided)
+    possible = [d for d in counted if d.finding.status == "possible" and (report.show_all or not d.finding.hidden)]
+    # Notes alone explain no failure: what may be is told before them.
+    notes = all(d.finding.severity == "note" for d in decided)
+    untold = _possible(sheet, possible, report, full=full or report.show_all, alone=True) if notes else ""
     for cause in causes:
         _cause(sheet, cause, report, sources, full=full)
-    possible = [d for d in counted if d.finding.status == "possible" and (report.show_all or not d.finding.hidden)]
-    untold = _possible(sheet, possible, report, full=full or report.show_all, alone=not decided)
+    if not notes:
+        untold = _possible(sheet, possible, report, full=full or report.show_all, alone=False)
     _passed(sheet, [d for d in counted if d.finding.status == "refuted"])
     _listed(sheet, "excused", list(_excused(report)))
     _listed(sheet, "files", report.recognised)
     unread(sheet, report, full=full)
-    unlisted = bool(decided) and not full and not report.show_all and report.possible() > 0
+    unlisted = not notes and not full and not report.show_all and report.possible() > 0
     _closing(sheet, report, seconds, causes=len(causes), untold=untold, unlisted=unlisted)
 
 

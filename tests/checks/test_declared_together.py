@@ -179,6 +179,12 @@ def test_an_inclusive_bound_on_a_minor_python(python: str, told: bool) -> None:
     facts = Facts().with_facts([Fact("python", parse_value("python", python), Origin("pyproject.toml", "pyproject.toml", 4))])
     hits = requires_python_without_patches(facts)
     assert [(hit.rule, hit.file, hit.line) for hit in hits] == [("requires-python-without-patches", "pyproject.toml", 4)] * told
+    assert all("`<3.13`" in hit.advice for hit in hits)
+
+
+def test_a_line_that_asks_for_python_is_to_go() -> None:
+    (hit,) = declared_releases(declared({"python": ">=3.6"}, "requirements.txt"))
+    assert hit.advice.startswith("remove the line")
 
 
 # Releases that are not there.

@@ -264,4 +264,12 @@ def test_a_rule_of_logs_speaks_where_the_text_is_shown_and_nowhere_else(
 
 def test_of_two_packages_at_odds_what_moved_goes_back_first_and_the_other_way_is_told(tmp_path: Path) -> None:
     text = run_text("TypeError: argument of type 'bool' is not iterable\n  gradio_client/utils.py: schema\n", tmp_path)
-    assert '  fix: pip install "pydantic==2.10.6"\n   or: pip install "gradio==5.22.0"' in text
+    assert '  fix: pip install "pydantic==2.10.6"\n   or: pip install "gradio==5.' in text
+
+
+def test_torch_moves_last_and_what_is_first_known_of_nothing_stated_is_recent(tmp_path: Path) -> None:
+    log = "ModuleNotFoundError: No module named 'torch._six'\n  deepspeed/runtime/utils.py: from torch._six import inf\n"
+    first, then = (line for line in run_text(log, tmp_path).splitlines() if "pip install" in line and "To fix" not in line)
+    assert "deepspeed==" in first
+    assert "deepspeed==0.9.3" not in first
+    assert "torch==1.13.1" in then

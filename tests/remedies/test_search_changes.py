@@ -353,3 +353,13 @@ def test_a_package_goes_where_no_release_cures_whatever_a_fix_names() -> None:
     fixes = (Fix("code", "", text="pip uninstall alpha"), Fix("pin", "", pins={"alpha": ">=1.2"}))
     (one, *_) = small({"packages.alpha": "1.1"}, rule("gone", {"packages": ["alpha"]}, *fixes))
     assert (dict(one.pins), one.removes, one.clears) == ({}, ("alpha",), ("gone",))
+
+
+def test_what_would_go_back_years_stays_where_several_neighbours_can_move_instead() -> None:
+    bad = rule("bad", {"packages": ["alpha <1.1", "gamma >=1.4"]})
+    requires = {("alpha", text): [Dependency("beta", ">=1.1")] for text in ("1.1", "1.2", "1.3", "1.4")}
+    facts = {"packages.alpha": "1.0", "packages.beta": "1.0", "packages.gamma": "1.4"}
+    near = {"gamma": ("2024-01-01", "2024-01-11", "2024-01-21", "2024-01-31", "2025-06-01")}
+    far = {"gamma": ("2019-01-01", "2019-02-01", "2019-03-01", "2021-02-01", "2023-06-01")}
+    assert small(facts, bad, days=near, requires=requires)[0].pins == {"gamma": "==1.3"}
+    assert small(facts, bad, days=far, requires=requires)[0].pins == {"alpha": "==1.1", "beta": "==1.1"}

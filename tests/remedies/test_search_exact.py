@@ -28,7 +28,7 @@ from tests.remedies.universe import rule, stated
 
 NAMES = ("torch", "torchvision", "alpha", "beta")
 VERSIONS = ("1.0", "1.1", "1.2", "1.3")
-DAYS = ("2024-01-01", "2024-01-02", "2024-01-09", "2024-02-01", "2024-03-01")
+DAYS = ("2021-06-01", "2024-01-01", "2024-01-02", "2024-01-09", "2024-02-01", "2024-03-01")
 FAMILY = ("torch", "torchvision")
 OUTSIDE = "omega"  # required by others, and never stated
 
@@ -239,7 +239,9 @@ def cost(world: World, left: Sequence[Finding], choice: Choice) -> Cost:
     held = FAMILY[1] in there and FAMILY not in pairs and FAMILY[::-1] not in pairs
     declaring = {one for one, other in pairs if other != FAMILY[0] or (not held and one not in FAMILY and _names_one_torch(world, one))}
     back = sum(isinstance(was := there[name], Exact) and Version(text) < Version(was.text) for name, text in choice.items())
-    packages = (len(choice), len(declaring & set(choice)))
+    gone = [name for name, text in choice.items() if isinstance(was := there[name], Exact) and Version(text) < Version(was.text)]
+    years = [_distance(world, name, choice[name])[1] // 365 for name in gone]
+    packages = (len(choice) + sum(one for one in years if one >= 2), len(declaring & set(choice)))
     return (errors, len(left) - errors, *packages, sum(steps for steps, _ in far), int(FAMILY[0] in choice), back, sum(d for _, d in far))
 
 
