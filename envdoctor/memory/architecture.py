@@ -54,7 +54,9 @@ class Architecture:
     quantization_config, None where it states none; a group of 0 or less is a whole column.
     ``mixer`` stands where a layer has no attention, or beside it (``mixed_beside``). ``variants`` are the other kinds of layers, each as an
     architecture of as many layers as there are of it; ``layers`` counts them too. ``gated_attention`` says that the output of the attention
-    is multiplied with a gate as wide, which the projection of the queries makes too.
+    is multiplied with a gate as wide, which the projection of the queries makes too. ``value_norms`` says that values are
+    normalised as keys are, without a weight; ``injected`` is the width of an embedding that each layer is given beside the residual stream,
+    ``wide_stream`` says that this stream is float32 whatever the weights are.
     """
 
     kind: str
@@ -101,6 +103,9 @@ class Architecture:
     mixer: Mixer | None = None
     mixed_beside: bool = False
     gated_attention: bool = False
+    value_norms: bool = False
+    injected: int = 0
+    wide_stream: bool = False
     variants: tuple[Architecture, ...] = ()
 
     @property

@@ -71,7 +71,8 @@ def _held(run: Run) -> dict[Term, float]:
         "weights": base * part.weights,
         "adapters": made.added * part.weights,
         "optimizer": (made.states + made.master) * part.optimizer,
-        "other": _WORKSPACE * (1 if plan.method == "inference" else _THREADS) + sharding.buckets(plan, made.parameters, made.width),
+        "other": _WORKSPACE * (1 if plan.method == "inference" else _THREADS)
+        + sharding.buckets(plan, made.gradients / max(made.width, 1), made.width),
     }
 
 
@@ -248,7 +249,7 @@ def _fullest(*points: dict[Term, float]) -> dict[Term, float]:
 
 
 def _root_gradient(run: Run) -> float:
-    """The gradient of the output layer, the first that is there; of copies that an adapter trains in full, all of them."""
+    """The gradient of the output layer, the first that is there."""
     made = run.trained
     if not made.keeps_gradients:
         return 0.0
@@ -261,13 +262,15 @@ def _root_gradient(run: Run) -> float:
 
 
 def _unneeded(run: Run) -> float:
-    """Bytes for each token that the first norm does not keep: beside frozen embeddings no gradient goes through it."""
-    if run.plan.method != "adapter" or run.plan.checkpointing or run.architecture.parallel or modeling.after_only(run.architecture):
+    """Bytes for each token that the first layer does not keep: beside frozen embeddings no gradient goes through what comes before its
+    first adapter."""
+    plan = run.plan
+    if plan.method != "adapter" or plan.checkpointing or run.architecture.parallel or not run.kinds:
         return 0.0
-    saved_embedding = any("emb" in name.lower() for name in (run.plan.adapter.modules_to_save if run.plan.adapter else ()))
-    way = modeling.norm(run.architecture, run.plan)
-    each = 8 if way == "layer by hand" else 4 if way.startswith("rms") else run.width.stream
-    return 0.0 if saved_embedding else float(each * run.architecture.hidden)
+    if any("emb" in name.lower() for name in (plan.adapter.modules_to_save if plan.adapter else ())):
+        return 0.0
+    _, kind, tuned = run.kinds[0]
+    return kept.before_adapters(kind, plan, tuned)
 
 
 def _casts(run: Run) -> Casts:
@@ -283,7 +286,7 @@ def _casts(run: Run) -> Casts:
     head = (parameters.head or parameters.embedding) * 2.0 if plan.upcast or plan.load_dtype != plan.autocast else 0.0
     if run.architecture.head != "causal":
         head = 0.0
-    low_rank = run.trained.added / 2 if plan.adapter is not None and plan.adapter.float32 else 0.0
+    low_rank = run.trained.low_rank / 2 if plan.adapter is not None and plan.adapter.float32 else 0.0
     one = (layers + low_rank) / max(run.architecture.layers, 1)
     if plan.checkpointing:
         cached = layers if run.trained.casts else 0.0
@@ -316,11 +319,22 @@ def _to_come(run: Run) -> float:
     """Gradients that are not there yet in the backward of the first layer: its own, and the embeddings', which a tied one has from the
     output layer on."""
     if run.plan.method != "full" or not run.trained.keeps_gradients:
-        return 0.0
+        return _adapters_to_come(run) * run.shares.gradients if run.trained.keeps_gradients else 0.0
     own = (run.parameters.linear + run.parameters.other) / max(run.architecture.layers, 1)
     # That of its last product is the first one there.
     own -= sum(one.parameters for one in run.architecture.linears if one.role == "down")
     return (own + (0 if _is_tied(run) else run.parameters.embedding)) * run.trained.width * run.shares.gradients
+
+
+def _adapters_to_come(run: Run) -> float:
+    """The same of adapters: a trained embedding's, and those of the first layer in front of its last product."""
+    made = run.trained
+    sizes = {one.role: 0.0 for one in run.targets}
+    for one in run.targets:
+        sizes[one.role] += one.count * (one.inputs + one.outputs)
+    total = sum(sizes.values())
+    early = 1 - sizes.get("down", 0.0) / total if total else 0.0
+    return made.last_gradients + made.low_rank * early / max(run.architecture.layers, 1)
 
 
 def _is_tied(run: Run) -> bool:
@@ -338,9 +352,9 @@ def _of_embeddings(run: Run) -> float:
     is the one that a loss in chunks adds up.
     """
     plan = run.plan
-    if plan.method != "full" or not run.trained.keeps_gradients:
-        return 0.0
     earlier = 1 if plan.accumulation > 1 else 0
+    if plan.method != "full" or not run.trained.keeps_gradients:
+        return earlier * run.trained.last_gradients * run.shares.gradients
     in_place = plan.liger or (plan.autocast is not None and plan.autocast != plan.load_dtype)
     both = (1 if in_place else 2) if _is_tied(run) else 0
     return float(run.parameters.embedding * run.trained.width * (both + earlier)) * run.shares.gradients

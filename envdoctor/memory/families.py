@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from envdoctor.memory import classics, decoders, encoders, experts, mixed
+from envdoctor.memory import classics, decoders, encoders, experts, gemma4, llama4, mixed, states
 from envdoctor.memory.architecture import Architecture
 from envdoctor.memory.fields import Fields
 
@@ -91,6 +91,15 @@ FAMILIES: Mapping[str, Family] = {
     "falcon_h1": mixed.falcon_h1,
     "nemotron_h": mixed.nemotron_h,
     "jamba": mixed.jamba,
+    "olmo_hybrid": mixed.olmo_hybrid,
+    "mamba": states.mamba,
+    "falcon_mamba": states.mamba,
+    "mamba2": states.mamba2,
+    "gemma4": gemma4.gemma4,
+    "gemma4_text": gemma4.gemma4,
+    "llama4": llama4.llama4,
+    "llama4_text": llama4.llama4,
+    "mllama_text_model": llama4.mllama,
     "gpt2": classics.gpt2,
     "gpt_bigcode": classics.gpt2,
     "gpt_neo": classics.gpt_neo,
@@ -119,12 +128,12 @@ FAMILIES: Mapping[str, Family] = {
 }
 
 _CARRIED = """
-mamba mamba2 falcon_mamba rwkv rwkv5 rwkv6 rwkv7 recurrent_gemma xlstm zamba zamba2 minimax kimi_linear retnet hyena striped_hyena
+rwkv rwkv5 rwkv6 rwkv7 recurrent_gemma xlstm zamba zamba2 minimax kimi_linear retnet hyena striped_hyena
 """
 _OTHERWISE = """
 albert deberta xlnet reformer longformer big_bird funnel mpnet mobilebert squeezebert fnet nystromformer convbert
 roformer rembert xlm xlm-roberta-xl flaubert megatron-bert openai-gpt gptsan-japanese ctrl xglm biogpt imagegpt gemma3n gemma3n_text
-gemma4 gemma4_text llama4 llama4_text mllama mllama_text_model dbrx jetmoe diffllama doge switch_transformers longt5 pegasus pegasus_x
+dbrx jetmoe diffllama doge switch_transformers longt5 pegasus pegasus_x
 marian m2m_100 led blenderbot blenderbot-small prophetnet fsmt nllb-moe plbart whisper vit clip siglip wav2vec2 hubert
 gpt_neox_japanese cpmant flex_olmo longcat_flash blt openelm
 """

@@ -28,6 +28,7 @@ def layer(architecture: Architecture, plan: Plan, tuned: Sequence[Linear]) -> Ma
         "mixer": _mixer(architecture, plan, width, tuned),
         "mlp": _mlp(architecture, plan, width),
         "dropout": _dropout(architecture),
+        "injected": float(_INJECTED * width.product * architecture.injected),
     }
     if full:
         items["inputs"] = _trained_inputs(architecture, plan, width)
@@ -53,6 +54,27 @@ def network(architecture: Architecture, plan: Plan, tuned: Sequence[Linear]) -> 
     return total
 
 
+def before_adapters(architecture: Architecture, plan: Plan, tuned: Sequence[Linear]) -> float:
+    """Of these, what stands before the first adapter of the layer: its norms, its attention and its network, which keep nothing where no
+    gradient goes through them."""
+    width, roles = widths(architecture, plan), {one.role for one in tuned}
+    one_norm = _norms(architecture, plan, width, trained=False) / max(architecture.norms, 1)
+    if architecture.head_norms:
+        own = _normed(architecture, plan, width.product, False) * (architecture.query_width + architecture.key_width)
+        one_norm = (_norms(architecture, plan, width, trained=False) - own) / max(architecture.norms, 1)
+    first = 0.0 if modeling.after_only(architecture) else one_norm
+    if not roles or not roles.isdisjoint(_ATTENTION_INPUTS) or architecture.experts or not architecture.attends:
+        return first
+    attention = first + layer(architecture, plan, ()).get("attention", 0.0)
+    if "output" in roles:
+        return attention
+    # Behind the attention: the norm of what it puts out, where there is one, and that before the network.
+    attention += one_norm * (2 if architecture.norms == 4 else 1)
+    if not roles.isdisjoint(_MLP_INPUTS):
+        return attention
+    return attention + _mlp(architecture, plan, width) if "down" in roles else first
+
+
 def _norms(architecture: Architecture, plan: Plan, width: Widths, *, trained: bool) -> float:
     hidden = architecture.hidden
     if plan.liger:
@@ -69,7 +91,8 @@ def _norms(architecture: Architecture, plan: Plan, width: Widths, *, trained: bo
         after = architecture.norms if modeling.after_only(architecture) else 2 if architecture.norms == 4 else 0
         total -= after * (width.stream - width.product) * hidden
     if architecture.head_norms:
-        total += _normed(architecture, plan, width.product, trained) * (architecture.query_width + architecture.key_width)
+        values = architecture.key_width if architecture.value_norms else 0
+        total += _normed(architecture, plan, width.product, trained) * (architecture.query_width + architecture.key_width + values)
     return total
 
 
@@ -189,6 +212,8 @@ def _experts(architecture: Architecture) -> float:
     return each + shared + (architecture.hidden if gated else 0)
 
 
+# The product and its activation, which an embedding of the layer's own is multiplied with, and what comes of that (Gemma 4).
+_INJECTED = 4
 # How often the outputs of a product are kept, as they are and as the activation or the multiplication leaves them.
 _SHARED = {"gate": 2, "up": 1, "gate_up": 1.5}
 

@@ -19,6 +19,8 @@ from envdoctor.records import dataclass
 _NEVER_UPCAST = frozenset(
     ("gpt2", "gptj", "gpt_neox", "gpt_bigcode", "codegen", "bloom", "opt", "falcon", "mpt", "persimmon", "stablelm", "qwen")
 )
+# ``self.lm_head(hidden_states).to(torch.float32)`` of modeling_gptj.py and modeling_codegen.py, 4.45.2 and 4.51.3; not in 5.24.0.
+_RETURNS_FLOAT32 = frozenset(("gptj", "codegen"))
 # Models that took up loss_function later than 4.46, and in which release (read on the wheels of 4.46.0 to 4.49.0).
 _LATER = {"mistral": "4.48", "granite": "4.48", "starcoder2": "4.47", "granitemoe": "4.49"}
 
@@ -69,6 +71,7 @@ def returned(architecture: Architecture, plan: Plan, width: Widths) -> float:
     if architecture.head != "causal" or plan.liger:
         return 0.0
     wide = _upcasts(architecture, plan) and not plan.compile and (architecture.remote or not _leaves_logits(architecture, plan))
+    wide = wide or (architecture.kind in _RETURNS_FLOAT32 and not at_least(plan.stack.transformers, "5.0"))
     return (4 if wide else width.computed) * architecture.vocab
 
 

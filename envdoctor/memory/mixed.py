@@ -20,7 +20,7 @@ _CARRIED = frozenset(("linear_attention", "mamba", "mamba2", "conv", "recurrent"
 _ATTENDS = frozenset(("full_attention", "attention", "sliding_attention", "hybrid", "*"))
 
 
-def _words(fields: Fields, *names: str) -> list[str] | None:
+def words(fields: Fields, *names: str) -> list[str] | None:
     """The kinds of layers that a field lists. Raises ArchitectureError for anything but a list of words."""
     value = fields.raw(*names)
     if value is None:
@@ -32,7 +32,7 @@ def _words(fields: Fields, *names: str) -> list[str] | None:
 
 def _attending(fields: Fields, layers: int, *, every: int | None = None, at: Sequence[int] | None = None) -> int:
     """How many of the layers have an attention: as layer_types lists them, those of a list of numbers, or the last of ``every`` so many."""
-    listed = _words(fields, "layer_types", "layers_block_type")
+    listed = words(fields, "layer_types", "layers_block_type")
     if listed is not None:
         strange = next((one for one in listed if one not in _CARRIED | _ATTENDS), None)
         if strange is not None:
@@ -43,7 +43,7 @@ def _attending(fields: Fields, layers: int, *, every: int | None = None, at: Seq
     return layers // every if every else layers
 
 
-def _numbers(fields: Fields, name: str) -> list[int] | None:
+def numbers(fields: Fields, name: str) -> list[int] | None:
     value = fields.raw(name)
     if value is None:
         return None
@@ -110,6 +110,34 @@ def delta(fields: Fields) -> Architecture:
     return with_others(replace(architecture, layers=attending), (carried,))
 
 
+def olmo_hybrid(fields: Fields) -> Architecture:
+    """OLMo Hybrid: layers of OLMo 3, which norm what the branches put out, among others with a gated delta rule."""
+    sizes = core(fields)
+    hidden, bias = sizes.hidden, fields.flag("attention_bias")
+    width = feedforward(fields, "intermediate_size")
+    network = gated(hidden, width)
+    base = assemble(fields, sizes, width, attention(sizes, bias=bias, output_bias=bias) + network)
+    heads, values, keys, state = (
+        fields.size(f"linear_{name}", most=MOST_WIDTH) for name in ("num_value_heads", "value_head_dim", "num_key_heads", "key_head_dim")
+    )
+    value, key = heads * values, keys * state
+    narrow = 2 * key + value
+    linears = (
+        Linear("q_proj", hidden, key, "query"),
+        Linear("k_proj", hidden, key, "key"),
+        Linear("v_proj", hidden, value, "value"),
+        Linear("a_proj", hidden, heads, "attention"),
+        Linear("b_proj", hidden, heads, "attention"),
+        Linear("g_proj", hidden, value, "attention"),
+        Linear("o_proj", value, hidden, "output"),
+    )
+    kernel = fields.size("linear_conv_kernel_dim", default=4, most=MOST_WIDTH)
+    mixer = Mixer("delta", value, narrow + value, narrow, heads * state, heads, state, 64, parameters=narrow * kernel + 2 * heads + values)
+    attending = _attending(fields, sizes.layers, every=4)
+    carried = carrying(base, sizes.layers - attending, linears + network, mixer)
+    return with_others(replace(head_normed(base, sizes.attention + sizes.keys), layers=attending), (carried,))
+
+
 def _network_of_qwen(fields: Fields, sizes: Core) -> tuple[tuple[Linear, ...], int, int, int]:
     """The network of a layer, its width, and how many experts there are and are chosen."""
     experts = fields.optional("num_experts", least=0, most=MOST_EXPERTS)
@@ -135,8 +163,8 @@ def lfm2(fields: Fields) -> Architecture:
     linears = (Linear("in_proj", hidden, 3 * hidden, "attention", bias), Linear("out_proj", hidden, hidden, "output", bias))
     kernel = fields.size("conv_L_cache", default=3, most=MOST_WIDTH)
     mixer = Mixer("convolution", hidden, 3 * hidden, hidden, parameters=hidden * kernel + (hidden if bias else 0))
-    listed = _words(fields, "layer_types")
-    attends = _numbers(fields, "full_attn_idxs") if listed is None else [number for number, one in enumerate(listed) if one in _ATTENDS]
+    listed = words(fields, "layer_types")
+    attends = numbers(fields, "full_attn_idxs") if listed is None else [number for number, one in enumerate(listed) if one in _ATTENDS]
     attends = list(range(layers)) if attends is None else [number for number in attends if number < layers]
     dense = fields.size("num_dense_layers", default=0, least=0, most=layers) if fields.kind == "lfm2_moe" else layers
     if fields.kind == "lfm2_moe":
@@ -229,7 +257,7 @@ def bamba(fields: Fields) -> Architecture:
     network = gated(hidden, width, bias=fields.flag("mlp_bias"))
     base = assemble(fields, sizes, width, attention(sizes, bias=bias, output_bias=bias) + network)
     linears, mixer = _mamba2(fields, hidden, _inner(fields, hidden), fields.size("mamba_n_heads", most=MOST_WIDTH))
-    attending = len([one for one in _numbers(fields, "attn_layer_indices") or () if 0 <= one < sizes.layers])
+    attending = len([one for one in numbers(fields, "attn_layer_indices") or () if 0 <= one < sizes.layers])
     return with_others(replace(base, layers=attending), (carrying(base, sizes.layers - attending, linears + network, mixer),))
 
 
@@ -246,13 +274,13 @@ def falcon_h1(fields: Fields) -> Architecture:
 
 
 def nemotron_h(fields: Fields) -> Architecture:
-    """One thing in each layer, behind one norm: Mamba 2, attention or a network of squared ReLUs; with experts it is not counted."""
+    """One thing in each layer, behind one norm: Mamba 2, attention, a network of squared ReLUs, or experts of such beside one for all."""
     pattern = fields.raw("hybrid_override_pattern")
-    listed = list(pattern) if isinstance(pattern, str) else _words(fields, "layers_block_type", "layer_types")
+    listed = list(pattern) if isinstance(pattern, str) else words(fields, "layers_block_type", "layer_types")
     if listed is None:
         raise ArchitectureError("layers_block_type", found="nothing", expected="the kinds of its layers")
     counted = Counter(_OF_NEMOTRON.get(one, one) for one in listed)
-    strange = next((one for one in counted if one not in ("mamba", "attention", "mlp")), None)
+    strange = next((one for one in counted if one not in ("mamba", "attention", "mlp", "moe")), None)
     if strange is not None:
         raise ArchitectureError("layers_block_type", found=shown(strange), expected="a kind of layer that is known")
     sizes = replace(core(Fields({**fields.config, "num_hidden_layers": len(listed)}, fields.kind)), layers=len(listed))
@@ -266,8 +294,30 @@ def nemotron_h(fields: Fields) -> Architecture:
     others = (
         carrying(base, counted["mamba"], linears, mixer, norms=1),
         replace(carrying(base, counted["mlp"], network, Mixer("none", 0, 0), norms=1), ffn=width),
+        *((_experts_of_nemotron(fields, base, counted["moe"]),) if counted["moe"] else ()),
     )
     return with_others(replace(base, layers=counted["attention"]), others)
+
+
+def _experts_of_nemotron(fields: Fields, base: Architecture, layers: int) -> Architecture:
+    """Layers of experts: bare parameters and a bare router; behind a narrower state where one is stated."""
+    hidden, bias = base.hidden, fields.flag("mlp_bias")
+    experts = fields.size("n_routed_experts", most=MOST_EXPERTS)
+    chosen = fields.size("num_experts_per_tok", most=experts)
+    width = feedforward(fields, "moe_intermediate_size")
+    shared = feedforward(fields, "moe_shared_expert_intermediate_size", default=width)
+    narrow = fields.optional("moe_latent_size", most=MOST_WIDTH)
+    given, share = narrow or hidden, chosen / experts
+    linears = (
+        Linear("gate", hidden, experts, "router", module=False),
+        Linear("up_proj", given, width, "up", False, experts, share),
+        Linear("down_proj", width, given, "down", False, experts, share),
+        *plain(hidden, shared, ("up_proj", "down_proj"), bias=bias),
+    )
+    if narrow:
+        linears += (Linear("fc1_latent_proj", hidden, narrow, "other", bias), Linear("fc2_latent_proj", narrow, hidden, "other", bias))
+    carried = carrying(base, layers, linears, Mixer("none", 0, 0), norms=1)
+    return replace(carried, ffn=width, experts=experts, experts_per_token=chosen)
 
 
 _OF_NEMOTRON = {

@@ -6,7 +6,8 @@ States have the dtype of the parameter (torch.optim) unless said. Names are thos
 from __future__ import annotations
 
 from envdoctor.memory.plan import Plan
-from envdoctor.records import dataclass
+from envdoctor.memory.stack import at_least
+from envdoctor.records import dataclass, replace
 
 # One float32 absmax for 256 values (bitsandbytes 0.43 and later; 2048 before), in each of the two states.
 _BLOCK = 4 / 256
@@ -100,8 +101,14 @@ def find(name: str) -> Optimizer | None:
 
 
 def of(plan: Plan) -> Optimizer:
-    """The plan's optimizer; one of an unknown name is counted as AdamW, which the plan's reader says."""
-    return find(plan.optimizer) or Optimizer()
+    """The plan's optimizer; one of an unknown name is counted as AdamW, which the plan's reader says.
+
+    Before torch 2.1 AdamW's root of the second moment and the sum of that and epsilon were two tensors (``torch._foreach_add``, 2.0.1).
+    """
+    found = find(plan.optimizer) or Optimizer()
+    release = plan.stack.torch
+    old = release not in ("", "-") and not at_least(release, "2.1")
+    return replace(found, transient=2.0) if old and found == Optimizer() else found
 
 
 def state_bytes(optimizer: Optimizer, width: float, hidden: int) -> float:

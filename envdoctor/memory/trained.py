@@ -8,7 +8,7 @@ from envdoctor.memory.architecture import Architecture, Linear, Parameters
 from envdoctor.memory.plan import WIDTH, Plan
 from envdoctor.memory.stack import at_least
 from envdoctor.memory.weights import other_width
-from envdoctor.records import dataclass
+from envdoctor.records import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,9 @@ class Trained:
 
     ``added`` are weights beside the base model (adapters, copies of modules trained in full); ``master`` the float32 copies that
     DeepSpeed or mixed precision keep; ``casts`` 16-bit copies that autocast keeps from the forward to the end of the backward;
-    ``transient`` what one step of the optimizer makes beside all that.
+    ``transient`` what one step of the optimizer makes beside all that. ``low_rank`` is the part of ``added`` that adapters take,
+    ``root_gradients`` those of a trained output layer, the first that are there, and ``last_gradients`` those of the copy of an embedding
+    that is trained beside an adapter.
     """
 
     parameters: int
@@ -30,6 +32,8 @@ class Trained:
     transient: float
     keeps_gradients: bool
     root_gradients: float
+    low_rank: float = 0.0
+    last_gradients: float = 0.0
 
 
 def trained(architecture: Architecture, parameters: Parameters, plan: Plan, adapters: int) -> Trained:
@@ -39,11 +43,25 @@ def trained(architecture: Architecture, parameters: Parameters, plan: Plan, adap
     if plan.method == "full":
         largest = max(parameters.embedding, parameters.head, *(_whole(one, plan) for _, kind in architecture.kinds for one in kind.linears))
         groups = ((parameters.total, _full_width(plan)),)
-        return _of(architecture, plan, groups, added=False, root=parameters.embedding + parameters.head, largest=largest)
-    saved = _saved_modules(parameters, plan)
+        root = parameters.embedding + parameters.head
+        return _of(architecture, plan, groups, added=False, root=root, largest=largest, twice=_stands_twice(architecture, largest))
+    head, embedding = _saved_modules(parameters, plan)
     float32 = plan.adapter is None or plan.adapter.float32
-    low_rank = 4 if float32 else WIDTH[plan.load_dtype]
-    return _of(architecture, plan, ((adapters, low_rank), (saved, int(other_width(plan)))), added=True, root=saved, largest=saved)
+    low_rank, wide = 4 if float32 else WIDTH[plan.load_dtype], int(other_width(plan))
+    made = _of(
+        architecture, plan, ((adapters, low_rank), (head + embedding, wide)), added=True, root=head, largest=max(head, embedding), wide=wide
+    )
+    if not sharding.is_deepspeed(plan):
+        made = replace(made, root_gradients=float(head * wide), last_gradients=float(embedding * wide))
+    return replace(made, low_rank=float(adapters * low_rank))
+
+
+def _stands_twice(architecture: Architecture, largest: int) -> bool:
+    """Whether two of the largest parameters follow each other, as gate and up do."""
+    return any(
+        sum(one.inputs * one.outputs == largest and one.role in ("gate", "up") for one in kind.linears) > 1
+        for _, kind in architecture.kinds
+    )
 
 
 def _whole(one: Linear, plan: Plan) -> int:
@@ -59,20 +77,30 @@ def _full_width(plan: Plan) -> int:
     return WIDTH[plan.load_dtype]
 
 
-def _saved_modules(parameters: Parameters, plan: Plan) -> int:
-    """Parameters of the modules that peft copies to train in full: by the names of embeddings and output layers."""
+def _saved_modules(parameters: Parameters, plan: Plan) -> tuple[int, int]:
+    """Parameters of the output layer and of the embedding that peft copies to train in full, by the names of modules."""
     named = plan.adapter.modules_to_save if plan.adapter is not None else ()
-    total = 0
+    head = embedding = 0
     for name in named:
         word = name.lower().rpartition(".")[2]
         if word in ("lm_head", "output_layer", "output", "embed_out", "score", "classifier"):
-            total += parameters.head or parameters.embedding
+            head = parameters.head or parameters.embedding
         elif "emb" in word or word in ("wte", "tok_embeddings"):
-            total += parameters.embedding
-    return total
+            embedding = parameters.embedding
+    return head, embedding
 
 
-def _of(architecture: Architecture, plan: Plan, groups: tuple[tuple[int, int], ...], *, added: bool, root: int, largest: int) -> Trained:
+def _of(
+    architecture: Architecture,
+    plan: Plan,
+    groups: tuple[tuple[int, int], ...],
+    *,
+    added: bool,
+    root: int,
+    largest: int,
+    wide: int = 0,
+    twice: bool = False,
+) -> Trained:
     chosen = optimizers.of(plan)
     count = sum(number for number, _ in groups)
     weights = sum(number * width for number, width in groups)
@@ -80,20 +108,20 @@ def _of(architecture: Architecture, plan: Plan, groups: tuple[tuple[int, int], .
     if sharding.is_deepspeed(plan):
         # ZeRO keeps float32 masters of 16-bit weights, two float32 states, and while it steps a float32 copy of the gradients, which stages
         # 1 and 2 flatten first (deepspeed/runtime/zero/stage_1_and_2.py, step and get_flat_partition).
-        wide = plan.load_dtype == "float32" and plan.autocast is None
+        whole = plan.load_dtype == "float32" and plan.autocast is None
         states = count * optimizers.state_bytes(chosen, 4, architecture.hidden)
-        sixteen = 4 if wide else 2
+        sixteen = 4 if whole else 2
         keeps = 4.0 * (1 + chosen.transient) + (sixteen if plan.sharding in ("zero1", "zero2") else 0)
         stepped = float(count)
         if plan.sharding == "zero3":
-            keeps, stepped = sharding.third_stage_step(chosen.transient, count, plan, wide=wide)
+            keeps, stepped = sharding.third_stage_step(chosen.transient, count, plan, wide=whole)
         return Trained(
             count,
             sixteen,
             weights if added else 0.0,
             count * sixteen,
             states,
-            0.0 if wide else count * 4.0,
+            0.0 if whole else count * 4.0,
             0.0,
             stepped * keeps,
             chosen.keeps_gradients,
@@ -101,7 +129,9 @@ def _of(architecture: Architecture, plan: Plan, groups: tuple[tuple[int, int], .
         )
     states = sum(number * optimizers.state_bytes(chosen, each, architecture.hidden) for number, each in groups)
     casts = count * 2.0 if plan.autocast is not None and width == 4 and not added and plan.sharding != "fsdp" else 0.0
-    transient = weights * chosen.transient + largest * chosen.largest[width == 4]
+    # Adafactor's loop still holds the update of the parameter before.
+    each = chosen.largest[(wide or width) == 4] + (4 if twice and chosen.factored and chosen.largest[0] else 0)
+    transient = weights * chosen.transient + largest * each
     added_weights = weights if added else 0.0
     return Trained(count, width, added_weights, weights, states, 0.0, casts, transient, chosen.keeps_gradients, root * width)
 

@@ -29,6 +29,8 @@ def widths(architecture: Architecture, plan: Plan) -> Widths:
         # Its mixed precision casts the weights themselves, the embeddings among them.
         stream = WIDTH[plan.autocast]
     computed = WIDTH[plan.autocast] if plan.autocast is not None else stream
+    if architecture.wide_stream:
+        stream = 4
     if plan.quant not in ("4bit", "8bit"):
         return Widths(computed, stream, computed)
     if plan.autocast is not None and modeling.norm(architecture, plan) == "layer" and architecture.kind != "nemotron":

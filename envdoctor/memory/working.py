@@ -93,8 +93,13 @@ def _scores(architecture: Architecture, plan: Plan, width: Widths) -> float:
     wide = width.computed == 4 or modeling.wide_softmax(architecture, plan)
     freed = width.computed if (wide and width.computed < 4) or architecture.attention_dropout else 0
     made = 3 * (4 if wide else width.computed)
-    if wide and "float16" in (plan.autocast, plan.load_dtype if plan.autocast is None else "") and width.computed < 4:
-        # One kernel makes float32 of float16, forward and back.
+    if (
+        wide
+        and architecture.kind not in ("gptj", "codegen")
+        and "float16" in (plan.autocast, plan.load_dtype if plan.autocast is None else "")
+        and width.computed < 4
+    ):
+        # One kernel makes float32 of float16, forward and back; GPT-J's and CodeGen's scores are float32 before it.
         made = 10
     return float(matrix * (made - freed - (1 if architecture.attention_dropout else 0)))
 

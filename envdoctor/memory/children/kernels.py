@@ -55,7 +55,9 @@ def attention(torch: Any) -> Any:
             attn_mask = lowered(torch, attn_mask)
         grouped = enable_gqa and key.shape[-3] != query.shape[-3]
         flash = query.dtype in (torch.float16, torch.bfloat16) and attn_mask is None
-        if query.dim() != 4 or query.shape[-1] > _LARGEST_HEAD or (grouped and not flash):
+        # Fused kernels take as many key heads as query heads, or are told that there are fewer.
+        fewer = not enable_gqa and query.dim() == 4 and key.shape[-3] != query.shape[-3]
+        if query.dim() != 4 or query.shape[-1] > _LARGEST_HEAD or fewer or (grouped and not flash):
             return _by_matrices(torch, query, key, value, attn_mask, is_causal, scale, grouped)
         if attn_mask is not None and attn_mask.dtype == torch.bool:
             attn_mask = torch.zeros_like(attn_mask, dtype=query.dtype)

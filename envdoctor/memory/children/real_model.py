@@ -164,8 +164,19 @@ def adapt(model: Any, adapter: dict[str, Any], classifies: bool) -> Any:
         adapted = peft.get_peft_model(model, config)
     except ValueError as error:
         raise RefusedError(f"peft {peft.__version__}: {error}") from error
+    if adapter["modules_to_save"]:
+        _renew(importlib.import_module("torch"), adapted)
     if not adapter["float32"]:
         for name, parameter in adapted.named_parameters():
             if "lora_" in name:
                 parameter.data = parameter.data.to(next(model.parameters()).dtype)
     return adapted
+
+
+def _renew(torch: Any, adapted: Any) -> None:
+    """Parameters of their own in the modules that peft copied: of a fake tensor's deep copy, a view has another storage than the tensor."""
+    for name, module in adapted.named_modules():
+        if ".modules_to_save." in name:
+            for own, parameter in list(module.named_parameters(recurse=False)):
+                fresh = torch.empty_like(parameter)
+                setattr(module, own, torch.nn.Parameter(fresh, requires_grad=parameter.requires_grad))
