@@ -28,9 +28,18 @@ _DTYPES = {
     "fp64": "float64", "double": "float64", "f64": "float64",
     "fp8": "float8", "f8_e4m3": "float8", "f8_e5m2": "float8", "float8_e4m3fn": "float8", "float8_e5m2": "float8",
     "i8": "int8", "u8": "uint8",
+    # The precision of Lightning and LitGPT: "mixed" is autocast beside float32 weights.
+    "bf16true": "bfloat16", "16true": "float16", "32true": "float32", "bf16mixed": "float32", "16mixed": "float32", "tf32": "float32",
 }  # fmt: skip
 
 _OPTIMIZERS = {"adamw": "adamw_torch", "torch_adamw": "adamw_torch", "torch.optim.adamw": "adamw_torch", "fused_adamw": "adamw_torch_fused"}
+
+_TRAINERS = {
+    "llamafactory": "llamafactory", "axolotl": "axolotl", "unsloth": "unsloth", "torchtune": "torchtune", "litgpt": "litgpt",
+    "msswift": "ms-swift", "swift": "ms-swift", "trl": "trl", "sfttrainer": "trl", "transformers": "transformers",
+    "transformerstrainer": "transformers", "hftrainer": "transformers", "huggingfacetrainer": "transformers", "trainer": "transformers",
+    "torchtitan": "torchtitan", "nemo": "nemo", "megatron": "megatron", "megatronlm": "megatron",
+}  # fmt: skip
 
 # Spellings after lower-casing and with spaces, dashes and underscores taken out.
 _SPELLINGS: dict[str, dict[str, str]] = {
@@ -41,6 +50,8 @@ _SPELLINGS: dict[str, dict[str, str]] = {
         "8bit": "8bit", "int8": "8bit", "8": "8bit", "bnb8bit": "8bit", "bitsandbytes8bit": "8bit", "llmint8": "8bit",
         "llm.int8": "8bit", "llm.int8()": "8bit", "loadin8bit": "8bit",
         "gptqint4": "gptq", "gptq4bit": "gptq", "awqint4": "awq",
+        "nf4dq": "4bit", "fp4dq": "4bit", "bnb.nf4": "4bit", "bnb.fp4": "4bit", "bnb.nf4dq": "4bit", "bnb.fp4dq": "4bit",
+        "bnb.int8": "8bit", "float8": "fp8",
     },
     "plan.attn": {
         "flashattention": "flash_attention_2", "flashattention2": "flash_attention_2", "flashattn": "flash_attention_2",
@@ -48,15 +59,19 @@ _SPELLINGS: dict[str, dict[str, str]] = {
         "fa2": "flash_attention_2", "fa": "flash_attention_2", "fa3": "flash_attention_3", "flashattentionv3": "flash_attention_3",
         "flashattnv3": "flash_attention_3", "flashattn3": "flash_attention_3", "flashattention3": "flash_attention_3",
         "flexattention": "flex_attention", "flex": "flex_attention",
+        "memoryefficient": "sdpa", "memefficient": "sdpa", "cudnn": "sdpa", "efficient": "sdpa",
         "torchsdpa": "sdpa", "math": "sdpa", "scaleddotproductattention": "sdpa", "vanilla": "eager", "manual": "eager",
     },
     "plan.distributed": {
         "no": "none", "false": "none", "single": "none", "singlegpu": "none", "1gpu": "none",
+        "fullshard": "fsdp", "fullyshard": "fsdp", "hybridshard": "fsdp", "hsdp": "fsdp", "noshard": "ddp",
         "distributeddataparallel": "ddp", "dataparallel": "dp", "devicemap=auto": "device_map", "devicemapauto": "device_map",
     },
     "plan.method": {
         "fullfinetuning": "full", "fullfinetune": "full", "fullft": "full", "fullsft": "full",
         "fullparameter": "full", "fullparameters": "full", "fullparameterfinetuning": "full",
+        "fft": "full", "galore": "full", "apollo": "full", "lomo": "full", "badam": "full", "qgalore": "full",
+        "qdora": "dora", "pissa": "lora", "olora": "lora", "loftq": "lora", "lora+": "lora", "loraplus": "lora", "lorafa": "lora",
         "sftlora": "lora", "lorasft": "lora", "sftqlora": "qlora",
         "ptuning": "p-tuning", "ptuningv2": "prefix-tuning", "prefix": "prefix-tuning", "prompt": "prompt-tuning",
         "pretraining": "pretrain", "pt": "pretrain", "cpt": "pretrain", "continuedpretraining": "pretrain",
@@ -64,7 +79,18 @@ _SPELLINGS: dict[str, dict[str, str]] = {
         "generate": "inference", "infer": "inference", "serving": "inference", "chat": "inference",
         "eval": "inference", "evaluation": "inference",
     },
-    "plan.padding_side": {}, "plan.offload": {"cpu": "both", "no": "none", "false": "none"},
+    "plan.padding_side": {}, "plan.offload": {
+        "cpu": "both", "no": "none", "false": "none", "true": "both", "yes": "both", "all": "both", "nvme": "both", "cpuoffload": "both",
+        "optimizer+parameters": "both", "optimizerandparameters": "both", "optimizer+param": "both", "optimizer+params": "both",
+        "optimizerandparams": "both", "optim": "optimizer", "optimizerstates": "optimizer", "optimizerstate": "optimizer",
+        "param": "parameters", "params": "parameters", "parameter": "parameters", "weights": "parameters",
+    },
+    "plan.fused_loss": {
+        "no": "none", "false": "none", "liger": "linear_cross_entropy", "cce": "linear_cross_entropy",
+        "cutcrossentropy": "linear_cross_entropy", "fusedlinearcrossentropy": "linear_cross_entropy",
+        "linear": "linear_cross_entropy", "unsloth": "cross_entropy", "chunkedcrossentropy": "cross_entropy", "chunkedce": "cross_entropy",
+        "chunked": "cross_entropy", "fastce": "cross_entropy", "triton": "cross_entropy",
+    },
     "os": {"win": "windows", "win32": "windows", "darwin": "macos", "osx": "macos", "mac": "macos", "wsl": "linux", "wsl2": "linux"},
     "machine": {"amd64": "x86_64", "x64": "x86_64"},
     "accelerator": {"gpu": "cuda", "nvidia": "cuda", "none": "cpu", "hip": "rocm", "metal": "mps", "ascend": "npu"},
@@ -210,6 +236,8 @@ def _text(known: Term, raw: object) -> FactValue:
     if known.name == "plan.optimizer":
         text = re.sub(r"[\s\-]+", "_", text.lower())
         text = _OPTIMIZERS.get(text, text)
+    if known.name == "plan.trainer":
+        text = _TRAINERS.get(_folded(text), text)
     return text or NotUnderstood(text)
 
 
@@ -274,6 +302,14 @@ def _distributed(text: str) -> str | None:
     return _only(ways, lowered)
 
 
+def _attn(text: str) -> str | None:
+    """A kernel by the name of its repository: ``kernels-community/flash-attn3``."""
+    lowered = _folded(text)
+    if "flashattn" not in lowered and "flashattention" not in lowered:
+        return None
+    return "flash_attention_3" if re.search(r"(attn|attention)v?[34]", lowered) else "flash_attention_2"
+
+
 def _method(text: str) -> str | None:
     lowered = text.lower()
     words = {word for word in ("qlora", "dora", "rslora", "lora", "full") if re.search(rf"\b{word}\b", lowered)}
@@ -293,7 +329,7 @@ def _only(found: set[str], lowered: str) -> str | None:
     return found.pop() if len(found) == 1 and not re.search(r"\b(no|not|non|without)\b", lowered) else None
 
 
-_SPECIAL = {"os": _os, "plan.distributed": _distributed, "plan.method": _method, "plan.quant": _quant}
+_SPECIAL = {"os": _os, "plan.attn": _attn, "plan.distributed": _distributed, "plan.method": _method, "plan.quant": _quant}
 _PARSERS = {
     "bool": _bool,
     "int": _int,

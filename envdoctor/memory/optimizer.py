@@ -5,6 +5,7 @@ States have the dtype of the parameter (torch.optim) unless said. Names are thos
 
 from __future__ import annotations
 
+from envdoctor.memory.optimizer_names import listed
 from envdoctor.memory.plan import Plan
 from envdoctor.memory.stack import at_least
 from envdoctor.records import dataclass, replace
@@ -72,6 +73,7 @@ _KNOWN: dict[str, Optimizer] = {
     "rmsprop_bnb_8bit": Optimizer(moments=0, bytes=_EIGHT / 2, transient=0),
     "rmsprop_bnb_32bit": Optimizer(moments=0, bytes=4, transient=0),
     "sgd": Optimizer(moments=0, transient=0),
+    "sgd_momentum": Optimizer(moments=1, transient=0),
     "adagrad": Optimizer(moments=1),
     # Rows and columns instead of the second moment, and no first one by default (https://arxiv.org/abs/1804.04235). Its step makes float32
     # of a gradient and of the parameter, and squares the one (transformers/optimization.py: ``update = (grad**2) + eps``).
@@ -97,7 +99,7 @@ _KNOWN: dict[str, Optimizer] = {
 
 def find(name: str) -> Optimizer | None:
     """The optimizer of a name as a plan writes it; None for one that is not known."""
-    return _KNOWN.get(name.strip().lower().replace("-", "_").replace(" ", "_"))
+    return _KNOWN.get(listed(name, _KNOWN) or "")
 
 
 def of(plan: Plan) -> Optimizer:

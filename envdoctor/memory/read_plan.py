@@ -25,6 +25,10 @@ _CHECKPOINTING = {"llamafactory": "LLaMA-Factory", "ms-swift": "ms-swift"}
 # layer norms float32 where upcast_layernorm is set, and nothing else; Unsloth's (unsloth_zoo 2025.11.1, training_utils.py) makes what is
 # trained float32; torchtune 0.6.1 has none.
 _UNPREPARED = frozenset(("llamafactory", "unsloth", "torchtune"))
+# Weights of integers, unless FSDP shares them out, for which 4-bit ones are stored as floating-point numbers.
+_OF_INTEGERS = frozenset(("4bit", "8bit", "gptq", "awq"))
+# Trainers that bring low-rank layers of their own and go without peft.
+_OWN_ADAPTERS = frozenset(("torchtune", "litgpt"))
 _DECIDING = (
     "torch",
     "transformers",
@@ -48,9 +52,10 @@ def read_plan(facts: Facts, architecture: Architecture) -> tuple[Plan, tuple[Ass
     method, quant = method_of(reader)
     stack = _stack(reader)
     autocast = autocast_of(reader)
-    adapter = _adapter(reader, architecture, stack) if method == "adapter" else None
     tensor = tensor_of(reader, architecture, method)
     sharding, gpus = sharding_of(reader, tensor)
+    whole = quant in _OF_INTEGERS and sharding != "fsdp" and reader.text("plan.trainer") not in _OWN_ADAPTERS
+    adapter = _adapter(reader, architecture, stack, beside_integers=whole) if method == "adapter" else None
     offload, sharding = offload_of(reader, method, sharding)
     dtype = load_dtype_of(reader, method, quant)
     if sharding in ("zero1", "zero2", "zero3") and autocast is not None:
@@ -104,7 +109,7 @@ def _stack(reader: Reader) -> Stack:
     return Stack(*map(release, _DECIDING))
 
 
-def _adapter(reader: Reader, architecture: Architecture, stack: Stack) -> Adapter:
+def _adapter(reader: Reader, architecture: Architecture, stack: Stack, *, beside_integers: bool) -> Adapter:
     rank = reader.number_or("plan.lora_r", 8, "default of peft")
     targets = reader.words("plan.lora_targets")
     if targets and reader.text("plan.trainer") == "torchtune" and not tuned(architecture, ("output_proj", "w1", "w2", "w3")):
@@ -117,9 +122,10 @@ def _adapter(reader: Reader, architecture: Architecture, stack: Stack) -> Adapte
             why = "peft has no default for this architecture"
         reader.assume("plan.lora_targets", targets, why)
     cast = reader.flag("plan.autocast_adapter_dtype")
-    # peft 0.7.0 to 0.11.1 leave adapters in the base model's dtype; before and after they are float32.
+    # peft 0.7.0 to 0.11.1 leave adapters in the base model's dtype; before and after they are float32. No release gives them the dtype of a
+    # weight of integers (``if weight.dtype.is_floating_point`` in 0.7.0, 0.11.1, 0.12.0, 0.13.2 and 0.21.2): beside those they are float32.
     between = stack.peft not in ("", "-") and at_least(stack.peft, "0.7.0") and not at_least(stack.peft, "0.12.0")
-    float32 = not between if cast is None or between else cast
+    float32 = beside_integers or (not between if cast is None or between else cast)
     saved = reader.words("plan.modules_to_save") or ()
     return Adapter(rank, targets, saved, float32, reader.text("plan.method") == "dora", _chance(reader))
 

@@ -45,12 +45,19 @@ def undecided(situation: Planned, computed: Estimate) -> tuple[Undecided, ...]:
     for fact, taken, others in _open(situation):
         ranges = [situation.estimate_with(_change(situation, fact, other)).allocated.expected for other in others]
         low, high = min(*ranges, expected), max(*ranges, expected)
-        if fact == "packages.transformers" and situation.plan.quant in ("4bit", "8bit") and situation.plan.method == "adapter":
+        if fact == "packages.transformers" and situation.plan.quant in ("4bit", "8bit") and _perhaps_of_2023(situation):
             high = max(high, _OF_2023 * expected)
         if max(high / expected - 1, 1 - low / expected) > _MOVES:
             found.append(Undecided(fact, taken, others, Range(low, expected, high)))
     found += [one for one in _unmodelled(situation, computed) if 1 - one.allocated.low / expected > _MOVES]
     return tuple(sorted(found, key=lambda one: one.allocated.low - one.allocated.high))
+
+
+def _perhaps_of_2023(situation: Planned) -> bool:
+    """Whether an adapter's run may be one of the first half of 2023, by the packages that are stated beside transformers."""
+    stack = situation.plan.stack
+    later = ((stack.torch, "2.1"), (stack.peft, "0.5"), (stack.bitsandbytes, "0.41"), (stack.accelerate, "0.22"))
+    return situation.plan.method == "adapter" and not any(one not in ("", "-") and at_least(one, least) for one, least in later)
 
 
 def _change(situation: Planned, fact: str, other: FactValue) -> dict[str, FactValue]:

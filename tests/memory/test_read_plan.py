@@ -6,10 +6,12 @@ from collections.abc import Mapping
 
 import pytest
 
+from envdoctor.memory import optimizer
 from envdoctor.memory.config import read_architecture
 from envdoctor.memory.estimate import Assumption
 from envdoctor.memory.plan import Plan
 from envdoctor.memory.situation import planned
+from envdoctor.memory.undecided import undecided
 from tests.memory.models import LLAMA_2_13B, stated
 from tests.memory.test_advice import STACK
 
@@ -111,3 +113,61 @@ def test_gemma_2_takes_sdpa_by_itself_from_4_48_on() -> None:
     gemma = {**LLAMA_2_13B, "model_type": "gemma2"}
     taken = [read({"packages.transformers": f"=={release}"}, gemma)[0].attention for release in ("4.47.1", "4.48.0")]
     assert taken == ["eager", "sdpa"]
+
+
+@pytest.mark.parametrize(
+    ("facts", "float32"),
+    [
+        ({"plan.method": "qlora", "packages.peft": "==0.10.0"}, True),
+        ({"plan.method": "qlora", "plan.autocast_adapter_dtype": False}, True),
+        ({"packages.peft": "==0.10.0"}, False),
+        ({"plan.autocast_adapter_dtype": False}, False),
+        # FSDP shares 4-bit weights out as numbers of 16 bits, which adapters take the dtype of.
+        ({"plan.method": "qlora", "packages.peft": "==0.10.0", "plan.distributed": "fsdp", "gpu.count": 2}, False),
+        # Low-rank layers of its own.
+        ({"plan.method": "qlora", "plan.autocast_adapter_dtype": False, "plan.trainer": "torchtune"}, False),
+    ],
+)
+def test_adapters_are_float32_beside_weights_of_integers(facts: Mapping[str, object], float32: bool) -> None:
+    plan, _ = read(facts)
+    assert plan.adapter is not None
+    assert plan.adapter.float32 is float32
+
+
+@pytest.mark.parametrize(
+    ("words", "same"),
+    [
+        ("AdamW8bit", "adamw_8bit"),
+        ("bitsandbytes.optim.PagedAdamW32bit", "paged_adamw_32bit"),
+        ("8-bit AdamW", "adamw_8bit"),
+        ("torch.optim.AdamW(fused=True)", "adamw_torch_fused"),
+        ("torch.optim.AdamW(fused=False)", "adamw_torch"),
+        ("DeepSpeedCPUAdam", "deepspeed_adamw"),
+        ("FusedAdam", "deepspeed_adamw"),
+        ("ao_adamw_4bit", "adamw_torch_4bit"),
+        ("paged lion 8bit", "paged_lion_8bit"),
+        ("SGD with momentum", "sgd_momentum"),
+        ("galore_adamw", "galore_adamw"),
+    ],
+)
+def test_an_optimizer_is_known_by_whatever_it_is_called(words: str, same: str) -> None:
+    assert optimizer.find(words) == optimizer.find(same) is not None
+
+
+@pytest.mark.parametrize("words", ["came", "distributed_fused_adam", "adamw of our own", ""])
+def test_an_optimizer_of_another_kind_is_not_taken_for_one_that_is_known(words: str) -> None:
+    assert optimizer.find(words) is None
+
+
+def test_releases_of_2023_are_ruled_out_by_what_is_stated_beside_transformers() -> None:
+    """bitsandbytes 0.43.2 of 2024 leaves the run no transformers of May 2023, which took more."""
+
+    def high(**more: str) -> float:
+        stack = {name: release for name, release in STACK.items() if name != "packages.transformers"}
+        facts = {**stack, **PLAN, "plan.method": "qlora", **{f"packages.{name}": release for name, release in more.items()}}
+        situation = planned(stated(facts), read_architecture(LLAMA_2_13B))
+        found = [one.allocated.high for one in undecided(situation, situation.estimate()) if one.fact == "packages.transformers"]
+        return max(found, default=0.0)
+
+    assert high(torch="==2.0.1", peft="==0.4.0") > 0
+    assert high(torch="==2.0.1", peft="==0.4.0", bitsandbytes="==0.43.2") == 0
