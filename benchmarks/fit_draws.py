@@ -67,9 +67,9 @@ def run(interpreters: list[Path], options: argparse.Namespace) -> None:
 
     def drawn(number: int, again: int) -> dict[str, Any] | None:
         versions = releases[number % len(children)]
-        if options.sharded:
-            return draw_sharded(seed, number, versions) if not again else None
-        return draw_of(seed, number, versions, again) if again < (TRIES if seed >= AGAIN_FROM else 1) else None
+        if again >= (TRIES if seed >= AGAIN_FROM else 1):
+            return None
+        return (draw_sharded if options.sharded else draw_of)(seed, number, versions, again)
 
     with output.open("a") as out:
         _ask(children, waiting, drawn, out, jobs, debug=not options.ask)

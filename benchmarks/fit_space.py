@@ -75,10 +75,12 @@ def _among(names: tuple[str, ...], known: frozenset[str] | None) -> tuple[str, .
     return tuple(name for name in names if table[name]["config"]["model_type"] in known)
 
 
-def draw_sharded(seed: int, number: int, versions: Mapping[str, str]) -> dict[str, Any]:
+def draw_sharded(seed: int, number: int, versions: Mapping[str, str], again: int = 0) -> dict[str, Any]:
     """The same with FSDP over several GPUs, of either kind and as three releases of accelerate prepare it."""
-    drawn = draw(seed, number, versions)
-    chance, facts = random.Random(f"sharded:{seed}:{number}"), drawn["facts"]
+    known = known_types(exact(versions["transformers"])) if seed >= AGAIN_FROM else None
+    which = number if not again else f"{number}.{again}"
+    drawn = {**draw(seed, which, versions, known), "number": number, "again": again}
+    chance, facts = random.Random(f"sharded:{seed}:{which}"), drawn["facts"]
     if facts["plan.method"] == "qlora":
         facts["plan.method"] = "lora"
         for name in ("plan.kbit_preparation", "plan.double_quant"):

@@ -143,9 +143,8 @@ def _step(run: Run) -> list[tuple[str, dict[Term, float]]]:
             {
                 **within,
                 "weights": held_layers + left,
-                "activations": last * tokens * share + cache_kept / max(layers, 1),
                 "logits": logits_kept,
-                "gradients": max(accumulated + waiting, root) + whole_layer,
+                **_of_a_layer(run, last, layer + busy, max(accumulated + waiting, root), whole_layer, cache_kept / max(layers, 1)),
                 "adapters": casts.last,
             },
         ),
@@ -153,9 +152,13 @@ def _step(run: Run) -> list[tuple[str, dict[Term, float]]]:
             "backward of the first layer",
             {
                 **within,
-                "activations": first * tokens * share + cache_kept,
+                "weights": held_layers if alone else apart.lowest,
                 "logits": logits_kept,
-                "gradients": max(accumulated + waiting, gradients - _to_come(run) + whole_layer, accumulated + whole_layer),
+                **_fullest(
+                    _of_a_layer(run, first, layer + busy, _reduced(run, gradients), whole_layer, cache_kept),
+                    _of_a_layer(run, first, layer + busy, accumulated, whole_layer / (1 if alone else 2), cache_kept),
+                    {"activations": first * tokens * share + cache_kept, "gradients": accumulated + waiting},
+                ),
                 "adapters": casts.first,
             },
         ),
@@ -164,7 +167,7 @@ def _step(run: Run) -> list[tuple[str, dict[Term, float]]]:
             {
                 **during,
                 "weights": _gathered(run, 0) if alone else apart.end,
-                "gradients": gradients + (_of_embeddings(run) if alone else apart.last_gradient),
+                "gradients": gradients + (_of_embeddings(run) if alone else apart.last_gradient + _root_accumulated(run)),
                 "activations": cache_kept,
                 "logits": logits_kept,
             },
@@ -194,9 +197,18 @@ def _moments_of_the_forward(
     share = run.tokens * run.shares.activations
     passed = working.forward(run.architecture, run.plan, run.width) * share
     held: dict[Term, float] = {"gradients": accumulated, "other": shared}
+    counted = layers_of(run)
+    # The last layer keeps nothing yet when its weights come, unless all that is kept are the layers' inputs.
+    own = 0.0 if run.plan.checkpointing else counted[-1].kept
+    passed = passed if run.plan.checkpointing else own * share
+    within = apart.forward - apart.copied
+    last = _fullest(
+        {"weights": apart.forward, "activations": max(0.0, saved - own) * share},
+        {"weights": within, "activations": max(0.0, saved - own) * share + passed},
+    )
     return [
         ("forward of the first layer", {**held, "weights": apart.first}),
-        ("forward of the last layer", {**held, "weights": apart.forward, "activations": saved * share + passed}),
+        ("forward of the last layer", {**held, **last}),
         ("output layer", {**held, "weights": apart.head, "activations": saved * share}),
     ]
 
@@ -301,7 +313,10 @@ def _accumulated(run: Run, gradients: float) -> float:
     if run.plan.accumulation < 2:
         return gradients if sharding.holds_gradients(run.plan) else 0.0
     whole = run.plan.sharding == "fsdp" and run.plan.method == "full" and run.trained.keeps_gradients
-    return run.trained.gradients if whole else gradients
+    if not whole or not sharding.waits_to_reduce(run.plan):
+        return gradients
+    # In the dtype that is computed in, as long as they are whole.
+    return run.trained.parameters * fsdp.width(run.plan, run.trained.width) if fsdp.is_shared(run.plan) else run.trained.gradients
 
 
 def _unreleased(run: Run, boundary: float) -> float:
@@ -313,6 +328,40 @@ def _unreleased(run: Run, boundary: float) -> float:
     held_back = run.plan.sharding == "fsdp" and not run.plan.second and run.plan.checkpointing and run.plan.method == "adapter"
     layers = run.architecture.layers
     return ((layers - 1) * boundary + max(0, layers - 2) * boundary) if held_back else 0.0
+
+
+def _of_a_layer(run: Run, kept_then: float, own: float, gradients: float, whole: float, cache: float) -> dict[Term, float]:
+    """What is kept for each token, and gradients, in the backward of a layer: where its network is computed, the ``whole`` gradients of
+    which are there for its last product alone, or when all of them are and what it kept itself (``own``) is gone."""
+    each = run.tokens * run.shares.activations
+    busy: dict[Term, float] = {"activations": kept_then * each + cache, "gradients": gradients + whole}
+    if not fsdp.is_shared(run.plan) or run.plan.method != "full":
+        return busy
+    done: dict[Term, float] = {**busy, "activations": max(0.0, kept_then - own) * each + cache}
+    down = sum(one.parameters for one in run.architecture.linears if one.role == "down")
+    early = down / max(sum(one.parameters for one in run.architecture.linears), 1) / 2
+    return _fullest({**busy, "gradients": gradients + early * whole}, done)
+
+
+def _root_accumulated(run: Run) -> float:
+    """Whole gradients of embeddings and output layer of earlier micro-batches, which wait for the last one under FSDP."""
+    plan, counted = run.plan, run.parameters
+    if plan.accumulation < 2 or plan.method != "full" or not run.trained.keeps_gradients or not sharding.waits_to_reduce(plan):
+        return 0.0
+    return (counted.embedding + counted.head) * fsdp.width(plan, run.trained.width)
+
+
+def _reduced(run: Run, gradients: float) -> float:
+    """Gradients that are there in the backward of the first layer, but for its own."""
+    plan, made = run.plan, run.trained
+    if not fsdp.is_shared(plan) or plan.method != "full" or not made.keeps_gradients:
+        return gradients - _to_come(run)
+    # A layer's come all together. The root's wait for the end, whole, unless they are groups of their own.
+    layers = max(run.architecture.layers, 1)
+    above = (run.parameters.linear + run.parameters.other) * (layers - 1) / layers * made.width * run.shares.gradients
+    apart = sharding.ends_apart(plan) and not _is_tied(run)
+    head = run.parameters.head * made.width * run.shares.gradients if apart else _shared_out(run).head_gradient
+    return above + head
 
 
 def _to_come(run: Run) -> float:

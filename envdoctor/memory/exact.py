@@ -139,6 +139,7 @@ def _sharding(plan: Plan) -> dict[str, object] | None:
         "second": plan.second,
         "widens_all": sharding.widens_frozen(plan),
         "ends_apart": sharding.ends_apart(plan),
+        "waits_to_reduce": sharding.waits_to_reduce(plan),
     }
 
 

@@ -17,7 +17,9 @@ from envdoctor.records import dataclass
 @dataclass(frozen=True, slots=True)
 class Gathered:
     """Bytes of whole weights at the moments of a pass, and of whole gradients: ``head_gradient`` from the backward of the loss on,
-    ``layer_gradient`` in the backward of a layer, ``last_gradient`` when those of the embeddings are shared out."""
+    ``layer_gradient`` in the backward of a layer, ``last_gradient`` when those of the embeddings are shared out. ``lowest``
+    are weights in the backward of the first layer, in front of which nothing is gathered, and ``copied`` what is gone of ``forward`` when a
+    layer computes."""
 
     first: float = 0.0
     forward: float = 0.0
@@ -25,6 +27,8 @@ class Gathered:
     loss: float = 0.0
     backward_loss: float = 0.0
     layer: float = 0.0
+    lowest: float = 0.0
+    copied: float = 0.0
     end: float = 0.0
     step: float = 0.0
     head_gradient: float = 0.0
@@ -58,6 +62,7 @@ def gathered(plan: Plan, embedding: float, head: float, layer: float, made: floa
             # The hook of the root gathers the last layer.
             backward_loss=root + layer,
             layer=root + ahead * layer,
+            lowest=root + layer,
             end=root,
             head_gradient=last if trained else 0.0,
             layer_gradient=2 * layer if trained else 0.0,
@@ -74,6 +79,8 @@ def gathered(plan: Plan, embedding: float, head: float, layer: float, made: floa
             loss=root + layer,
             backward_loss=root + layer,
             layer=root + 2 * layer,
+            lowest=root + 2 * layer,
+            copied=layer,
             end=root if tied else 0.0,
             head_gradient=last if trained else 0.0,
             layer_gradient=2 * layer if trained else 0.0,
@@ -86,6 +93,8 @@ def gathered(plan: Plan, embedding: float, head: float, layer: float, made: floa
         loss=2 * last,
         backward_loss=last,
         layer=(embedding if tied else 0.0) + 2 * layer,
+        lowest=(embedding if tied else 0.0) + 2 * layer,
+        copied=layer,
         end=embedding if tied else 0.0,
         head_gradient=last if trained else 0.0,
         layer_gradient=2 * layer if trained else 0.0,

@@ -55,6 +55,12 @@ def widens_frozen(plan: Plan) -> bool:
     return plan.second and plan.autocast is not None and not at_least(plan.stack.accelerate, "1.13")
 
 
+def waits_to_reduce(plan: Plan) -> bool:
+    """Whether gradients of earlier micro-batches wait whole for the last one: before accelerate 1.11 ``Accelerator.no_sync`` had no way to
+    tell ``fully_shard`` so (``set_requires_gradient_sync``; 1.10.1 and 1.11.0)."""
+    return not plan.second or at_least(plan.stack.accelerate, "1.11")
+
+
 def ends_apart(plan: Plan) -> bool:
     """Whether embeddings and output layer are gathered by themselves, as FSDP2's are from accelerate 1.14 on."""
     return plan.second and at_least(plan.stack.accelerate, "1.14")

@@ -72,7 +72,13 @@ def test_what_is_copied_out_of_a_buffer_is_there_twice() -> None:
 def test_a_rank_of_fsdp_is_measured_and_one_of_zero_is_not() -> None:
     plan = situation(plan__fsdp_version=2, packages__accelerate="==1.12.0").plan
     assert unmeasurable(plan) is None
-    assert child_params(CUT, plan, None)["sharding"] == {"gpus": 4, "second": True, "widens_all": True, "ends_apart": False}
+    assert child_params(CUT, plan, None)["sharding"] == {
+        "gpus": 4,
+        "second": True,
+        "widens_all": True,
+        "ends_apart": False,
+        "waits_to_reduce": True,
+    }
     assert child_params(CUT, replace(plan, gpus=1), None)["sharding"] is None
     assert unmeasurable(replace(plan, quant="4bit", method="adapter")) is not None
     assert "zero3" in (unmeasurable(replace(plan, sharding="zero3")) or "")

@@ -45,6 +45,7 @@ class Sharded:
         self.torch = torch
         self.shells: tuple[Any, ...] = ()
         self._second = bool(params["sharding"]["second"])
+        self._waits = bool(params["sharding"]["waits_to_reduce"])
         dtype = getattr(torch, params["autocast"]) if params["autocast"] else None
         if dtype is not None:
             _widen(torch, model, everything=params["sharding"]["widens_all"])
@@ -94,8 +95,10 @@ class Sharded:
     def without_reducing(self, last: bool) -> Any:
         """A context for one of several micro-batches: gradients are reduced with the last one only."""
         contexts: Any = importlib.import_module("contextlib")
-        if self._second:
+        if self._second and self._waits:
             self.model.set_requires_gradient_sync(last)
+        elif self._second:
+            return contexts.nullcontext()
         elif not last:
             return self.model.no_sync()
         return contexts.nullcontext()
