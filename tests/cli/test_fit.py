@@ -197,7 +197,7 @@ def test_what_cannot_be_used_is_said_in_one_line_and_in_json(
     model("broken", {})
     (Path("broken") / "config.json").write_text("{", encoding="utf-8")
     model("sizeless", {"model_type": "llama"})
-    model("rnn", {"model_type": "mamba", "hidden_size": 64, "num_hidden_layers": 2, "vocab_size": 100})
+    model("rnn", {"model_type": "rwkv", "hidden_size": 64, "num_hidden_layers": 2, "vocab_size": 100})
     ran = fit(capsys, *words, facts=None) if not words else fit(capsys, *words)
     assert ran.status == 2
     assert place in ran.err
