@@ -64,7 +64,8 @@ _SPELLINGS: dict[str, dict[str, str]] = {
     },
     "plan.distributed": {
         "no": "none", "false": "none", "single": "none", "singlegpu": "none", "1gpu": "none",
-        "fullshard": "fsdp", "fullyshard": "fsdp", "hybridshard": "fsdp", "hsdp": "fsdp", "noshard": "ddp",
+        "fullshard": "fsdp", "fullyshard": "fsdp", "hybridshard": "fsdp", "hsdp": "fsdp", "shardgradop": "fsdp",
+        "noshard": "ddp",
         "distributeddataparallel": "ddp", "dataparallel": "dp", "devicemap=auto": "device_map", "devicemapauto": "device_map",
     },
     "plan.method": {

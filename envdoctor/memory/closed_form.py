@@ -85,7 +85,8 @@ def _shared_out(run: Run) -> fsdp.Gathered:
     inside = fsdp.width(plan, linear_width(run.architecture, plan))
     layer = (counted.linear * inside + counted.other * outside) / max(run.architecture.layers, 1)
     made = (counted.embedding + counted.head) * run.trained.width * run.shares.gradients
-    return fsdp.gathered(plan, counted.embedding * outside, counted.head * outside, layer, made)
+    shared = fsdp.gathered(plan, counted.embedding * outside, counted.head * outside, layer, made)
+    return fsdp.kept_after_forward(plan, shared, layer, run.architecture.layers)
 
 
 def _gathered(run: Run, layers: int) -> float:

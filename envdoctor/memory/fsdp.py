@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from envdoctor.memory.plan import WIDTH, Plan
 from envdoctor.memory.sharding import ends_apart
-from envdoctor.records import dataclass
+from envdoctor.records import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,23 @@ def is_shared(plan: Plan) -> bool:
 def width(plan: Plan, stored: float) -> float:
     """Bytes of a gathered parameter: mixed precision gathers what it computes in."""
     return float(WIDTH[plan.autocast]) if plan.autocast is not None and plan.quant == "none" else stored
+
+
+def kept_after_forward(plan: Plan, counted: Gathered, layer: float, layers: int) -> Gathered:
+    """The same where no layer gives its weights back after the forward (SHARD_GRAD_OP, ``reshard_after_forward=False``): all of them are
+    there from the last one's forward to its backward."""
+    if plan.resharded or not is_shared(plan):
+        return counted
+    # One layer's buffer is in the figure of the loss already where embeddings and output layer are no groups of their own.
+    whole = counted.loss + (layers - (1 if plan.second and not ends_apart(plan) else 0)) * layer
+    return replace(
+        counted,
+        forward=max(counted.forward, whole),
+        head=max(counted.head, whole),
+        loss=whole,
+        backward_loss=whole,
+        layer=max(counted.layer, whole),
+    )
 
 
 def gathered(plan: Plan, embedding: float, head: float, layer: float, made: float) -> Gathered:

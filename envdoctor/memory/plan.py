@@ -47,6 +47,7 @@ class Plan:
     ``upcast`` says that what is not quantized was made float32 (prepare_model_for_kbit_training). ``prompt`` are virtual tokens.
     ``fused_loss`` is a cross entropy that keeps no log-softmax (Unsloth's, fms-acceleration's); ``liger`` fuses the output layer too.
     ``second``: FSDP2 (``fully_shard``) in the place of FullyShardedDataParallel. ``tensor`` GPUs share each layer (tensor parallelism).
+    ``resharded``: FSDP gives the weights of a layer back after its forward.
     ``packed``: rows are filled up to ``tokens``, so that all of them are as long.
     ``zero_init``: under ZeRO-3 the model was made inside ``zero.Init`` (transformers does so where the training arguments are made first);
     None where nobody says.
@@ -78,5 +79,6 @@ class Plan:
     fused_loss: bool = False
     compile: bool = False
     outputs_kept: bool = False
+    resharded: bool = True
     zero_init: bool | None = None
     stack: Stack = Stack()

@@ -19,8 +19,11 @@ from envdoctor.memory.targets import default_targets, tuned
 # What torchtune calls the modules of Llama's layers (torchtune/modules: transformer.py, attention.py, feed_forward.py).
 _OF_TORCHTUNE = {"output_proj": "o_proj", "w1": "gate_proj", "w2": "down_proj", "w3": "up_proj", "output": "lm_head"}
 # Trainers that checkpoint unless they are told not to: disable_gradient_checkpointing of hparams/model_args.py is false, and
-# gradient_checkpointing of swift/trainers/arguments.py true.
-_CHECKPOINTING = {"llamafactory": "LLaMA-Factory", "ms-swift": "ms-swift"}
+# gradient_checkpointing of swift/trainers/arguments.py true, use_gradient_checkpointing of Unsloth's get_peft_model True or "unsloth"
+# (unsloth/models/llama.py of 2024.8, 2025.3.19, 2026.1.1 and 2026.10.9), which also has lora_dropout=0.
+_CHECKPOINTING = {"llamafactory": "LLaMA-Factory", "ms-swift": "ms-swift", "unsloth": "Unsloth"}
+# Where Unsloth's loss of a labelled batch makes no logits any more (fused_linear_cross_entropy; fast_cross_entropy_loss in 2024.8).
+_WITHOUT_LOGITS = "2025.3.19"
 # Trainers that leave what is not quantized as it is: prepare_model_for_training of LLaMA-Factory (model_utils/checkpointing.py) makes
 # layer norms float32 where upcast_layernorm is set, and nothing else; Unsloth's (unsloth_zoo 2025.11.1, training_utils.py) makes what is
 # trained float32; torchtune 0.6.1 has none.
@@ -61,7 +64,7 @@ def read_plan(facts: Facts, architecture: Architecture) -> tuple[Plan, tuple[Ass
     if sharding in ("zero1", "zero2", "zero3") and autocast is not None:
         # DeepSpeed's engine casts the weights and computes in that dtype: accelerate does not autocast then (Accelerator, native_amp).
         dtype, autocast = autocast, None
-    rows = reader.number_or("plan.batch_size", 1)
+    rows, loss = reader.number_or("plan.batch_size", 1), _loss(reader)
     packed = reader.flag("plan.packing") is True
     plan = Plan(
         method=method,
@@ -85,10 +88,11 @@ def read_plan(facts: Facts, architecture: Architecture) -> tuple[Plan, tuple[Ass
         offload=offload,
         mask=_mask(reader, rows, packed),
         packed=packed,
-        liger=reader.flag("plan.liger") is True or reader.text("plan.fused_loss") == "linear_cross_entropy",
-        fused_loss=reader.text("plan.fused_loss") == "cross_entropy",
+        liger=reader.flag("plan.liger") is True or loss == "linear_cross_entropy",
+        fused_loss=loss == "cross_entropy",
         compile=reader.flag("plan.compile") is True,
         outputs_kept=reader.flag("plan.outputs_kept") is True,
+        resharded=reader.flag("plan.reshard_after_forward") is not False,
         zero_init=reader.flag("plan.zero_init"),
         stack=stack,
     )
@@ -134,6 +138,9 @@ def _chance(reader: Reader) -> float:
     value = reader.facts.value("plan.lora_dropout")
     if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 1:
         return float(value)
+    if reader.text("plan.trainer") == "unsloth":
+        reader.assume("plan.lora_dropout", 0.0, "default of Unsloth")
+        return 0.0
     # peft's own default is none; published recipes mostly have some, and it costs memory whatever its chance is.
     reader.assume("plan.lora_dropout", 0.05, "default of TRL")
     return 0.05
@@ -176,6 +183,18 @@ def _optimizer(reader: Reader, stack: Stack) -> str:
     if optimizers.find(stated) is None:
         reader.assume("plan.optimizer", "adamw_torch", f"{stated} is not known here")
     return stated
+
+
+def _loss(reader: Reader) -> str | None:
+    """The cross entropy that is stated, or that Unsloth brings."""
+    stated = reader.text("plan.fused_loss")
+    if stated is not None or reader.text("plan.trainer") != "unsloth":
+        return stated
+    release = reader.facts.value("packages.unsloth")
+    newer = isinstance(release, Exact) and at_least(release.text, _WITHOUT_LOGITS)
+    taken = "linear_cross_entropy" if newer else "cross_entropy"
+    reader.assume("plan.fused_loss", taken, "as Unsloth computes it")
+    return taken
 
 
 def _attention(reader: Reader, architecture: Architecture, stack: Stack) -> str:

@@ -171,3 +171,20 @@ def test_releases_of_2023_are_ruled_out_by_what_is_stated_beside_transformers() 
 
     assert high(torch="==2.0.1", peft="==0.4.0") > 0
     assert high(torch="==2.0.1", peft="==0.4.0", bitsandbytes="==0.43.2") == 0
+
+
+@pytest.mark.parametrize(
+    ("facts", "checkpointing", "dropout", "liger", "fused"),
+    [
+        ({"plan.trainer": "Unsloth"}, True, 0.0, False, True),
+        ({"plan.trainer": "unsloth", "packages.unsloth": "==2026.1.1"}, True, 0.0, True, False),
+        ({"plan.trainer": "unsloth", "plan.fused_loss": "none", "plan.gradient_checkpointing": False}, False, 0.0, False, False),
+        ({"plan.trainer": "trl"}, False, 0.05, False, False),
+    ],
+)
+def test_unsloth_has_defaults_of_its_own(
+    facts: Mapping[str, object], checkpointing: bool, dropout: float, liger: bool, fused: bool
+) -> None:
+    plan, _ = read(facts)
+    assert plan.adapter is not None
+    assert (plan.checkpointing, plan.adapter.dropout, plan.liger, plan.fused_loss) == (checkpointing, dropout, liger, fused)

@@ -12,7 +12,7 @@ from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.values import parse_value
 from envdoctor.memory.config import read_architecture
 from envdoctor.memory.exact import child_params, unmeasurable
-from envdoctor.memory.fsdp import gathered
+from envdoctor.memory.fsdp import gathered, kept_after_forward
 from envdoctor.memory.plan import Plan
 from envdoctor.memory.situation import Planned, planned
 from envdoctor.memory.undecided import spanning, undecided
@@ -138,3 +138,12 @@ def test_states_under_zero_are_those_of_deepspeeds_own_estimator(stage: int, gpu
     states = {2: 2 * count + 18 * count / gpus, 3: 4 * QWEN["vocab_size"] * QWEN["hidden_size"] + 18 * count / gpus}[stage]
     step = next(moment for moment in found.moments if moment.name == "optimizer step").total
     assert 0.99 * states < step + (4 * QWEN["vocab_size"] * QWEN["hidden_size"] if stage == 3 else 0) < 1.25 * states
+
+
+def test_layers_that_keep_their_weights_after_the_forward_have_all_of_them_at_the_loss() -> None:
+    plan = situation(plan__fsdp_version=1).plan
+    given_back = gathered(plan, embedding=10.0, head=10.0, layer=4.0, made=5.0)
+    kept = kept_after_forward(replace(plan, resharded=False), given_back, layer=4.0, layers=8)
+    assert (given_back.loss, kept.loss) == (20.0, 52.0)
+    assert (kept.layer, kept.lowest) == (52.0, given_back.lowest)
+    assert kept_after_forward(plan, given_back, layer=4.0, layers=8) == given_back

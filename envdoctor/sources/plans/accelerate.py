@@ -68,6 +68,9 @@ def _fsdp(reader: Reader, table: Table) -> None:
     if isinstance(config, dict):
         if config.get("fsdp_version") in (1, 2):
             reader.say("plan.fsdp_version", config["fsdp_version"], "fsdp_config", "fsdp_version")
+        for name in ("fsdp_reshard_after_forward", "fsdp_sharding_strategy"):
+            if config.get(name) in (False, "SHARD_GRAD_OP", 2):
+                reader.say("plan.reshard_after_forward", False, "fsdp_config", name)
         moved = config.get("fsdp_offload_params")
         if isinstance(moved, bool):
             reader.say("plan.offload", "both" if moved else "none", "fsdp_config", "fsdp_offload_params")
