@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from envdoctor.memory import dora, fsdp, kept, logits, modeling, reserved, sharding, working
+from envdoctor.memory import dora, fsdp, gradient_times, kept, logits, modeling, reserved, sharding, working
 from envdoctor.memory.architecture import Architecture
 from envdoctor.memory.estimate import Estimate, Moment, Term
 from envdoctor.memory.plan import Plan
@@ -115,20 +115,20 @@ def _step(run: Run) -> list[tuple[str, dict[Term, float]]]:
     layer, busy = fullest.kept, fullest.busy
     unquantized = written_out if fullest.written_out else 0.0
     gradients = made.gradients * part.gradients if made.keeps_gradients else 0.0
-    accumulated = _accumulated(run, gradients)
+    accumulated = gradient_times.accumulated(run, gradients)
     shared = _shared(run)
     saved = sum(one.times * (boundary if plan.checkpointing else one.kept) for one in counted) - _unneeded(run)
     apart, alone = _shared_out(run), not fsdp.is_shared(plan)
     whole_layer = made.gradients / max(layers, 1) if plan.sharding in ("fsdp", "zero3") and plan.method == "full" else 0.0
     whole_layer = whole_layer if alone else apart.layer_gradient
-    root = _root_gradient(run) if alone or plan.method != "full" else apart.head_gradient
+    root = gradient_times.root_gradient(run) if alone or plan.method != "full" else apart.head_gradient
     last = (saved if not plan.checkpointing else layers * boundary + layer) + busy
     first = (layer if not plan.checkpointing else boundary + layer) + busy + _unreleased(run, boundary)
     left = _kept_gathered(run) if plan.zero_init is False else 0.0
     during: dict[Term, float] = {"weights": max(left, _gathered(run, 0)) if alone else apart.loss, "other": shared}
     held_layers = _gathered(run, 1 if plan.method == "adapter" else 2) if alone else apart.layer
     within: dict[Term, float] = {"weights": held_layers, "other": unquantized + shared}
-    waiting = root if accumulated and _is_tied(run) and plan.method == "full" else 0.0
+    waiting = root if accumulated and gradient_times.is_tied(run) and plan.method == "full" else 0.0
     casts = _casts(run)
     logits_kept, cache_kept = _outputs(run)
     passing = (working.passing_scores(run.architecture, plan, run.width) if plan.checkpointing else 0.0) * tokens * share
@@ -156,7 +156,9 @@ def _step(run: Run) -> list[tuple[str, dict[Term, float]]]:
                 "weights": held_layers if alone else apart.lowest,
                 "logits": logits_kept,
                 **_fullest(
-                    _of_a_layer(run, first, layer + busy, _reduced(run, gradients), whole_layer, cache_kept),
+                    _of_a_layer(
+                        run, first, layer + busy, gradient_times.reduced(run, gradients, apart.head_gradient), whole_layer, cache_kept
+                    ),
                     _of_a_layer(run, first, layer + busy, accumulated, whole_layer / (1 if alone else 2), cache_kept),
                     {"activations": first * tokens * share + cache_kept, "gradients": accumulated + waiting},
                 ),
@@ -168,7 +170,8 @@ def _step(run: Run) -> list[tuple[str, dict[Term, float]]]:
             {
                 **during,
                 "weights": _gathered(run, 0) if alone else apart.end,
-                "gradients": gradients + (_of_embeddings(run) if alone else apart.last_gradient + _root_accumulated(run)),
+                "gradients": gradients
+                + (gradient_times.of_embeddings(run) if alone else apart.last_gradient + gradient_times.root_accumulated(run)),
                 "activations": cache_kept,
                 "logits": logits_kept,
             },
@@ -230,7 +233,7 @@ def _around_the_loss(
     }
     yield "loss", {**during, **forward}
     whole = fsdp.is_shared(plan) and plan.method == "full"
-    with_root = accumulated + (_shared_out(run).head_gradient if whole else _root_gradient(run))
+    with_root = accumulated + (_shared_out(run).head_gradient if whole else gradient_times.root_gradient(run))
     fullest = _fullest(
         {"logits": loss.backward * tokens, "gradients": accumulated},
         {"logits": logits.handed_back(architecture, plan, run.width) * tokens, "gradients": with_root},
@@ -259,19 +262,6 @@ def _outputs(run: Run) -> tuple[float, float]:
 
 def _fullest(*points: dict[Term, float]) -> dict[Term, float]:
     return max(points, key=lambda terms: sum(terms.values()))
-
-
-def _root_gradient(run: Run) -> float:
-    """The gradient of the output layer, the first that is there."""
-    made = run.trained
-    if not made.keeps_gradients:
-        return 0.0
-    if run.plan.method != "full":
-        return made.root_gradients * run.shares.gradients
-    if run.architecture.head != "causal":
-        return 0.0
-    # ZeRO-3 reduces it when it is there as a whole.
-    return (run.parameters.head or run.parameters.embedding) * made.width * (1.0 if run.plan.sharding == "zero3" else run.shares.gradients)
 
 
 def _unneeded(run: Run) -> float:
@@ -308,18 +298,6 @@ def _casts(run: Run) -> Casts:
     return Casts(whole + head, whole + head, whole, one)
 
 
-def _accumulated(run: Run, gradients: float) -> float:
-    """Gradients that are there while the next micro-batch runs. FSDP does not reduce them until the last one (``no_sync``, which accelerate
-    enters for all but the last): they are whole then."""
-    if run.plan.accumulation < 2:
-        return gradients if sharding.holds_gradients(run.plan) else 0.0
-    whole = run.plan.sharding == "fsdp" and run.plan.method == "full" and run.trained.keeps_gradients
-    if not whole or not sharding.waits_to_reduce(run.plan):
-        return gradients
-    # In the dtype that is computed in, as long as they are whole.
-    return run.trained.parameters * fsdp.width(run.plan, run.trained.width) if fsdp.is_shared(run.plan) else run.trained.gradients
-
-
 def _unreleased(run: Run, boundary: float) -> float:
     """Bytes for each token that FSDP holds back where a checkpointed layer has no trained weight of its own flat parameter.
 
@@ -342,72 +320,6 @@ def _of_a_layer(run: Run, kept_then: float, own: float, gradients: float, whole:
     down = sum(one.parameters for one in run.architecture.linears if one.role == "down")
     early = down / max(sum(one.parameters for one in run.architecture.linears), 1) / 2
     return _fullest({**busy, "gradients": gradients + early * whole}, done)
-
-
-def _root_accumulated(run: Run) -> float:
-    """Whole gradients of embeddings and output layer of earlier micro-batches, which wait for the last one under FSDP."""
-    plan, counted = run.plan, run.parameters
-    if plan.accumulation < 2 or plan.method != "full" or not run.trained.keeps_gradients or not sharding.waits_to_reduce(plan):
-        return 0.0
-    return (counted.embedding + counted.head) * fsdp.width(plan, run.trained.width)
-
-
-def _reduced(run: Run, gradients: float) -> float:
-    """Gradients that are there in the backward of the first layer, but for its own."""
-    plan, made = run.plan, run.trained
-    if not fsdp.is_shared(plan) or plan.method != "full" or not made.keeps_gradients:
-        return gradients - _to_come(run)
-    # A layer's come all together. The root's wait for the end, whole, unless they are groups of their own.
-    layers = max(run.architecture.layers, 1)
-    above = (run.parameters.linear + run.parameters.other) * (layers - 1) / layers * made.width * run.shares.gradients
-    apart = sharding.ends_apart(plan) and not _is_tied(run)
-    head = run.parameters.head * made.width * run.shares.gradients if apart else _shared_out(run).head_gradient
-    return above + head
-
-
-def _to_come(run: Run) -> float:
-    """Gradients that are not there yet in the backward of the first layer: its own, and the embeddings', which a tied one has from the
-    output layer on."""
-    if run.plan.method != "full" or not run.trained.keeps_gradients:
-        return _adapters_to_come(run) * run.shares.gradients if run.trained.keeps_gradients else 0.0
-    own = (run.parameters.linear + run.parameters.other) / max(run.architecture.layers, 1)
-    # That of its last product is the first one there.
-    own -= sum(one.parameters for one in run.architecture.linears if one.role == "down")
-    return (own + (0 if _is_tied(run) else run.parameters.embedding)) * run.trained.width * run.shares.gradients
-
-
-def _adapters_to_come(run: Run) -> float:
-    """The same of adapters: a trained embedding's, and those of the first layer in front of its last product."""
-    made = run.trained
-    sizes = {one.role: 0.0 for one in run.targets}
-    for one in run.targets:
-        sizes[one.role] += one.count * (one.inputs + one.outputs)
-    total = sum(sizes.values())
-    early = 1 - sizes.get("down", 0.0) / total if total else 0.0
-    return made.last_gradients + made.low_rank * early / max(run.architecture.layers, 1)
-
-
-def _is_tied(run: Run) -> bool:
-    """Whether the embedding is the output layer too: a model that classifies has another one."""
-    return run.architecture.tied and run.architecture.head == "causal"
-
-
-def _of_embeddings(run: Run) -> float:
-    """Bytes of the gradients of a trained embedding beside the one that is left of them.
-
-    Where gradients of earlier micro-batches are there, the new one lies beside them until it is added. A tied embedding has two, that of
-    the output layer waiting for the other one. Their sum is a tensor of its own: the one that waits is a view (``t()``), whose base
-    lives, and the engine adds up in place only where nothing else holds the storage (torch/csrc/autograd/input_buffer.cpp; the profiler
-    shows ``aten::add`` of torch 2.5.1 and 2.13.0 there). A gradient that is cast, as that of autocast's copy of a weight, is no view, nor
-    is the one that a loss in chunks adds up.
-    """
-    plan = run.plan
-    earlier = 1 if plan.accumulation > 1 else 0
-    if plan.method != "full" or not run.trained.keeps_gradients:
-        return earlier * run.trained.last_gradients * run.shares.gradients
-    in_place = plan.liger or (plan.autocast is not None and plan.autocast != plan.load_dtype)
-    both = (1 if in_place else 2) if _is_tied(run) else 0
-    return float(run.parameters.embedding * run.trained.width * (both + earlier)) * run.shares.gradients
 
 
 def _passing(run: Run) -> dict[Term, float]:
