@@ -1,4 +1,4 @@
-"""The scripts that hold all rules against the atlas, and their text against their conditions."""
+"""The scripts that hold all rules against the atlas, their cures against what is declared, and their text against their conditions."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from envdoctor.facts.fact import Fact, Facts, Origin
+from envdoctor.facts.versions import exact
 from envdoctor.rules.rule import Rule, parse_rule
 from tests.atlas.wheels import atlas_of
 
@@ -25,7 +27,7 @@ def _script(name: str) -> ModuleType:
     return module
 
 
-BOUNDS, WORDS = _script("compare_bounds"), _script("unasked_words")
+BOUNDS, CURES, WORDS = _script("compare_bounds"), _script("compare_cures"), _script("unasked_words")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -86,3 +88,15 @@ def test_a_word_of_the_text_is_told_where_the_condition_asks_nothing_of_it() -> 
     assert list(WORDS.unasked(_rule({"packages": ["kit >=1.2"]}, **text))) == ["DeepSpeed", "Windows"]
     asked = {"packages": ["kit >=1.2"], "plan.deepspeed": True, "os": "windows"}
     assert list(WORDS.unasked(_rule(asked, **text))) == []
+
+
+def test_a_cure_outside_of_what_is_declared_is_told() -> None:
+    """gradio 3.41.0 requires gradio-client ==0.5.0."""
+    fix = [{"pin": ["gradio ==3.41.0", "gradio-client <2"], "note": ""}, {"pin": ["gradio ==3.41.0", "gradio-client ==0.5.0"], "note": ""}]
+    rule = _rule({"packages": ["gradio <3.41"]}, fix=fix)
+    case = Facts().with_facts(
+        Fact(f"packages.{name}", exact(text), Origin("case")) for name, text in (("gradio", "3.39.0"), ("gradio-client", "2.0.0"))
+    )
+    after = "requires gradio-client ==0.5.0 and finds"
+    told = list(CURES.unmet(rule, [(1, case)]))
+    assert [line.partition(" in case 1, ")[2] for line in told] == [f"gradio 3.41.0 {after} 1.14.0"]
