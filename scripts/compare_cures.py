@@ -1,7 +1,8 @@
 """Which cures that are pins leave a package outside of what another one declares, beside the releases of the rule's own match cases.
 
 ``python scripts/compare_cures.py`` prints one line for every cure and case. The nearest release that a pin admits is taken, as a
-remedy would begin; what was unmet before the cure is not told. A reader decides whether the case is one that anybody has.
+remedy would begin, on Linux with Python 3.11; what was unmet before the cure is not told. A reader decides whether anybody has such a
+stack.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from packaging.markers import Marker
 from packaging.specifiers import SpecifierSet
 
 from envdoctor.facts.fact import Facts
@@ -21,6 +23,10 @@ from envdoctor.world.dependencies import dependencies
 from envdoctor.world.releases import releases
 
 RULES = Path(__file__).parent.parent / "rules"
+_LINUX = {
+    "python_version": "3.11", "python_full_version": "3.11.7", "sys_platform": "linux", "platform_system": "Linux", "os_name": "posix",
+    "platform_machine": "x86_64", "extra": "",
+}  # fmt: skip
 
 
 def unmet(rule: Rule, cases: list[tuple[int, Facts]]) -> Iterator[str]:
@@ -56,7 +62,9 @@ def cured(fix: Fix, stated: Mapping[str, str]) -> dict[str, str]:
 def _outside(stack: Mapping[str, str]) -> Iterator[str]:
     for package, release in stack.items():
         for one in dependencies(package, release) or ():
-            if one.name in stack and not one.marker and not SpecifierSet(one.specifier).contains(stack[one.name], prereleases=True):
+            if one.name not in stack or (one.marker and not Marker(one.marker).evaluate(_LINUX)):
+                continue
+            if not SpecifierSet(one.specifier).contains(stack[one.name], prereleases=True):
                 yield f"{package} {release} requires {one.name} {one.specifier} and finds {stack[one.name]}"
 
 
