@@ -20,6 +20,8 @@ _AS_NUMPY = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "
 UNREAD = frozenset(("tests", "test", "testing_data", "examples", "docs", "benchmarks", "node_modules", "third_party"))
 # From these releases on the package finds its modules by their old names, from a table that it hands to the import system.
 _FINDS_OLD = {"sentence-transformers": "5.4.0"}
+# Compiled code puts its names there as it is loaded.
+_FILLED = frozenset(("numpy.dtypes",))
 # What the import system gives every module, and no source shows.
 _OF_EVERY_MODULE = frozenset(
     ("__file__", "__path__", "__name__", "__package__", "__spec__", "__loader__", "__dict__", "__cached__", "__doc__")
@@ -86,6 +88,10 @@ def _missing(volume: Volume, name: str, *, imported: bool) -> int:
     if imported and ":" not in name:  # ``import a.b.c``, of which c is no module of any release
         return 0
     presence = volume.provides(module, first)
+    if module in _FILLED:
+        return volume.all & ~volume.has_module(module)
+    if not imported and ":" not in name:
+        presence = _of_a_name_too(volume, module, presence)
     if module == "torch._C" or module.startswith("torch._C."):
         return 0  # compiled: its stubs got names long after it had them
     if module.partition(".")[0] == "torch" and (rest or not presence.there):
@@ -95,6 +101,15 @@ def _missing(volume: Volume, name: str, *, imported: bool) -> int:
     if not rest:
         return _after_it_came(presence) if module == "torch" else presence.gone
     return _members(volume, module, first, rest[0], presence.there)
+
+
+def _of_a_name_too(volume: Volume, module: str, presence: Presence) -> Presence:
+    """What a module gives that is none in some releases, where its parent gives something by its name: ``numpy.rec`` of numpy 1.26."""
+    parent, _, last = module.rpartition(".")
+    elsewhere = volume.all & ~volume.has_module(module)
+    if not parent or not presence.gone & elsewhere:
+        return presence
+    return replace(presence, gone=presence.gone & (~elsewhere | volume.provides(parent, last).gone))
 
 
 def _after_it_came(presence: Presence) -> int:
