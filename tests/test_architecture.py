@@ -128,6 +128,9 @@ def test_only_the_command_line_speaks_and_exits() -> None:
                 yield f"line {node.lineno}: {node.func.id}"
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
                 told = f"{node.value.id}.{node.attr}"
+                # A copy of the process has to end without a word of what the process itself has still to say.
+                if told == "os._exit" and name_of(path) == "app/ahead.py":
+                    continue
                 if told in ("sys.exit", "sys.stdout", "sys.stderr", "os._exit", "os.abort"):
                     yield f"line {node.lineno}: {told}"
             if isinstance(node, ast.Name) and node.id == "SystemExit":

@@ -66,7 +66,7 @@ def examine(request: Request, *, most_searched: int = _MOST_SEARCHED, renaming: 
         whose = f"offline = true in {request.policy.place}" if request.policy.offline else "--offline"
         raise EnvdoctorError("--resolve", found=whose, expected="leave to ask the package index", next_step="leave one of them out")
     outlines = Outlines()
-    with handing_on(outlines.take):
+    with handing_on(outlines):
         read = gather_all(request)
     situations = tuple(examine_own_code(examine_snapshots(gathered, request.watch, full=request.full), outlines) for gathered in read)
     if renaming and any(target.kind == "script" for one in situations for target in one.targets):

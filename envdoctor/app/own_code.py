@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from envdoctor.app.gathered import Gathered
 from envdoctor.app.installed_code import Opener
@@ -47,6 +47,21 @@ class Outlines:
         """Read a script that was parsed; of its tree the imports stay."""
         outline = _outline(source)
         self._told[source.path] = replace(source, body=_imports(source.body)), outline
+
+    def give(self, path: str) -> list[Any] | None:
+        """What was read of a script, for another process; None of one that was not parsed."""
+        from envdoctor.atlas.outline import pack
+
+        found = self._told.pop(path, None)
+        return None if found is None else [found[0].places(), _rows(found[0].body), pack(found[1])]
+
+    def put(self, path: str, given: list[Any]) -> None:
+        """Take what another process has read."""
+        from envdoctor.atlas.outline import unpack
+        from envdoctor.sources.scripts.source import Source
+
+        places, imports, outline = given
+        self._told[path] = Source.at(path, _from_rows(imports), places), unpack(outline)
 
     def source(self, path: Path) -> Source | None:
         """A script that was read, with its imports alone."""
@@ -162,6 +177,28 @@ def _imports(body: list[ast.stmt]) -> list[ast.stmt]:
     from envdoctor.syntax.walking import statements
 
     return [one for one in statements(body) if isinstance(one, ast.Import | ast.ImportFrom)]
+
+
+def _rows(body: list[ast.stmt]) -> list[tuple[str, int, list[str]]]:
+    """Imports as JSON holds them: where from, how far up, and the names."""
+    import ast
+
+    return [
+        (getattr(one, "module", None) or "", getattr(one, "level", None) or 0 if isinstance(one, ast.ImportFrom) else -1,
+         [alias.name for alias in one.names])
+        for one in body
+        if isinstance(one, ast.Import | ast.ImportFrom)
+    ]  # fmt: skip
+
+
+def _from_rows(rows: list[tuple[str, int, list[str]]]) -> list[ast.stmt]:
+    import ast
+
+    names = [[ast.alias(name) for name in listed] for _, _, listed in rows]
+    return [
+        ast.Import(some) if level < 0 else ast.ImportFrom(module or None, some, level)
+        for (module, level, _), some in zip(rows, names, strict=True)
+    ]
 
 
 def _remote_files(gathered: Gathered) -> Iterator[Path]:

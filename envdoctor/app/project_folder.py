@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from envdoctor.app.ahead import reading_ahead
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Skip
 from envdoctor.facts.vocabulary import ADDING_UP
@@ -57,13 +58,14 @@ def read_project_folder(text: str, installation: Installation | None) -> list[Ta
     declaring = [name for name in _DECLARING if is_file(root / name) and not (locks and name in _LOCKED)]
     targets: list[Target] = []
     unread: list[Skip] = []
-    for path in [*(root / name for name in (*locks, *declaring)), *code[:_MOST]]:
-        try:
-            target = read_target(str(path), installation)
-        except EnvdoctorError as error:
-            unread.append(Skip(str(path), f"found {error.found}"))
-            continue
-        targets.append(_of_project(target) if path in code else target)
+    with reading_ahead([str(path) for path in code[:_MOST]], installation):
+        for path in [*(root / name for name in (*locks, *declaring)), *code[:_MOST]]:
+            try:
+                target = read_target(str(path), installation)
+            except EnvdoctorError as error:
+                unread.append(Skip(str(path), f"found {error.found}"))
+                continue
+            targets.append(_of_project(target) if path in code else target)
     scripts = [one for one in targets if one.folder]
     unread += [Skip(str(path), _NOT_TAKEN) for path in _other_lists(root)]
     if not targets:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from envdoctor.app.ahead import reading_ahead
 from envdoctor.app.project_folder import is_project, read_project_folder
 from envdoctor.errors import EnvdoctorError, SeveralErrors
 from envdoctor.facts.fact import Collected, Defect, Skip
@@ -31,6 +32,11 @@ def read_targets(texts: Sequence[str], installation: Installation | None, *, tol
     Raises:
         EnvdoctorError: no target can be used, with what is wrong with each.
     """
+    with reading_ahead(texts, installation):
+        return _read_targets(texts, installation, tolerant=tolerant, each=each)
+
+
+def _read_targets(texts: Sequence[str], installation: Installation | None, *, tolerant: bool, each: bool) -> list[Target]:
     from envdoctor.sources.targets import Target, is_named_for_us, read_target
 
     targets: list[Target] = []

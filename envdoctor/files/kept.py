@@ -18,6 +18,10 @@ from envdoctor.files.own import read_own
 _FORMAT = 4
 _LIMIT = 4 * 2**20
 _MOST = 64
+# What is kept of each file of a project, which may have a thousand, is small.
+EACH = "each-"
+_MOST_EACH = 2000
+_EACH_LIMIT = 2**18
 _MOST_READ = 64 * 2**20
 
 # Of every file that was read: size in bytes and modification time in ns; None of one that is to stay away.
@@ -74,10 +78,10 @@ def made(made_by: Iterable[str]) -> str:
     return repr((_FORMAT, sys.version_info[:3], [_stamp(place) for place in made_by]))
 
 
-def recall(directory: Path, of: str) -> Mapping[str, Any] | None:
+def recall(directory: Path, of: str, kind: str = "verdict-") -> Mapping[str, Any] | None:
     """What was kept, as it was given; None where nothing is, it is damaged, or a file that was read is another."""
     try:
-        kept = json.loads(read_own(_place(directory, of), _LIMIT))
+        kept = json.loads(read_own(_place(directory, of, kind), _LIMIT))
         same = kept["of"] == of and all(_look_again(how, kept.get(how, {})) for how in _LOOKS)
     except (UnreadableError, ValueError, RecursionError, LookupError, TypeError, AttributeError):
         return None
@@ -90,29 +94,31 @@ def _look_again(how: str, noted: Mapping[str, object]) -> bool:
     return all(look(path) == (tuple(was) if isinstance(was, list) else was) for path, was in noted.items())
 
 
-def keep(directory: Path, of: str, content: Mapping[str, object], files: Files | Seen) -> None:
-    """Keep what was found; where it cannot be written it is found again next time."""
+def keep(directory: Path, of: str, content: Mapping[str, object], files: Files | Seen, kind: str = "verdict-") -> None:
+    """Keep what was found; where it cannot be written it is found again next time. ``EACH`` is for what is kept of each of many files."""
     noted = files.noted() if isinstance(files, Seen) else {"files": files}
     text = json.dumps({"of": of, **noted, **content})
-    if len(text) > _LIMIT:
+    if len(text) > (_EACH_LIMIT if kind == EACH else _LIMIT):
         return
-    place = _place(directory, of)
+    place = _place(directory, of, kind)
     part = place.with_suffix(f".{os.getpid()}.part")
     try:
         directory.mkdir(parents=True, exist_ok=True)
         part.write_text(text, encoding="utf-8")
         part.replace(place)
-        kept = sorted(directory.glob("verdict-*"), key=lambda path: path.stat().st_mtime)
-        for old in kept[:-_MOST]:
-            old.unlink(missing_ok=True)
+        # To look through thousands after each of them would take longer than to keep them.
+        if kind != EACH or place.stem.endswith("00"):
+            kept = sorted(directory.glob(f"{kind}*"), key=lambda path: path.stat().st_mtime)
+            for old in kept[: -(_MOST_EACH if kind == EACH else _MOST)]:
+                old.unlink(missing_ok=True)
     except OSError:
         with suppress(OSError):
             part.unlink(missing_ok=True)
 
 
-def _place(directory: Path, of: str) -> Path:
+def _place(directory: Path, of: str, kind: str) -> Path:
     # Two that share a number take turns: what is kept says of what it is.
-    return directory / f"verdict-{crc32(of.encode('utf-8', 'surrogateescape')):08x}.json"
+    return directory / f"{kind}{crc32(of.encode('utf-8', 'surrogateescape')):08x}.json"
 
 
 def _stamp(place: str) -> object:

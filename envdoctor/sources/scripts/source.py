@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import re
 from bisect import bisect_right
+from collections.abc import Sequence
+from typing import Any
 
 from envdoctor.facts.fact import Origin, Skip
 from envdoctor.files.text import plain
@@ -68,6 +70,16 @@ class Source:
         """The place of a line inside the file."""
         piece, number = self._find(line)
         return f"code cell {piece.cell}, line {number}" if piece.cell else f"line {number}"
+
+    def places(self) -> list[list[object]]:
+        """Where each piece begins, its cell and its lines in the file: all that the place of a line needs."""
+        return [[start, piece.cell, piece.lines] for start, piece in zip(self._starts, self._pieces, strict=True)]
+
+    @classmethod
+    def at(cls, path: str, body: list[ast.stmt], places: Sequence[Sequence[Any]]) -> Source:
+        """A file of which a part of the tree is known, and where its lines stand."""
+        pieces = [Piece("", None if lines is None else tuple(lines), cell) for _, cell, lines in places]
+        return cls(path, body, _starts=[row[0] for row in places], _pieces=pieces)
 
     def _find(self, line: int) -> tuple[Piece, int]:
         index = max(bisect_right(self._starts, line) - 1, 0)

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from envdoctor.sources.scripts.source import Source
 
-_TAKERS: ContextVar[Callable[[Source], None] | None] = ContextVar("takers", default=None)
+
+class Taker(Protocol):
+    """Who reads scripts that were parsed; what it read of one it can hand to another of its kind, as JSON."""
+
+    def take(self, source: Source) -> None: ...
+
+    def give(self, path: str) -> list[Any] | None: ...
+
+    def put(self, path: str, given: list[Any]) -> None: ...
+
+
+_TAKERS: ContextVar[Taker | None] = ContextVar("takers", default=None)
 
 
 @contextmanager
-def handing_on(take: Callable[[Source], None]) -> Iterator[None]:
+def handing_on(take: Taker) -> Iterator[None]:
     """Give ``take`` every script that is read in here, once its own readers are done with it."""
     before = _TAKERS.set(take)
     try:
@@ -23,8 +34,13 @@ def handing_on(take: Callable[[Source], None]) -> Iterator[None]:
         _TAKERS.reset(before)
 
 
+def taker() -> Taker | None:
+    """Who takes the scripts that are read here."""
+    return _TAKERS.get()
+
+
 def hand_on(source: Source) -> None:
     """Give a script to whoever asked for it."""
     take = _TAKERS.get()
     if take is not None:
-        take(source)
+        take.take(source)
