@@ -156,9 +156,9 @@ def read_own(source: Source, project: Project | None = None, outlines: Outlines 
     from envdoctor.app.project_code import Project
 
     outline = (outlines or Outlines()).outline(source)
-    tops = {one.name: one.name.partition(".")[0].partition(":")[0] for one in outline.taken}
-    own = (project or Project()).own_tops(Path(source.path), list(dict.fromkeys(tops.values())))
-    return replace(outline, taken=[one for one in outline.taken if tops[one.name] not in own]) if own else outline
+    names = {one.name: one.name.partition(":")[0] for one in outline.taken}
+    own = (project or Project()).own_tops(Path(source.path), list(dict.fromkeys(names.values())))
+    return replace(outline, taken=[one for one in outline.taken if names[one.name].partition(".")[0] not in own]) if own else outline
 
 
 def _outline(source: Source) -> Outline:

@@ -69,9 +69,26 @@ class Project:
         return None
 
     def own_tops(self, path: Path, names: Sequence[str]) -> frozenset[str]:
-        """Those of some top-level names that are modules of the project itself, whatever is installed under them."""
-        roots = self.roots_of(path.parent)
-        return frozenset(name for name in names if self.own_file(roots, name) is not None)
+        """The top-level names of full names that are modules of the project itself, whatever is installed under them.
+
+        A script of a package may be run in any folder of it: ``datasets.own`` is looked for there, and shows that ``datasets`` is its own.
+        """
+        roots, within = self.roots_of(path.parent), tuple(self._folders_of_package(path.parent))
+        found: dict[str, bool] = {}
+        for name in names:
+            top = name.partition(".")[0]
+            if top not in found:
+                found[top] = self.own_file(roots, top) is not None
+            if not found[top] and within and top != name:
+                found[top] = self.own_file(within, name) is not None
+        return frozenset(top for top, own in found.items() if own)
+
+    def _folders_of_package(self, folder: Path) -> Iterator[Path]:
+        """The folders between one of a package and the one in which the package lies."""
+        while self._is(folder / "__init__.py", "file") and folder.parent != folder:
+            folder = folder.parent
+            if self._is(folder / "__init__.py", "file"):
+                yield folder
 
     def own_imports(self, path: Path, body: Sequence[ast.stmt]) -> Iterator[Path]:
         """The files of the project that a file imports, wherever in it."""

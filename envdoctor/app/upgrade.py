@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from envdoctor.engine.diagnosis import Finding
@@ -15,6 +16,7 @@ from envdoctor.world.releases import release_texts
 
 AGAINST = "--against"
 _PACKAGE = "packages."
+_NEXT = re.compile(r"(?<=[\w\]*])(?:\s*,\s*|\s+)(?=[A-Za-z])")
 
 
 def collect_against(wanted: Sequence[str]) -> Collected:
@@ -24,7 +26,7 @@ def collect_against(wanted: Sequence[str]) -> Collected:
         EnvdoctorError: neither a requirement nor a file that states packages, or no release that it admits.
     """
     facts: dict[str, Fact] = {}
-    for text in wanted:
+    for text in (one for told in wanted for one in _each(told)):
         found = list(_in_file(text)) if _is_file(text) else [_requirement(text)]
         if not found:
             raise EnvdoctorError(
@@ -62,6 +64,11 @@ def unread_releases(facts: Iterable[Fact], *, installed: Mapping[str, str]) -> t
 
 def _is_file(text: str) -> bool:
     return is_file(text)
+
+
+def _each(text: str) -> list[str]:
+    """Several requirements in one option: at commas and blanks behind which a name begins."""
+    return [text] if _is_file(text) or ";" in text or "@" in text else _NEXT.split(text.strip())
 
 
 def _requirement(text: str) -> Fact:

@@ -76,6 +76,24 @@ TRANSPARENT = frozenset(
         "array_function_dispatch",
         "set_module",
         "profile",
+        # datasets, accelerate, diffusers, trl, huggingface_hub, scikit-learn, wandb, gradio: all is handed on as it is given.
+        "_compiler_disable",
+        "_fit_context",
+        "_log_to_run",
+        "apply_forward_hook",
+        "chained_operation",
+        "deepspeed_required",
+        "ensure_logged",
+        "fingerprint_transform",
+        "flag_as_download_call",
+        "force_accelerate_hooks",
+        "future_compatible",
+        "is_documented_by",
+        "normalize_exceptions",
+        "profiling_decorator",
+        "traced_sync",
+        "transmit_format",
+        "verify_operation",
     ]
 )
 # Those by which a keyword of an older release is still taken, which they name first.

@@ -12,7 +12,7 @@ def add_against(command: Any) -> None:
         metavar="RELEASE",
         action="append",
         default=[],
-        help="what would break with this release in place of the present one: transformers==5.23.0, or a requirements file",
+        help="what would break with this release in place of the present one: transformers==5.23.0, several, or a requirements file",
     )
 
 

@@ -170,6 +170,7 @@ def _fix(commands: _Commands) -> None:
         "--probe", choices=("auto", "off", "all"), default="off", help="confirm findings with a tiny training step (default: off)"
     )
     _machine(command)
+    add_against(command)
     command.add_argument("--as-of", metavar="DATE", type=_day, help="as if it were this day (YYYY-MM-DD): later releases are not proposed")
     command.add_argument("--each", action="store_true", help="check every file by itself (default: all targets together)")
     _verdict(command)

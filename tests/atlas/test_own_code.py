@@ -61,6 +61,19 @@ class TestUpgrades:
         (tmp_path / "new.txt").write_text("acme==2.0\n")
         assert len(self.told(capsys, tmp_path, "--against", str(tmp_path / "new.txt"))[1]) == 2
 
+    @pytest.mark.parametrize("several", ["numpy==2.0.0, acme==2.0", "numpy acme==2.0", "acme==2.0,numpy>=1,<3"])
+    def test_one_option_may_name_several(self, capsys: pytest.CaptureFixture[str], tmp_path: Path, several: str) -> None:
+        assert len(self.told(capsys, tmp_path, "--against", several)[1]) == 2
+
+    def test_what_is_certain_is_written_for_the_upgrade(self, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+        script = tmp_path / "train.py"
+        script.write_text("import acme\nacme.Kept(1, b=2)\n")
+        (tmp_path / "requirements.txt").write_text("acme==1.1\n")
+        listed = str(tmp_path / "requirements.txt")
+        done = run(capsys, "fix", str(script), listed, "--against", "acme==2.0", "--write", "--offline")
+        assert (done.status, script.read_text()) == (0, "import acme\nacme.Kept(1, c=2)\n")
+        assert (tmp_path / "requirements.txt").read_text() == "acme==1.1\n"
+
     @pytest.mark.parametrize("wrong", ["acme=2.0", "no/such/file.txt", "acme @ https://x.invalid/a.whl", "numpy>=99"])
     def test_what_names_no_release_is_refused(self, capsys: pytest.CaptureFixture[str], tmp_path: Path, wrong: str) -> None:
         (tmp_path / "train.py").write_text(SCRIPT)
@@ -217,6 +230,17 @@ class TestProjects:
     def test_a_module_of_the_project_is_no_package(self, capsys: pytest.CaptureFixture[str], tmp_path: Path, place: str, told: int) -> None:
         files = {"project/code/train.py": "from acme import Old\n", f"project/code/{place}": ""}
         assert len(self.told(capsys, tmp_path, files, "project/code/train.py")) == told
+
+    @pytest.mark.parametrize(
+        ("own", "line", "told"), [("acme/own.py", "acme.own", 0), ("acme/other.py", "acme.own", 1), ("acme/own.py", "acme", 1)]
+    )
+    def test_a_script_of_a_package_may_be_run_in_any_folder_of_it(
+        self, capsys: pytest.CaptureFixture[str], tmp_path: Path, own: str, line: str, told: int
+    ) -> None:
+        folders = ("pkg/inner", "pkg/inner/run", "pkg/inner/acme", "pkg")
+        files = {f"{folder}/__init__.py": "" for folder in folders}
+        files |= {"pkg/inner/run/train.py": f"from {line} import Old\n", f"pkg/inner/{own}": ""}
+        assert len(self.told(capsys, tmp_path, files, "pkg/inner/run/train.py")) == told
 
     def test_a_finding_has_the_line_that_shows_it(self, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
         (tmp_path / "train.py").write_text("import acme\nfrom acme import Old, Kept\nacme.Old()\nacme.Kept(1, b=2)\n")
