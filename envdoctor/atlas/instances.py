@@ -1,7 +1,8 @@
 """What a script says in two steps, said in one: an object by the class that it was made of, keywords by the dictionary that holds them.
 
 ``trainer = Trainer(...)`` and then ``trainer.prediction_loop`` take ``Trainer.prediction_loop``; ``settings = {"a": 1}`` and then
-``f(**settings)`` passes ``a``. Only names that are bound once, and dictionaries that nothing adds to.
+``f(**settings)`` passes ``a``, and so does ``partial(f, a=1)``; a class that adds neither constructor nor field is called as its base is.
+Only names that are bound once, and dictionaries that nothing adds to.
 """
 
 from __future__ import annotations
@@ -15,18 +16,25 @@ _KEPT = frozenset(
     (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.Import, ast.ImportFrom, ast.ExceptHandler, ast.Global,
      ast.Nonlocal, ast.MatchAs, ast.MatchStar, ast.Call, ast.Assign)
 )  # fmt: skip
+# Of classes that derive from one another.
+_DEEPEST = 8
 _Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
 
 
 def in_one_step(body: Sequence[ast.stmt]) -> bool:
     """Write uses of such names in their place, in the tree itself; whether anything in it assigns to a name that an import binds."""
     assigned: set[str] = set()
-    _rewrite(list(body), {}, {}, assigned)
+    calls = _Calls()
+    _rewrite(list(body), {}, {}, assigned, calls)
+    # An object of a class of the file has more than its base: only the call itself is that of the base.
+    calls.rewrite(body)
     imports = (one for one in statements(body) if isinstance(one, ast.Import | ast.ImportFrom))
     return not assigned.isdisjoint((alias.asname or alias.name).partition(".")[0] for one in imports for alias in one.names)
 
 
-def _rewrite(body: Sequence[ast.AST], classes: dict[str, ast.expr], tables: dict[str, list[ast.keyword]], assigned: set[str]) -> None:
+def _rewrite(
+    body: Sequence[ast.AST], classes: dict[str, ast.expr], tables: dict[str, list[ast.keyword]], assigned: set[str], calls: _Calls
+) -> None:
     """One scope, with what the scopes around it have settled."""
     scope = _Contents()
     scope.read(body)
@@ -46,8 +54,9 @@ def _rewrite(body: Sequence[ast.AST], classes: dict[str, ast.expr], tables: dict
         owner = attribute.value
         if type(owner) is ast.Name and owner.id in classes and type(owner.ctx) is ast.Load:
             attribute.value = classes[owner.id]
+    calls.take(scope)
     for node in scope.inner:
-        _rewrite([node.body] if isinstance(node, ast.Lambda) else node.body, _less(classes, node), _less(tables, node), assigned)
+        _rewrite([node.body] if isinstance(node, ast.Lambda) else node.body, _less(classes, node), _less(tables, node), assigned, calls)
 
 
 def _settle(
@@ -68,6 +77,88 @@ def _settle(
             classes[name] = one.value.func
 
 
+class _Calls:
+    """The callees of a file that stand for others: ``functools.partial``, and classes that take what their base takes.
+
+    Only names that the file binds once, wherever in it.
+    """
+
+    def __init__(self) -> None:
+        self._bound: dict[str, int] = {}
+        self._calls: list[ast.Call] = []
+
+    def take(self, scope: _Contents) -> None:
+        """Take down what a scope binds, with the parameters of what is defined in it, and what it calls by a name."""
+        from envdoctor.atlas.expressions import parameters
+
+        for name, count in scope.bound.items():
+            self._bound[name] = self._bound.get(name, 0) + count
+        for node in scope.inner:
+            arguments = getattr(node, "args", None)
+            for name in parameters(arguments) if isinstance(arguments, ast.arguments) else ():
+                self._bound[name] = self._bound.get(name, 0) + 1
+        self._calls += scope.calls
+
+    def rewrite(self, body: Sequence[ast.stmt]) -> None:
+        """Write the calls as those of what they stand for."""
+        imports = [one for one in statements(body) if isinstance(one, ast.Import | ast.ImportFrom)]
+        named = {
+            alias.asname or alias.name
+            for one in imports
+            for alias in one.names
+            if (isinstance(one, ast.Import) and alias.name == "functools")
+            or (isinstance(one, ast.ImportFrom) and one.module == "functools" and alias.name == "partial")
+        }
+        partial = {name for name in named if self._bound.get(name) == 1}
+        classes = [one for one in body if isinstance(one, ast.ClassDef) and self._bound.get(one.name) == 1 and _adds_nothing(one)]
+        heirs = {one.name: one.bases[0] for one in classes if self._bound.get(_root_of(one.bases[0])) == 1}
+        for call in self._calls if partial or heirs else ():
+            _follow(call, partial, heirs)
+
+
+def _follow(call: ast.Call, partial: set[str], heirs: dict[str, ast.expr]) -> None:
+    function = call.func
+    owner = function.value if isinstance(function, ast.Attribute) and function.attr == "partial" else function
+    if isinstance(owner, ast.Name) and owner.id in partial and call.args and isinstance(call.args[0], ast.Name | ast.Attribute):
+        call.func, call.args = call.args[0], call.args[1:]
+        call.keywords = [*call.keywords, ast.keyword(None, ast.copy_location(ast.Name("_", ast.Load()), call))]
+        function = call.func
+    for _ in range(_DEEPEST):
+        if not isinstance(function, ast.Name) or function.id not in heirs:
+            return
+        function = call.func = _copied(heirs[function.id], call)
+
+
+def _adds_nothing(node: ast.ClassDef) -> bool:
+    """Whether a class is made by the call that makes its one base: no constructor, no field, and nothing that could bring one."""
+    if len(node.bases) != 1 or node.keywords or node.decorator_list or not _root_of(node.bases[0]):
+        return False
+    for item in node.body:
+        if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef):
+            if item.name in ("__init__", "__new__", "__init_subclass__"):
+                return False
+        elif isinstance(item, ast.Assign):
+            if any(not isinstance(one, ast.Name) or one.id.startswith("__") for one in item.targets):
+                return False
+        elif not isinstance(item, ast.Pass) and not (isinstance(item, ast.Expr) and isinstance(item.value, ast.Constant)):
+            return False
+    return True
+
+
+def _root_of(node: ast.expr) -> str:
+    """The name that a dotted name begins with; "" where it is none."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _copied(node: ast.expr, place: ast.AST) -> ast.expr:
+    """A dotted name at another place."""
+    if isinstance(node, ast.Attribute):
+        return ast.copy_location(ast.Attribute(_copied(node.value, place), node.attr, ast.Load()), place)
+    return ast.copy_location(ast.Name(_root_of(node), ast.Load()), place)
+
+
 class _Contents:
     """The nodes of a scope that anything is asked of, without those of the functions and classes in it; each looked at once.
 
@@ -79,6 +170,7 @@ class _Contents:
         self.bound: dict[str, int] = {}
         self.stored: set[str] = set()
         self.assigned: list[ast.Assign] = []
+        self.calls: list[ast.Call] = []
         self.unpacking: list[ast.Call] = []
         self.attributes: list[ast.Attribute] = []
         self.inner: list[_Scope] = []
@@ -114,6 +206,8 @@ class _Contents:
 
     def _keep(self, node: ast.AST) -> None:
         if isinstance(node, ast.Call):
+            if isinstance(node.func, ast.Name) or (isinstance(node.func, ast.Attribute) and node.func.attr == "partial"):
+                self.calls.append(node)
             if any(keyword.arg is None for keyword in node.keywords):
                 self.unpacking.append(node)
             return

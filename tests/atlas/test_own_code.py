@@ -419,6 +419,18 @@ IN_TWO_STEPS = {
     "settings = {'b': 2}\nacme.Kept(1, **settings)\n": ["acme.Kept(b)"],
     "settings = dict(b=2)\nacme.Kept(1, **settings)\n": ["acme.Kept(b)"],
     "acme.Kept(1, **{'b': 2})\n": ["acme.Kept(b)"],
+    "from functools import partial as p\np(acme.Kept, b=2)\n": ["acme.Kept(b)"],
+    "import functools\ndef run():\n    return functools.partial(acme.Kept, 1, b=2)\n": ["acme.Kept(b)"],
+    "class Own(acme.Kept):\n    def more(self): pass\nclass Deep(Own):\n    x = 1\ndef run():\n    Deep(1, b=2)\n": ["acme.Kept(b)"],
+    # What takes more than its base, or is no class of the file any more.
+    "class Own(acme.Kept):\n    def __init__(self, b): pass\nOwn(b=2)\n": [],
+    "class Own(acme.Kept):\n    b: int = 1\nOwn(b=2)\n": [],
+    "@other\nclass Own(acme.Kept):\n    pass\nOwn(b=2)\n": [],
+    "class Own(acme.Kept, Other):\n    pass\nOwn(b=2)\n": [],
+    "class Own(acme.Kept):\n    pass\ndef run(Own):\n    Own(b=2)\n": [],
+    "class Own(acme.Kept):\n    def gone(self): pass\nown = Own(1)\nown.gone()\n": [],
+    "from functools import partial\nmade = partial(acme.Kept, 1)\nmade.gone\n": [],
+    "from functools import partial\ndef partial(f, b): pass\npartial(acme.Kept, b=1)\n": [],
     # What may be another object, or another dictionary, by then.
     "kept = acme.Kept(1)\nkept = other()\nkept.gone()\n": [],
     "kept = acme.Kept(1)\ndef run(kept):\n    kept.gone()\n": [],
