@@ -104,16 +104,12 @@ def _check(commands: _Commands) -> None:
     )
     command.add_argument("targets", metavar="TARGET", nargs="*", help=_TARGETS)
     _situation(command)
-    command.add_argument(
-        "--probe", choices=("auto", "off", "all"), default="off", help="confirm findings with a tiny training step (default: off)"
-    )
-    _machine(command)
+    _judging(command)
     command.add_argument(
         "--resolve",
         action="store_true",
         help="ask uv what would be installed, and check all of it (needs the package index)",
     )
-    add_against(command)
     command.add_argument("--as-of", metavar="DATE", type=_day, help="as if it were this day (YYYY-MM-DD): later releases are not known")
     command.add_argument("--each", action="store_true", help="check every file by itself (default: all targets together)")
     command.add_argument("--full", action="store_true", help="hash the weights of a model as well, even if nothing seems to have changed")
@@ -166,11 +162,7 @@ def _fix(commands: _Commands) -> None:
     command.add_argument("--write", action="store_true", help="write the files and check them again; all of them or none")
     command.add_argument("--prove", action="store_true", help="build the cured environment with uv and run there what shows each fault")
     _situation(command)
-    command.add_argument(
-        "--probe", choices=("auto", "off", "all"), default="off", help="confirm findings with a tiny training step (default: off)"
-    )
-    _machine(command)
-    add_against(command)
+    _judging(command)
     command.add_argument("--as-of", metavar="DATE", type=_day, help="as if it were this day (YYYY-MM-DD): later releases are not proposed")
     command.add_argument("--each", action="store_true", help="check every file by itself (default: all targets together)")
     _verdict(command)
@@ -311,6 +303,13 @@ def _situation(command: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--offline", action="store_true", help="never use the network")
     _extra_rules(command)
+
+
+def _judging(command: argparse.ArgumentParser) -> None:
+    probing = "confirm findings with a tiny training step (default: off)"
+    command.add_argument("--probe", choices=("auto", "off", "all"), default="off", help=probing)
+    _machine(command)
+    add_against(command)
 
 
 def _machine(command: argparse.ArgumentParser) -> None:
