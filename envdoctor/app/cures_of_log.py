@@ -34,8 +34,9 @@ def as_of_a_log(cures: Sequence[Cure], finding: Finding, stated: Facts, sought: 
         return cures
     cures = cures if any(cure.pins for cure in cures) else (*pins, *cures)
     back = _only_back(pins, finding)
-    # All that is compiled goes with torch: it moves where nothing else can.
-    ordered = sorted(pins, key=lambda cure: (TORCH in cure.pins, not (back & cure.pins.keys()), not _is_stated(cure, stated)))
+    # All that is compiled goes with torch: it moves where nothing else can, but for what was compiled for another one.
+    last = TORCH if {*finding.packages}.isdisjoint(_BUILT_FOR_ONE) else ""
+    ordered = sorted(pins, key=lambda cure: (last in cure.pins, not (back & cure.pins.keys()), not _is_stated(cure, stated)))
     found = Cure("pin", "what is left as it is goes with it", dict(sought.pins), {})
     if sought.clears == (finding.rule.id,) and _is_stated(found, stated) and all(dict(cure.pins) != dict(sought.pins) for cure in pins):
         ordered[1:1] = [found]

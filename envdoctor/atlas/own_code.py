@@ -47,6 +47,9 @@ class Fault:
 Open = Callable[[str], Bound | None]
 Known = dict[tuple[str, str], Fault | None]
 
+# They put trainers of their own in the place of trl's, which take the arguments of any release.
+_WRAPS = frozenset(("unsloth",))
+
 
 def faults_of(outline: Outline, stack: Stack, opened: Open = open_package, known: Known | None = None) -> Iterator[Fault]:
     """What a file takes from the packages of a stack and does not find there, each name once, with all of its lines.
@@ -60,10 +63,13 @@ def faults_of(outline: Outline, stack: Stack, opened: Open = open_package, known
     reckoned = {one.name.replace(":", ".") for one in outline.taken if not one.call and "?" in one.guard.split(" & ")}
     gone: dict[str, tuple[Fault, list[int]]] = {}
     calls: list[Fault] = []
+    wrapped = any(one.name.partition(":")[0].partition(".")[0] in _WRAPS for one in outline.taken)
     for some in taken.values():
         let_through = [one for one in some if not _saved(one.guard, stack)]
         fault = _fault_once(let_through[0], stack, opened, known) if let_through else None
         if fault is None or (not fault.call and _is_imported(fault.name, let_through) and _reckoned(fault.name, reckoned)):
+            continue
+        if wrapped and fault.call and fault.provider == "trl" and fault.name.endswith("Trainer"):
             continue
         if fault.moduleless:
             let_through = [one for one in let_through if not _saved(one.guard, stack, moduleless=True)]

@@ -9,8 +9,9 @@ from envdoctor.checks.hit import Hit
 from envdoctor.checks.soft_minimums import EXTRA
 from envdoctor.checks.stated_together import stated_releases
 from envdoctor.facts.fact import Facts
-from envdoctor.facts.versions import exact, version_condition
+from envdoctor.facts.versions import Exact, exact, version_condition
 from envdoctor.world.dependencies import Dependency, dependencies, of_extras
+from envdoctor.world.releases import releases
 
 _PACKAGE = "packages."
 # Where something certain is told, a sign is not.
@@ -49,13 +50,30 @@ def _hit(facts: Facts, name: str, extra: str, wanted: Dependency) -> Hit:
         ),
         detail=f"{name} {release} declares {wanted.name}{wanted.specifier} for its extra {extra}, and {wanted.name} {found} is stated",
         packages=(name, wanted.name),
-        pins=((wanted.name, wanted.specifier),),
+        pins=(*_back(facts, name, wanted.name), (wanted.name, wanted.specifier)),
         file=place.file,
         line=place.line,
         yields=True,
         unless=_UNLESS,
         edge=f"{name}:{wanted.name}",
     )
+
+
+def _back(facts: Facts, name: str, companion: str) -> Iterator[tuple[str, str]]:
+    """The nearest earlier release that goes with the companion, where that requires it: it was brought along, and moved by itself."""
+    value, there = facts[f"{_PACKAGE}{name}"].value, facts[f"{_PACKAGE}{companion}"].value
+    if not isinstance(value, Exact) or not isinstance(there, Exact):
+        return
+    public = exact(there.text.partition("+")[0])
+    asked = [one for one in dependencies(companion, public.text, unbound=True) or () if one.name == name]
+    known = (exact(one.version) for one in reversed(releases(name)) if not one.yanked) if asked else ()
+    below = version_condition(f"<{value.text.partition('+')[0]}")
+    for release in filter(below.admits, known):
+        ranges = [one for _, one in of_extras(name, release.text) if one.name == companion and one.specifier]
+        admitted = not ranges or any(version_condition(one.specifier).admits(public) for one in ranges)
+        if admitted and all(version_condition(one.specifier).admits(release) for one in asked):
+            yield name, f"=={release}"
+            return
 
 
 CHECKS = (extras_together,)

@@ -45,7 +45,8 @@ _PAIRS = ("because", "pins")
 
 def _row(hit: Hit) -> dict[str, object]:
     """All that a hit says; no check that is kept proposes plan facts."""
-    return {name: getattr(hit, name) for name in (*_TEXT, *_TEXTS, *_PAIRS, "outcome", "file", "line", "yields")}
+    row = {name: getattr(hit, name) for name in (*_TEXT, *_TEXTS, *_PAIRS, "outcome", "file", "line", "yields")}
+    return {**row, "parts": [_row(part) for part in hit.parts]}
 
 
 def _hit(row: Mapping[str, object]) -> Hit:
@@ -63,7 +64,13 @@ def _hit(row: Mapping[str, object]) -> Hit:
     if not isinstance(file, str | None) or not isinstance(line, int | None):
         raise TypeError("no place")
     return Hit(rule, None if outcome is None else True, because, missing, detail, packages, pins, (), file, line, yields, unless,
-               edge, headline, witness, names, advice)  # fmt: skip
+               edge, headline, witness, names, advice, parts=tuple(_hit({**part, "parts": []}) for part in _rows(row["parts"])))  # fmt: skip
+
+
+def _rows(value: object) -> list[dict[str, object]]:
+    if not isinstance(value, list) or not all(isinstance(row, dict) for row in value):
+        raise TypeError("no parts")
+    return value
 
 
 def _text(value: object) -> str:

@@ -12,6 +12,7 @@ from envdoctor.atlas.stack import Stack
 from envdoctor.atlas.words import good_specifiers, since, witness
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Origin
+from envdoctor.records import replace
 
 CODE_BREAKS = "code-breaks"
 _MOST_LINES = 12
@@ -54,8 +55,10 @@ def _hit(fault: Fault, origin: Origin, more: list[int]) -> Hit:
     fact = f"packages.{fault.provider}"
     pins = tuple((fault.provider, specifier) for specifier in good_specifiers(bound.volume, fault.bad, fault.place))
     names = fault.keywords or (full.rpartition(".")[2],)
+    several = fault.named and not fault.by_body and len(fault.keywords) > 1
+    parts = tuple(_hit(replace(fault, keywords=(one,)), origin, more) for one in fault.keywords) if several else ()
     return Hit(CODE_BREAKS, True, ((fact, when),), detail=detail, packages=(fault.provider,), pins=pins, file=origin.file, line=origin.line,
-               yields=True, names=names, edge=edge_of(fault), witness=witness_of(fault), advice=instead)  # fmt: skip
+               yields=True, names=names, edge=edge_of(fault), witness=witness_of(fault), advice=instead, parts=parts)  # fmt: skip
 
 
 def witness_of(fault: Fault) -> str:

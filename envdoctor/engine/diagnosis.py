@@ -65,7 +65,10 @@ def diagnose(
             findings.append(judged_finding(rule, rule.condition, facts, known, "matched", ()))
     newest, suspects = open_.newest, open_.suspects
     untold = [
-        hit for hit in hits if hit.outcome is not False and not _told(hit, findings if hit.outcome else [*findings, *newest, *suspects])
+        part
+        for hit in hits
+        if hit.outcome is not False
+        for part in _left_to_tell(hit, findings if hit.outcome else [*findings, *newest, *suspects])
     ]
     # What a check is certain of, a rule that still waits for a fact need not raise again.
     settled = {rule for hit in untold if hit.outcome for rule in hit.unless}
@@ -104,6 +107,14 @@ def _without_echoes(findings: Iterable[Finding]) -> Iterator[Finding]:
             continue
         seen.add(cause)
         yield one
+
+
+def _left_to_tell(hit: Hit, findings: Sequence[Finding]) -> Sequence[Hit]:
+    """A hit, or nothing where rules say it; of several names those parts of it that none says, where rules say some."""
+    if _told(hit, findings):
+        return ()
+    parts = [part for part in hit.parts if not _told(part, findings)]
+    return parts if 0 < len(parts) < len(hit.parts) else (hit,)
 
 
 def _told(hit: Hit, findings: Sequence[Finding]) -> bool:

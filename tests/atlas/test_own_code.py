@@ -17,8 +17,9 @@ from envdoctor.atlas.signatures import read, read_call, shifted
 from envdoctor.atlas.stack import Stack
 from envdoctor.atlas.words import good_specifiers
 from envdoctor.checks.hit import Hit
-from envdoctor.engine.diagnosis import Because, Finding, _told
+from envdoctor.engine.diagnosis import Because, Finding, _left_to_tell, _told
 from envdoctor.facts.fact import Skip
+from envdoctor.records import replace
 from envdoctor.rules.rulebook import load_rulebook
 from envdoctor.sources.scripts.script import open_source
 from tests.atlas.test_atlas import LIB, USER
@@ -100,6 +101,35 @@ def test_of_one_call_each_name_may_be_said_by_another_rule() -> None:
         for names in (("AdamW", "evaluation_strategy"), ("AdamW", "beta"))
     ]
     assert [_told(hit, findings) for hit in hits] == [True, False]
+
+
+def test_of_several_names_of_one_call_only_those_are_told_that_no_rule_says() -> None:
+    rule = next(one for one in load_rulebook().rules if one.condition)
+    said = Finding(rule, "matched", "error", (Because("plan.code_uses", "AdamW", "AdamW", "train.py"),), packages=("trl",))
+    one, other = (Hit("code-breaks", True, packages=("trl",), yields=True, names=(name,)) for name in ("AdamW", "beta"))
+    both = replace(one, names=("AdamW", "beta"), parts=(one, other))
+    assert _left_to_tell(both, [said]) == [other]
+    assert _left_to_tell(both, []) == (both,)
+    assert _left_to_tell(one, [said]) == ()
+
+
+WRAPPED = "def make(model, data):\n    from trl import KeptTrainer\n    return KeptTrainer(model, tokenizer=data)\n"
+
+
+@pytest.mark.parametrize(("first", "told"), [("import torch\n", 1), ("from unsloth import FastModel\n", 0)])
+def test_trainers_that_unsloth_put_in_the_place_of_trls_take_the_arguments_of_any_release(tmp_path: Path, first: str, told: int) -> None:
+    trainer = "class KeptTrainer:\n    def __init__(self, model{}): pass\n"
+    releases = {
+        version: {"trl/__init__.py": "from .kept import KeptTrainer\n", "trl/kept.py": trainer.format(more)}
+        for version, more in (("0.15.0", ", tokenizer=None"), ("0.16.0", ", processing_class=None"))
+    }
+    file = tmp_path / "train.py"
+    file.write_text(first + WRAPPED)
+    with atlas_of(tmp_path, {"trl": releases}):
+        source = open_source(file)
+        assert not isinstance(source, Skip)
+        found = list(faults_of(read_own(source), Stack({"trl": "0.16.0"})))
+    assert len(found) == told
 
 
 def test_what_numpy_refuses_by_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

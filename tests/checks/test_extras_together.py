@@ -19,13 +19,18 @@ def told(source: str = "stated", **packages: str) -> list[tuple[tuple[str, ...],
     ("packages", "wanted"),
     [
         ({"diffusers": "0.34.0", "peft": "0.12.0"}, ("peft", ">=0.15.0")),
-        ({"torchmetrics": "0.8.0", "pytorch_lightning": "1.3.8"}, ("pytorch-lightning", ">=1.5")),
         ({"transformers": "4.30.2", "protobuf": "4.23.3"}, ("protobuf", "<=3.20.3")),
         ({"trl": "0.29.1", "vllm": "0.14.0"}, ("vllm", "<0.13.0,>=0.10.2")),
     ],
 )
 def test_a_companion_outside_every_extra_is_told(packages: dict[str, str], wanted: tuple[str, str]) -> None:
     assert told(**packages) == [(tuple(name.replace("_", "-") for name in packages), (wanted,))]
+
+
+def test_what_the_companion_brought_along_goes_back_before_the_companion_moves() -> None:
+    ((packages, pins),) = told(torchmetrics="0.8.0", pytorch_lightning="1.3.8")
+    assert packages == ("torchmetrics", "pytorch-lightning")
+    assert pins == (("torchmetrics", "==0.7.3"), ("pytorch-lightning", ">=1.5"))
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,8 @@ HIT = Hit(
     edge="transformers:_pad",
     headline="_pad takes no padding_side",
     witness="import transformers",
-    names=("padding_side",),
+    names=("padding_side", "padding"),
+    parts=tuple(Hit("remote-code-override-refuses", True, names=(name,)) for name in ("padding_side", "padding")),
 )
 
 

@@ -129,7 +129,8 @@ def test_what_is_no_match_spec(text: str) -> None:
     ("name", "python"),
     [("pytorch", "torch"), ("pytorch-lightning", "pytorch-lightning"), ("tensorflow-gpu", "tensorflow-gpu"), ("libpng", None),
      ("cudnn", None), ("_openmp_mutex", None), ("ld_impl_linux-64", None), ("python", None), ("sentencepiece", "sentencepiece"),
-     ("cuda", None), ("zeromq", None), ("pyzmq", "pyzmq"), ("numpy-base", None), ("ros-jazzy-rclpy", None)],
+     ("cuda", None), ("zeromq", None), ("pyzmq", "pyzmq"), ("numpy-base", None), ("ros-jazzy-rclpy", None),
+     ("xxhash", None), ("python-xxhash", "xxhash"), ("lmdb", None), ("python-lmdb", "lmdb")],
 )  # fmt: skip
 def test_names_of_pypi(name: str, python: str | None) -> None:
     assert on_pypi(name) == python

@@ -22,7 +22,7 @@ _ON_PYPI = {
     "pytorch": "torch", "pytorch-gpu": "torch", "pytorch-cpu": "torch", "torchtriton": "triton", "matplotlib-base": "matplotlib",
     "msgpack-python": "msgpack", "brotli-python": "brotli", "python-xxhash": "xxhash", "pytables": "tables", "pyarrow-core": "pyarrow",
     "sentencepiece-python": "sentencepiece", "python-flatbuffers": "flatbuffers", "tensorflow-base": "tensorflow",
-    "dask-core": "dask",
+    "dask-core": "dask", "python-lmdb": "lmdb",
 }  # fmt: skip
 # Compilers, libraries and programs, which PyPI does not have, or has another project under the name.
 _NO_PYTHON = frozenset((
@@ -38,6 +38,8 @@ _NO_PYTHON = frozenset((
     "eigen", "bazel", "ocl-icd", "snakeyaml", "pthread-stubs", "qt", "qt-main", "pyqt", "tar", "gzip", "bash", "pigz", "parallel",
     "jq", "rsync", "alsa-lib", "aom", "cuda", "dav1d", "fribidi", "keyutils", "leptonica", "numpy-base", "openjpeg", "tesseract",
     "xz-tools", "xz-gpl-tools", "zeromq",
+    # The libraries, of which Python's packages are under another name.
+    "xxhash", "flatbuffers", "brotli", "lmdb",
 ))  # fmt: skip
 _NO_PYTHON_START = ("_", "lib", "cuda-", "gcc_", "gxx_", "gfortran_", "ld_impl", "binutils", "sysroot", "kernel-headers", "xorg-", "font-",
                     "fonts-", "r-", "gst", "aws-c-", "vs20", "vc14", "m2-", "m2w64", "ucrt", "magma-", "mkl-", "ros-")  # fmt: skip
