@@ -153,7 +153,7 @@ def judge(row: Mapping[str, Any], files: Path, nothing: Path, *, resolve: bool) 
     pins = proposed(bad, found, package) if found else ()
     old, new = values_of(bad, package), values_of(good, package)
     if package == "requires-python":  # a fact of the Python, not of a package
-        old, new = [row["before"]], [row["after"].rpartition('= "')[2].strip('"')]
+        old, new = ([row[side].rpartition('= "')[2].strip('"')] for side in ("before", "after"))
     return Outcome(
         row["id"],
         row["scope"],

@@ -63,8 +63,9 @@ def _hit(row: Mapping[str, object]) -> Hit:
         raise ValueError("no hit")
     if not isinstance(file, str | None) or not isinstance(line, int | None):
         raise TypeError("no place")
+    parts = tuple(_hit({**part, "parts": []}) for part in _rows(row["parts"]))
     return Hit(rule, None if outcome is None else True, because, missing, detail, packages, pins, (), file, line, yields, unless,
-               edge, headline, witness, names, advice, parts=tuple(_hit({**part, "parts": []}) for part in _rows(row["parts"])))  # fmt: skip
+               edge, headline, witness, names, advice, parts=parts)  # fmt: skip
 
 
 def _rows(value: object) -> list[dict[str, object]]:
