@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 
 from envdoctor.engine.diagnosis import Finding
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Fact, Origin, Skip
 from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import Exact, Ranged, exact, version_condition
-from envdoctor.files.paths import is_file
+from envdoctor.files.paths import is_file, why_missing
 from envdoctor.records import replace
 from envdoctor.world.releases import release_texts
 
 AGAINST = "--against"
 _PACKAGE = "packages."
+_FILES = (".cfg", ".in", ".lock", ".toml", ".txt", ".yaml", ".yml")
 _NEXT = re.compile(r"(?<=[\w\]*])(?:\s*,\s*|\s+)(?=[A-Za-z])")
 
 
@@ -74,6 +76,8 @@ def _each(text: str) -> list[str]:
 def _requirement(text: str) -> Fact:
     from packaging.requirements import InvalidRequirement, Requirement
 
+    if text.endswith(_FILES):
+        raise EnvdoctorError(f"{AGAINST} {text}", found=why_missing(Path(text)), expected="requirements", next_step="check the path")
     try:
         told = Requirement(text)
     except InvalidRequirement:

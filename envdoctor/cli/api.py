@@ -31,7 +31,8 @@ def run(options: argparse.Namespace) -> int:
     if not any(map(_may_be, answers)):
         raise _unknown(options.symbol)
     rows = [_row(one, stated) for one in answers]
-    emit(options, json.dumps(rows, indent=2) + "\n" if options.format == "json" else "".join(map(_text, rows)))
+    text = "".join(_text(row, options.requirements) for row in rows)
+    emit(options, json.dumps(rows, indent=2) + "\n" if options.format == "json" else text)
     return 0 if all(row["has"] for row in rows) else 1
 
 
@@ -98,16 +99,17 @@ def _row(one: Answer, stated: dict[str, str]) -> dict[str, object]:
         last = name.rpartition(".")[2]
         instead = [f"{module}.{last}" for module in new_places(bound, last, where[-1])]
     return {
-        "symbol": one.symbol, "package": one.package, "kind": one.kind, "release": release, "has": has,
+        "symbol": one.symbol, "package": one.package, "kind": one.kind, "release": release, "stated": one.package in stated, "has": has,
         "there": write(one.there, volume.releases), "gone": write(one.gone, volume.releases),
         "when": since(volume, one.gone, where[-1]) if has is False else "", "signature": one.signature, "instead": instead,
         "taken_by": taken_by(name) if one.kind != "argument" else [],
     }  # fmt: skip
 
 
-def _text(row: dict[str, object]) -> str:
+def _text(row: dict[str, object], requirements: str | None) -> str:
     words = {True: "has it", False: f"does not have it ({row['when']})", None: "may have it: its source does not tell"}
     lines = [f"{row['symbol']}  {row['kind']}", f"  {row['package']} {row['release']} {words[row['has']]}"]  # type: ignore[index]
+    lines += [f"  the newest, since {requirements} pins no {row['package']}"] if requirements and not row["stated"] else []
     lines += [f"  there    {row['there']}"] if row["there"] else ["  there    in no release for certain"]
     lines += [f"  not in   {row['gone']}"] if row["gone"] else []
     lines += [f"  called   ({row['signature']})"] if row["signature"] else []

@@ -180,6 +180,9 @@ class TestCommands:
         pinned = tmp_path / "requirements.txt"
         pinned.write_text("acme==1.1\n")
         assert run(capsys, "api", "acme.Old", "--in", str(pinned)).status == 0
+        pinned.write_text("acme>=1.1\n")
+        told = run(capsys, "api", "acme.Old", "--in", str(pinned))
+        assert (told.status, f"the newest, since {pinned} pins no acme" in told.out) == (1, True)
 
     def test_a_misspelt_name_gets_the_nearest(self, capsys: pytest.CaptureFixture[str], atlas: Path) -> None:
         told = run(capsys, "api", "acme.Keptt")

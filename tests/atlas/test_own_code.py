@@ -82,6 +82,11 @@ class TestUpgrades:
         assert done.status == 2
         assert "--against" in done.err
 
+    def test_of_a_file_that_is_not_there_that_is_said(self, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+        (tmp_path / "train.py").write_text(SCRIPT)
+        done = run(capsys, "check", str(tmp_path / "train.py"), "--against", str(tmp_path / "new.txt"))
+        assert (done.status, "no such file" in done.err) == (2, True)
+
 
 def test_a_rule_of_the_same_package_hides_only_what_it_is_about() -> None:
     rule = load_rulebook(()).whole("transformers-adamw-removed")
