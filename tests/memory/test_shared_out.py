@@ -14,6 +14,7 @@ from envdoctor.memory.config import read_architecture
 from envdoctor.memory.exact import child_params, unmeasurable
 from envdoctor.memory.fsdp import gathered, kept_after_forward
 from envdoctor.memory.plan import Plan
+from envdoctor.memory.sharding import waits_to_reduce
 from envdoctor.memory.situation import Planned, planned
 from envdoctor.memory.undecided import spanning, undecided
 from envdoctor.records import replace
@@ -147,3 +148,17 @@ def test_layers_that_keep_their_weights_after_the_forward_have_all_of_them_at_th
     assert (given_back.loss, kept.loss) == (20.0, 52.0)
     assert (kept.layer, kept.lowest) == (52.0, given_back.lowest)
     assert kept_after_forward(plan, given_back, layer=4.0, layers=8) == given_back
+
+
+def test_fully_shard_reduced_every_micro_batch_before_accelerate_could_tell_it_to_wait() -> None:
+    facts: dict[str, object] = {"plan__method": "full", "plan__gradient_accumulation": 4, "plan__fsdp_version": 2}
+    before = situation(**facts, packages__accelerate="==1.10.1")
+    since = situation(**facts, packages__accelerate="==1.11.0")
+    assert [waits_to_reduce(one.plan) for one in (before, since)] == [False, True]
+    assert waits_to_reduce(replace(before.plan, second=False))
+
+    def at_the_loss(one: Planned) -> float:
+        return next(moment for moment in one.estimate().moments if moment.name == "loss").terms["gradients"]
+
+    # The whole ones are in the dtype that is computed in, the parts of four GPUs in float32.
+    assert at_the_loss(since) == pytest.approx(2 * at_the_loss(before), rel=0.01)
