@@ -40,15 +40,20 @@ def reduced(run: Run, gradients: float, head: float) -> float:
     layers = max(run.architecture.layers, 1)
     above = (run.parameters.linear + run.parameters.other) * (layers - 1) / layers * made.width * run.shares.gradients
     apart = sharding.ends_apart(plan) and not is_tied(run)
+    if plan.accumulation > 1 and not sharding.waits_to_reduce(plan):
+        # Of all of them there is the part of earlier micro-batches.
+        return gradients + (0.0 if apart else head)
     return above + (run.parameters.head * made.width * run.shares.gradients if apart else head)
 
 
 def root_accumulated(run: Run) -> float:
-    """Whole gradients of embeddings and output layer of earlier micro-batches, which wait for the last one under FSDP."""
-    plan, counted = run.plan, run.parameters
-    if plan.accumulation < 2 or plan.method != "full" or not run.trained.keeps_gradients or not sharding.waits_to_reduce(plan):
+    """Gradients of embeddings and output layer of earlier micro-batches under FSDP: whole where they wait for the last one, else a part."""
+    plan, made = run.plan, run.trained
+    if plan.accumulation < 2 or plan.method != "full" or not made.keeps_gradients:
         return 0.0
-    return (counted.embedding + counted.head) * fsdp.width(plan, run.trained.width)
+    waits = sharding.waits_to_reduce(plan)
+    width = fsdp.width(plan, made.width) if waits else made.width * run.shares.gradients
+    return (run.parameters.embedding + run.parameters.head) * width
 
 
 def _to_come(run: Run) -> float:
