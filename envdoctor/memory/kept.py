@@ -280,13 +280,15 @@ def _adapter_inputs(architecture: Architecture, tuned: Iterable[Linear], plan: P
     if adapter is None:
         return 0.0
     of_adapter = _adapter_width(plan, width)
+    # ``fully_shard`` has gathered the adapter in the dtype that is computed in when peft looks at it; a layer norm hands on float32.
+    gathered = plan.second and plan.gpus > 1 and architecture.norm == "rms"
     total = 0.0
     shared: dict[str, float] = {}
     for one in tuned:
         if adapter.dropout:
             # One byte of mask for each element, and the input as the dropout left it.
             total += (1 + of_adapter) * _fed(one)
-        elif of_adapter != width.product or (plan.autocast is not None and plan.quant not in ("4bit", "8bit")):
+        elif of_adapter != width.product or (plan.autocast is not None and plan.quant not in ("4bit", "8bit") and not gathered):
             total += of_adapter * _fed(one)
         else:
             shared[_place(one)] = max(shared.get(_place(one), 0.0), width.computed * _fed(one))

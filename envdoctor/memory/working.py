@@ -123,7 +123,9 @@ def _added(architecture: Architecture, plan: Plan, width: Widths, kept: Mapping[
     """
     given, low = width.product, width.computed if plan.autocast is not None else 4
     made = given + low + max(given, low)
-    cast = 0 if plan.quant in ("4bit", "8bit") and plan.autocast is not None else 4
+    # ``fully_shard`` has gathered them in the dtype that is computed in when peft looks; those that FSDP1 wraps by themselves are float32.
+    gathered = plan.second and plan.gpus > 1 and plan.quant == "none"
+    cast = 0 if (plan.quant in ("4bit", "8bit") or gathered) and plan.autocast is not None else 4
     dropped = (cast or given) if plan.adapter is not None and plan.adapter.dropout else 0
     # What is kept of the input is one of these where autocast makes no copy of its own.
     copies = cast * (given != 4) + dropped - (0 if plan.autocast is not None else last / max(_fed_down(tuned), 1))
