@@ -23,7 +23,8 @@ _UNTIL_4_36 = frozenset(("accelerate",))
 # release alone, and 0.53.1 asks the same of numpy. pandas/compat/numpy/__init__.py and datasets/__init__.py: the last release of each
 # minor since 2022; what they compare is the least that they declare for the oldest Python. jax/_src/lib/__init__.py: every fourth
 # release since 2022. wandb/proto has a folder for each major release of protobuf that it takes, and gives nothing under a
-# later one: the last release of each minor since 0.12.21.
+# later one: the last release of each minor since 0.12.21. onnx/onnx_ml_pb2.py: every wheel since 1.17.0; from 1.23.0 on protoc had it
+# compare.
 _COMPARED = {
     ("pydantic", "pydantic-core"): ">=2.12",
     ("numba", "llvmlite"): ">=0.53.1",
@@ -32,6 +33,7 @@ _COMPARED = {
     ("datasets", "pyarrow"): ">=1.18,<2.14",
     ("jax", "jaxlib"): ">=0.3.1",
     ("wandb", "protobuf"): ">=0.12",
+    ("onnx", "protobuf"): ">=1.23",
 }
 # From 0.30 on wandb has a folder for each major release of protobuf that it asks for, and for no older one: 0.28.2 and 0.29.0 ask for 5 and
 # have one for 4, 0.30.0 and 0.31.0 have none.
@@ -41,6 +43,7 @@ _AT_LEAST = frozenset(
         ("numba", "llvmlite"),
         ("pandas", "numpy"),
         ("datasets", "pyarrow"),
+        ("onnx", "protobuf"),
     )
 )
 _AT_MOST = frozenset((("wandb", "protobuf"),))

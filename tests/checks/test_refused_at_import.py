@@ -60,6 +60,9 @@ def test_numba_asks_for_a_range_of_numpy_and_for_the_least_llvmlite(
         ("wandb", "0.31.0", "protobuf", "8.0.0", "!=5.28.0,!=5.29.0,<8,>=5", True),
         ("wandb", "0.31.0", "protobuf", "5.28.0", "!=5.28.0,!=5.29.0,<8,>=5", False),
         ("wandb", "0.28.2", "protobuf", "4.22.5", "!=5.28.0,!=5.29.0,<8,>=5", False),
+        ("onnx", "1.23.2", "protobuf", "5.29.6", ">=6.31.1", True),
+        ("onnx", "1.23.2", "protobuf", "7.36.2", ">=6.31.1", False),
+        ("onnx", "1.22.0", "protobuf", "3.20.3", ">=4.25.1", False),
     ],
 )
 def test_who_refuses_a_release_that_is_too_old_or_too_new_for_it(
