@@ -11,7 +11,7 @@ from textwrap import shorten
 from envdoctor.atlas.answers import answer as look_up
 from envdoctor.atlas.answers import owner_of
 from envdoctor.atlas.binding import Bound
-from envdoctor.atlas.callables import lineage, outer_bases
+from envdoctor.atlas.callables import lineage, open_dataclass, outer_bases
 from envdoctor.atlas.masks import stretches, write
 from envdoctor.atlas.missing import signature_at, split
 from envdoctor.atlas.shelf import open_package
@@ -146,7 +146,7 @@ def judge_never_taken(statement: RefusedKeyword, failure: Failure) -> Hit | None
     function."""
     named = list(functions_called(statement.function, failure))
     telling = "." in statement.function or ("_" in statement.function and len(statement.function) >= _TELLING_FUNCTION)
-    if (not telling and not failure.packages) or any(has_outside_bases(one) for one in named):
+    if (not telling and not failure.packages) or any(_may_take(one, statement.keyword) for one in named):
         # A bare name is anybody's, and a class takes what the class of another package takes that it is made of.
         return None
     owners = {bound.volume.name: bound for one in named if (bound := owner_of(one)) is not None}
@@ -163,7 +163,42 @@ def judge_never_taken(statement: RefusedKeyword, failure: Failure) -> Hit | None
         f"{caller.words(Facts({}), package, 'passes')}: it was written for another release, or for another function of this name"
     )
     packages = tuple(dict.fromkeys(name for name in (package, caller.package) if name))
-    return Hit(ARGUMENT, True, (), detail=detail, packages=packages, edge=f"{caller.package or 'code'}:{named[0]}({statement.keyword})")
+    edge = f"{caller.package or 'code'}:{named[0]}({statement.keyword})"
+    near = _like(bound, named[0], statement.keyword)
+    advice = (
+        f"{near} in place of {statement.keyword}" if near else f"leave {statement.keyword} out, or take the fork that it was written for"
+    )
+    return Hit(ARGUMENT, True, (), detail=detail, packages=packages, edge=edge, advice=advice)
+
+
+def _like(bound: Bound, symbol: str, keyword: str) -> str:
+    """The argument of the newest release whose name is nearly the same; empty where none is."""
+    from difflib import get_close_matches
+
+    place = len(bound.volume.releases) - 1
+    module, first, rest = split(bound.volume, symbol)
+    known = open_dataclass(bound.volume, module, first, place) if not rest else None
+    told = read(signature_at(bound.volume, module, first, rest[:1], place))
+    names = {*(known[0] if known is not None else ()), *((*told.positional, *told.keywords) if told is not None else ())}
+    for base in outer_bases(bound.volume, module, first, place) if not rest else ():
+        whose = owner_of(base)
+        if whose is not None:
+            outside, name, _ = split(whose.volume, base)
+            signature = read(signature_at(whose.volume, outside, name, (), len(whose.volume.releases) - 1))
+            names |= {*signature.positional, *signature.keywords} if signature is not None else set()
+    return next(iter(get_close_matches(keyword, names, n=1, cutoff=0.8)), "")
+
+
+def _may_take(symbol: str, keyword: str) -> bool:
+    """Whether a class may take a keyword of a class of another package that it is made of."""
+    if not has_outside_bases(symbol):
+        return False
+    bound = owner_of(symbol)
+    assert bound is not None
+    module, _, name = symbol.partition(":")
+    bases = outer_bases(bound.volume, module, name.partition(".")[0], len(bound.volume.releases) - 1)
+    told = [look_up(f"{base}({keyword})") for base in bases]
+    return any(one is None or one.there or not one.gone for one in told)
 
 
 def has_outside_bases(symbol: str) -> bool:

@@ -30,7 +30,9 @@ TRANSFORMERS = {
         ),
     )
 }
-TRL = {release: {"trl/__init__.py": "class SFTTrainer:\n    pass\n"} for release in ("0.7.0", "0.9.0")}
+TRL = {
+    release: {"trl/__init__.py": "class SFTTrainer:\n    def __init__(self, train_dataset=None): pass\n"} for release in ("0.7.0", "0.9.0")
+}
 SETUPTOOLS = {
     "81.0.0": {"pkg_resources/__init__.py": "", "setuptools/__init__.py": ""},
     "82.0.1": {"setuptools/__init__.py": ""},
@@ -159,3 +161,10 @@ def test_a_library_that_an_error_tells_of_is_told_once(capsys: pytest.CaptureFix
 def test_a_symptom_counts_where_what_is_stated_requires_its_package(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     log = "transformers==4.43.4\nException: data did not match any variant of untagged enum ModelWrapper at line 1251012 column 3"
     assert [one["rule"] for one in findings(capsys, tmp_path, log)] == ["tokenizers-model-wrapper-merges"]
+
+
+def test_an_argument_that_nobody_takes_is_left_out_or_was_mistyped(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    told = first_of(capsys, tmp_path, "TypeError: SFTTrainer.__init__() got an unexpected keyword argument 'train_datasets'")
+    assert told["fixes"][0]["note"] == "train_dataset in place of train_datasets"
+    told = first_of(capsys, tmp_path, "TypeError: SFTTrainer.__init__() got an unexpected keyword argument 'frobnicate'")
+    assert told["fixes"][0]["note"] == "leave frobnicate out, or take the fork that it was written for"
