@@ -214,7 +214,8 @@ def _symbol(symbol: str, family: str) -> Asked | None:
         return None
     plain = family in (NAME, MODULE, ATTRIBUTE) and "." not in symbol.partition(":")[2]
     unknown = bound.volume.all & ~told.there & ~told.gone
-    if family == ATTRIBUTE and not plain and told.gone and told.gone.bit_count() <= unknown.bit_count():
+    newest = told.there >> (len(bound.volume.releases) - 1) & 1
+    if family == ATTRIBUTE and not plain and newest and told.gone and told.gone.bit_count() <= unknown.bit_count():
         symbol, rest = symbol.replace(":", "."), bound.volume.all & ~told.there
         return Asked(symbol, family, bound, told.there, rest, unsure=True, open=True) if told.there else None
     if not told.gone:

@@ -221,6 +221,14 @@ _KNOWN = (
         "sentencepiece",
     ),
     _Known(
+        r"max seq len \(\d+\) is larger than the maximum number of tokens that can be stored in (?:the )?KV cache"
+        r"|larger than the available KV cache memory|No available memory for the cache blocks",
+        "The memory that vLLM has left for its cache does not hold one row of the model's full length",
+        "",
+        "a smaller max_model_len, a larger gpu_memory_utilization, or fewer weights on the card (quantized, tensor_parallel_size)",
+        "vllm",
+    ),
+    _Known(
         r"Engine (?:core initialization|process) failed|[Ee]ngine core proc(?:ess)? .{0,40}died|EngineDeadError",
         "The process of vLLM's engine ended, and its own error stands above this one",
         "",
