@@ -26,6 +26,8 @@ _CODE = (".py", ".ipynb")
 _OTHERS = frozenset(("__pycache__", "site-packages", "node_modules", "build", "dist", "third_party", "thirdparty", "vendor", "vendored"))
 _MOST = 1000
 _MOST_FOLDERS = 20_000
+# What a script says that trains.
+_TRAINS = frozenset(("plan.trainer", "plan.method", "plan.batch_size"))
 _NOT_TAKEN = "of a project's lists requirements.txt at its root is taken: name this one beside the folder where it is the one that counts"
 
 
@@ -44,7 +46,7 @@ def is_project(text: str) -> bool:
 
 
 def read_project_folder(text: str, installation: Installation | None) -> list[Target]:
-    """The targets of a project's folder; what its scripts say of a run is left to the run of each.
+    """The targets of a project's folder; what a script says of its run counts where it is the only one that trains.
 
     Raises:
         EnvdoctorError: nothing in it can be read.
@@ -65,13 +67,17 @@ def read_project_folder(text: str, installation: Installation | None) -> list[Ta
             except EnvdoctorError as error:
                 unread.append(Skip(str(path), f"found {error.found}"))
                 continue
-            targets.append(_of_project(target) if path in code else target)
+            targets.append(replace(target, folder=".") if path in code else target)
     scripts = [one for one in targets if one.folder]
+    trains = [one for one in scripts if _TRAINS & {fact.name for fact in one.collected.facts}]
+    run = trains[0] if len(trains) == 1 else None
+    targets = [_of_project(one) if one.folder and one is not run else one for one in targets]
     unread += [Skip(str(path), _NOT_TAKEN) for path in _other_lists(root)]
     if not targets:
         raise EnvdoctorError(text, found="a project of which no file can be read", expected="scripts or a list", next_step="give one file")
     left = len(code) - len(scripts) + len(aside)
-    label = f"{text} ({_count_in_words(scripts)}{f'; {left} left out' if left else ''})"
+    of_run = f", the run of {os.path.relpath(run.text, root)}" if run is not None else ""
+    label = f"{text} ({_count_in_words(scripts)}{of_run}{f'; {left} left out' if left else ''})"
     rest = Target(text, "script", Collected(skips=tuple(unread)), folder=label)
     return [*(replace(one, folder=label) if one.folder else one for one in targets), *([rest] if unread else [])]
 

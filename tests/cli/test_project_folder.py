@@ -75,6 +75,18 @@ def test_what_one_script_says_of_its_run_is_not_said_of_the_others(capsys: pytes
     assert "an empty file" not in json.dumps(report)
 
 
+def test_the_one_script_that_trains_is_the_run_of_the_project(capsys: pytest.CaptureFixture[str], project: Path) -> None:
+    write(project, "train.py", "from transformers import TrainingArguments\nTrainingArguments('o', per_device_train_batch_size=3)\n")
+    write(project, "look.py", "from transformers import AutoTokenizer\n")
+    _, report = check(capsys, "project")
+    assert "the run of train.py" in report["patient"]
+    assert report["facts"]["plan.batch_size"]["value"] == 3
+    write(project, "more.py", "from transformers import TrainingArguments\nTrainingArguments('o', per_device_train_batch_size=5)\n")
+    _, report = check(capsys, "project")
+    assert "the run of" not in report["patient"]
+    assert "plan.batch_size" not in report["facts"]
+
+
 def test_the_line_of_the_script_is_shown(capsys: pytest.CaptureFixture[str], project: Path) -> None:
     (project / "look.ipynb").unlink()
     out = run(capsys, "check", "--offline", "--isolated", "project").out
