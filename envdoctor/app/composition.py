@@ -70,7 +70,7 @@ def compose_report(
         diagnosed = tuple(replace(one, cures=as_of_a_log(one.cures, one.finding, gathered.facts, remedies[0])) for one in diagnosed)
         remedies = nearer_remedies(remedies, diagnosed, gathered.facts)
     by_change = None
-    if search and remedies[0].pins and goes_back(remedies[0].pins, gathered.facts):
+    if search and remedies[0].pins and (remedies[0].unfixable or goes_back(remedies[0].pins, gathered.facts)):
         from envdoctor.app.plan_first import find_plan_first
 
         by_change = find_plan_first(gathered, book, diagnosed, remedies[0], outcomes, strict=request.strict)

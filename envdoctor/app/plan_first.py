@@ -21,13 +21,15 @@ from envdoctor.rules.rulebook import Rulebook
 def find_plan_first(
     gathered: Gathered, book: Rulebook, found: Sequence[Diagnosed], remedy: Remedy, outcomes: Outcomes | None, *, strict: bool
 ) -> Remedy | None:
-    """Settings, and pins that go back to nothing older, that clear all that the remedy clears; None where there are none.
+    """Settings, and pins that go back to nothing older, that clear all that the remedy clears and what no pin does; None where there are
+    none.
 
     Settings are taken of findings whose every pin goes back, or which no pin cures, and only where they bring no other finding.
     """
     settings: dict[str, bool | int | float | str | tuple[str, ...]] = {}
     cleared: list[str] = []
-    wanted = [one for one in found if one.finding.rule.id in remedy.clears and one.finding.status in ("matched", "confirmed")]
+    about = {*remedy.clears, *remedy.unfixable}
+    wanted = [one for one in found if one.finding.rule.id in about and one.finding.status in ("matched", "confirmed")]
     for one in wanted:
         if any(cure.pins and not goes_back(cure.pins, gathered.facts) for cure in one.cures):
             continue

@@ -125,10 +125,13 @@ def _by_change(sheet: Sheet, report: Report, remedy: Remedy, wanted: Sequence[Di
         sheet.line(f"set {', '.join(settings)}", 2)
     if remedy.pins:
         sheet.unbroken(f"  {install_command(remedy.pins)}")
-    sheet.unbroken(f"or, with older releases: {install_command(report.remedy.pins)}")
-    left = [d.finding.rule.id for d in wanted if d.finding.rule.id not in remedy.clears]
-    if left:
-        sheet.line(f"Not fixed by it: {', '.join(dict.fromkeys(left))}: see below.")
+    if set(remedy.clears) <= set(report.remedy.clears):
+        sheet.unbroken(f"or, with older releases: {install_command(report.remedy.pins)}")
+    rest = list(dict.fromkeys(d.finding.rule.id for d in wanted if d.finding.rule.id not in remedy.clears))
+    if left := [name for name in rest if name not in report.remedy.in_code]:
+        sheet.line(f"Not fixed by it: {', '.join(left)}: see below.")
+    if by_hand := [name for name in rest if name in report.remedy.in_code]:
+        sheet.line(f"Change the code for {', '.join(by_hand)}: see below.")
 
 
 def _of_scripts(remedy: Remedy, wanted: Sequence[Diagnosed]) -> list[Diagnosed]:
