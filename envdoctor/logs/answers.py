@@ -22,7 +22,7 @@ from envdoctor.facts.versions import Exact
 from envdoctor.logs.callables_named import classes_called, functions_called
 from envdoctor.logs.callers import Caller, caller_of, takers
 from envdoctor.logs.calls_refused import Fitting, fit_call, judge_forward, judge_never_taken
-from envdoctor.logs.guessed_owners import derived_from, makers_of, makers_stated, modules_of
+from envdoctor.logs.guessed_owners import derived_from, makers_of, makers_stated, methods_of, modules_of
 from envdoctor.logs.likely_callers import LikelyCaller, likely_callers
 from envdoctor.logs.members import judge_member, judge_passed
 from envdoctor.logs.not_found import judge_mixed, other_owner, tell_another, tell_hidden
@@ -183,6 +183,7 @@ def _asked(statement: Statement, failure: Failure, facts: Facts) -> Asked | None
             *(functions_called(statement.function, failure, passed=passed) for passed in (False, True)),
             makers_of(statement, failure),
             makers_stated(statement, failure, facts),
+            methods_of(statement, failure),
         )
         return _first_only((_symbol(f"{one}({statement.keyword})", ARGUMENT) for one in found) for found in functions)
     return None

@@ -79,6 +79,22 @@ def makers_stated(statement: RefusedKeyword, failure: Failure, facts: Facts) -> 
     return tuple(_lacking_it(statement.keyword, facts))
 
 
+def methods_of(statement: RefusedKeyword, failure: Failure) -> tuple[str, ...]:
+    """The methods of classes that most people use, where before Python 3.10 no class is told and the line shows that it is a method."""
+    name = statement.function
+    last = failure.frames[-1] if failure.frames else None
+    if last is None or last.package or f".{name}(" not in last.text or "_" not in name or len(name) < _TELLING:
+        return ()
+    found: list[str] = []
+    for package in OFTEN:
+        bound = open_package(package)
+        for module, text in () if bound is None else bound.modules(f" m {name} "):
+            for one in re.finditer(rf"(?m)^ m {re.escape(name)} ", text):
+                cls = text[text.rfind("\nc ", 0, one.start()) + 3 : one.start()].split("\n")[0].partition("\t")[0]
+                found.append(f"{module}:{cls}.{name}")
+    return tuple(dict.fromkeys(found))
+
+
 def _lacking_it(keyword: str, facts: Facts) -> Iterator[str]:
     """The classes that other releases make with a keyword, and the stated ones do not."""
     for package in dict.fromkeys(_MADE):

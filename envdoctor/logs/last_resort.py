@@ -45,6 +45,8 @@ _SOURCES_OF = tuple(
     (re.compile(pattern), package)
     for pattern, package in (
         (r"src/csrc/ops\.(?:hip|cu)\b|\bCUDA SETUP: ", "bitsandbytes"),
+        (r"\bds_(?:summary|status|id|numel|tensor|shape)\b", "deepspeed"),
+        (r"\bautogptq_cuda", "auto-gptq"),
         (r"flash_fwd_|flash_bwd_|FlashAttention", "flash-attn"),
         (
             r"Model architectures \[.{1,200}\] (?:are not supported|failed to be inspected)|EngineCore|EngineDeadError|[Ee]ngine core init"
@@ -69,7 +71,7 @@ _CALLED_OTHERWISE = {"flash-attention": "flash-attn", "pytorch": "torch", "flash
 _WRITTEN = frozenset(("torch", "numpy", "pandas", "pillow"))
 _MEMORY = re.compile(r"CUDA out of memory|OutOfMemoryError|HIP out of memory|CUDA error: out of memory", re.IGNORECASE)
 _LOSS = re.compile(
-    r"\b(?:loss|grad_norm)\b.{0,24}?(?<![a-z])nan(?![a-z])|(?<![a-z])nan(?![a-z]).{0,50}\bloss\b|\boutputs?\b.{0,40}(?<![a-z])nan(?![a-z])"
+    r"(?:\b|_)(?:loss|grad_norm)\b.{0,24}?(?<![a-z])nan(?![a-z])|(?<![a-z])nan(?![a-z]).{0,50}\bloss\b|\boutputs?\b.{0,40}(?<![a-z])nan(?![a-z])"
     r"|\bgrad_norm\W{1,6}nan",
     re.IGNORECASE,
 )
@@ -107,6 +109,10 @@ def judge_at_last(reading: Reading, facts: Facts) -> Iterator[tuple[Hit, int, st
 def _raised(failure: Failure, facts: Facts) -> Hit | None:
     if failure.frames and failure.frames[-1].package == "transformers_modules":
         return _of_model_code(failure.frames[-1], facts)
+    # Who asks an object for an attribute stands before the frame in which the object says that it has none.
+    asked = failure.frames[-2] if len(failure.frames) > 1 and failure.frames[-1].function == "__getattr__" else None
+    if asked is not None and not asked.package:
+        return _asked_by_own(asked, failure)
     frames = [frame for frame in failure.frames if frame.package and frame.package != "transformers_modules"]
     inner = next((frame for frame in reversed(frames) if package_of(frame.package) not in _HAND_ON), frames[-1] if frames else None)
     if inner is None:
@@ -133,6 +139,18 @@ def _raised(failure: Failure, facts: Facts) -> Hit | None:
         detail = f"it was raised below {describe(package, facts)} ({place_of(inner)}), in {passed}{by}; no cause is known"
     packages = named(package, package_of(caller.package) if caller is not None else "")
     return Hit(RAISED, None, (), detail=detail, packages=packages, edge=f"{package}:{inner.module}:{inner.function}"[:160])
+
+
+def _asked_by_own(frame: Frame, failure: Failure) -> Hit:
+    code = f": `{frame.text[:120]}`" if frame.text else ""
+    return Hit(
+        RAISED,
+        None,
+        detail=f"{place_of(frame)}{code}; no release of a package that was read gives it to such an object, or nobody knows which",
+        edge=f"asked:{frame.path[-60:]}:{frame.line}",
+        headline=f"The project's own code asks for what is not there: {failure.message[:100]}",
+        advice="take the releases that the project names, or those of the day of its last change",
+    )
 
 
 def _of_model_code(inner: Frame, facts: Facts) -> Hit:

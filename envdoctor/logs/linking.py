@@ -114,7 +114,8 @@ def _symbol(one: UndefinedSymbol, facts: Facts) -> Hit:
         detail = f"{whose} was built against another release of some library: {one.file} asks for {shown}"
     packages = named(one.by, owner if owner not in ("driver", "python") else "")
     built = f"pip install --force-reinstall --no-cache-dir --no-build-isolation --no-binary {one.by} {one.by}"
-    advice = f"take a wheel of {one.by} for this {owner or 'library'}, or build it against what is here: {built}" if one.by else ""
+    known = one.by and one.by in listed()
+    advice = f"take a wheel of {one.by} for this {owner or 'library'}, or build it against what is here: {built}" if known else ""
     edge = f"{one.by or one.file}:{one.symbol}"[:200]
     if owner and owner == one.by:
         advice = f"pip install --force-reinstall --no-cache-dir {owner}"

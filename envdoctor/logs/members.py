@@ -18,7 +18,7 @@ from envdoctor.logs.callables_named import OF_MODELS, OFTEN, TOOK_OVER, classes_
 from envdoctor.logs.callers import caller_of
 from envdoctor.logs.statements import MissingMember
 from envdoctor.logs.tracebacks import Failure
-from envdoctor.records import dataclass
+from envdoctor.records import dataclass, replace
 from envdoctor.world.import_names import package_of
 
 ATTRIBUTE = "error-attribute-missing"
@@ -53,6 +53,8 @@ def judge_member(one: MissingMember, failure: Failure, facts: Facts) -> Hit | No
     """An attribute that no release has in this class; None where more than one package may be meant."""
     if one.cls == "NoneType":
         return _of_nothing(one, failure, facts)
+    # So Llama was written in the branch of transformers that first had it.
+    one = replace(one, cls=one.cls.replace("LLaMA", "Llama"))
     if one.cls in _ANY or one.name.startswith("__"):
         return None
     classes = list(classes_called(one.cls, failure)) or list(classes_called(one.cls, failure, passed=True))

@@ -33,7 +33,8 @@ def _named(*packages: str) -> tuple[str, ...]:
 
 def judge_refusal(refusal: Refusal, facts: Facts) -> Iterator[Hit]:
     """What an installer's text comes to: requirements that are unmet, what nothing fits, and two statements that contradict each other."""
-    for one, have in refusal.left:
+    # Who runs into it first has a release that does not go; what is absent may not be asked for, and what nobody tracks least of all.
+    for one, have in sorted(refusal.left, key=lambda pair: (not releases(translated(pair[0].by)), not pair[1])):
         yield _left(one, have)
     for missing in refusal.unavailable:
         hit = _unavailable(missing, refusal, facts)

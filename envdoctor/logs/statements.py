@@ -26,6 +26,8 @@ _ATTRIBUTE = re.compile(
 _MEMBER = re.compile(
     rf"(?:type object )?{_Q}?\b(?P<cls>[A-Za-z_]\w{{0,150}}){_Q} (?:object )?has no attribute:? {_Q}?(?P<name>\w{{1,150}})(?:{_Q}|$|[\s.,])"
 )
+# transformers 5 says it of tokenizers without quotes.
+_PLAIN_MEMBER = re.compile(r"^(?P<cls>[A-Z]\w{2,150}) has no attribute (?P<name>\w{1,150})(?:$|[\s.,])")
 _KEYWORD = re.compile(
     rf"(?P<function>{_DOTTED}|<lambda>)(?:\(\))? got an unexpected keyword argument:? "
     rf"(?:{_Q}(?P<name>\w{{1,100}}(?: \w{{1,40}})?){_Q}|(?P<bare>\w{{1,150}})\s*$)"
@@ -155,7 +157,7 @@ def parse_missing_attribute(message: str) -> MissingAttribute | None:
 
 def parse_missing_member(message: str) -> MissingMember | None:
     """``'Cls' object has no attribute 'x'`` and ``type object 'Cls' has no attribute 'x'``."""
-    found = None if _ATTRIBUTE.search(message) else _MEMBER.search(message)
+    found = None if _ATTRIBUTE.search(message) else _MEMBER.search(message) or _PLAIN_MEMBER.search(message.strip())
     return None if found is None else MissingMember(found["cls"], found["name"])
 
 

@@ -17,6 +17,7 @@ _PACKAGES = {
     "auto_gptq": "auto-gptq",
     "awq": "autoawq",
     "awq_ext": "autoawq-kernels",
+    "awq_inference_engine": "autoawq",
     "bs4": "beautifulsoup4",
     "causal_conv1d_cuda": "causal-conv1d",
     "cv2": "opencv-python",
