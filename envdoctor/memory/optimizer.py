@@ -94,6 +94,13 @@ _KNOWN: dict[str, Optimizer] = {
     "schedule_free_sgd": Optimizer(moments=1),
     "stable_adamw": Optimizer(moments=2),
     "muon": Optimizer(moments=1),
+    # A first moment as wide as the gradient, of which it makes float32; rows and columns of the rest; three float32 beside a gradient in
+    # its step (CAME.py of came-pytorch 0.1.3).
+    "came": Optimizer(moments=0, bytes=4, transient=0, largest=(16, 12)),
+    # Both moments, the weights that it began with and a sum of gradients (prodigy.py of prodigyopt 1.1.2, slice_p=1).
+    "prodigy": Optimizer(moments=4, transient=0, largest=(2, 4)),
+    # One first moment, and one second for each row or head (adam_mini.py of adam-mini 1.1.1).
+    "adam_mini": Optimizer(moments=1, transient=0, largest=(4, 8)),
 }
 
 

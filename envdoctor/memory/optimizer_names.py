@@ -13,6 +13,8 @@ _ALIASES = {
     "cpuadam": "deepspeed_adamw",
     "adamwschedulefree": "schedule_free_adamw",
     "schedulefreeadamw": "schedule_free_adamw",
+    "camepytorch": "came",
+    "prodigyopt": "prodigy",
     "nadam": "adamw_torch",
     "radam": "adamw_torch",
     "sgdmomentum": "sgd_momentum",

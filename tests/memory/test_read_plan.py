@@ -148,13 +148,16 @@ def test_adapters_are_float32_beside_weights_of_integers(facts: Mapping[str, obj
         ("paged lion 8bit", "paged_lion_8bit"),
         ("SGD with momentum", "sgd_momentum"),
         ("galore_adamw", "galore_adamw"),
+        ("Adam-mini", "adam_mini"),
+        ("prodigyopt.Prodigy", "prodigy"),
+        ("came_pytorch.CAME", "came"),
     ],
 )
 def test_an_optimizer_is_known_by_whatever_it_is_called(words: str, same: str) -> None:
     assert optimizer.find(words) == optimizer.find(same) is not None
 
 
-@pytest.mark.parametrize("words", ["came", "distributed_fused_adam", "adamw of our own", ""])
+@pytest.mark.parametrize("words", ["shampoo", "distributed_fused_adam", "adamw of our own", ""])
 def test_an_optimizer_of_another_kind_is_not_taken_for_one_that_is_known(words: str) -> None:
     assert optimizer.find(words) is None
 
