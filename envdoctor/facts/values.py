@@ -38,7 +38,7 @@ _TRAINERS = {
     "llamafactory": "llamafactory", "axolotl": "axolotl", "unsloth": "unsloth", "torchtune": "torchtune", "litgpt": "litgpt",
     "msswift": "ms-swift", "swift": "ms-swift", "trl": "trl", "sfttrainer": "trl", "transformers": "transformers",
     "transformerstrainer": "transformers", "hftrainer": "transformers", "huggingfacetrainer": "transformers", "trainer": "transformers",
-    "torchtitan": "torchtitan", "nemo": "nemo", "megatron": "megatron", "megatronlm": "megatron",
+    "torchtitan": "torchtitan", "ownloop": "own", "nemo": "nemo", "megatron": "megatron", "megatronlm": "megatron",
 }  # fmt: skip
 
 # Spellings after lower-casing and with spaces, dashes and underscores taken out.

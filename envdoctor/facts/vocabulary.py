@@ -271,6 +271,13 @@ TERMS: tuple[Term, ...] = (
         usual="none",
     ),
     Term("plan.outputs_kept", "bool", "the loop holds what the model returned, logits among it, until the next batch is through"),
+    Term("plan.loss_upcast", "bool", "the loss is computed on float32 logits; false: on the logits as the model returned them"),
+    Term(
+        "plan.selective_checkpointing",
+        "text",
+        "what checkpointing spares: op (half of the matrix products and the attention's output are kept) or n (each n-th layer has it)",
+    ),
+    Term("plan.fsdp_wrapped", "bool", "FSDP shares out each layer by itself; false: no wrap policy, the model is one unit"),
     Term("plan.zero_init", "bool", "under ZeRO-3 the model was made inside zero.Init: the training arguments came first"),
     Term("plan.trainer", "text", "what runs the loop: transformers, trl, llamafactory, axolotl, ms-swift, torchtune"),
     Term("plan.framework_tokenizer_argument", "bool", "Trainer(tokenizer=...) is passed", quiet=True),

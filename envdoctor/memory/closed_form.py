@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from envdoctor.memory import dora, fsdp, gradient_times, kept, logits, modeling, reserved, sharding, working
+from envdoctor.memory import checkpointed, dora, fsdp, gradient_times, kept, logits, modeling, reserved, sharding, working
 from envdoctor.memory.architecture import Architecture
 from envdoctor.memory.estimate import Estimate, Moment, Term
 from envdoctor.memory.plan import Plan
@@ -84,6 +84,8 @@ def _shared_out(run: Run) -> fsdp.Gathered:
     outside = fsdp.width(plan, other_width(plan))
     inside = fsdp.width(plan, linear_width(run.architecture, plan))
     layer = (counted.linear * inside + counted.other * outside) / max(run.architecture.layers, 1)
+    if fsdp.is_one(plan):
+        return fsdp.of_one_unit(plan, layer * run.architecture.layers + (counted.embedding + counted.head) * outside)
     made = (counted.embedding + counted.head) * run.trained.width * run.shares.gradients
     shared = fsdp.gathered(plan, counted.embedding * outside, counted.head * outside, layer, made)
     return fsdp.kept_after_forward(plan, shared, layer, run.architecture.layers)
@@ -117,12 +119,14 @@ def _step(run: Run) -> list[tuple[str, dict[Term, float]]]:
     gradients = made.gradients * part.gradients if made.keeps_gradients else 0.0
     accumulated = gradient_times.accumulated(run, gradients)
     shared = _shared(run)
-    saved = sum(one.times * (boundary if plan.checkpointing else one.kept) for one in counted) - _unneeded(run)
+    held_back = checkpointed.left_out(run, boundary, counted)
+    saved = sum(one.times * (boundary if plan.checkpointing else one.kept) for one in counted) + held_back - _unneeded(run)
     apart, alone = _shared_out(run), not fsdp.is_shared(plan)
     whole_layer = made.gradients / max(layers, 1) if plan.sharding in ("fsdp", "zero3") and plan.method == "full" else 0.0
     whole_layer = whole_layer if alone else apart.layer_gradient
     root = gradient_times.root_gradient(run) if alone or plan.method != "full" else apart.head_gradient
-    last = (saved if not plan.checkpointing else layers * boundary + layer) + busy
+    again = layer - held_back / max(layers, 1) if plan.checkpointing else 0.0
+    last = (saved if not plan.checkpointing else layers * boundary + held_back + again) + busy
     first = (layer if not plan.checkpointing else boundary + layer) + busy + _unreleased(run, boundary)
     left = _kept_gathered(run) if plan.zero_init is False else 0.0
     during: dict[Term, float] = {"weights": max(left, _gathered(run, 0)) if alone else apart.loss, "other": shared}

@@ -76,6 +76,8 @@ def unmeasurable(plan: Plan) -> str | None:
         return f"the kernels of {plan.quant} weights run on a GPU only"
     if plan.method not in ("full", "adapter"):
         return f"a run of the method {plan.method} is not played through"
+    if not plan.upcast_loss or plan.ops or plan.every > 1 or not plan.wrapped:
+        return "a loop of one's own (its loss, its selective checkpointing, FSDP in one unit) is not played through"
     if plan.liger or plan.fused_loss:
         return "fused loss kernels run on a GPU only"
     if plan.compile:

@@ -63,6 +63,28 @@ def kept_after_forward(plan: Plan, counted: Gathered, layer: float, layers: int)
     )
 
 
+def is_one(plan: Plan) -> bool:
+    """Whether the whole model is one flat parameter: no wrap policy was given (``FullyShardedDataParallel(model)``)."""
+    return is_shared(plan) and not plan.second and not plan.wrapped
+
+
+def of_one_unit(plan: Plan, whole: float) -> Gathered:
+    """All weights from the first moment of the forward to the end of the backward, since the root gives nothing back in between; at the end
+    the gradients of the views and the flat one that they are joined into."""
+    trained = plan.method == "full"
+    return Gathered(
+        first=whole,
+        forward=whole,
+        head=whole,
+        loss=whole,
+        backward_loss=whole,
+        layer=whole,
+        lowest=whole,
+        end=whole,
+        last_gradient=2 * whole - whole / plan.gpus if trained else 0.0,
+    )
+
+
 def gathered(plan: Plan, embedding: float, head: float, layer: float, made: float) -> Gathered:
     """``embedding``, ``head`` (0 where it is tied) and ``layer`` are bytes as they are gathered, ``made`` those of the root's gradients
     as one GPU keeps them, which are not there before the last moment."""

@@ -36,6 +36,8 @@ def reduced(run: Run, gradients: float, head: float) -> float:
     plan, made = run.plan, run.trained
     if not fsdp.is_shared(plan) or plan.method != "full" or not made.keeps_gradients:
         return gradients - _to_come(run)
+    if fsdp.is_one(plan):
+        return (run.parameters.total - run.parameters.embedding) * fsdp.width(plan, made.width)
     # A layer's come all together. The root's wait for the end, whole, unless they are groups of their own.
     layers = max(run.architecture.layers, 1)
     above = (run.parameters.linear + run.parameters.other) * (layers - 1) / layers * made.width * run.shares.gradients

@@ -48,6 +48,9 @@ def loss(architecture: Architecture, plan: Plan, width: Widths) -> Loss:
         return Loss(last + computed * hidden + _chunk(vocabulary, hidden) * (computed + 4), again + computed * hidden)
     if plan.method == "inference":
         return Loss(computed * vocabulary, 0.0)
+    if not plan.upcast_loss and plan.autocast is None:
+        # A loss outside of the model: logits, their shifted copy, the log-softmax; its backward has gradient and result beside that.
+        return Loss((2 + shifts) * computed * vocabulary + last, 3 * computed * vocabulary + again)
     if not _upcasts(architecture, plan) and plan.autocast is None:
         # Logits, their shifted copy, the log-softmax; its backward has one more (santacoder, 14.15 GiB measured, 14.19 so).
         return Loss((2 + shifts) * computed * vocabulary + last, (3 + shifts) * computed * vocabulary + again)
@@ -55,7 +58,7 @@ def loss(architecture: Architecture, plan: Plan, width: Widths) -> Loss:
     if not _upcasts(architecture, plan):
         # Autocast computes the cross entropy in float32: the shifted 16-bit logits are cast.
         return Loss(((1 + shifts) * computed + upcast + 4) * vocabulary + last, 12 * vocabulary + again)
-    if plan.compile:
+    if plan.compiled_loss:
         # Upcast, shift and softmax become one kernel: the logits and their gradient, in float32 at most (torchtune's README, 60.0 to 51.0
         # GiB for Llama-3.2-3B at 8192 tokens).
         return Loss(8 * vocabulary + last, 8 * vocabulary + again)
@@ -70,7 +73,7 @@ def returned(architecture: Architecture, plan: Plan, width: Widths) -> float:
     upcasts them."""
     if architecture.head != "causal" or plan.liger:
         return 0.0
-    wide = _upcasts(architecture, plan) and not plan.compile and (architecture.remote or not _leaves_logits(architecture, plan))
+    wide = _upcasts(architecture, plan) and not plan.compiled_loss and (architecture.remote or not _leaves_logits(architecture, plan))
     wide = wide or (architecture.kind in _RETURNS_FLOAT32 and not at_least(plan.stack.transformers, "5.0"))
     return (4 if wide else width.computed) * architecture.vocab
 

@@ -51,6 +51,9 @@ class Plan:
     ``packed``: rows are filled up to ``tokens``, so that all of them are as long.
     ``zero_init``: under ZeRO-3 the model was made inside ``zero.Init`` (transformers does so where the training arguments are made first);
     None where nobody says.
+    ``every``: of so many layers one is checkpointed; ``ops``: half of a checkpointed layer's products and its attention's output are kept.
+    ``wrapped``: FSDP shares out each layer by itself, and not the model as one unit.
+    ``upcast_loss``: the loss is computed on float32 logits; ``compiled_loss``: what torch.compile compiles has the loss in it.
     ``outputs_kept``: a loop of its own holds what the model returned, logits among it, until the next forward has returned.
     """
 
@@ -77,7 +80,12 @@ class Plan:
     packed: bool = False
     liger: bool = False
     fused_loss: bool = False
+    every: int = 1
+    ops: bool = False
+    wrapped: bool = True
+    upcast_loss: bool = True
     compile: bool = False
+    compiled_loss: bool = False
     outputs_kept: bool = False
     resharded: bool = True
     zero_init: bool | None = None

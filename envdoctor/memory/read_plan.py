@@ -22,6 +22,10 @@ _OF_TORCHTUNE = {"output_proj": "o_proj", "w1": "gate_proj", "w2": "down_proj", 
 # gradient_checkpointing of swift/trainers/arguments.py true, use_gradient_checkpointing of Unsloth's get_peft_model True or "unsloth"
 # (unsloth/models/llama.py of 2024.8, 2025.3.19, 2026.1.1 and 2026.10.9), which also has lora_dropout=0.
 _CHECKPOINTING = {"llamafactory": "LLaMA-Factory", "ms-swift": "ms-swift", "unsloth": "Unsloth"}
+# TRL's configurations checkpoint unless they are told not to (sft_config.py; not in 0.20.0).
+_CHECKPOINTS_IN_TRL = "0.22.0"
+# Trainers that compile layer by layer, and no loss: apply_compile of prime-rl (src/prime_rl/trainer/model.py at 8718eb14).
+_COMPILE_LAYERS = frozenset(("prime-rl",))
 # Where Unsloth's loss of a labelled batch makes no logits any more (fused_linear_cross_entropy; fast_cross_entropy_loss in 2024.8).
 _WITHOUT_LOGITS = "2025.3.19"
 # Trainers that leave what is not quantized as it is: prepare_model_for_training of LLaMA-Factory (model_utils/checkpointing.py) makes
@@ -90,7 +94,12 @@ def read_plan(facts: Facts, architecture: Architecture) -> tuple[Plan, tuple[Ass
         packed=packed,
         liger=reader.flag("plan.liger") is True or loss == "linear_cross_entropy",
         fused_loss=loss == "cross_entropy",
+        every=_every(reader),
+        ops=reader.text("plan.selective_checkpointing") == "op",
+        wrapped=reader.flag("plan.fsdp_wrapped") is not False,
+        upcast_loss=reader.flag("plan.loss_upcast") is not False,
         compile=reader.flag("plan.compile") is True,
+        compiled_loss=reader.flag("plan.compile") is True and reader.text("plan.trainer") not in _COMPILE_LAYERS,
         outputs_kept=reader.flag("plan.outputs_kept") is True,
         resharded=reader.flag("plan.reshard_after_forward") is not False,
         zero_init=reader.flag("plan.zero_init"),
@@ -167,9 +176,17 @@ def _checkpointing(reader: Reader, method: str) -> bool:
     stated = reader.flag("plan.gradient_checkpointing")
     if stated is None:
         trainer = reader.text("plan.trainer") or ""
-        stated = trainer in _CHECKPOINTING
-        reader.assume("plan.gradient_checkpointing", stated, f"default of {_CHECKPOINTING.get(trainer, 'TrainingArguments')}")
+        release = reader.facts.value("packages.trl")
+        of_trl = trainer == "trl" and isinstance(release, Exact) and at_least(release.text, _CHECKPOINTS_IN_TRL)
+        stated = trainer in _CHECKPOINTING or of_trl
+        whose = "TRL" if of_trl else _CHECKPOINTING.get(trainer, "TrainingArguments")
+        reader.assume("plan.gradient_checkpointing", stated, f"default of {whose}")
     return stated is True and reader.text("model.gc_support") != "no-op"
+
+
+def _every(reader: Reader) -> int:
+    stated = reader.text("plan.selective_checkpointing") or ""
+    return max(1, int(stated)) if stated.isascii() and stated.isdigit() else 1
 
 
 def _optimizer(reader: Reader, stack: Stack) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from envdoctor.facts.fact import FactValue
-from envdoctor.facts.versions import ABSENT, exact
+from envdoctor.facts.versions import ABSENT, Exact, exact
 from envdoctor.memory import mixers
 from envdoctor.memory.estimate import Estimate, Range
 from envdoctor.memory.situation import Planned
@@ -21,6 +21,10 @@ _TORCH = "2.5.1"
 _OF_2023 = 1.65
 # What is taken of a package of kernels that nobody speaks of.
 _THERE = exact("0.6.0")
+# Whose FSDP has no wrap policy unless it is given one (FSDPStrategy of Lightning 2.5), and whose checkpointing is selective by default (the
+# ``selective_ac_option`` of torchtitan's Llama 3).
+_UNWRAPPED = frozenset(("own", "lightning"))
+_SELECTIVE = frozenset(("torchtitan",))
 _NEUTRAL: Mapping[str, FactValue] = {"plan.activation_offload": False, "plan.float8": False}
 
 
@@ -29,6 +33,7 @@ class Undecided:
     """``allocated`` spans what the run would take with the value that was ``taken`` and with the ``others``.
 
     Where it is not ``modelled``, the fact is stated, the answer leaves it out, and what it could save at most is the low end.
+    ``reserved`` is the most of what torch is expected to reserve.
     """
 
     fact: str
@@ -36,6 +41,7 @@ class Undecided:
     others: tuple[FactValue, ...]
     allocated: Range
     modelled: bool = True
+    reserved: float = 0.0
 
 
 def undecided(situation: Planned, computed: Estimate) -> tuple[Undecided, ...]:
@@ -43,12 +49,14 @@ def undecided(situation: Planned, computed: Estimate) -> tuple[Undecided, ...]:
     expected = computed.allocated.expected
     found = []
     for fact, taken, others in _open(situation):
-        ranges = [situation.estimate_with(_change(situation, fact, other)).allocated.expected for other in others]
+        estimates = [situation.estimate_with(_change(situation, fact, other)) for other in others]
+        ranges = [one.allocated.expected for one in estimates]
         low, high = min(*ranges, expected), max(*ranges, expected)
         if fact == "packages.transformers" and situation.plan.quant in ("4bit", "8bit") and _perhaps_of_2023(situation):
             high = max(high, _OF_2023 * expected)
         if max(high / expected - 1, 1 - low / expected) > _MOVES:
-            found.append(Undecided(fact, taken, others, Range(low, expected, high)))
+            cached = max(one.reserved.expected for one in estimates)
+            found.append(Undecided(fact, taken, others, Range(low, expected, high), reserved=cached))
     found += [one for one in _unmodelled(situation, computed) if 1 - one.allocated.low / expected > _MOVES]
     return tuple(sorted(found, key=lambda one: one.allocated.low - one.allocated.high))
 
@@ -73,7 +81,7 @@ def spanning(computed: Estimate, found: Iterable[Undecided]) -> Estimate:
     for one in found:
         allocated, reserved = computed.allocated, computed.reserved
         low, high = min(allocated.low, one.allocated.low), max(allocated.high, one.allocated.high)
-        held = Range(min(reserved.low, one.allocated.low), reserved.expected, max(reserved.high, one.allocated.high))
+        held = Range(min(reserved.low, one.allocated.low), reserved.expected, max(reserved.high, one.allocated.high, one.reserved))
         computed = replace(computed, allocated=Range(low, allocated.expected, high), reserved=held, guessed=True)
     return computed
 
@@ -107,7 +115,15 @@ def _open(situation: Planned) -> Iterator[tuple[str, FactValue, tuple[FactValue,
         yield "plan.distributed", plan.sharding, ("fsdp",)
     if facts.value("plan.outputs_kept") is None and trainer is None:
         yield "plan.outputs_kept", False, (True,)
-    if "plan.gradient_checkpointing" in assumed and trainer is None:
+    if "plan.optimizer" in assumed and facts.text("plan.optimizer") is not None:
+        yield "plan.optimizer", "adamw_torch", ("sgd", "prodigy")
+    if trainer == "own" and facts.value("plan.loss_upcast") is None:
+        yield "plan.loss_upcast", True, (False,)
+    if trainer in _UNWRAPPED and plan.sharding == "fsdp" and not plan.second and facts.value("plan.fsdp_wrapped") is None:
+        yield "plan.fsdp_wrapped", True, (False,)
+    if plan.checkpointing and trainer in _SELECTIVE and facts.value("plan.selective_checkpointing") is None:
+        yield "plan.selective_checkpointing", "none", ("op", "2")
+    if "plan.gradient_checkpointing" in assumed and not plan.checkpointing and _may_checkpoint(situation):
         yield "plan.gradient_checkpointing", False, (True,)
     if "plan.load_dtype" in assumed and plan.quant == "none" and trainer is None and not _as_stored(situation):
         # from_pretrained makes float32 of every checkpoint up to transformers 4 unless it is told another dtype.
@@ -140,13 +156,24 @@ def _unmodelled(situation: Planned, computed: Estimate) -> Iterator[Undecided]:
         yield without("plan.tensor_parallel", expected / tensor)
     if context > 1:
         shorter = situation.estimate_with({"plan.seq_len": max(1, situation.plan.tokens // context)})
-        yield without("plan.context_parallel", shorter.allocated.expected)
+        yield without("plan.context_parallel", shorter.allocated.low)
     for fact in ("plan.pipeline_parallel", "plan.expert_parallel"):
         if parts(fact) > 1:
             yield without(fact, expected / parts(fact))
     for fact, left in (("plan.activation_offload", 0.0), ("plan.float8", 0.5)):
         if facts.value(fact) is True:
             yield without(fact, max(moment.total - (1 - left) * moment.terms.get("activations", 0.0) for moment in computed.moments))
+
+
+def _may_checkpoint(situation: Planned) -> bool:
+    """Whether checkpointing may be on although nobody says so: ``prepare_model_for_kbit_training`` of peft switches it on unless it is told
+    not to, which a script may call by itself, and so do TRL's configurations from 0.22 on."""
+    plan, facts = situation.plan, situation.facts
+    trainer = facts.text("plan.trainer")
+    if trainer == "trl" and not isinstance(facts.value("packages.trl"), Exact):
+        return True
+    prepared = plan.method == "adapter" and plan.quant in ("4bit", "8bit") and trainer in ("transformers", "trl", "accelerate")
+    return trainer in (None, "own") or prepared
 
 
 def _as_stored(situation: Planned) -> bool:

@@ -126,6 +126,10 @@ def test_the_child_is_told_the_whole_plan() -> None:
         (replace(PLAN, fused_loss=True), "fused loss kernels run on a GPU only"),
         (replace(PLAN, compile=True), "torch.compile decides on a GPU what is kept and what is computed again"),
         (replace(PLAN, attention="flash_attention_3"), "there is no stand-in for the attention flash_attention_3"),
+        *[
+            (plan, "a loop of one's own (its loss, its selective checkpointing, FSDP in one unit) is not played through")
+            for plan in (replace(PLAN, upcast_loss=False), replace(PLAN, ops=True), replace(PLAN, every=2), replace(PLAN, wrapped=False))
+        ],
         (replace(PLAN, quant="4bit"), "weights of 4 bits are not trained in full"),
     ],
 )

@@ -46,6 +46,65 @@ def test_what_a_loop_of_ones_own_keeps_is_open() -> None:
     assert "plan.outputs_kept" not in names(situation(**rows, plan__trainer="trl"))
 
 
+def test_an_optimizer_that_is_not_known_is_open_and_one_that_is_known_is_counted() -> None:
+    unknown = situation(plan__method="full", plan__optimizer="shampoo", plan__batch_size=1)
+    assert "plan.optimizer" in names(unknown)
+    spanned = spanning(unknown.estimate(), undecided(unknown, unknown.estimate()))
+    for name in ("sgd", "prodigy"):
+        known = situation(plan__method="full", plan__optimizer=name, plan__batch_size=1)
+        assert names(known) == set()
+        assert spanned.allocated.low <= known.estimate().allocated.expected <= spanned.allocated.high
+    # Of an adapter nothing depends on it.
+    assert names(situation(plan__optimizer="shampoo", plan__batch_size=1)) == set()
+
+
+def test_how_a_loop_of_ones_own_takes_its_loss_is_open() -> None:
+    own: dict[str, FactValue] = {"plan__trainer": "own", "plan__outputs_kept": False, "plan__bf16": False}
+    assert names(situation(**own)) == {"plan.loss_upcast"}
+    assert names(situation(**own, plan__loss_upcast=False)) == set()
+    # Autocast computes it in float32 either way.
+    assert names(situation(**{**own, "plan__bf16": True})) == set()
+
+
+def test_a_quantized_model_may_be_checkpointed_by_its_preparation() -> None:
+    unsaid: dict[str, FactValue] = {
+        "plan__method": "qlora",
+        "plan__seq_len": 4096,
+        "plan__batch_size": 1,
+        "plan__gradient_checkpointing": "",
+        "plan__kbit_preparation": True,
+    }
+    assert "plan.gradient_checkpointing" in names(situation(**unsaid, plan__trainer="transformers"))
+    assert "plan.gradient_checkpointing" not in names(situation(**{**unsaid, "plan__method": "lora"}, plan__trainer="transformers"))
+    assert "plan.gradient_checkpointing" not in names(situation(**unsaid, plan__trainer="axolotl"))
+
+
+def test_trl_checkpoints_from_one_release_on_and_without_a_release_it_is_open() -> None:
+    unsaid: dict[str, FactValue] = {
+        "plan__seq_len": 4096,
+        "plan__batch_size": 1,
+        "plan__gradient_checkpointing": "",
+        "plan__trainer": "trl",
+    }
+    assert "plan.gradient_checkpointing" in names(situation(**unsaid))
+    later, before = situation(**unsaid, packages__trl="==0.24.0"), situation(**unsaid, packages__trl="==0.20.0")
+    assert (later.plan.checkpointing, before.plan.checkpointing) == (True, False)
+    assert "plan.gradient_checkpointing" not in names(later) | names(before)
+
+
+def test_a_trainer_that_checkpoints_selectively_leaves_open_how() -> None:
+    titan: dict[str, FactValue] = {"plan__method": "full", "plan__trainer": "torchtitan", "plan__seq_len": 8192}
+    assert "plan.selective_checkpointing" in names(situation(**titan))
+    assert "plan.selective_checkpointing" not in names(situation(**titan, plan__selective_checkpointing="op"))
+
+
+def test_a_way_of_sharing_that_is_not_modelled_ends_at_the_low_end_of_what_it_could_leave() -> None:
+    long: dict[str, FactValue] = {"plan__seq_len": 65536, "plan__batch_size": 1, "plan__distributed": "ddp", "gpu__count": 8}
+    shared, short = situation(**long, plan__context_parallel=8), situation(**{**long, "plan__seq_len": 8192})
+    found = next(one for one in undecided(shared, shared.estimate()) if one.fact == "plan.context_parallel")
+    assert found.allocated.low == short.estimate().allocated.low < short.estimate().allocated.expected
+
+
 def test_what_a_trainer_decides_is_not_open() -> None:
     assert names(situation(plan__seq_len=4096, plan__batch_size=1, plan__gradient_checkpointing="", plan__trainer="transformers")) == set()
 

@@ -1,0 +1,92 @@
+"""Loops that are no Trainer's: a loss outside of the model, layers that are compiled alone, checkpointing that spares something, FSDP
+without a wrap policy."""
+
+from __future__ import annotations
+
+import pytest
+
+from envdoctor.facts.fact import FactValue
+from envdoctor.memory.config import read_architecture
+from envdoctor.memory.situation import Planned, planned
+from tests.memory.models import QWEN_HALF_B, stated
+
+_LAYERS, _HIDDEN, _HEADS, _KEYS, _NETWORK, _VOCABULARY = 24, 896, 14, 128, 4864, 151936
+_ALL: dict[str, FactValue] = {
+    "plan.method": "full",
+    "plan.batch_size": 2,
+    "plan.seq_len": 8192,
+    "plan.padding": False,
+    "plan.gradient_checkpointing": True,
+    "plan.load_dtype": "bfloat16",
+    "plan.outputs_kept": False,
+    "plan.trainer": "own",
+    "packages.transformers": "==4.57.1",
+    "packages.torch": "==2.8.0",
+}
+
+
+def situation(**changed: FactValue) -> Planned:
+    values = {**_ALL, **{name.replace("__", "."): value for name, value in changed.items()}}
+    return planned(stated(values), read_architecture(QWEN_HALF_B))
+
+
+def term(found: Planned, moment: str, name: str) -> float:
+    (one,) = [one for one in found.estimate().moments if one.name == moment]
+    return next((value for key, value in one.terms.items() if key == name), 0.0)
+
+
+def test_a_loss_on_the_logits_as_they_are_has_three_copies_of_them_in_16_bits() -> None:
+    found = situation(plan__loss_upcast=False)
+    logits = 2 * 8192 * _VOCABULARY * 2
+    for moment in ("loss", "backward of the loss"):
+        assert term(found, moment, "logits") == pytest.approx(3 * logits, rel=0.02)
+    # A single row is no copy when it is shifted.
+    single = situation(plan__loss_upcast=False, plan__batch_size=1)
+    assert term(single, "loss", "logits") == pytest.approx(2 * logits / 2, rel=0.02)
+    assert term(situation(), "backward of the loss", "logits") == pytest.approx(6 * logits, rel=0.02)
+
+
+def test_the_loss_of_a_trainer_that_compiles_layer_by_layer_is_not_compiled() -> None:
+    whole = situation(plan__compile=True, plan__trainer="transformers")
+    layers = situation(plan__compile=True, plan__trainer="prime-rl")
+    plain = situation(plan__trainer="prime-rl")
+    assert term(layers, "backward of the loss", "logits") == term(plain, "backward of the loss", "logits")
+    assert term(whole, "backward of the loss", "logits") < term(plain, "backward of the loss", "logits")
+
+
+def test_checkpointing_by_operations_keeps_every_second_product_and_the_output_of_the_attention() -> None:
+    every, some = situation(), situation(plan__selective_checkpointing="op")
+    # Queries, values, gate and down.
+    products = _HIDDEN + _KEYS + _NETWORK + _HIDDEN
+    kept = _LAYERS * 2 * 8192 * (2 * (products + _HIDDEN) + 4 * _HEADS)
+    assert term(some, "loss", "activations") - term(every, "loss", "activations") == pytest.approx(kept)
+    # What is kept is not computed again.
+    again = term(some, "backward of the last layer", "activations") - term(every, "backward of the last layer", "activations")
+    assert again == pytest.approx(kept * (1 - 1 / _LAYERS))
+
+
+def test_of_layers_of_which_every_second_is_checkpointed_half_keep_everything() -> None:
+    every, half, none = situation(), situation(plan__selective_checkpointing="2"), situation(plan__gradient_checkpointing=False)
+    middle = (term(every, "loss", "activations") + term(none, "loss", "activations")) / 2
+    assert term(half, "loss", "activations") == pytest.approx(middle, rel=0.001)
+    assert situation(plan__gradient_checkpointing=False, plan__selective_checkpointing="2").estimate() == none.estimate()
+
+
+def test_fsdp_without_a_wrap_policy_has_the_whole_model_and_twice_its_gradients_at_the_end() -> None:
+    shared: dict[str, FactValue] = {"plan__distributed": "fsdp", "plan__fsdp_version": 1, "gpu__count": 4}
+    layers, one = situation(**shared), situation(**shared, plan__fsdp_wrapped=False)
+    weights = 2.0 * 494_032_768
+    assert term(one, "loss", "weights") == pytest.approx(1.25 * weights)
+    assert term(one, "backward of the embeddings", "gradients") == pytest.approx(2 * weights)
+    assert term(layers, "loss", "weights") < 0.6 * term(one, "loss", "weights")
+    # Alone it shards nothing, and fully_shard has no such unit.
+    alone: dict[str, FactValue] = {**shared, "gpu__count": 1}
+    assert situation(**alone, plan__fsdp_wrapped=False).estimate() == situation(**alone).estimate()
+    second: dict[str, FactValue] = {**shared, "plan__fsdp_version": 2}
+    assert situation(**second, plan__fsdp_wrapped=False).estimate() == situation(**second).estimate()
+
+
+@pytest.mark.parametrize(("name", "bytes_"), [("adam_mini", 2.0), ("adamw_torch", 4.0), ("came", 4.0), ("prodigy", 8.0)])
+def test_optimizers_of_others_keep_what_their_code_keeps(name: str, bytes_: float) -> None:
+    found = situation(plan__optimizer=name)
+    assert term(found, "backward of the loss", "optimizer") == pytest.approx(bytes_ * 494_032_768, rel=0.01)
