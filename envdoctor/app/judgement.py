@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from envdoctor.app.gathered import Gathered
 from envdoctor.checks import FACT_CHECKS, installed_hits
+from envdoctor.checks.atlas import breaks_of
 from envdoctor.checks.declared_together import declared_together
 from envdoctor.checks.newest_breaks import breaks_of_newest
 from envdoctor.checks.whole_lists import scanned_names
@@ -18,6 +19,7 @@ from envdoctor.facts.versions import Exact
 from envdoctor.records import replace
 from envdoctor.remedies.remedy import Remedy
 from envdoctor.rules.rulebook import Rulebook
+from envdoctor.world.import_names import package_of
 from envdoctor.world.releases import release_texts
 
 if TYPE_CHECKING:
@@ -104,7 +106,9 @@ def find_situation_remedies(
     if accused:
         newest = predict_facts(gathered)
         stated = facts.with_facts(newest[name] for name in accused if name in newest and newest[name].origin.source != PROJECT)
-    problem = Problem(stated, book.rules, FACT_CHECKS, release_texts, outcomes, requires=cautious)
+    asked = sorted({one.entry for one in goals if one.entry})
+    checks = (*FACT_CHECKS, breaks_of([(package_of(entry.partition(".")[0].partition(":")[0]), entry) for entry in asked]))
+    problem = Problem(stated, book.rules, checks if asked else FACT_CHECKS, release_texts, outcomes, requires=cautious)
     found = _of_an_environment(problem, book.digest, goals) if scanned_names(facts) else find_remedies(problem, goals)
     # To narrow what a file leaves open is less than to move what somebody has pinned.
     pinned = {name for name, fact in facts.items() if isinstance(fact.value, Exact)}

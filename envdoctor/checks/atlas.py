@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from envdoctor.atlas.shelf import files_of, package_names
@@ -64,6 +64,11 @@ def hits_of(stack: Stack, entries: Sequence[tuple[str, str]], *, main: bool = Fa
         hits = tuple(hit for hit in hits if hit.rule != PACKAGE_MISSING or hit.packages[0] in stack.scanned)
     absent = {hit.packages[1] for hit in hits if hit.rule == PACKAGE_MISSING}
     return hits if lacks_few(len(absent), len(stack.releases)) else tuple(hit for hit in hits if hit.rule != PACKAGE_MISSING)
+
+
+def breaks_of(entries: Sequence[tuple[str, str]]) -> Callable[[Facts], tuple[Hit, ...]]:
+    """A check of what these imports of a script lead to, each with its package: a pin has to cure it for the script as well."""
+    return lambda facts: hits_of(stack_of(facts), entries)
 
 
 def _installed_hits(stack: Stack, *, main: bool) -> tuple[Hit, ...]:

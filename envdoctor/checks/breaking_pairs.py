@@ -110,7 +110,8 @@ def _hit(stack: Stack, found: Sequence[Break], rule: str) -> Iterator[Hit]:
     pins = tuple((one.provider, specifier) for specifier in good_specifiers(bound.volume, bad, place_there))
     pair = (one.package, one.provider)
     yield Hit(rule, True, because, detail=detail, packages=pair, pins=pins, yields=True, edge=one.edge,
-              headline=_headline(stack, one), witness=_witness(one, bound.volume, place_there))  # fmt: skip
+              headline=_headline(stack, one), witness=_witness(one, bound.volume, place_there),
+              entry="" if one.root else one.entry)  # fmt: skip
 
 
 def _witness(one: Break, volume: Volume, place: int) -> str:

@@ -16,6 +16,7 @@ class Hit:
     beside a finding of a rule in ``unless``: those say the same, and more of it. ``edge`` tells the hits of one family apart. Of these
     ``headline`` says what is wrong, in place of the family's title, ``witness`` is the line of Python that shows it, and ``advice``
     says what to do, in place of the family's words for it. ``newest``: it holds of what an installer would take, and waits for that.
+    ``entry`` is the import of a script (``module:name``) that alone leads to it.
     ``parts`` say the same of each of the ``names`` by itself, to be told where rules are about the others.
     """
 
@@ -36,6 +37,7 @@ class Hit:
     witness: str = ""
     names: tuple[str, ...] = ()
     advice: str = ""
+    entry: str = ""
     newest: bool = False
     parts: tuple[Hit, ...] = ()
 

@@ -151,6 +151,7 @@ def finding_of(hit: Hit, rule: Rule, facts: Facts) -> Finding:
         edge=hit.edge,
         headline=hit.headline,
         witness=hit.witness,
+        entry=hit.entry,
         advice=hit.advice,
         newest=hit.newest,
     )

@@ -46,7 +46,8 @@ class Finding:
 
     ``pins`` (alternatives, nearest first) and ``plan`` are what a check found to cure it; they stand before the rule's own.
     ``edge`` tells the findings of one family apart (``peft:transformers.HybridCache``); empty where a rule says one thing.
-    ``headline`` says of one of a family what is wrong, ``witness`` is the line of Python that shows it, ``advice`` what to do about it.
+    ``headline`` says of one of a family what is wrong, ``witness`` is the line of Python that shows it, ``advice`` what to do about it,
+    ``entry`` the import of a script (``module:name``) that alone leads to it.
     ``hidden``: it waits for a package that nothing names, or for releases that an installer would not take, and is shown on demand.
     ``state`` is what to state, as ``--set`` takes it.
     ``newest`` says that it holds of what an installer would take of an open range, or of a package that no line names.
@@ -69,6 +70,7 @@ class Finding:
     state: tuple[str, ...] = ()
     headline: str = ""
     witness: str = ""
+    entry: str = ""
     advice: str = ""
 
     @property
