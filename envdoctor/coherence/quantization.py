@@ -42,6 +42,7 @@ _SERVERS = ("vllm", "sglang")
 # Releases whose quantizer says is_trainable False, so that the Trainer refuses the model, adapters or not. FP8 and MXFP4 have a rule.
 _NOT_TRAINABLE = {
     "auto-round": ">=4.52.0",
+    "bitnet": ">=4.46.0",
     "compressed-tensors": ">=4.45.0,<4.47",
     "fbgemm_fp8": ">=4.43.0",
     "higgs": ">=4.48.0",
@@ -83,7 +84,7 @@ def method_unknown(snapshot: Snapshot, facts: Facts) -> Iterator[Hit]:
 def base_not_trainable(snapshot: Snapshot, facts: Facts) -> Iterator[Hit]:
     """The Trainer refuses a model of this quantization, also with adapters."""
     method = _method(snapshot)
-    condition = _NOT_TRAINABLE.get(method)
+    condition = ">=4.46.0,<4.52" if _is_online_bitnet(snapshot) else _NOT_TRAINABLE.get(method)
     if condition is None or facts.text("plan.method") not in TRAINING or facts.value("plan.quantization_config") is True:
         return
     if facts.text("plan.trainer") in ("own", "torchtune"):
@@ -112,6 +113,14 @@ def _method(snapshot: Snapshot) -> str:
     if method is None and (table.get("load_in_4bit") is True or table.get("load_in_8bit") is True):
         return "bitsandbytes"
     return plain(method, 60).lower() if isinstance(method, str) else ""
+
+
+def _is_online_bitnet(snapshot: Snapshot) -> bool:
+    """Whether the weights are BitNet's master weights, quantized as they are used: 4.52.0 and later train them."""
+    table = table_of(snapshot.config).get("quantization_config")
+    if _method(snapshot) != "bitnet" or not isinstance(table, dict):
+        return False
+    return (table.get("linear_class"), table.get("quantization_mode")) == ("autobitlinear", "online")
 
 
 def _transformers(facts: Facts, condition: str) -> bool:

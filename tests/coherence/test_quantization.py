@@ -77,6 +77,17 @@ def test_weights_that_are_for_inference_only(tmp_path: Path, release: str) -> No
 
 
 @pytest.mark.parametrize(
+    ("release", "mode", "refused"), [("4.51.3", "online", True), ("4.52.0", "online", False), ("5.23.0", "offline", True)]
+)
+def test_bitnet_is_trained_from_its_master_weights_alone(tmp_path: Path, release: str, mode: str, refused: bool) -> None:
+    quantization = {"quant_method": "bitnet", "linear_class": "autobitlinear", "quantization_mode": mode}
+    rules = [one.rule for one in found(tmp_path, quantization, transformers=release, plan_method="lora")]
+    assert rules == (["snapshot-quantized-base-not-trainable"] if refused else [])
+    (packed,) = found(tmp_path, {"quant_method": "bitnet"}, transformers=release, plan_method="lora")
+    assert packed.rule == "snapshot-quantized-base-not-trainable"
+
+
+@pytest.mark.parametrize(
     "quantization", [None, {}, [], 4, {"quant_method": None}, {"quant_method": 3}, {"quant_method": "exl2"}, {"load_in_4bit": "yes"}]
 )
 def test_what_is_not_known_is_not_judged(tmp_path: Path, quantization: object) -> None:
