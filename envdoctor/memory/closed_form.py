@@ -153,6 +153,7 @@ def _step(run: Run) -> list[tuple[str, dict[Term, float]]]:
                 "adapters": casts.last,
             },
         ),
+        *_between_layers(run, apart, saved, {"gradients": max(accumulated, root), "other": shared, "logits": logits_kept}),
         (
             "backward of the first layer",
             {
@@ -219,6 +220,16 @@ def _moments_of_the_forward(
         ("forward of the last layer", {**held, **last}),
         ("output layer", {**held, "weights": apart.head, "activations": saved * share}),
     ]
+
+
+def _between_layers(run: Run, apart: fsdp.Gathered, saved: float, held: dict[Term, float]) -> list[tuple[str, dict[Term, float]]]:
+    """The moment between the backwards of the last layer and of the one below it, where FSDP has both of them."""
+    if not apart.between or run.architecture.layers < 2:
+        return []
+    below = saved - (0.0 if run.plan.checkpointing else layers_of(run)[-1].kept)
+    stream = run.width.stream * run.architecture.hidden
+    activations = (max(0.0, below) + stream) * run.tokens * run.shares.activations
+    return [("between two layers", {**held, "weights": apart.between, "activations": activations})]
 
 
 def _around_the_loss(

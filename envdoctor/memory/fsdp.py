@@ -18,7 +18,8 @@ from envdoctor.records import dataclass, replace
 class Gathered:
     """Bytes of whole weights at the moments of a pass, and of whole gradients: ``head_gradient`` from the backward of the loss on,
     ``layer_gradient`` in the backward of a layer, ``last_gradient`` when those of the embeddings are shared out. ``lowest``
-    are weights in the backward of the first layer, in front of which nothing is gathered, and ``copied`` what is gone of ``forward`` when a
+    are weights in the backward of the first layer, in front of which nothing is gathered, ``between`` those between the backwards of two
+    layers, where that is more, and ``copied`` what is gone of ``forward`` when a
     layer computes."""
 
     first: float = 0.0
@@ -28,6 +29,7 @@ class Gathered:
     backward_loss: float = 0.0
     layer: float = 0.0
     lowest: float = 0.0
+    between: float = 0.0
     copied: float = 0.0
     end: float = 0.0
     step: float = 0.0
@@ -93,6 +95,9 @@ def gathered(plan: Plan, embedding: float, head: float, layer: float, made: floa
     if not plan.second:
         # The hooks of a layer without trained weights of its own flat parameter gather no next one.
         ahead = 2 if trained else 1
+        # Frozen, it is given back by a hook on its input, behind the one that gathers the layer below; a first layer whose input needs no
+        # gradient and the root are not given back before the next step (_register_post_backward_reshard_only_hook of torch 2.13.0).
+        stays = 0.0 if trained else root + (0.0 if plan.checkpointing else layer)
         return Gathered(
             first=root + layer,
             forward=root + layer,
@@ -102,7 +107,9 @@ def gathered(plan: Plan, embedding: float, head: float, layer: float, made: floa
             backward_loss=root + layer,
             layer=root + ahead * layer,
             lowest=root + layer,
-            end=root,
+            between=0.0 if trained else root + 2 * layer,
+            end=max(root, stays),
+            step=stays,
             head_gradient=last if trained else 0.0,
             layer_gradient=2 * layer if trained else 0.0,
             last_gradient=2 * root + (embedding if not head else 0.0) - made if trained else 0.0,

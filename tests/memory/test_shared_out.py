@@ -26,6 +26,10 @@ STATED: Mapping[str, object] = {
     "plan.load_dtype": "float32", "plan.bf16": True, "plan.batch_size": 2, "plan.seq_len": 512, "plan.padding": False,
     "plan.gradient_checkpointing": True, "plan.attn": "sdpa", "plan.optimizer": "adamw_torch", "plan.distributed": "fsdp", "gpu.count": 4,
 }  # fmt: skip
+SHORT: Mapping[str, object] = {
+    "plan__method": "lora", "plan__load_dtype": "bfloat16", "plan__batch_size": 1, "plan__seq_len": 128, "plan__optimizer": "sgd",
+    "plan__lora_targets": ["q_proj", "v_proj"],
+}  # fmt: skip
 MIB = 2**20
 
 
@@ -43,6 +47,10 @@ def situation(*config: Mapping[str, object], **more: object) -> Planned:
         ({"plan__fsdp_version": 2, "packages__accelerate": "==1.15.0"}, 10074.2),
         ({"plan__method": "lora", "plan__load_dtype": "bfloat16", "plan__fsdp_version": 2, "packages__accelerate": "==1.15.0"}, 4597.4),
         ({"plan__method": "lora", "plan__load_dtype": "bfloat16"}, 5334.6),
+        # Short rows, so that two layers at once are most of it.
+        ({**SHORT, "plan__gradient_checkpointing": True, "plan__lora_dropout": 0.0}, 3968.9),
+        ({**SHORT, "plan__gradient_checkpointing": False, "plan__lora_dropout": 0.05}, 4031.2),
+        ({**SHORT, "plan__gradient_checkpointing": False, "plan__lora_dropout": 0.0, "plan__lora_targets": ["down_proj"]}, 4043.2),
     ],
 )
 def test_the_fullest_moment_is_that_of_fsdps_own_code(more: Mapping[str, object], counted: float) -> None:
