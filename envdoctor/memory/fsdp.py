@@ -95,9 +95,8 @@ def gathered(plan: Plan, embedding: float, head: float, layer: float, made: floa
     if not plan.second:
         # The hooks of a layer without trained weights of its own flat parameter gather no next one.
         ahead = 2 if trained else 1
-        # Frozen, it is given back by a hook on its input, behind the one that gathers the layer below; a first layer whose input needs no
-        # gradient and the root are not given back before the next step (_register_post_backward_reshard_only_hook of torch 2.13.0).
-        stays = 0.0 if trained else root + (0.0 if plan.checkpointing else layer)
+        # Frozen, it is given back by a hook on its input, behind the one that gathers the layer below
+        # (_register_post_backward_reshard_only_hook of torch 2.13.0).
         return Gathered(
             first=root + layer,
             forward=root + layer,
@@ -108,8 +107,7 @@ def gathered(plan: Plan, embedding: float, head: float, layer: float, made: floa
             layer=root + ahead * layer,
             lowest=root + layer,
             between=0.0 if trained else root + 2 * layer,
-            end=max(root, stays),
-            step=stays,
+            end=root,
             head_gradient=last if trained else 0.0,
             layer_gradient=2 * layer if trained else 0.0,
             last_gradient=2 * root + (embedding if not head else 0.0) - made if trained else 0.0,
