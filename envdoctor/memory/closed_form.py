@@ -117,6 +117,7 @@ def _step(run: Run) -> list[tuple[str, dict[Term, float]]]:
     layer, busy = fullest.kept, fullest.busy
     unquantized = written_out if fullest.written_out else 0.0
     gradients = made.gradients * part.gradients if made.keeps_gradients else 0.0
+    gradients += gradient_times.of_frozen(run) * part.gradients
     accumulated = gradient_times.accumulated(run, gradients)
     shared = _shared(run)
     held_back = checkpointed.left_out(run, boundary, counted)

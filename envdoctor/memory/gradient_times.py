@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from envdoctor.memory import fsdp, sharding
+from envdoctor.memory.plan import WIDTH
 from envdoctor.memory.run import Run
 
 
@@ -24,11 +25,22 @@ def accumulated(run: Run, gradients: float) -> float:
     enters for all but the last): they are whole then."""
     if run.plan.accumulation < 2:
         return gradients if sharding.holds_gradients(run.plan) else 0.0
+    if run.plan.joined:
+        return gradients + of_frozen(run) * (1 - run.shares.gradients)
     whole = run.plan.sharding == "fsdp" and run.plan.method == "full" and run.trained.keeps_gradients
     if not whole or not sharding.waits_to_reduce(run.plan):
         return gradients
     # In the dtype that is computed in, as long as they are whole.
     return run.trained.parameters * fsdp.width(run.plan, run.trained.width) if fsdp.is_shared(run.plan) else run.trained.gradients
+
+
+def of_frozen(run: Run) -> float:
+    """Bytes of whole gradients of frozen weights: those that are in one flat parameter with an adapter have them too ("higher than expected
+    gradient memory usage", FullyShardedDataParallel of torch 2.13.0 on mixing both)."""
+    plan = run.plan
+    if not plan.joined or not fsdp.is_shared(plan) or plan.second:
+        return 0.0
+    return (run.parameters.linear + run.parameters.other) * fsdp.width(plan, WIDTH[plan.load_dtype])
 
 
 def reduced(run: Run, gradients: float, head: float) -> float:

@@ -52,6 +52,7 @@ class Plan:
     ``zero_init``: under ZeRO-3 the model was made inside ``zero.Init`` (transformers does so where the training arguments are made first);
     None where nobody says.
     ``every``: of so many layers one is checkpointed; ``ops``: half of a checkpointed layer's products and its attention's output are kept.
+    ``joined``: adapters stand in one flat parameter of FSDP with the frozen weights of their layer.
     ``wrapped``: FSDP shares out each layer by itself, and not the model as one unit.
     ``upcast_loss``: the loss is computed on float32 logits; ``compiled_loss``: what torch.compile compiles has the loss in it.
     ``outputs_kept``: a loop of its own holds what the model returned, logits among it, until the next forward has returned.
@@ -82,6 +83,7 @@ class Plan:
     fused_loss: bool = False
     every: int = 1
     ops: bool = False
+    joined: bool = False
     wrapped: bool = True
     upcast_loss: bool = True
     compile: bool = False

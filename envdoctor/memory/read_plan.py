@@ -36,6 +36,9 @@ _UNPREPARED = frozenset(("llamafactory", "unsloth", "torchtune"))
 _OF_INTEGERS = frozenset(("4bit", "8bit", "gptq", "awq"))
 # Trainers that bring low-rank layers of their own and go without peft.
 _OWN_ADAPTERS = frozenset(("torchtune", "litgpt"))
+# Trainers that wrap whole layers with their adapters (``FSDPStrategy(auto_wrap_policy={Block})``, finetune/lora.py of litgpt at 9a2065e5),
+# and not each adapter by itself, as peft's policy does.
+_JOINED = frozenset(("litgpt",))
 _DECIDING = (
     "torch",
     "transformers",
@@ -96,6 +99,7 @@ def read_plan(facts: Facts, architecture: Architecture) -> tuple[Plan, tuple[Ass
         fused_loss=loss == "cross_entropy",
         every=_every(reader),
         ops=reader.text("plan.selective_checkpointing") == "op",
+        joined=method == "adapter" and sharding == "fsdp" and reader.text("plan.trainer") in _JOINED,
         wrapped=reader.flag("plan.fsdp_wrapped") is not False,
         upcast_loss=reader.flag("plan.loss_upcast") is not False,
         compile=reader.flag("plan.compile") is True,

@@ -86,6 +86,28 @@ def test_fsdp_without_a_wrap_policy_has_the_whole_model_and_twice_its_gradients_
     assert situation(**second, plan__fsdp_wrapped=False).estimate() == situation(**second).estimate()
 
 
+def test_weights_in_one_flat_parameter_with_an_adapter_have_gradients_too() -> None:
+    shared: dict[str, FactValue] = {
+        "plan__method": "lora",
+        "plan__autocast_adapter_dtype": False,
+        "plan__distributed": "fsdp",
+        "plan__fsdp_version": 1,
+        "gpu__count": 4,
+    }
+    inside = 2.0 * (494_032_768 - _VOCABULARY * _HIDDEN)
+
+    def frozen(moment: str, **more: FactValue) -> float:
+        return term(situation(**shared, **more, plan__trainer="litgpt"), moment, "gradients") - term(
+            situation(**shared, **more, plan__trainer="transformers"), moment, "gradients"
+        )
+
+    # Whole while micro-batches add up, and shared out behind the last one.
+    assert frozen("backward of the last layer", plan__gradient_accumulation=8) == pytest.approx(inside, rel=0.001)
+    assert frozen("optimizer step", plan__gradient_accumulation=8) == pytest.approx(inside / 4, rel=0.001)
+    assert frozen("backward of the loss", plan__gradient_accumulation=1) == 0
+    assert frozen("optimizer step", plan__gradient_accumulation=1) == pytest.approx(inside / 4, rel=0.001)
+
+
 @pytest.mark.parametrize(("name", "bytes_"), [("adam_mini", 2.0), ("adamw_torch", 4.0), ("came", 4.0), ("prodigy", 8.0)])
 def test_optimizers_of_others_keep_what_their_code_keeps(name: str, bytes_: float) -> None:
     found = situation(plan__optimizer=name)
