@@ -21,6 +21,8 @@ from envdoctor.records import dataclass
 from envdoctor.world.dependencies import Dependency, dependencies
 
 _MOST_ENTRIES = 2_000
+# Their names are handed on from module to module when they are asked for: which modules that loads is followed anew.
+_HAND_ON = frozenset(("diffusers",))
 # They bring what they import in folders of their own, put on the path as they are loaded.
 _VENDORING = frozenset(("setuptools", "pip"))
 # What everyone takes of a package that gives it on request: the import of the package alone shows nothing.
@@ -157,16 +159,16 @@ def _lines(package: str, entry: str, where: tuple[int, ...], rooted: bool) -> tu
         return (), ()
     takes = found[1]
     numbers = takes.numbers(entry)
-    rows: Iterable[tuple[str, Line | Crossing] | None]
+    rows: list[tuple[str, Line | Crossing] | None] = []
     if numbers is not None:
         kept = _kept_rows(package, where)
         for number in numbers:
             if number not in kept:
                 kept[number] = _row(takes, number, *takes.parsed(number), where)
-        rows = map(kept.__getitem__, numbers)
-    else:  # what the import of the package itself loads was followed from there
+        rows = [kept[number] for number in numbers]
+    if numbers is None or (package in _HAND_ON and ":" in entry):  # what the import of the package itself loads was followed from there
         reached = () if rooted else followed(package, entry, where[-1])
-        rows = [_row(takes, number, str(one.take), one.name, one.mask, one.guard, one.place, where) for number, one in enumerate(reached)]
+        rows += [_row(takes, number, str(one.take), one.name, one.mask, one.guard, one.place, where) for number, one in enumerate(reached)]
     lines: dict[str, list[Line]] = {}
     crossings: list[Crossing] = []
     for row in rows:

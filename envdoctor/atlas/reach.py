@@ -10,18 +10,24 @@ from envdoctor.atlas.volume import Volume
 
 
 def entry_modules(volume: Volume, name: str, place: int) -> list[str]:
-    """The modules that an import of ``module`` or ``module:name`` loads first."""
+    """The modules that an import of ``module`` or ``module:name`` loads first; of a name that modules hand on, all."""
     module, _, first = name.partition(":")
     found = [module]
     if first and first != "*":
         if volume.has_module(f"{module}.{first}") >> place & 1:
             found.append(f"{module}.{first}")
         else:
-            chunk = volume.chunk(module)
-            for target, mask in () if chunk is None else chunk.lazy.get(first, {}).items():
-                if mask >> place & 1:
-                    found.append(target.removeprefix("=").partition(":")[0])
+            _hand_on(volume, module, first, place, found)
     return found
+
+
+def _hand_on(volume: Volume, module: str, name: str, place: int, found: list[str]) -> None:
+    chunk = volume.chunk(module)
+    for target, mask in () if chunk is None else chunk.lazy.get(name, {}).items():
+        there, _, given = target.removeprefix("=").partition(":")
+        if mask >> place & 1 and there not in found:
+            found.append(there)
+            _hand_on(volume, there, given or name, place, found)
 
 
 def reach(volume: Volume, names: Iterable[str], place: int) -> dict[str, str]:
