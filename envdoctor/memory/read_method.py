@@ -27,7 +27,12 @@ def objective(facts: Facts) -> str | None:
 
 
 def sequences(facts: Facts) -> int:
-    """Rows of the model that one row of the data makes: a chosen and a rejected answer pass together (TRL, ``concatenated_forward``)."""
+    """Rows of the model that one row of the data makes: a chosen and a rejected answer pass together (TRL, ``concatenated_forward``).
+
+    ms-swift fills a pack up to its length with both (``create_packed_idx`` sums the two lengths; swift/dataset/packing.py at 3602360a).
+    """
+    if facts.text("plan.trainer") == "ms-swift" and facts.value("plan.packing") is True:
+        return 1
     return 2 if objective(facts) in _PAIRED else 1
 
 

@@ -166,6 +166,14 @@ def test_what_trainers_leave_in_16_bits_is_not_taken_for_prepared() -> None:
     assert "plan.kbit_preparation" in {one.fact for one in of_peft.assumptions}
     assert "plan.kbit_preparation" not in {one.fact for one in of_factory.assumptions}
     assert situation(plan__method="qlora", plan__trainer="llamafactory", plan__kbit_preparation=True).plan.upcast
+    assert not situation(plan__method="qlora", plan__trainer="ms-swift").plan.upcast
+
+
+def test_a_pack_of_ms_swift_has_both_answers_in_its_length() -> None:
+    pairs: dict[str, FactValue] = {"plan__method": "dpo", "plan__batch_size": 1, "plan__trainer": "ms-swift"}
+    assert situation(**pairs, plan__packing=True).plan.rows == 1
+    assert situation(**pairs, plan__packing=False).plan.rows == 2
+    assert situation(**{**pairs, "plan__trainer": "trl"}, plan__packing=True).plan.rows == 2
 
 
 def test_a_range_of_more_than_twice_is_the_answer_and_no_figure_in_it() -> None:
