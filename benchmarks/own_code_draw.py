@@ -19,7 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 SEEDS = {3: 20261128, 4: 20261129, 5: 20270110}
-MOST = 40
+MOST = {3: 40, 4: 40, 5: 227}
 FIRST = 30
 COMMITS = 15
 FILES = 150
@@ -85,7 +85,7 @@ def main() -> int:
     found: list[dict[str, object]] = []
     looked = there = 0
     for name in names:
-        if len(found) == MOST:
+        if len(found) == MOST[options.draw]:
             break
         looked += 1
         mirror = options.mirrors / name.replace("/", "+") / "repo"
