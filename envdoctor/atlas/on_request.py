@@ -11,7 +11,11 @@ from envdoctor.syntax.walking import statements
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 # Names that are put into the module's own table, which is called something else first.
-_OWN_TABLE = re.compile(r"(?m)globals\(\)(?:\[|\.update)|^\w* *=? *(?:locals|vars)\(\)")
+_OWN_TABLE = re.compile(
+    r"(?m)globals\(\)(?:\[|\.update)|^\w* *=? *(?:locals|vars)\(\)"
+    # It is handed to a function that may put anything there: ``lazy_import(globals(), aliases={...})`` of websockets.
+    r"|^ *(?:[\w, ]+ = *)?(?!(?:dict|frozenset|len|list|print|set|sorted|tuple)\()[\w.]+\(\s*globals\(\)\s*[,)]"
+)
 
 
 @dataclass(slots=True)

@@ -47,6 +47,12 @@ _BUILTIN = frozenset(name for name, value in vars(builtins).items() if isinstanc
 _EXPIRED_IN = {"numpy": "numpy._expired_attrs_2_0"}
 
 
+# What a module binds that gives more names on request than its text tells: websockets hands its own table to the first, modelscope fills
+# the second from another library. Releases that were read before this was known have no other sign of it. networkx, which takes all names
+# of its modules with stars, uses the first for something else.
+_GIVES_MORE = ("lazy_import", "extra_objects")
+
+
 # Names of Python's that numpy had for a while, and refuses by a table that is made in a loop.
 _FORMER = {"numpy": ("__former_attrs__", ("object", "bool", "float", "complex", "str", "int"))}
 
@@ -126,6 +132,9 @@ class Volume:
             if found is not None and module in _FORMER:
                 table, names = _FORMER[module]
                 found.expired.update(dict.fromkeys(names, found.names.get(table, 0)))
+            if found is not None and not found.stars:
+                for name in _GIVES_MORE:
+                    found.open |= found.names.get(name, 0) | sum_of(found.links.get(name, {}))
             if module in _TAKES_OVER:
                 self._take_over(module)
         return self._chunks[module]

@@ -8,6 +8,7 @@ import warnings
 import pytest
 
 from envdoctor.atlas.reading import read_module
+from envdoctor.atlas.volume import Volume
 
 NUMPY = """
 __future = {"str", "bytes"}
@@ -91,6 +92,35 @@ def test_a_loop_that_puts_named_names_into_the_module_is_read() -> None:
     outline = read_module(NUMPY, "made", package=False)
     assert {"float96", "float128"} <= set(outline.names)
     assert read_module("globals().update(x)\n" + NUMPY, "made", package=False).open
+
+
+@pytest.mark.parametrize(
+    ("text", "open_too"),
+    [
+        ("if TYPE_CHECKING:\n    from .a import b\nelse:\n    lazy_import(\n        globals(), {'b': '.a'})\n", True),
+        ("__getattr__, __dir__ = attach(globals(), x)\n", True),
+        ("attach(globals())\n", True),
+        ("__all__ = sorted(globals())\nnames = dict(globals())\n", False),
+        ("exec('x = 1', globals())\n", False),
+    ],
+)
+def test_a_module_that_hands_its_own_table_on_may_have_any_name(text: str, open_too: bool) -> None:
+    assert read_module(text, "made", package=True).open is open_too
+
+
+HELD = """module acme 1.0-
+n sys extra
+i lazy acme.imports:lazy
+l Model acme.model:Model
+"""
+
+
+@pytest.mark.parametrize(("said", "gives"), [("lazy", "lazy_import"), ("extra", "extra_objects"), ("", "")])
+def test_what_was_read_before_is_open_where_it_binds_what_gives_more(said: str, gives: str) -> None:
+    text = HELD.replace(said, gives) if said else HELD
+    volume = Volume("package acme\ntop acme\nrelease 1.0\nrelease 2.0\n", {"acme": text}.get)
+    assert volume.provides("acme", "Model").there == 0b11
+    assert volume.provides("acme", "Other").gone == (0 if gives else 0b11)
 
 
 def test_a_class_that_stands_for_the_function_gives_its_members() -> None:

@@ -525,3 +525,17 @@ def test_what_is_passed_by_position_and_meets_another_parameter() -> None:
     assert moved is not None
     assert shifted(old, renamed, read_call("3")) == []
     assert shifted(old, moved, read_call("3")) == ["b is passed by position, where c stands", "c is passed by position, where d stands"]
+
+
+def test_a_keyword_that_comes_later_is_not_called_gone_and_what_came_before_the_class_is_no_way_out(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    late = "class Late:\n    def __init__(self, a{}): pass\n"
+    releases = {"1.0": "x = 1\n", "1.1": late.format(""), "2.0": late.format(", named=None")}
+    (tmp_path / "train.py").write_text("from acme import Late\nLate(1, named=2)\n")
+    (tmp_path / "requirements.txt").write_text("acme==1.1\n")
+    with atlas_of(tmp_path, {"acme": {release: {"acme/__init__.py": text} for release, text in releases.items()}}):
+        done = run(capsys, "check", str(tmp_path / "train.py"), str(tmp_path / "requirements.txt"), "-f", "json")
+    (found,) = (one for one in json.loads(done.out)["findings"] if one["rule"] == "code-breaks")
+    assert found["detail"] == "calls acme.Late(named): taken from 2.0 on (acme 1.1)"
+    assert "<1.1" not in done.out
