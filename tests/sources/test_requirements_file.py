@@ -359,6 +359,21 @@ def test_other_names_are_told_by_folder_or_content(tmp_path: Path) -> None:
     assert not is_requirements(write(tmp_path / "empty.txt", "# nothing\n"))
 
 
+@pytest.mark.parametrize("odd", ["-", "--", "\u2581", "-5", "a b"])
+def test_a_vocabulary_of_a_tokenizer_is_no_list_of_requirements(tmp_path: Path, odd: str) -> None:
+    tokens = [f"tok{number}" for number in range(200)]
+    assert is_requirements(write(tmp_path / "studio.txt", "\n".join([*tokens, "torch==2.5.1"])))
+    assert not is_requirements(write(tmp_path / "vocab.txt", "\n".join([*tokens, odd, *tokens])))
+
+
+def test_what_setuptools_writes_beside_a_package_is_no_list_for_pip(tmp_path: Path) -> None:
+    folder = tmp_path / "mine.egg-info"
+    folder.mkdir()
+    assert not is_requirements(write(folder / "requires.txt", "yt-dlp>=2024.8.6\n\n[dev]\npytest>=8.0.0\n"))
+    assert not is_requirements(write(folder / "top_level.txt", "torch\n"))
+    assert is_requirements(write(tmp_path / "requires.txt", "yt-dlp>=2024.8.6\n"))
+
+
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(EnvdoctorError, match=r"requirements\.txt"):
         collect_requirements(tmp_path / "requirements.txt")

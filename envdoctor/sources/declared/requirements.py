@@ -10,7 +10,7 @@ import os
 import os.path
 import re
 from collections.abc import Iterable, Mapping
-from itertools import islice, takewhile
+from itertools import chain, islice, takewhile
 from pathlib import Path
 
 from packaging.requirements import Requirement
@@ -28,27 +28,34 @@ from envdoctor.sources.declared.variant import Variant
 from envdoctor.world.installation import Installation
 
 _MOST_INCLUDES = 50
-_MOST_SNIFFED = 40
 _MOST_LINES = 20_000
+_METADATA = (".egg-info", ".dist-info")
 _VARIABLE = re.compile(r"\$\{([A-Z0-9_]+)\}")
 _APART = re.compile(r"install(?:ed)?\b.*--no-deps", re.IGNORECASE)
+_SWITCH = re.compile(r"-[a-z] ?[^\s-]|--[a-z]", re.IGNORECASE)
 _LINK = re.compile(r"[^\s:#=<>~!;\\\0]{1,400}", re.ASCII)
 
 
 def is_requirements(path: Path) -> bool:
     """Whether a file is one of requirements: by the name that people give to it or its folder, else by what stands in it."""
-    if path.suffix not in (".txt", ".in", ".pip"):
+    if path.suffix not in (".txt", ".in", ".pip") or path.parent.suffix in _METADATA:
         return False
     named = any(re.search(r"req|constraint|depend", name, re.IGNORECASE) for name in (path.stem, path.parent.name))
     return named or (is_file(path) and _reads_as_requirements(path))
 
 
 def _reads_as_requirements(path: Path) -> bool:
+    """Whether every line is one of requirements: the first of a vocabulary or of a list of words may all look like names."""
     try:
-        lines = [line.text for line in islice(logical_lines(read_text(path)), _MOST_SNIFFED)]
+        lines = islice(logical_lines(read_text(path)), _MOST_LINES)
+        first = next(lines, None)
+        return first is not None and all(_is_for_pip(line.text) for line in chain((first,), lines))
     except EnvdoctorError:
         return False
-    return bool(lines) and all(line.startswith(("-", "git+", "http")) or _is_requirement(line) for line in lines)
+
+
+def _is_for_pip(line: str) -> bool:
+    return line.startswith(("git+", "http")) or bool(_SWITCH.match(line)) or _is_requirement(line)
 
 
 def _is_requirement(line: str) -> bool:
