@@ -13,6 +13,7 @@ from envdoctor.sources.scripts.reading import Call, Reading
 
 # Names of loaders that no training step draws from.
 _HELD_BACK = re.compile(r"val|eval|test|dev|valid")
+_OF_THE_MODEL = re.compile(r"\.loss\b(?!\s*=[^=])")
 _TRUE = ("1", "on", "yes", "true")
 _OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
 _OPTIMIZERS = {
@@ -35,10 +36,18 @@ def read_steps(reading: Reading, *, has_trainer: bool) -> bool:
         _accelerator(reading)
     if loops:
         _loop(reading)
+        _loss(reading)
     for name, value, line, sure in environment(reading):
         if name in _OFFLINE and sure:
             reading.claims.state("plan.offline", value.lower() in _TRUE, line)
     return loops
+
+
+def _loss(reading: Reading) -> None:
+    """A loop that takes ``outputs.loss`` and computes none has transformers' own, which is of float32 logits."""
+    taken = _OF_THE_MODEL.search(reading.source.text)
+    if taken and not any(True for _ in reading.named("torch", "cross_entropy", "CrossEntropyLoss", "NLLLoss", "nll_loss")):
+        reading.claims.state("plan.loss_upcast", True, reading.source.text.count("\n", 0, taken.start()) + 1)
 
 
 def _event(reading: Reading, call: Call, fact: str, known: Known | None) -> None:

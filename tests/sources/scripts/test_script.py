@@ -432,6 +432,7 @@ def test_a_loop_of_its_own(tmp_path: Path) -> None:
         "plan.optimizer": "adamw_torch",
         "plan.optimizer_eps": 1e-6,
         "plan.learning_rate": 1e-4,
+        "plan.loss_upcast": True,
         "plan.trainer": "own",
         "plan.code_uses": ("accelerate", "accelerate.Accelerator.backward", "torch"),
         "plan.script": True,
@@ -762,6 +763,20 @@ def test_a_script_that_shows_all_that_it_loads(tmp_path: Path, body: str) -> Non
 )
 def test_a_script_that_may_load_more_than_it_shows(tmp_path: Path, body: str) -> None:
     assert "plan.script" not in values(read(tmp_path, body + "\n"))
+
+
+@pytest.mark.parametrize(
+    ("loss", "upcast"),
+    [
+        ("model(**batch).loss", True),
+        ("F.cross_entropy(model(batch['ids']).logits.flatten(0, 1), batch['labels'].flatten())", None),
+        ("torch.nn.CrossEntropyLoss()(model(batch['ids']).logits.flatten(0, 1), batch['labels'].flatten()) + 0 * self.loss", None),
+        ("criterion(model(batch['ids']))", None),
+    ],
+)
+def test_a_loop_that_takes_the_models_own_loss_says_so(tmp_path: Path, loss: str, upcast: bool | None) -> None:
+    text = f"import torch\nimport torch.nn.functional as F\nfor batch in loader:\n    loss = {loss}\n    loss.backward()\n"
+    assert values(read(tmp_path, text)).get("plan.loss_upcast") == upcast
 
 
 @pytest.mark.parametrize("package", ["lightning", "pytorch_lightning"])
