@@ -34,7 +34,7 @@ from envdoctor.records import dataclass, field
 
 _DEEPEST = 12
 # Names that a _LazyModule of transformers 5 turns into others when it has none of that name.
-_RENAMED = ("Tokenizer", "TokenizerFast", "ImageProcessorFast", "ImageProcessor", "FeatureExtractor")
+_RENAMED = ("Tokenizer", "TokenizerFast", "ImageProcessorFast", "ImageProcessor")
 
 
 # Modules that take over all names of others when they are imported, in a loop that no reader of source can follow.

@@ -126,3 +126,18 @@ def test_what_was_read_before_is_open_where_it_binds_what_gives_more(said: str, 
 def test_a_class_that_stands_for_the_function_gives_its_members() -> None:
     text = "@api.caching_module_getattr\nclass __getattr__:\n    old = api.deprecated('3.7')(f)\n    def older(self): return 1\n"
     assert {"old", "older"} <= set(read_module(text, "made", package=False).names)
+
+
+TRANSFORMERS = """module transformers 4.57.6-
+n sys
+l ViTImageProcessor transformers.models.vit:ViTImageProcessor
+l ViTFeatureExtractor transformers.models.vit:ViTFeatureExtractor\t4.57.6
+l ViTImageProcessorFast transformers.models.vit:ViTImageProcessorFast\t4.57.6
+"""
+
+
+def test_transformers_5_makes_others_of_tokenizers_and_image_processors_and_of_no_feature_extractor() -> None:
+    volume = Volume("package transformers\ntop transformers\nrelease 4.57.6\nrelease 5.0.0\n", {"transformers": TRANSFORMERS}.get)
+    assert volume.provides("transformers", "ViTFeatureExtractor").gone == 0b10
+    assert volume.provides("transformers", "ViTImageProcessorFast").gone == 0
+    assert volume.provides("transformers", "OldTokenizer").gone == 0
