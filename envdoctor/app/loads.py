@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from envdoctor.facts.fact import Fact, Facts, Origin
-from envdoctor.facts.uses import CODE_USES, read_use
+from envdoctor.facts.uses import CODE_USES, is_variable, read_use
 from envdoctor.facts.vocabulary import NOT_LOADED
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def say_what_is_not_loaded(facts: Facts, targets: Sequence[Target]) -> Facts:
     module = _ALONE.get(facts.text("plan.trainer") or "")
     if module is not None and not scripts and _SHOWN not in facts and NOT_LOADED not in facts:
         return _with(facts, targets, (module,), "torchtune runs the plan")
-    more = any(fact.name == CODE_USES for target in targets if target.kind in _RUN_MORE for fact in target.collected.facts)
+    more = any(_uses_more(fact) for target in targets if target.kind in _RUN_MORE for fact in target.collected.facts)
     if facts.value(_SHOWN) is not True or NOT_LOADED in facts or more or any(target.kind == "plan" for target in targets):
         return facts
     uses = facts.value(CODE_USES)
@@ -36,6 +36,10 @@ def say_what_is_not_loaded(facts: Facts, targets: Sequence[Target]) -> Facts:
     if not names or any(use.kind == "command" for use in read):
         return facts
     return _with(facts, targets, tuple(sorted(names)), "imports of the script")
+
+
+def _uses_more(fact: Fact) -> bool:
+    return fact.name == CODE_USES and not (isinstance(fact.value, tuple) and all(map(is_variable, fact.value)))
 
 
 def _with(facts: Facts, targets: Sequence[Target], names: tuple[str, ...], why: str) -> Facts:

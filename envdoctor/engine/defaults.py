@@ -14,9 +14,10 @@ from envdoctor.engine.unset import unset, unset_beside, what_runs_it
 from envdoctor.facts.fact import Fact, Facts, FactValue, NotUnderstood, Origin
 from envdoctor.facts.hub_names import glm_family, glm_type
 from envdoctor.facts.published_models import published_type
-from envdoctor.facts.uses import CODE_USES
+from envdoctor.facts.uses import CODE_USES, is_variable
 from envdoctor.facts.versions import Exact, exact, version_condition
 from envdoctor.facts.vocabulary import UNCLEAR, WHOLE, term
+from envdoctor.records import replace
 from envdoctor.sources.machine.hardware import derive_gpu
 from envdoctor.world.architectures import bounds as architecture_bounds
 from envdoctor.world.architectures import is_never_native
@@ -38,6 +39,7 @@ def derive(facts: Facts) -> Facts:
     """The facts and all that follows from them, in an order in which later defaults may use earlier ones."""
     unclear = facts.value(UNCLEAR)
     blocked = frozenset(unclear if isinstance(unclear, tuple) else ())
+    facts = _beside_variables(facts)
     for step in _STEPS:
         found: dict[str, Fact] = {}
         for fact in step(facts):
@@ -132,6 +134,18 @@ def _loaded(facts: Facts) -> Iterator[Fact]:
     if module is not None and "plan.script" not in facts and CODE_USES not in facts:
         yield _fact("plan.script", True, f"{module} runs the plan")
         yield _fact(CODE_USES, (module,), f"{module} runs the plan")
+
+
+def _beside_variables(facts: Facts) -> Facts:
+    """The facts with the framework that runs a plan, where all that is said of the code is which variables are set for it."""
+    module, uses = _MODULES.get(facts.text("plan.trainer") or ""), facts.by_name.get(CODE_USES)
+    if module is None or uses is None or "plan.script" in facts or not isinstance(uses.value, tuple):
+        return facts
+    if not all(map(is_variable, uses.value)):
+        return facts
+    why = f"{module} runs the plan"
+    places = (*uses.places, Origin(why)) if uses.places else ()
+    return facts.with_facts([replace(uses, value=(*uses.value, module), places=places), _fact("plan.script", True, why)])
 
 
 def _model(facts: Facts) -> Iterator[Fact]:

@@ -22,6 +22,8 @@ SOME = "..."
 _MORE = "**"
 # What checks ask of a script, beside what rules wait for.
 LOADS_WITH_VLLM = ("vllm", "$ vllm serve")
+# What launchers and images set for a run, and rules ask about by what it is set to.
+SWITCHES = ("DISABLE_VERSION_CHECK",)
 FIXES_THE_COMMIT = ("transformers.*.from_pretrained(code_revision)", "?.from_pretrained(code_revision)")
 
 
@@ -52,6 +54,11 @@ def read_use(text: str) -> Use:
     rows = [row.strip() for row in given.removesuffix(")").split(",")]
     pairs = [row.partition("=") for row in rows if row and row != _MORE]
     return Use(kind, name, {key: value if equals else None for key, equals, value in pairs}, _MORE not in rows)
+
+
+def is_variable(use: str) -> bool:
+    """Whether a use is a variable of the environment, which says nothing of what is loaded."""
+    return read_use(use).kind == "env"
 
 
 @lru_cache(maxsize=65_536)

@@ -249,6 +249,10 @@ def _circular(module: str, path: str, failure: Failure) -> Hit:
     return Hit(NAME, True, (), detail=detail, packages=named(package), edge=f"circular:{module}")
 
 
+# Packages whose release on the package index holds no module of their name: the source distribution of pyairports 0.0.1.
+_HOLLOW = {"pyairports": "install pyairports from its repository (github.com/ozeliger/pyairports), or outlines >=0.1, which does without"}
+
+
 def _module(one: MissingModule, failure: Failure, facts: Facts) -> Hit | None:
     top = one.name.partition(".")[0]
     if one.shadowed or top in _ANYBODYS:
@@ -270,6 +274,12 @@ def _module(one: MissingModule, failure: Failure, facts: Facts) -> Hit | None:
     if not known and not caller and canonical(provider) == canonical(top):
         return None  # whose module that is nobody knows
     asks = f"; {describe(caller, facts)} imports it ({where})" if caller else ""
+    if provider in _HOLLOW:
+        detail = f"there is no module {one.name}: what the package index has under the name {provider} holds none{asks}"
+        return Hit(
+            NOT_INSTALLED, True, (), detail=detail, packages=named(provider, caller), edge=f"{caller or 'code'}:{one.name}",
+            advice=_HOLLOW[provider],
+        )  # fmt: skip
     stated = facts.value(f"packages.{provider}")
     if isinstance(stated, Exact):
         detail = f"{provider} {stated} is stated, and the Python that failed has no module {one.name}: it runs in another environment{asks}"

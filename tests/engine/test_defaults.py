@@ -51,6 +51,15 @@ def test_the_optimizer_of_the_trainer(transformers: str | None, torch: str | Non
     assert derived(facts, "plan.optimizer_eps") == (None if transformers in (None, ">=4.32,<4.54") else "1e-08")
 
 
+def test_a_variable_beside_a_plan_leaves_the_framework_that_runs_it() -> None:
+    switched = stated(plan__trainer="llamafactory", plan__code_uses=["env:DISABLE_VERSION_CHECK=1"])
+    assert derived(switched, "plan.code_uses") == "env:DISABLE_VERSION_CHECK=1, llamafactory"
+    assert derived(switched, "plan.script") == "true"
+    script = stated(plan__trainer="llamafactory", plan__code_uses=["env:DISABLE_VERSION_CHECK=1", "trl.SFTTrainer"])
+    assert derived(script, "plan.script") is None
+    assert derived(stated(plan__code_uses=["env:DISABLE_VERSION_CHECK=1"]), "plan.code_uses") == "env:DISABLE_VERSION_CHECK=1"
+
+
 def test_inference_has_no_optimizer_and_every_training_has() -> None:
     packages = {"packages__transformers": "4.48.0", "packages__torch": "2.5.0"}
     assert derived(stated(**packages), "plan.optimizer") is None

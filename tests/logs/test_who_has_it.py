@@ -168,3 +168,20 @@ def test_an_argument_that_nobody_takes_is_left_out_or_was_mistyped(capsys: pytes
     assert told["fixes"][0]["note"] == "train_dataset in place of train_datasets"
     told = first_of(capsys, tmp_path, "TypeError: SFTTrainer.__init__() got an unexpected keyword argument 'frobnicate'")
     assert told["fixes"][0]["note"] == "leave frobnicate out, or take the fork that it was written for"
+
+
+def lacks_pyairports(package: str) -> str:
+    return (
+        "INFO 10-20 10:00:00 api_server.py:528] vLLM API server version 0.6.3\n"
+        "Traceback (most recent call last):\n"
+        f'  File "/usr/lib/python3.10/site-packages/{package}/airports.py", line 4, in <module>\n'
+        "    from pyairports.airports import AIRPORT_LIST\n"
+        "ModuleNotFoundError: No module named 'pyairports'"
+    )
+
+
+def test_a_package_that_is_empty_on_the_index_is_not_advised(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    rules = [one["rule"] for one in findings(capsys, tmp_path, lacks_pyairports("outlines"))]
+    assert rules == ["vllm-outlines-needs-pyairports"]
+    told = {one["rule"]: json.dumps(one) for one in findings(capsys, tmp_path, lacks_pyairports("lmdeploy"))}
+    assert "from its repository" in told["error-package-not-installed"]

@@ -6,6 +6,7 @@ import posixpath
 import re
 
 from envdoctor.facts.fact import Fact, Origin, Skip
+from envdoctor.facts.uses import SWITCHES
 from envdoctor.facts.values import parse_value
 from envdoctor.files.text import plain
 from envdoctor.records import dataclass, field
@@ -134,6 +135,12 @@ class Stage:
         self.assign(name, value)
         if name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE") and value.strip().lower() in _TRUE:
             self.facts["plan.offline"] = self.fact("plan.offline", True, line)
+        if name in SWITCHES:
+            known = ((one, self.variables.get(one)) for one in SWITCHES)
+            uses = [f"env:{one}={text.strip()}" for one, text in known if text is not None and is_known(text)]
+            self.facts.pop("plan.code_uses", None)
+            if uses:
+                self.facts["plan.code_uses"] = self.fact("plan.code_uses", uses, line)
 
     # Which Python environment is meant.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Fact, Skip
+from envdoctor.facts.uses import SWITCHES
 from envdoctor.files.json_file import UnreadableError, read_bounded
 from envdoctor.files.text import plain
 from envdoctor.records import dataclass, replace
@@ -168,8 +169,11 @@ def _surroundings(path: Path, script: Script, facts: dict[str, Fact]) -> list[Fa
             found += _say(path, "plan.offline", True, piece.line)
     asked = [(name, environment[name]) for name in _ALLOCATOR if name in environment]
     grown = [(name, piece.line) for name, piece in asked if piece.known and "expandable_segments:true" in piece.text.lower()]
-    if grown:
-        found += _say(path, "plan.code_uses", [f"env:{name}=expandable_segments:True" for name, _ in grown], grown[0][1])
+    variables = [(f"env:{name}=expandable_segments:True", line) for name, line in grown]
+    switched = [(name, environment[name]) for name in SWITCHES if name in environment]
+    variables += [(f"env:{name}={piece.text.strip()}", piece.line) for name, piece in switched if piece.known]
+    if variables:
+        found += _say(path, "plan.code_uses", [use for use, _ in variables], variables[0][1])
     count, nodes, line = None, 1, 0
     for option, value, at in each_option(script.directives):
         last = value.rpartition(":")[2]

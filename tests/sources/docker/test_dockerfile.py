@@ -44,6 +44,19 @@ def packages(tmp_path: Path, commands: str, base: str = "python:3.10") -> dict[s
     return {fact.name.removeprefix("packages."): shown(fact.value) for fact in variant.collected.facts if fact.name.startswith("packages.")}
 
 
+@pytest.mark.parametrize(
+    ("lines", "uses"),
+    [
+        ("ENV DISABLE_VERSION_CHECK=1", "env:DISABLE_VERSION_CHECK=1 @ 2"),
+        ("ENV DISABLE_VERSION_CHECK 1\nENV DISABLE_VERSION_CHECK=0", "env:DISABLE_VERSION_CHECK=0 @ 3"),
+        ("ENV OTHER=1", None),
+    ],
+)
+def test_a_switch_of_the_image_is_a_use(tmp_path: Path, lines: str, uses: str | None) -> None:
+    (variant,) = variants(tmp_path, f"FROM python:3.11\n{lines}\nRUN pip install llamafactory\n")
+    assert facts(variant).get("plan.code_uses") == uses
+
+
 def test_a_training_image(tmp_path: Path) -> None:
     (variant,) = variants(
         tmp_path,
