@@ -28,7 +28,7 @@ from tests.remedies.universe import rule, stated
 
 NAMES = ("torch", "torchvision", "alpha", "beta")
 VERSIONS = ("1.0", "1.1", "1.2", "1.3")
-DAYS = ("2021-06-01", "2024-01-01", "2024-01-02", "2024-01-09", "2024-02-01", "2024-03-01")
+DAYS = ("2021-12-20", "2024-01-01", "2024-01-02", "2024-01-09", "2024-02-01", "2024-03-01")
 FAMILY = ("torch", "torchvision")
 OUTSIDE = "omega"  # required by others, and never stated
 
