@@ -15,13 +15,14 @@ from envdoctor.atlas.masks import stretches, write
 from envdoctor.atlas.missing import split
 from envdoctor.atlas.stack import holds, neighbours, places
 from envdoctor.atlas.volume import DamagedAtlasError, Volume
-from envdoctor.atlas.words import good_specifiers, since
+from envdoctor.atlas.words import since
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
 from envdoctor.logs.callables_named import classes_called, functions_called
 from envdoctor.logs.callers import Caller, caller_of, takers
 from envdoctor.logs.calls_refused import Fitting, fit_call, judge_forward, judge_never_taken
+from envdoctor.logs.good_releases import certain, on_both_sides
 from envdoctor.logs.guessed_owners import derived_from, makers_of, makers_stated, methods_of, modules_of
 from envdoctor.logs.likely_callers import LikelyCaller, likely_callers
 from envdoctor.logs.members import judge_member, judge_passed
@@ -301,18 +302,7 @@ def _hit(asked: Asked, failure: Failure, facts: Facts) -> Hit | None:
         when = f"no release since {volume.releases[0]} has it"
         if asked.family == MODULE:
             when += ": it is of an older or a newer one, or mistyped"
-    good = (
-        # Of a module that none of them has nobody knows that an older one had it.
-        []
-        if asked.open or (not asked.there and asked.family == MODULE)
-        else [f"<{volume.releases[0]}"]
-        if not asked.there
-        else _on_both_sides(asked, volume, place)
-        if between
-        else _on_both_sides(asked, volume, place)
-        if asked.unsure
-        else _certain(asked, volume, place)
-    )
+    good = _good(asked, volume, place, unread=bool(between))
     likely = _likely_callers(asked, failure, facts)
     # What moved under its users is put back first; that they have followed since is the other way.
     pins = tuple(dict.fromkeys((*((volume.name, one) for one in good), *pins, *(pin for one in likely for pin in one.pins()))))
@@ -323,8 +313,8 @@ def _hit(asked: Asked, failure: Failure, facts: Facts) -> Hit | None:
     )
     meant = other_owner(asked.symbol) if not asked.there and asked.family == NAME else ""
     if meant:
-        pins, taking = (), f"; {meant.partition(':')[0].partition('.')[0]} has one"
-        detail = _told(asked, caller, facts, release, when) + taking
+        pins = ()
+        detail = f"{_told(asked, caller, facts, release, when)}; {meant.partition(':')[0].partition('.')[0]} has one"
     twin = TWINS[1] if volume.name == TWINS[0] and not release else ""
     packages = tuple(dict.fromkeys(name for name in (volume.name, caller.package, twin, *(one.package for one in likely)) if name))
     because = tuple((f"packages.{name}", when if name == volume.name else "asks for it") for name in packages)
@@ -341,23 +331,16 @@ def _likely_callers(asked: Asked, failure: Failure, facts: Facts) -> tuple[Likel
     return likely_callers(asked.symbol, asked.bound.volume.name, facts)
 
 
-def _certain(asked: Asked, volume: Volume, place: int) -> list[str]:
-    """The releases that have it; up to the last that was read, where others were released before the first that lacks it."""
-    released = release_texts(volume.name)
-    for _, last in stretches(asked.there):
-        ends = volume.releases[last : last + 2]
-        if len(ends) == 2 and set(ends) <= set(released) and released.index(ends[1]) - released.index(ends[0]) > 1:
-            return _on_both_sides(asked, volume, place)
-    return good_specifiers(volume, volume.all & ~asked.there, place)
-
-
-def _on_both_sides(asked: Asked, volume: Volume, place: int) -> list[str]:
-    """The releases that have it, as they were read: beside a release that was not, nobody can tell where a change came."""
-    found = []
-    for first, last in stretches(asked.there):
-        upper = f",<={volume.releases[last]}" if last + 1 < len(volume.releases) else ""
-        found.append((min(abs(first - place), abs(last - place)), f">={volume.releases[first]}{upper}"))
-    return [one for _, one in sorted(found)]
+def _good(asked: Asked, volume: Volume, place: int, *, unread: bool) -> list[str]:
+    """Specifiers of the releases that cure it; ``unread`` says that the release which ran was not read."""
+    if asked.open or (not asked.there and asked.family == MODULE):
+        # Of a module that none of them has nobody knows that an older one had it.
+        return []
+    if not asked.there:
+        return [f"<{volume.releases[0]}"]
+    if unread or asked.unsure:
+        return on_both_sides(asked.there, volume, place)
+    return certain(asked.there, volume, place)
 
 
 def _another_ran(asked: Asked, failure: Failure, release: str, place: int) -> Hit | None:
