@@ -14,6 +14,7 @@ from envdoctor.memory.experts import sparse
 from envdoctor.memory.fields import ArchitectureError, Fields, shown
 from envdoctor.memory.mixers import Mixer
 from envdoctor.memory.parts import MOST_EXPERTS, MOST_WIDTH, Core, attention, core, feedforward, fused_gated, gated, plain
+from envdoctor.memory.states import of_mamba
 from envdoctor.records import replace
 
 _CARRIED = frozenset(("linear_attention", "mamba", "mamba2", "conv", "recurrent", "M"))
@@ -336,15 +337,7 @@ def jamba(fields: Fields) -> Architecture:
     step, start = fields.size("expert_layer_period", default=2), fields.size("expert_layer_offset", default=1, least=0)
     chosen = fields.size("num_experts_per_tok", default=2, most=experts)
     inner, state = _inner(fields, hidden), fields.size("mamba_d_state", default=16, most=MOST_WIDTH)
-    stated = fields.raw("mamba_dt_rank")
-    rank = stated if type(stated) is int and 0 < stated <= MOST_WIDTH else -(-hidden // 16)
-    bias = fields.flag("mamba_proj_bias")
-    linears = (
-        Linear("in_proj", hidden, 2 * inner, "attention", bias),
-        Linear("x_proj", inner, rank + 2 * state, "other"),
-        Linear("dt_proj", rank, inner, "other", True),
-        Linear("out_proj", inner, hidden, "output", bias),
-    )
+    linears, rank = of_mamba(fields, hidden, inner, state, rank="mamba_dt_rank", bias="mamba_proj_bias")
     conv = inner * (fields.size("mamba_d_conv", default=4, most=64) + (1 if fields.flag("mamba_conv_bias", default=True) else 0))
     mixer = Mixer("mamba", inner, 2 * inner, inner, state=state, parameters=conv + inner * (state + 1) + rank + 2 * state)
     dense, routed = gated(hidden, width), sparse(sizes, width, experts, chosen)

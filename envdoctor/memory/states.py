@@ -34,19 +34,25 @@ def _alone(fields: Fields, linears: tuple[Linear, ...], mixer: Mixer) -> Archite
     )
 
 
+def of_mamba(fields: Fields, hidden: int, inner: int, state: int, *, rank: str, bias: str) -> tuple[tuple[Linear, ...], int]:
+    """The products of one Mamba mixer and the rank of its time step, whose fields each family names in its own way."""
+    stated = fields.raw(rank)
+    width = stated if type(stated) is int and 0 < stated <= MOST_WIDTH else -(-hidden // 16)
+    biased = fields.flag(bias)
+    linears = (
+        Linear("in_proj", hidden, 2 * inner, "attention", biased),
+        Linear("x_proj", inner, width + 2 * state, "other"),
+        Linear("dt_proj", width, inner, "other", True),
+        Linear("out_proj", inner, hidden, "output", biased),
+    )
+    return linears, width
+
+
 def mamba(fields: Fields) -> Architecture:
     hidden = hidden_size(fields)
     inner = fields.optional("intermediate_size", "d_inner", most=MOST_WIDTH) or hidden * fields.size("expand", default=2, most=64)
     state = fields.size("state_size", default=16, most=MOST_WIDTH)
-    stated = fields.raw("time_step_rank")
-    rank = stated if type(stated) is int and 0 < stated <= MOST_WIDTH else -(-hidden // 16)
-    bias = fields.flag("use_bias")
-    linears = (
-        Linear("in_proj", hidden, 2 * inner, "attention", bias),
-        Linear("x_proj", inner, rank + 2 * state, "other"),
-        Linear("dt_proj", rank, inner, "other", True),
-        Linear("out_proj", inner, hidden, "output", bias),
-    )
+    linears, _ = of_mamba(fields, hidden, inner, state, rank="time_step_rank", bias="use_bias")
     conv = inner * (fields.size("conv_kernel", default=4, most=64) + (1 if fields.flag("use_conv_bias", default=True) else 0))
     return _alone(fields, linears, Mixer("mamba", inner, 2 * inner, inner, state=state, parameters=conv + inner * (state + 1)))
 
