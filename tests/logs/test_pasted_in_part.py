@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.atlas.wheels import atlas_of
-from tests.cli.run import run
+from tests.logs.diagnosed import findings
 
 ACCELERATE = {
     release: {"accelerate/accelerator.py": f"class Accelerator:\n    def unwrap_model(self, model{more}): pass\n"}
@@ -27,16 +25,6 @@ TRANSFORMERS = {
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with atlas_of(tmp_path_factory.mktemp("atlas"), {"accelerate": ACCELERATE, "transformers": TRANSFORMERS}) as atlas:
         yield atlas
-
-
-def findings(capsys: pytest.CaptureFixture[str], tmp_path: Path, log: str) -> list[dict[str, Any]]:
-    pasted, stated = tmp_path / "log.txt", tmp_path / "facts.toml"
-    pasted.write_text(log + "\n", encoding="utf-8")
-    stated.write_text('os = "linux"\n', encoding="utf-8")
-    found: list[dict[str, Any]] = json.loads(run(capsys, "diagnose", str(pasted), "--facts", str(stated), "--format", "json").out)[
-        "findings"
-    ]
-    return found
 
 
 def test_a_method_whose_class_no_python_before_3_10_tells_is_known_by_the_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.atlas.wheels import atlas_of
-from tests.cli.run import run
+from tests.logs.diagnosed import findings
 
 # What the tests of keys, attributes and calls ask: releases of packages by their real names, with as much in them as is asked for.
 TRANSFORMERS = {
@@ -73,21 +71,6 @@ ATLAS = {
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with atlas_of(tmp_path_factory.mktemp("atlas"), ATLAS) as atlas:
         yield atlas
-
-
-def findings(capsys: pytest.CaptureFixture[str], tmp_path: Path, log: str, facts: str = "") -> list[dict[str, Any]]:
-    pasted, stated = tmp_path / "log.txt", tmp_path / "facts.toml"
-    pasted.write_text(log + "\n", encoding="utf-8")
-    stated.write_text(facts, encoding="utf-8")
-    with_facts = ["--facts", str(stated)] if facts else ["--facts", str(_nothing(tmp_path))]
-    found: list[dict[str, Any]] = json.loads(run(capsys, "diagnose", str(pasted), *with_facts, "--format", "json").out)["findings"]
-    return found
-
-
-def _nothing(tmp_path: Path) -> Path:
-    path = tmp_path / "nothing.toml"
-    path.write_text('os = "linux"\n', encoding="utf-8")
-    return path
 
 
 BUILD = """Collecting flash-attn

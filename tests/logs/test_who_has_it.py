@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.atlas.wheels import atlas_of
-from tests.cli.run import run
+from tests.logs.diagnosed import findings
 
 MASKED = "\n".join(f"class {name}Model:\n    def _prepare_decoder_mask(self): pass" for name in ("A", "B", "C", "D", "E", "Our"))
 TRANSFORMERS = {
@@ -46,16 +46,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         tmp_path_factory.mktemp("atlas"), {"transformers": TRANSFORMERS, "deepspeed": DEEPSPEED, "trl": TRL, "setuptools": SETUPTOOLS}
     ) as atlas:
         yield atlas
-
-
-def findings(capsys: pytest.CaptureFixture[str], tmp_path: Path, log: str) -> list[dict[str, Any]]:
-    pasted, stated = tmp_path / "log.txt", tmp_path / "facts.toml"
-    pasted.write_text(log + "\n", encoding="utf-8")
-    stated.write_text('os = "linux"\n', encoding="utf-8")
-    found: list[dict[str, Any]] = json.loads(run(capsys, "diagnose", str(pasted), "--facts", str(stated), "--format", "json").out)[
-        "findings"
-    ]
-    return found
 
 
 def first_of(capsys: pytest.CaptureFixture[str], tmp_path: Path, log: str) -> dict[str, Any]:
