@@ -8,7 +8,7 @@ from difflib import SequenceMatcher, get_close_matches
 from envdoctor.atlas.binding import Bound
 from envdoctor.atlas.callables import fields_of, has_member
 from envdoctor.atlas.masks import stretches
-from envdoctor.atlas.missing import signature_at, split
+from envdoctor.atlas.missing import is_unread, signature_at, split
 from envdoctor.atlas.shelf import open_package, package_names
 from envdoctor.atlas.signatures import read
 from envdoctor.atlas.volume import Presence, Volume
@@ -54,9 +54,15 @@ def answer(symbol: str) -> Answer | None:
     if parenthesis and keyword:
         return _of_keyword(volume, symbol, name, keyword)
     module, first, rest = split(volume, name)
+    if is_unread(volume, name):
+        return Answer(symbol, volume.name, "name", 0, 0)
     if not first:
         there = volume.has_module(module)
-        return Answer(symbol, volume.name, "module", there, volume.all & ~there)
+        parent, _, last = module.rpartition(".")
+        given = volume.provides(parent, last) if parent else Presence(there, volume.all & ~there)
+        if not given.there & ~there:
+            return Answer(symbol, volume.name, "module", there, volume.all & ~there)
+        module, first = parent, last  # a function of releases that have no module of its name: evaluate.load
     presence = volume.provides(module, first)
     if rest:
         return _of_member(volume, symbol, module, first, rest[0], presence)

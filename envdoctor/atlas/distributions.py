@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from envdoctor.atlas.stack import Stack
 
 # Folders into which many packages put theirs: a name belongs to the one whose folder is the second.
-_NAMESPACES = frozenset(("google",))
-_WITHIN = {"protobuf": ("google.protobuf",)}
+_NAMESPACES = frozenset(("google", "megatron", "pyannote"))
+_WITHIN = {"protobuf": ("google.protobuf",), "megatron-core": ("megatron.core",), "pyannote-audio": ("pyannote.audio",)}
 
 _OTHERWISE = {
     "PIL": ("pillow", "pillow-simd"),
@@ -66,7 +66,9 @@ _OTHERWISE = {
     "fla": ("flash-linear-attention",),
     "clip": ("clip-anytorch",),
     "whisper": ("openai-whisper",),
-    "pyannote": ("pyannote-audio",),
+    "megatron.core": ("megatron-core",),
+    "pyannote.audio": ("pyannote-audio",),
+    "pyannote.core": ("pyannote-core",),
     "nemo": ("nemo-toolkit",),
     "llama_index": ("llama-index-core",),
     "haystack": ("haystack-ai",),

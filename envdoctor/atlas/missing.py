@@ -18,6 +18,25 @@ _PATCHED = frozenset(("sentencepiece",))
 _AS_NUMPY = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other"}
 # Folders of a package that are not read: nothing below them is known.
 UNREAD = frozenset(("tests", "test", "testing_data", "examples", "docs", "benchmarks", "node_modules", "third_party"))
+# Parts of packages that no training imports and that would double the reading, or that lie in a source archive and are never installed
+# (another package's cutlass): nothing below them is known either.
+UNREAD_PARTS = {
+    "axolotl": ("chat", "cli", "e2e", "integrations", "prompt_strategies"),
+    "deepspeed": ("accelerator", "op_builder", "unit"),
+    "flash-attn": ("base_dsl", "ck4inductor", "codegen", "cutlass", "cutlass_dsl", "cutlass_library", "hopper", "pycute"),
+    "flashinfer-python": (
+        "b12x", "base_dsl", "build_backend", "build_utils", "cutlass", "cutlass_cppgen", "cutlass_dsl", "cutlass_library", "pycute",
+        "flashinfer.data", "flashinfer.experimental",
+    ),
+    "mlflow": ("mlflow.server",),
+    "optimum": ("bettertransformer", "commands", "exporters", "fx", "gptq", "intel", "onnx", "onnxruntime", "pipelines", "utils"),
+    "ray": ("ray.rllib", "ray.dashboard", "ray.serve", "ray._private.thirdparty", "ray.thirdparty_files"),
+    "setuptools": ("setuptools._vendor", "pkg_resources._vendor", "setuptools._distutils"),
+    "torch": ("torch.testing", "torch.include", "torch.share"),
+    "unsloth": ("studio", "blackwell", "cli", "scripts", "unsloth_compiled_cache"),
+    "vllm": ("vllm.third_party",),
+    "wandb": ("wandb.vendor", "wandb.proto"),
+}  # fmt: skip
 # From these releases on the package finds its modules by their old names, from a table that it hands to the import system.
 _FINDS_OLD = {"sentence-transformers": "5.4.0"}
 # Compiled code puts its names there as it is loaded.
@@ -63,7 +82,7 @@ def _is_an_object(volume: Volume, module: str, name: str) -> bool:
 def missing(volume: Volume, name: str, *, imported: bool) -> int:
     """The releases in which a name is not there; ``imported``: by an import statement, for which a module has to be one."""
     module, first, _ = split(volume, name)
-    if volume.chunk(module) is None and not UNREAD.isdisjoint(module.split(".")):
+    if is_unread(volume, name):
         return 0
     gone = _missing(volume, name, imported=imported)
     since = _FINDS_OLD.get(volume.name, "")
@@ -71,6 +90,15 @@ def missing(volume: Volume, name: str, *, imported: bool) -> int:
         module = f"{module}.{first}" if volume.has_module(f"{module}.{first}") else module
         gone &= volume.has_module(module) | ((1 << volume.places[since]) - 1)
     return gone
+
+
+def is_unread(volume: Volume, name: str) -> bool:
+    """Whether a name stands in a part of the package that nobody read."""
+    module = split(volume, name)[0]
+    if volume.chunk(module) is None and not UNREAD.isdisjoint(module.split(".")):
+        return True
+    whole = f"{name.replace(':', '.')}."
+    return any(whole.startswith(f"{part}.") for part in UNREAD_PARTS.get(volume.name, ()))
 
 
 def _missing(volume: Volume, name: str, *, imported: bool) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from envdoctor.atlas.missing import UNREAD
+from envdoctor.atlas.missing import UNREAD, UNREAD_PARTS
 from envdoctor.atlas.outline import Outline
 from envdoctor.atlas.reading import read_module
 from envdoctor.refresh.index import Get, NoAnswerError
@@ -12,7 +12,6 @@ from envdoctor.refresh.pages import File
 from envdoctor.survey.archives import Archive, Member, NotAnArchiveError, Sdist, Wheel
 from envdoctor.survey.choice import Release
 from envdoctor.survey.kept import Kept
-from envdoctor.survey.packages import LEFT_OUT
 
 _LARGEST_SDIST = 120 * 2**20
 _SOURCE = (".py", ".pyi")
@@ -26,9 +25,8 @@ def read_release(project: str, release: Release, get: Get, kept: Kept, tops: Seq
     for file in release.files[:3]:
         try:
             archive = open_archive(file, get, tops)
-            members = [
-                one for one in archive.members if is_code(one.path, tops) and not one.path.startswith(LEFT_OUT.get(project, ("\0",)))
-            ]
+            unread = tuple(f"{part.replace('.', '/')}/" for part in UNREAD_PARTS.get(project, ()))
+            members = [one for one in archive.members if is_code(one.path, tops) and not one.path.startswith(unread)]
             if not members:
                 failures.append(f"{file.name}: no Python in it")
                 continue

@@ -354,13 +354,3 @@ DENSE = frozenset(
     {*BRIEF, "axolotl", "gptqmodel", "llamafactory", "ms-swift", "scikit-learn", "scipy", "unsloth", "unsloth-zoo"}
     - {"tensorboard", "wandb"}
 )
-
-# Parts of a package that no training imports, and that would double the reading.
-LEFT_OUT = {
-    "ray": ("ray/rllib", "ray/dashboard", "ray/serve", "ray/_private/thirdparty", "ray/thirdparty_files"),
-    "mlflow": ("mlflow/server",),
-    "wandb": ("wandb/vendor", "wandb/proto"),
-    "torch": ("torch/testing", "torch/include", "torch/share"),
-    "vllm": ("vllm/third_party",),
-    "setuptools": ("setuptools/_vendor", "pkg_resources/_vendor", "setuptools/_distutils"),
-}

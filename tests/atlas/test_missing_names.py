@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from envdoctor.atlas.answers import answer
 from envdoctor.atlas.masks import write
 from envdoctor.atlas.missing import missing
 from envdoctor.atlas.shelf import open_package
 from tests.atlas.wheels import atlas_of
+from tests.cli.run import run
 
 BOLT = {
     "1.0": {"bolt/__init__.py": "", "bolt/rec.py": "def make(): pass\ndef old(): pass\n"},
@@ -38,3 +41,47 @@ def test_a_module_that_became_a_name_of_its_parent_still_gives_what_is_asked_of_
 def test_what_compiled_code_puts_into_a_module_is_missing_where_the_module_is(tmp_path: Path, name: str, releases: str) -> None:
     with atlas_of(tmp_path, {"numpy": NUMPY}):
         assert gone("numpy", name, imported=":" in name) == releases
+
+
+RAY = {
+    "2.0.0": {"ray/__init__.py": "def init(): pass\n", "ray/serve/__init__.py": "def run(): pass\n"},
+    "2.9.0": {"ray/__init__.py": "def init(): pass\nfrom ray import serve\n", "ray/serve/__init__.py": "def run(): pass\n"},
+}
+
+
+@pytest.mark.parametrize("name", ["ray:serve", "ray.serve:run", "ray.serve.run", "ray.serve.llm"])
+def test_nothing_is_missing_below_a_part_that_nobody_read(tmp_path: Path, name: str) -> None:
+    with atlas_of(tmp_path, {"ray": RAY}):
+        assert gone("ray", name, imported=":" in name) == ""
+        assert gone("ray", "ray:shutdown", imported=True) == "2.0.0-"
+
+
+def test_a_name_of_a_part_that_nobody_read_is_not_answered_for(tmp_path: Path) -> None:
+    with atlas_of(tmp_path, {"ray": RAY}):
+        told = answer("ray.serve.run")
+        assert told is not None
+        assert (told.there, told.gone) == (0, 0)
+
+
+def test_a_function_that_took_the_name_of_a_module_is_there_before_and_after(tmp_path: Path) -> None:
+    releases = {
+        "0.1": {"metrics/__init__.py": "from metrics.load import load\n", "metrics/load.py": "def load(path): pass\n"},
+        "0.2": {"metrics/__init__.py": "from metrics.loading import load\n", "metrics/loading.py": "def load(path): pass\n"},
+    }
+    with atlas_of(tmp_path, {"metrics": releases}):
+        told = answer("metrics.load")
+        assert told is not None
+        assert (told.kind, told.there, told.gone) == ("function", 0b11, 0)
+
+
+def test_a_folder_that_several_packages_fill_is_judged_by_the_one_whose_part_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    audio = {"3.1.1": {"pyannote/__init__.py": "", "pyannote/audio/__init__.py": "class Pipeline: pass\n"}}
+    script = tmp_path / "run.py"
+    script.write_text("from pyannote.core import Segment\nfrom pyannote.audio import Pipeline\nfrom pyannote.audio import Gone\n", "utf-8")
+    stack = tmp_path / "requirements.txt"
+    stack.write_text("pyannote-audio==3.1.1\n", encoding="utf-8")
+    with atlas_of(tmp_path, {"pyannote-audio": audio}):
+        told = run(capsys, "check", str(script), str(stack), "--format", "json")
+    assert [one["edge"] for one in json.loads(told.out)["findings"] if "edge" in one] == ["pyannote.audio.Gone"]
