@@ -113,6 +113,7 @@ def test_a_whole_qlora_script(tmp_path: Path) -> None:
         "plan.code_uses": (
             (
                 "peft",
+                "peft.get_peft_model",
                 "peft.prepare_model_for_kbit_training",
                 "torch",
                 "transformers",
