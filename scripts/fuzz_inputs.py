@@ -36,7 +36,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SEEDS = ROOT / "tests" / "data" / "inputs"
 TIME_LIMIT = 10.0
 MEMORY_LIMIT = 300 * 2**20
-_MOST_BYTES = 2**20
+_MOST_BYTES, _MOST_DOUBLED = 2**20, 8 * 2**20
 # The file name by which each reader is chosen.
 EXAMPLES = {reader.name: reader.example for reader in READERS}
 TOKENS = (
@@ -74,7 +74,9 @@ def mutated(draw: random.Random, data: bytes, others: list[bytes]) -> bytes:
         elif kind == 4:
             lines = bytes(body).split(b"\n")
             at = min(range(len(lines)), key=lambda n: len(lines[n])) if len(body) > 50_000 else draw.randrange(len(lines))
-            body = bytearray(b"\n".join([*lines[:at], *([lines[at]] * draw.choice((2, 3, 200))), *lines[at + 1 :]]))
+            # A line of a megabyte two hundred times would be the fuzzer's own memory, and not what a reader makes of a file.
+            times = min(draw.choice((2, 3, 200)), max(2, _MOST_DOUBLED // (len(lines[at]) + 1)))
+            body = bytearray(b"\n".join([*lines[:at], *([lines[at]] * times), *lines[at + 1 :]]))
         elif kind == 5:
             body[place:place] = draw.choice(others)[: draw.choice((30, 300, 3000))]
         elif kind == 6:

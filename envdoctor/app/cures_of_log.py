@@ -16,6 +16,7 @@ from envdoctor.remedies.candidates import installable, pinned
 from envdoctor.remedies.cures import Cure
 from envdoctor.remedies.remedy import Remedy
 from envdoctor.report.model import Diagnosed
+from envdoctor.world.built_for_torch import built_for, packages
 from envdoctor.world.dependencies import dependencies
 
 TORCH = "torch"
@@ -69,21 +70,23 @@ def _companions(finding: Finding, stated: Facts) -> Iterator[Cure]:
     if TORCH not in finding.packages:
         return
     torch = stated.value(f"packages.{TORCH}")
-    for name in (one for one in finding.packages if one in _BUILT_FOR_ONE):
+    for name in (one for one in finding.packages if one in _BUILT_FOR_ONE or one in packages()):
         own = stated.value(f"packages.{name}")
-        if isinstance(torch, Exact) and not isinstance(own, Exact):
+        if isinstance(torch, Exact) and not (isinstance(own, Exact) and _asks_for(name, own, torch)):
             fits = [release for release in installable(name, stated) if _asks_for(name, release, torch)]
             if fits:
                 yield Cure("pin", f"is built for torch {torch}", {name: pinned(name, fits[-1], stated, torch)}, {})
-        elif isinstance(own, Exact) and not isinstance(torch, Exact):
-            asked = [release for release in installable(TORCH, stated) if _asks_for(name, own, release)]
+        if isinstance(own, Exact):
+            asked = [release for release in installable(TORCH, stated) if release != torch and _asks_for(name, own, release)]
             if asked:
                 yield Cure("pin", f"is what {name} {own} is built for", {TORCH: f"=={asked[-1]}"}, {})
 
 
 def _asks_for(name: str, release: Exact, torch: Exact) -> bool:
-    """Whether a release requires just this release of torch."""
+    """Whether a release requires just this release of torch, or was compiled for it."""
     public = exact(torch.text.partition("+")[0])
+    if any(version_condition(row.releases).admits(release) and version_condition(row.torch).admits(public) for row in built_for(name)):
+        return True
     asked = [one for one in dependencies(name, release.text.partition("+")[0]) or () if one.name == TORCH]
     return any(one.specifier.startswith("==") and version_condition(one.specifier).admits(public) for one in asked)
 

@@ -13,13 +13,14 @@ from envdoctor.atlas.answers import new_keyword, new_places, owner_of
 from envdoctor.atlas.binding import Bound
 from envdoctor.atlas.masks import stretches, write
 from envdoctor.atlas.missing import split
+from envdoctor.atlas.shelf import open_package
 from envdoctor.atlas.stack import holds, neighbours, places
 from envdoctor.atlas.volume import DamagedAtlasError, Volume
-from envdoctor.atlas.words import since
+from envdoctor.atlas.words import good_specifiers, since
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
-from envdoctor.logs.callables_named import classes_called, functions_called
+from envdoctor.logs.callables_named import classes_called, classes_of, functions_called
 from envdoctor.logs.callers import Caller, caller_of, takers
 from envdoctor.logs.calls_refused import Fitting, fit_call, judge_forward, judge_never_taken
 from envdoctor.logs.good_releases import certain, on_both_sides
@@ -275,7 +276,7 @@ def _hit(asked: Asked, failure: Failure, facts: Facts) -> Hit | None:
     if holds(asked.maybe, where):
         return None
     if holds(asked.there, where):
-        return _another_ran(asked, failure, release, where[-1])
+        return _of_namesake(asked, failure, facts, where[-1]) or _another_ran(asked, failure, release, where[-1])
     if holds(asked.gone, where):
         place = where[-1]
         when = since(volume, asked.gone, place)
@@ -341,6 +342,35 @@ def _good(asked: Asked, volume: Volume, place: int, *, unread: bool) -> list[str
     if unread or asked.unsure:
         return on_both_sides(asked.there, volume, place)
     return certain(asked.there, volume, place)
+
+
+def _of_namesake(asked: Asked, failure: Failure, facts: Facts, place: int) -> Hit | None:
+    """The same of a class with that name in another stated package, whose release lacks it: the stated release of the one has it, so that
+    the object is of the other."""
+    volume = asked.bound.volume
+    dotted, parenthesis, keyword = asked.symbol.partition("(")
+    owner, _, member = (f"{dotted}.", "", "") if parenthesis else dotted.rpartition(".")
+    cls = owner.rstrip(".").rpartition(".")[2]
+    if asked.family not in (ATTRIBUTE, ARGUMENT) or not cls[:1].isupper():
+        return None
+    for name in facts:
+        other = name.removeprefix("packages.")
+        bound = open_package(other) if name.startswith("packages.") and other != volume.name else None
+        stated = facts.value(name)
+        known = bound.volume if bound is not None else None
+        where = places(known, stated.text) or neighbours(known, stated.text) if known is not None and isinstance(stated, Exact) else ()
+        for symbol in classes_of(bound, cls) if bound is not None and where else ():
+            found = _symbol(f"{symbol}({keyword}" if parenthesis else f"{symbol}.{member}", asked.family)
+            if found is None or known is None or holds(found.there, where):
+                continue
+            # Where its files do not tell, the error does: this object has none.
+            found = replace(found, gone=known.all & ~found.there, maybe=0, unsure=True)
+            if (hit := _hit(found, failure, facts)) is not None:
+                # Who asks for it is of the package that has it, since the first release that does.
+                back = ((volume.name, one) for one in good_specifiers(volume, asked.there, place))
+                packages = tuple(dict.fromkeys((*hit.packages, volume.name)))
+                return replace(hit, packages=packages, pins=tuple(dict.fromkeys((*hit.pins, *back))))
+    return None
 
 
 def _another_ran(asked: Asked, failure: Failure, release: str, place: int) -> Hit | None:

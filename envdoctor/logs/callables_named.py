@@ -51,6 +51,11 @@ def classes_called(name: str, failure: Failure, *, passed: bool = False) -> Iter
         yield from _defined(bound, "c", name)
 
 
+def classes_of(bound: Bound, name: str) -> Iterator[str]:
+    """The classes of this name in one package."""
+    yield from _defined(bound, "c", name)
+
+
 def functions_called(function: str, failure: Failure, *, passed: bool = False) -> Iterator[str]:
     """The functions of this name as ``module:function``; a method with its class."""
     if not function:

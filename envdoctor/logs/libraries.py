@@ -20,6 +20,8 @@ _FLOOR = re.compile(
 )
 _UNDEFINED = re.compile(r"(?:(?P<library>[\w./+-]{1,600}\.so[\w.+-]{0,40}): )?undefined symbol: (?P<symbol>[\w.$@]{3,1500})")
 _ABSENT = re.compile(r"(?P<library>lib[\w+-]{1,60}\.so(?:\.\d{1,4}){0,4}): cannot open shared object file")
+# libtorch_cpu.so and libc10_cuda.so, not libtorchaudio.so.
+_OF_TORCH = re.compile(r"lib(?:torch|c10)(?:_\w{1,30})?")
 
 # The compiler that brought a version of its runtime library: https://gcc.gnu.org/onlinedocs/libstdc++/manual/abi.html
 _GCC_OF = {
@@ -60,7 +62,7 @@ _PREFIXES = (
     ("_PyInterpreter", "the interpreter", "python"),
     ("_Py", "the interpreter", "python"), ("Py", "the interpreter", "python"), ("GOMP_", "libgomp.so.1", ""),
     ("omp_", "libgomp.so.1", ""), ("__kmpc", "libiomp5.so", ""),
-    ("aoti_torch_", "libtorch_cpu.so", "torch"), ("cu", "libcuda.so, of the driver", "driver"),
+    ("aoti_torch_", "libtorch_cpu.so", "torch"), ("torch_", "libtorch_cpu.so", "torch"), ("cu", "libcuda.so, of the driver", "driver"),
 )  # fmt: skip
 
 
@@ -178,11 +180,13 @@ def package_of_file(path: str) -> str:
     owner, _ = owner_of(path)
     if owner:
         return package_of(owner.partition(".")[0])
-    name = path.rpartition("/")[2].partition(".")[0]
-    if name.startswith(("libtorch", "libc10")):
+    *folders, file = path.split("/")
+    name = file.partition(".")[0]
+    if _OF_TORCH.fullmatch(name):
         return "torch"
-    found = "" if name.startswith("lib") or not name else package_of(name)
-    return found if found in listed() else ""
+    # Of a path that was cut before its site-packages the folders tell; libtorchaudio.so is torchaudio's.
+    known = (package_of(one) for one in (name, *reversed(folders), name.removeprefix("lib")) if one and not one.startswith("lib"))
+    return next((one for one in known if one in listed()), "")
 
 
 def _owner(plain: str, symbol: str) -> tuple[str, str]:

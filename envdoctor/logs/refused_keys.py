@@ -58,6 +58,17 @@ def judge_keys(failure: Failure, facts: Facts) -> Hit | None:
     if not keys:
         return None
     near = [package_of(name) for name in failure.packages]
+    if (common := _common(keys)) and "HfArgumentParser" in failure.told:
+        return Hit(
+            CONFIG,
+            True,
+            (),
+            detail="the command that ran reads another kind of configuration, or was handed the file of another one",
+            packages=(),
+            edge="code:training-arguments",
+            headline=f"{', '.join(common[:4])} {'is' if len(common) == 1 else 'are'} of TrainingArguments in every release of transformers",
+            advice="the command that trains (llamafactory-cli train, swift sft), or a parser with TrainingArguments among its classes",
+        )
     stated = [name for name in _TRAINERS if isinstance(facts.value(f"packages.{name}"), Exact)]
     ways = [
         [name for name in _TRAINERS if name in near and name != "transformers"],
@@ -71,6 +82,17 @@ def judge_keys(failure: Failure, facts: Facts) -> Hit | None:
             return found[0]
     found = [hit for name in _TRAINERS if (hit := _of_trainer(name, keys, failure, facts)) is not None]
     return _of_several(found) if len(found) > 1 else next(iter(found), None)
+
+
+def _common(keys: Sequence[str]) -> list[str]:
+    """The keys that TrainingArguments have in every release: whoever refuses them reads none."""
+    bound = open_package("transformers")
+    chunk = None if bound is None else bound.volume.chunk(_OF_TRANSFORMERS)
+    sheet = None if chunk is None else chunk.classes.get("TrainingArguments")
+    if bound is None or sheet is None:
+        return []
+    held = {key: sum(mask for value, mask in sheet.methods.get(key, {}).items() if value in _FIELD) for key in keys}
+    return [key for key, mask in held.items() if mask == bound.volume.all]
 
 
 def _of_several(found: Sequence[Hit]) -> Hit:

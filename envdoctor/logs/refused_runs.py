@@ -7,8 +7,12 @@ from __future__ import annotations
 
 import re
 
+from envdoctor.atlas.answers import owner_of
+from envdoctor.atlas.volume import DamagedAtlasError
 from envdoctor.checks.hit import Hit
+from envdoctor.logs.callables_named import classes_called
 from envdoctor.logs.tracebacks import Failure
+from envdoctor.logs.wording import named
 from envdoctor.world.import_names import package_of
 
 HUB, CONFIG, TENSORS = "error-hub-refuses", "error-configuration-refused", "error-tensors-disagree"
@@ -153,9 +157,19 @@ def _configuration(failure: Failure) -> Hit | None:
         advice = "the key as the configuration of the installed release has it"
     else:
         return None
-    owner = next((package_of(frame.package) for frame in reversed(failure.frames) if frame.package not in ("", "pydantic")), "")
-    edge = f"{owner or 'code'}:configuration"
-    return Hit(CONFIG, True, detail=behind, packages=(owner,) if owner else (), edge=edge, headline=what, advice=advice)
+    caller = next((package_of(frame.package) for frame in reversed(failure.frames) if frame.package not in ("", "pydantic")), "")
+    owner = _owner_of_class(found["cls"], failure) if found is not None else ""
+    edge = f"{owner or caller or 'code'}:configuration"
+    return Hit(CONFIG, True, detail=behind, packages=named(owner, caller), edge=edge, headline=what, advice=advice)
+
+
+def _owner_of_class(name: str, failure: Failure) -> str:
+    """The one package that has the class whose fields were refused; empty where none has it, or several."""
+    try:
+        owners = {one.volume.name for cls in classes_called(name, failure, passed=True) if (one := owner_of(cls)) is not None}
+    except DamagedAtlasError:
+        return ""
+    return owners.pop() if len(owners) == 1 else ""
 
 
 def _tensors(failure: Failure) -> Hit | None:

@@ -34,6 +34,12 @@ SENTENCES = (
         "num_labels as many as the data has, labels that begin at 0, and -100 for what does not count",
     ),
     Sentence(
+        r"Error\(s\) in loading state_dict for \w",
+        "The weights that are loaded are not of this model",
+        "another model or configuration, names that another release or a wrapper gave the layers, or shards that were never gathered",
+        "compare the keys and shapes that the lines below the message list with model.state_dict(); save and load in the same way",
+    ),
+    Sentence(
         r"[Tt]rying to backward through the graph a second time",
         "The graph of one step is used in another",
         "a loss or a state that is kept, a second backward, or reentrant checkpointing of an input that two calls share",

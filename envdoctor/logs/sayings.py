@@ -55,7 +55,13 @@ _PYTHONS = re.compile(
     r"(?:name |function |class |type |the |an )*(?:object )?(?:got an |has no |is not |takes no |missing |got multiple values for )?"
     r"(?:unexpected keyword arguments?|arguments?|attributes?|keyword arguments?|required positional arguments?|"
     r"defined|callable|subscriptable|iterable)"
-    r"|cant set attribute|property (?:of )?(?:object )?has no setter"
+    r"|cant set attribute|property (?:of )?(?:object )?has no setter|unhashable type|unsupported operand types? for"
+    r"|(?:object )?of type has no len|(?:(?:list|tuple|string|deque|pop) )?(?:assignment )?index out of range"
+    r"|(?:float |integer )?(?:division|modulo)(?: or modulo)? by zero"
+    r"|(?:not enough|too many) values to unpack(?: expected(?: got)?)?|object does not support item (?:assignment|deletion)"
+    r"|(?:expected str bytes or os pathlike object|must be real number|must be str|must be bytes) not|could not convert string to float"
+    r"|invalid literal for int with base|cannot unpack non iterable object|object cannot be interpreted as an integer"
+    r"|dictionary changed size during iteration"
 )
 # And so much of one that names its package.
 _NAMED = 30
@@ -134,6 +140,8 @@ def judge_saying(failure: Failure, facts: Facts) -> Hit | None:
     packages = {one.message.package for one in said}
     raised = package_of(failure.raised_in) if failure.raised_in else ""
     framed = bool(failure.frames)
+    if not framed and not _OF_OTHERS.isdisjoint(packages):
+        return None  # a sentence of torch's that others have copied
     named = bool(packages) and next(iter(packages)) in _words(failure)
     least = _NAMED if named else _CERTAIN
     if len(packages) > 1:
