@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from envdoctor.app.whole_pins import as_whole, broken_by
 from envdoctor.engine.diagnosis import Finding
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact, exact, version_condition
+from envdoctor.logs.refusals import OF_INSTALLERS
 from envdoctor.records import replace
 from envdoctor.remedies.candidates import installable, pinned
 from envdoctor.remedies.cures import Cure
@@ -30,6 +32,8 @@ def as_of_a_log(cures: Sequence[Cure], finding: Finding, stated: Facts, sought: 
     What the search found for the stated releases is one of them.
     """
     cures = tuple(_recent(cure, finding, stated) for cure in cures)
+    if finding.rule.id in OF_INSTALLERS:
+        cures = as_whole(cures, stated)
     pins = [cure for cure in cures if cure.pins] or list(_companions(finding, stated))
     if not pins:
         return cures
@@ -39,7 +43,8 @@ def as_of_a_log(cures: Sequence[Cure], finding: Finding, stated: Facts, sought: 
     last = TORCH if {*finding.packages}.isdisjoint(_BUILT_FOR_ONE) else ""
     ordered = sorted(pins, key=lambda cure: (last in cure.pins, not (back & cure.pins.keys()), not _is_stated(cure, stated)))
     found = Cure("pin", "what is left as it is goes with it", dict(sought.pins), {})
-    if sought.clears == (finding.rule.id,) and _is_stated(found, stated) and all(dict(cure.pins) != dict(sought.pins) for cure in pins):
+    alone = sought.clears == (finding.rule.id,) and _is_stated(found, stated) and broken_by(found.pins, stated) is None
+    if alone and all(dict(cure.pins) != dict(sought.pins) for cure in pins):
         ordered[1:1] = [found]
     places = [place for place, cure in enumerate(cures) if cure.pins]
     before, behind = cures[: places[0]], cures[places[0] :]

@@ -19,7 +19,7 @@ from envdoctor.logs.refusals import REFUSES_PYTHON
 from envdoctor.logs.refused_runs import TENSORS
 from envdoctor.logs.signatures import Shown
 from envdoctor.logs.undefined_names import UNDEFINED
-from envdoctor.rules.conditions import All, Condition, PackageIs
+from envdoctor.rules.conditions import All, Condition, PackageIs, ValueIs
 from envdoctor.rules.rule import Rule
 from envdoctor.world.dependencies import dependencies
 from envdoctor.world.import_names import package_of
@@ -32,6 +32,7 @@ _COMPANIONS = {"gradio-client": "gradio", "pydantic-core": "pydantic", "unsloth-
 _OF_TORCH = frozenset(("cuda", "tensor", "tensors", "cudnn", "cublas", "nccl", "gpu", "pytorch", "autograd", "grad"))
 # Nearly every stack has these: that they are there tells no two errors apart.
 _EVERYBODYS = frozenset(("torch", "numpy", "transformers", "tokenizers", "huggingface-hub", "triton", "setuptools", "pandas", "protobuf"))
+_ADAPTERS = re.compile(r"lora|adapter|peft|p-?tuning|prefix.?tuning", re.IGNORECASE)
 # What is computed of the very name, version or file that an error states.
 _COMPUTED = frozenset(
     (ARGUMENT, NAME, MODULE, NOT_INSTALLED, ATTRIBUTE, DEMAND, REFUSES_PYTHON, UNDEFINED, FLOOR, NO_LIBRARY, SYMBOL, TENSORS, NUMPY_ABI)
@@ -74,6 +75,10 @@ def is_guess(rule: Rule, seen: Shown, reading: Reading, there: frozenset[str], d
         return True
     if any(_asks_itself(hit, rule, own, seen, reading, there) for hit in _nearby(seen, derived)):
         return True
+    if any(hit.rule == NUMPY_ABI and there.isdisjoint({*rule.packages} - {"numpy"}) for hit in _nearby(seen, derived)):
+        return True  # whose module was compiled for another numpy, nobody says
+    if rule.affected is not None and _is_of_adapters(rule.affected) and there and "peft" not in there and not _speaks_of_adapters(reading):
+        return True
     if not own or not own.isdisjoint(there) or names_package(seen, own):
         return False
     about = list(_nearby(seen, derived))
@@ -88,6 +93,17 @@ def is_guess(rule: Rule, seen: Shown, reading: Reading, there: frozenset[str], d
     named = [hit for hit in about if hit.packages or hit.rule == REFUSES_PYTHON]
     by_few = len(reading.shown) == 1 and all(hit.rule == MODULE and set(hit.packages) <= set(rule.packages) for hit in named)
     return bool(named) and not by_few
+
+
+def _is_of_adapters(condition: Condition) -> bool:
+    """Whether a rule holds for a run that trains an adapter, and for no other."""
+    parts = condition.parts if isinstance(condition, All) else (condition,)
+    methods = [part for part in parts if isinstance(part, ValueIs) and part.fact == "plan.method"]
+    return any(not {*one.values} & {"full", "none"} for one in methods)
+
+
+def _speaks_of_adapters(reading: Reading) -> bool:
+    return any(_ADAPTERS.search(line) for _, line in reading.lines)
 
 
 def _nearby(seen: Shown, derived: Sequence[Derived]) -> Iterator[Hit]:

@@ -48,7 +48,7 @@ _EXTENSIONS = dict.fromkeys(
 )  # fmt: skip
 _UNTOLD = "what it lacked stands in the lines before, and not in what was pasted"
 _LOOK = "look above for what the compiler or the build said first, or take a release with a wheel for this Python and torch"
-_IMPORTS = re.compile(r"its build imports (\w{1,40}),")
+_IMPORTS = re.compile(r"its build (?:imports|asks for) ([A-Za-z][\w-]{0,60})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +150,11 @@ _CAUSES = (
         re.compile(r"Extra build requirement `([\w-]{1,40})` was declared with `match-runtime"),
         "uv is told to build it against the {0} of the lock, and it declares no static metadata",
         "give it some in [tool.uv] dependency-metadata, or leave match-runtime out",
+    ),
+    _Cause(
+        re.compile(r"\bNo matching distribution found for ([A-Za-z][\w.-]{0,60}(?:[=<>!~]{1,2}[\w.]{1,30})?)"),
+        "its build asks for {0}, of which there is no file for this Python and platform",
+        "take a Python for which {0} has a wheel, or another release with a wheel for this one",
     ),
 )
 

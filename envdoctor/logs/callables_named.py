@@ -84,6 +84,12 @@ def functions_called(function: str, failure: Failure, *, passed: bool = False) -
             yield from _defined(bound, "f", last)
 
 
+def classes_named(name: str) -> Iterator[str]:
+    """The classes of this name in the packages whose objects people meet, however short it is."""
+    for bound in filter(None, map(open_package, _PASSED)):
+        yield from _defined(bound, "c", name)
+
+
 def functions_named(name: str) -> Iterator[str]:
     """The functions of this name in the packages whose objects people meet, whoever calls them."""
     for bound in filter(None, map(open_package, _PASSED)):

@@ -19,6 +19,11 @@ from envdoctor.records import replace
 from envdoctor.world.import_names import package_of
 from envdoctor.world.releases import listed, release_texts
 
+# "Found version 0.4.2, but only versions above 0.5.0 are supported"
+_FOUND = re.compile(
+    r"\b[Ff]ound (?:version )?v?(?P<found>\d[\w.]{2,30}),? but (?:only versions? )?(?:above|from|at least|requires?|needs?|>=?) ?"
+    r"v?(?P<wanted>\d{1,5}(?:\.\d{1,5}){1,3})"
+)
 NOT_INSTALLED, DEMAND = "error-package-not-installed", "error-demands-another-release"
 
 
@@ -61,6 +66,19 @@ def judge_demand(demand: Demand, failure: Failure | None, facts: Facts) -> Hit |
     return Hit(
         DEMAND, True, reasons, detail=detail, packages=packages, pins=pins, edge=f"{raised or 'message'}:{demand.package}{demand.specifier}"
     )
+
+
+def demand_of_found(message: str, facts: Facts) -> tuple[Demand, ...]:
+    """What a message wants of a package that it does not name, and whose release it tells: the one stated package of that release."""
+    told = _FOUND.search(message)
+    if told is None:
+        return ()
+    there = [
+        name.removeprefix("packages.")
+        for name in facts
+        if name.startswith("packages.") and isinstance(value := facts.value(name), Exact) and value.text == told["found"]
+    ]
+    return (Demand(there[0], f">={told['wanted']}", told[0]),) if len(there) == 1 else ()
 
 
 def judge_met(demand: Demand, facts: Facts) -> Hit | None:

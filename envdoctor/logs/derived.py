@@ -17,7 +17,7 @@ from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import Exact
 from envdoctor.logs.answers import ARGUMENT, answer, answer_member, say, with_author
 from envdoctor.logs.builds import BUILD, judge_build
-from envdoctor.logs.demanded import DEMAND, NOT_INSTALLED, join_demands, judge_demand, judge_met, judge_wanted
+from envdoctor.logs.demanded import DEMAND, NOT_INSTALLED, demand_of_found, join_demands, judge_demand, judge_met, judge_wanted
 from envdoctor.logs.demands import read_demands, read_wants
 from envdoctor.logs.last_resort import NO_MEMORY, NO_NUMBER, RAISED
 from envdoctor.logs.linking import BINDING, FLOOR, LIBRARY_TEXT, NO_LIBRARY, SYMBOL, judge_binding, judge_library
@@ -195,7 +195,7 @@ def _of_failure(failure: Failure, facts: Facts) -> Iterator[Hit]:
         yield known
         return
     # The command of a process that failed is what was asked of it.
-    demands = () if failure.wraps else read_demands(failure.message)
+    demands = () if failure.wraps else read_demands(failure.message) or demand_of_found(failure.message, facts)
     hits = join_demands([wanted for demand in demands if (wanted := judge_demand(demand, failure, facts)) is not None])
     if not demands and (hit := judge_wanted(read_wants(failure.told), failure, facts)) is not None:
         hits = [hit]

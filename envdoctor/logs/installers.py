@@ -53,6 +53,7 @@ _UV_NEEDS = re.compile(
 )
 _UV_YOU = re.compile(rf"(?:you require|your project depends on|depends on) (?P<name>{_NAME}){_EXTRA} ?(?P<spec>{_SPEC})?")
 _UV_NO_VERSION = re.compile(rf"there (?:is|are) no versions? of (?P<name>{_NAME}){_EXTRA} ?(?P<spec>{_SPEC})?")
+_UV_WITHDRAWN = re.compile(rf"(?P<name>{_NAME})(?P<spec>=={_VERSION}) was yanked")
 _UV_NO_PACKAGE = re.compile(rf"(?P<name>{_NAME}) was not found in the (?:package registry|provided package locations|cache)")
 _UV_NO_WHEEL = re.compile(
     rf"(?P<name>{_NAME}) ?(?P<spec>{_SPEC})? has no (?:wheels|usable wheels|source distribution "
@@ -104,7 +105,7 @@ _STARTS = (
         r"No matching distribution found|requires a different Python: |is not a supported "
         r"wheel on this platform|, which is not installed")),
     ("uv", re.compile(r"No solution found when resolving|doesn't have a source distribution or wheel|"
-        r"we can conclude that|your requirements are unsatisfiable")),
+        r"we can conclude that|requirements are unsatisfiable")),
     ("poetry", re.compile(r"version solving failed|SolverProblemError|depends on both")),
     ("conda", re.compile(
         r"UnsatisfiableError|LibMambaUnsatisfiableError|ResolvePackageNotFound|PackagesNotFoundError|"
@@ -136,7 +137,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Unavailable:
-    """A package of which nothing fits. ``why`` is ``no release``, ``no package``, ``no wheel`` or ``python``.
+    """A package of which nothing fits. ``why`` is ``no release``, ``no package``, ``no wheel``, ``withdrawn`` or ``python``.
 
     ``offered`` are the releases that the installer saw, ``python`` what it ran on, ``refused`` what the release asks of Python.
     """
@@ -226,6 +227,7 @@ class _Reading:
             or "has no" in body
             or "doesn't have" in body
             or "does not satisfy" in body
+            or "was yanked" in body
         ):
             self._uv(body)
             self._poetry(body)
@@ -288,6 +290,8 @@ class _Reading:
             self.lack(Unavailable(canonical(found["name"]), f"=={found['version']}", "no wheel", tag="this platform"))
         for found in _UV_NO_VERSION.finditer(body):
             self.lack(Unavailable(canonical(found["name"]), _normal(found["spec"] or ""), "no release"))
+        for found in _UV_WITHDRAWN.finditer(body):
+            self.lack(Unavailable(canonical(found["name"]), _normal(found["spec"]), "withdrawn"))
         for found in _UV_NO_PACKAGE.finditer(body):
             self.lack(Unavailable(canonical(found["name"]), "", "no package"))
         if "we can conclude" not in body and "ecause" not in body:

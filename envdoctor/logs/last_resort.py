@@ -8,11 +8,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from envdoctor.atlas.answers import answer as look_up
 from envdoctor.atlas.answers import owner_of as owner_of_symbol
+from envdoctor.atlas.masks import stretches
+from envdoctor.atlas.shelf import open_package
+from envdoctor.atlas.stack import places
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.names import canonical
-from envdoctor.logs.callables_named import classes_called, functions_called, functions_named
+from envdoctor.facts.versions import Exact
+from envdoctor.logs.callables_named import OFTEN, classes_called, classes_of, functions_called, functions_named
 from envdoctor.logs.own_code import judge_own_lines
 from envdoctor.logs.places import owner_of
 from envdoctor.logs.reading import Reading
@@ -64,11 +69,16 @@ _SPEAKS_OF_ONE = re.compile(r"error|fail|invalid|not (?:supported|implemented|co
 _PASTED = 16
 # A class or a function with a shorter name is anybody's.
 _TELLING = 6
+_CAMEL = re.compile(r"[a-z][A-Z]|[A-Z]{2,}[a-z]")
 # So long a name with an underscore in it is one package's.
 _OWN_NAME = 9
 _CALLED_OTHERWISE = {"flash-attention": "flash-attn", "pytorch": "torch", "flashinfer": "flashinfer-python"}
 # Whose types stand in messages of everybody: torch.float32, numpy.ndarray.
 _WRITTEN = frozenset(("torch", "numpy", "pandas", "pillow"))
+# "argument 'tensors' must be tuple of Tensors, not Column", "expected str instance, Columns found"
+_OBJECT = re.compile(
+    r"\bnot '?(?P<cls>[A-Z]\w{3,60})'?$|\b(?:got|but found) (?:an? )?(?:<class ')?(?:[\w.]{1,80}\.)?(?P<other>[A-Z]\w{3,60})\b"
+)
 _MEMORY = re.compile(r"CUDA out of memory|OutOfMemoryError|HIP out of memory|CUDA error: out of memory", re.IGNORECASE)
 _LOSS = re.compile(
     r"(?:\b|_)(?:loss|grad_norm)\b.{0,24}?(?<![a-z])nan(?![a-z])|(?<![a-z])nan(?![a-z]).{0,50}\bloss\b|\boutputs?\b.{0,40}(?<![a-z])nan(?![a-z])"
@@ -101,9 +111,41 @@ def judge_at_last(reading: Reading, facts: Facts) -> Iterator[tuple[Hit, int, st
                 return
     if last is None or last.kind in _NOT_TOLD or last.wraps:
         return
-    hit = judge_own_lines(last) or _raised(last, facts)
+    hit = _came_with(last, facts) or judge_own_lines(last) or _raised(last, facts)
     if hit is not None:
         yield hit, last.line, last.told[:300]
+
+
+def _came_with(failure: Failure, facts: Facts) -> Hit | None:
+    """An object that a function does not take, of a class that came with the stated release of a package, or since one before it."""
+    told = _OBJECT.search(failure.message)
+    if told is None:
+        return None
+    cls = told["cls"] or told["other"]
+    for fact in facts:
+        package, stated = fact.removeprefix("packages."), facts.value(fact)
+        bound = open_package(package) if fact.startswith("packages.") and isinstance(stated, Exact) else None
+        for symbol in classes_of(bound, cls) if bound is not None else ():
+            answer, volume = look_up(symbol), bound.volume if bound is not None else None
+            where = places(volume, str(stated)) if volume is not None else ()
+            first = stretches(answer.there)[0][0] if answer is not None and answer.there else 0
+            if volume is None or answer is None or not first or not where or min(where) < first:
+                continue
+            raised = package_of(failure.raised_in) if failure.raised_in else ""
+            detail = (
+                f"{cls} is a class of {describe(package, facts)} that came with {volume.releases[first]}: code that was written before was "
+                "given something else there"
+            )
+            return Hit(
+                RAISED,
+                None,
+                (),
+                detail=detail,
+                packages=named(package, raised),
+                pins=((package, f"<={volume.releases[first - 1]}"),),
+                edge=f"{package}:came:{cls}",
+            )
+    return None
 
 
 def _raised(failure: Failure, facts: Facts) -> Hit | None:
@@ -137,8 +179,23 @@ def _raised(failure: Failure, facts: Facts) -> Hit | None:
     if inner is not frames[-1]:
         passed = f"{package_of(frames[-1].package)}, which does what it is told ({place_of(frames[-1])})"
         detail = f"it was raised below {describe(package, facts)} ({place_of(inner)}), in {passed}{by}; no cause is known"
-    packages = named(package, package_of(caller.package) if caller is not None else "")
+    spoken = _owner_of_word(failure)
+    if spoken and spoken != package:
+        detail += f"; the message speaks of a class of {describe(spoken, facts)}"
+    packages = named(package, package_of(caller.package) if caller is not None else "", spoken)
     return Hit(RAISED, None, (), detail=detail, packages=packages, edge=f"{package}:{inner.module}:{inner.function}"[:160])
+
+
+def _owner_of_word(failure: Failure) -> str:
+    """The one package that has the classes which a message names, where none of them is in two packages."""
+    words = [word for word in re.findall(r"\b[A-Z][a-z]\w{8,60}\b|\b[A-Z]{2,}[a-z]\w{5,60}\b", failure.message) if _CAMEL.search(word)]
+    owners = [
+        {bound.volume.name for one in classes_called(word, failure, passed=True) if (bound := owner_of_symbol(one)) is not None}
+        for word in dict.fromkeys(words[:4])
+    ]
+    # What packages derive from one that most people use, under its name, is that one's.
+    found = {next((name for name in OFTEN if name in names), next(iter(names))) for names in owners if {*OFTEN} & names or len(names) == 1}
+    return found.pop() if len(found) == 1 else ""
 
 
 def _asked_by_own(frame: Frame, failure: Failure) -> Hit:

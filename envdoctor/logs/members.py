@@ -14,7 +14,7 @@ from envdoctor.atlas.stack import holds, places
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
-from envdoctor.logs.callables_named import OF_MODELS, OFTEN, TOOK_OVER, classes_called
+from envdoctor.logs.callables_named import OF_MODELS, OFTEN, TOOK_OVER, classes_called, classes_named
 from envdoctor.logs.callers import caller_of
 from envdoctor.logs.statements import MissingMember
 from envdoctor.logs.tracebacks import Failure
@@ -58,6 +58,9 @@ def judge_member(one: MissingMember, failure: Failure, facts: Facts) -> Hit | No
     if one.cls in _ANY or one.name.startswith("__"):
         return None
     classes = list(classes_called(one.cls, failure)) or list(classes_called(one.cls, failure, passed=True))
+    if not classes and not failure.packages and len(one.name) >= _TELLING:
+        # A short name is many packages' class; of these those are meant that have such an attribute.
+        classes = [cls for cls in classes_named(one.cls) if (has := look_up(f"{cls}.{one.name}")) is not None and has.there]
     owners = {bound.volume.name for symbol in classes if (bound := owner_of(symbol)) is not None}
     if one.cls in _OF_TORCH:
         classes, owners = [], set()

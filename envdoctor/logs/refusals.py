@@ -76,7 +76,7 @@ def _contradiction(asked: Sequence[Asked]) -> Hit | None:
         for place, one in enumerate(ordered):
             for other in ordered[place + 1 :]:
                 if (one.by != other.by or not one.by) and not _go_together(name, one, other):
-                    return _clash(name, one, other)
+                    return _clash(name, one, other, group)
     return None
 
 
@@ -110,9 +110,12 @@ def _same_release(refusal: Refusal) -> Hit | None:
     return None
 
 
-def _clash(name: str, one: Asked, other: Asked) -> Hit:
+def _clash(name: str, one: Asked, other: Asked, group: Sequence[Asked]) -> Hit:
     detail = f"{one.words()}, and {other.words()}: no release of {name} is both"
     own = [] if one.by else [(name, other.specifier), *([] if other.by else [(name, one.specifier)])]
+    # What a third one refuses would only move the contradiction.
+    third = [side for side in group if side.by not in ("", one.by, other.by)]
+    own = [(name, wanted) for _, wanted in own if all(_go_together(name, Asked(name, wanted), side) for side in third)]
     pins = [*own, *_ways_out(name, one, other)]
     packages = _named(name if not one.by else translated(one.by), translated(other.by), name)
     return Hit(CONTRADICT, True, (), detail=detail, packages=packages, pins=tuple(pins), edge=f"{translated(other.by)}:{name}")
@@ -170,6 +173,8 @@ def _unavailable(one: Unavailable, refusal: Refusal, facts: Facts) -> Hit | None
         return Hit(REFUSES_PYTHON, True, (), detail=detail, packages=_named(name), pins=pins, edge=name)
     if one.why == "no package":
         return None
+    if one.why == "withdrawn":
+        return _withdrawn(one, refusal)
     public, label, index = one.specifier.partition("+")
     matching = [release for release in known if not one.specifier or admits(public, release.version)]
     if one.why == "no release" and known and not matching and one.specifier:
@@ -207,6 +212,22 @@ def _unavailable(one: Unavailable, refusal: Refusal, facts: Facts) -> Hit | None
     else:
         detail = f"the installer found no release of {name} at all: another name, another index, or no file for this Python and platform"
     return Hit(NO_FILE, True, (), detail=detail, packages=_named(name), pins=_nearest(one), edge=name)
+
+
+def _withdrawn(one: Unavailable, refusal: Refusal) -> Hit:
+    """A release that its maintainers withdrew, and another package asks for: a resolver takes it for nobody but the user's own line."""
+    name = translated(one.name)
+    asker = next((side for side in refusal.asked if side.by and side.name == one.name and side.specifier == one.specifier), None)
+    by = "" if asker is None else translated(asker.by)
+    known = [release.version for release in releases(name) if not release.yanked]
+    later = [version for version in known if admits(f">{one.specifier.removeprefix('==')}", version)]
+    who = f"{asker.by} {asker.release.removeprefix('==')} asks for it".replace("  ", " ") if asker is not None else "it is asked for"
+    detail = (
+        f"{name}{one.specifier} was withdrawn by its maintainers, and {who}: resolvers take such a release for the user's own line alone"
+    )
+    pins = (*_ways_out(name, asker, Asked(name, f"!={one.specifier.removeprefix('==')}")),) if asker is not None else ()
+    pins += ((name, f"=={later[0]}"),) if later else ()
+    return Hit(NO_FILE, True, (), detail=detail, packages=_named(name, by), pins=pins, edge=name)
 
 
 def _index_lacks(index: str, name: str, specifier: str) -> str:

@@ -34,6 +34,12 @@ SENTENCES = (
         "num_labels as many as the data has, labels that begin at 0, and -100 for what does not count",
     ),
     Sentence(
+        r"element 0 of tensors does not require grad and does not have a grad_fn",
+        "The loss depends on nothing that is trained",
+        "all weights are frozen, reentrant checkpointing whose input needs no gradient, or a loss that was computed without a graph",
+        "print the parameters with requires_grad; model.enable_input_require_grads() or use_reentrant=False with checkpointing",
+    ),
+    Sentence(
         r"Error\(s\) in loading state_dict for \w",
         "The weights that are loaded are not of this model",
         "another model or configuration, names that another release or a wrapper gave the layers, or shards that were never gathered",

@@ -245,6 +245,8 @@ def _without_repeats(failures: Sequence[Failure]) -> list[Failure]:
 def decisive(failures: Sequence[Failure]) -> Failure | None:
     """The error that ended the run: the last one that is an error, has frames if any has, and is no tale of another process."""
     errors = [one for one in failures if not one.kind.endswith("Warning")]
+    # What is torn down after an error fails once more, and nobody waits for it.
+    errors = [one for one in errors if not (one.frames and one.frames[-1].function == "__del__")] or errors
     own = [one for one in errors if not one.wraps] or errors
     framed = [one for one in own if one.frames] or own
     return framed[-1] if framed else None

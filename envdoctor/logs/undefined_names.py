@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 from envdoctor.atlas.answers import answer as look_up
+from envdoctor.atlas.answers import owner_of
 from envdoctor.atlas.masks import stretches, write
 from envdoctor.atlas.shelf import open_package
 from envdoctor.atlas.stack import holds, places
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
+from envdoctor.logs.callables_named import classes_called
 from envdoctor.logs.newest import newest_for
 from envdoctor.logs.own_code import innermost_own
 from envdoctor.logs.statements import UndefinedName
@@ -24,10 +28,15 @@ _OPTIONAL = (
     "sentencepiece", "tiktoken", "transformers", "trl", "typing-extensions", "vllm", "wandb",
 )  # fmt: skip
 _LEAST = 5
+# unsloth's functions that carry another class's name, and the folder that it writes compiled modules to.
+_REWRITTEN = re.compile(r"Unsloth_?(?P<cls>[A-Z]\w{5,80})")
+_COMPILED = re.compile(r"unsloth_compiled_(?:cache|module)")
 
 
 def judge_undefined(one: UndefinedName, failure: Failure, facts: Facts) -> Hit | None:
     """The package whose name was used without its import; None where that is nobody's, or several packages'."""
+    if (compiled := _in_compiled_text(one, failure, facts)) is not None:
+        return compiled
     own = innermost_own(failure)
     user = package_of(failure.raised_in) if failure.raised_in and own is None else ""
     given = [found for package in _OPTIONAL if package != user and (found := _given(package, one.name)) is not None]
@@ -54,6 +63,36 @@ def judge_undefined(one: UndefinedName, failure: Failure, facts: Facts) -> Hit |
     of_all = since in release_texts(package)[:1]
     pins = () if isinstance(stated, Exact) else newest_for(package, facts) if of_all else ((package, f">={since}"),)
     return Hit(UNDEFINED, True, (), detail=detail, packages=packages, pins=pins, edge=f"{user or 'code'}:{one.name}")
+
+
+def _in_compiled_text(one: UndefinedName, failure: Failure, facts: Facts) -> Hit | None:
+    """A name that is missing in the text of another package's code, which unsloth takes, changes and compiles anew."""
+    last = failure.frames[-1] if failure.frames else None
+    if last is None:
+        return None
+    there = isinstance(facts.value("packages.unsloth"), Exact) or "unsloth" in failure.packages
+    rewritten = _REWRITTEN.fullmatch(last.function)
+    if not (rewritten or _COMPILED.search(last.path) or (last.path == "<string>" and there)):
+        return None
+    classes = classes_called(rewritten["cls"], failure, passed=True) if rewritten else ()
+    owners = {bound.volume.name for cls in classes if (bound := owner_of(cls)) is not None}
+    before = [package_of(frame.package) for frame in reversed(failure.frames[:-1]) if frame.package]
+    outer = failure.frames[-2].text if len(failure.frames) > 1 else ""
+    named = "accelerate" if "accelerator." in outer else ""
+    whose = (
+        owners.pop()
+        if len(owners) == 1
+        else named or next((name for name in before if name not in ("unsloth", "unsloth-zoo", "torch")), "")
+    )
+    release = stated.text if whose and isinstance(stated := facts.value(f"packages.{whose}"), Exact) else ""
+    code = f"{whose} {release}".strip() or "another package"
+    detail = (
+        f"unsloth compiles the code of {code} anew from its text, which uses {one.name}, and does not import that name: the text is of a "
+        "release that it does not know"
+    )
+    packages = tuple(filter(None, ("unsloth", whose)))
+    advice = f"a later unsloth and unsloth-zoo, together; or an earlier {whose or 'release of the package whose code it is'}"
+    return Hit(UNDEFINED, True, (), detail=detail, packages=packages, edge=f"unsloth:{one.name}", advice=advice)
 
 
 def _left_out(one: UndefinedName, own: Frame, package: str, there: str, since: str, facts: Facts) -> Hit:

@@ -28,7 +28,7 @@ _SPEAKER = re.compile(
     r"|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)? (?:-\s)?"
     r"|\[\d{4}-\d\d-\d\d[T ][\d:.,]{8,15}\]\s?"
     r"|[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{1,9} (?:\d{1,9} )?[\w./-]{1,120}:\d{1,6}\] ?"
-    r"|(?:INFO|WARNING|WARN|ERROR|CRITICAL|DEBUG) \d\d-\d\d \d\d:\d\d:\d\d \[[^\]\n]{1,80}\] ?"
+    r"|(?:INFO|WARNING|WARN|ERROR|CRITICAL|DEBUG) \d\d-\d\d \d\d:\d\d:\d\d (?:\[[^\]\n]{1,80}|[\w./-]{1,80}:\d{1,6})\] ?"
     r"|\[(?:INFO|WARNING|WARN|ERROR|CRITICAL|DEBUG)(?:\|[^\]\n]{0,80})?\]:? ?(?:\[[^\]\n]{0,80}\] ?)?"
     r"|(?:INFO|WARNING|WARN|ERROR|CRITICAL|DEBUG)(?::[\w.]{1,60})?[:>] ?"
     r"|std(?:err|out): ?"

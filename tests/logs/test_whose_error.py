@@ -7,11 +7,18 @@ from pathlib import Path
 
 import pytest
 
+from envdoctor.app.whole_pins import as_whole
+from envdoctor.facts.fact import Fact, Facts, Origin
+from envdoctor.facts.versions import exact
 from envdoctor.logs.libraries import package_of_file
+from envdoctor.remedies.cures import Cure
 from tests.atlas.wheels import atlas_of
 from tests.logs.diagnosed import NOTHING, findings
 
-ARGUMENTS = "from dataclasses import dataclass\n@dataclass\nclass TrainingArguments:\n    output_dir: str\n    per_device_train_batch_size: int = 8\n"
+ARGUMENTS = (
+    "from dataclasses import dataclass\n@dataclass\nclass TrainingArguments:\n    output_dir: str\n"
+    "    per_device_train_batch_size: int = 8\n"
+)
 ATLAS = {
     "transformers": {
         "4.36.0": {"transformers/__init__.py": "", "transformers/training_args.py": ARGUMENTS},
@@ -21,7 +28,10 @@ ATLAS = {
         "1.0.1": {"setfit/__init__.py": "", "setfit/args.py": "class TrainingArguments:\n    output_dir: str = ''\n"},
         "1.1.0": {"setfit/__init__.py": "", "setfit/args.py": "class TrainingArguments:\n    eval_on_start: bool = False\n"},
     },
-    "ray": {"2.9.0": {"ray/__init__.py": "", "ray/serve.py": "class ServeDeploySchema: pass\n"}},
+    "ray": {
+        "2.9.0": {"ray/__init__.py": "", "ray/serve.py": "class ServeDeploySchema: pass\n"},
+        "2.10.0": {"ray/__init__.py": "", "ray/serve.py": "class ServeDeploySchema: pass\n", "ray/data.py": "class Ragged: pass\n"},
+    },
 }
 
 
@@ -89,3 +99,112 @@ def test_what_was_built_for_another_torch_is_moved_to_what_was_built_for_the_sta
     error = "ImportError: .../sgl_kernel/common_ops.abi3.so: undefined symbol: _ZN3c106detail14torchCheckFailEPKcS2_jRKSs"
     found = findings(capsys, tmp_path, error, NOTHING + '[packages]\ntorch = "2.8.0"\n')[0]
     assert found["fixes"][0]["pins"]["sgl-kernel"].startswith("==0.3.")
+
+
+def test_an_installer_s_contradiction_is_not_moved_to_a_third_side(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = (
+        "The conflict is caused by:\n    The user requested fsspec==2024.2.0\n    datasets 2.16.1 depends on fsspec<=2023.10.0\n"
+        "    gcsfs 2024.2.0 depends on fsspec==2024.2.0"
+    )
+    (found,) = [one for one in findings(capsys, tmp_path, log) if one["rule"] == "requirements-contradict"]
+    pins = [fix["pins"] for fix in found["fixes"] if fix.get("pins")]
+    assert pins
+    assert all("fsspec" not in one or one["fsspec"] == "==2024.2.0" for one in pins)
+
+
+@pytest.mark.parametrize(
+    ("pins", "whole"),
+    [
+        ({"tokenizers": "==0.15.0"}, {"tokenizers": "==0.15.0", "transformers": "==4.35.2"}),
+        ({"safetensors": "==0.4.5"}, {"safetensors": "==0.4.5"}),
+    ],
+)
+def test_what_has_to_follow_a_pin_is_pinned_beside_it(pins: dict[str, str], whole: dict[str, str]) -> None:
+    stated = Facts({"packages.transformers": Fact("packages.transformers", exact("4.34.0"), Origin("a log"))})
+    (cure,) = as_whole([Cure("pin", "", pins, {})], stated)
+    assert dict(cure.pins) == whole
+
+
+def test_a_release_that_was_withdrawn_is_told_with_who_asks_for_it(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = (
+        "Because transformers==4.46.0 was yanked (reason: it does not work with 3.8) and mytrainer==1.0 depends on transformers==4.46.0,\n"
+        "we can conclude that mytrainer==1.0 cannot be used."
+    )
+    found = findings(capsys, tmp_path, log)[0]
+    assert "transformers" in found["packages"]
+    assert {"transformers": "==4.46.1"} in [fix.get("pins") for fix in found["fixes"]]
+
+
+def test_a_resolver_s_sentences_without_their_head_are_read(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = "Because trl==0.12.0 depends on numpy<2 and datasets==4.0.0 depends on numpy>=2\nyour workspace's requirements are unsatisfiable"
+    assert findings(capsys, tmp_path, log)[0]["edge"] == "datasets:numpy"
+
+
+def test_a_build_whose_own_requirement_has_no_file_says_which(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = (
+        "Collecting detectron2\n  Downloading detectron2-0.6.tar.gz (540 kB)\n  error: subprocess-exited-with-error\n"
+        "  × pip subprocess to install build dependencies did not run successfully.\n"
+        "      ERROR: Could not find a version that satisfies the requirement jaxlib==0.4.7 (from versions: 0.4.26, 0.4.28)\n"
+        "      ERROR: No matching distribution found for jaxlib==0.4.7"
+    )
+    assert any({"detectron2", "jaxlib"} <= set(one["packages"]) for one in findings(capsys, tmp_path, log))
+
+
+def test_vllm_s_older_way_to_begin_its_lines_hides_no_frame(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = (
+        "EngineCore hit an exception: Traceback (most recent call last):\n"
+        'ERROR 03-02 11:09:41 core.py:290]   File "/opt/v/lib/python3.12/site-packages/xgrammar/matcher.py", line 12, in fill'
+    )
+    (found,) = findings(capsys, tmp_path, log)
+    assert found["packages"] == ["xgrammar"]
+
+
+def test_numpy_s_own_words_accuse_no_other_package(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = (
+        "A module that was compiled using NumPy 1.x cannot be run in\nNumPy 2.2.1 as it may crash. To support both 1.x and 2.x\n"
+        "versions of NumPy, modules must be compiled with NumPy 2.0."
+    )
+    first = findings(capsys, tmp_path, log, NOTHING + '[packages]\nnumpy = "2.2.1"\n')[0]
+    assert (first["rule"], first["packages"]) == ("error-compiled-for-another-numpy", ["numpy"])
+
+
+def test_a_release_that_a_message_tells_is_the_stated_package_of_it(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    facts = NOTHING + '[packages]\nauto-gptq = "0.4.1"\npeft = "0.9.0"\n'
+    found = findings(capsys, tmp_path, "ImportError: Found version 0.4.1, but only versions above 0.5.0 are supported", facts)[0]
+    assert (found["rule"], found["packages"][0]) == ("error-demands-another-release", "auto-gptq")
+
+
+def test_a_name_that_is_missing_in_code_that_unsloth_compiles_is_unsloth_s(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = (
+        'Traceback (most recent call last):\n  File "/v/site-packages/transformers/trainer.py", line 1201, in train\n'
+        "    self.accelerator.backward(loss)\n  File \"<string>\", line 40, in backward\nNameError: name 'is_xpu_available' is not defined"
+    )
+    found = findings(capsys, tmp_path, log, NOTHING + '[packages]\naccelerate = "1.9.0"\nunsloth = "2025.7.1"\n')[0]
+    assert (found["rule"], found["packages"]) == ("error-name-undefined", ["unsloth", "accelerate"])
+
+
+def test_what_fails_while_an_object_is_taken_down_is_not_what_ended_the_run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    site = "/v/lib/python3.10/site-packages"
+    log = (
+        f'Traceback (most recent call last):\n  File "{site}/vllm/engine.py", line 3, in build\n    load()\n'
+        "ValueError: The load was refused by the engine\n"
+        "Exception ignored in: <function Core.__del__ at 0x7f>\nTraceback (most recent call last):\n"
+        f'  File "{site}/ray/core.py", line 9, in __del__\n'
+        "    self.handle.close()\nAttributeError: 'Core' object has no attribute 'handle'"
+    )
+    assert findings(capsys, tmp_path, log)[0]["packages"] == ["vllm"]
+
+
+def test_a_class_that_came_with_the_stated_release_tells_before_which_code_was_written(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    error = "TypeError: stack(): argument 'tensors' (position 1) must be tuple of Tensors, not Ragged"
+    found = findings(capsys, tmp_path, error, NOTHING + '[packages]\nray = "2.10.0"\n')[0]
+    assert (found["rule"], found["status"]) == ("error-raised-by-package", "possible")
+    assert found["fixes"][0]["pins"] == {"ray": "==2.9.0"}
+
+
+def test_a_loss_without_a_graph_is_no_adapter_s_where_nobody_speaks_of_one(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    error = "RuntimeError: element 0 of tensors does not require grad and does not have a grad_fn"
+    found = findings(capsys, tmp_path, error, NOTHING + '[packages]\ntransformers = "4.40.0"\n')[0]
+    assert (found["rule"], found["packages"]) == ("error-of-the-run", [])
