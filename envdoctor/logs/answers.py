@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator
 
 from envdoctor.atlas.answers import answer as look_up
 from envdoctor.atlas.answers import new_keyword, new_places, owner_of
-from envdoctor.atlas.binding import Bound
 from envdoctor.atlas.masks import stretches, write
 from envdoctor.atlas.missing import split
 from envdoctor.atlas.shelf import open_package
@@ -20,6 +19,7 @@ from envdoctor.atlas.words import good_specifiers, since
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
+from envdoctor.logs.asked import ARGUMENT, ATTRIBUTE, MODULE, NAME, Asked, symbol_of
 from envdoctor.logs.callables_named import classes_called, classes_of, functions_called
 from envdoctor.logs.callers import Caller, caller_of, takers
 from envdoctor.logs.calls_refused import Fitting, fit_call, judge_forward, judge_never_taken
@@ -41,11 +41,7 @@ from envdoctor.logs.statements import (
     TooManyArguments,
 )
 from envdoctor.logs.tracebacks import Failure
-from envdoctor.records import dataclass, replace
-from envdoctor.world.releases import release_texts
-
-NAME, MODULE, ATTRIBUTE, ARGUMENT = "error-name-missing", "error-module-missing", "error-attribute-missing", "error-argument-refused"
-
+from envdoctor.records import replace
 
 # A name with fewer letters stands in modules that have nothing to do with each other.
 _OWN_NAME = 5
@@ -53,26 +49,6 @@ TWINS = ("pytorch-lightning", "lightning")
 # Whose names every script uses by itself: np.bool.
 _EVERYBODYS = frozenset(("numpy", "torch", "pandas"))
 _LINE_OF_CODE = re.compile(r"\S\w*\(|^\s*\w+ = ")
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What was asked for: its full ``symbol``, the ``family`` of the finding, and the releases with and without it.
-
-    ``maybe`` are those before the first without it, whose module makes names as it runs: that it fails later says that it is one of them.
-    ``unsure``: of those without it nothing is known but that. ``open``: most releases give names to their objects as they run, and which
-    of them did not is open.
-    """
-
-    symbol: str
-    family: str
-    bound: Bound
-    there: int
-    gone: int
-    told: str = ""
-    maybe: int = 0
-    unsure: bool = False
-    open: bool = False
 
 
 def answer(statement: Statement, failure: Failure, facts: Facts) -> Hit | None:
@@ -165,21 +141,21 @@ def with_author(hit: Hit, failure: Failure, facts: Facts) -> Hit:
 
 def _asked(statement: Statement, failure: Failure, facts: Facts) -> Asked | None:
     if isinstance(statement, MissingName) and statement.module and not statement.circular:
-        return _symbol(f"{statement.module}:{statement.name}", NAME)
+        return symbol_of(f"{statement.module}:{statement.name}", NAME)
     if isinstance(statement, MissingName) and not statement.module:
-        return _only(_symbol(f"{one}:{statement.name}", NAME) for one in modules_of(statement, failure))
+        return _only(symbol_of(f"{one}:{statement.name}", NAME) for one in modules_of(statement, failure))
     if isinstance(statement, MissingModule) and not statement.shadowed and _left(statement.name):
-        return _symbol(statement.name, MODULE)
+        return symbol_of(statement.name, MODULE)
     if isinstance(statement, MissingModule) and "." in statement.name and statement.shadowed != statement.name.partition(".")[0]:
-        return _symbol(statement.name, MODULE)
+        return symbol_of(statement.name, MODULE)
     if isinstance(statement, MissingAttribute) and not statement.circular:
-        return _symbol(f"{statement.module}:{statement.name}", ATTRIBUTE)
+        return symbol_of(f"{statement.module}:{statement.name}", ATTRIBUTE)
     if isinstance(statement, MissingMember):
         classes = (
             *(_nearest_owner(classes_called(statement.cls, failure, passed=passed), failure) for passed in (False, True)),
             derived_from(statement, failure),
         )
-        return _first_only((_symbol(f"{one}.{statement.name}", ATTRIBUTE) for one in found) for found in classes)
+        return _first_only((symbol_of(f"{one}.{statement.name}", ATTRIBUTE) for one in found) for found in classes)
     if isinstance(statement, RefusedKeyword):
         functions = (
             *(functions_called(statement.function, failure, passed=passed) for passed in (False, True)),
@@ -187,7 +163,7 @@ def _asked(statement: Statement, failure: Failure, facts: Facts) -> Asked | None
             makers_stated(statement, failure, facts),
             methods_of(statement, failure),
         )
-        return _first_only((_symbol(f"{one}({statement.keyword})", ARGUMENT) for one in found) for found in functions)
+        return _first_only((symbol_of(f"{one}({statement.keyword})", ARGUMENT) for one in found) for found in functions)
     return None
 
 
@@ -207,43 +183,6 @@ def _nearest_owner(symbols: Iterable[str], failure: Failure) -> list[str]:
 
 def _of_fitting(one: Fitting) -> Asked:
     return Asked(one.symbol.replace(":", "."), ARGUMENT, one.bound, one.there, one.gone, one.told)
-
-
-def _symbol(symbol: str, family: str) -> Asked | None:
-    """What the releases say of a symbol; None where none of them has it, or none lacks it."""
-    bound = owner_of(symbol)
-    told = None if bound is None else look_up(symbol)
-    if bound is None or told is None:
-        return None
-    plain = family in (NAME, MODULE, ATTRIBUTE) and "." not in symbol.partition(":")[2]
-    unknown = bound.volume.all & ~told.there & ~told.gone
-    newest = told.there >> (len(bound.volume.releases) - 1) & 1
-    if family == ATTRIBUTE and not plain and newest and told.gone and told.gone.bit_count() <= unknown.bit_count():
-        symbol, rest = symbol.replace(":", "."), bound.volume.all & ~told.there
-        return Asked(symbol, family, bound, told.there, rest, unsure=True, open=True) if told.there else None
-    if not told.gone:
-        # Where the rest make names as they run, the error says that one of them does not make this one.
-        rest = bound.volume.all & ~told.there
-        one_side = bool(rest) and (rest < told.there & -told.there or rest & -rest > told.there)
-        return Asked(symbol.replace(":", "."), family, bound, told.there, rest, unsure=True) if told.there and one_side else None
-    maybe = _made_as_it_runs(bound, told.there, told.gone) if plain else 0
-    if not told.there and not maybe and not (plain and _is_older(bound, told.gone)):
-        return None
-    return Asked(symbol.replace(":", "."), family, bound, told.there | maybe, told.gone, maybe=maybe)
-
-
-def _made_as_it_runs(bound: Bound, there: int, gone: int) -> int:
-    """The releases right before those without a name of which nobody can say whether they have it, where none before them has it."""
-    first = stretches(gone)[0][0]
-    maybe = bound.volume.all & ~there & ~gone & ((1 << first) - 1)
-    return 0 if there & ((1 << first) - 1) or not maybe >> max(first - 1, 0) & 1 else maybe
-
-
-def _is_older(bound: Bound, gone: int) -> bool:
-    """Whether a name that no release has may be of those before the first that was read."""
-    first = bound.volume.releases[0]
-    before = release_texts(bound.volume.name)
-    return gone == bound.volume.all and first in before and before.index(first) > 0
 
 
 def _first_only(tries: Iterable[Iterable[Asked | None]]) -> Asked | None:
@@ -334,8 +273,8 @@ def _likely_callers(asked: Asked, failure: Failure, facts: Facts) -> tuple[Likel
 
 def _good(asked: Asked, volume: Volume, place: int, *, unread: bool) -> list[str]:
     """Specifiers of the releases that cure it; ``unread`` says that the release which ran was not read."""
-    if asked.open or (not asked.there and asked.family == MODULE):
-        # Of a module that none of them has nobody knows that an older one had it.
+    if asked.open or (not asked.there and asked.family != NAME):
+        # Of a module or an attribute that none of them has nobody knows that an older one had it.
         return []
     if not asked.there:
         return [f"<{volume.releases[0]}"]
@@ -360,7 +299,7 @@ def _of_namesake(asked: Asked, failure: Failure, facts: Facts, place: int) -> Hi
         known = bound.volume if bound is not None else None
         where = places(known, stated.text) or neighbours(known, stated.text) if known is not None and isinstance(stated, Exact) else ()
         for symbol in classes_of(bound, cls) if bound is not None and where else ():
-            found = _symbol(f"{symbol}({keyword}" if parenthesis else f"{symbol}.{member}", asked.family)
+            found = symbol_of(f"{symbol}({keyword}" if parenthesis else f"{symbol}.{member}", asked.family)
             if found is None or known is None or holds(found.there, where):
                 continue
             # Where its files do not tell, the error does: this object has none.

@@ -9,7 +9,7 @@ from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import ABSENT, Exact
-from envdoctor.logs.answers import ARGUMENT
+from envdoctor.logs.asked import ARGUMENT
 from envdoctor.logs.demanded import DEMAND, NOT_INSTALLED
 from envdoctor.logs.derived import ATTRIBUTE, MODULE, NAME, Derived
 from envdoctor.logs.linking import FLOOR, NO_LIBRARY, SYMBOL

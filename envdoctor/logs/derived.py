@@ -15,7 +15,8 @@ from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import Exact
-from envdoctor.logs.answers import ARGUMENT, answer, answer_member, say, with_author
+from envdoctor.logs.answers import answer, answer_member, say, with_author
+from envdoctor.logs.asked import ARGUMENT
 from envdoctor.logs.builds import BUILD, judge_build
 from envdoctor.logs.demanded import DEMAND, NOT_INSTALLED, demand_of_found, join_demands, judge_demand, judge_met, judge_wanted
 from envdoctor.logs.demands import read_demands, read_wants
