@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from envdoctor.app.whole_pins import as_whole, broken_by
+from envdoctor.app.whole_pins import as_whole, broken_by, takes_back
 from envdoctor.engine.diagnosis import Finding
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact, exact, version_condition
@@ -41,7 +41,16 @@ def as_of_a_log(cures: Sequence[Cure], finding: Finding, stated: Facts, sought: 
     back = _only_back(pins, finding)
     # All that is compiled goes with torch: it moves where nothing else can, but for what was compiled for another one.
     last = TORCH if {*finding.packages}.isdisjoint(_BUILT_FOR_ONE) else ""
-    ordered = sorted(pins, key=lambda cure: (last in cure.pins, not (back & cure.pins.keys()), not _is_stated(cure, stated)))
+    own = {name for name, _ in _ranges(finding)}
+    ordered = sorted(
+        pins,
+        key=lambda cure: (
+            finding.rule.id in OF_INSTALLERS and takes_back(cure.pins, own, stated),
+            last in cure.pins,
+            not (back & cure.pins.keys()),
+            not _is_stated(cure, stated),
+        ),
+    )
     found = Cure("pin", "what is left as it is goes with it", dict(sought.pins), {})
     alone = sought.clears == (finding.rule.id,) and _is_stated(found, stated) and broken_by(found.pins, stated) is None
     if alone and all(dict(cure.pins) != dict(sought.pins) for cure in pins):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
@@ -20,6 +20,12 @@ def as_whole(cures: Sequence[Cure], stated: Facts) -> tuple[Cure, ...]:
     found = [(cure, _whole(cure.pins, stated) if cure.pins else {}) for cure in cures]
     kept = [replace(cure, pins=pins) if pins else cure for cure, pins in found if pins is not None]
     return tuple(kept) if any(cure.pins for cure in kept) else tuple(cures)
+
+
+def takes_back(pins: Mapping[str, str], own: Collection[str], stated: Facts) -> bool:
+    """Whether a package that only follows, and is not one of a finding's ``own``, goes to an earlier release than is stated."""
+    followers = [(name, stated.value(f"packages.{name}"), pin) for name, pin in pins.items() if name not in own]
+    return any(isinstance(value, Exact) and admits(f"<{_public(value.text)}", _public(pin)) for _, value, pin in followers)
 
 
 def _whole(pins: Mapping[str, str], stated: Facts) -> dict[str, str] | None:

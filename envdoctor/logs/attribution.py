@@ -12,6 +12,7 @@ from envdoctor.facts.versions import ABSENT, Exact
 from envdoctor.logs.asked import ARGUMENT
 from envdoctor.logs.demanded import DEMAND, NOT_INSTALLED
 from envdoctor.logs.derived import ATTRIBUTE, MODULE, NAME, Derived
+from envdoctor.logs.likely_callers import asks_for
 from envdoctor.logs.linking import FLOOR, NO_LIBRARY, SYMBOL
 from envdoctor.logs.numpy_abi import NUMPY_ABI
 from envdoctor.logs.reading import Reading
@@ -65,8 +66,11 @@ def names_package(seen: Shown, packages: Iterable[str]) -> bool:
     return any(name in words or (name == "torch" and words & _OF_TORCH) for name in packages)
 
 
-def is_guess(rule: Rule, seen: Shown, reading: Reading, there: frozenset[str], derived: Sequence[Derived]) -> bool:
-    """Whether a rule has its words alone to show, while its error is computed to be of others or was raised among others.
+def is_guess(
+    rule: Rule, seen: Shown, reading: Reading, there: frozenset[str], derived: Sequence[Derived], *, decided: bool = False
+) -> bool:
+    """Whether a rule has its words alone to show, while its error is computed to be of others or was raised among others. ``decided`` says
+    that the stated versions decide its condition.
 
     Where nobody else is told of, the rule's package is as likely as any.
     """
@@ -75,13 +79,15 @@ def is_guess(rule: Rule, seen: Shown, reading: Reading, there: frozenset[str], d
         return True
     if any(_asks_itself(hit, rule, own, seen, reading, there) for hit in _nearby(seen, derived)):
         return True
-    if any(hit.rule == NUMPY_ABI and there.isdisjoint({*rule.packages} - {"numpy"}) for hit in _nearby(seen, derived)):
-        return True  # whose module was compiled for another numpy, nobody says
+    if not decided and any(hit.rule == NUMPY_ABI for hit in _nearby(seen, derived)):
+        return True  # whose module was compiled for another numpy, the words do not say
     if rule.affected is not None and _is_of_adapters(rule.affected) and there and "peft" not in there and not _speaks_of_adapters(reading):
         return True
     if not own or not own.isdisjoint(there) or names_package(seen, own):
         return False
     about = list(_nearby(seen, derived))
+    if _imports_another(about, own, reading):
+        return True
     # Who lacks it is told first: a page that does not know of that one is about another error of the same words.
     if any(not own.isdisjoint(hit.packages) and not set(rule.packages).isdisjoint(hit.packages[:1]) for hit in about):
         return False
@@ -93,6 +99,18 @@ def is_guess(rule: Rule, seen: Shown, reading: Reading, there: frozenset[str], d
     named = [hit for hit in about if hit.packages or hit.rule == REFUSES_PYTHON]
     by_few = len(reading.shown) == 1 and all(hit.rule == MODULE and set(hit.packages) <= set(rule.packages) for hit in named)
     return bool(named) and not by_few
+
+
+def _imports_another(named: Sequence[Hit], own: Iterable[str], reading: Reading) -> bool:
+    """Whether the line that imports from the module takes names that no release of the rule's packages takes from it."""
+    last = reading.decisive
+    code = "" if last is None else "\n".join((last.near, *(frame.text for frame in last.frames[-2:])))
+    for module in {hit.edge.partition(":")[2] for hit in named if hit.rule == MODULE}:
+        taken = re.search(rf"from {re.escape(module)} import \(?([\w, ]{{2,300}})", code)
+        names = re.findall(r"\w+", re.sub(r"\bas \w+", "", taken[1])) if taken is not None else []
+        if names and not any(asks_for(package, f"{module}.{name}", Facts({})) for package in own for name in names):
+            return True
+    return False
 
 
 def _is_of_adapters(condition: Condition) -> bool:

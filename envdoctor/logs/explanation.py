@@ -117,7 +117,8 @@ def explain(
                 known=at_home,
                 named=named_in(seen.text) in rule.packages,
                 # What an installer said was read whole; a page that knows its first words knows no more of it.
-                guess=is_guess(rule, seen, reading, there, derived) or (of_installer and outcome is None and rule.effect == "blocked"),
+                guess=is_guess(rule, seen, reading, there, derived, decided=outcome is True)
+                or (of_installer and outcome is None and rule.effect == "blocked"),
             )
         )
     # A symptom counts only where its package is; where the text is all that there is, nobody can tell.

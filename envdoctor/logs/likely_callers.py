@@ -67,6 +67,11 @@ def likely_callers(symbol: str, provider: str, facts: Facts) -> tuple[LikelyCall
     return tuple(found) if len(found) <= _MOST else ()
 
 
+def asks_for(package: str, name: str, facts: Facts) -> bool:
+    """Whether some release of a package takes a name (``module.name``) without a net; the stated one, where one is."""
+    return any(True for _ in _asking(package, name, "", facts))
+
+
 def _asking(package: str, name: str, keyword: str, facts: Facts) -> Iterator[LikelyCaller]:
     bound = open_package(package)
     text = None if bound is None else bound.chunk("@@takes")

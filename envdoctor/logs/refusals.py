@@ -76,7 +76,7 @@ def _contradiction(asked: Sequence[Asked]) -> Hit | None:
         for place, one in enumerate(ordered):
             for other in ordered[place + 1 :]:
                 if (one.by != other.by or not one.by) and not _go_together(name, one, other):
-                    return _clash(name, one, other, group)
+                    return _clash(name, one, other)
     return None
 
 
@@ -110,12 +110,9 @@ def _same_release(refusal: Refusal) -> Hit | None:
     return None
 
 
-def _clash(name: str, one: Asked, other: Asked, group: Sequence[Asked]) -> Hit:
+def _clash(name: str, one: Asked, other: Asked) -> Hit:
     detail = f"{one.words()}, and {other.words()}: no release of {name} is both"
     own = [] if one.by else [(name, other.specifier), *([] if other.by else [(name, one.specifier)])]
-    # What a third one refuses would only move the contradiction.
-    third = [side for side in group if side.by not in ("", one.by, other.by)]
-    own = [(name, wanted) for _, wanted in own if all(_go_together(name, Asked(name, wanted), side) for side in third)]
     pins = [*own, *_ways_out(name, one, other)]
     packages = _named(name if not one.by else translated(one.by), translated(other.by), name)
     return Hit(CONTRADICT, True, (), detail=detail, packages=packages, pins=tuple(pins), edge=f"{translated(other.by)}:{name}")

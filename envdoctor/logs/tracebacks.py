@@ -24,6 +24,11 @@ _OLD_CELL = re.compile(
 # A frame whose beginning was left on the screen.
 _CUT_FRAME = re.compile(r"^\s{0,12}[\\/]?(?P<path>[^\s'\":]{2,300}\.py)['\"], line (?P<line>\d{1,9}), in (?P<function>\S{1,200})$")
 _HEAD = re.compile(r"Traceback \(most recent call last\)")
+# A notebook writes the class of an error over its traceback: ``ImportError      Traceback (most recent call last)``.
+_HEADED = re.compile(r"^\s{0,4}([A-Z]\w{2,60}(?:Error|Exception))\s{1,80}Traceback ")
+_IMPORTS = re.compile(
+    r"^(?:from (?P<module>[A-Za-z_][\w.]{0,200}) import (?P<names>[^#(]{1,200})|import (?P<whole>[A-Za-z_][\w.]{0,200})\s*(?:as \w+)?$)"
+)
 _ARROW = re.compile(r"^\s{0,8}(?:-{1,6}>|❱)\s{0,8}(\d{1,9})\s?(.*)$")
 _NAME = r"(?:[A-Za-z_]\w{0,80}\.){0,8}[A-Za-z_]\w{0,80}"
 _ERROR = re.compile(
@@ -141,11 +146,13 @@ def read_failures(lines: Iterable[tuple[int, str]]) -> tuple[Failure, ...]:
     """The errors of a log, in its order, from lines as ``bare_line`` makes them, each with its number."""
     reading = _Reading()
     inside = False
+    headed = ""
     number = 0
     for number, line in lines:
         if _HEAD.search(line):
             reading.finish()
             reading.frames, reading.wants_code, inside = [], False, True
+            headed = found[1] if (found := _HEADED.match(line)) is not None else ""
             continue
         if _CHAIN.search(line):
             reading.finish()
@@ -165,17 +172,30 @@ def read_failures(lines: Iterable[tuple[int, str]]) -> tuple[Failure, ...]:
             reading.message.append(line.strip())
             continue
         reading.finish()
-        found = _read_error(line, inside=inside and bool(reading.frames))
-        if found is not None:
-            reading.begin(found[0], found[1], number)
+        error = _read_error(line, inside=inside and bool(reading.frames))
+        if error is not None:
+            reading.begin(error[0], error[1], number)
             inside, reading.wants_code = False, False
         elif line.strip():
             reading.near.append(line[:_LONGEST_NEAR])
     reading.finish()
-    if not reading.failures and any(frame.package for frame in reading.frames):
+    told = _told_by_code(headed, reading.frames[-1].text) if reading.frames else ""
+    if not reading.failures and (told or any(frame.package for frame in reading.frames)):
         # What was pasted ends before the error itself.
-        reading.failures.append(Failure("", "", number, tuple(reading.frames[-_MOST_FRAMES:]), near="\n".join(reading.near)))
+        kind, frames = headed if told else "", tuple(reading.frames[-_MOST_FRAMES:])
+        reading.failures.append(Failure(kind, told, number, frames, near="\n".join(reading.near)))
     return tuple(_without_repeats(reading.failures))
+
+
+def _told_by_code(kind: str, code: str) -> str:
+    """What an error says whose class stands at the head of a notebook's traceback, and whose end was not pasted: what its line imports."""
+    found = _IMPORTS.match(code)
+    if found is None or kind not in ("ModuleNotFoundError", "ImportError"):
+        return ""
+    module, names = found["module"] or found["whole"], [one.strip() for one in (found["names"] or "").split(",")]
+    if kind == "ModuleNotFoundError":
+        return f"No module named '{module}'"
+    return f"cannot import name '{names[0]}' from '{module}'" if len(names) == 1 and re.fullmatch(r"\w+", names[0]) else ""
 
 
 def _read_frame(line: str) -> Frame | None:

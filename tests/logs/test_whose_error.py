@@ -208,3 +208,26 @@ def test_a_loss_without_a_graph_is_no_adapter_s_where_nobody_speaks_of_one(capsy
     error = "RuntimeError: element 0 of tensors does not require grad and does not have a grad_fn"
     found = findings(capsys, tmp_path, error, NOTHING + '[packages]\ntransformers = "4.40.0"\n')[0]
     assert (found["rule"], found["packages"]) == ("error-of-the-run", [])
+
+
+def test_an_import_of_other_names_than_a_rule_s_package_takes_is_not_that_package_s(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ENVDOCTOR_ATLAS")
+    six = "ModuleNotFoundError: No module named 'torch._six'"
+    first = findings(capsys, tmp_path, f"    from torch._six import container_abcs\n{six}", NOTHING + '[packages]\ntorch = "2.1.0"\n')[0]
+    assert (first["rule"], first["packages"][0]) == ("error-module-missing", "torch")
+
+
+def test_a_notebook_s_traceback_without_its_end_tells_by_its_head_and_the_arrow(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ENVDOCTOR_ATLAS")
+    log = (
+        "ImportError                               Traceback (most recent call last)\n"
+        "/content/project/metrics.py in <module>\n      3 import numpy as np\n----> 4 from datasets import load_metric\n      5 import json"
+    )
+    first = findings(capsys, tmp_path, log)[0]
+    assert first["packages"][0] == "datasets"
+    log = log.replace("ImportError       ", "RuntimeError      ")
+    assert findings(capsys, tmp_path, log) == []
