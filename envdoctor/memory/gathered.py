@@ -1,0 +1,37 @@
+"""Whole weights that one GPU has for a moment beside its own share: FSDP's units, and what ZeRO-3 gathers."""
+
+from __future__ import annotations
+
+from envdoctor.memory import fsdp, sharding
+from envdoctor.memory.run import Run
+from envdoctor.memory.weights import base_bytes, linear_width, other_width, root_bytes
+
+
+def by_fsdp(run: Run) -> fsdp.Gathered:
+    """What FSDP gathers; nothing where it shares nothing."""
+    plan, counted = run.plan, run.parameters
+    if not fsdp.is_shared(plan):
+        return fsdp.Gathered()
+    outside = fsdp.width(plan, other_width(plan))
+    inside = fsdp.width(plan, linear_width(run.architecture, plan))
+    layer = (counted.linear * inside + counted.other * outside) / max(run.architecture.layers, 1)
+    if fsdp.is_one(plan):
+        return fsdp.of_one_unit(plan, layer * run.architecture.layers + (counted.embedding + counted.head) * outside)
+    made = (counted.embedding + counted.head) * run.trained.width * run.shares.gradients
+    shared = fsdp.gathered(plan, counted.embedding * outside, counted.head * outside, layer, made)
+    return fsdp.kept_after_forward(plan, shared, layer, run.architecture.layers)
+
+
+def with_layers(run: Run, layers: int) -> float:
+    """Bytes that are gathered at once while so many layers are."""
+    root = root_bytes(run.parameters, run.plan)
+    in_layers = run.parameters.linear / max(run.architecture.layers, 1)
+    layer = in_layers * linear_width(run.architecture, run.plan)
+    return sharding.gathered(run.plan, root, layer, in_layers, base_bytes(run.architecture, run.parameters, run.plan), layers)
+
+
+def kept(run: Run) -> float:
+    """Bytes of gathered weights that products keep for their backward, where ZeRO-3 could not replace torch's linear layer."""
+    kept_whole = run.parameters.linear * linear_width(run.architecture, run.plan)
+    kept_whole += (run.parameters.head or run.parameters.embedding) * other_width(run.plan)
+    return kept_whole if sharding.keeps_gathered(run.plan) else 0.0
