@@ -59,4 +59,16 @@ def install(torch: Any) -> Any:
     # Libraries ask for the state of CUDA's autocast.
     torch.is_autocast_enabled = lambda *_: torch.is_autocast_cpu_enabled()
     torch.get_autocast_gpu_dtype = torch.get_autocast_cpu_dtype
+    _for_both(torch)
     return library
+
+
+def _for_both(torch: Any) -> None:
+    """A region for CUDA that a model opens or leaves (``torch.cuda.amp.autocast(enabled=False)``) is one of the CPU that plays it."""
+    region = torch.amp.autocast_mode.autocast
+    make = region.__init__
+
+    def play(self: Any, device_type: str, *args: Any, **options: Any) -> None:
+        make(self, "cpu" if device_type == "cuda" else device_type, *args, **options)
+
+    region.__init__ = play
