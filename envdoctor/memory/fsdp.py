@@ -20,8 +20,9 @@ class Gathered:
     ``layer_gradient`` in the backward of a layer, ``last_gradient`` when those of the embeddings are shared out. ``lowest``
     are weights in the backward of the first layer, in front of which nothing is gathered, ``between`` those between the backwards of two
     layers, where that is more, and ``copied`` what is gone of ``forward`` when a
-    layer computes."""
+    layer computes. ``prepared`` is the largest flat parameter as it is stored, whole for a moment before the first forward."""
 
+    prepared: float = 0.0
     first: float = 0.0
     forward: float = 0.0
     head: float = 0.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from envdoctor.memory import fsdp, sharding
 from envdoctor.memory.run import Run
 from envdoctor.memory.weights import base_bytes, linear_width, other_width, root_bytes
+from envdoctor.records import replace
 
 
 def by_fsdp(run: Run) -> fsdp.Gathered:
@@ -19,6 +20,11 @@ def by_fsdp(run: Run) -> fsdp.Gathered:
         return fsdp.of_one_unit(plan, layer * run.architecture.layers + (counted.embedding + counted.head) * outside)
     made = (counted.embedding + counted.head) * run.trained.width * run.shares.gradients
     shared = fsdp.gathered(plan, counted.embedding * outside, counted.head * outside, layer, made)
+    if not plan.second and other_width(plan) > outside:
+        # FullyShardedDataParallel makes a buffer of the stored dtype for each flat parameter that is computed in another, and empties it
+        # (``_full_prec_full_param_padded`` in init_flat_param_attributes of torch 2.13.0, distributed/fsdp/_flat_param.py).
+        root = (counted.embedding + counted.head) * outside
+        shared = replace(shared, prepared=max(root, layer) * other_width(plan) / outside)
     return fsdp.kept_after_forward(plan, shared, layer, run.architecture.layers)
 
 

@@ -148,6 +148,8 @@ def _gathering(step: _Step) -> Iterator[Named]:
     # The last layer keeps nothing yet when its weights come, unless all that is kept are the layers' inputs.
     own = 0.0 if run.plan.checkpointing else step.counted[-1].kept
     passed = working.forward(run.architecture, run.plan, run.width) if run.plan.checkpointing else own
+    if apart.prepared:
+        yield "before the first forward", {"weights": apart.prepared}
     yield "forward of the first layer", {**held, "weights": apart.first}
     yield (
         "forward of the last layer",
