@@ -175,6 +175,9 @@ def cached(architecture: Architecture, plan: Plan) -> float:
     if not architecture.attends or not modeling.fills_cache(architecture, plan):
         return 0.0
     width, newer = widths(architecture, plan), at_least(plan.stack.transformers, "4.56")
+    if plan.checkpointing:
+        # Keys and values are parts of one product, of which nothing else is left then.
+        return float(width.product * (architecture.query_width + 2 * architecture.key_width))
     fused = modeling.values_of_a_product(architecture) and not newer
     if plan.autocast is not None and width.stream == 4 and architecture.positions == 0:
         if fused and width.product == 4:
@@ -290,7 +293,8 @@ def _adapter_inputs(architecture: Architecture, tuned: Iterable[Linear], plan: P
             total += (1 + of_adapter) * _fed(one)
         elif of_adapter != width.product or (plan.autocast is not None and plan.quant not in ("4bit", "8bit") and not gathered):
             total += of_adapter * _fed(one)
-        else:
+        elif one.role != "down" or architecture.activation != "relu" or architecture.gated:
+            # A relu keeps its result itself.
             shared[_place(one)] = max(shared.get(_place(one), 0.0), width.computed * _fed(one))
         total += of_adapter * adapter.rank * one.count * one.share
         if adapter.dora:

@@ -19,6 +19,9 @@ from envdoctor.records import dataclass
 _NEVER_UPCAST = frozenset(
     ("gpt2", "gptj", "gpt_neox", "gpt_bigcode", "codegen", "bloom", "opt", "falcon", "mpt", "persimmon", "stablelm", "qwen")
 )
+# Models that see whose own loss was computed in the dtype of the logits (``CrossEntropyLoss()`` of the shifted logits, modeling_*.py of
+# 4.46.3, 4.48.3, 4.49.0 and 4.50.3) until 4.52, which took up loss_function (4.52.4). PaliGemma's made them float32 at any time.
+_SEEING = frozenset(("llava", "llava_next", "llava_onevision", "video_llava", "vipllava", "mistral3", "aya_vision", "got_ocr2"))
 # ``self.lm_head(hidden_states).to(torch.float32)`` of modeling_gptj.py and modeling_codegen.py, 4.45.2 and 4.51.3; not in 5.24.0.
 _RETURNS_FLOAT32 = frozenset(("gptj", "codegen"))
 # Models that took up loss_function later than 4.46, and in which release (read on the wheels of 4.46.0 to 4.49.0).
@@ -52,8 +55,8 @@ def loss(architecture: Architecture, plan: Plan, width: Widths) -> Loss:
         # A loss outside of the model: logits, their shifted copy, the log-softmax; its backward has gradient and result beside that.
         return Loss((2 + shifts) * computed * vocabulary + last, 3 * computed * vocabulary + again)
     if not _upcasts(architecture, plan) and plan.autocast is None:
-        # Logits, their shifted copy, the log-softmax; its backward has one more (santacoder, 14.15 GiB measured, 14.19 so).
-        return Loss((2 + shifts) * computed * vocabulary + last, (3 + shifts) * computed * vocabulary + again)
+        # Logits, their shifted copy, the log-softmax; the first two are gone when its backward has gradient and result beside it.
+        return Loss((2 + shifts) * computed * vocabulary + last, 3 * computed * vocabulary + again)
     upcast = 4 if computed < 4 else 0
     if not _upcasts(architecture, plan):
         # Autocast computes the cross entropy in float32: the shifted 16-bit logits are cast.
@@ -133,4 +136,6 @@ def _chunk(vocabulary: int, hidden: int) -> float:
 
 
 def _upcasts(architecture: Architecture, plan: Plan) -> bool:
+    if architecture.inside in _SEEING and not at_least(plan.stack.transformers, "4.52"):
+        return False
     return architecture.kind not in _NEVER_UPCAST or (at_least(plan.stack.transformers, "4.49") and not architecture.remote)

@@ -101,7 +101,10 @@ def makes_matrix(architecture: Architecture, plan: Plan) -> bool:
 
 
 def wide_softmax(architecture: Architecture, plan: Plan) -> bool:
-    """Whether eager attention computes its softmax in float32: autocast always does."""
+    """Whether eager attention computes its softmax in float32: autocast does, but where a class names the dtype of the scores itself."""
+    if architecture.kind == "gpt_oss":
+        # ``F.softmax(combined_logits, dim=-1, dtype=combined_logits.dtype)``: 4.55.4, 5.0.0 and 5.24.0.
+        return False
     if plan.autocast is not None:
         return True
     if architecture.kind == "opt" and plan.load_dtype == "float16" and not plan.upcast:
@@ -151,7 +154,9 @@ def fills_cache(architecture: Architecture, plan: Plan) -> bool:
     checkpointing turns it off, and the Trainer of transformers 5 (TrainingArguments.use_cache), which a loop of one's own goes without."""
     release = plan.stack.transformers
     known = bool(release) and release != "-" and (plan.outputs_kept or not at_least(release, "5.0"))
-    return known and not plan.checkpointing and architecture.head == "causal" and not architecture.encoder_decoder
+    # GPTBigCode's model does not look whether it checkpoints before 4.53 (``use_cache = False`` of 4.53.3, none in 4.45.2 to 4.52.4).
+    off = plan.checkpointing and not (architecture.kind == "gpt_bigcode" and not at_least(release, "4.53"))
+    return known and not off and architecture.head == "causal" and not architecture.encoder_decoder
 
 
 def hands_on_scores(architecture: Architecture, plan: Plan) -> bool:

@@ -15,6 +15,7 @@ from envdoctor.memory.read_method import VIRTUAL_TOKENS, autocast_of, load_dtype
 from envdoctor.memory.read_sharing import offload_of, sharding_of, tensor_of
 from envdoctor.memory.stack import at_least
 from envdoctor.memory.targets import default_targets, tuned
+from envdoctor.records import replace
 
 # What torchtune calls the modules of Llama's layers (torchtune/modules: transformer.py, attention.py, feed_forward.py).
 _OF_TORCHTUNE = {"output_proj": "o_proj", "w1": "gate_proj", "w2": "down_proj", "w3": "up_proj", "output": "lm_head"}
@@ -71,6 +72,9 @@ def read_plan(facts: Facts, architecture: Architecture) -> tuple[Plan, tuple[Ass
     if sharding in ("zero1", "zero2", "zero3") and autocast is not None:
         # DeepSpeed's engine casts the weights and computes in that dtype: accelerate does not autocast then (Accelerator, native_amp).
         dtype, autocast = autocast, None
+    if adapter is not None and dtype == "float32":
+        # Left in the dtype of the base model, an adapter is float32 too.
+        adapter = replace(adapter, float32=True)
     rows, loss = reader.number_or("plan.batch_size", 1), _loss(reader)
     packed = reader.flag("plan.packing") is True
     plan = Plan(

@@ -212,7 +212,7 @@ def _last_layer(step: _Step) -> Named:
             "weights": step.layer_weights + step.left,
             "other": step.unquantized + step.shared,
             "logits": step.logits,
-            **_of_a_layer(step, kept_then, gradients, _layer_gradient(step), step.cache / max(layers, 1)),
+            **_of_a_layer(step, kept_then, gradients, _layer_gradient(step), step.cache / (1 if plan.checkpointing else max(layers, 1))),
             "adapters": step.casts.last,
         },
     )

@@ -98,6 +98,8 @@ def _scores(architecture: Architecture, plan: Plan, width: Widths) -> float:
         and architecture.kind not in ("gptj", "codegen")
         and "float16" in (plan.autocast, plan.load_dtype if plan.autocast is None else "")
         and width.computed < 4
+        # A mask of a float32 model makes the scores float32.
+        and (plan.load_dtype == "float16" and not plan.upcast)
     ):
         # One kernel makes float32 of float16, forward and back; GPT-J's and CodeGen's scores are float32 before it.
         made = 10
