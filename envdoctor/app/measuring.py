@@ -71,8 +71,9 @@ def with_data(situation: Planned, lengths: Lengths, on_lengths: LengthAdvice) ->
         told["plan.seq_len"] = on_lengths.now.longest
     if lengths.sequences == 2 and objective(situation.facts) not in OF_PREFERENCES:
         told["plan.objective"] = "dpo"
-        return restated(situation, told, lengths.data, (Assumption("plan.objective", "dpo", "the rows of the data are pairs"),))
-    return restated(situation, told, lengths.data)
+        pairs = Assumption("plan.objective", "dpo", "the rows of the data are pairs")
+        return replace(restated(situation, told, lengths.data, (pairs,)), counted=True)
+    return replace(restated(situation, told, lengths.data), counted=True)
 
 
 def measure_on_fake_tensors(request: Request, gathered: Gathered, snapshot: Snapshot, situation: Planned, report: FitReport) -> FitReport:

@@ -24,7 +24,8 @@ _STATED = Origin("--set")
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """``stated`` are the facts without what follows from them: a change of one lets all follow anew."""
+    """``stated`` are the facts without what follows from them: a change of one lets all follow anew. ``counted`` says that the lengths are
+    those of rows that were read."""
 
     architecture: Architecture
     stated: Facts
@@ -32,6 +33,7 @@ class Planned:
     plan: Plan
     regime: Regime
     assumptions: tuple[Assumption, ...]
+    counted: bool = False
 
     def estimate(self) -> Estimate:
         computed = estimate_under(self.architecture, self.plan, self.regime)

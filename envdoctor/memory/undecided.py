@@ -25,6 +25,11 @@ _THERE = exact("0.6.0")
 # ``selective_ac_option`` of torchtitan's Llama 3).
 _UNWRAPPED = frozenset(("own", "lightning"))
 _SELECTIVE = frozenset(("torchtitan",))
+# Whose one setting for the length cuts longer rows and fills up no shorter ones (``max_length`` of ms-swift, ``cutoff_len`` of
+# LLaMA-Factory). Of ms-swift's scripts at 3602360a that state it with batches of 4 to 16, what they measured is that of 0.1 to 0.8 times so
+# many tokens (benchmarks/unseen/memory-4.json, 9859 to 9870); one row at a time comes to the cut sooner or later.
+_CUTS = frozenset(("ms-swift", "llamafactory"))
+_SHORTER = 8
 _NEUTRAL: Mapping[str, FactValue] = {"plan.activation_offload": False, "plan.float8": False}
 
 
@@ -92,6 +97,8 @@ def _open(situation: Planned) -> Iterator[tuple[str, FactValue, tuple[FactValue,
     assumed = {one.fact for one in situation.assumptions}
     if "plan.seq_len" in assumed:
         yield "plan.seq_len", plan.tokens, (256, 4096)
+    elif plan.rows > 1 and not plan.packed and facts.text("plan.trainer") in _CUTS and _is_cut(situation):
+        yield "plan.seq_len", plan.tokens, (max(1, plan.tokens // _SHORTER),)
     if "plan.batch_size" in assumed:
         # per_device_train_batch_size of TrainingArguments.
         yield "plan.batch_size", 1, (8,)
@@ -138,6 +145,12 @@ def _open(situation: Planned) -> Iterator[tuple[str, FactValue, tuple[FactValue,
     ):
         # Beside float32 weights, loaded or made so by k-bit preparation, everything is computed so, unless mixed precision is asked for.
         yield "plan.bf16", False, (True,)
+
+
+def _is_cut(situation: Planned) -> bool:
+    """Whether the length is what a trainer's setting says, and nobody said or counted how long the rows are."""
+    facts = situation.facts
+    return "plan.seq_len" in facts and facts["plan.seq_len"].origin.source != "--set" and not situation.counted
 
 
 def _unmodelled(situation: Planned, computed: Estimate) -> Iterator[Undecided]:

@@ -7,6 +7,7 @@ from envdoctor.memory.config import read_architecture
 from envdoctor.memory.fits import verdict
 from envdoctor.memory.situation import Planned, planned
 from envdoctor.memory.undecided import spanning, undecided
+from envdoctor.records import replace
 from tests.memory.models import QWEN_HALF_B, stated
 
 _ALL: dict[str, FactValue] = {
@@ -37,6 +38,18 @@ def test_each_fact_that_moves_the_answer_is_named_where_it_is_missing() -> None:
     assert names(situation(plan__batch_size="")) == {"plan.batch_size"}
     assert names(situation(plan__seq_len="")) == {"plan.seq_len"}
     assert names(situation(plan__seq_len=4096, plan__batch_size=1, plan__gradient_checkpointing="")) == {"plan.gradient_checkpointing"}
+
+
+def test_a_length_at_which_a_trainer_cuts_is_no_length_of_the_rows() -> None:
+    """A batch of several rows is as long as its longest one, and one row comes to the cut sooner or later."""
+    long: dict[str, FactValue] = {"plan__seq_len": 8192, "plan__batch_size": 8, "plan__trainer": "ms-swift", "plan__packing": False}
+    found = situation(**long)
+    assert names(found) == {"plan.seq_len"}
+    assert spanning(found.estimate(), undecided(found, found.estimate())).is_a_range
+    assert names(situation(**{**long, "plan__batch_size": 1})) == set()
+    assert names(situation(**{**long, "plan__packing": True})) == set()
+    assert names(situation(**{**long, "plan__trainer": "transformers"})) == set()
+    assert names(replace(found, counted=True)) == set()
 
 
 def test_what_a_loop_of_ones_own_keeps_is_open() -> None:
