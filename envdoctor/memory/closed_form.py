@@ -29,7 +29,7 @@ def estimate(architecture: Architecture, plan: Plan) -> Estimate:
     elsewhere = sharding.in_other_streams(run.plan, run.trained.parameters, run.trained.width)
     unsaid = max(0.0, gathered.kept(run) - gathered.with_layers(run, 0)) if run.plan.zero_init is None else 0.0
     allocated = replace(allocated, high=allocated.high + unsaid + elsewhere)
-    streams = elsewhere + (gathered.with_layers(run, 2) if plan.sharding in ("fsdp", "zero3") else 0.0)
+    streams = elsewhere + gathered.in_other_streams(run)
     return Estimate(
         "closed-form",
         moments,

@@ -36,6 +36,13 @@ def with_layers(run: Run, layers: int) -> float:
     return sharding.gathered(run.plan, root, layer, in_layers, base_bytes(run.architecture, run.parameters, run.plan), layers)
 
 
+def in_other_streams(run: Run) -> float:
+    """Bytes of blocks that hold what was gathered, which the stream of the computation cannot take."""
+    if fsdp.is_one(run.plan):
+        return by_fsdp(run).layer
+    return with_layers(run, 2) if run.plan.sharding in ("fsdp", "zero3") else 0.0
+
+
 def kept(run: Run) -> float:
     """Bytes of gathered weights that products keep for their backward, where ZeRO-3 could not replace torch's linear layer."""
     kept_whole = run.parameters.linear * linear_width(run.architecture, run.plan)
