@@ -63,7 +63,10 @@ def lineage(volume: Volume, module: str, name: str, place: int, *, dynamic: bool
             whole = whole and (link in ("typing:Generic", "typing:Protocol") or (dynamic and link.endswith("Mixin")))
             continue
         found.append(there[1])
-        whole = whole and (dynamic or not there[1].dynamic >> place & 1)
+        # What a stub says of compiled code is what its makers thought of.
+        chunk = volume.chunk(there[0])
+        hidden = there[1].dynamic | (0 if chunk is None else chunk.open)
+        whole = whole and (dynamic or not hidden >> place & 1)
         for bases, mask in there[1].bases.items():
             if mask >> place & 1:
                 waiting += bases

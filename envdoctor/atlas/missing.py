@@ -29,8 +29,10 @@ UNREAD_PARTS = {
         "flashinfer.data", "flashinfer.experimental",
     ),
     "mlflow": ("mlflow.server",),
+    "onnxruntime": ("onnxruntime.capi.onnxruntime_pybind11_state",),
     "optimum": ("bettertransformer", "commands", "exporters", "fx", "gptq", "intel", "onnx", "onnxruntime", "pipelines", "utils"),
     "ray": ("ray.rllib", "ray.dashboard", "ray.serve", "ray._private.thirdparty", "ray.thirdparty_files"),
+    "requests": ("requests.packages",),
     "setuptools": ("setuptools._vendor", "pkg_resources._vendor", "setuptools._distutils"),
     "torch": ("torch.testing", "torch.include", "torch.share"),
     "unsloth": ("studio", "blackwell", "cli", "scripts", "unsloth_compiled_cache"),
@@ -40,7 +42,7 @@ UNREAD_PARTS = {
 # From these releases on the package finds its modules by their old names, from a table that it hands to the import system.
 _FINDS_OLD = {"sentence-transformers": "5.4.0"}
 # Compiled code puts its names there as it is loaded.
-_FILLED = frozenset(("numpy.dtypes",))
+_FILLED = frozenset(("matplotlib.backends.qt_compat", "numpy.dtypes", "psutil"))
 # What the import system gives every module, and no source shows.
 _OF_EVERY_MODULE = frozenset(
     ("__file__", "__path__", "__name__", "__package__", "__spec__", "__loader__", "__dict__", "__cached__", "__doc__")
@@ -97,8 +99,21 @@ def is_unread(volume: Volume, name: str) -> bool:
     module = split(volume, name)[0]
     if volume.chunk(module) is None and not UNREAD.isdisjoint(module.split(".")):
         return True
+    if _is_below_compiled(volume, module):
+        return True
     whole = f"{name.replace(':', '.')}."
     return any(whole.startswith(f"{part}.") for part in UNREAD_PARTS.get(volume.name, ()))
+
+
+def _is_below_compiled(volume: Volume, module: str) -> bool:
+    """Whether a module is one that compiled code would have to make: nothing but that code tells."""
+    parent = module.rpartition(".")[0]
+    if not parent or volume.chunk(module) is not None:
+        return False
+    chunk = volume.chunk(parent)
+    if chunk is None:
+        return _is_below_compiled(volume, parent)
+    return bool(chunk.open) and not (chunk.names or chunk.functions or chunk.classes or chunk.links or chunk.stars)
 
 
 def _missing(volume: Volume, name: str, *, imported: bool) -> int:

@@ -127,6 +127,8 @@ class _Reader(Signed):
         elif isinstance(item, ast.With | ast.AsyncWith):
             for one in item.items:
                 self.expression(one.context_expr, guard, where, scope, condition)
+                if scope is None and one.optional_vars is not None:
+                    self.bind_target(one.optional_vars)
             saves = any(last_word(one.context_expr) in ("suppress", "raises") for one in item.items)
             self.block(item.body, conditions.joined(guard, UNKNOWN) if saves else guard, where, scope, condition)
         elif isinstance(item, ast.For | ast.AsyncFor | ast.While):
@@ -134,6 +136,8 @@ class _Reader(Signed):
             if scope is None and not isinstance(item, ast.While):
                 self.bind_target(item.target)
             self.block([*item.body, *item.orelse], guard, where, scope, condition)
+        elif isinstance(item, ast.Global):
+            self.out.names += item.names  # put there once the function is called, by the module itself or by whoever uses it
         elif isinstance(item, ast.Assert):
             if not self.own:
                 self.asserted(item, where)
@@ -311,7 +315,9 @@ class _Reader(Signed):
             if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef):
                 words = [last_word(one) for one in item.decorator_list]
                 value = "p" if "property" in words or "cached_property" in words else self.signature(item, bound=True)
-                if "setter" not in words and "overload" not in words:
+                if "overload" in words:
+                    shape.members.setdefault(item.name, "")  # a stub may have nothing else of it
+                elif "setter" not in words:
                     shape.members[item.name] = value
                 if item.name in ("__getattr__", "__getattribute__"):
                     shape.dynamic = True

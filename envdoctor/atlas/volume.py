@@ -49,8 +49,8 @@ _EXPIRED_IN = {"numpy": "numpy._expired_attrs_2_0"}
 
 # What a module binds that gives more names on request than its text tells: websockets hands its own table to the first, modelscope fills
 # the second from another library. Releases that were read before this was known have no other sign of it. networkx, which takes all names
-# of its modules with stars, uses the first for something else.
-_GIVES_MORE = ("lazy_import", "extra_objects")
+# of its modules with stars, uses the first for something else. By the third matplotlib puts a backend's names into its module.
+_GIVES_MORE = ("lazy_import", "extra_objects", "_Backend")
 
 
 # Names of Python's that numpy had for a while, and refuses by a table that is made in a loop.
@@ -181,6 +181,9 @@ class Volume:
             for star, mask in chunk.stars.items():
                 if star.partition(".")[0] not in self.tops or depth == 0:
                     maybe |= mask
+                    continue
+                if self.chunk(star) is None:
+                    maybe |= mask  # a module that no wheel shows, such as one that is compiled for other platforms
                     continue
                 inner = self.provides(star, name, depth - 1)
                 if name in _BUILTIN and module not in _TAKES_OVER:

@@ -85,3 +85,41 @@ def test_a_folder_that_several_packages_fill_is_judged_by_the_one_whose_part_it_
     with atlas_of(tmp_path, {"pyannote-audio": audio}):
         told = run(capsys, "check", str(script), str(stack), "--format", "json")
     assert [one["edge"] for one in json.loads(told.out)["findings"] if "edge" in one] == ["pyannote.audio.Gone"]
+
+
+def test_a_name_that_a_function_puts_into_its_module_is_there(tmp_path: Path) -> None:
+    source = "def set_up():\n    global Core, Gui\n    from other import Core, Gui\nset_up()\n"
+    with atlas_of(tmp_path, {"plots": {"1.0": {"plots/__init__.py": "", "plots/compat.py": source}}}):
+        assert gone("plots", "plots.compat:Core", imported=True) == ""
+        assert gone("plots", "plots.compat:Other", imported=True) == "1.0-"
+
+
+def test_whatever_a_module_takes_of_one_that_no_wheel_shows_may_be_there(tmp_path: Path) -> None:
+    with atlas_of(tmp_path, {"fast": {"1.0": {"fast/__init__.py": "from fast._compiled import *\n", "fast/plain.py": "x = 1\n"}}}):
+        assert gone("fast", "fast:Tensor", imported=True) == ""
+        assert gone("fast", "fast.plain:Tensor", imported=True) == "1.0-"
+
+
+def test_a_name_that_a_with_statement_binds_is_there(tmp_path: Path) -> None:
+    source = "from tools import trying\nwith trying() as _imports:\n    import extra\n"
+    with atlas_of(tmp_path, {"plots": {"1.0": {"plots/__init__.py": source}}}):
+        assert gone("plots", "plots:_imports", imported=True) == ""
+
+
+def test_nothing_is_missing_of_a_compiled_class_that_only_a_stub_shows(tmp_path: Path) -> None:
+    stub = "class Generator:\n    def shuffle(self, x): ...\n"
+    files = {"dice/__init__.py": "", "dice/_core.cpython-311.so": "", "dice/_bare.cpython-311.so": ""}
+    releases = {"1.0": {**files, "dice/_core.pyi": stub}, "2.0": {**files, "dice/_core.pyi": "class Generator: ...\n"}}
+    with atlas_of(tmp_path, {"dice": releases}):
+        assert gone("dice", "dice._core.Generator.shuffle") == ""
+        assert gone("dice", "dice._bare.inner:Thing", imported=True) == ""
+
+
+def test_a_method_of_which_there_are_overloads_alone_is_there(tmp_path: Path) -> None:
+    plain = "class Dice:\n    def roll(self, n): pass\n    def old(self): pass\n"
+    overloads = (
+        "from typing import overload\nclass Dice:\n    @overload\n    def roll(self, n): ...\n    @overload\n    def roll(self): ...\n"
+    )
+    with atlas_of(tmp_path, {"dice": {"1.0": {"dice/__init__.py": plain}, "2.0": {"dice/__init__.pyi": overloads}}}):
+        assert gone("dice", "dice.Dice.roll") == ""
+        assert gone("dice", "dice.Dice.old") == "2.0-"
