@@ -29,6 +29,8 @@ from envdoctor.world.import_names import package_of
 MESSAGE_LINES = 14
 # Packages that are installed with another one, and only with it.
 _COMPANIONS = {"gradio-client": "gradio", "pydantic-core": "pydantic", "unsloth-zoo": "unsloth"}
+# What serves an application of somebody else's: that its frames are there does not say whose the application is.
+_SERVERS = frozenset(("fastapi", "starlette", "uvicorn", "anyio", "gunicorn", "flask", "werkzeug"))
 # What torch says without naming itself.
 _OF_TORCH = frozenset(("cuda", "tensor", "tensors", "cudnn", "cublas", "nccl", "gpu", "pytorch", "autograd", "grad"))
 # Nearly every stack has these: that they are there tells no two errors apart.
@@ -45,7 +47,7 @@ def packages_there(reading: Reading, stated: Facts) -> frozenset[str]:
     of_facts = {
         name.removeprefix("packages.") for name, fact in stated.items() if name.startswith("packages.") and fact.value is not ABSENT
     }
-    of_frames = {package_of(name) for name in reading.packages}
+    of_frames = {package_of(name) for name in reading.packages} - _SERVERS
     return frozenset(of_facts | of_frames | {_COMPANIONS[name] for name in of_frames & set(_COMPANIONS)})
 
 
@@ -91,7 +93,7 @@ def is_guess(
     # Who lacks it is told first: a page that does not know of that one is about another error of the same words.
     if any(not own.isdisjoint(hit.packages) and not set(rule.packages).isdisjoint(hit.packages[:1]) for hit in about):
         return False
-    frames = {package_of(name) for name in reading.packages}
+    frames = {package_of(name) for name in reading.packages} - _SERVERS
     if frames and frames.isdisjoint(rule.packages):
         return True
     # What Python itself dropped, and what a package says of its own, everybody may have asked for. A module that is gone as a whole is

@@ -104,6 +104,8 @@ def _derived(reading: Reading, facts: Facts) -> Iterator[Derived]:
     for failure in ordered:
         decisive = failure is last or (last is not None and _states_cause(failure, last))
         for hit in _of_failure(failure, facts):
+            if hit.rule == SAID and failure.wraps and failure is not last:
+                continue  # it only tells of the one that was told before
             if reading.refusal is None or not _is_of_the_installer(hit, failure):
                 yield Derived(hit, failure.line, failure.told[:300], decisive)
     for number, line in (*reading.lines, *_broken_symbols(reading)):

@@ -18,7 +18,7 @@ from envdoctor.facts.fact import Facts
 from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import Exact
 from envdoctor.logs.callables_named import OFTEN, classes_called, classes_of, functions_called, functions_named
-from envdoctor.logs.own_code import judge_own_lines
+from envdoctor.logs.own_code import innermost_own, judge_own_lines
 from envdoctor.logs.places import owner_of
 from envdoctor.logs.reading import Reading
 from envdoctor.logs.sayings import home_of
@@ -33,7 +33,7 @@ RAISED, NO_NUMBER, NO_MEMORY = "error-raised-by-package", "loss-is-no-number", "
 # Whoever passes through here hands on what others gave it: those before it in the traceback are nearer to the cause.
 _HAND_ON = frozenset(
     ("torch", "accelerate", "pydantic", "pydantic-core", "ray", "fsspec", "multiprocess", "tqdm", "joblib", "hydra-core", "click", "typer",
-     "fire", "uvicorn", "starlette", "anyio", "safetensors", "packaging", "concurrent")
+     "fire", "uvicorn", "starlette", "fastapi", "anyio", "safetensors", "packaging", "concurrent")
 )  # fmt: skip
 _SPEAKS = re.compile(r"^\W{0,4}(?P<name>[A-Z][A-Za-z][\w.-]{1,30})\W{0,2}: ")
 _ASSERT = re.compile(r"\bassert (.{4,200})")
@@ -179,6 +179,10 @@ def _raised(failure: Failure, facts: Facts) -> Hit | None:
     if inner is not frames[-1]:
         passed = f"{package_of(frames[-1].package)}, which does what it is told ({place_of(frames[-1])})"
         detail = f"it was raised below {describe(package, facts)} ({place_of(inner)}), in {passed}{by}; no cause is known"
+    if (own := innermost_own(failure)) is not None:
+        detail = (
+            f"it was raised in the project's own {place_of(own)}, below {describe(package, facts)} ({place_of(inner)}); no cause is known"
+        )
     spoken = _owner_of_word(failure)
     if spoken and spoken != package:
         detail += f"; the message speaks of a class of {describe(spoken, facts)}"

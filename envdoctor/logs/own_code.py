@@ -26,7 +26,7 @@ from envdoctor.world.import_names import package_of
 from envdoctor.world.releases import listed
 
 OWN = "error-of-own-code"
-_OF_PYTHON = re.compile(r"[\\/]lib[\\/]python3|<frozen |<string>|importlib|[\\/]runpy\.py$")
+_OF_PYTHON = re.compile(r"[\\/]lib[\\/]python3[\w.]{0,6}[\\/](?!(?:site|dist)-packages)|<frozen |<string>|importlib|[\\/]runpy\.py$")
 # What a line does to its own values. Of the members and arguments of objects nobody knows whose they are.
 _OF_ITS_VALUES = frozenset(
     ("KeyError", "IndexError", "AssertionError", "ZeroDivisionError", "UnboundLocalError", "SyntaxError", "IndentationError", "TabError",

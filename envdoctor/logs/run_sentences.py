@@ -34,6 +34,12 @@ SENTENCES = (
         "num_labels as many as the data has, labels that begin at 0, and -100 for what does not count",
     ),
     Sentence(
+        r"stack expects each tensor to be equal size",
+        "Rows of one batch have different lengths",
+        "no collator pads them, or they were not cut",
+        "tokenizer.pad or a DataCollatorWithPadding; truncation=True with a max_length",
+    ),
+    Sentence(
         r"element 0 of tensors does not require grad and does not have a grad_fn",
         "The loss depends on nothing that is trained",
         "all weights are frozen, reentrant checkpointing whose input needs no gradient, or a loss that was computed without a graph",

@@ -59,7 +59,7 @@ _WRAPPERS = re.compile(
     r"ChildFailedError|CalledProcessError|ProcessRaisedException|ProcessExitedException|"
     r"RayTaskError|RayActorError|SystemExit|KeyboardInterrupt"
     r"|BrokenPipeError|ConnectionResetError|SignalException|HYDRA|DistBackendError|DistStoreError|"
-    r"DistNetworkError|TimeoutExpired|CancelledError"
+    r"DistNetworkError|TimeoutExpired|CancelledError|DatasetGenerationError"
 )
 
 

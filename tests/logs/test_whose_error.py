@@ -20,6 +20,9 @@ ARGUMENTS = (
     "    per_device_train_batch_size: int = 8\n"
 )
 ATLAS = {
+    "peft": {"0.1.0": {"peft/__init__.py": "class LoraConfig: pass\n"}},
+    "torch": {"1.13.1": {"torch/__init__.py": "", "torch/_six.py": "inf = 1\n"}, "2.0.1": {"torch/__init__.py": ""}},
+    "deepspeed": {"0.8.0": {"deepspeed/__init__.py": "from torch._six import inf\n"}},
     "transformers": {
         "4.36.0": {"transformers/__init__.py": "", "transformers/training_args.py": ARGUMENTS},
         "4.46.0": {"transformers/__init__.py": "", "transformers/training_args.py": ARGUMENTS + "    eval_on_start: bool = False\n"},
@@ -210,19 +213,25 @@ def test_a_loss_without_a_graph_is_no_adapter_s_where_nobody_speaks_of_one(capsy
     assert (found["rule"], found["packages"]) == ("error-of-the-run", [])
 
 
+def test_frames_of_a_server_do_not_say_whose_its_application_is(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    site = "/v/lib/python3.11/site-packages"
+    log = (
+        f'Traceback (most recent call last):\n  File "{site}/uvicorn/protocols/http/h11_impl.py", line 412, in run_asgi\n'
+        f'    result = await app()\n  File "{site}/starlette/routing.py", line 73, in app\n    response = await f(request)\n'
+        "TypeError: argument of type 'bool' is not iterable"
+    )
+    assert findings(capsys, tmp_path, log)[0]["rule"] == "gradio-before-5-22-pydantic-2-11"
+
+
 def test_an_import_of_other_names_than_a_rule_s_package_takes_is_not_that_package_s(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    monkeypatch.delenv("ENVDOCTOR_ATLAS")
     six = "ModuleNotFoundError: No module named 'torch._six'"
     first = findings(capsys, tmp_path, f"    from torch._six import container_abcs\n{six}", NOTHING + '[packages]\ntorch = "2.1.0"\n')[0]
     assert (first["rule"], first["packages"][0]) == ("error-module-missing", "torch")
 
 
-def test_a_notebook_s_traceback_without_its_end_tells_by_its_head_and_the_arrow(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("ENVDOCTOR_ATLAS")
+def test_a_notebook_s_traceback_without_its_end_tells_by_its_head_and_the_arrow(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     log = (
         "ImportError                               Traceback (most recent call last)\n"
         "/content/project/metrics.py in <module>\n      3 import numpy as np\n----> 4 from datasets import load_metric\n      5 import json"
@@ -231,3 +240,32 @@ def test_a_notebook_s_traceback_without_its_end_tells_by_its_head_and_the_arrow(
     assert first["packages"][0] == "datasets"
     log = log.replace("ImportError       ", "RuntimeError      ")
     assert findings(capsys, tmp_path, log) == []
+
+
+def test_an_error_that_only_tells_of_another_one_leaves_the_word_to_it(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    site = "/v/lib/python3.11/site-packages/datasets"
+    log = (
+        f'Traceback (most recent call last):\n  File "/job/prepare.py", line 3, in <module>\n    load()\n'
+        f'  File "{site}/packaged_modules/parquet/parquet.py", line 86, in _generate_tables\n    for one in file.iter_batches():\n'
+        "OverflowError: the batch is too large for this reader\n\n"
+        "The above exception was the direct cause of the following exception:\n\n"
+        f'Traceback (most recent call last):\n  File "{site}/builder.py", line 1888, in _prepare_split_single\n'
+        '    raise DatasetGenerationError("An error occurred while generating the dataset") from e\n'
+        "datasets.exceptions.DatasetGenerationError: An error occurred while generating the dataset"
+    )
+    (found,) = findings(capsys, tmp_path, log)
+    assert (found["rule"], found["packages"]) == ("error-raised-by-package", ["datasets"])
+    assert "parquet.py:86" in found["detail"]
+
+
+def test_a_name_that_a_package_does_not_import_is_not_looked_for_in_the_script_that_called_it(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    log = (
+        'Traceback (most recent call last):\n  File "/job/sft.py", line 8, in <module>\n    make()\n'
+        '  File "/v/lib/python3.10/site-packages/trl/trainer/utils.py", line 700, in make\n    return LoraConfig()\n'
+        "NameError: name 'LoraConfig' is not defined"
+    )
+    found = findings(capsys, tmp_path, log)[0]
+    assert found["packages"] == ["peft", "trl"]
+    assert "sft.py" not in found["detail"]
