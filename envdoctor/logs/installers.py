@@ -21,7 +21,9 @@ _EXTRA = r"(?:\[[\w,. -]{0,120}\])?"
 
 # pip
 _PIP_USER = re.compile(rf"The user requested (?:\(constraint\) )?(?P<name>{_NAME}){_EXTRA} ?(?P<spec>{_SPEC})?")
-_PIP_NEEDS = re.compile(rf"^(?P<by>{_NAME}){_EXTRA} (?P<release>{_VERSION}) depends on (?P<name>{_NAME}){_EXTRA} ?(?P<spec>{_SPEC})?")
+_PIP_NEEDS = re.compile(
+    rf"^(?P<by>{_NAME}){_EXTRA}(?: |==)(?P<release>{_VERSION}) depends on (?P<name>{_NAME}){_EXTRA} ?(?P<spec>{_SPEC})?"
+)
 _PIP_LEFT = re.compile(
     rf"(?P<by>{_NAME}) (?P<release>{_VERSION}) (?:requires|has requirement) (?P<name>{_NAME}){_EXTRA} ?\(?(?"
     rf"P<spec>{_SPEC})?\)?[^,;]{{0,200}}?(?:; [^,\n]{{1,200}})?, but you(?:'ll)? have (?P<there>{_NAME}) (?P<have>{_VERSION})"
@@ -153,8 +155,8 @@ class Unavailable:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The text of an installer, read: by which tool, from which line on. ``left`` are requirements that pip broke and told of, ``index``
-    is which of PyTorch's own indexes it was sent to."""
+    """The text of an installer, read: by which tool (empty where only what releases require was pasted), from which line on. ``left`` are
+    requirements that pip broke and told of, ``index`` is which of PyTorch's own indexes it was sent to."""
 
     tool: str
     line: int
@@ -167,6 +169,10 @@ class Refusal:
 def read_refusal(lines: Sequence[tuple[int, str]]) -> Refusal | None:
     """What installers say in a log, from lines as ``bare_line`` makes them; None where none gave up."""
     first = next(((number, tool) for number, line in lines for tool, start in _STARTS if start.search(line)), None)
+    if first is None:
+        # Two lines of what releases require, without the installer's own words: what they come to they say by themselves.
+        told = [number for number, line in lines if (needs := _PIP_NEEDS.match(line.strip())) is not None and needs["spec"]]
+        first = (told[0], "") if len(told) > 1 else None
     if first is None:
         return None
     reading = _Reading()

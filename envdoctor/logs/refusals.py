@@ -48,7 +48,7 @@ def judge_refusal(refusal: Refusal, facts: Facts) -> Iterator[Hit]:
         yield same
     elif contradiction is not None:
         yield contradiction
-    elif refusal.asked and not refusal.left and not refusal.unavailable:
+    elif refusal.tool and refusal.asked and not refusal.left and not refusal.unavailable:
         asked = (name for one in refusal.asked for name in (translated(one.name), translated(one.by)) if name not in ("", "python"))
         names = tuple(dict.fromkeys(asked))
         detail = (
@@ -103,7 +103,7 @@ def _same_release(refusal: Refusal) -> Hit | None:
         if label and any(other.name == one.name and other.specifier == f"=={public}" for other in refusal.asked):
             detail = (
                 f"{one.name}=={public} and {one.name}{one.specifier} go together, as PEP 440 has it; what takes them for two is this "
-                f"release of {refusal.tool}: an earlier or a later one, or the label left out of the requirement"
+                f"release of {refusal.tool or 'the installer'}: an earlier or a later one, or the label left out of the requirement"
             )
             packages = _named(refusal.tool, translated(one.name))
             return Hit(CONTRADICT, True, (), detail=detail, packages=packages, edge=f"{refusal.tool}:{one.name}")
@@ -124,11 +124,16 @@ def _ways_out(name: str, one: Asked, other: Asked) -> Iterator[tuple[str, str]]:
     for side, rival, up in ((low, high, True), (high, low, False)):
         release = side.release.removeprefix("==").partition("+")[0]
         known = versions(translated(side.by)) if side.by else ()
-        # What conda's package asks for, the wheel of that name may not.
-        if release not in known or not any(one.name == name for one in dependencies(translated(side.by), release) or ()):
-            continue
-        place = known.index(release)
-        for text in known[place + 1 :] if up else reversed(known[:place]):
+        if release in known:
+            # What conda's package asks for, the wheel of that name may not.
+            if not any(one.name == name for one in dependencies(translated(side.by), release) or ()):
+                continue
+            place = known.index(release)
+            ways = known[place + 1 :] if up else known[:place][::-1]
+        else:
+            # A state before a release, or one that nobody listed: the releases on either side of it.
+            ways = tuple(text for text in known if admits(f">{release}" if up else f"<{release}", text))[:: 1 if up else -1]
+        for text in ways:
             asked = dependencies(translated(side.by), text)
             wants = [dependency for dependency in asked or () if dependency.name == name]
             if asked is not None and all(_go_together(name, Asked(name, dependency.specifier), rival) for dependency in wants):

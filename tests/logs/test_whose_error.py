@@ -269,3 +269,13 @@ def test_a_name_that_a_package_does_not_import_is_not_looked_for_in_the_script_t
     found = findings(capsys, tmp_path, log)[0]
     assert found["packages"] == ["peft", "trl"]
     assert "sft.py" not in found["detail"]
+
+
+def test_two_lines_of_what_releases_require_are_a_contradiction_without_an_installer_s_words(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    log = "optimum==1.18.0 depends on transformers>=4.26.0,<4.40.0\ntrl==0.12.1 depends on transformers>=4.46.0"
+    found = findings(capsys, tmp_path, log)[0]
+    assert (found["rule"], found["edge"]) == ("requirements-contradict", "trl:transformers")
+    agree = "peft==0.12.0 depends on transformers\ntrl==0.12.1 depends on transformers>=4.46.0\naccelerate==1.0.0 depends on numpy>=1.17"
+    assert findings(capsys, tmp_path, agree) == []
