@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 
 from envdoctor.facts.names import canonical
+from envdoctor.logs.specifiers import as_pep_440
 from envdoctor.records import dataclass, field
 
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,80}[A-Za-z0-9])?"
@@ -241,7 +242,7 @@ class _Reading:
             self._conda(line)
 
     def ask(self, name: str, specifier: str | None, by: str = "", release: str = "") -> None:
-        spec = _normal(specifier or "")
+        spec = as_pep_440(specifier or "")
         one = Asked(canonical(name), spec, canonical(by) if by else "", release.strip())
         self.asked.setdefault((one.name, one.specifier, one.by, one.release), one)
 
@@ -258,10 +259,10 @@ class _Reading:
         if found := _PIP_NEEDS.match(body):
             self.ask(found["name"], found["spec"], found["by"], f"=={found['release']}")
         for found in _PIP_LEFT.finditer(body):
-            one = Asked(canonical(found["name"]), _normal(found["spec"] or ""), canonical(found["by"]), f"=={found['release']}")
+            one = Asked(canonical(found["name"]), as_pep_440(found["spec"] or ""), canonical(found["by"]), f"=={found['release']}")
             self.left.setdefault((one.by, one.name), (one, found["have"].rstrip(".")))
         if found := _PIP_LACKS.search(body):
-            one = Asked(canonical(found["name"]), _normal(found["spec"] or ""), canonical(found["by"]), f"=={found['release']}")
+            one = Asked(canonical(found["name"]), as_pep_440(found["spec"] or ""), canonical(found["by"]), f"=={found['release']}")
             self.left.setdefault((one.by, one.name), (one, ""))
         if found := _PIP_CANNOT.search(body):
             for part in re.split(r", | and ", found["what"]):
@@ -269,11 +270,11 @@ class _Reading:
                     self.ask(pin["name"], pin["spec"])
         if found := _PIP_NONE.search(body):
             offered = tuple(text for text in re.split(r",\s*", found["versions"].strip()) if re.fullmatch(_VERSION, text))
-            self.lack(Unavailable(canonical(found["name"]), _normal(found["spec"] or ""), "no release", offered))
+            self.lack(Unavailable(canonical(found["name"]), as_pep_440(found["spec"] or ""), "no release", offered))
         elif found := _PIP_NO_MATCH.search(body):
-            self.lack(Unavailable(canonical(found["name"]), _normal(found["spec"] or ""), "no release"))
+            self.lack(Unavailable(canonical(found["name"]), as_pep_440(found["spec"] or ""), "no release"))
         if found := _PIP_PYTHON.search(body):
-            self.lack(Unavailable(canonical(found["name"]), "", "python", python=found["python"], refused=_normal(found["spec"])))
+            self.lack(Unavailable(canonical(found["name"]), "", "python", python=found["python"], refused=as_pep_440(found["spec"])))
         if found := _WHEEL_PLATFORM.search(body):
             parts = found["file"].removesuffix(".whl").split("-")
             if len(parts) >= 5:
@@ -287,17 +288,17 @@ class _Reading:
             if before:
                 self.lack(
                     Unavailable(
-                        canonical(before[1]), _normal(before[2] or ""), "python", python=self.python, refused=_normal(refused["spec"])
+                        canonical(before[1]), as_pep_440(before[2] or ""), "python", python=self.python, refused=as_pep_440(refused["spec"])
                     )
                 )
         for found in _UV_NO_WHEEL.finditer(body):
-            self.lack(Unavailable(canonical(found["name"]), _normal(found["spec"] or ""), "no wheel", tag=found["tag"] or found["what"]))
+            self.lack(Unavailable(canonical(found["name"]), as_pep_440(found["spec"] or ""), "no wheel", tag=found["tag"] or found["what"]))
         for found in _UV_NO_FILE.finditer(body):
             self.lack(Unavailable(canonical(found["name"]), f"=={found['version']}", "no wheel", tag="this platform"))
         for found in _UV_NO_VERSION.finditer(body):
-            self.lack(Unavailable(canonical(found["name"]), _normal(found["spec"] or ""), "no release"))
+            self.lack(Unavailable(canonical(found["name"]), as_pep_440(found["spec"] or ""), "no release"))
         for found in _UV_WITHDRAWN.finditer(body):
-            self.lack(Unavailable(canonical(found["name"]), _normal(found["spec"]), "withdrawn"))
+            self.lack(Unavailable(canonical(found["name"]), as_pep_440(found["spec"]), "withdrawn"))
         for found in _UV_NO_PACKAGE.finditer(body):
             self.lack(Unavailable(canonical(found["name"]), "", "no package"))
         if "we can conclude" not in body and "ecause" not in body:
@@ -311,7 +312,7 @@ class _Reading:
                 "And",
                 "which",
             ):
-                self.ask(found["name"], found["spec"], found["by"], _normal(found["release"] or ""))
+                self.ask(found["name"], found["spec"], found["by"], as_pep_440(found["release"] or ""))
             elif found["by"] in ("project",):
                 self.ask(found["name"], found["spec"])
         for found in _UV_LOCAL.finditer(body):
@@ -331,7 +332,9 @@ class _Reading:
                 if found["other"]:
                     self.ask(found["other"], found["also"])
         if python := _POETRY_PYTHON.search(body):
-            self.lack(Unavailable(canonical(python["name"]), "", "python", python=_normal(python["for"]), refused=_normal(python["spec"])))
+            self.lack(
+                Unavailable(canonical(python["name"]), "", "python", python=as_pep_440(python["for"]), refused=as_pep_440(python["spec"]))
+            )
 
     def _conda(self, line: str) -> None:
         body = line.strip()
@@ -341,7 +344,7 @@ class _Reading:
         if found := _CONDA_NEEDS.search(body):
             self.ask(found["name"], found["spec"], found["by"], f"=={found['release']}")
         elif absent := _PIXI_NONE.search(body):
-            self.lack(Unavailable(canonical(absent["name"]), _normal(absent["spec"] or ""), "no release"))
+            self.lack(Unavailable(canonical(absent["name"]), as_pep_440(absent["spec"] or ""), "no release"))
         elif "nothing provides" in body and (
             nothing := re.search(
                 rf"nothing provides (?:requested )?(?P<name>{_NAME})(?: (?P<spec>[^\s]{{1,60}}))?(?: "
@@ -352,7 +355,7 @@ class _Reading:
             if nothing["by"]:
                 self.ask(nothing["name"], nothing["spec"], nothing["by"], f"=={nothing['release']}")
             else:
-                self.lack(Unavailable(canonical(nothing["name"]), _normal(nothing["spec"] or ""), "no release"))
+                self.lack(Unavailable(canonical(nothing["name"]), as_pep_440(nothing["spec"] or ""), "no release"))
 
     def read_tree(self, lines: Sequence[str]) -> None:
         """The trees of libmamba and pixi: what is asked for at the roots, and below a release what it would require."""
@@ -372,33 +375,10 @@ class _Reading:
                 self.ask(name, release, parent[1], parent[2])
             # What only one of several candidates would require is no lack of what was asked for.
             if parent is None and ("does not exist" in verdict or "No candidates" in verdict):
-                self.lack(Unavailable(canonical(name), _normal(release), "no release"))
-            above.append((depth, name, _normal(release), verdict))
+                self.lack(Unavailable(canonical(name), as_pep_440(release), "no release"))
+            above.append((depth, name, as_pep_440(release), verdict))
 
 
 def _release(spec: str) -> str:
     """The version of a match specification: several builds that are listed behind it, and its build string, say no more."""
     return spec.strip().split("|")[0].split(" ")[0] if not spec.startswith(("[", "*")) else ""
-
-
-def _normal(spec: str) -> str:
-    """A specifier as PEP 440 has it: from poetry's carets and conda's stars and blanks, as far as they have a counterpart."""
-    text = re.sub(r"\s{1,4}or\s.*", "", spec.strip()).replace(" and ", ",")
-    text = text.split(" ")[0] if re.match(r"^[<>=!~]=?[^\s]+ [A-Za-z]", text) else text
-    text = "".join(text.split()).strip(",;.")
-    parts = []
-    for clause in text.split(","):
-        if caret := re.fullmatch(r"\^(\d{1,6})(?:\.(\d{1,6}))?(?:\.(\d{1,6}))?.*", clause):
-            numbers = [int(part) for part in caret.groups() if part is not None]
-            at = next((place for place, number in enumerate(numbers) if number), len(numbers) - 1)
-            upper = [*numbers[:at], numbers[at] + 1]
-            parts += [f">={clause[1:]}", f"<{'.'.join(map(str, upper))}"]
-        elif re.fullmatch(r"\d[\w.+!-]*", clause):
-            parts.append(f"=={clause}")
-        elif re.fullmatch(r"\d[\d.]*\.?\*{1,2}", clause):
-            parts.append(f"=={clause.rstrip('*').rstrip('.')}.*")
-        elif re.fullmatch(r"=\d[\w.]*", clause):
-            parts.append(f"={clause}.*")
-        elif clause not in ("", "*"):
-            parts.append(re.sub(r"(?<=\d)\.?\*{2}$", ".*", clause))
-    return ",".join(parts)
