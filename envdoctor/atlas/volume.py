@@ -132,9 +132,10 @@ class Volume:
             if found is not None and module in _FORMER:
                 table, names = _FORMER[module]
                 found.expired.update(dict.fromkeys(names, found.names.get(table, 0)))
-            if found is not None and not found.stars:
+            if found is not None:
+                starred = sum_of(found.stars)
                 for name in _GIVES_MORE:
-                    found.open |= found.names.get(name, 0) | sum_of(found.links.get(name, {}))
+                    found.open |= (found.names.get(name, 0) | sum_of(found.links.get(name, {}))) & ~starred
             if module in _TAKES_OVER:
                 self._take_over(module)
         return self._chunks[module]
