@@ -22,6 +22,8 @@ Detail: TypeAlias = Literal["short", "full", "verdict"]
 DECIDED = ("matched", "confirmed")
 _MOST_POSSIBLE = 3
 _MOST_UNREAD = 4
+# Of what these families find the text of their rules says no more than that something has to move.
+_CURED_TOGETHER = OF_METADATA | {"import-breaks", "part-breaks"}
 _MOST_PLACES = 6
 _MOST_FIXES = 3
 
@@ -200,7 +202,7 @@ def _fixes(sheet: Sheet, cause: Cause, report: Report) -> None:
     if not told:
         return
     rule = cause.first.finding.rule.id
-    by_all = rule in OF_METADATA and rule in report.remedy.clears
+    by_all = rule in _CURED_TOGETHER and rule in report.remedy.clears
     listed = {line: cure for line, cure in told.items() if cure.pins or cure.plan or not by_all or cure.text.startswith("pip ")}
     for number, (line, cure) in enumerate(listed.items()):
         if number == _MOST_FIXES:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from envdoctor.engine.diagnosis import Because, Finding
+from envdoctor.remedies.cures import Cure
+from envdoctor.remedies.remedy import Remedy
 from envdoctor.report.causes import find_causes
 from envdoctor.report.model import Diagnosed
 from envdoctor.report.text import render
@@ -49,3 +51,13 @@ def test_one_of_a_family_is_named_with_its_edge() -> None:
     assert cause.rules == ("torch-2-5-0-sdpa-mask-nan@peft:transformers.A",)
     text = render(report(*edges))
     assert "torch-2-5-0-sdpa-mask-nan@peft:transformers.B" in text
+
+
+def test_a_computed_finding_that_the_line_at_the_top_clears_says_so_and_no_more() -> None:
+    general = Cure("code", "", {}, {}, "move one of the two packages to a release that fits the other")
+    found = Diagnosed(Finding(replace(SDPA, id="import-breaks"), "matched", "error", (PEFT, HUB), packages=("peft",)), (general,))
+    shown = report(found)
+    assert "  fix: move one of the two packages to a release that fits the other\n" in render(shown)
+    joint = replace(shown, remedy=Remedy({"peft": "==0.13.0", "trl": "==0.12.0"}, ("import-breaks",), ()))
+    assert "  fix: part of the line at the top\n" in render(joint)
+    assert "move one of the two" not in render(joint)
