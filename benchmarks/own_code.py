@@ -2,7 +2,9 @@
 
 ``take FOLDER --mirrors DIR`` writes the files of ``own_code/projects.json`` at their commits. ``judge FOLDER`` prints every error of the
 pinned side and of the newest side as a line of JSON. ``try ERRORS PYTHON`` runs the line that shows an error in an environment with the
-newest releases. ``recall FOLDER PYTHON`` runs there what the scripts take, and counts of what fails how much is told.
+newest releases. ``recall FOLDER PYTHON --before PYTHON ...`` runs there what the scripts take, and counts of what fails how much is told:
+a failure is one of a library's change where the same line runs in one of the environments of earlier days. Those that run in none of them
+are printed as unsettled, to be read.
 """
 
 from __future__ import annotations
@@ -11,10 +13,12 @@ import argparse
 import ast
 import json
 import random
+import re
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 from envdoctor.app.own_code import read_own
@@ -29,6 +33,7 @@ from envdoctor.sources.scripts.script import open_source
 from envdoctor.sources.targets import read_target
 
 HERE = Path(__file__).resolve().parent / "own_code"
+LIST = re.compile(r"(?i)[^/]*requirements[^/]*\.txt|pyproject\.toml|setup\.cfg|environment[^/]*\.ya?ml")
 SEED = 20261126
 DRAWN = 200
 
@@ -41,6 +46,7 @@ def main() -> int:
     parser.add_argument("python", nargs="?", help="for try: the interpreter of the environment")
     parser.add_argument("--mirrors", type=Path, help="for take: a folder with owner+name/repo, each a git directory")
     parser.add_argument("--projects", type=Path, default=HERE / "projects.json", help="which draw of own_code/")
+    parser.add_argument("--before", nargs="+", default=[], help="for recall: interpreters of environments of earlier days")
     options = parser.parse_args()
     projects = json.loads(options.projects.read_text(encoding="utf-8"))
     if options.step == "take":
@@ -57,7 +63,7 @@ def main() -> int:
     elif options.step == "try":
         attempt(options.place, options.python)
     else:
-        recall(projects, options.place, options.python)
+        recall(projects, options.place, options.python, options.before)
     return 0
 
 
@@ -114,30 +120,31 @@ def newest() -> Stack:
 
 
 def pinned(root: Path, name: str, pins: list[str]) -> Stack:
-    """The releases that the nearest list of a project pins."""
-    releases: dict[str, str] = {}
-    for pin in sorted(pins, key=lambda one: -len(common(name, one))):
-        try:
-            facts = read_target(str(root / pin)).collected.facts
-        except EnvdoctorError:
+    """The releases that a file's own list pins: the nearest folder above it that has one decides, also where that one pins nothing."""
+    for folder in Path(name).parents:
+        here = lists_of(root / folder)
+        if not here:
             continue
-        for fact in facts:
-            if fact.name.startswith("packages.") and isinstance(fact.value, Exact):
-                releases.setdefault(fact.name.removeprefix("packages."), fact.value.text)
-        if releases:
-            break
-    return Stack(releases)
+        releases: dict[str, str] = {}
+        for pin in pins:
+            if root / pin not in here or releases:
+                continue
+            try:
+                facts = read_target(str(root / pin)).collected.facts
+            except EnvdoctorError:
+                continue
+            for fact in facts:
+                if fact.name.startswith("packages.") and isinstance(fact.value, Exact):
+                    releases.setdefault(fact.name.removeprefix("packages."), fact.value.text)
+        return Stack(releases)
+    return Stack({})
 
 
-def common(one: str, other: str) -> str:
-    """The folder that two paths share."""
-    both = zip(Path(one).parts[:-1], Path(other).parts[:-1], strict=False)
-    shared = []
-    for left, right in both:
-        if left != right:
-            break
-        shared.append(left)
-    return "/".join(shared)
+@lru_cache(maxsize=4096)
+def lists_of(folder: Path) -> frozenset[Path]:
+    """The lists of packages in a folder, and in those below it that hold no Python."""
+    inner = [one for one in folder.iterdir() if one.is_dir() and not any(one.rglob("*.py"))] if folder.is_dir() else []
+    return frozenset(one for place in (folder, *inner) for one in place.iterdir() if one.is_file() and LIST.fullmatch(one.name))
 
 
 CHILD = """
@@ -211,8 +218,11 @@ def attempt(errors: Path, python: str) -> None:
     print(f"{true} of {len(rows)} true", file=sys.stderr)
 
 
-def recall(projects: list[dict], place: Path, python: str) -> None:  # type: ignore[type-arg]
-    """Run every import, attribute and call of the scripts that is under no condition; of those that fail, which were told?"""
+def recall(projects: list[dict], place: Path, python: str, before: list[str]) -> None:  # type: ignore[type-arg]
+    """Run every import, attribute and call of the scripts that is under no condition; of those that fail, which were told?
+
+    What fails and runs in an environment of ``before`` fails for a change; without any all that fails counts.
+    """
     releases = json.loads(subprocess.run([python, "-c", RELEASES], capture_output=True, text=True, check=True).stdout)
     stack = Stack({name: release for name, release in releases.items() if open_package(name) is not None})
     tops = {top for name in stack.releases if (bound := open_package(name)) for top in bound.volume.tops}
@@ -239,10 +249,20 @@ def recall(projects: list[dict], place: Path, python: str) -> None:  # type: ign
                 failing.setdefault(line, []).append((key, at, seen[run]))
     # A failure counts once, however many scripts have it; it is told where every script that has it is told of.
     known = {line: all(at in told[key] for key, at, _ in where) for line, where in failing.items()}
+    ran = {line for other in before for line, said in run_lines(sorted(map(strictly, failing)), other).items() if not breaks(said)}
+    settled = {line for line in failing if not before or strictly(line) in ran}
     for line, where in sorted(failing.items()):
-        if not known[line]:
-            print(json.dumps({"line": line, "where": where[0][:2], "seen": where[0][2]}))
-    print(f"{len(lines)} lines, {len(failing)} fail, {sum(known.values())} of them were told", file=sys.stderr)
+        if not known[line] or line not in settled:
+            row = {"line": line, "where": where[0][:2], "seen": where[0][2], "told": known[line]}
+            print(json.dumps(row if line in settled else {**row, "unsettled": True}))
+    told_ones = sum(known[line] for line in settled)
+    left = f"; {len(failing) - len(settled)} more ran in no earlier environment, {sum(known[one] for one in failing.keys() - settled)} told"
+    print(f"{len(lines)} lines, {len(settled)} fail for a change, {told_ones} of them were told{left}", file=sys.stderr)
+
+
+def strictly(line: str) -> str:
+    """A line as it shows that a call was taken: what has no signature that Python can tell shows nothing."""
+    return line.replace("; s and s.bind(", "; s.bind(")
 
 
 def beside(line: str, body: list[ast.stmt]) -> str:

@@ -46,10 +46,17 @@ def owner_of(name: str) -> Bound | None:
 def answer(symbol: str) -> Answer | None:
     """What is known of ``package.module.Name``, ``package.Class.member`` or ``package.function(keyword)``; None of an unread package."""
     bound = owner_of(symbol)
-    if bound is None or _SYMBOL.fullmatch(symbol) is None:
-        return None
+    return None if bound is None or _SYMBOL.fullmatch(symbol) is None else symbol_of(bound.volume, symbol)
+
+
+def symbol_of(volume: Volume, symbol: str) -> Answer:
+    """What the releases of a package say of a symbol."""
     name, parenthesis, keyword = symbol.rstrip(")").partition("(")
-    volume = bound.volume
+    parent, _, last = name.rpartition(".")
+    if ":" not in name and parent and not split(volume, name)[1]:
+        # A module of old releases, and what its package gives by the same name: ``huggingface_hub.snapshot_download``.
+        given = volume.provides(parent, last).there & ~volume.has_module(name)
+        name = f"{parent}:{last}" if given else name
     keyword = keyword.rstrip("=")
     if parenthesis and keyword:
         return _of_keyword(volume, symbol, name, keyword)
@@ -153,6 +160,11 @@ def new_keyword(volume: Volume, name: str, keyword: str, place: int) -> str | No
             # What took its place in the row of parameters, which keeps calls by position as they were.
             if at < len(now.positional) and now.positional[at] in came and told.positional[:at] == now.positional[:at]:
                 return now.positional[at]
+            # Between the same neighbours, where others came elsewhere in the row.
+            if 0 < at < len(told.positional) - 1 and {told.positional[at - 1], told.positional[at + 1]} <= set(now.positional):
+                left, right = now.positional.index(told.positional[at - 1]), now.positional.index(told.positional[at + 1])
+                if right == left + 2 and now.positional[left + 1] in came:
+                    return now.positional[left + 1]
     alike = sorted(((SequenceMatcher(None, one, keyword).ratio(), one) for one in came), reverse=True)[:2]
     # Of two that are alike nobody knows which one is meant: ``dataset``, where ``train_dataset`` and ``eval_dataset`` came.
     clear = bool(alike) and alike[0][0] >= _ALIKE and (len(alike) == 1 or alike[0][0] - alike[1][0] >= _APART)

@@ -259,7 +259,7 @@ def _broken(
     assert bound is not None
     module, colon, _ = take.name.partition(":")
     moduleless = not colon or not holds(bound.volume.has_module(module), where[provider])
-    if moduleless and may_bring(top_of(take.name), stack):
+    if moduleless and may_bring(take.name, stack):
         return
     told = decide(line.guard, stack, moduleless=moduleless)
     if told is not False:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from envdoctor.atlas.masks import stretches
-from envdoctor.atlas.signatures import HIDDEN
+from envdoctor.atlas.signatures import HIDDEN, names_of
 from envdoctor.atlas.volume import Sheet, Volume
 
 _DEEPEST = 16
 _PLAIN_BASES = frozenset(("object", "abc:ABC", "typing:Generic", "typing:Protocol", "torch.nn:Module", "torch:nn.Module"))
 _FIELD = ("=", ":")
+# Its stubs follow the compiled code by a few releases, and a class there may be made in several ways.
+_COMPILED = "torch._C"
 # Decorators of a class that leave its call as it is written.
 _PLAIN_DECORATORS = frozenset(
     (
@@ -98,16 +100,34 @@ def signature_of(volume: Volume, module: str, name: str, place: int) -> str:
     """How a function or a class of a release is called; ``~`` where that is hidden."""
     found = volume.follow(module, name, place)
     chunk = None if found is None else volume.chunk(found[0])
-    if found is None or chunk is None:
+    if found is None or chunk is None or found[0].startswith(_COMPILED):
         return HIDDEN
     for signature, mask in chunk.functions.get(found[1], {}).items():
         if mask >> place & 1:
-            return signature
+            return _with_old_names(volume, signature, place) if "^" in signature else signature
     return constructor(volume, found[0], found[1], place)
+
+
+def _with_old_names(volume: Volume, signature: str, place: int) -> str:
+    """A signature with the old names of parameters that the method takes which it names."""
+    own, _, link = signature.rpartition(",^")
+    module, _, name = link.partition(":")
+    kind, _, method = name.partition(".")
+    found = volume.follow(module, kind, place)
+    inner = HIDDEN if found is None else method_of(volume, found[0], found[1], method, place)
+    if inner == HIDDEN:
+        return HIDDEN
+    known = names_of(own)
+    more = [one for one in inner.split(",*-,", 1)[-1].split(",") if one.endswith("=") and one[:-1] not in known] if ",*-," in inner else []
+    if not more or "**" in known:
+        return own
+    return ",".join([own, *([] if {"*", "*-"} & set(known) else ["*-"]), *more])
 
 
 def method_of(volume: Volume, module: str, name: str, method: str, place: int) -> str:
     """How a method of a class of a release is called; ``~`` where that is hidden."""
+    if module.startswith(_COMPILED):
+        return HIDDEN
     if method == "__init__":
         return constructor(volume, module, name, place)
     sheets, _ = lineage(volume, module, name, place)
@@ -133,7 +153,6 @@ def constructor(volume: Volume, module: str, name: str, place: int) -> str:
             # It is called first, unless a metaclass calls something else, as that of an enumeration does.
             own = any(mask >> place & 1 for mask in sheet.methods.get("__init__", {}).values())
             other = own or set(words) - _PLAIN_DECORATORS or any(_calls_otherwise(one, place) for one in sheets)
-            other = other or module.startswith("torch._C")  # its stubs follow the compiled code by a few releases
             return HIDDEN if other or len(made) > 1 or made[0] in _FIELD else made[0]
         if "dataclass" in words:
             if not whole or any(one.methods.get("__init__") for one in sheets):

@@ -125,6 +125,7 @@ def distributions_of(top: str) -> tuple[str, ...]:
 _SHARED = {
     "fla": ("fla-core",),
     "llama_index": ("llama-index",),
+    "pyannote": ("pyannote-core", "pyannote-database", "pyannote-metrics", "pyannote-pipeline"),
     "optimum": (
         "optimum-amd", "optimum-executorch", "optimum-habana", "optimum-intel", "optimum-neuron", "optimum-nvidia", "optimum-onnx",
         "optimum-quanto",
@@ -132,9 +133,14 @@ _SHARED = {
 }  # fmt: skip
 
 
-def may_bring(top: str, stack: Stack) -> bool:
-    """Whether another package of a stack may bring a module below a top-level name that is not in the one that usually does."""
-    others = _SHARED.get(top, ())
+# Parts of shared modules that no other package brings: what went from there is gone.
+_OWN_PARTS = frozenset(("optimum.bettertransformer", "optimum.fx", "optimum.gptq", "optimum.utils"))
+
+
+def may_bring(module: str, stack: Stack) -> bool:
+    """Whether another package of a stack may bring a module that is not in the one that usually has its top-level name."""
+    top, _, rest = module.replace(":", ".").partition(".")
+    others = () if f"{top}.{rest.partition('.')[0]}" in _OWN_PARTS else _SHARED.get(top, ())
     return bool(others) and (not stack.closed or any(one in stack.releases for one in others))
 
 

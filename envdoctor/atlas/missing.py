@@ -43,6 +43,8 @@ UNREAD_PARTS = {
 }  # fmt: skip
 # From these releases on the package finds its modules by their old names, from a table that it hands to the import system.
 _FINDS_OLD = {"sentence-transformers": "5.4.0"}
+# These put modules of a new place in Python's table by their old names, in a loop over these: what is below them is there with them.
+_SHIMS = ("torch.distributed._tensor", "torch.distributed._shard.checkpoint", "torch.distributed._sharded_tensor")
 # Compiled code puts its names there as it is loaded.
 _FILLED = frozenset(("matplotlib.backends.qt_compat", "numpy.dtypes", "psutil"))
 # What the import system gives every module, and no source shows.
@@ -89,6 +91,8 @@ def missing(volume: Volume, name: str, *, imported: bool) -> int:
     if is_unread(volume, name):
         return 0
     gone = _missing(volume, name, imported=imported)
+    shim = next((one for one in _SHIMS if gone and name.startswith(f"{one}.")), "")
+    gone &= ~volume.has_module(shim) if shim else gone
     since = _FINDS_OLD.get(volume.name, "")
     if gone and since in volume.places:
         module = f"{module}.{first}" if volume.has_module(f"{module}.{first}") else module
@@ -195,7 +199,8 @@ def refused(volume: Volume, name: str, call: str) -> int:
     verdicts: dict[tuple[str, int], bool] = {}
     bad = 0
     accepted = False
-    for start, end in stretches(volume.provides(module, first).there):
+    there = volume.provides(module, first).there
+    for start, end in stretches(there):
         for place in range(start, end + 1):
             told = signature_at(volume, module, first, rest, place)
             key = told, place if "**>" in told else 0
@@ -205,7 +210,25 @@ def refused(volume: Volume, name: str, call: str) -> int:
                 bad |= 1 << place
             else:
                 accepted = True
-    return bad if accepted else 0
+    # What no release was seen to take may be made to fit in a way that the source does not show, unless that is plain everywhere.
+    return bad if accepted or (bad == there and _plainly_refused(volume, module, first, rest, given, there)) else 0
+
+
+def _plainly_refused(volume: Volume, module: str, name: str, rest: tuple[str, ...], given: Call, there: int) -> bool:
+    """Whether every release has a keyword of a call in no signature, and shows the whole of it in Python."""
+    for start, end in stretches(there):
+        for place in range(start, end + 1):
+            found = volume.follow(module, name, place)
+            chunk = None if found is None else volume.chunk(found[0])
+            signature = read(signature_at(volume, module, name, rest, place))
+            if found is None or chunk is None or signature is None or signature.any_keyword:
+                return False
+            sheet = None if rest else chunk.classes.get(found[1])
+            if sheet is not None and "__init__" not in sheet.methods:  # the fields of a dataclass may be another package's
+                return False
+            if chunk.open >> place & 1 or all(signature.takes(one) for one in given_to(volume, signature, given).keywords):
+                return False
+    return True
 
 
 def refusal_at(volume: Volume, told: str, given: Call, place: int, *, of_class: bool = False) -> str | None:

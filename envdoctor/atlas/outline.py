@@ -9,7 +9,7 @@ from envdoctor.records import dataclass, field
 
 FORMAT = 3
 # Changes when the same source is read otherwise: what was read of an installed package is then read anew, what a build has kept stands.
-READING = 5
+READING = 6
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,7 +130,7 @@ def _fault(taken: Taken, stack: Stack, opened: Open) -> Fault | None:
             return _of_base(taken, volume, where, stack, opened) if len(where) == 1 else None
         bad |= gone  # a release without the class takes the call as little: it is neither a way out nor what took it before
     moduleless = not call and not holds(volume.has_module(taken.name.partition(":")[0]), where)
-    if moduleless and may_bring(taken.name.partition(":")[0].partition(".")[0], stack):
+    if moduleless and may_bring(taken.name, stack):
         return None
     refused_ones = _refused_keywords(volume, taken.name, call, where[-1])
     together = () if refused_ones else _refused_together(volume, taken.name, call, where[-1])

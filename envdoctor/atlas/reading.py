@@ -30,6 +30,8 @@ MODULE_ONLY = "~module"
 
 _SAVES = frozenset(("ImportError", "AttributeError", "TypeError", "Exception", "BaseException"))
 _MODULE = frozenset(("ModuleNotFoundError",))
+# What its makers have in their own house: a package that tries to import it gets nothing anywhere else.
+_NOWHERE = frozenset(("pytorch", "libfb", "fblearner"))
 _EXPIRED = frozenset(("__former_attrs__", "__expired_attributes__"))
 
 
@@ -72,11 +74,11 @@ class _Reader(Signed):
         text = self.text
         asked = read_requests(tree, text, self.guards.names)
         out.names += asked.names
-        if asked.refuses and not closed:
+        if asked.refuses:
             out.functions.pop("__getattr__", None)
         if "__getattr__" in out.functions or ("__getattr__" in out.names and not closed):
             out.open = not out.lazy or self.asks_others
-        replaced = "sys.modules[__name__]" in text and not closed and "_LazyModule" not in text
+        replaced = "sys.modules[__name__]" in text and not closed and not asked.in_place and "_LazyModule" not in text
         if replaced or asked.unexplained:
             out.open = True
         return self._without_patched(out)
@@ -168,6 +170,8 @@ class _Reader(Signed):
         module = absolute(item.module, item.level, self.home)
         for alias in item.names:
             self.record(f"{module}:{alias.name}", item.lineno, guard, where)
+            if module.partition(".")[0] in _NOWHERE:
+                continue
             if alias.name != "*":
                 self.bind(alias.asname or alias.name, f"{module}:{alias.name}", scope)
             elif scope is None:

@@ -2,7 +2,8 @@
 
 An object's own first parameter is left out. ``~`` is a signature that a decorator hides. What the body refuses (``refusals.py``) stands
 behind it: ``!a&b~`` are parameters that may not be given together, ``b`` only if it is something that counts as true, and
-``**>module:function`` says where any other keyword is handed on to.
+``**>module:function`` says where any other keyword is handed on to. ``^module:Class.method`` is a method of which it takes the old names
+of parameters as well.
 """
 
 from __future__ import annotations
@@ -94,10 +95,61 @@ TRANSPARENT = frozenset(
         "traced_sync",
         "transmit_format",
         "verify_operation",
+        # pandas, scipy, scikit-learn, scikit-image, matplotlib, streamlit, torchvision, timm, networkx, optuna, openai, mlflow, torch.
+        "_apply_over_batch",
+        "_attach",
+        "_exception_logger",
+        "_no_grad",
+        "_raise_if_finished",
+        "_time_logger",
+        "_use_grad_for_differentiable",
+        "allow_rasterization",
+        "allow_relogging_after_mutation",
+        "available_if",
+        "beta",
+        "catch_mlflow_exception",
+        "channel_as_last_axis",
+        "dedent_interpd",
+        "delete_parameter",
+        "deprecate_func",
+        "deprecated_func",
+        "docfiller",
+        "document",
+        "experimental_func",
+        "extend_notes_in_docstring",
+        "forbid_nonstring_types",
+        "format_docstring",
+        "gather_metrics",
+        "inherit_docstring_from",
+        "interpd",
+        "make_keyword_only",
+        "no_type_check",
+        "nodes_or_number",
+        "not_implemented_for",
+        "np_random_state",
+        "on_main_process",
+        "open_file",
+        "py_random_state",
+        "rank_zero_only",
+        "record_usage_event",
+        "register_model",
+        "replace_example_docstring",
+        "replace_list_option_in_docstrings",
+        "require_peft_backend",
+        "required_args",
+        "tracked",
     ]
 )
-# Those by which a keyword of an older release is still taken, which they name first.
-_KEEPS = frozenset(("deprecate_kwarg", "deprecate_arg"))
+# Those by which a keyword of an older release is still taken, which they name first; matplotlib names it second.
+_KEEPS = frozenset(("deprecate_kwarg", "deprecate_arg", "rename_parameter"))
+# Those that take a keyword besides.
+_ADDS = {"_preprocess_data": ("data",), "_dispatchable": ("backend",), "_dispatch": ("backend",)}
+# Those that take the keywords by which they are called: ``deprecated_kwargs(old="new")`` of sentence-transformers.
+_RENAMES = frozenset(("deprecated_kwargs",))
+# torchvision's, of which each keyword names first what it stands for: ``weights=("pretrained", ...)``.
+_LEGACY = frozenset(("handle_legacy_interface",))
+# It makes a function of matplotlib.pyplot take the old names that the method takes for which it stands.
+COPIES = "_copy_docstring_and_deprecators"
 
 
 def of_function(node: ast.FunctionDef | ast.AsyncFunctionDef, *, bound: bool) -> str:
@@ -106,19 +158,48 @@ def of_function(node: ast.FunctionDef | ast.AsyncFunctionDef, *, bound: bool) ->
     kept: list[str] = []
     for decorator in node.decorator_list:
         name = last_word(decorator)
-        if name in _KEEPS and isinstance(decorator, ast.Call):
-            old = [*decorator.args[:1], *(item.value for item in decorator.keywords if item.arg in ("old_name", "old_arg_name"))]
-            if not old or not isinstance(old[0], ast.Constant) or not isinstance(old[0].value, str):
+        if name in _ADDS or name == COPIES:
+            kept += _ADDS.get(name, ())
+        elif isinstance(decorator, ast.Call) and name in (_KEEPS | _RENAMES | _LEGACY):
+            old = _kept_by(decorator, name)
+            if old is None:
                 return HIDDEN
-            kept.append(old[0].value)
+            kept += old
         elif name not in TRANSPARENT:
             return HIDDEN
         static = static or name == "staticmethod"
     told = of_arguments(node.args, drop=bound and not static)
-    if kept and not told.endswith("**"):
-        star = [] if "*" in told.split(",") or "*-" in told.split(",") else ["*-"]
-        told = ",".join([*([] if told == "-" else [told]), *star, *(f"{name}=" for name in kept)])
+    if any(last_word(one) in _LEGACY for one in node.decorator_list):
+        told = ",".join(part for part in told.split(",") if part != "*-")  # it takes them by position as well
+    kept = [name for name in dict.fromkeys(kept) if name not in names_of(told)]
+    if kept:
+        parts = [] if told == "-" else told.split(",")
+        rest = [parts.pop()] if parts and parts[-1] == "**" else []
+        star = [] if "*" in parts or "*-" in parts else ["*-"]
+        told = ",".join([*parts, *star, *(f"{name}=" for name in kept), *rest])
     return told
+
+
+def names_of(told: str) -> list[str]:
+    """The parameters of a signature's text."""
+    return [part.removesuffix("=") for part in told.split(",")]
+
+
+def _kept_by(decorator: ast.Call, name: str) -> list[str] | None:
+    """The keywords that a decorator takes for others; None where it does not say which."""
+    keywords = decorator.keywords
+    if name in _RENAMES:
+        given = [one.arg for one in keywords if one.arg]
+        return given if not decorator.args and len(given) == len(keywords) else None
+    if name in _LEGACY:
+        old: list[ast.expr] = [one.value.elts[0] for one in keywords if isinstance(one.value, ast.Tuple) and one.value.elts]
+        if len(old) != len(keywords):
+            return None
+    else:
+        place = 1 if name == "rename_parameter" else 0
+        old = [*decorator.args[place : place + 1], *(one.value for one in keywords if one.arg in ("old_name", "old_arg_name", "old"))]
+    texts = [one.value for one in old if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+    return texts if texts and len(texts) == len(old) else None
 
 
 def of_arguments(arguments: ast.arguments, *, drop: bool) -> str:
@@ -248,7 +329,9 @@ def refusal(signature: Signature, call: Call) -> str | None:
     if not call.open:
         given = {*signature.positional[: call.count], *call.keywords}
         missing = [name for name in (*signature.positional, *signature.keywords) if name in signature.required and name not in given]
-        if missing:
+        # Old names that a decorator takes stand behind the others: one that is given is one of those that are missing.
+        spare = [name for name in call.keywords if name in signature.keywords and name not in signature.required]
+        if len(missing) > len(spare):
             return f"needs {', '.join(missing)}"
     refused = refused_together(signature, call)
     return f"refuses {' and '.join(refused)}{' together' if len(refused) > 1 else ''}" if refused else None

@@ -7,7 +7,7 @@ import ast
 from envdoctor.atlas.lazy_names import LazyNames
 from envdoctor.atlas.literals import as_link
 from envdoctor.atlas.refusals import Function, refusals_of, write_refusals
-from envdoctor.atlas.signatures import HIDDEN, of_function
+from envdoctor.atlas.signatures import COPIES, HIDDEN, last_word, of_function
 
 
 class Signed(LazyNames):
@@ -23,7 +23,11 @@ class Signed(LazyNames):
         told = of_function(node, bound=bound)
         if self.own or told == HIDDEN:
             return told
-        return write_refusals(refusals_of(node, self.beside), told, self.link)
+        told = write_refusals(refusals_of(node, self.beside), told, self.link)
+        calls = [one for one in node.decorator_list if isinstance(one, ast.Call) and last_word(one) == COPIES]
+        copied = [one.args[0] for one in calls if len(one.args) == 1]
+        method = self.link(copied[0]) if copied else ""
+        return f"{told},^{method}" if method else HIDDEN if copied else told
 
     def link(self, called: ast.expr) -> str:
         """The full name of a function of the same package that a call goes to; empty where that is not known."""

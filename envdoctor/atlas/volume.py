@@ -57,6 +57,10 @@ _GIVES_MORE = ("lazy_import", "extra_objects", "_Backend")
 _FORMER = {"numpy": ("__former_attrs__", ("object", "bool", "float", "complex", "str", "int"))}
 
 
+# What a module never gives that fills itself with other names: matplotlib.cm takes over its colormaps, and none is called so.
+_NOT_FILLED = {"matplotlib.cm": ("get_cmap", "register_cmap", "unregister_cmap")}
+
+
 class DamagedAtlasError(EnvdoctorError):
     """A volume that is not as envdoctor wrote it."""
 
@@ -132,6 +136,8 @@ class Volume:
             if found is not None and module in _FORMER:
                 table, names = _FORMER[module]
                 found.expired.update(dict.fromkeys(names, found.names.get(table, 0)))
+            if found is not None and module in _NOT_FILLED:
+                found.expired.update(dict.fromkeys(_NOT_FILLED[module], found.open))
             if found is not None:
                 starred = sum_of(found.stars)
                 for name in _GIVES_MORE:

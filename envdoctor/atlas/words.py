@@ -10,17 +10,27 @@ from envdoctor.atlas.takes import module_at
 from envdoctor.atlas.volume import Volume
 
 
-def since(volume: Volume, bad: int, place: int) -> str:
-    """Since when something is gone, or from when on it is there: ``gone since 5.0.0``."""
-    for first, last in stretches(bad):
-        if first <= place <= last:
-            if first == volume.standing and "+" in volume.releases[first]:
-                return "which what is installed does not have"
-            if first > 0:
-                return f"gone since {_first_of(volume.releases[first], volume.releases[first - 1])}"
-            if last + 1 < len(volume.releases):
-                return f"there from {volume.releases[last + 1]} on"
-    return "which no release that was read has"
+def since(volume: Volume, bad: int, place: int, there: int | None = None) -> str:
+    """Since when something is gone, or from when on it is there: ``gone since 5.0.0``.
+
+    ``there`` are the releases that are known to have it; without them all have it that are not ``bad``.
+    """
+    there = volume.all & ~bad if there is None else there
+    bit = 1 << place
+    if not bad & bit:
+        return "which no release that was read has"
+    there = there if there else volume.all & ~bad  # what made it in those is not shown: it may have been there
+    before, after = there & (bit - 1), there >> (place + 1)
+    last = before.bit_length() - 1
+    gone = bad >> (last + 1)
+    first = last + (gone & -gone).bit_length()
+    if first == volume.standing and "+" in volume.releases[first]:
+        return "which what is installed does not have"
+    if before and first == last + 1:
+        return f"gone since {_first_of(volume.releases[first], volume.releases[last])}"
+    if after:
+        return f"there from {volume.releases[place + (after & -after).bit_length()]} on"
+    return f"gone by {volume.releases[first]}, last seen in {volume.releases[last]}" if before else "which no release that was read has"
 
 
 def what(one: Break) -> str:

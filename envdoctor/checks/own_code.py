@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from envdoctor.atlas.answers import symbol_of
 from envdoctor.atlas.missing import split
 from envdoctor.atlas.outline import Outline
 from envdoctor.atlas.own_code import Fault, Known, Open, faults_of, replacement
@@ -29,7 +30,7 @@ def code_hits(
 
 def _hit(fault: Fault, origin: Origin, more: list[int]) -> Hit:
     bound = fault.bound
-    when = since(bound.volume, fault.bad, fault.place)
+    when = since(bound.volume, fault.bad, fault.place, known_there(fault))
     module, colon, name = fault.name.partition(":")
     full = fault.name.replace(":", ".")
     if fault.by_body:
@@ -59,6 +60,19 @@ def _hit(fault: Fault, origin: Origin, more: list[int]) -> Hit:
     parts = tuple(_hit(replace(fault, keywords=(one,)), origin, more) for one in fault.keywords) if several else ()
     return Hit(CODE_BREAKS, True, ((fact, when),), detail=detail, packages=(fault.provider,), pins=pins, file=origin.file, line=origin.line,
                yields=True, names=names, edge=edge_of(fault), witness=witness_of(fault), advice=instead, parts=parts)  # fmt: skip
+
+
+def known_there(fault: Fault) -> int | None:
+    """The releases that are known to have what is at fault; None where its call is refused as a whole."""
+    name = fault.name
+    if fault.call and not (fault.named and fault.keywords):
+        return None
+    symbols = [f"{name}({one})" for one in fault.keywords] if fault.call else [name]
+    known = [found for one in symbols if (found := symbol_of(fault.bound.volume, one).there & ~fault.bad)]
+    there = fault.bound.volume.all if known else 0
+    for one in known:  # a keyword that no release had says nothing of the others
+        there &= one
+    return there
 
 
 def witness_of(fault: Fault) -> str:

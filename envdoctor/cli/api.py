@@ -79,7 +79,7 @@ def _stated(path: str | None) -> dict[str, str]:
 
 
 def _row(one: Answer, stated: dict[str, str]) -> dict[str, object]:
-    from envdoctor.atlas.answers import new_keyword, new_places, owner_of, taken_by
+    from envdoctor.atlas.answers import definitions, new_keyword, new_places, owner_of, taken_by
     from envdoctor.atlas.masks import write
     from envdoctor.atlas.stack import holds, places
     from envdoctor.atlas.words import since
@@ -97,11 +97,14 @@ def _row(one: Answer, stated: dict[str, str]) -> dict[str, object]:
         instead = [] if new is None else [f"{name}({new})"]
     elif has is False and one.kind in ("class", "function", "name"):
         last = name.rpartition(".")[2]
-        instead = [f"{module}.{last}" for module in new_places(bound, last, where[-1])]
+        before = one.there & ((1 << where[-1]) - 1)
+        # Where several things went by the name, what is called so now may be another one.
+        alone = not before or len(definitions(bound, last, before.bit_length() - 1)) == 1
+        instead = [f"{module}.{last}" for module in new_places(bound, last, where[-1])] if alone else []
     return {
         "symbol": one.symbol, "package": one.package, "kind": one.kind, "release": release, "stated": one.package in stated, "has": has,
         "there": write(one.there, volume.releases), "gone": write(one.gone, volume.releases),
-        "when": since(volume, one.gone, where[-1]) if has is False else "", "signature": one.signature, "instead": instead,
+        "when": since(volume, one.gone, where[-1], one.there) if has is False else "", "signature": one.signature, "instead": instead,
         "taken_by": taken_by(name) if one.kind != "argument" else [],
     }  # fmt: skip
 

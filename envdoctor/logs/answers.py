@@ -218,7 +218,7 @@ def _hit(asked: Asked, failure: Failure, facts: Facts) -> Hit | None:
         return _of_namesake(asked, failure, facts, where[-1]) or _another_ran(asked, failure, release, where[-1])
     if holds(asked.gone, where):
         place = where[-1]
-        when = since(volume, asked.gone, place)
+        when = since(volume, asked.gone, place, asked.there)
     elif release:
         # The error itself says that this release, which was not read, is like the neighbour that lacks it.
         like = [one for one in neighbours(volume, release) if asked.gone >> one & 1]

@@ -48,20 +48,18 @@ def add_contents(package: str, kept: Kept, path: Path) -> bool:
     if not newer:
         return False
     after = read_back("".join(write_volume(gather(package, kept, newer), kept)))
-    if not _reads_bodies(before):
+    if not reads_bodies(before):
         # Refusals of the releases before are not known: one that is told of the new ones alone would seem to have come with them.
-        after.modules = {
-            name: (mask, {_as_signed(item): on for item, on in items.items()}) for name, (mask, items) in after.modules.items()
-        }
+        after.modules = {name: (mask, {as_signed(item): on for item, on in items.items()}) for name, (mask, items) in after.modules.items()}
     path.write_text("".join(_joined(package, before, after)), encoding="utf-8")
     return True
 
 
-def _reads_bodies(told: Text) -> bool:
+def reads_bodies(told: Text) -> bool:
     return any("!" in item[-1] or "**>" in item[-1] for _, items in told.modules.values() for item in items)
 
 
-def _as_signed(item: tuple[str, ...]) -> tuple[str, ...]:
+def as_signed(item: tuple[str, ...]) -> tuple[str, ...]:
     """A line of contents with the bare signature in it."""
     *front, last = item
     if "!" not in last and "**>" not in last:

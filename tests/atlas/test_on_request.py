@@ -40,11 +40,50 @@ TABLE = (
     "_moved = {'old': 1}\ndef __getattr__(name):\n    if name not in _moved:\n        raise AttributeError(name)\n    return _moved[name]\n"
 )
 KEPT = "def __getattr__(name):\n    if name == 'b':\n        globals()[name] = 1\n        return 1\n    raise AttributeError(name)\n"
+PILLOW = """
+def __getattr__(name):
+    old = {"ANTIALIAS": "LANCZOS"}
+    if name in old:
+        return old[name]
+    message = "no"
+    raise AttributeError(message)
+"""
+SCIPY = """
+submodules = ["linalg", "signal"]
+def __getattr__(name):
+    if name in submodules:
+        return name
+    else:
+        try:
+            return globals()[name]
+        except KeyError:
+            raise AttributeError(name)
+"""
+STREAMLIT = """
+import sys
+if not False:
+    def __getattr__(name):
+        module = sys.modules[__name__]
+        raise AttributeError(name, module)
+"""
+HUB = """
+_SOME = {"_auth": ["get_token"], "_tqdm": ["tqdm"]}
+_WHERE = {name: module for module, names in _SOME.items() for name in names}
+def __getattr__(name):
+    if name == "httpx":
+        return 1
+    if module := _WHERE.get(name):
+        return module
+    raise AttributeError(name)
+"""
 CLOSED = {
     NUMPY: {"linalg", "core", "rec"},
     TABLE: {"old"},
     KEPT: {"b"},
     "def __getattr__(name):\n    raise AttributeError(name)\n": set(),
+    PILLOW: {"ANTIALIAS"},
+    SCIPY: {"linalg", "signal"},
+    HUB: {"httpx", "get_token", "tqdm"},
     "def __getattr__(name):\n    if name == 'a' or name in ['b']:\n        return 1\n    raise AttributeError(name)\n": {"a", "b"},
 }
 OPEN = [
@@ -54,6 +93,8 @@ OPEN = [
     "def __getattr__(name):\n    if name == 'a':\n        raise KeyError\n    elif name[0] == 'b':\n        return 1\n    raise KeyError\n",
     "def __getattr__(name):\n    if name == 'a':\n        return 1\n    else:\n        return 2\n    raise AttributeError(name)\n",
     "def __getattr__(name):\n    try:\n        return 1\n    except KeyError:\n        pass\n    raise AttributeError(name)\n",
+    "def __getattr__(name):\n    try:\n        return globals()[name.lower()]\n    except KeyError:\n        raise AttributeError(name)\n",
+    "t = {a: b for a, b in d.items() for a in b}\ndef __getattr__(name):\n    if t.get(name):\n        return 1\n    raise KeyError\n",
     "x = dir()\ndef __getattr__(name):\n    if name in x:\n        return 1\n    raise AttributeError(name)\n",
 ]
 
@@ -141,3 +182,50 @@ def test_transformers_5_makes_others_of_tokenizers_and_image_processors_and_of_n
     assert volume.provides("transformers", "ViTFeatureExtractor").gone == 0b10
     assert volume.provides("transformers", "ViTImageProcessorFast").gone == 0
     assert volume.provides("transformers", "OldTokenizer").gone == 0
+
+
+MEMBERS = """
+import sys
+from enum import IntEnum
+class Kind(IntEnum):
+    LOW = 0
+class Way(IntEnum):
+    UP = 1
+module = sys.modules[__name__]
+for enum in (Kind, Way):
+    for item in enum:
+        setattr(module, item.name, item.value)
+"""
+
+
+def test_members_of_enumerations_that_a_module_sets_on_itself_are_its_names() -> None:
+    found = read_module(MEMBERS, "acme", package=False)
+    assert not found.open
+    assert {"LOW", "UP"} <= set(found.names)
+    module = types.ModuleType("acme")
+    import sys
+
+    sys.modules["acme"] = module
+    exec(MEMBERS, module.__dict__)
+    assert module.LOW == 0
+    assert read_module(MEMBERS + "\nsetattr(module, input(), 1)\n", "acme", package=False).open
+    assert read_module(MEMBERS.replace("item.name,", "item.name.lower(),"), "acme", package=False).open
+
+
+def test_a_module_that_names_itself_in_its_refusal_has_no_other_names() -> None:
+    assert not read_module(STREAMLIT, "acme", package=False).open
+    assert read_module(STREAMLIT + "\nsys.modules[__name__] = object()\n", "acme", package=False).open
+
+
+def test_to_read_from_the_own_table_adds_no_name() -> None:
+    for text in ("print(globals()['__doc__'] % locals())", "def f(): return globals()['x']", "class A:\n    locals().update(a=1)"):
+        assert not read_module(text, "acme", package=False).open
+    for text in ("globals()[input()] = 1", "own = locals()", "vars().update(a=1)", "globals().update(a=1)", "locals()[input()] = 1"):
+        assert read_module(text, "acme", package=False).open
+
+
+def test_what_the_makers_have_in_their_own_house_brings_no_name() -> None:
+    text = "try:\n    from pytorch.vision.io import read_video\nexcept ImportError:\n    pass\nfrom .image import read_image\n"
+    found = read_module(text, "acme", package=True)
+    assert "read_image" in found.links
+    assert "read_video" not in {*found.links, *found.names}
