@@ -310,6 +310,17 @@ def imported(node: ast.AST) -> Iterator[tuple[str, str, str]]:
             yield alias.asname or whole, f"import {whole} as it", f"import {alias.name}"
 
 
+def never_run(body: list[ast.stmt]) -> set[ast.AST]:
+    """The annotations that Python does not look at: those of what a function assigns, and all of them where the file says so."""
+    nodes = [node for item in body for node in ast.walk(item)]
+    later = any(isinstance(node, ast.ImportFrom) and node.module == "__future__" for node in nodes)
+    told = [node.annotation for node in nodes if isinstance(node, ast.AnnAssign | ast.arg) and node.annotation is not None] if later else []
+    functions = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    told += [node.returns for node in functions if later and node.returns is not None]
+    inner = [node for function in functions for node in ast.walk(function) if isinstance(node, ast.AnnAssign)]
+    return {*told, *(node.annotation for node in inner)}
+
+
 def uses_of(body: list[ast.stmt]) -> Iterator[tuple[str, int, str]]:
     """The imports, attributes and calls of a file that stand under no ``if``, ``try`` or ``with``, each as a line that can be run alone.
 
@@ -323,9 +334,10 @@ def uses_of(body: list[ast.stmt]) -> Iterator[tuple[str, int, str]]:
     stores |= {node.name for item in body for node in ast.walk(item) if isinstance(node, defined)}
     waiting: list[ast.AST] = list(body)
     plain: list[ast.AST] = []
+    never = never_run(body)
     while waiting:
         node = waiting.pop(0)
-        if isinstance(node, ast.If | ast.Try | ast.With | ast.IfExp | ast.BoolOp | ast.While):
+        if isinstance(node, ast.If | ast.Try | ast.With | ast.IfExp | ast.BoolOp | ast.While) or node in never:
             continue
         plain.append(node)
         waiting += ast.iter_child_nodes(node)

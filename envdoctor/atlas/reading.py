@@ -214,12 +214,13 @@ class _Reader(Signed):
                 elif name is not None and scope is None:
                     self.out.given.append(name.replace(":", "."))
                 self.expression(target.value, guard, where, scope, condition)
-            elif scope is None:
-                if isinstance(target, ast.Subscript):
+            elif isinstance(target, ast.Subscript):
+                if scope is None:
                     self.lazily(target, item.value)
-                    self.expression(target.value, guard, where, scope, condition)
-                else:
-                    self.bind_target(target)
+                self.expression(target.value, guard, where, scope, condition)
+                self.expression(target.slice, guard, where, scope, condition)
+            elif scope is None:
+                self.bind_target(target)
 
     def top_level(self, name: str, item: ast.Assign | ast.AnnAssign | ast.AugAssign) -> None:
         value = item.value

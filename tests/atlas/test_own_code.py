@@ -539,3 +539,11 @@ def test_a_keyword_that_comes_later_is_not_called_gone_and_what_came_before_the_
     (found,) = (one for one in json.loads(done.out)["findings"] if one["rule"] == "code-breaks")
     assert found["detail"] == "calls acme.Late(named): taken from 2.0 on (acme 1.1)"
     assert "<1.1" not in done.out
+
+
+def test_what_stands_within_the_brackets_of_an_assignment_is_read() -> None:
+    from envdoctor.atlas.reading import read_module
+
+    text = "import acme\nkept[acme.a] = 1\ndef f(h):\n    h[h < acme.b(1).c] = 0\n    h[acme.d] += 1\n"
+    names = {one.name for one in read_module(text, "__main__", package=False).taken}
+    assert {"acme.a", "acme.b", "acme.d"} <= names
