@@ -52,13 +52,10 @@ def answer(symbol: str) -> Answer | None:
 def symbol_of(volume: Volume, symbol: str) -> Answer:
     """What the releases of a package say of a symbol."""
     name, parenthesis, keyword = symbol.rstrip(")").partition("(")
-    parent, _, last = name.rpartition(".")
-    if ":" not in name and parent and not split(volume, name)[1]:
-        # A module of old releases, and what its package gives by the same name: ``huggingface_hub.snapshot_download``.
-        given = volume.provides(parent, last).there & ~volume.has_module(name)
-        name = f"{parent}:{last}" if given else name
     keyword = keyword.rstrip("=")
     if parenthesis and keyword:
+        if ":" not in name and not split(volume, name)[1]:  # a module of old releases has that name: ``huggingface_hub.snapshot_download``
+            name = ":".join(name.rsplit(".", 1))
         return _of_keyword(volume, symbol, name, keyword)
     module, first, rest = split(volume, name)
     if is_unread(volume, name):

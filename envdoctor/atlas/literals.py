@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ast
 
+# What its makers have in their own house: a package that tries to import it gets nothing anywhere else.
+_NOWHERE = frozenset(("pytorch", "libfb", "fblearner"))
+
 
 def absolute(module: str | None, level: int, home: str) -> str:
     """The full name of a module that is imported relative to a package."""
@@ -11,6 +14,11 @@ def absolute(module: str | None, level: int, home: str) -> str:
         return module or ""
     parts = home.split(".")
     return ".".join([*parts[: len(parts) - level + 1], *([module] if module else [])])
+
+
+def names_taken(item: ast.ImportFrom, module: str) -> list[ast.alias]:
+    """The names that an import from a module may bring."""
+    return [] if module.partition(".")[0] in _NOWHERE else item.names
 
 
 def absolute_text(module: str, home: str) -> str:

@@ -15,7 +15,7 @@ from envdoctor.atlas.expressions import parameters
 from envdoctor.atlas.flags import attempt_flags, is_asking, may_skip, names_of, put_in_place, reckons, skip_tests
 from envdoctor.atlas.guards import NEVER, UNKNOWN
 from envdoctor.atlas.lazy_names import LAZY_TABLES
-from envdoctor.atlas.literals import absolute, as_link, parts_of, texts
+from envdoctor.atlas.literals import absolute, as_link, names_taken, parts_of, texts
 from envdoctor.atlas.on_request import read_requests
 from envdoctor.atlas.outline import Kind, Outline
 from envdoctor.atlas.signatures import HIDDEN, last_word
@@ -30,8 +30,6 @@ MODULE_ONLY = "~module"
 
 _SAVES = frozenset(("ImportError", "AttributeError", "TypeError", "Exception", "BaseException"))
 _MODULE = frozenset(("ModuleNotFoundError",))
-# What its makers have in their own house: a package that tries to import it gets nothing anywhere else.
-_NOWHERE = frozenset(("pytorch", "libfb", "fblearner"))
 _EXPIRED = frozenset(("__former_attrs__", "__expired_attributes__"))
 
 
@@ -168,10 +166,8 @@ class _Reader(Signed):
                 self.bind(alias.asname or alias.name.partition(".")[0], alias.name if alias.asname else alias.name.partition(".")[0], scope)
             return
         module = absolute(item.module, item.level, self.home)
-        for alias in item.names:
+        for alias in names_taken(item, module):
             self.record(f"{module}:{alias.name}", item.lineno, guard, where)
-            if module.partition(".")[0] in _NOWHERE:
-                continue
             if alias.name != "*":
                 self.bind(alias.asname or alias.name, f"{module}:{alias.name}", scope)
             elif scope is None:

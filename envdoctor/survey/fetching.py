@@ -25,8 +25,7 @@ def read_release(project: str, release: Release, get: Get, kept: Kept, tops: Seq
     for file in release.files[:3]:
         try:
             archive = open_archive(file, get, tops)
-            unread = tuple(f"{part.replace('.', '/')}/" for part in UNREAD_PARTS.get(project, ()))
-            members = [one for one in archive.members if is_code(one.path, tops) and not one.path.startswith(unread)]
+            members = modules_of(archive, project, tops)
             if not members:
                 failures.append(f"{file.name}: no Python in it")
                 continue
@@ -37,6 +36,12 @@ def read_release(project: str, release: Release, get: Get, kept: Kept, tops: Seq
         kept.keep_release(project, release.version, release.day, file.name, members)
         return None
     return "; ".join(failures) or "no file that can be read"
+
+
+def modules_of(archive: Archive, project: str, tops: Sequence[str] = ()) -> list[Member]:
+    """The files of a release that somebody may import, without the parts of a package that are not read."""
+    unread = tuple(f"{part.replace('.', '/')}/" for part in UNREAD_PARTS.get(project, ()))
+    return [one for one in archive.members if is_code(one.path, tops) and not one.path.startswith(unread)]
 
 
 def open_archive(file: File, get: Get, tops: Sequence[str] = ()) -> Archive:

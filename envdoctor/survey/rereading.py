@@ -12,9 +12,8 @@ from envdoctor.refresh.index import Get, NoAnswerError
 from envdoctor.survey.adding import Text, as_signed, read_back, reads_bodies
 from envdoctor.survey.archives import NotAnArchiveError
 from envdoctor.survey.choice import Release
-from envdoctor.survey.fetching import is_code, keep_files, module_of, open_archive
+from envdoctor.survey.fetching import keep_files, module_of, modules_of, open_archive
 from envdoctor.survey.kept import Kept
-from envdoctor.survey.packages import LEFT_OUT
 from envdoctor.survey.volumes import Items, gather, write_lines, write_volume
 from envdoctor.survey.writing import write_text
 
@@ -104,7 +103,7 @@ def _read(package: str, release: Release, get: Get, kept: Kept, modules: Collect
     for file in release.files[:3]:
         try:
             archive = open_archive(file, get)
-            members = [one for one in archive.members if is_code(one.path, ()) and not one.path.startswith(LEFT_OUT.get(package, ("\0",)))]
+            members = modules_of(archive, package)
             keep_files(archive, [one for one in members if module_of(one.path)[0] in modules], kept)
         except (NoAnswerError, NotAnArchiveError) as error:
             why = f"{file.name}: {error}"
