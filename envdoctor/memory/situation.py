@@ -7,7 +7,7 @@ from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.versions import Exact
 from envdoctor.facts.vocabulary import WHOLE
 from envdoctor.memory.architecture import Architecture
-from envdoctor.memory.assumed import unmeasured, widened
+from envdoctor.memory.assumed import fused_perhaps, unmeasured, widened
 from envdoctor.memory.budget import foreign
 from envdoctor.memory.estimate import Assumption, Estimate
 from envdoctor.memory.moves import Change, Circumstances
@@ -38,6 +38,8 @@ class Planned:
     def estimate(self) -> Estimate:
         computed = estimate_under(self.architecture, self.plan, self.regime)
         computed = widened(computed, self.architecture, self.plan, self.assumptions, self.regime)
+        if self.facts.text("plan.trainer") is None:
+            computed = fused_perhaps(computed, self.architecture, self.plan, self.regime)
         return unmeasured(computed) if foreign(self.facts) else computed
 
     def estimate_with(self, change: Change) -> Estimate:
