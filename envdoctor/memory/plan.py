@@ -54,7 +54,8 @@ class Plan:
     ``every``: of so many layers one is checkpointed; ``ops``: half of a checkpointed layer's products and its attention's output are kept.
     ``joined``: adapters stand in one flat parameter of FSDP with the frozen weights of their layer.
     ``wrapped``: FSDP shares out each layer by itself, and not the model as one unit.
-    ``upcast_loss``: the loss is computed on float32 logits; ``compiled_loss``: what torch.compile compiles has the loss in it.
+    ``upcast_loss``: the loss is computed on float32 logits; ``expandable``: the allocator grows its segments.
+    ``compiled_loss``: what torch.compile compiles has the loss in it.
     ``outputs_kept``: a loop of its own holds what the model returned, logits among it, until the next forward has returned.
     """
 
@@ -91,4 +92,5 @@ class Plan:
     outputs_kept: bool = False
     resharded: bool = True
     zero_init: bool | None = None
+    expandable: bool = False
     stack: Stack = Stack()

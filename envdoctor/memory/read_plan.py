@@ -32,6 +32,7 @@ _WITHOUT_LOGITS = "2025.3.19"
 # Trainers that leave what is not quantized as it is: prepare_model_for_training of LLaMA-Factory (model_utils/checkpointing.py) makes
 # layer norms float32 where upcast_layernorm is set, and nothing else; Unsloth's (unsloth_zoo 2025.11.1, training_utils.py) makes what is
 # trained float32; torchtune 0.6.1 has none, nor has ms-swift at its tags from 1.7.0 to 3.8.0.
+_EXPANDABLE = frozenset(("torchtitan",))
 _UNPREPARED = frozenset(("llamafactory", "ms-swift", "unsloth", "torchtune"))
 # Weights of integers, unless FSDP shares them out, for which 4-bit ones are stored as floating-point numbers.
 _OF_INTEGERS = frozenset(("4bit", "8bit", "gptq", "awq"))
@@ -111,6 +112,7 @@ def read_plan(facts: Facts, architecture: Architecture) -> tuple[Plan, tuple[Ass
         outputs_kept=reader.flag("plan.outputs_kept") is True,
         resharded=reader.flag("plan.reshard_after_forward") is not False,
         zero_init=reader.flag("plan.zero_init"),
+        expandable=_expandable(reader),
         stack=stack,
     )
     for name, value in _IN_WORDS.items():
@@ -118,6 +120,14 @@ def read_plan(facts: Facts, architecture: Architecture) -> tuple[Plan, tuple[Ass
         if words is not None and name not in {one.fact for one in reader.assumed}:
             reader.assume(name, value, f"{words} is not understood")
     return plan, tuple(reader.assumed)
+
+
+def _expandable(reader: Reader) -> bool:
+    """Whether PYTORCH_CUDA_ALLOC_CONF has expandable_segments: as a script sets it, or run_train.sh of torchtitan (at 0168bd51)."""
+    used = reader.facts.value("plan.code_uses")
+    settings = used if isinstance(used, tuple) else ()
+    said = any("ALLOC_CONF" in str(one) and "expandable_segments:true" in str(one).lower() for one in settings)
+    return said or reader.text("plan.trainer") in _EXPANDABLE
 
 
 def _stack(reader: Reader) -> Stack:

@@ -32,7 +32,10 @@ def held(moments: Sequence[Moment], allocated: Range, plan: Plan, gathered: floa
     cached = max(_cached(moment, logits) for moment in moments)
     transient = max((_transient(moment, logits) for moment in steps), default=0.0)
     expected = max(cached, last + 0.4 * transient if last else 0.0) + gathered + left + 0.1 * GIB
-    many = 0.0 if plan.packed else max((_of_many_lengths(moment) for moment in steps), default=0.0)
+    if plan.expandable:
+        # A block of any size is cut out of what was freed (https://docs.pytorch.org/docs/stable/notes/cuda.html, expandable_segments).
+        expected = max(moment.total for moment in moments) + gathered + 0.1 * GIB
+    many = 0.0 if plan.packed or plan.expandable else max((_of_many_lengths(moment) for moment in steps), default=0.0)
     most = max(cached, last + max(transient, many) if last else 0.0) * 1.05 + gathered + left
     return Range(allocated.low, max(expected, allocated.expected), max(most, 1.1 * expected, allocated.high) + 0.5 * GIB)
 

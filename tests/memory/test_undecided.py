@@ -196,3 +196,24 @@ def test_a_range_of_more_than_twice_is_the_answer_and_no_figure_in_it() -> None:
     spanned = spanning(computed, undecided(one, computed))
     assert spanned.allocated.high > 2 * spanned.allocated.low
     assert spanned.is_a_range
+
+
+def test_a_loop_of_ones_own_may_give_the_attention_keys_for_every_head() -> None:
+    """In float32 no fused kernel takes fewer heads of keys than of queries; the figure is that of transformers' own way."""
+    facts: dict[str, FactValue] = {
+        "plan__load_dtype": "float32", "plan__bf16": False, "plan__fp16": False, "plan__attn": "sdpa", "plan__padding": False,
+        "packages__torch": "==2.10.0", "plan__seq_len": 4096, "plan__batch_size": 1, "plan__liger": True,
+    }  # fmt: skip
+    own, trained = situation(**facts).estimate(), situation(**facts, plan__trainer="transformers").estimate()
+    assert own.allocated.expected == trained.allocated.expected
+    assert own.allocated.low < trained.allocated.low
+
+
+def test_segments_that_grow_leave_little_in_the_cache() -> None:
+    """``PYTORCH_CUDA_ALLOC_CONF`` of a script, or of torchtitan's run_train.sh."""
+    setting = "env:PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"
+    plain = situation(plan__method="full").estimate().reserved
+    for found in (situation(plan__method="full", plan__code_uses=(setting,)), situation(plan__method="full", plan__trainer="torchtitan")):
+        grown = found.estimate()
+        assert grown.reserved.expected < plain.expected
+        assert grown.reserved.expected >= grown.allocated.expected
