@@ -23,7 +23,28 @@ _MORE = "**"
 # What checks ask of a script, beside what rules wait for.
 LOADS_WITH_VLLM = ("vllm", "$ vllm serve")
 # What launchers and images set for a run, and rules ask about by what it is set to.
-SWITCHES = ("DISABLE_VERSION_CHECK",)
+SWITCHES = (
+    "DISABLE_MLFLOW_INTEGRATION",
+    "DISABLE_VERSION_CHECK",
+    "DS_ALLOW_DEPRECATED_FP16",
+    "HF_HUB_ENABLE_HF_TRANSFER",
+    "NCCL_P2P_DISABLE",
+    "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD",
+    "USE_TF",
+    "USE_TORCH",
+    "WANDB_DISABLED",
+)
+# What they set to some directory, whichever: that it is set is what rules ask.
+DIRECTORIES = (
+    "HF_HOME",
+    "HF_HUB_CACHE",
+    "HUGGINGFACE_HUB_CACHE",
+    "PYTORCH_PRETRAINED_BERT_CACHE",
+    "PYTORCH_TRANSFORMERS_CACHE",
+    "TRANSFORMERS_CACHE",
+)
+# What the allocator is told: of it a launcher states one setting, an image all that stands there.
+ALLOCATOR = ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")
 FIXES_THE_COMMIT = ("transformers.*.from_pretrained(code_revision)", "?.from_pretrained(code_revision)")
 
 
@@ -97,6 +118,13 @@ def list_meant(patterns: Iterable[str], uses: Iterable[str]) -> tuple[str, ...]:
     """The uses that one of the patterns means."""
     listed = tuple(patterns)
     return tuple(use for use in uses if any(is_meant(pattern, use) for pattern in listed))
+
+
+def is_used(patterns: Sequence[str], uses: Sequence[str]) -> bool | None:
+    """Whether one of the patterns is used; None where variables are all that is known, and something else is asked for."""
+    if any(is_meant(pattern, use) for pattern in patterns for use in uses):
+        return True
+    return None if uses and all(map(is_variable, uses)) and not all(map(is_variable, patterns)) else False
 
 
 def narrow(use: str, patterns: Sequence[str]) -> str | None:

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from envdoctor.facts.fact import Facts, FactValue, NotUnderstood
 from envdoctor.facts.names import canonical
 from envdoctor.facts.old_spellings import now_meant
-from envdoctor.facts.uses import CODE_USES, is_meant, is_pattern
+from envdoctor.facts.uses import CODE_USES, is_pattern, is_used
 from envdoctor.facts.values import parse_value, shown
 from envdoctor.facts.versions import Absent, Exact, Ranged, VersionCondition, version_condition
 from envdoctor.facts.vocabulary import NOT_LOADED, suggestion, term
@@ -148,7 +148,7 @@ def holds(leaf: Leaf, facts: Facts, known: Known) -> bool | None:
         return _number_holds(leaf, value)
     if isinstance(leaf, ValueIs):
         if leaf.fact == CODE_USES and isinstance(value, tuple):
-            return any(is_meant(str(pattern), use) for pattern in leaf.values for use in value)
+            return is_used([str(pattern) for pattern in leaf.values], value)
         if isinstance(value, tuple):
             return any(item in value for item in leaf.values)
         if value == "auto":

@@ -46,8 +46,9 @@ def _is_launcher(path: Path) -> bool:
 
 def _launcher(path: Path, installation: Installation | None) -> tuple[Variant, ...]:
     from envdoctor.sources.launches.launcher import collect_launcher
+    from envdoctor.sources.scripts.kept import collect_script
 
-    return _alone(collect_launcher(path, installation))
+    return _alone(collect_launcher(path, installation, collect_script))
 
 
 def _plan(path: Path, installation: Installation | None) -> tuple[Variant, ...]:

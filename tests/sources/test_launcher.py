@@ -15,13 +15,14 @@ from envdoctor.facts.fact import Collected, FactValue, NotUnderstood
 from envdoctor.facts.vocabulary import term
 from envdoctor.sources.launches.launcher import collect_launcher, is_launcher, read_launcher
 from envdoctor.sources.launches.script import read_script
+from envdoctor.sources.scripts.kept import collect_script
 from tests.examples import examples
 
 
 def collect(folder: Path, text: str) -> Collected:
     path = folder / "train.sh"
     path.write_text(textwrap.dedent(text))
-    return collect_launcher(path)
+    return collect_launcher(path, read=collect_script)
 
 
 def stated(found: Collected) -> dict[str, FactValue]:
@@ -67,6 +68,7 @@ def test_a_launcher(tmp_path: Path) -> None:
         "fp16": True,
         "learning_rate": 0.02,
         "deepspeed": True,
+        "deepspeed_optimizer": False,
         "distributed": "zero2",
         "offload": "none",
         "remove_unused_columns": False,
@@ -135,6 +137,15 @@ def test_what_a_launcher_installs(tmp_path: Path) -> None:
         ("export DISABLE_VERSION_CHECK=1\npython t.py --fp16 True", {"code_uses": ("env:DISABLE_VERSION_CHECK=1",)}),
         ("DISABLE_VERSION_CHECK=true python t.py --fp16 True", {"code_uses": ("env:DISABLE_VERSION_CHECK=true",)}),
         ("DISABLE_VERSION_CHECK=$1 python t.py --fp16 True", {"code_uses": None}),
+        ("WANDB_DISABLED=true python t.py --fp16 True", {"code_uses": ("env:WANDB_DISABLED=true",)}),
+        ("export HF_HOME=$1/hf\npython t.py --fp16 True", {"code_uses": ("env:HF_HOME=...",)}),
+        ("export HF_HOME=\npython t.py --fp16 True", {"code_uses": None}),
+        ("torchrun --nproc_per_node 2 trainer.py", {"gpu.count": 2, "distributed": "ddp"}),
+        ("torchrun --nproc_per_node 2 fsdp.py", {"gpu.count": 2, "distributed": None}),
+        ("torchrun --nproc_per_node 2 loop.py", {"gpu.count": 2, "distributed": None}),
+        ("trl dpo --use_peft --model_name_or_path a", {"method": "lora", "objective": "dpo"}),
+        ("trl sft --use_peft --model_name_or_path a", {"method": "lora", "objective": None}),
+        ("swift rlhf --rlhf_type kto --tuner_type lora --model a", {"method": "lora", "objective": "kto"}),
         ("export CUDA_VISIBLE_DEVICES=3\npython t.py --fp16 True", {"gpu.count": 1, "distributed": "none"}),
         ("CUDA_VISIBLE_DEVICES= python t.py --fp16 True", {"accelerator": "cpu", "gpu.count": None}),
         ("python -m torch.distributed.launch --nproc_per_node 8 t.py --per_device_train_batch_size 1",
@@ -182,6 +193,10 @@ def test_what_a_launcher_installs(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_one_command(tmp_path: Path, text: str, expected: dict[str, FactValue | None]) -> None:
     (tmp_path / "ds.json").write_text('{"zero_optimization": {"stage": 1}}')
+    trainer = "from transformers import Trainer, TrainingArguments\nTrainer('m', TrainingArguments('out'%s)).train()\n"
+    (tmp_path / "trainer.py").write_text(trainer % "")
+    (tmp_path / "fsdp.py").write_text(trainer % ", fsdp='full_shard'")
+    (tmp_path / "loop.py").write_text("import torch\ntorch.randn(2, requires_grad=True).sum().backward()\n")
     found = stated(collect(tmp_path, text + "\n"))
     assert {name: found.get(name) for name in expected} == expected
 

@@ -6,7 +6,7 @@ import posixpath
 import re
 
 from envdoctor.facts.fact import Fact, Origin, Skip
-from envdoctor.facts.uses import SWITCHES
+from envdoctor.facts.uses import ALLOCATOR, DIRECTORIES, SOME, SWITCHES
 from envdoctor.facts.values import parse_value
 from envdoctor.files.text import plain
 from envdoctor.records import dataclass, field
@@ -135,9 +135,10 @@ class Stage:
         self.assign(name, value)
         if name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE") and value.strip().lower() in _TRUE:
             self.facts["plan.offline"] = self.fact("plan.offline", True, line)
-        if name in SWITCHES:
-            known = ((one, self.variables.get(one)) for one in SWITCHES)
-            uses = [f"env:{one}={text.strip()}" for one, text in known if text is not None and is_known(text)]
+        if name in (*SWITCHES, *ALLOCATOR, *DIRECTORIES):
+            texts = {one: text for one in (*SWITCHES, *ALLOCATOR, *DIRECTORIES) if (text := self.variables.get(one))}
+            shown = {one: text.strip() if is_known(text) else SOME for one, text in texts.items() if one in DIRECTORIES or is_known(text)}
+            uses = [f"env:{one}={text}" for one, text in shown.items()]
             self.facts.pop("plan.code_uses", None)
             if uses:
                 self.facts["plan.code_uses"] = self.fact("plan.code_uses", uses, line)

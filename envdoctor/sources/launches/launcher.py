@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Fact, Skip
-from envdoctor.facts.uses import SWITCHES
+from envdoctor.facts.uses import ALLOCATOR, DIRECTORIES, SOME, SWITCHES
 from envdoctor.files.json_file import UnreadableError, read_bounded
 from envdoctor.files.text import plain
 from envdoctor.records import dataclass, replace
 from envdoctor.sources.launches.programs import Launch
 from envdoctor.sources.launches.script import Install, Script, each_option, read_script
-from envdoctor.sources.launches.settings import Told, told_by
+from envdoctor.sources.launches.settings import ReadScript, Told, told_by
 from envdoctor.sources.plans.plan_file import PlanFile
 from envdoctor.sources.plans.reader import Reader
 
@@ -27,7 +27,6 @@ _SUFFIXES = (".sh", ".bash", ".slurm", ".sbatch", ".zsh", ".ksh")
 _SHELLS = (b"sh", b"bash", b"zsh", b"ksh", b"dash")
 _MOST_LAUNCHES = 64
 _OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
-_ALLOCATOR = ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +52,9 @@ def is_launcher(path: Path) -> bool:
     return first.startswith(b"#!") and any(word in _SHELLS for word in words)
 
 
-def collect_launcher(path: Path, installation: Installation | None = None) -> Collected:
+def collect_launcher(path: Path, installation: Installation | None = None, read: ReadScript | None = None) -> Collected:
     """The facts of ``read_launcher``, with the packages that it installs before the run."""
-    launcher = read_launcher(path)
+    launcher = read_launcher(path, read)
     if not launcher.installs:
         return launcher.collected
     from envdoctor.sources.declared.declarations import Declarations
@@ -76,18 +75,18 @@ def collect_launcher(path: Path, installation: Installation | None = None) -> Co
             else:
                 declare(text, place, line, declared)
     found = declared.collected()
-    read = launcher.collected
+    told = launcher.collected
     return replace(
-        read,
-        facts=(*read.facts, *found.facts),
-        defects=(*read.defects, *found.defects),
-        skips=(*read.skips, *found.skips),
+        told,
+        facts=(*told.facts, *found.facts),
+        defects=(*told.defects, *found.defects),
+        skips=(*told.skips, *found.skips),
         wanted=found.wanted,
     )
 
 
-def read_launcher(path: Path) -> Launcher:
-    """What a shell script tells the runs that it starts, with the line of each flag.
+def read_launcher(path: Path, read: ReadScript | None = None) -> Launcher:
+    """What a shell script tells the runs that it starts, with the line of each flag; ``read`` reads the Python scripts among them.
 
     Where several commands contradict each other in a fact, the fact is left out and a skip names their lines.
 
@@ -100,7 +99,7 @@ def read_launcher(path: Path) -> Launcher:
     launches = script.launches[:_MOST_LAUNCHES]
     if len(script.launches) > _MOST_LAUNCHES:
         skips.append(Skip(place, f"{len(script.launches)} commands that start a run: the first {_MOST_LAUNCHES} are read"))
-    told = [(launch, told_by(path, launch)) for launch in launches]
+    told = [(launch, told_by(path, launch, read)) for launch in launches]
     said = [(launch, found) for launch, found in told if found.facts or found.skips]
     facts = _agreed(place, said, skips)
     for _, found in said:
@@ -167,11 +166,13 @@ def _surroundings(path: Path, script: Script, facts: dict[str, Fact]) -> list[Fa
         piece = environment.get(name)
         if piece is not None and piece.known and piece.text.strip().upper() in ("1", "ON", "YES", "TRUE"):
             found += _say(path, "plan.offline", True, piece.line)
-    asked = [(name, environment[name]) for name in _ALLOCATOR if name in environment]
+    asked = [(name, environment[name]) for name in ALLOCATOR if name in environment]
     grown = [(name, piece.line) for name, piece in asked if piece.known and "expandable_segments:true" in piece.text.lower()]
     variables = [(f"env:{name}=expandable_segments:True", line) for name, line in grown]
     switched = [(name, environment[name]) for name in SWITCHES if name in environment]
     variables += [(f"env:{name}={piece.text.strip()}", piece.line) for name, piece in switched if piece.known]
+    placed = [(name, environment[name]) for name in DIRECTORIES if name in environment and environment[name].text]
+    variables += [(f"env:{name}={piece.text.strip() if piece.known else SOME}", piece.line) for name, piece in placed]
     if variables:
         found += _say(path, "plan.code_uses", [use for use, _ in variables], variables[0][1])
     count, nodes, line = None, 1, 0

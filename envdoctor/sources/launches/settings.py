@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Fact, Skip
@@ -32,7 +33,10 @@ _PLANS = (".yaml", ".yml", ".json")
 _SWIFT_SCRIPTS = re.compile(r"(?:.*/)?(?:llm_sft|llm_pt|llm_rlhf|swift/cli/(?:_megatron/)?(?:sft|pt|rlhf))\.py")
 _LLAMA_FACTORY_SCRIPTS = re.compile(r"(?:.*/)?(?:train_bash|llamafactory/launcher|llmtuner/launcher)\.py")
 _TRL_COMMANDS = frozenset(("sft", "dpo", "grpo", "kto", "orpo", "reward", "rloo", "cpo"))
+_TRL_GOALS = frozenset(("dpo", "grpo", "kto", "orpo", "reward"))
 _TRAINS = frozenset(("sft", "pt", "rlhf"))
+
+ReadScript: TypeAlias = Callable[[Path], Collected]
 
 # Flags that the training scripts of many projects share, beside TrainingArguments'.
 _SHARED = (
@@ -75,8 +79,8 @@ def _is_default(fact: Fact) -> bool:
     return fact.origin.source.startswith("default of")
 
 
-def told_by(path: Path, launch: Launch) -> Told:
-    """The facts of a launch in a script at a path."""
+def told_by(path: Path, launch: Launch, read: ReadScript | None = None) -> Told:
+    """The facts of a launch in a script at a path; ``read`` says what is in the Python script that it starts."""
     told, ran = Told(), Told()
     for kind, options in launch.starters:
         if kind == "accelerate":
@@ -86,7 +90,7 @@ def told_by(path: Path, launch: Launch) -> Told:
         return ran
     told.add(Collected(tuple(ran.facts.values()), skips=tuple(ran.skips)))
     if told.facts or launch.starters:
-        _devices(told, path, launch)
+        _devices(told, path, launch, read)
     return told
 
 
@@ -147,6 +151,8 @@ def _tool(told: Told, path: Path, launch: Launch) -> None:
             read_arguments(reader, table) if telling(text_keys(table)) else state_arguments(reader, table)
             read_trl(reader, table)
             reader.say("plan.trainer", "trl")
+            if command in _TRL_GOALS:
+                reader.say("plan.objective", command)
     elif name == "tune":
         _torchtune(told, path, launch, values)
     elif launch.tool.endswith(".py") or launch.module or launch.starters:
@@ -310,7 +316,7 @@ def _accelerate(told: Told, path: Path, options: Mapping[str, Piece]) -> None:
     told.add(reader.collected())
 
 
-def _devices(told: Told, path: Path, launch: Launch) -> None:
+def _devices(told: Told, path: Path, launch: Launch, read: ReadScript | None) -> None:
     """How many GPUs the run gets, and whether ranks share the work where nothing else says how."""
     processes: Piece | None = None
     nodes: Piece | None = None
@@ -342,7 +348,8 @@ def _devices(told: Told, path: Path, launch: Launch) -> None:
         if "gpu.count" not in told.facts:
             reader.say("gpu.count", count * across, "count")
         shared = told.facts.get("plan.distributed")
-        if shared is None and starter == "torchrun" and (count * across == 1 or _is_plain_trainer(told)):
+        trains = count * across == 1 or _is_plain_trainer(told) or _starts_a_trainer(told, path, launch, read)
+        if shared is None and starter == "torchrun" and trains:
             reader.say("plan.distributed", "ddp" if count * across > 1 else "none", "count")
         elif shared is None and starter is None and count == 1 and not _uses_deepspeed(told):
             reader.say("plan.distributed", "none", "count")
@@ -352,6 +359,19 @@ def _devices(told: Told, path: Path, launch: Launch) -> None:
 def _is_plain_trainer(told: Told) -> bool:
     """Whether ranks share the work by DDP: transformers' Trainer does without being told, other scripts do what they like."""
     return ("plan.arguments" in told.facts or "plan.trainer" in told.facts) and not _uses_deepspeed(told)
+
+
+def _starts_a_trainer(told: Told, path: Path, launch: Launch, read: ReadScript | None) -> bool:
+    """Whether the script that is started makes a Trainer of transformers or trl, and names neither DeepSpeed nor FSDP."""
+    script = beside(path, launch.tool) if launch.tool.endswith(".py") and not _uses_deepspeed(told) else None
+    if script is None or read is None:
+        return False
+    try:
+        facts = {fact.name: fact.value for fact in read(script).facts}
+    except EnvdoctorError:
+        return False
+    trainer = facts.get("plan.trainer") in ("transformers", "trl")
+    return trainer and facts.get("plan.deepspeed") is not True and "plan.distributed" not in facts
 
 
 def _uses_deepspeed(told: Told) -> bool:

@@ -49,6 +49,9 @@ def packages(tmp_path: Path, commands: str, base: str = "python:3.10") -> dict[s
     [
         ("ENV DISABLE_VERSION_CHECK=1", "env:DISABLE_VERSION_CHECK=1 @ 2"),
         ("ENV DISABLE_VERSION_CHECK 1\nENV DISABLE_VERSION_CHECK=0", "env:DISABLE_VERSION_CHECK=0 @ 3"),
+        ("ENV HF_HUB_ENABLE_HF_TRANSFER=1", "env:HF_HUB_ENABLE_HF_TRANSFER=1 @ 2"),
+        ("ENV PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", "env:PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True @ 2"),
+        ("ARG CACHE\nENV HF_HOME=$CACHE", "env:HF_HOME=... @ 3"),
         ("ENV OTHER=1", None),
     ],
 )
