@@ -308,6 +308,7 @@ TERMS: tuple[Term, ...] = (
     Term("plan.trust_remote_code", "bool", "trust_remote_code=True is passed"),
     Term("plan.use_cache", "bool", "use_cache of the model during training"),
     Term("plan.deepspeed", "bool", "a DeepSpeed configuration is given", usual=False),
+    Term("plan.deepspeed_optimizer", "bool", "the DeepSpeed configuration names an optimizer or a scheduler of its own", unread=False),
     Term("plan.remove_unused_columns", "bool", "remove_unused_columns of TrainingArguments"),
     Term("plan.neftune", "bool", "neftune_noise_alpha is given", usual=False, once=True),
     Term("plan.stream", "bool", "the data set is streamed", usual=False, once=True),

@@ -283,10 +283,20 @@ def test_a_deepspeed_configuration_that_cannot_be_read_is_a_skip(tmp_path: Path,
     assert [skip.what for skip in found.skips] == ["ds.json"]
 
 
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [({"optimizer": {"type": "AdamW"}}, True), ({"scheduler": {"type": "WarmupLR"}}, True), ({"optimizer": None}, False)],
+)
+def test_a_deepspeed_configuration_with_an_optimizer_of_its_own(tmp_path: Path, content: dict[str, object], expected: bool) -> None:
+    (tmp_path / "ds.json").write_text(json.dumps({"zero_optimization": {"stage": 3}, **content}))
+    assert values(collect(tmp_path, "output_dir: out\noptim: sgd\ndeepspeed: ds.json\n"))["deepspeed_optimizer"] is expected
+
+
 def test_a_deepspeed_configuration_by_itself(tmp_path: Path) -> None:
     text = json.dumps({"zero_optimization": {"stage": 1}, "bf16": {"enabled": True}, "fp16": {"enabled": "auto"}, "gradient_clipping": 1.0})
     assert values(collect(tmp_path, text, "ds.json")) == {
         "deepspeed": True,
+        "deepspeed_optimizer": False,
         "distributed": "zero1",
         "offload": "none",
         "bf16": True,

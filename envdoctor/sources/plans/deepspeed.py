@@ -71,7 +71,9 @@ def beside(plan: Path, named: str) -> Path | None:
 
 
 def read_stage(reader: Reader, settings: Table, origin: Origin) -> None:
-    """ZeRO stage and offload of a DeepSpeed configuration."""
+    """ZeRO stage and offload of a DeepSpeed configuration, and whether it brings an optimizer or a scheduler."""
+    named = any(isinstance(settings.get(key), dict) for key in ("optimizer", "scheduler"))
+    reader.facts["plan.deepspeed_optimizer"] = Fact("plan.deepspeed_optimizer", named, origin)
     zero = settings.get("zero_optimization")
     zero = zero if isinstance(zero, dict) else {}
     stage = zero.get("stage", 0)
