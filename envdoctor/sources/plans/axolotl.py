@@ -130,6 +130,8 @@ def _method(reader: Reader, table: Table) -> None:
         reader.say("plan.method", "freeze", "unfrozen_parameters")
     elif not rl:
         reader.default("plan.method", "full", reader.origin("adapter"))
+    if adapter and rl in _METHODS_OF_RL:
+        reader.say("plan.objective", rl, "rl")
     if adapter:
         reader.say_settings(table, _ADAPTER)
         _targets(reader, table)

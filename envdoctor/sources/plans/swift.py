@@ -19,6 +19,7 @@ _MARKS = frozenset(("train_type", "tuner_type", "sft_type", "rlhf_type", "model_
 # With a tuner of "full": some layers at a time (LISA), or parts that are left as they are.
 _PARTLY = ("lisa_activated_layers", "freeze_parameters_ratio", "freeze_parameters", "freeze_llm")
 _ALL: tuple[object, ...] = (None, False, 0, "0", "0.0", "", "false", [])
+_GOALS = frozenset(("dpo", "grpo", "kto", "orpo", "ppo"))
 _TUNERS = ("tuner_type", "train_type", "sft_type")
 _WITH_TUNER = frozenset(
     ("model", "model_type", "dataset", "torch_dtype", "max_length", "target_modules", "lora_rank", "attn_impl", "template",
@@ -139,6 +140,8 @@ def _method(reader: Reader, table: Table, adapts: bool) -> None:
         reader.default("plan.method", "lora", _DEFAULT)
     else:
         reader.say("plan.method", lora_kind(table, kind), "use_dora" if table.get("use_dora") is True else "use_rslora")
+    if kind != "full" and rl in _GOALS:
+        reader.say("plan.objective", rl, "rlhf_type")
     if kind == "lora":
         reader.say_settings(table, _LORA)
         say_targets(reader, table, "target_modules" if "target_modules" in table else "lora_target_modules")

@@ -17,6 +17,10 @@ _TRL = {
     "CPOTrainer": "", "BCOTrainer": "", "RewardTrainer": "", "RLOOTrainer": "", "GKDTrainer": "", "OnlineDPOTrainer": "",
     "PPOv2Trainer": "ppo",
 }  # fmt: skip
+# What the loss is of, with an adapter or without.
+_GOALS = {**{name: goal for name, goal in _TRL.items() if goal}, "RewardTrainer": "reward"}
+# What a script says that trains a part, or weights that are stored in other ways.
+_HALF_TRAINED = ("requires_grad", "quantization", "load_in_")
 # Commands by which a notebook has another program train.
 _TRAINS_ELSEWHERE = re.compile(r"torchrun|deepspeed|accelerate launch|tune run|axolotl|swift |llamafactory|train|finetun|fine_tun|sft")
 _SETTINGS = (("max_seq_length", "plan.seq_len"), ("packing", "plan.packing"))
@@ -82,6 +86,9 @@ def _trainer(reading: Reading, call: Call) -> None:
         elif call.whole:
             claims.state("plan.framework_tokenizer_argument", False, call.line, scope)
     if kind == "trl":
+        goal = next((goal for name, goal in _GOALS.items() if reading.is_kind(call.name, "trl", name)), "")
+        if goal:
+            claims.state("plan.objective", goal, call.line, scope)
         for keyword, fact in _SETTINGS:
             if keyword in call.keywords:
                 claims.say(fact, reading.value(call, keyword), call.line_of(keyword), scope, f"{keyword}= of no constant value")
@@ -114,6 +121,13 @@ def _has_an_entry(reading: Reading) -> bool:
     return "__main__" in reading.source.text or any(True for found in (calls, blocks, loads) for _ in found)
 
 
+def _loads_itself(reading: Reading, call: Call) -> bool:
+    """Whether the trainer is handed the name of a model, or one of sentence-transformers that was made of a name."""
+    model = reading.value(call, "model", 0)
+    named = trainer_kind(reading, call.name) == "trl" and model is not None and isinstance(model.value, str)
+    return named or any(True for _ in reading.named("sentence_transformers", "SentenceTransformer"))
+
+
 def read_method(reading: Reading, trainers: list[Call], loads: list[Call], *, trains_itself: bool) -> None:
     """What is trained, where no adapter says it: by the trainer's kind, all weights, or nothing at all.
 
@@ -128,7 +142,7 @@ def read_method(reading: Reading, trainers: list[Call], loads: list[Call], *, tr
         for call in trainers:
             if len(kinds) == 1 and call.sure:
                 claims.state("plan.method", next(iter(kinds)), call.line, call.scope)
-            elif not kinds and call.sure and loads and not any(word in text for word in ("requires_grad", "quantization", "load_in_")):
+            elif not kinds and call.sure and (loads or _loads_itself(reading, call)) and not any(word in text for word in _HALF_TRAINED):
                 claims.state("plan.method", "full", call.line, call.scope)
         return
     if not _has_an_entry(reading):
