@@ -18,8 +18,9 @@ from envdoctor.app.situations import gather
 from envdoctor.checks import FACT_CHECKS
 from envdoctor.cli.parser import parse
 from envdoctor.cli.requests import read_request
-from envdoctor.facts.fact import Facts, NotUnderstood
+from envdoctor.facts.fact import Fact, Facts, NotUnderstood, Origin
 from envdoctor.facts.values import parse_value
+from envdoctor.facts.vocabulary import UNREAD
 from envdoctor.files.toml import read_toml
 from envdoctor.probes.registry import about
 from envdoctor.probes.verdict import Verdict
@@ -85,7 +86,9 @@ def stack(row: Mapping[str, Any], side: Side, root: Path) -> Facts:
     if "device" in row:
         told |= {"accelerator": "cuda", "gpu.name": row["device"]}
     told |= {f"packages.{name}": version for name, version in row[side]["installed"].items()}
-    return facts_of({**told, **DOES.get(row["probe"], {}), **row[side]["facts"]}, root)
+    facts = facts_of({**told, **DOES.get(row["probe"], {}), **row[side]["facts"]}, root)
+    # A pair has no script: of what only one could say there is nothing.
+    return facts.with_facts(Fact(name, value, Origin("no script")) for name, value in UNREAD.items() if name not in facts)
 
 
 def outcome(rule: Rule, facts: Facts) -> tuple[bool | None, tuple[str, ...]]:

@@ -260,15 +260,20 @@ def test_a_resolution_clears_what_could_not_be_resolved() -> None:
     assert _clear_resolved(replace(before, verified="metadata")) == replace(before, verified="metadata")
 
 
-NAN_STACK = ("packages.peft=0.11.1", "packages.transformers=4.38.2", "model.type=chatglm", "model.dtype=float16")
+NAN_PLAN = (
+    "base_model: org/glm\nadapter: lora\nsequence_len: 2048\nmicro_batch_size: 1\noptimizer: adamw_torch\nfp16: false\nbf16: false\n"
+    "datasets:\n  - path: x\n    type: alpaca\n"
+)
+NAN_STACK = ("packages.peft=0.11.1", "packages.transformers=4.38.2", "model.type=chatglm", "model.dtype=float16", "plan.load_dtype=float16",
+             "plan.optimizer_eps=1e-8")  # fmt: skip
 NAN = [word for statement in NAN_STACK for word in ("--set", statement)]
 
 
 def test_a_plan_takes_the_first_cure_that_its_tool_has_a_setting_for(capsys: pytest.CaptureFixture[str], project: Path) -> None:
-    (project / "lora.yaml").write_text(PLAN)
+    (project / "lora.yaml").write_text(NAN_PLAN)
     ran = run(capsys, "fix", "--offline", "--write", "lora.yaml", *NAN)
     assert ran.status == 0
-    assert (project / "lora.yaml").read_text() == f"{PLAN}optim: adamw_torch_fused\n"
+    assert (project / "lora.yaml").read_text() == NAN_PLAN.replace("adamw_torch", "adamw_torch_fused")
     assert "\n  plan     plan.optimizer = adamw_torch_fused\n" in ran.out
     # The one or the other: nothing has to be installed.
     assert "  pins  " not in ran.out
@@ -278,11 +283,11 @@ def test_a_plan_takes_the_first_cure_that_its_tool_has_a_setting_for(capsys: pyt
 
 def test_a_plan_is_let_be_where_the_pins_are_needed_anyway(capsys: pytest.CaptureFixture[str], project: Path) -> None:
     """Of two findings that pins clear, the plan could clear one."""
-    (project / "lora.yaml").write_text(PLAN)
+    (project / "lora.yaml").write_text(NAN_PLAN)
     words = [*NAN, "--set", "packages.tokenizers=0.19.1"]
     ran = run(capsys, "fix", "--offline", "--write", "lora.yaml", *words, "--format", "json")
     assert (ran.status, ran.json["diffs"], ran.json["settings"]) == (1, [], {})
-    assert (project / "lora.yaml").read_text() == PLAN
+    assert (project / "lora.yaml").read_text() == NAN_PLAN
     assert [line.partition(" install ")[2] for line in ran.json["commands"]] == ['"peft==0.12.0" "tokenizers==0.15.2"']
 
 

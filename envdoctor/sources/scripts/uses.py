@@ -203,6 +203,9 @@ def _stored(reading: Reading) -> Iterator[tuple[str, int]]:
     for store in reading.outline.stores:
         if not store.key.isidentifier() or store.value is None or reading.evaluator.runs(store.guard) is False:
             continue
+        made = store.value
+        if store.key == "data" and isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and made.func.attr == "float":
+            yield f"{_UNKNOWN}.data = torch.float32", store.line
         for node in walk(store.value):
             name = reading.dotted(node, store.scope) if isinstance(node, (ast.Name, ast.Attribute)) else None
             if name is not None and _is_elsewhere(name):
