@@ -27,6 +27,15 @@ class Stack:
     idle: frozenset[str] = frozenset()
 
 
+# Releases of which only a source archive is there, whose package has no __init__ at its top: no module was found in them.
+_NOTHING_READ = {
+    "optimum": frozenset(
+        ("1.0.0", "1.1.0", "1.1.1", "1.2.0", "1.2.1", "1.2.2", "1.2.3", "1.3.0", "1.4.0", "1.4.1",
+         "1.8.3", "1.8.4", "1.8.7", "1.8.8", "1.9.1", "1.10.0", "1.10.1", "1.13.2")
+    )
+}  # fmt: skip
+
+
 def places(volume: Volume, release: str) -> tuple[int, ...]:
     """The position of a release; of one that was not read those of its neighbours, what both say holds of it. None known: nothing.
 
@@ -34,7 +43,8 @@ def places(volume: Volume, release: str) -> tuple[int, ...]:
     """
     if volume.standing is not None:
         return (volume.standing,)
-    return _places(volume.releases if isinstance(volume.releases, tuple) else tuple(volume.releases), release)
+    releases = volume.releases if isinstance(volume.releases, tuple) else tuple(volume.releases)
+    return _places(releases, release, _NOTHING_READ.get(volume.name, frozenset()))
 
 
 def neighbours(volume: Volume, release: str) -> tuple[int, ...]:
@@ -51,9 +61,9 @@ def neighbours(volume: Volume, release: str) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=4096)
-def _places(releases: tuple[str, ...], release: str) -> tuple[int, ...]:
+def _places(releases: tuple[str, ...], release: str, empty: frozenset[str]) -> tuple[int, ...]:
     public = release.partition("+")[0]
-    if public in releases:
+    if public in releases and public not in empty:
         return (releases.index(public),)
     from packaging.version import InvalidVersion, Version
 
@@ -61,10 +71,11 @@ def _places(releases: tuple[str, ...], release: str) -> tuple[int, ...]:
         wanted = Version(public)
     except InvalidVersion:
         return ()
-    below = [place for place, one in enumerate(releases) if Version(one) < wanted]
+    read = [place for place, one in enumerate(releases) if one not in empty]
+    below = [place for place in read if Version(releases[place]) < wanted]
     if wanted.is_devrelease or not below:
         return ()
-    after = below[-1] + 1
+    after = next((place for place in read if place > below[-1]), len(releases))
     if after == len(releases):
         # Newer than what was read: of its own minor the releases before it stand for it, of no other.
         return (below[-1],) if Version(releases[below[-1]]).release[:2] == wanted.release[:2] else ()

@@ -11,6 +11,8 @@ from envdoctor.atlas.answers import answer
 from envdoctor.atlas.masks import write
 from envdoctor.atlas.missing import missing
 from envdoctor.atlas.shelf import open_package
+from envdoctor.atlas.stack import places
+from envdoctor.atlas.volume import Volume
 from tests.atlas.wheels import atlas_of
 from tests.cli.run import run
 
@@ -123,3 +125,9 @@ def test_a_method_of_which_there_are_overloads_alone_is_there(tmp_path: Path) ->
     with atlas_of(tmp_path, {"dice": {"1.0": {"dice/__init__.py": plain}, "2.0": {"dice/__init__.pyi": overloads}}}):
         assert gone("dice", "dice.Dice.roll") == ""
         assert gone("dice", "dice.Dice.old") == "2.0-"
+
+
+def test_a_release_in_which_nothing_was_found_is_judged_by_those_beside_it() -> None:
+    releases = ("1.4.0", "1.4.1", "1.13.1", "1.13.2", "1.13.3")
+    volume = Volume("package optimum\ntop optimum\n" + "".join(f"release {one}\n" for one in releases), lambda _: None)
+    assert [places(volume, one) for one in releases] == [(), (), (2,), (2, 4), (4,)]
