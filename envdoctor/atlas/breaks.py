@@ -85,7 +85,10 @@ def import_breaks(
             waiting += [(package, top, package) for top in tops]
     waiting += [(package, entry, "") for package, entry in entries]
     seen: set[tuple[str, str]] = set()
+    # The lines of a package's entries are shared: one that was followed leads nowhere new from another entry.
+    settled: set[Crossing] = set()
     run: set[str] = set()
+    runs_well: set[str] = set()
     decided: dict[tuple[str, bool], bool | None] = {}
     for package, entry, root in waiting:  # it grows as imports are followed
         if package not in where or (package, entry) in seen:
@@ -101,7 +104,10 @@ def import_breaks(
                 lacking += [(line.place, provider, line) for line in group.lines if holds(_mask(provider, line.take.bad), where[provider])]
         for _, provider, line in sorted(lacking, key=itemgetter(0)):
             yield from _broken(stack, package, provider, line, where, entry, root)
-        for crossing in crossings:
+        for crossing in () if settled.issuperset(crossings) else crossings:
+            if crossing in settled:
+                continue
+            settled.add(crossing)
             provider = owners.get(crossing.top)
             if crossing.guard:
                 asked = (crossing.guard, provider is None)
@@ -110,16 +116,20 @@ def import_breaks(
                 if not decided[asked]:
                     continue
             if provider is not None:
-                waiting.append((provider, crossing.name, root or package))
-                name = crossing.name.replace(":", ".")
-                if name in _RUN_BY and provider != package and name not in run:
+                if (provider, crossing.name) not in seen:
+                    waiting.append((provider, crossing.name, root or package))
+                name = crossing.runs
+                if name and provider != package and name not in run and name not in runs_well:
                     lost = tuple(_run(stack, provider, owners, where, name, root or package))
-                    if lost and derives(package, name):
+                    if not lost:
+                        runs_well.add(name)
+                    elif derives(package, name):
                         run.add(name)
                         yield from lost
             elif stack.closed:
                 needed = _needed(package, stack, crossing.top)
                 if needed is not None:
+                    settled.discard(crossing)  # it is told of every entry
                     path, _, number = crossing.place.rpartition(":")
                     yield Break(package, needed.name, crossing.top, "", path, int(number or 0), entry, root, True, wanted=needed.specifier)
 
@@ -141,14 +151,16 @@ class Group:
     lines: tuple[Line, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Crossing:
-    """An import of another package that an import leads to, and where it stands, as far as that is known."""
+    """An import of another package that an import leads to, and where it stands, as far as that is known; ``runs`` is its name where
+    functions run at once for who takes it. It is told by identity: a line of the atlas is read once for a release."""
 
     top: str
     name: str
     guard: str
     place: str
+    runs: str
 
 
 @lru_cache(maxsize=16_384)
@@ -199,7 +211,8 @@ def _row(
         # A stub tells what a compiled module is like, and no import runs it.
         return None if take.path.endswith(".pyi") else (top_of(take.name), Line(number, take, guard))
     top = top_of(name)
-    return top, Crossing(top, name, guard, place)
+    full = name.replace(":", ".")
+    return top, Crossing(top, name, guard, place, full if full in _RUN_BY else "")
 
 
 @lru_cache(maxsize=65_536)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache, partial
 from itertools import combinations
 
 from envdoctor.checks.hit import Hit
@@ -17,7 +17,7 @@ from envdoctor.facts.fact import OVERRIDE, Fact, Facts
 from envdoctor.facts.histories import satisfiable
 from envdoctor.facts.versions import Exact, Ranged, exact, parse_package, version_condition
 from envdoctor.records import dataclass, replace
-from envdoctor.world.releases import Release, as_of, exists, release_texts, releases
+from envdoctor.world.releases import as_of, exists, release_texts, releases, requires_python
 
 CONTRADICT = "requirements-contradict"
 REFUSES_PYTHON = "requirement-refuses-python"
@@ -169,6 +169,7 @@ def _installed_whole(file: str) -> bool:
 
 
 def _contradictions(facts: Facts, declared: Mapping[str, Exact | Ranged], pins: Mapping[str, Exact]) -> Iterator[Hit]:
+    pythons = lru_cache(maxsize=1)(partial(_pythons, facts, pins))  # asked of every contradiction, and the same for all
     for name, demands in _demands(declared, pins).items():
         value = declared.get(name)
         if value is not None and facts[f"{_PACKAGE}{name}"].origin.source.startswith(OVERRIDE):
@@ -176,14 +177,14 @@ def _contradictions(facts: Facts, declared: Mapping[str, Exact | Ranged], pins: 
         if value is not None and str(value):
             own = _Demand("", "", f"=={value}" if isinstance(value, Exact) else str(value))
             against = [one for one in demands if one.by != name and not _agree(name, own, one)]
-            certain = [one for one in against if _waits_for(facts, pins, name, one) == ()]
-            told = certain or [one for one in against if _waits_for(facts, pins, name, one) is not None]
+            certain = [one for one in against if _waits_for(facts, pythons, name, one) == ()]
+            told = certain or [one for one in against if _waits_for(facts, pythons, name, one) is not None]
             if told:  # the shorter explanation: two pins are told where the file says nothing against either
-                yield _hit(facts, declared, pins, name, own, *told[:_MOST_TOLD])
+                yield _hit(facts, declared, pythons, name, own, *told[:_MOST_TOLD])
                 continue
         for one, other in combinations(demands, 2):
-            if one.by != other.by and not _agree(name, one, other) and _waits_for(facts, pins, name, one, other) == ():
-                yield _hit(facts, declared, pins, name, one, other)
+            if one.by != other.by and not _agree(name, one, other) and _waits_for(facts, pythons, name, one, other) == ():
+                yield _hit(facts, declared, pythons, name, one, other)
                 break
 
 
@@ -200,7 +201,7 @@ def _demands(declared: Mapping[str, Exact | Ranged], pins: Mapping[str, Exact]) 
     return {name: some for name, some in found.items() if name in declared or len(some) > 1}
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=4096)
 def _listed(name: str, version: str) -> str:
     """A release as the list writes it: ``2.4`` is ``2.4.0``."""
     known = release_texts(name)
@@ -231,13 +232,13 @@ def _newest_first(known: tuple[str, ...]) -> tuple[Exact, ...]:
     return tuple(map(exact, reversed(known)))
 
 
-def _waits_for(facts: Facts, pins: Mapping[str, Exact], name: str, *demands: _Demand) -> tuple[str, ...] | None:
+def _waits_for(facts: Facts, admitted: Callable[[], Sequence[str]], name: str, *demands: _Demand) -> tuple[str, ...] | None:
     """The facts that decide whether all demands are made; none where they surely are, None where they are not made here."""
     missing: list[str] = []
     markers = [one.marker for one in demands if one.marker]
     if markers:
         system, machine = facts.text("os"), facts.text("machine")
-        pythons = _pythons(facts, pins)
+        pythons = admitted()
         held = {python: all(_holds(marker, python, system, machine) for marker in markers) for python in pythons}
         if not held or not held.get(_here(), held[pythons[-1]]):
             return None
@@ -269,15 +270,15 @@ def _pythons(facts: Facts, pins: Mapping[str, Exact]) -> Sequence[str]:
     python = facts.value("python")
     if isinstance(python, Exact):
         return (python.text,)
-    wanted = [python.text] if isinstance(python, Ranged) else []
-    wanted += [release.requires_python for name, pin in pins.items() for release in _release(name, pin) if release.requires_python]
-    return [one for one in _PYTHONS if all(_runs_on(text, f"=={one}.*") for text in wanted)]
+    wanted = dict.fromkeys(_requires_python(name, pin) for name, pin in pins.items())
+    if isinstance(python, Ranged):
+        wanted[python.text] = None
+    return [one for one in _PYTHONS if all(_runs_on(text, f"=={one}.*") for text in wanted if text)]
 
 
-def _release(name: str, pin: Exact) -> tuple[Release, ...]:
-    """The listed release of a pin, if there is one."""
-    text = _listed(name, pin.text.partition("+")[0])
-    return tuple(release for release in releases(name) if release.version == text)
+def _requires_python(name: str, pin: Exact) -> str:
+    """What the listed release of a pin says of the Pythons that it runs on; empty where it says nothing."""
+    return requires_python(name, _listed(name, pin.text.partition("+")[0]))
 
 
 @lru_cache(maxsize=4096)
@@ -296,7 +297,7 @@ def _holds(marker: str, python: str, system: str | None, machine: str | None) ->
     return Installation().on(system, machine).with_python(python).holds(marker)
 
 
-def _hit(facts: Facts, declared: Mapping[str, Exact | Ranged], pinned: Mapping[str, Exact], name: str, *demands: _Demand) -> Hit:
+def _hit(facts: Facts, declared: Mapping[str, Exact | Ranged], pythons: Callable[[], Sequence[str]], name: str, *demands: _Demand) -> Hit:
     """What two or more demands, of which the first one contradicts the others, come to; its pins move one side to the other."""
     asked = [demand for demand in demands if demand.by]
     said = [f"{demand.by} {demand.release} requires {name}{demand.specifier}" for demand in asked]
@@ -315,7 +316,7 @@ def _hit(facts: Facts, declared: Mapping[str, Exact | Ranged], pinned: Mapping[s
             pins.append((demand.by, fitting))
     packages = dict.fromkeys((*([name] if name in declared else []), *(demand.by for demand in asked), name))
     detail = ", ".join(said[:-1]) + f", and {said[-1]}"
-    missing = tuple(dict.fromkeys(fact for one in asked for fact in _waits_for(facts, pinned, name, one) or ()))
+    missing = tuple(dict.fromkeys(fact for one in asked for fact in _waits_for(facts, pythons, name, one) or ()))
     return Hit(
         CONTRADICT,
         None if missing else True,
@@ -366,23 +367,22 @@ def refusals(facts: Facts, pins: Mapping[str, Exact]) -> Iterator[Hit]:
     if not isinstance(python, (Exact, Ranged)):
         return
     for name, pin in pins.items():
-        for release in _release(name, pin):
-            told = release.requires_python
-            if told and not _runs_on(told, _as_range(python)):
-                known = releases(name)
-                fitting = _ranges([not one.requires_python or _runs_on(one.requires_python, _as_range(python)) for one in known],
-                                  [one.version for one in known])  # fmt: skip
-                place = facts[f"{_PACKAGE}{name}"].origin
-                yield Hit(
-                    REFUSES_PYTHON,
-                    True,
-                    ((f"{_PACKAGE}{name}", f"requires Python {told}"), ("python", f"not {told}")),
-                    detail=f"{name} {pin} requires Python {told}, and the Python is {python}",
-                    packages=(name,),
-                    pins=((name, fitting),) if fitting else (),
-                    file=place.file,
-                    line=place.line,
-                )
+        told = _requires_python(name, pin)
+        if told and not _runs_on(told, _as_range(python)):
+            known = releases(name)
+            fitting = _ranges([not one.requires_python or _runs_on(one.requires_python, _as_range(python)) for one in known],
+                              [one.version for one in known])  # fmt: skip
+            place = facts[f"{_PACKAGE}{name}"].origin
+            yield Hit(
+                REFUSES_PYTHON,
+                True,
+                ((f"{_PACKAGE}{name}", f"requires Python {told}"), ("python", f"not {told}")),
+                detail=f"{name} {pin} requires Python {told}, and the Python is {python}",
+                packages=(name,),
+                pins=((name, fitting),) if fitting else (),
+                file=place.file,
+                line=place.line,
+            )
 
 
 def _as_range(python: Exact | Ranged) -> str:

@@ -93,7 +93,7 @@ def _table() -> Table:
     return table("dependencies")
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=2048)  # a freeze of three hundred packages is judged by the thousand while pins are searched
 def _rows(name: str) -> tuple[tuple[tuple[int, ...], tuple[str, ...]], ...]:
     """The places of the requirements, and the releases that have just these."""
     told = _table().packages.get(name, {}).get("rows")
@@ -111,7 +111,7 @@ def _numbers(runs: str) -> Iterator[int]:
         yield from range(int(first), int(last or first) + 1)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=2048)
 def _places(name: str) -> Mapping[str, int]:
     """The row of every release of a package."""
     return {version: place for place, (_, releases) in enumerate(_rows(name)) for version in releases}

@@ -95,7 +95,7 @@ def _use(day: str | None) -> None:
 
 
 def _forget() -> None:
-    for cached in (_releases, _texts, _versions):
+    for cached in (_releases, _rows_by_version, _requires_python, _texts, _versions):
         cached.cache_clear()
 
 
@@ -119,15 +119,20 @@ def releases(name: str) -> tuple[Release, ...]:
 
 def day_of(name: str, version: str) -> str | None:
     """The day of a release (YYYY-MM-DD), written as the list has it; None where there is no such release, or nobody knows its day."""
-    row = next((row for row in _rows(_normalised(name)) if row.startswith(f"{version} ")), "")
+    row = _rows_by_version(_normalised(name)).get(version, "")
     day = row.split(" ", 2)[1] if row else "-"
     return None if day == "-" else day
+
+
+def requires_python(name: str, version: str) -> str:
+    """The Pythons that a release, written as the list has it, says that it runs on; empty where it says nothing or is not listed."""
+    return _requires_python(_normalised(name)).get(version, "")
 
 
 def yanked(name: str, version: str) -> str | None:
     """Why a release, written as the list has it, was yanked: its maintainers' words, empty where they gave none; None for any other."""
     package = _normalised(name)
-    row = next((row for row in _rows(package) if row.startswith(f"{version} ")), "")
+    row = _rows_by_version(package).get(version, "")
     return _reasons(package).get(version, "") if "yanked" in row.split(" ")[3:] else None
 
 
@@ -219,6 +224,16 @@ def _rows(package: str) -> Sequence[str]:
 
 
 @lru_cache(maxsize=512)
+def _rows_by_version(package: str) -> Mapping[str, str]:
+    return {row.partition(" ")[0]: row for row in reversed(_rows(package))}
+
+
+@lru_cache(maxsize=512)
+def _requires_python(package: str) -> Mapping[str, str]:
+    return {one.version: one.requires_python for one in reversed(_releases(package)) if one.requires_python}
+
+
+@lru_cache(maxsize=512)
 def _texts(package: str) -> tuple[str, ...]:
     return tuple(row.partition(" ")[0] for row in _rows(package))
 
@@ -251,6 +266,7 @@ __all__ = [
     "prereleases",
     "release_texts",
     "releases",
+    "requires_python",
     "source",
     "tracked",
     "yanked",
