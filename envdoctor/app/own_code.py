@@ -119,6 +119,7 @@ def _kept(files: list[Path], examine: Examine, label: str, stack: Stack, opened:
 
 def _examine_scripts(outlines: Outlines, files: list[Path], stack: Stack, opened: Opener) -> Sequence[Hit]:
     from envdoctor.app.project_code import Project
+    from envdoctor.app.wrappers import wrappers_beside
     from envdoctor.atlas.own_code import imports_of
     from envdoctor.checks.atlas import hits_of
     from envdoctor.checks.own_code import code_hits
@@ -129,7 +130,8 @@ def _examine_scripts(outlines: Outlines, files: list[Path], stack: Stack, opened
     known: Known = {}
     for source in open_sources(files, project, outlines):
         outline = read_own(source, project, outlines)
-        hits += code_hits(outline, stack, source.origin, opened, known)
+        wrapped = any(wrappers_beside(Path(source.path), source.body, project))
+        hits += code_hits(outline, stack, source.origin, opened, known, wrapped=wrapped)
         entries.update(dict.fromkeys(imports_of(outline, stack)))
     if entries:
         # What the imports of these lead to, beyond what the import of each package does by itself.

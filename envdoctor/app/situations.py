@@ -24,6 +24,7 @@ from envdoctor.app.targets import (
     resolve_targets,
     say_emptiness,
 )
+from envdoctor.app.wrappers import say_what_is_wrapped
 from envdoctor.engine.defaults import derive
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Fact, Facts, Origin, Skip
@@ -139,6 +140,7 @@ def _gather(
     if log is None:
         situation = replace(situation, facts=say_what_is_not_loaded(situation.facts, targets))
     if CODE_USES in situation.facts:
+        situation = replace(situation, facts=say_what_is_wrapped(situation.facts, targets))
         situation = replace(situation, facts=keep_awaited(situation.facts, list_awaited(request.rule_directories)))
     if log is None and WHOLE not in situation.facts and _is_told_whole(situation.facts, targets):
         told = Fact(WHOLE, True, Origin("default of a plan"))

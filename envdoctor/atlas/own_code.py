@@ -16,6 +16,7 @@ from envdoctor.atlas.shelf import open_package
 from envdoctor.atlas.signatures import read, read_call, refused_together
 from envdoctor.atlas.stack import Stack, holds, places
 from envdoctor.atlas.volume import Volume
+from envdoctor.facts.uses import WRAPPERS
 from envdoctor.records import dataclass, replace
 
 
@@ -45,16 +46,19 @@ class Fault:
 
 
 Open = Callable[[str], Bound | None]
-Known = dict[tuple[str, str], Fault | None]
+Known = dict[tuple[str, str], tuple[Fault, ...]]
 
-# They put trainers of their own in the place of trl's, which take the arguments of any release.
-_WRAPS = frozenset(("unsloth",))
+# The one field that unsloth gives to every configuration of trl that has it no more (unsloth/models/rl.py).
+_BROUGHT = ("max_seq_length",)
 
 
-def faults_of(outline: Outline, stack: Stack, opened: Open = open_package, known: Known | None = None) -> Iterator[Fault]:
+def faults_of(
+    outline: Outline, stack: Stack, opened: Open = open_package, known: Known | None = None, *, wrapped: bool = False
+) -> Iterator[Fault]:
     """What a file takes from the packages of a stack and does not find there, each name once, with all of its lines.
 
-    ``known`` is what other files of the same stack came to, by name and call.
+    ``known`` is what other files of the same stack came to, by name and call. ``wrapped``: a module beside the file loads what wraps the
+    trainers of trl.
     """
     known = {} if known is None else known
     taken: dict[tuple[str, str], list[Taken]] = {}
@@ -63,21 +67,20 @@ def faults_of(outline: Outline, stack: Stack, opened: Open = open_package, known
     reckoned = {one.name.replace(":", ".") for one in outline.taken if not one.call and "?" in one.guard.split(" & ")}
     gone: dict[str, tuple[Fault, list[int]]] = {}
     calls: list[Fault] = []
-    wrapped = any(one.name.partition(":")[0].partition(".")[0] in _WRAPS for one in outline.taken)
+    wrapped = wrapped or any(one.name.partition(":")[0].partition(".")[0] in WRAPPERS for one in outline.taken)
     for some in taken.values():
         let_through = [one for one in some if not _saved(one.guard, stack)]
-        fault = _fault_once(let_through[0], stack, opened, known) if let_through else None
-        if fault is None or (not fault.call and _is_imported(fault.name, let_through) and _reckoned(fault.name, reckoned)):
-            continue
-        if wrapped and fault.call and fault.provider == "trl" and fault.name.endswith("Trainer"):
-            continue
-        if fault.moduleless:
-            let_through = [one for one in let_through if not _saved(one.guard, stack, moduleless=True)]
-        lines = list(dict.fromkeys(one.line for one in let_through))
-        if lines and fault.call:
-            calls.append(replace(fault, line=lines[0], more=tuple(lines[1:])))
-        elif lines:  # what is imported, and what is then called, is one name that is not there
-            gone.setdefault(fault.name, (fault, []))[1].extend(lines)
+        for fault in _faults_once(let_through[0], stack, opened, known) if let_through else ():
+            if not fault.call and _is_imported(fault.name, let_through) and _reckoned(fault.name, reckoned):
+                continue
+            if wrapped and fault.call and fault.provider == "trl" and (fault.name.endswith("Trainer") or fault.keywords == _BROUGHT):
+                continue
+            over = [one for one in let_through if not (fault.moduleless and _saved(one.guard, stack, moduleless=True))]
+            lines = list(dict.fromkeys(one.line for one in over))
+            if lines and fault.call:
+                calls.append(replace(fault, line=lines[0], more=tuple(lines[1:])))
+            elif lines:  # what is imported, and what is then called, is one name that is not there
+                gone.setdefault(fault.name, (fault, []))[1].extend(lines)
     # Of what is not there no attribute is.
     for name in [name for name in gone if any(name.replace(":", ".").startswith(f"{other.replace(':', '.')}.") for other in gone)]:
         del gone[name]
@@ -100,43 +103,45 @@ def _reckoned(name: str, reckoned: set[str]) -> bool:
     return any(".".join(parts[:end]) in reckoned for end in range(2, len(parts) + 1))
 
 
-def _fault_once(taken: Taken, stack: Stack, opened: Open, known: Known) -> Fault | None:
+def _faults_once(taken: Taken, stack: Stack, opened: Open, known: Known) -> tuple[Fault, ...]:
     of = taken.name, taken.call
     if of not in known:
-        known[of] = _fault(taken, stack, opened)
+        known[of] = tuple(_faults(taken, stack, opened))
     return known[of]
 
 
-def _fault(taken: Taken, stack: Stack, opened: Open) -> Fault | None:
+def _faults(taken: Taken, stack: Stack, opened: Open) -> Iterator[Fault]:
     provider = provider_of(taken.name, stack)
     bound = None if provider is None else opened(provider)
     if provider is None or bound is None:
-        return None
+        return
     volume, release = bound.volume, stack.releases[provider]
     where = places(volume, release)
     if not where:
-        return None
+        return
     imported = not taken.call and ":" in taken.name
     gone = missing(volume, taken.name, imported=imported)
     bad, call = gone, ""
     if not holds(gone, where):
         if not taken.call:
-            return None
+            return
         bad = refused(volume, taken.name, taken.call) if refuses_at(volume, taken.name, taken.call, where) else 0
         call = taken.call
         if not holds(bad, where):
             bad = _one_by_one(volume, taken, where)
         if not holds(bad, where):
-            return _of_base(taken, volume, where, stack, opened) if len(where) == 1 else None
+            if len(where) == 1:
+                yield from _of_base(taken, volume, where, stack, opened)
+            return
         bad |= gone  # a release without the class takes the call as little: it is neither a way out nor what took it before
     moduleless = not call and not holds(volume.has_module(taken.name.partition(":")[0]), where)
     if moduleless and may_bring(taken.name, stack):
-        return None
+        return
     refused_ones = _refused_keywords(volume, taken.name, call, where[-1])
     together = () if refused_ones else _refused_together(volume, taken.name, call, where[-1])
     keywords = refused_ones or together or (read_call(call).keywords if call else ())
     body = bool(call) and by_body(volume, taken.name, call, where[-1])
-    return Fault(
+    yield Fault(
         bound, provider, release, taken.name, call, taken.line, bad, where[-1], keywords,
         moduleless=moduleless, named=bool(refused_ones or together), by_body=body,
     )  # fmt: skip
@@ -151,40 +156,48 @@ def _one_by_one(volume: Volume, taken: Taken, where: tuple[int, ...]) -> int:
     return bad
 
 
-def _of_base(taken: Taken, volume: Volume, where: tuple[int, ...], stack: Stack, opened: Open) -> Fault | None:
-    """A dataclass that derives from one of another package takes the fields of both: ``SFTConfig`` those of ``TrainingArguments``."""
+def _of_base(taken: Taken, volume: Volume, where: tuple[int, ...], stack: Stack, opened: Open) -> Iterator[Fault]:
+    """A dataclass that derives from one of another package takes the fields of both: ``SFTConfig`` those of ``TrainingArguments``.
+
+    What it had of its own in other releases is no matter of its base: no release of that one takes it.
+    """
     module, first, rest = split(volume, taken.name)
     found = volume.follow(module, first, where[-1]) if first and not rest else None
     known = None if found is None else open_dataclass(volume, found[0], found[1], where[-1])
     if known is None or len(known[1]) != 1:
-        return None
+        return
     given = read_call(taken.call)
     passed = [one for one in given.keywords if one not in known[0]]
-    if not passed:
-        return None
-    of_base = replace(taken, name=known[1][0], call=",".join(["0", *(f"{one}=" for one in passed), "*"]))
-    return _fault(of_base, stack, opened) or _field_that_went(taken, of_base, passed, volume, where[-1], stack, opened)
+    went = [one for one in passed if _went(volume, module, first, one, where[-1])]
+    others = [one for one in passed if one not in went]
+    of_base = replace(taken, name=known[1][0], call=",".join(["0", *(f"{one}=" for one in others), "*"]))
+    if others:
+        yield from _faults(of_base, stack, opened)
+    if went:
+        yield from _fields_that_went(taken, of_base, went, volume, where[-1], stack, opened)
 
 
-def _field_that_went(
-    taken: Taken, of_base: Taken, passed: list[str], volume: Volume, place: int, stack: Stack, opened: Open
-) -> Fault | None:
+def _went(volume: Volume, module: str, name: str, field: str, place: int) -> bool:
+    """Whether a class had a field of its own in other releases, and has it no more."""
+    there, gone = fields_of(volume, module, name, field)
+    return bool(there) and bool(gone >> place & 1)
+
+
+def _fields_that_went(
+    taken: Taken, of_base: Taken, went: list[str], volume: Volume, place: int, stack: Stack, opened: Open
+) -> Iterator[Fault]:
     """A field that the class had of its own in other releases, and that its base does not take: ``SFTConfig(max_seq_length=)``."""
-    provider = provider_of(of_base.name, stack)
-    base = None if provider is None else opened(provider)
+    provider, own = provider_of(of_base.name, stack), provider_of(taken.name, stack)
+    base, bound = (None if one is None else opened(one) for one in (provider, own))
     where = () if provider is None or base is None else places(base.volume, stack.releases[provider])
-    if base is None or not where:
-        return None
+    if base is None or own is None or bound is None or not where:
+        return
     module, first, _ = split(volume, taken.name)
-    for keyword in passed:
-        there, gone = fields_of(volume, module, first, keyword)
-        if there and gone >> place & 1 and refuses_at(base.volume, of_base.name, f"0,{keyword}=,*", where):
-            own = provider_of(taken.name, stack)
-            bound = None if own is None else opened(own)
-            if own is None or bound is None:
-                return None
-            return Fault(bound, own, stack.releases[own], taken.name, taken.call, taken.line, gone, place, (keyword,), named=True)
-    return None
+    for keyword in went:
+        if refuses_at(base.volume, of_base.name, f"0,{keyword}=,*", where):
+            _, gone = fields_of(volume, module, first, keyword)
+            yield Fault(bound, own, stack.releases[own], taken.name, taken.call, taken.line, gone, place, (keyword,), named=True)
+            return
 
 
 def _refused_keywords(volume: Volume, name: str, call: str, place: int) -> tuple[str, ...]:

@@ -20,10 +20,19 @@ _MOST_LINES = 12
 
 
 def code_hits(
-    outline: Outline, stack: Stack, origin: Callable[[int], Origin], opened: Open = open_package, known: Known | None = None
+    outline: Outline,
+    stack: Stack,
+    origin: Callable[[int], Origin],
+    opened: Open = open_package,
+    known: Known | None = None,
+    *,
+    wrapped: bool = False,
 ) -> Iterator[Hit]:
-    """What a file takes and does not find, one finding for each name; ``origin`` tells where a line of it stands."""
-    for fault in faults_of(outline, stack, opened, known):
+    """What a file takes and does not find, one finding for each name; ``origin`` tells where a line of it stands.
+
+    ``wrapped``: a module beside it loads what wraps the trainers of trl.
+    """
+    for fault in faults_of(outline, stack, opened, known, wrapped=wrapped):
         lines = [origin(line).line for line in fault.more]
         yield _hit(fault, origin(fault.line), [line for line in lines if line is not None])
 

@@ -22,6 +22,8 @@ SOME = "..."
 _MORE = "**"
 # What checks ask of a script, beside what rules wait for.
 LOADS_WITH_VLLM = ("vllm", "$ vllm serve")
+# They put classes of their own in the place of trl's, which take the arguments of any release.
+WRAPPERS = ("unsloth",)
 # What launchers and images set for a run, and rules ask about by what it is set to.
 SWITCHES = (
     "DISABLE_MLFLOW_INTEGRATION",

@@ -118,6 +118,14 @@ def test_of_several_names_of_one_call_only_those_are_told_that_no_rule_says() ->
     assert _left_to_tell(one, [said]) == ()
 
 
+def test_a_rule_about_all_of_a_module_says_each_name_that_it_found_there() -> None:
+    rule = next(one for one in load_rulebook().rules if one.condition)
+    found = "acme.engine.Engine, acme.engine.Held(steps=1)"
+    said = Finding(rule, "matched", "error", (Because("plan.code_uses", found, "acme.engine.*", "train.py"),), packages=("acme",))
+    hits = [Hit("code-breaks", True, packages=("acme",), yields=True, names=(name,)) for name in ("Engine", "Held", "steps", "Other")]
+    assert [_told(hit, [said]) for hit in hits] == [True, True, False, False]
+
+
 WRAPPED = "def make(model, data):\n    from trl import KeptTrainer\n    return KeptTrainer(model, tokenizer=data)\n"
 
 
@@ -325,6 +333,31 @@ def test_a_field_that_such_a_dataclass_had_itself_is_missed_where_the_base_does_
     assert alone == []
     assert known is not None
     assert (known.there, known.gone) == (0b01, 0)
+
+
+def test_of_one_call_the_base_is_blamed_for_its_own_fields_alone(tmp_path: Path) -> None:
+    base = "from dataclasses import dataclass\n@dataclass\nclass Args:\n    out: str\n    {}: int = 1\n"
+    lib = {"1.0": {"acme/__init__.py": base.format("ratio")}, "2.0": {"acme/__init__.py": base.format("steps")}}
+    more = "from dataclasses import dataclass\nimport acme\n@dataclass\nclass More(acme.Args):\n    extra: int = 2\n"
+    user = {"1.0": {"user/__init__.py": f"{more}    moved: int = 3\n"}, "2.0": {"user/__init__.py": more}}
+    text = "from user import More\nMore('x', ratio=1, moved=1)\n"
+    with atlas_of(tmp_path, {"acme": lib, "user": user}):
+        outline = read_tree(ast.parse(text), text, "__main__")
+        told = {
+            releases: [(one.provider, one.keywords) for one in faults_of(outline, Stack({"acme": releases[0], "user": releases[1]}))]
+            for releases in (("1.0", "1.0"), ("2.0", "1.0"), ("1.0", "2.0"), ("2.0", "2.0"))
+        }
+    assert list(told.values()) == [[], [("acme", ("ratio",))], [("user", ("moved",))], [("acme", ("ratio",)), ("user", ("moved",))]]
+
+
+def test_what_stood_after_a_parameter_and_moved_up_is_not_its_new_name(tmp_path: Path) -> None:
+    rows = ("where", "where, kept", "kept", "folder, kept")
+    lib = {f"{number}.0": {"acme/__init__.py": f"def log(data, {row}): ...\n"} for number, row in enumerate(rows, 1)}
+    text = "import acme\nacme.log(1, where=2, kept=3)\n"
+    with atlas_of(tmp_path, {"acme": lib}):
+        outline = read_tree(ast.parse(text), text, "__main__")
+        told = {release: [replacement(one) for one in faults_of(outline, Stack({"acme": release}))] for release in ("3.0", "4.0")}
+    assert told == {"3.0": [""], "4.0": ["write folder= for where="]}
 
 
 @pytest.mark.usefixtures("atlas")

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator
 
 from envdoctor.facts.fact import Fact
-from envdoctor.facts.uses import CODE_USES, SOME
+from envdoctor.facts.uses import CODE_USES, SOME, WRAPPERS
 from envdoctor.sources.model.class_tree import Function
 from envdoctor.sources.scripts.kinds import Made, Symbol, Table
 from envdoctor.sources.scripts.names import LOCAL
@@ -67,6 +67,8 @@ def _named(reading: Reading) -> Iterator[tuple[str, int]]:
             continue
         if reading.evaluator.provision.stands_over(site.guard):
             excused.add(name)
+            if name.partition(".")[0] in WRAPPERS:  # where it is there it wraps, whatever is done where it is not
+                yield name.partition(".")[0], site.line
             continue
         yield name, site.line
     for node, scope, guard in reading.outline.names:

@@ -131,6 +131,11 @@ def test_a_script_that_shows_it(tmp_path: Path, pattern: str) -> None:
     assert list_meant([pattern], kept)
 
 
+def test_a_wrapper_that_may_be_absent_wraps_where_it_is_there(tmp_path: Path) -> None:
+    text = "try:\n    from unsloth import FastModel\n    from trl import SFTTrainer\nexcept ImportError:\n    SFTTrainer = None\n"
+    assert [use for use in uses(read(tmp_path, text)) if "." not in use] == ["unsloth"]
+
+
 NEAR = (
     ("huggingface_hub.HfFolder", "try:\n    from huggingface_hub import HfFolder\nexcept ImportError:\n    HfFolder = None\nHfFolder"),
     ("huggingface_hub.HfFolder", "from mine import HfFolder"),
