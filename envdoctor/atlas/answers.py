@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from difflib import SequenceMatcher, get_close_matches
+from itertools import pairwise
 
 from envdoctor.atlas.binding import Bound
 from envdoctor.atlas.callables import fields_of, has_member
@@ -144,19 +145,22 @@ def new_keyword(volume: Volume, name: str, keyword: str, place: int) -> str | No
     """What a keyword is called in a release that no longer takes it: the one that came when it went, where that is one, or alike."""
     module, first, rest = split(volume, name)
     now = read(signature_at(volume, module, first, rest[:1], place))
-    if now is None:
+    if now is None or keyword in (*now.positional, *now.keywords):
         return None
     came: list[str] = []
+    last = None
     for earlier in range(place - 1, -1, -1):
         told = read(signature_at(volume, module, first, rest[:1], earlier))
         if told is None or keyword not in (*told.positional, *told.keywords):
             continue
+        last = last or told
         came = [one for one in (*now.positional, *now.keywords) if one not in (*told.positional, *told.keywords)]
         if keyword in told.positional:
             at = told.positional.index(keyword)
-            # What took its place in the row of parameters, which keeps calls by position as they were.
-            if at < len(now.positional) and now.positional[at] in came and told.positional[:at] == now.positional[:at]:
-                return now.positional[at]
+            # What took its place among the parameters, which keeps calls by position as they were; not what stood after it and moved up.
+            taker = now.positional[at] if at < len(now.positional) else ""
+            if taker in came and told.positional[:at] == now.positional[:at] and (keyword, taker) not in pairwise(last.positional):
+                return taker
             # Between the same neighbours, where others came elsewhere in the row.
             if 0 < at < len(told.positional) - 1 and {told.positional[at - 1], told.positional[at + 1]} <= set(now.positional):
                 left, right = now.positional.index(told.positional[at - 1]), now.positional.index(told.positional[at + 1])

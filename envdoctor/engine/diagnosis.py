@@ -12,6 +12,7 @@ from envdoctor.engine.open_rules import OpenRules, is_hidden, worth_telling
 from envdoctor.engine.outcomes import Outcomes
 from envdoctor.engine.suggestions import suggest
 from envdoctor.facts.fact import Defect, Facts
+from envdoctor.facts.uses import CODE_USES
 from envdoctor.records import dataclass, replace
 from envdoctor.rules.conditions import Known, accused, holds
 from envdoctor.rules.outlines import Outlines
@@ -130,6 +131,9 @@ def _told(hit: Hit, findings: Sequence[Finding]) -> bool:
 def is_about_names(names: Sequence[str], finding: Finding) -> bool:
     """Whether a rule is about all of these names: it is called after them, or its condition on the code has them."""
     asked = " ".join(one.condition for one in finding.because if one.fact.startswith("plan."))
+    # A condition on all of a module names none of it: the uses that it found do.
+    open_ = (one.value for one in finding.because if one.fact == CODE_USES and "*" in one.condition)
+    asked += " ".join(re.sub(r"\([^()]*\)", " ", str(value)) for value in open_)
     about = f"_{finding.rule.id.replace('-', '_')}_"
     return all(f"_{name.lower()}_" in about or re.search(rf"\b{re.escape(name)}\b", asked) for name in names)
 
