@@ -31,7 +31,7 @@ _NAMES = {".toml": "pyproject.toml", ".cfg": "setup.cfg", ".py": "setup.py"}
 _PYTHONS = ("3.6", "3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14")
 _PYTORCH_LABEL = r"cpu|cu[0-9]{2,3}|rocm[0-9]+(?:\.[0-9]+)*|xpu"
 # What torch requires of these depends on the build.
-_OF_A_BUILD = ("triton", "nvidia-", "cuda-")
+OF_A_BUILD = ("triton", "nvidia-", "cuda-")
 _MOST_TOLD = 3
 _MOST_PACKAGES = 4
 
@@ -245,7 +245,7 @@ def _waits_for(facts: Facts, admitted: Callable[[], Sequence[str]], name: str, *
         missing += [] if all(held.values()) else ["python"]
     # The torch of another index than the default one brings a triton of its own, or none.
     cuda = facts.by_name.get("cuda")
-    if (cuda is None or cuda.origin.file is None) and name.startswith(_OF_A_BUILD) and any(one.by == "torch" for one in demands):
+    if (cuda is None or cuda.origin.file is None) and name.startswith(OF_A_BUILD) and any(one.by == "torch" for one in demands):
         missing.append("cuda")
     return tuple(missing)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence, Set
 from itertools import combinations, islice
 
-from envdoctor.checks.declared_together import agreeing, compatible, demands_hold, is_declared, refusals
+from envdoctor.checks.declared_together import OF_A_BUILD, agreeing, compatible, demands_hold, is_declared, refusals
 from envdoctor.checks.hit import Hit
 from envdoctor.checks.refused_at_import import BY_ANOTHER, BY_TRANSFORMERS, refused_by, refused_by_transformers, walked
 from envdoctor.checks.requirements import MISSING, UNMET
@@ -132,6 +132,8 @@ def _judge(facts: Facts, name: str, value: Exact, wanted: Dependency, *, compare
     requirement = f"{wanted.name}{wanted.specifier}"
     if wanted.marker and not demands_hold(facts, wanted.marker):
         return None
+    if "+" in value.text and wanted.name.startswith(OF_A_BUILD):
+        return None  # what the index's build requires is of another CUDA
     because = ((f"{_PACKAGE}{name}", f"requires {requirement}"),)
     by_transformers = name == "transformers" and refused_by_transformers(value, wanted.name)
     place = facts[f"{_PACKAGE}{name}"].origin

@@ -55,3 +55,9 @@ def test_a_freeze_is_judged_whatever_its_file_is_called_and_each_fault_of_it_is_
     ran = run(capsys, "check", "--facts", name, "--format", "json")
     assert [one["rule"] for one in ran.json["findings"]] == ["transformers-refuses-at-import"]
     assert ran.status == 1
+
+
+@pytest.mark.parametrize(("torch", "told"), [("2.7.1", 1), ("2.7.1+cu128", 0), ("2.7.1+cpu", 0)])
+def test_what_a_build_of_torch_requires_of_cuda_is_not_what_the_index_says_of_its_own(torch: str, told: int) -> None:
+    found = said({"packages.torch": torch, "packages.nvidia-cublas-cu12": "12.8.3.14", "os": "linux", "machine": "x86_64"})
+    assert len(found) == told
