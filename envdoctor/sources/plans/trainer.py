@@ -30,6 +30,11 @@ _TRL_ADAPTERS = frozenset(
      "lora_task_type", "use_rslora", "use_dora", "bnb_4bit_quant_type", "use_bnb_nested_quant", "bnb_4bit_quant_storage")
 )  # fmt: skip
 _KNOWN = FIELDS | _TRL | _WITH_MODEL_CONFIG | _MODEL_CONFIG | _TRL_ADAPTERS | {"model_name_or_path", "model_revision", "trust_remote_code"}
+# How large an adapter is to be: without use_peft nothing to TRL, and to many a project's own script all that asks for one.
+_SIZES = frozenset(("lora_r", "lora_alpha", "lora_dropout", "lora_target_modules"))
+_SCRIPT = re.compile(
+    r"dataset_(?:name|config|train_split|test_split|streaming)|datasets|trust_remote_code|ignore_bias_buffers|gradient_checkpointing_use_reentrant"
+)
 # Fields by which TrainingArguments are told: others, such as learning_rate and seed, every trainer has.
 _TELLING = frozenset(
     ("per_device_train_batch_size", "per_device_eval_batch_size", "eval_strategy", "evaluation_strategy", "save_strategy",
@@ -94,6 +99,9 @@ def _read(reader: Reader, table: Table) -> None:
     is_trl = bool(keys & _TRL) or (bool(keys & _WITH_MODEL_CONFIG) and bool(keys & _MODEL_CONFIG))
     if is_trl or keys & _WITH_MODEL_CONFIG:
         another = any(_ANOTHER_WAY.search(key) for key in keys - _TRL_ADAPTERS)
+        if keys & _SIZES and "use_peft" not in keys:
+            # Settings that neither of the two has are those of a script of its own, which may well take these for a LoRA.
+            another = another or any(not _SCRIPT.fullmatch(key) for key in keys - _KNOWN)
         read_trl(reader, table, trains_all=is_trl and mostly and not another)
     if mostly:
         reader.default("plan.trainer", "trl" if is_trl else "transformers", reader.origin())

@@ -36,6 +36,22 @@ def test_a_script_of_ones_own_is_neither_trl_nor_full_training(tmp_path: Path) -
     assert (found["plan.fp16"], found["plan.batch_size"]) == (True, 1)
 
 
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ("", "full"),  # TRL makes no adapter without use_peft
+        ("dataset_name: a/b\n", "full"),
+        ("turns_column: talk\n", None),  # a script of its own reads this file
+        ("turns_column: talk\nuse_peft: false\n", "full"),
+        ("turns_column: talk\nuse_peft: true\n", "lora"),
+    ],
+)
+def test_the_sizes_of_an_adapter_ask_for_one_where_a_script_of_its_own_reads_them(tmp_path: Path, more: str, told: str | None) -> None:
+    plan = "per_device_train_batch_size: 2\nmax_length: 512\nattn_implementation: sdpa\nlearning_rate: 1.0e-4\nlora_r: 4\nlora_alpha: 8\n"
+    found = collect(tmp_path, plan + more)
+    assert {**stated(found), **defaults(found)}.get("plan.method") == told
+
+
 @pytest.mark.parametrize("way", ["train_mode: qlora", "use_lora: true", "finetune_method: lora", "tuner: lora", "adapter_name: x"])
 def test_a_word_of_another_way_to_train_takes_the_default_away(tmp_path: Path, way: str) -> None:
     recipe = "torch_dtype: bfloat16\nattn_implementation: sdpa\nmax_seq_length: 512\nlearning_rate: 1.0e-5\noutput_dir: out\nbf16: true\n"
