@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envdoctor.memory import kept, logits, modeling
+from envdoctor.memory import dora, kept, logits, modeling
 from envdoctor.memory.run import Run
 from envdoctor.memory.trained import Casts
 
@@ -40,7 +40,12 @@ def outputs(run: Run) -> tuple[float, float]:
     attending = sum(times for times, kind, _ in run.kinds if kind.attends)
     each = 2 * run.width.computed * architecture.key_width
     cache = cached(run) or attending * each if modeling.fills_cache(architecture, plan) else 0
-    return logits.returned(architecture, plan, run.width) * run.tokens, float(cache * run.tokens)
+    held = dora.transposed(plan, run.width, run.targets) * architecture.layers if architecture.kind in _OF_CONV1D else 0.0
+    return logits.returned(architecture, plan, run.width) * run.tokens, float(cache * run.tokens) + held
+
+
+# Whose linear layers are transformers' Conv1D, which keeps its weight transposed.
+_OF_CONV1D = frozenset(("gpt2",))
 
 
 def cached(run: Run) -> float:

@@ -33,6 +33,15 @@ def weights(plan: Plan, width: Widths, tuned: Sequence[Linear]) -> float:
     return sum(_low(plan, width) * one.inputs * one.outputs * one.count for one in tuned if _copies(plan, width))
 
 
+def transposed(plan: Plan, width: Widths, tuned: Sequence[Linear]) -> float:
+    """Bytes of whole gradients that one layer of a model with Conv1D has for as long as the graph lives: peft transposes the weight that
+    the second product takes into a new parameter, which is trained (``transpose`` of utils/other.py, peft 0.21.2), unless it was cast
+    before."""
+    if not _is_dora(plan) or _takes_base(plan) or _copies(plan, width):
+        return 0.0
+    return sum(WIDTH[plan.load_dtype] * one.inputs * one.outputs * one.count for one in tuned)
+
+
 def passing(plan: Plan, width: Widths, tuned: Sequence[Linear]) -> float:
     """Bytes for a moment of the widest forward: identity, what the adapter adds, the weight in the adapter's dtype, and their sum."""
     return max((_passing(plan, width, one) for one in tuned), default=0.0) if _is_dora(plan) else 0.0

@@ -133,7 +133,8 @@ def _forward(step: _Step) -> Iterator[Named]:
             {
                 "weights": step.pass_weights,
                 "other": step.shared,
-                "activations": step.saved * step.each + passing,
+                "activations": step.saved * step.each + passing + step.cache,
+                "logits": step.logits,
                 "gradients": step.accumulated,
             },
         )
@@ -144,7 +145,7 @@ def _forward(step: _Step) -> Iterator[Named]:
 def _gathering(step: _Step) -> Iterator[Named]:
     """Where FSDP holds more than at the loss."""
     run, apart, saved, each = step.run, step.apart, step.saved, step.each
-    held: dict[Term, float] = {"gradients": step.accumulated, "other": step.shared}
+    held: dict[Term, float] = {"gradients": step.accumulated, "other": step.shared, "logits": step.logits}
     # The last layer keeps nothing yet when its weights come, unless all that is kept are the layers' inputs.
     own = 0.0 if run.plan.checkpointing else step.counted[-1].kept
     passed = working.forward(run.architecture, run.plan, run.width) if run.plan.checkpointing else own
