@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envdoctor.memory import fsdp, sharding
+from envdoctor.memory import fsdp, modeling, sharding
 from envdoctor.memory.run import Run
 from envdoctor.memory.weights import base_bytes, linear_width, other_width, root_bytes
 from envdoctor.records import replace
@@ -25,6 +25,11 @@ def by_fsdp(run: Run) -> fsdp.Gathered:
         # (``_full_prec_full_param_padded`` in init_flat_param_attributes of torch 2.13.0, distributed/fsdp/_flat_param.py).
         root = (counted.embedding + counted.head) * outside
         shared = replace(shared, prepared=max(root, layer) * other_width(plan) / outside)
+    if not plan.second and plan.method == "adapter" and modeling.hides_keys_in_inputs(run.architecture, plan):
+        # A frozen layer is given back when all that it was given has its gradient (_register_post_backward_reshard_only_hook of torch
+        # 2.13.0): with the keys of the layers before among it, when that of the first layer is through.
+        root = (counted.embedding + counted.head) * outside
+        shared = replace(shared, lowest=root + run.architecture.layers * layer)
     return fsdp.kept_after_forward(plan, shared, layer, run.architecture.layers)
 
 

@@ -159,6 +159,18 @@ def fills_cache(architecture: Architecture, plan: Plan) -> bool:
     return known and not off and architecture.head == "causal" and not architecture.encoder_decoder
 
 
+# Whose layers are given no ``DynamicCache`` while they train: Gemma's hybrid one is made to generate alone, the others hand on tuples.
+_OTHER_CACHES = frozenset(("gemma2", "gemma3", "gemma3_text", "gpt2", "gpt_bigcode", "mpt"))
+
+
+def hides_keys_in_inputs(architecture: Architecture, plan: Plan) -> bool:
+    """Whether torch sees keys and values of the layers before among what a layer is given: a ``DynamicCache`` is a node of its trees of
+    arguments in transformers 4.50.3 to 4.55.4 (``register_pytree_node``, cache_utils.py), not in 4.49.0 nor, unasked, in 4.56.2."""
+    release = plan.stack.transformers
+    within = at_least(release, "4.50") and not at_least(release, "4.56")
+    return within and architecture.kind not in _OTHER_CACHES and fills_cache(architecture, plan)
+
+
 def hands_on_scores(architecture: Architecture, plan: Plan) -> bool:
     """Whether a layer hands its probabilities on, so that they live in the model's loop while the next layer makes its own: Falcon's
     (``outputs = block(...)``, modeling_falcon.py), with eager attention."""
