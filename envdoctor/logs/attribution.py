@@ -19,11 +19,13 @@ from envdoctor.logs.reading import Reading
 from envdoctor.logs.refusals import REFUSES_PYTHON
 from envdoctor.logs.refused_runs import TENSORS
 from envdoctor.logs.signatures import Shown
+from envdoctor.logs.specifiers import admits
 from envdoctor.logs.undefined_names import UNDEFINED
 from envdoctor.rules.conditions import All, Condition, PackageIs, ValueIs
 from envdoctor.rules.rule import Rule
 from envdoctor.world.dependencies import dependencies
 from envdoctor.world.import_names import package_of
+from envdoctor.world.releases import release_texts
 
 # A message is no longer than this.
 MESSAGE_LINES = 14
@@ -35,6 +37,8 @@ _SERVERS = frozenset(("fastapi", "starlette", "uvicorn", "anyio", "gunicorn", "f
 _OF_TORCH = frozenset(("cuda", "tensor", "tensors", "cudnn", "cublas", "nccl", "gpu", "pytorch", "autograd", "grad"))
 # Nearly every stack has these: that they are there tells no two errors apart.
 _EVERYBODYS = frozenset(("torch", "numpy", "transformers", "tokenizers", "huggingface-hub", "triton", "setuptools", "pandas", "protobuf"))
+# So few releases are one fault of one day.
+_FEW = 2
 _ADAPTERS = re.compile(r"lora|adapter|peft|p-?tuning|prefix.?tuning", re.IGNORECASE)
 # What is computed of the very name, version or file that an error states.
 _COMPUTED = frozenset(
@@ -83,6 +87,8 @@ def is_guess(
         return True
     if not decided and any(hit.rule == NUMPY_ABI for hit in _nearby(seen, derived)):
         return True  # whose module was compiled for another numpy, the words do not say
+    if not decided and any(hit.pins for hit in _nearby(seen, derived)) and _is_of_few_releases(rule.affected):
+        return True  # that just this release ran, nobody says
     if rule.affected is not None and _is_of_adapters(rule.affected) and there and "peft" not in there and not _speaks_of_adapters(reading):
         return True
     if not own or not own.isdisjoint(there) or names_package(seen, own):
@@ -113,6 +119,12 @@ def _imports_another(named: Sequence[Hit], own: Iterable[str], reading: Reading)
         if names and not any(asks_for(package, f"{module}.{name}", Facts({})) for package in own for name in names):
             return True
     return False
+
+
+def _is_of_few_releases(condition: Condition | None) -> bool:
+    """Whether a rule accuses a release or two of a package, and so holds by chance where none is stated."""
+    accused = [leaf for leaf in _needed(condition) if leaf.version.text]
+    return any(0 < sum(bool(admits(leaf.version.text, text)) for text in release_texts(leaf.package)) <= _FEW for leaf in accused)
 
 
 def _is_of_adapters(condition: Condition) -> bool:

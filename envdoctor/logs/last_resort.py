@@ -122,29 +122,31 @@ def _came_with(failure: Failure, facts: Facts) -> Hit | None:
     if told is None:
         return None
     cls = told["cls"] or told["other"]
-    for fact in facts:
-        package, stated = fact.removeprefix("packages."), facts.value(fact)
-        bound = open_package(package) if fact.startswith("packages.") and isinstance(stated, Exact) else None
-        for symbol in classes_of(bound, cls) if bound is not None else ():
-            answer, volume = look_up(symbol), bound.volume if bound is not None else None
-            where = places(volume, str(stated)) if volume is not None else ()
-            first = stretches(answer.there)[0][0] if answer is not None and answer.there else 0
-            if volume is None or answer is None or not first or not where or min(where) < first:
-                continue
-            raised = package_of(failure.raised_in) if failure.raised_in else ""
-            detail = (
-                f"{cls} is a class of {describe(package, facts)} that came with {volume.releases[first]}: code that was written before was "
-                "given something else there"
-            )
-            return Hit(
-                RAISED,
-                None,
-                (),
-                detail=detail,
-                packages=named(package, raised),
-                pins=((package, f"<={volume.releases[first - 1]}"),),
-                edge=f"{package}:came:{cls}",
-            )
+    stated = [fact.removeprefix("packages.") for fact in facts if fact.startswith("packages.") and isinstance(facts.value(fact), Exact)]
+    found = [hit for package in stated if (hit := _came_with_release(cls, package, failure, facts)) is not None]
+    if not found:
+        # Of those that most people use, one whose name the line has in some form: ``self.hf_dataset["time"]``.
+        code = " ".join((failure.near, *(frame.text for frame in failure.frames)))
+        others = [package for package in OFTEN if package not in stated and package.rstrip("s").replace("-", "_") in code]
+        found = [hit for package in others if (hit := _came_with_release(cls, package, failure, facts)) is not None]
+    return found[0] if len(found) == 1 else None
+
+
+def _came_with_release(cls: str, package: str, failure: Failure, facts: Facts) -> Hit | None:
+    bound, stated = open_package(package), facts.value(f"packages.{package}")
+    for symbol in classes_of(bound, cls) if bound is not None else ():
+        answer, volume = look_up(symbol), bound.volume if bound is not None else None
+        first = stretches(answer.there)[0][0] if answer is not None and answer.there else 0
+        where = places(volume, str(stated)) if volume is not None and isinstance(stated, Exact) else ()
+        if volume is None or not first or (isinstance(stated, Exact) and (not where or min(where) < first)):
+            continue
+        raised = package_of(failure.raised_in) if failure.raised_in else ""
+        detail = (
+            f"{cls} is a class of {describe(package, facts)} that came with {volume.releases[first]}: code that was written before was "
+            "given something else there"
+        )
+        pins = ((package, f"<={volume.releases[first - 1]}"),)
+        return Hit(RAISED, None, (), detail=detail, packages=named(package, raised), pins=pins, edge=f"{package}:came:{cls}")
     return None
 
 

@@ -62,6 +62,10 @@ _SIZES = re.compile(
     r"size mismatch for (?P<name>[\w.]{1,300}): copying a param with shape torch\.Size\(\[(?P<a>[\d, ]{0,60})\]\) from checkpoint,"
     r" the shape in current model is torch\.Size\(\[(?P<b>[\d, ]{0,60})\]\)"
 )
+# The same where somebody cut the line behind the first shape.
+_CUT_SIZES = re.compile(
+    r"size mismatch for (?P<name>[\w.]{1,300}): copying a param with shape torch\.Size\(\[(?P<a>[\d, ]{1,60})\]\)(?! from checkpoint)"
+)
 _LENGTHS = re.compile(
     r"The size of tensor a \((?P<a>\d{1,12})\) must match the size of tensor b \((?P<b>\d{1,12})\) at non-singleton dimension"
     r"|mat1 and mat2 shapes cannot be multiplied \((?P<c>\d{1,12}x\d{1,12}) and (?P<d>\d{1,12}x\d{1,12})\)"
@@ -214,6 +218,12 @@ def _disagreement(message: str) -> tuple[str, str, str] | None:
         if _RANK.search(found["name"]) and (ranks := _ranks(found)):
             return what, f"the adapter has rank {ranks[0]}, and the model was given one of rank {ranks[1]}", f"r={ranks[0]} in LoraConfig"
         return what, "another model, or another configuration", "the base model and the configuration that the checkpoint was made with"
+    if (found := _CUT_SIZES.search(message)) is not None:
+        rows = found["a"].split(",")[0].strip()
+        if _VOCABULARY.search(found["name"]):
+            advice = f"load the tokenizer that was saved with it, and model.resize_token_embeddings({rows}) before the weights are loaded"
+            what = f"{found['name']} has {rows} rows in the checkpoint and another number in the model"
+            return what, "tokens were added when it was saved, or it is of another model", advice
     return None
 
 

@@ -61,7 +61,7 @@ _PYTHONS = re.compile(
     r"|(?:not enough|too many) values to unpack(?: expected(?: got)?)?|object does not support item (?:assignment|deletion)"
     r"|(?:expected str bytes or os pathlike object|must be real number|must be str|must be bytes) not|could not convert string to float"
     r"|invalid literal for int with base|cannot unpack non iterable object|object cannot be interpreted as an integer"
-    r"|dictionary changed size during iteration"
+    r"|dictionary changed size during iteration|cannot import name from|no module named"
 )
 # And so much of one that names its package.
 _NAMED = 30

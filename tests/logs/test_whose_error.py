@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +21,7 @@ ARGUMENTS = (
     "    per_device_train_batch_size: int = 8\n"
 )
 ATLAS = {
+    "accelerate": {"0.8.0": {"accelerate/__init__.py": "def init_empty_weights(): pass\n"}},
     "peft": {"0.1.0": {"peft/__init__.py": "class LoraConfig: pass\n"}},
     "torch": {"1.13.1": {"torch/__init__.py": "", "torch/_six.py": "inf = 1\n"}, "2.0.1": {"torch/__init__.py": ""}},
     "deepspeed": {"0.8.0": {"deepspeed/__init__.py": "from torch._six import inf\n"}},
@@ -279,3 +281,29 @@ def test_two_lines_of_what_releases_require_are_a_contradiction_without_an_insta
     assert (found["rule"], found["edge"]) == ("requirements-contradict", "trl:transformers")
     agree = "peft==0.12.0 depends on transformers\ntrl==0.12.1 depends on transformers>=4.46.0\naccelerate==1.0.0 depends on numpy>=1.17"
     assert findings(capsys, tmp_path, agree) == []
+
+
+def test_python_s_words_of_an_import_are_nobody_s_sentence(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    found = findings(capsys, tmp_path, "ImportError: cannot import name 'Thing' from 'flavoured.soup' (/srv/flavoured/soup.py)")
+    assert [one["rule"] for one in found if one["rule"] == "error-said-by-package"] == []
+
+
+def test_a_vocabulary_s_mismatch_is_told_where_the_line_was_cut(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    error = (
+        "RuntimeError: Error(s) in loading state_dict for OPTForCausalLM:\n"
+        "\tsize mismatch for lm_head.weight: copying a param with shape torch.Size([50265, 768])"
+    )
+    found = findings(capsys, tmp_path, error)[0]
+    assert (found["rule"], found["packages"]) == ("error-tensors-disagree", [])
+    assert "resize_token_embeddings(50265)" in json.dumps(found)
+
+
+def test_a_rule_of_one_release_that_nobody_states_stands_behind_what_is_computed(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    log = (
+        'Traceback (most recent call last):\n  File "/v/lib/python3.10/site-packages/transformers/modeling_utils.py", line 4100, in load\n'
+        "    with init_empty_weights():\nNameError: name 'init_empty_weights' is not defined"
+    )
+    first = findings(capsys, tmp_path, log)[0]
+    assert (first["rule"], first["packages"][0]) == ("error-name-undefined", "accelerate")
