@@ -73,8 +73,20 @@ def _settle(
             whole = _only_unpacked(body) if whole is None else whole
             if name in whole:
                 tables[name] = rows
-        elif isinstance(one.value, ast.Call) and _is_class(one.value.func):
+        elif isinstance(one.value, ast.Call) and _is_class(one.value.func) and not _leads_back(one.value.func, name, classes):
             classes[name] = one.value.func
+
+
+def _leads_back(function: ast.expr, name: str, classes: dict[str, ast.expr]) -> bool:
+    """Whether a name would stand for itself in the end: ``optim = optim.Adam(...)`` in a function, ``a = b.A()`` beside ``b = a.B()``."""
+    root = _root_of(function)
+    for _ in range(len(classes) + 1):
+        if root == name:
+            return True
+        if root not in classes:
+            return False
+        root = _root_of(classes[root])
+    return True
 
 
 class _Calls:

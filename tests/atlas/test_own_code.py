@@ -11,6 +11,7 @@ import pytest
 
 from envdoctor.app.own_code import read_own
 from envdoctor.atlas.answers import answer
+from envdoctor.atlas.instances import in_one_step
 from envdoctor.atlas.own_code import faults_of, replacement
 from envdoctor.atlas.reading import read_tree
 from envdoctor.atlas.signatures import read, read_call, shifted
@@ -580,3 +581,17 @@ def test_what_stands_within_the_brackets_of_an_assignment_is_read() -> None:
     text = "import acme\nkept[acme.a] = 1\ndef f(h):\n    h[h < acme.b(1).c] = 0\n    h[acme.d] += 1\n"
     names = {one.name for one in read_module(text, "__main__", package=False).taken}
     assert {"acme.a", "acme.b", "acme.d"} <= names
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "optim = optim.Adam(1)\n    optim.step(2)",
+        "a = b.A()\n    b = a.B()\n    a.x(b.y)",
+        "a = b.A()\n    b = c.B()\n    c = a.C()\n    c.x",
+    ],
+)
+def test_a_name_that_stands_for_itself_is_no_circle(body: str) -> None:
+    tree = ast.parse(f"from torch import optim\ndef f():\n    {body}\n")
+    in_one_step(tree.body)
+    assert ast.unparse(tree)
