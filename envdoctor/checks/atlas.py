@@ -63,7 +63,8 @@ def hits_of(stack: Stack, entries: Sequence[tuple[str, str]], *, main: bool = Fa
     if stack.scanned:
         hits = tuple(hit for hit in hits if hit.rule != PACKAGE_MISSING or hit.packages[0] in stack.scanned)
     absent = {hit.packages[1] for hit in hits if hit.rule == PACKAGE_MISSING}
-    return hits if lacks_few(len(absent), len(stack.releases)) else tuple(hit for hit in hits if hit.rule != PACKAGE_MISSING)
+    whole = lacks_few(len(absent), len(stack.releases), read=bool(stack.scanned))
+    return hits if whole else tuple(hit for hit in hits if hit.rule != PACKAGE_MISSING)
 
 
 def breaks_of(entries: Sequence[tuple[str, str]]) -> Callable[[Facts], tuple[Hit, ...]]:

@@ -7,14 +7,18 @@ from envdoctor.facts.fact import Facts
 _PACKAGE = "packages."
 _FEW = 2
 _ONE_IN = 8
+# Below eight packages the few are fewer.
+_AMONG = 4
 
 
-def lacks_few(absent: int, stated: int) -> bool:
+def lacks_few(absent: int, stated: int, *, read: bool = False) -> bool:
     """Whether a list of so many packages lacks so few of those that they require that it may be whole.
 
-    People paste the lines that they think matter, and one package is no stack: of such a list, what it lacks says nothing.
+    People paste the lines that they think matter, and two packages are no environment: of such a list, what it lacks says nothing.
+    An environment that was ``read`` holds what it holds.
     """
-    return stated > 1 and absent <= max(_FEW, stated // _ONE_IN)
+    few = max(_FEW, stated // _ONE_IN)
+    return stated > 1 and absent <= (few if read else min(few, stated // _AMONG))
 
 
 def scanned_names(facts: Facts) -> frozenset[str]:

@@ -105,7 +105,10 @@ class TestImports:
         forget()
         monkeypatch.setattr(breaks, "dependencies", lambda name, version, unbound: (Dependency("other", ""),))
         assert found(user="0.3", acme="2.0") == []
-        assert found(closed=True, user="0.3", acme="2.0") == [("import-needs-package", "user:other", (("other", ">=0"),))]
+        assert found(closed=True, user="0.3", acme="2.0") == []  # two pins are no environment
+        assert found(closed=True, user="0.3", acme="2.0", first="1", second="1") == [
+            ("import-needs-package", "user:other", (("other", ">=0"),))
+        ]
         assert found(closed=True, user="0.3", acme="2.0", other="1") == []
         # Beside an environment, a release that somebody asks about would bring what it requires.
         stacks = (
