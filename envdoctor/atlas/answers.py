@@ -164,8 +164,9 @@ def new_keyword(volume: Volume, name: str, keyword: str, place: int) -> str | No
             # Between the same neighbours, where others came elsewhere in the row.
             if 0 < at < len(told.positional) - 1 and {told.positional[at - 1], told.positional[at + 1]} <= set(now.positional):
                 left, right = now.positional.index(told.positional[at - 1]), now.positional.index(told.positional[at + 1])
-                if right == left + 2 and now.positional[left + 1] in came:
-                    return now.positional[left + 1]
+                between = now.positional[left + 1] if right == left + 2 else ""
+                if between in came and SequenceMatcher(None, between, keyword).ratio() >= _ALIKE:
+                    return between
     alike = sorted(((SequenceMatcher(None, one, keyword).ratio(), one) for one in came), reverse=True)[:2]
     # Of two that are alike nobody knows which one is meant: ``dataset``, where ``train_dataset`` and ``eval_dataset`` came.
     clear = bool(alike) and alike[0][0] >= _ALIKE and (len(alike) == 1 or alike[0][0] - alike[1][0] >= _APART)

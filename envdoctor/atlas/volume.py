@@ -57,6 +57,8 @@ _GIVES_MORE = ("lazy_import", "extra_objects", "_Backend")
 _FORMER = {"numpy": ("__former_attrs__", ("object", "bool", "float", "complex", "str", "int"))}
 
 
+# What a module gets from another one of its package as it is loaded, by the names in a list: torchaudio.load, of the backend at hand.
+_SET_BY = {"torchaudio": ("torchaudio.backend.utils", ("load", "save", "info"))}
 # What a module never gives that fills itself with other names: matplotlib.cm takes over its colormaps, and none is called so.
 _NOT_FILLED = {"matplotlib.cm": ("get_cmap", "register_cmap", "unregister_cmap")}
 
@@ -199,6 +201,8 @@ class Volume:
                 yes |= inner.there & mask
                 maybe |= mask & ~inner.there & ~inner.gone
             maybe &= ~chunk.expired.get(name, 0)
+            if module in _SET_BY and name in _SET_BY[module][1]:
+                maybe |= self.has_module(_SET_BY[module][0])
             if self.name == "transformers" and name.endswith(_RENAMED):
                 maybe |= own
         there = own

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from envdoctor.app.own_code import read_own
-from envdoctor.atlas.answers import answer
+from envdoctor.atlas.answers import answer, new_keyword
 from envdoctor.atlas.instances import in_one_step
 from envdoctor.atlas.own_code import faults_of, replacement
 from envdoctor.atlas.reading import read_tree
+from envdoctor.atlas.shelf import open_package
 from envdoctor.atlas.signatures import read, read_call, shifted
 from envdoctor.atlas.stack import Stack
 from envdoctor.atlas.words import good_specifiers
@@ -595,3 +596,13 @@ def test_a_name_that_stands_for_itself_is_no_circle(body: str) -> None:
     tree = ast.parse(f"from torch import optim\ndef f():\n    {body}\n")
     in_one_step(tree.body)
     assert ast.unparse(tree)
+
+
+def test_what_stands_between_the_same_neighbours_is_told_only_where_it_is_alike(tmp_path: Path) -> None:
+    old = "def plot(x, boxprops=1, labels=2, flierprops=3): pass\ndef train(a, strategy_of_evaluation=1, b=2): pass\n"
+    new = "def plot(x, more=1, boxprops=1, tick_labels=2, flierprops=3): pass\ndef train(more, a, gather=1, b=2): pass\n"
+    with atlas_of(tmp_path, {"acme": {"1.0": {"acme/__init__.py": old}, "2.0": {"acme/__init__.py": new}}}):
+        bound = open_package("acme")
+        assert bound is not None
+        assert new_keyword(bound.volume, "acme.plot", "labels", 1) == "tick_labels"
+        assert new_keyword(bound.volume, "acme.train", "strategy_of_evaluation", 1) is None
