@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 
-from envdoctor.engine.unset import unset, unset_beside, what_runs_it
+from envdoctor.engine.unset import OBJECTIVES, unset, unset_beside, what_runs_it
 from envdoctor.facts.fact import Fact, Facts, FactValue, NotUnderstood, Origin
 from envdoctor.facts.hub_names import glm_family, glm_type
 from envdoctor.facts.published_models import published_type
@@ -146,6 +146,13 @@ def _beside_variables(facts: Facts) -> Facts:
     why = f"{module} runs the plan"
     places = (*uses.places, Origin(why)) if uses.places else ()
     return facts.with_facts([replace(uses, value=(*uses.value, module), places=places), _fact("plan.script", True, why)])
+
+
+def _goal(facts: Facts) -> Iterator[Fact]:
+    """Methods that say what the loss is of, and not what is trained."""
+    method = facts.text("plan.method")
+    if method in OBJECTIVES:
+        yield _fact("plan.objective", method, f"plan.method = {method}")
 
 
 def _model(facts: Facts) -> Iterator[Fact]:
@@ -336,6 +343,6 @@ def _work(facts: Facts) -> Iterator[Fact]:
 
 
 _STEPS: tuple[Callable[[Facts], Iterator[Fact]], ...] = (
-    _gpu, _cuda_build, _builds, _model, _remote, _untrusted, _quantization, _deepspeed, what_runs_it, _loaded, unset,
+    _gpu, _cuda_build, _builds, _model, _remote, _untrusted, _quantization, _deepspeed, what_runs_it, _loaded, _goal, unset,
     unset_beside, _loading, _optimizer, _attention, _batches, _work,
 )  # fmt: skip

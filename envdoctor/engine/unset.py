@@ -20,7 +20,7 @@ from envdoctor.world.releases import release_texts
 # Off in transformers' Trainer, TRL, LLaMA-Factory, axolotl, ms-swift, torchtune and Unsloth unless they are asked for.
 _OFF_EVERYWHERE = ("plan.vllm", "plan.stream", "plan.resume", "plan.compile", "plan.neftune", "plan.liger", "plan.predict_with_generate")
 # Methods that say what the loss is of.
-_OBJECTIVES = frozenset(("dpo", "grpo", "kto", "orpo", "ppo"))
+OBJECTIVES = frozenset(("dpo", "grpo", "kto", "orpo", "ppo"))
 # LLaMA-Factory packs where it pretrains (src/llamafactory/hparams/parser.py).
 _PACKS_TO_PRETRAIN = "llamafactory"
 # What TRL's configurations of SFT, DPO, GRPO, KTO and reward models make of what is not given, and the release that began it: read from
@@ -73,7 +73,7 @@ def _not_asked_for(facts: Facts) -> Iterator[Fact]:
     for name in _OFF_EVERYWHERE:
         yield _default(name, False, runs)
     yield _default("plan.fused_loss", "none", runs)
-    if trainer is not None and facts.text("plan.method") not in _OBJECTIVES:
+    if trainer is not None and facts.text("plan.method") not in OBJECTIVES:
         yield _default("plan.objective", "sft", runs)
     if trainer != _PACKS_TO_PRETRAIN and (trainer is not None or not _names_a_framework(facts)):
         yield _default("plan.packing", False, runs)

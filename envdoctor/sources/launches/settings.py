@@ -24,7 +24,7 @@ from envdoctor.sources.plans.plan import collect_plan
 from envdoctor.sources.plans.plan_file import PlanFile, Unresolved
 from envdoctor.sources.plans.reader import Reader, Table, is_yes, text_keys, word
 from envdoctor.sources.plans.swift import SWIFT, read_swift
-from envdoctor.sources.plans.trainer import is_given_whole, read_trl, telling
+from envdoctor.sources.plans.trainer import is_given_whole, keys_of, read_trl, state_trl_arguments, telling
 from envdoctor.sources.plans.training_arguments import FIELDS
 
 _NUMBER = re.compile(r"[+-]?[0-9]{1,15}")
@@ -151,6 +151,8 @@ def _tool(told: Told, path: Path, launch: Launch) -> None:
             read_arguments(reader, table) if telling(text_keys(table)) else state_arguments(reader, table)
             read_trl(reader, table)
             reader.say("plan.trainer", "trl")
+            files = [beside(path, piece.text) for piece in values.get("config", ()) if piece.known]
+            state_trl_arguments(reader, text_keys(table).union(*map(keys_of, files)))
             if command in _TRL_GOALS:
                 reader.say("plan.objective", command)
     elif name == "tune":

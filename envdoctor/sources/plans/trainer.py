@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
+from envdoctor.errors import EnvdoctorError
 from envdoctor.sources.plans.arguments import read_arguments, state_arguments
 from envdoctor.sources.plans.peft import lora_facts, lora_kind, read_peft
+from envdoctor.sources.plans.plan_file import read_plan
 from envdoctor.sources.plans.reader import Dialect, Reader, Table, text_keys
 from envdoctor.sources.plans.settings import Settings
 from envdoctor.sources.plans.training_arguments import FIELDS
@@ -64,6 +67,25 @@ TRL = Settings(
 )
 
 
+# Fields of its configurations that came and went.
+_PASSING = frozenset(("max_seq_length", "max_prompt_length", "vllm_device", "vllm_dtype", "vllm_max_model_len", "vllm_enable_prefix_caching"))
+
+
+def state_trl_arguments(reader: Reader, keys: frozenset[str]) -> None:
+    """The fields that a configuration of TRL is given: TrainingArguments', and those of its own that not every release has."""
+    if names := tuple(sorted(keys & (FIELDS | _PASSING))):
+        reader.say("plan.arguments", names)
+
+
+def keys_of(file: Path | None) -> frozenset[str]:
+    """The settings that a file of them has."""
+    try:
+        read = None if file is None else read_plan(file).value
+    except EnvdoctorError:
+        return frozenset()
+    return text_keys(read) if isinstance(read, dict) else frozenset()
+
+
 def telling(keys: frozenset[str]) -> bool:
     """Whether names of settings are TrainingArguments', wherever they stand."""
     return len(keys & _TELLING) >= 2 or bool(keys & _UNMISTAKABLE)
@@ -103,6 +125,8 @@ def _read(reader: Reader, table: Table) -> None:
             # Settings that neither of the two has are those of a script of its own, which may well take these for a LoRA.
             another = another or any(not _SCRIPT.fullmatch(key) for key in keys - _KNOWN)
         read_trl(reader, table, trains_all=is_trl and mostly and not another)
+    if mostly and is_trl:
+        state_trl_arguments(reader, keys)
     if mostly:
         reader.default("plan.trainer", "trl" if is_trl else "transformers", reader.origin())
 

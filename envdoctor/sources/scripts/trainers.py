@@ -18,7 +18,7 @@ _TRL = {
     "PPOv2Trainer": "ppo",
 }  # fmt: skip
 # What the loss is of, with an adapter or without.
-_GOALS = {**{name: goal for name, goal in _TRL.items() if goal}, "RewardTrainer": "reward"}
+_GOALS = {**{name: goal for name, goal in _TRL.items() if goal}, "RewardTrainer": "reward", "SFTTrainer": "sft"}
 # What a script says that trains a part, or weights that are stored in other ways.
 _HALF_TRAINED = ("requires_grad", "quantization", "load_in_")
 # Commands by which a notebook has another program train.
