@@ -68,7 +68,9 @@ TRL = Settings(
 
 
 # Fields of its configurations that came and went.
-_PASSING = frozenset(("max_seq_length", "max_prompt_length", "vllm_device", "vllm_dtype", "vllm_max_model_len", "vllm_enable_prefix_caching"))
+_PASSING = frozenset(
+    ("max_seq_length", "max_prompt_length", "vllm_device", "vllm_dtype", "vllm_max_model_len", "vllm_enable_prefix_caching")
+)
 
 
 def state_trl_arguments(reader: Reader, keys: frozenset[str]) -> None:
