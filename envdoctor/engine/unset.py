@@ -91,11 +91,24 @@ def unset_beside(facts: Facts) -> Iterator[Fact]:
         return
     if facts.text("plan.distributed") in ("none", "ddp", "dp"):
         yield Fact("plan.offload", "none", Origin(f"plan.distributed = {facts.value('plan.distributed')}"))
+    if facts.text("plan.trainer") == "transformers":
+        yield from _checkpointing(facts)
     if facts.text("plan.trainer") == "trl" and facts.text("plan.method") != "ppo":
         for name, before, since, after in _OF_TRL:
             is_later = _all_at_least(facts, "trl", since)
             if is_later is not None and not (name == "plan.bf16" and facts.value("plan.fp16") is not False):
                 yield _default(name, after if is_later else before, f"trl {facts.value('packages.trl')}")
+
+
+def _checkpointing(facts: Facts) -> Iterator[Fact]:
+    """The variant of checkpointing that ``gradient_checkpointing_enable`` takes where nobody names one."""
+    is_five = _all_at_least(facts, "transformers", "5.0.0")
+    if (
+        facts.value("plan.gradient_checkpointing") is True
+        and facts.value("plan.gradient_checkpointing_kwargs") is False
+        and is_five is not None
+    ):
+        yield _default("plan.use_reentrant", not is_five, f"transformers {facts.value('packages.transformers')}")
 
 
 def _all_at_least(facts: Facts, package: str, release: str) -> bool | None:

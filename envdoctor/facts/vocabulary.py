@@ -238,7 +238,7 @@ TERMS: tuple[Term, ...] = (
     Term("plan.lora_alpha", "float", "scale of the LoRA matrices"),
     Term("plan.lora_targets", "list", "target_modules"),
     Term("plan.lora_dropout", "float", "lora_dropout: chance that an adapter's input is dropped"),
-    Term("plan.modules_to_save", "list", "modules trained in full beside the adapter", quiet=True),
+    Term("plan.modules_to_save", "list", "modules trained in full beside the adapter", unread=(), quiet=True),
     Term("plan.autocast_adapter_dtype", "bool", "autocast_adapter_dtype of get_peft_model", quiet=True),
     Term(
         "plan.attn",

@@ -101,6 +101,27 @@ def test_packing_where_nobody_asks_for_it() -> None:
     assert derived(whole(plan__method="pretrain", packages__llamafactory="0.9.3"), "plan.packing") is None
 
 
+@each(
+    ("facts", "expected"),
+    [
+        ({"plan__method": "dpo"}, "dpo"),
+        ({"plan__method": "lora", "plan__trainer": "trl", "plan__whole": True}, "sft"),
+        ({"plan__method": "lora", "plan__trainer": "trl"}, None),
+        ({"plan__method": "lora", "plan__whole": True}, None),
+    ],
+)
+def test_what_the_loss_is_of(facts: dict[str, object], expected: str | None) -> None:
+    assert derived(stated(**facts), "plan.objective") == expected
+
+
+@each(("release", "expected"), [("4.51.3", "true"), ("5.0.0", "false")])
+def test_the_variant_of_checkpointing_that_nobody_names(release: str, expected: str) -> None:
+    asked = {"plan__gradient_checkpointing": True, "plan__trainer": "transformers", "packages__transformers": release}
+    assert derived(whole(**asked), "plan.use_reentrant") == expected
+    assert derived(whole(**{**asked, "plan__trainer": "trl"}), "plan.use_reentrant") is None
+    assert derived(whole(**{**asked, "plan__gradient_checkpointing": False}), "plan.use_reentrant") is None
+
+
 def test_one_gpu_shares_its_work_with_nobody() -> None:
     assert derived(whole(plan__method="lora", gpu__count=1), "plan.distributed") == "none"
     assert derived(whole(plan__method="lora", gpu__count=1), "plan.offload") == "none"

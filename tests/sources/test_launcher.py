@@ -143,6 +143,9 @@ def test_what_a_launcher_installs(tmp_path: Path) -> None:
         ("torchrun --nproc_per_node 2 trainer.py", {"gpu.count": 2, "distributed": "ddp"}),
         ("torchrun --nproc_per_node 2 fsdp.py", {"gpu.count": 2, "distributed": None}),
         ("torchrun --nproc_per_node 2 loop.py", {"gpu.count": 2, "distributed": None}),
+        ("vllm serve Qwen/Qwen3-8B --port 1", {"code_uses": ("vllm",), "method": "inference", "model.id": "Qwen/Qwen3-8B"}),
+        ("python -m vllm.entrypoints.openai.api_server --model Qwen/Qwen3-8B", {"code_uses": ("vllm",), "model.id": "Qwen/Qwen3-8B"}),
+        ("vllm bench", {"code_uses": ("vllm",)}),
         ("trl dpo --use_peft --model_name_or_path a", {"method": "lora", "objective": "dpo"}),
         ("trl sft --use_peft --model_name_or_path a", {"method": "lora", "objective": None}),
         ("swift rlhf --rlhf_type kto --tuner_type lora --model a", {"method": "lora", "objective": "kto"}),
@@ -199,6 +202,19 @@ def test_one_command(tmp_path: Path, text: str, expected: dict[str, FactValue | 
     (tmp_path / "loop.py").write_text("import torch\ntorch.randn(2, requires_grad=True).sum().backward()\n")
     found = stated(collect(tmp_path, text + "\n"))
     assert {name: found.get(name) for name in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("trl grpo --model_name_or_path a --max_prompt_length 9", ("max_prompt_length",)),
+        ("trl sft --config sft.yaml --bf16", ("bf16", "max_seq_length", "output_dir")),
+        ("trl sft --config absent.yaml --bf16", ("bf16",)),
+    ],
+)
+def test_what_a_command_of_trl_is_given(tmp_path: Path, text: str, expected: tuple[str, ...]) -> None:
+    (tmp_path / "sft.yaml").write_text("model_name_or_path: a\nmax_seq_length: 9\noutput_dir: o\n")
+    assert {fact.name: fact.value for fact in collect(tmp_path, text + "\n").facts}["plan.arguments"] == expected
 
 
 @pytest.mark.parametrize(

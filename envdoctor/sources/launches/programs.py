@@ -13,7 +13,7 @@ from envdoctor.sources.shell.wrappers import RUNNERS, WRAPPERS
 Starter = Literal["python", "torchrun", "deepspeed", "accelerate"]
 
 _WRAPPERS = frozenset(WRAPPERS) | frozenset(RUNNERS) | {"srun", "numactl", "mpirun", "mpiexec", "setsid", "taskset"}
-TOOLS = frozenset(("swift", "megatron", "llamafactory-cli", "lmf", "axolotl", "trl", "tune"))
+TOOLS = frozenset(("swift", "megatron", "llamafactory-cli", "lmf", "axolotl", "trl", "tune", "vllm"))
 _PROGRAMS = TOOLS | {"torchrun", "accelerate", "deepspeed"}
 _PYTHON = re.compile(r"(?:.*/)?python[0-9.]*")
 _ASSIGNS = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")

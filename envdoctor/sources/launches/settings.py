@@ -155,6 +155,10 @@ def _tool(told: Told, path: Path, launch: Launch) -> None:
             state_trl_arguments(reader, text_keys(table).union(*map(keys_of, files)))
             if command in _TRL_GOALS:
                 reader.say("plan.objective", command)
+    elif name == "vllm" or launch.tool.startswith("vllm.entrypoints."):
+        reader.say("plan.code_uses", ["vllm"])
+        reader.say("plan.method", "inference")
+        reader.say_model({"model": before[1].text} if command == "serve" and len(before) > 1 and before[1].known else table, "model")
     elif name == "tune":
         _torchtune(told, path, launch, values)
     elif launch.tool.endswith(".py") or launch.module or launch.starters:

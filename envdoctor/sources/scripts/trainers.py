@@ -42,6 +42,10 @@ def read_trainers(reading: Reading) -> list[Call]:
     trainers = reading.few([call for call in reading.calls if call.last[:1].isupper() and trainer_kind(reading, call.name)])
     for call in trainers:
         _trainer(reading, call)
+    for call in reading.named("vllm", "LLM"):
+        served = reading.value(call, "model", 0)
+        if served is not None and isinstance(served.value, str):
+            reading.claims.say("model.id", served, call.line_of("model"), call.scope)
     for package, (functions, tool) in _RUNS.items():
         for call in reading.named(package, *functions):
             reading.claims.state("plan.trainer", tool, call.line, call.scope)
