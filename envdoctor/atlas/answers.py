@@ -9,9 +9,9 @@ from itertools import pairwise
 from envdoctor.atlas.binding import Bound
 from envdoctor.atlas.callables import fields_of, has_member
 from envdoctor.atlas.masks import stretches
-from envdoctor.atlas.missing import is_unread, signature_at, split
+from envdoctor.atlas.missing import given_to, is_unread, signature_at, split
 from envdoctor.atlas.shelf import open_package, package_names
-from envdoctor.atlas.signatures import read
+from envdoctor.atlas.signatures import Call, read
 from envdoctor.atlas.volume import Presence, Volume
 from envdoctor.records import dataclass
 
@@ -108,7 +108,8 @@ def _of_keyword(volume: Volume, symbol: str, name: str, keyword: str) -> Answer:
             told = read(signature_at(volume, module, first, rest[:1], place))
             if told is None or (told.any_keyword and keyword not in (*told.positional, *told.keywords)):
                 continue
-            there, gone = (there | 1 << place, gone) if told.takes(keyword) else (there, gone | 1 << place)
+            taken = told.takes(given_to(volume, told, Call(0, (keyword,), False), place).keywords[0])
+            there, gone = (there | 1 << place, gone) if taken else (there, gone | 1 << place)
     # What a base of another package takes is not known here; what the class has of its own is.
     own = 0 if rest else fields_of(volume, module, first, keyword)[0]
     return Answer(symbol, volume.name, "argument", there | own, (gone | presence.gone) & ~own)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from envdoctor.atlas.callables import has_member, method_of, signature_of
 from envdoctor.atlas.generated import is_generated, refused_of_generated
 from envdoctor.atlas.masks import stretches
@@ -16,6 +18,9 @@ _DEEPEST = 4
 _PATCHED = frozenset(("sentencepiece",))
 # What torch's compiled functions take for a parameter besides its name, as numpy calls it; no stub of theirs shows it.
 _AS_NUMPY = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other"}
+# Keywords that a decorator of the package itself passes on by their new names, and until which release: validate_hf_hub_args
+# (huggingface_hub/utils/_validators.py, smoothly_deprecate_use_auth_token), which every function that takes a token has.
+_SMOOTHED = {"huggingface-hub": ({"use_auth_token": "token"}, "1.0.0")}
 # Folders of a package that are not read: nothing below them is known.
 UNREAD = frozenset(("tests", "test", "testing_data", "examples", "docs", "benchmarks", "node_modules", "third_party"))
 # Parts of packages that no training imports and that would double the reading, or that lie in a source archive and are never installed
@@ -203,7 +208,7 @@ def refused(volume: Volume, name: str, call: str) -> int:
     for start, end in stretches(there):
         for place in range(start, end + 1):
             told = signature_at(volume, module, first, rest, place)
-            key = told, place if "**>" in told else 0
+            key = told, place if "**>" in told or volume.name in _SMOOTHED else 0
             if key not in verdicts:
                 verdicts[key] = bool(refusal_at(volume, told, given, place, of_class=bool(rest)))
             if verdicts[key]:
@@ -226,7 +231,7 @@ def _plainly_refused(volume: Volume, module: str, name: str, rest: tuple[str, ..
             sheet = None if rest else chunk.classes.get(found[1])
             if sheet is not None and "__init__" not in sheet.methods:  # the fields of a dataclass may be another package's
                 return False
-            if chunk.open >> place & 1 or all(signature.takes(one) for one in given_to(volume, signature, given).keywords):
+            if chunk.open >> place & 1 or all(signature.takes(one) for one in given_to(volume, signature, given, place).keywords):
                 return False
     return True
 
@@ -236,7 +241,7 @@ def refusal_at(volume: Volume, told: str, given: Call, place: int, *, of_class: 
     signature = read(told)
     if signature is None:
         return None
-    passed = given_to(volume, signature, given)
+    passed = given_to(volume, signature, given, place)
     if of_class:
         # A method may be called on the class, with the object in front: what is passed by position is not counted then.
         refused_ones = [name for name in passed.keywords if not signature.takes(name)]
@@ -276,15 +281,21 @@ def by_body(volume: Volume, name: str, call: str, place: int) -> bool:
     signature = read(signature_at(volume, module, first, rest[:1], place))
     if signature is None:
         return False
-    passed = given_to(volume, signature, read_call(call))
+    passed = given_to(volume, signature, read_call(call), place)
     return refusal(replace(signature, together=()), passed) is None and all(signature.takes(one) for one in passed.keywords)
 
 
-def given_to(volume: Volume, signature: Signature | None, call: Call) -> Call:
-    """What a call passes to a function of a package, by the function's own names."""
-    if volume.name != "torch" or signature is None or _AS_NUMPY.keys().isdisjoint(call.keywords):
+def given_to(volume: Volume, signature: Signature | None, call: Call, place: int) -> Call:
+    """What a call passes to a function of a release, by the function's own names."""
+    table: Mapping[str, str] = {}
+    if volume.name == "torch":
+        table = _AS_NUMPY
+    elif volume.name in _SMOOTHED:
+        table, end = _SMOOTHED[volume.name]
+        table = table if place < volume.places.get(end, len(volume.releases)) else {}
+    if signature is None or table.keys().isdisjoint(call.keywords):
         return call
-    return replace(call, keywords=tuple(one if signature.takes(one) else _AS_NUMPY.get(one, one) for one in call.keywords))
+    return replace(call, keywords=tuple(one if signature.takes(one) else table.get(one, one) for one in call.keywords))
 
 
 def signature_at(volume: Volume, module: str, name: str, rest: tuple[str, ...], place: int) -> str:

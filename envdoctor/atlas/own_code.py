@@ -207,7 +207,7 @@ def _refused_keywords(volume: Volume, name: str, call: str, place: int) -> tuple
     if signature is None:
         return ()
     given = read_call(call)
-    taken = given_to(volume, signature, given)
+    taken = given_to(volume, signature, given, place)
     left = handed_on(volume, signature, taken, place)
     pairs = zip(given.keywords, taken.keywords, strict=True)
     return tuple(one for one, name in pairs if not signature.takes(name) or name in left)

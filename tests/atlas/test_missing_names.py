@@ -9,7 +9,7 @@ import pytest
 
 from envdoctor.atlas.answers import answer
 from envdoctor.atlas.masks import write
-from envdoctor.atlas.missing import missing
+from envdoctor.atlas.missing import missing, refused
 from envdoctor.atlas.shelf import open_package
 from envdoctor.atlas.stack import places
 from envdoctor.atlas.volume import Volume
@@ -131,3 +131,14 @@ def test_a_release_in_which_nothing_was_found_is_judged_by_those_beside_it() -> 
     releases = ("1.4.0", "1.4.1", "1.13.1", "1.13.2", "1.13.3")
     volume = Volume("package optimum\ntop optimum\n" + "".join(f"release {one}\n" for one in releases), lambda _: None)
     assert [places(volume, one) for one in releases] == [(), (), (2,), (2, 4), (4,)]
+
+
+def test_a_keyword_that_the_package_itself_passes_on_by_its_new_name_is_taken_until_it_stops(tmp_path: Path) -> None:
+    old = "def fetch(name, *, use_auth_token=None): pass\n"
+    new = "def fetch(name, *, token=None): pass\n"
+    releases = {version: {"huggingface_hub/__init__.py": text} for version, text in (("0.10.1", old), ("0.36.0", new), ("1.0.0", new))}
+    with atlas_of(tmp_path, {"huggingface-hub": releases}):
+        bound = open_package("huggingface-hub")
+        assert bound is not None
+        for keyword, bad in (("use_auth_token", "1.0.0-"), ("token", "0.10.1")):
+            assert write(refused(bound.volume, "huggingface_hub:fetch", f"1,{keyword}="), bound.volume.releases) == bad
