@@ -87,8 +87,9 @@ def is_guess(
         return True
     if not decided and any(hit.rule == NUMPY_ABI for hit in _nearby(seen, derived)):
         return True  # whose module was compiled for another numpy, the words do not say
-    if not decided and any(hit.pins for hit in _nearby(seen, derived)) and _is_of_few_releases(rule.affected):
-        return True  # that just this release ran, nobody says
+    others = [hit for hit in _nearby(seen, derived) if hit.pins and hit.packages and hit.packages[0] not in rule.packages]
+    if not decided and others and _is_of_few_releases(rule.affected):
+        return True  # that just this release ran, nobody says, and the error is computed to be another package's
     if rule.affected is not None and _is_of_adapters(rule.affected) and there and "peft" not in there and not _speaks_of_adapters(reading):
         return True
     if not own or not own.isdisjoint(there) or names_package(seen, own):

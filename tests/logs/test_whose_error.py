@@ -307,3 +307,14 @@ def test_a_rule_of_one_release_that_nobody_states_stands_behind_what_is_computed
     )
     first = findings(capsys, tmp_path, log)[0]
     assert (first["rule"], first["packages"][0]) == ("error-name-undefined", "accelerate")
+
+
+def test_a_rule_of_one_release_stands_first_where_the_computed_package_is_one_of_its_own(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    log = (
+        'Traceback (most recent call last):\n  File "/v/lib/python3.11/site-packages/peft/tuners/oft/layer.py", line 3, in <module>\n'
+        "    from transformers.modeling_layers import GradientCheckpointingLayer\n"
+        "ModuleNotFoundError: No module named 'transformers.modeling_layers'"
+    )
+    assert findings(capsys, tmp_path, log)[0]["rule"] == "peft-0-18-0-modeling-layers"
