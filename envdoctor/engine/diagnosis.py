@@ -19,6 +19,8 @@ from envdoctor.rules.outlines import Outlines
 from envdoctor.rules.rule import Rule
 
 _FEW_PACKAGES = 3
+# What declares a package that is not there, and cannot be imported without it, is told by the import.
+_SAYS_MORE = {"declared-requirement-missing": "import-needs-package"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ def diagnose(
     """
     outcomes = outcomes or Outcomes(known)
     view = outcomes.of(facts)
-    hits = tuple(hits)
+    hits = _without_lesser(tuple(hits))
     installs = taken is not None and taken is not facts
     few = not installs and sum(name.startswith("packages.") for name in facts) <= _FEW_PACKAGES
     seen = outcomes.of(taken) if taken is not None and installs else None
@@ -108,6 +110,12 @@ def _without_echoes(findings: Iterable[Finding]) -> Iterator[Finding]:
             continue
         seen.add(cause)
         yield one
+
+
+def _without_lesser(hits: Sequence[Hit]) -> Sequence[Hit]:
+    """The hits without those that say less of the same two packages than another one."""
+    said = {(hit.rule, hit.packages) for hit in hits if hit.outcome}
+    return tuple(hit for hit in hits if (_SAYS_MORE.get(hit.rule, ""), hit.packages) not in said)
 
 
 def _left_to_tell(hit: Hit, findings: Sequence[Finding]) -> Sequence[Hit]:

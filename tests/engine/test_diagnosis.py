@@ -12,6 +12,7 @@ from envdoctor.facts.fact import Defect, Fact, Facts, Origin
 from envdoctor.facts.values import parse_value
 from envdoctor.rules.conditions import parse_condition
 from envdoctor.rules.rule import Confidence, Rule, Severity
+from envdoctor.rules.rulebook import load_rulebook
 from envdoctor.world.releases import release_texts
 
 
@@ -206,6 +207,18 @@ def test_what_no_script_shows_is_not_used() -> None:
     assert told() == [("excused", "matched")]
     assert told(("trl.SFTTrainer",)) == [("excused", "matched")]
     assert told(("unsloth.FastLanguageModel",)) == []
+
+
+def test_a_package_that_an_import_misses_is_not_told_again_for_being_declared() -> None:
+    missing, imported = "declared-requirement-missing", "import-needs-package"
+    hits = [
+        Hit(missing, True, packages=("peft", "torch")),
+        Hit(missing, True, packages=("peft", "psutil")),
+        Hit(imported, True, packages=("peft", "torch")),
+    ]
+    book = load_rulebook()
+    found = diagnose(Facts(), [one for one in book.rules if one.id in (missing, imported)], release_texts, hits=hits).findings
+    assert sorted((one.rule.id, one.packages[1]) for one in found) == [(missing, "psutil"), (imported, "torch")]
 
 
 def test_a_use_is_told_by_itself_and_at_its_own_line() -> None:
