@@ -9,7 +9,8 @@ from pathlib import Path
 from envdoctor.files.kept import Seen
 from envdoctor.syntax.walking import statements
 
-_MARKS = ("pyproject.toml", "setup.py", "setup.cfg", ".git", "requirements.txt", "environment.yml")
+_BUILT = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
+_MARKS = (*_BUILT, "requirements.txt", "environment.yml")
 _MOST_UP = 8
 
 
@@ -38,6 +39,10 @@ class Project:
             above.append(parent)
             if any(self.seen.kind(str(parent / mark)) for mark in _MARKS):
                 found += [*above, *(one / "src" for one in reversed(above))]
+                higher = [parent, *parent.parents][:_MOST_UP]
+                built = next((one for one in higher if any(self._is(one / mark, "file") for mark in _BUILT)), parent)
+                # A folder of examples has a list of its own, and is part of the project that is built above it.
+                found += [built, built / "src"]
                 break
         yield from (one for one in dict.fromkeys(found) if self._is(one, "folder"))
 

@@ -268,6 +268,14 @@ class TestProjects:
             ("project/src/own/other.py", 2),
         ]
 
+    def test_examples_with_a_list_of_their_own_take_the_package_that_is_built_above_them(
+        self, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    ) -> None:
+        files = {"project/examples/train.py": "from acme import Old\n", "project/examples/requirements.txt": "acme==2.0\n"}
+        assert self.told(capsys, tmp_path, files, "project/examples/train.py") == [("project/examples/train.py", 1)]
+        files |= {"project/setup.py": "", "project/src/acme/__init__.py": ""}
+        assert self.told(capsys, tmp_path, files, "project/examples/train.py") == []
+
     @pytest.mark.parametrize(
         ("place", "told"),
         [("acme.py", 0), ("acme/__init__.py", 0), ("../src/acme/__init__.py", 0), ("acme/data.json", 1), ("../../acme.py", 1)],
