@@ -34,6 +34,7 @@ UNREAD_PARTS = {
         "flashinfer.data", "flashinfer.experimental",
     ),
     "mlflow": ("mlflow.server",),
+    "onnx": ("onnx.onnx_cpp2py_export",),
     "onnxruntime": ("onnxruntime.capi.onnxruntime_pybind11_state",),
     "optimum": ("bettertransformer", "commands", "exporters", "fx", "gptq", "intel", "onnx", "onnxruntime", "pipelines", "utils"),
     "ray": ("ray.rllib", "ray.dashboard", "ray.serve", "ray._private.thirdparty", "ray.thirdparty_files"),
@@ -50,8 +51,19 @@ UNREAD_PARTS = {
 _FINDS_OLD = {"sentence-transformers": "5.4.0"}
 # These put modules of a new place in Python's table by their old names, in a loop over these: what is below them is there with them.
 _SHIMS = ("torch.distributed._tensor", "torch.distributed._shard.checkpoint", "torch.distributed._sharded_tensor")
-# Compiled code puts its names there as it is loaded.
-_FILLED = frozenset(("matplotlib.backends.qt_compat", "numpy.dtypes", "psutil"))
+# Compiled code, a loop over another module or a function puts names there as they are loaded.
+_FILLED = frozenset(
+    (
+        "matplotlib.backends.qt_compat",
+        "numpy.dtypes",
+        *(f"numpy._core.{name}" for name in ("_dtype", "_dtype_ctypes", "_internal", "_multiarray_umath", "multiarray", "umath")),
+        "onnx.onnx_data_pb",
+        "onnx.onnx_operators_pb",
+        "onnx.onnx_pb",
+        "psutil",
+        "psutil._psutil_linux",
+    )
+)
 # What the import system gives every module, and no source shows.
 _OF_EVERY_MODULE = frozenset(
     ("__file__", "__path__", "__name__", "__package__", "__spec__", "__loader__", "__dict__", "__cached__", "__doc__")
