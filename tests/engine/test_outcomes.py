@@ -58,7 +58,7 @@ def test_every_answer_is_that_of_the_function_of_its_name() -> None:
     kept = Outcomes(release_texts)
     dice = random.Random(6)
     told = 0
-    for _ in range(75):
+    for _ in range(100):
         facts = situation(dice)
         view = kept.of(facts)
         for rule in dice.sample(rules(), 120):
