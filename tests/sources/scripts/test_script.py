@@ -124,6 +124,7 @@ def test_a_whole_qlora_script(tmp_path: Path) -> None:
                 "transformers.AutoTokenizer.from_pretrained",
                 "transformers.Trainer",
                 "transformers.Trainer.train",
+                "transformers.TrainingArguments",
             ),
             1,
         ),
@@ -305,7 +306,7 @@ def test_a_branch_that_never_runs_says_nothing(tmp_path: Path) -> None:
         )
     )
     assert found["plan.fp16"] is False
-    assert found["plan.code_uses"] == ("transformers",)
+    assert found["plan.code_uses"] == ("transformers", "transformers.TrainingArguments")
 
 
 def test_a_library_that_only_defines_functions_states_nothing_of_their_parameters(tmp_path: Path) -> None:
@@ -339,7 +340,7 @@ def test_an_adapter_under_a_condition_leaves_the_method_open(tmp_path: Path) -> 
 def test_arguments_from_an_unknown_mapping_have_no_defaults(tmp_path: Path) -> None:
     path = write(tmp_path, "from transformers import TrainingArguments\nTrainingArguments('out', **load())\n")
     found = collect_script(path)
-    assert values(found) == {"plan.script": True, "plan.code_uses": ("transformers",)}
+    assert values(found) == {"plan.script": True, "plan.code_uses": ("transformers", "transformers.TrainingArguments")}
     assert told(found, path) == ["train.py:2: the training arguments come from a ** that is not shown: give what fills them as well"]
 
 
