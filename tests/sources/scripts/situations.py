@@ -8,7 +8,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from envdoctor.facts.fact import Collected, Fact, Facts, FactValue
-from envdoctor.rules.calls import keep_awaited, list_awaited
+from envdoctor.rules.calls import keep_awaited
 from envdoctor.sources.scripts.script import collect_script
 
 
@@ -39,8 +39,29 @@ def notebook(*cells: str, kind: str = "code") -> str:
     )
 
 
+# What these tests wait for, whatever the shipped rules do.
+AWAITED = (
+    "accelerate",
+    "accelerate.Accelerator.backward",
+    "peft",
+    "peft.get_peft_model",
+    "peft.prepare_model_for_kbit_training",
+    "torch",
+    "transformers",
+    "transformers.AutoModelForCausalLM",
+    "transformers.AutoModelForCausalLM.from_pretrained",
+    "transformers.AutoModelForCausalLM.from_pretrained(attn_implementation=flash_attention_2)",
+    "transformers.AutoModelForCausalLM.from_pretrained(device_map=auto)",
+    "transformers.AutoTokenizer",
+    "transformers.AutoTokenizer.from_pretrained",
+    "transformers.Trainer",
+    "transformers.Trainer.train",
+    "unsloth",
+)
+
+
 def values(found: Collected) -> dict[str, FactValue]:
-    """What is stated, without TrainingArguments' own defaults; of uses those that shipped rules wait for."""
+    """What is stated, without TrainingArguments' own defaults; of uses those that are waited for."""
     return {fact.name: fact.value for fact in _awaited(found) if fact.origin.source != "default of TrainingArguments"}
 
 
@@ -49,7 +70,7 @@ def lines(found: Collected) -> dict[str, int | None]:
 
 
 def _awaited(found: Collected) -> Collection[Fact]:
-    return keep_awaited(Facts().with_facts(found.facts), list_awaited()).by_name.values()
+    return keep_awaited(Facts().with_facts(found.facts), AWAITED).by_name.values()
 
 
 def told(found: Collected, path: Path) -> list[str]:
