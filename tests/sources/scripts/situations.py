@@ -56,6 +56,7 @@ AWAITED = (
     "transformers.AutoTokenizer.from_pretrained",
     "transformers.Trainer",
     "transformers.Trainer.train",
+    "transformers.TrainingArguments",
     "unsloth",
 )
 
