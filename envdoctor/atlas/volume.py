@@ -187,6 +187,7 @@ class Volume:
                 yes |= chunk.classes[name].mask
             yes |= self.has_module(f"{module}.{name}") & own
             maybe = chunk.open
+            defined = borrowed = 0
             for star, mask in chunk.stars.items():
                 if star.partition(".")[0] not in self.tops or depth == 0:
                     maybe |= mask
@@ -198,8 +199,12 @@ class Volume:
                 if name in _BUILTIN and module not in _TAKES_OVER:
                     maybe |= inner.there & mask
                     continue
-                yes |= inner.there & mask
+                kept = self._kept(star, name)
+                defined |= inner.there & mask & ~kept
+                borrowed |= inner.there & mask & kept
                 maybe |= mask & ~inner.there & ~inner.gone
+            # What one module defines in some releases no other one exports in all of them because it imports the like: scipy.linalg.triu.
+            yes |= defined or borrowed
             maybe &= ~chunk.expired.get(name, 0)
             if module in _SET_BY and name in _SET_BY[module][1]:
                 maybe |= self.has_module(_SET_BY[module][0])
@@ -214,6 +219,11 @@ class Volume:
                 there |= mask
         absent = self.all & ~there
         return Presence(yes & there, (self.all & ~yes & ~maybe) | absent)
+
+    def _kept(self, module: str, name: str) -> int:
+        """The releases in which a module that lists what it exports has a name of another package, which it hardly lists."""
+        chunk = self.chunk(module)
+        return 0 if chunk is None else chunk.names.get(name, 0) & chunk.names.get("__all__", 0)
 
     def follow(self, module: str, name: str, place: int, depth: int = _DEEPEST) -> tuple[str, str] | None:
         """The module of a release that defines what a name stands for, and its name there."""

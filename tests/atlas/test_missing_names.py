@@ -142,3 +142,15 @@ def test_a_keyword_that_the_package_itself_passes_on_by_its_new_name_is_taken_un
         assert bound is not None
         for keyword, bad in (("use_auth_token", "1.0.0-"), ("token", "0.10.1")):
             assert write(refused(bound.volume, "huggingface_hub:fetch", f"1,{keyword}="), bound.volume.releases) == bad
+
+
+def test_what_a_module_takes_for_itself_is_not_exported_by_a_star_where_another_one_defines_it(tmp_path: Path) -> None:
+    init = "from linear._solve import *\nfrom linear._special import *\n"
+    solve = "from numbers import triu, Number\n__all__ = ['solve']\ndef solve(): pass\n"
+    releases = {
+        "1.12": {"linear/__init__.py": init, "linear/_solve.py": solve, "linear/_special.py": "def triu(m): pass\n"},
+        "1.13": {"linear/__init__.py": init, "linear/_solve.py": solve, "linear/_special.py": ""},
+    }
+    with atlas_of(tmp_path, {"linear": releases}):
+        assert gone("linear", "linear:triu", imported=True) == "1.13-"
+        assert gone("linear", "linear:Number", imported=True) == ""  # nobody else defines it: it may be listed
