@@ -62,6 +62,7 @@ _PYTHONS = re.compile(
     r"|(?:expected str bytes or os pathlike object|must be real number|must be str|must be bytes) not|could not convert string to float"
     r"|invalid literal for int with base|cannot unpack non iterable object|object cannot be interpreted as an integer"
     r"|dictionary changed size during iteration|cannot import name from|no module named"
+    r"|(?:issubclass|isinstance) arg must be an? .*|maximum recursion depth exceeded(?: .*)?|can only concatenate .*"
 )
 # And so much of one that names its package.
 _NAMED = 30

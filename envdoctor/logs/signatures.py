@@ -18,6 +18,7 @@ from envdoctor.rules.rule import Rule
 
 _WORD = re.compile(r"[a-z_]+")
 _NUMBER = re.compile(r"\d+")
+_QUOTED = re.compile(r"['\"`]([\w.]+)['\"`]")
 _NO_DIGITS = str.maketrans("", "", "0123456789")
 
 # A shorter fragment has too many neighbours; so much of one has to be there, in pieces of this size.
@@ -75,7 +76,7 @@ class Signatures:
                 own = set(_WORD.findall(likeness))
                 # Another number is another error.
                 alike = len(one[0]) >= _TYPED and 2 * len(words & own) >= len(own) and _NUMBER.findall(one[0]) == _NUMBER.findall(line)
-                if alike and _has_names(own, words):
+                if alike and _has_names(own, words) and _has_quoted(one[0], line):
                     near[one[1]] = max(near.get(one[1], (0.0, one)), (_alikeness(one[0], line), one))
         for share, one in near.values():
             if share >= _ALIKE:
@@ -89,6 +90,12 @@ class Signatures:
 def _has_names(own: set[str], words: set[str]) -> bool:
     """Whether each long word of a symptom stands in a line but for a letter or two: the name of another thing is another error."""
     return all(get_close_matches(word, words, n=1, cutoff=_NEARLY) for word in own - words if len(word) >= _LONG)
+
+
+def _has_quoted(symptom: str, line: str) -> bool:
+    """Whether each name that a symptom quotes is quoted in a line but for a letter or two, however short it is."""
+    quoted = _QUOTED.findall(line)
+    return all(get_close_matches(name, quoted, n=1, cutoff=_NEARLY) for name in _QUOTED.findall(symptom))
 
 
 def _alikeness(symptom: str, line: str) -> float:

@@ -28,6 +28,7 @@ ACME = {
     "4.0": {
         "acme/__init__.py": "",
         "acme/keys.py": "def take(name):\n    raise TypeError(f'got an unexpected keyword argument {name}')\n"
+        "    raise TypeError('issubclass() arg 1 must be a class')\n"
         "    raise ValueError(f'The colours of this house are only: {name}.')\n",
         "acme/files.py": "def load(path, size):\n    raise ValueError('no weights')\n    raise OSError(f'Nothing lies at {path}')\n"
         "def fetch(name):\n    raise KeyError('`fetch` has been removed from the files of this house, ask for load')\n"
@@ -91,6 +92,7 @@ def test_a_short_text_counts_where_it_is_the_whole_of_a_message_of_that_class_or
 
 def test_what_python_says_itself_is_of_no_package() -> None:
     assert tell("TypeError: got an unexpected keyword argument tokenizer") == []
+    assert tell("TypeError: issubclass() arg 1 must be a class") == []
 
 
 def test_a_sentence_without_its_full_stop_is_the_same_sentence() -> None:

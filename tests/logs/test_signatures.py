@@ -112,3 +112,16 @@ def test_a_plain_line_has_one_form(text: str) -> None:
     once = plain_line(text)
     assert plain_line(once) == once
     assert "\n" not in once
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("init() got an unexpected keyword argument 'dtpye' of the call", {"dtype": 1}),
+        ("init() got an unexpected keyword argument 'debug' of the call", {}),
+    ],
+)
+def test_a_short_name_in_quotes_is_that_name_or_one_that_was_mistyped(line: str, expected: dict[str, int]) -> None:
+    shown = signatures([rule("dtype", "init() got an unexpected keyword argument 'dtype' of the call")])
+    shown.match_misspelt(plain_line(line), 1, line)
+    assert {name: one.line for name, one in shown.found.items()} == expected
