@@ -21,6 +21,9 @@ from envdoctor.records import dataclass, replace
 _LAST_LAYERS = 2
 # per_device_eval_batch_size of TrainingArguments.
 _EVALUATED = 8
+# Who trains by TrainingArguments, or may; a loop of one's own and litgpt (data.connect(batch_size=train.micro_batch_size) in its
+# finetune/lora.py) load both sets alike.
+_WITH_ARGUMENTS = (None, "transformers", "trl", "llamafactory", "ms-swift", "axolotl", "unsloth")
 # Trainers that compare with a frozen copy of the model; beside an adapter the model without it serves (TRL's DPOTrainer and KTOTrainer,
 # LLaMA-Factory's create_ref_model).
 _COMPARED = frozenset(("dpo", "kto"))
@@ -64,9 +67,12 @@ def read_regime(facts: Facts, plan: Plan) -> Regime:
     evaluated = 0
     if plan.method != "inference" and facts.value("plan.evaluate") is True and facts.value("plan.predict_with_generate") is not True:
         stated = _count(facts, "plan.eval_batch_size")
+        usual, why = _EVALUATED, "default of TrainingArguments"
+        if facts.text("plan.trainer") not in _WITH_ARGUMENTS:
+            usual, why = plan.rows // sequences(facts), "the batch that is trained on"
         if stated is None:
-            assumptions.append(Assumption("plan.eval_batch_size", _EVALUATED, "default of TrainingArguments"))
-        evaluated = (stated or _EVALUATED) * sequences(facts)
+            assumptions.append(Assumption("plan.eval_batch_size", usual, why))
+        evaluated = (stated or usual) * sequences(facts)
     notes = tuple(_notes(goal, compared=compared))
     return Regime(layers, resting if compared else None, resting, evaluated, tuple(assumptions), notes)
 

@@ -96,6 +96,15 @@ def test_what_an_evaluation_needs_is_a_moment_of_its_own() -> None:
     assert "evaluation" not in {moment.name for moment in without.estimate().moments}
 
 
+@pytest.mark.parametrize("trainer", ["own", "litgpt"])
+def test_a_loop_of_ones_own_evaluates_in_the_batches_that_it_trains_on(trainer: str) -> None:
+    facts: dict[str, object] = {"plan__method": "full", "plan__evaluate": True, "plan__batch_size": 2, "plan__seq_len": 2048}
+    made = situation(model="qwen", **facts, plan__trainer=trainer)
+    assert assumed(made)["plan.eval_batch_size"] == 2
+    assert made.estimate() == made.estimate_with({"plan.eval_batch_size": 2})
+    assert assumed(situation(model="qwen", **facts, plan__trainer="trl"))["plan.eval_batch_size"] == 8
+
+
 def test_what_llama_factory_trains_is_float32_unless_it_says_otherwise() -> None:
     values = {**STACK, "plan.method": "full", "plan.trainer": "llamafactory", "plan.bf16": True, "model.config_dtype": "bfloat16"}
     one = planned(stated(values), read_architecture(LLAMA_2_13B))
