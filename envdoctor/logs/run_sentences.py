@@ -375,4 +375,17 @@ SENTENCES = (
         "its size against that on the hub tells",
         "fetch it again: hf download MODEL --force-download, or git lfs pull where it was cloned",
     ),
+    Sentence(
+        r"operator 'aten::[\w.]+' is not current(?:ly)? implemented for the MPS device",
+        "This torch has no kernel of that operator for Apple's GPUs",
+        "",
+        "PYTORCH_ENABLE_MPS_FALLBACK=1 computes it on the CPU; or a later torch",
+        "torch",
+    ),
+    Sentence(
+        r"Unsupported \.version [\d.]+; current version is|Value 'sm_\w+' is not defined for option 'gpu-name'",
+        "The ptxas that assembles kernels is older than the PTX, or than the GPU, that it is given",
+        "a toolkit on the PATH that is older than what triton writes, or triton's own beside a newer GPU",
+        "TRITON_PTXAS_PATH=/usr/local/cuda/bin/ptxas of a CUDA that knows both (on a newer GPU), else triton's own; or a later triton",
+    ),
 )

@@ -71,6 +71,13 @@ def test_a_keyword_that_from_pretrained_hands_to_the_model_is_one_of_another_rel
     [
         ("RuntimeError: an illegal memory access was encountered", "error-of-the-run", "CUDA_LAUNCH_BLOCKING=1"),
         ("RuntimeError: Trying to backward through the graph a second time", "error-of-the-run", "detach()"),
+        (
+            "NotImplementedError: The operator 'aten::angle' is not currently implemented for the MPS device. If you want this",
+            "error-of-the-run",
+            "PYTORCH_ENABLE_MPS_FALLBACK=1",
+        ),
+        ("ptxas fatal   : Unsupported .version 8.7; current version is '8.4'", "error-of-the-run", "TRITON_PTXAS_PATH"),
+        ("ptxas fatal   : Value 'sm_120' is not defined for option 'gpu-name'", "error-of-the-run", "TRITON_PTXAS_PATH"),
         ("OSError: foo/bar is not a local folder and is not a valid model identifier", "error-hub-refuses", "foo/bar is no folder here"),
         ("OSError: foo/bar does not appear to have a file named config.json.", "error-hub-refuses", "foo/bar has no config.json"),
     ],
