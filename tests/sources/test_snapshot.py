@@ -494,9 +494,18 @@ def test_a_tensor_that_its_shard_does_not_hold(tmp_path: Path) -> None:
     assert (defect.file, defect.line) == (str(tmp_path / "model.safetensors.index.json"), 7)
 
 
+def test_a_tensor_that_stands_in_another_shard_is_loaded_from_there(tmp_path: Path) -> None:
+    files = {
+        "one.safetensors": weights({"a": ("F16", [4], 8)}),
+        "two.safetensors": weights({"b": ("F16", [6], 12)}),
+        "model.safetensors.index.json": index(a="two.safetensors", b="one.safetensors"),
+    }
+    assert collect(tmp_path, files).defects == ()
+
+
 def test_a_layer_that_is_not_built_may_be_in_no_shard(tmp_path: Path) -> None:
     # https://github.com/huggingface/huggingface_hub/issues/4725
-    weight_map = {"a": "one.safetensors", "mtp.fc.weight": "one.safetensors"}
+    weight_map = {"a": "one.safetensors", "mtp.fc.weight": "one.safetensors", "layers.0.rotary_emb.inv_freq": "one.safetensors"}
     assert collect(tmp_path, {"one.safetensors": WEIGHTS, "model.safetensors.index.json": index(**weight_map)}).defects == ()
 
 
