@@ -124,8 +124,12 @@ def is_unread(volume: Volume, name: str) -> bool:
         return True
     if _is_below_compiled(volume, module):
         return True
-    whole = f"{name.replace(':', '.')}."
-    return any(whole.startswith(f"{part}.") for part in UNREAD_PARTS.get(volume.name, ()))
+    return is_left_out(volume.name, name.replace(":", "."))
+
+
+def is_left_out(package: str, module: str) -> bool:
+    """Whether a module, or a name by its full path, is of a part of its package that is not read."""
+    return any(f"{module}.".startswith(f"{part}.") for part in UNREAD_PARTS.get(package, ()))
 
 
 def _is_below_compiled(volume: Volume, module: str) -> bool:

@@ -32,8 +32,8 @@ _WITHOUT_LOGITS = "2025.3.19"
 # Trainers that leave what is not quantized as it is: prepare_model_for_training of LLaMA-Factory (model_utils/checkpointing.py) makes
 # layer norms float32 where upcast_layernorm is set, and nothing else; Unsloth's (unsloth_zoo 2025.11.1, training_utils.py) makes what is
 # trained float32; torchtune 0.6.1 has none, nor has ms-swift at its tags from 1.7.0 to 3.8.0.
-_EXPANDABLE = frozenset(("torchtitan",))
 _UNPREPARED = frozenset(("llamafactory", "ms-swift", "unsloth", "torchtune"))
+_EXPANDABLE = frozenset(("torchtitan",))
 # Weights of integers, unless FSDP shares them out, for which 4-bit ones are stored as floating-point numbers.
 _OF_INTEGERS = frozenset(("4bit", "8bit", "gptq", "awq"))
 # Trainers that bring low-rank layers of their own and go without peft.

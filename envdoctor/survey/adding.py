@@ -51,7 +51,7 @@ def add_contents(package: str, kept: Kept, path: Path) -> bool:
     if not reads_bodies(before):
         # Refusals of the releases before are not known: one that is told of the new ones alone would seem to have come with them.
         after.modules = {name: (mask, {as_signed(item): on for item, on in items.items()}) for name, (mask, items) in after.modules.items()}
-    path.write_text("".join(_joined(package, before, after)), encoding="utf-8")
+    path.write_text(write_back(package, _joined(before, after)), encoding="utf-8")
     return True
 
 
@@ -121,16 +121,22 @@ def _items(lines: Sequence[str], mask: int, places: Mapping[str, int]) -> Iterat
             yield (*front, kind, *words), holds
 
 
-def _joined(package: str, before: Text, after: Text) -> Iterator[str]:
-    releases = [*before.releases, *after.releases]
-    names = [release for release, _ in releases]
+def write_back(package: str, text: Text) -> str:
+    """A text of contents again, of what was read back."""
+    names = [release for release, _ in text.releases]
+    head = [f"package {package}", f"top {' '.join(text.tops)}", *(f"release {release} {day}".rstrip() for release, day in text.releases)]
+    modules = ("\n".join(write_lines(name, mask, items, names)) for name, (mask, items) in sorted(text.modules.items()))
+    return "\n".join([*head, *modules]) + "\n"
+
+
+def _joined(before: Text, after: Text) -> Text:
     shift = len(before.releases)
-    yield f"package {package}\ntop {' '.join(sorted({*before.tops, *after.tops}))}\n"
-    yield "\n".join(f"release {release} {day}".rstrip() for release, day in releases) + "\n"
-    for module in sorted({*before.modules, *after.modules}):
+    joined = Text(tuple(sorted({*before.tops, *after.tops})), [*before.releases, *after.releases])
+    for module in {*before.modules, *after.modules}:
         old, ours = before.modules.get(module, (0, {}))
         new, theirs = after.modules.get(module, (0, {}))
         items = dict(ours)
         for item, mask in theirs.items():
             items[item] = items.get(item, 0) | mask << shift
-        yield "\n".join(write_lines(module, old | new << shift, items, names)) + "\n"
+        joined.modules[module] = old | new << shift, items
+    return joined

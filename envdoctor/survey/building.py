@@ -10,7 +10,7 @@ from envdoctor.refresh.pages import parse_page
 from envdoctor.survey.adding import add_contents, close_takes, held, only_newer
 from envdoctor.survey.archives import NotAnArchiveError, Wheel
 from envdoctor.survey.choice import choose, version_of
-from envdoctor.survey.fetching import is_code, keep_files, read_releases
+from envdoctor.survey.fetching import keep_files, modules_of, read_releases
 from envdoctor.survey.kept import Kept
 from envdoctor.survey.packages import CONSUMERS, DEEP, EVERY, MINOR, NEWEST_OF_CONSUMERS
 from envdoctor.survey.writing import write_all_takes, write_contents, write_said
@@ -97,7 +97,7 @@ def _read_folder(wheels: Path, cache: Path, failed: Failures, tell: Callable[[st
             failed.append((path.name, str(error)))
             continue
         version = version_of(name, path.name)
-        members = [one for one in archive.members if is_code(one.path, ())]
+        members = modules_of(archive, name)
         kept = Kept(cache / f"{name}.db")
         keep_files(archive, members, kept)
         kept.keep_release(name, str(version), "", path.name, members)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from envdoctor.atlas.missing import UNREAD, UNREAD_PARTS
+from envdoctor.atlas.missing import UNREAD, is_left_out
 from envdoctor.atlas.outline import Outline
 from envdoctor.atlas.reading import read_module
 from envdoctor.refresh.index import Get, NoAnswerError
@@ -40,8 +40,7 @@ def read_release(project: str, release: Release, get: Get, kept: Kept, tops: Seq
 
 def modules_of(archive: Archive, project: str, tops: Sequence[str] = ()) -> list[Member]:
     """The files of a release that somebody may import, without the parts of a package that are not read."""
-    unread = tuple(f"{part.replace('.', '/')}/" for part in UNREAD_PARTS.get(project, ()))
-    return [one for one in archive.members if is_code(one.path, tops) and not one.path.startswith(unread)]
+    return [one for one in archive.members if is_code(one.path, tops) and not is_left_out(project, module_of(one.path)[0])]
 
 
 def open_archive(file: File, get: Get, tops: Sequence[str] = ()) -> Archive:

@@ -11,29 +11,21 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from envdoctor.atlas.masks import write
-from envdoctor.atlas.missing import UNREAD_PARTS
-from envdoctor.survey.adding import read_back
+from envdoctor.atlas.missing import UNREAD_PARTS, is_left_out
+from envdoctor.survey.adding import read_back, write_back
 from envdoctor.survey.takes import Shelf
-from envdoctor.survey.volumes import write_lines
 from envdoctor.survey.writing import read_volumes, write_text
 
 
 def drop_unread(package: str, path: Path) -> int:
     """Take the parts that are not read any more out of a text of contents; how many modules they had."""
     told = read_back(path.read_text(encoding="utf-8"))
-    kept = {name: entry for name, entry in told.modules.items() if not _is_unread(package, name)}
-    tops = [top for top in told.tops if not _is_unread(package, top)]
-    dropped = len(told.modules) - len(kept)
-    if dropped or len(tops) < len(told.tops):
-        names = [release for release, _ in told.releases]
-        head = [f"package {package}", f"top {' '.join(tops)}", *(f"release {name} {day}".rstrip() for name, day in told.releases)]
-        bodies = ("\n".join(write_lines(name, mask, items, names)) for name, (mask, items) in sorted(kept.items()))
-        write_text(path, "\n".join([*head, *bodies]) + "\n")
-    return dropped
-
-
-def _is_unread(package: str, module: str) -> bool:
-    return any(f"{module}.".startswith(f"{part}.") for part in UNREAD_PARTS.get(package, ()))
+    before = len(told.modules), len(told.tops)
+    told.modules = {name: entry for name, entry in told.modules.items() if not is_left_out(package, name)}
+    told.tops = tuple(top for top in told.tops if not is_left_out(package, top))
+    if (len(told.modules), len(told.tops)) != before:
+        write_text(path, write_back(package, told))
+    return before[0] - len(told.modules)
 
 
 def recheck_takes(package: str, lines: Sequence[str], shelf: Shelf) -> Iterator[str]:
@@ -56,7 +48,7 @@ def recheck_takes(package: str, lines: Sequence[str], shelf: Shelf) -> Iterator[
         elif kind == "take":
             number, path, after = rest.split(" ", 2)
             now = bads[int(number)]
-            left = now is None or _is_unread(package, path.removesuffix(".py").replace("/", "."))
+            left = now is None or is_left_out(package, path.removesuffix(".py").replace("/", "."))
             takes.append(None if left else sum(one is not None for one in takes))
             if not left:
                 yield f"take {now} {path} {after}"

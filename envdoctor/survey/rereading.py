@@ -9,12 +9,12 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from envdoctor.refresh.index import Get, NoAnswerError
-from envdoctor.survey.adding import Text, as_signed, read_back, reads_bodies
+from envdoctor.survey.adding import Text, as_signed, read_back, reads_bodies, write_back
 from envdoctor.survey.archives import NotAnArchiveError
 from envdoctor.survey.choice import Release
 from envdoctor.survey.fetching import keep_files, module_of, modules_of, open_archive
 from envdoctor.survey.kept import Kept
-from envdoctor.survey.volumes import Items, gather, write_lines, write_volume
+from envdoctor.survey.volumes import Items, gather, write_volume
 from envdoctor.survey.writing import write_text
 
 _HIDDEN = "~"
@@ -66,7 +66,7 @@ def reread(
             seen = _moved(there, places) & mask
             found = {item: _moved(on, places) & mask for item, on in found.items()}
             before.modules[name] = mask, anew(items, found, seen) if whole else settle(items, found, seen)
-    write_text(path, "".join(_written(package, before)))
+    write_text(path, write_back(package, before))
     return failed
 
 
@@ -116,10 +116,3 @@ def _read(package: str, release: Release, get: Get, kept: Kept, modules: Collect
 def _moved(mask: int, places: Sequence[int]) -> int:
     """A set of the releases that were read as one of all releases."""
     return sum(1 << place for number, place in enumerate(places) if mask >> number & 1)
-
-
-def _written(package: str, text: Text) -> list[str]:
-    names = [release for release, _ in text.releases]
-    head = f"package {package}\ntop {' '.join(text.tops)}\n"
-    head += "\n".join(f"release {release} {day}".rstrip() for release, day in text.releases) + "\n"
-    return [head, *("\n".join(write_lines(name, mask, items, names)) + "\n" for name, (mask, items) in sorted(text.modules.items()))]

@@ -55,3 +55,11 @@ def test_a_part_that_is_not_read_any_more_leaves_both_texts(tmp_path: Path) -> N
         "takes unsloth\nbad libra:Old 2.0-\ntake 0 unsloth/__init__.py 2@1.0- -\nentry unsloth\n0 1.0-\n"
     )
     assert path.exists()
+
+
+def test_what_is_left_out_is_no_module_of_a_release_whether_it_is_a_folder_or_a_file(tmp_path: Path) -> None:
+    files = {"flashinfer/__init__.py": "x = 1\n", "build_backend.py": "y = 1\n", "cutlass/__init__.py": "z = 1\n"}
+    assert make_atlas(tmp_path, {"flashinfer-python": {"0.6.0": files}}) == []
+    forget()
+    text = (tmp_path / "atlas" / "flashinfer-python" / "contents.txt").read_text(encoding="utf-8")
+    assert [line for line in text.splitlines() if line.startswith(("top ", "module "))] == ["top flashinfer", "module flashinfer 0.6.0-"]

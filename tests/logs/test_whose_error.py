@@ -34,8 +34,8 @@ ATLAS = {
         "1.1.0": {"setfit/__init__.py": "", "setfit/args.py": "class TrainingArguments:\n    eval_on_start: bool = False\n"},
     },
     "ray": {
-        "2.9.0": {"ray/__init__.py": "", "ray/serve.py": "class ServeDeploySchema: pass\n"},
-        "2.10.0": {"ray/__init__.py": "", "ray/serve.py": "class ServeDeploySchema: pass\n", "ray/data.py": "class Ragged: pass\n"},
+        "2.9.0": {"ray/__init__.py": "", "ray/schema.py": "class ServeDeploySchema: pass\n"},
+        "2.10.0": {"ray/__init__.py": "", "ray/schema.py": "class ServeDeploySchema: pass\n", "ray/data.py": "class Ragged: pass\n"},
     },
 }
 
