@@ -133,6 +133,7 @@ def test_a_run_without_a_package_or_a_model_fact_is_refused(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.chdir(tmp_path)  # a clone in which README's .venv was made has an environment of its own
     plan = tmp_path / "plan.yaml"
     plan.write_text("output_dir: out\nper_device_train_batch_size: 2\nlearning_rate: 1.0e-4\n", encoding="utf-8")
     ran = run(capsys, "check", str(plan))

@@ -25,6 +25,12 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="interpreters are sto
 RUNNING = ".".join(map(str, sys.version_info[:2]))
 
 
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not in the clone, which has an environment of its own once README's .venv is made."""
+    monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
+
+
 @cache
 def cpythons() -> dict[str, Path]:
     """The CPythons of this machine by their minor version; the running one always."""
