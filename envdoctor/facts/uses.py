@@ -34,6 +34,7 @@ SWITCHES = (
     "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD",
     "USE_TF",
     "USE_TORCH",
+    "USE_V1",
     "WANDB_DISABLED",
 )
 # What they set to some directory, whichever: that it is set is what rules ask.

@@ -18,7 +18,7 @@ from envdoctor.sources.launches.variables import Piece
 from envdoctor.sources.plans.accelerate import read_accelerate
 from envdoctor.sources.plans.arguments import read_arguments, state_arguments
 from envdoctor.sources.plans.deepspeed import beside
-from envdoctor.sources.plans.llama_factory import LLAMA_FACTORY
+from envdoctor.sources.plans.llama_factory import read_command
 from envdoctor.sources.plans.peft import say_targets
 from envdoctor.sources.plans.plan import collect_plan
 from envdoctor.sources.plans.plan_file import PlanFile, Unresolved
@@ -135,9 +135,7 @@ def _tool(told: Told, path: Path, launch: Launch) -> None:
         plans = [piece for piece in before if piece.text.endswith(_PLANS)]
         if plans:
             _follow(told, path, plans[:1], "llamafactory-cli")
-        elif table and command in ("train", ""):
-            assert LLAMA_FACTORY.read is not None
-            LLAMA_FACTORY.read(reader, table)
+        read_command(reader, {} if plans else table, command)
     elif name == "axolotl" or launch.tool.startswith("axolotl.cli."):
         if command == "train" or launch.tool in ("axolotl.cli.train", "axolotl.cli.main"):
             _follow(told, path, [piece for piece in before if piece.text.endswith(_PLANS)][:1], "axolotl")

@@ -13,6 +13,8 @@ _DEFAULT = Origin("default of LLaMA-Factory")
 # With finetuning_type full: a block of the model at a time, or all but the language model.
 _PARTLY = ("use_badam", "freeze_language_model")
 _OBJECTIVES = {"dpo": "dpo", "kto": "kto", "ppo": "ppo", "rm": "reward"}
+# Commands of llamafactory-cli that load what trains, and whether all they do is to answer: src/llamafactory/cli.py, launcher.py.
+_COMMANDS = {"train": False, "webui": False, "export": False, "eval": True, "chat": True, "webchat": True, "api": True}
 _FLASH = {"fa2": "flash_attention_2", "fa3": "flash_attention_3", "sdpa": "sdpa", "disabled": "eager", "off": "eager"}
 
 _OWN = Settings(
@@ -102,6 +104,16 @@ def _read(reader: Reader, table: Table) -> None:
     reader.facts["plan.gradient_checkpointing"] = Fact("plan.gradient_checkpointing", not disabled, origin)
     reader.say("plan.use_reentrant", table.get("use_reentrant_gc"), "use_reentrant_gc")
     reader.default("plan.trainer", "llamafactory", reader.origin())
+
+
+def read_command(reader: Reader, table: Table, command: str) -> None:
+    """What a command of llamafactory-cli says: its flags where it trains, and what runs it whatever they are."""
+    if table and command in ("train", ""):
+        _read(reader, table)
+    if command in _COMMANDS:
+        if _COMMANDS[command]:
+            reader.say("plan.method", "inference")
+        reader.default("plan.trainer", "llamafactory", reader.origin())
 
 
 def _objective(reader: Reader, table: Table) -> None:

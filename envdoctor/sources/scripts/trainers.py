@@ -24,7 +24,16 @@ _HALF_TRAINED = ("requires_grad", "quantization", "load_in_")
 # Commands by which a notebook has another program train.
 _TRAINS_ELSEWHERE = re.compile(r"torchrun|deepspeed|accelerate launch|tune run|axolotl|swift |llamafactory|train|finetun|fine_tun|sft")
 _SETTINGS = (("max_seq_length", "plan.seq_len"), ("packing", "plan.packing"))
-_RUNS = {"llamafactory": (("run_exp",), "llamafactory"), "swift": (("sft_main", "rlhf_main", "pretrain_main"), "ms-swift")}
+_RUNS = {
+    "llamafactory": (("run_exp", "export_model", "ChatModel", "create_ui", "create_web_demo", "create_app"), "llamafactory"),
+    "swift": (("sft_main", "rlhf_main", "pretrain_main"), "ms-swift"),
+}
+# The same for commands that a notebook hands to a shell.
+_STARTS = (
+    (re.compile(r"\b(?:llamafactory-cli|lmf)\s+(?:train|webui|export|eval|chat|webchat|api)\b"), "llamafactory"),
+    (re.compile(r"\b(?:swift|megatron)\s+(?:sft|pt|rlhf)\b"), "ms-swift"),
+    (re.compile(r"\baxolotl\s+train\b|-m\s+axolotl\.cli\.train\b"), "axolotl"),
+)
 
 
 def trainer_kind(reading: Reading, name: str) -> str:
@@ -49,6 +58,10 @@ def read_trainers(reading: Reading) -> list[Call]:
     for package, (functions, tool) in _RUNS.items():
         for call in reading.named(package, *functions):
             reading.claims.state("plan.trainer", tool, call.line, call.scope)
+    for line in reading.source.shell:
+        for command, tool in _STARTS:
+            if line.sure and command.search(line.text):
+                reading.claims.state("plan.trainer", tool, line.line)
     return trainers
 
 

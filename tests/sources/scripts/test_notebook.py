@@ -46,6 +46,21 @@ def test_a_name_of_one_cell_is_known_in_the_next(tmp_path: Path) -> None:
     assert values(found)["plan.lora_r"] == 16
 
 
+@pytest.mark.parametrize(
+    ("cell", "trainer"),
+    [
+        ("!llamafactory-cli train lora.json", "llamafactory"),
+        ("!GRADIO_SHARE=1 llamafactory-cli webui", "llamafactory"),
+        ("!llamafactory-cli version", None),
+        ("!CUDA_VISIBLE_DEVICES=0 swift sft --model a/b", "ms-swift"),
+        ("!accelerate launch -m axolotl.cli.train lora.yml", "axolotl"),
+        ("from llamafactory.chat import ChatModel\nmodel = ChatModel({'model_name_or_path': 'a/b'})", "llamafactory"),
+    ],
+)
+def test_what_runs_a_plan_is_a_command(tmp_path: Path, cell: str, trainer: str | None) -> None:
+    assert values(_read(tmp_path, cell)).get("plan.trainer") == trainer
+
+
 def test_a_cell_that_is_no_python_does_not_hide_the_others(tmp_path: Path) -> None:
     path = _write(tmp_path, notebook("def f(:", "import os\nos.environ['HF_HUB_OFFLINE'] = '1'"))
     found = collect_script(path)
