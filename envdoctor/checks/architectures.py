@@ -30,6 +30,7 @@ CLASSES_WITH_A_RULE = frozenset(("TokenizersBackend",))
 
 # Packages that gave AutoConfig the type before transformers had it: with LLaVA's own package its first models load.
 _REGISTERED_BY = {"llava": "llava"}
+_REGISTERS = "transformers.AutoConfig.register"
 
 
 def model_type_unknown_to_transformers(facts: Facts) -> tuple[Hit, ...]:
@@ -47,7 +48,7 @@ def model_type_unknown_to_transformers(facts: Facts) -> tuple[Hit, ...]:
     package = _REGISTERED_BY.get(model_type)
     served = _read_by_vllm(facts, model_type)
     unused = facts.value(NOT_LOADED)
-    spared = isinstance(unused, tuple) and "config" in unused
+    spared = (isinstance(unused, tuple) and "config" in unused) or _registers(facts)
     if spared or lacking is False or own_code is True or served is True or (package is not None and _is_there(facts, package)):
         return ()
     missing = [] if lacking else [_TRANSFORMERS]
@@ -117,6 +118,12 @@ def _read_by_vllm(facts: Facts, model_type: str) -> bool | None:
         return bool(list_meant(LOADS_WITH_VLLM, uses))
     method = facts.text("plan.method")
     return None if method is None and facts.value("plan.trainer") is None else method == "inference"
+
+
+def _registers(facts: Facts) -> bool:
+    """Whether a script gives AutoConfig a class itself; of which type, a name may say."""
+    uses = facts.value(CODE_USES)
+    return isinstance(uses, tuple) and bool(list_meant((_REGISTERS,), uses))
 
 
 def _is_there(facts: Facts, package: str) -> bool:

@@ -93,6 +93,7 @@ TERMS: tuple[Term, ...] = (
     Term("model.num_hidden_layers", "int", "transformer layers (num_layers in ChatGLM)"),
     Term("model.transformers_version", "version", "transformers that wrote config.json"),
     Term("model.remote_code", "bool", "the snapshot's own Python code is used (auto_map)"),
+    Term("model.own_config", "bool", "the configuration is of a class of the snapshot's own (AutoConfig in auto_map)", unread=False),
     Term("model.tokenizer_remote_code", "bool", "the tokenizer is of a class of the snapshot's own (AutoTokenizer in auto_map)"),
     Term("model.tokenizer_class", "text", "tokenizer_class of tokenizer_config.json"),
     Term(

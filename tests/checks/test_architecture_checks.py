@@ -315,6 +315,11 @@ def test_a_healthy_llama(fixtures: Path) -> None:
     assert told(fixtures / "llama-2-7b-hf", "4.31.0") == []
 
 
+def test_a_type_that_a_script_registers() -> None:
+    registers = ["transformers.AutoConfig.register"]
+    assert model_type_unknown_to_transformers(native("4.47.1", "modernbert", plan__code_uses=registers)) == ()
+
+
 @pytest.mark.parametrize(
     ("transformers", "expected"),
     [

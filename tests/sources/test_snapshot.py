@@ -91,6 +91,7 @@ def test_all_that_chatglm3_says(fixtures: Path) -> None:
         "eos_ids": "('2',)",
         "role_stop_ids": "missing",
         "remote_code": "True",
+        "own_config": "True",
         "tokenizer_class": "ChatGLMTokenizer",
         "tokenizer_class_misspelled": "False",
         "tokenizer_remote_code": "True",
@@ -338,6 +339,9 @@ def test_any_bytes_in_optional_files_leave_the_rest(tmp_path: Path, content: byt
         ({"eos_token_id": None}, "eos_ids", None),
         ({"eos_token_id": [2, "3", 4.5, True, 2, 7]}, "eos_ids", ("2", "7")),
         ({"auto_map": {}}, "remote_code", False),
+        ({}, "own_config", False),
+        ({"auto_map": {"AutoConfig": "configuration_x.X"}}, "own_config", True),
+        ({"auto_map": {"AutoModelForCausalLM": "modeling_x.X"}}, "own_config", False),
     ],
 )
 def test_facts_of_the_configuration(tmp_path: Path, config: dict[str, object], name: str, expected: FactValue | None) -> None:

@@ -138,6 +138,8 @@ class _Facts:
             self._say("model.remote_code", bool(config_map), "config.json", config, "auto_map")
         else:
             self._say("model.remote_code", True, "tokenizer_config.json", tokenizer, "auto_map")
+        own_config = isinstance(config_map, dict) and "AutoConfig" in config_map
+        self._say("model.own_config", own_config, "config.json", config, "auto_map")
         own_tokenizer = self._own_tokenizer(config_map, tokenizer_map)
         self._say("model.tokenizer_remote_code", own_tokenizer, "tokenizer_config.json", tokenizer, "auto_map")
         if not own_tokenizer and isinstance(config_map, dict):
