@@ -5,18 +5,20 @@ from __future__ import annotations
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact, version_condition
 from envdoctor.report.model import Coverage
-from envdoctor.world.releases import newest, tracked
+from envdoctor.world.releases import listed, newest, tracked
 
 
 def measure_coverage(*several: Facts) -> Coverage:
-    """How many packages of the situations the rules can speak of, and which are newer than any release they know."""
+    """How many packages of the situations have releases that are known, and which of a training stack are newer than any of these."""
     known, newer = set(), set()
     for facts in several:
         for name in facts:
             package = name.removeprefix("packages.")
-            if package == name or package not in tracked():
+            if package == name or package not in listed():
                 continue
             known.add(package)
+            if package not in tracked():
+                continue
             value, last = facts.value(name), newest(package)
             if isinstance(value, Exact) and last is not None and version_condition(f">{last}").admits(value):
                 newer.add(package)
