@@ -86,10 +86,20 @@ def find_situation_remedies(
     With ``strict`` they clear what is possible as well. Where what an installer would take is to be cleared, the search goes out from that.
     """
     goals = select_goals(findings, strict=strict)
-    # Whether anybody uses a main name is supposed: what is certain is not left without a cure for it.
-    goals = [one for one in goals if one.rule.id != "part-breaks"] or goals
     if not goals:
         return (Remedy({}, (), ()),)
+    # Whether anybody uses a main name is supposed: where both are too much to look at, what is certain is not left without a cure for it.
+    certain = [one for one in goals if one.rule.id != "part-breaks"]
+    if not 0 < len(certain) < len(goals):
+        return _find_remedies(gathered, book, goals, outcomes)
+    soon = _find_remedies(gathered, book, goals, outcomes, brief=True)
+    return soon or _find_remedies(gathered, book, certain, outcomes)
+
+
+def _find_remedies(
+    gathered: Gathered, book: Rulebook, goals: list[Finding], outcomes: Outcomes | None, *, brief: bool = False
+) -> tuple[Remedy, ...]:
+    """As ``find_situation_remedies``; with ``brief`` none where what clears everything is not soon found."""
     from envdoctor.checks.caps import cautious
     from envdoctor.remedies.cures import is_change_of_code
     from envdoctor.remedies.search import Problem, find_remedies
@@ -109,7 +119,12 @@ def find_situation_remedies(
     asked = sorted({one.entry for one in goals if one.entry})
     checks = (*FACT_CHECKS, breaks_of([(package_of(entry.partition(".")[0].partition(":")[0]), entry) for entry in asked]))
     problem = Problem(stated, book.rules, checks if asked else FACT_CHECKS, release_texts, outcomes, requires=cautious)
-    found = _of_an_environment(problem, book.digest, goals) if scanned_names(facts) else find_remedies(problem, goals)
+    if brief:
+        found = find_remedies(problem, goals, brief=True)
+    else:
+        found = _of_an_environment(problem, book.digest, goals) if scanned_names(facts) else find_remedies(problem, goals)
+    if brief and not found:
+        return ()
     # To narrow what a file leaves open is less than to move what somebody has pinned.
     pinned = {name for name, fact in facts.items() if isinstance(fact.value, Exact)}
     if accused:

@@ -31,7 +31,7 @@ class _Found:
     whole: bool = True
 
 
-def find_remedies(problem: Problem, findings: Iterable[Finding], *, alternatives: bool = True) -> tuple[Remedy, ...]:
+def find_remedies(problem: Problem, findings: Iterable[Finding], *, alternatives: bool = True, brief: bool = False) -> tuple[Remedy, ...]:
     """Sets of changes that clear the most errors, then the most warnings, ranked; none where no change clears anything.
 
     First are all that change the fewest packages and are the nearest; then, to fall back upon, others that change as few: the nearest
@@ -40,12 +40,13 @@ def find_remedies(problem: Problem, findings: Iterable[Finding], *, alternatives
     admit each other. Where there is no other way, one under which something becomes possible is taken: better a cure with another fault
     that may be, which the next check tells of, than none.
 
-    Without ``alternatives`` only the first is looked for, and told.
+    Without ``alternatives`` only the first is looked for, and told. A ``brief`` search finds what clears everything and is soon found, or
+    nothing.
     """
     wanted = [one for one in findings if one.status in ("matched", "confirmed") and one.severity != "note"]
-    for strict in (True, False):
+    for strict in (True,) if brief else (True, False):
         search = _Search(problem, wanted, strict=strict, most=MOST_REMEDIES if alternatives else 1)
-        found = search.found()
+        found = search.found(brief=brief)
         if found:
             return found
     return ()
@@ -73,11 +74,13 @@ class _Search:
         domains = Domains(self._universe, self._verdicts, self._goals, adds, removes, lowest)
         self._walk = Walk(self._universe, self._verdicts, domains, self._goals, lowest)
 
-    def found(self) -> tuple[Remedy, ...]:
+    def found(self, *, brief: bool = False) -> tuple[Remedy, ...]:
         """The remedies, ranked; none where nothing is cleared."""
         # Most often it is soon known what can be cleared together, and nobody needs to know what cannot.
         found = self._whole(frozenset(), _MOST_AT_FIRST)
         if found is None:
+            if brief:
+                return ()
             hopeless = self._hopeless()
             if len(hopeless) == len(self._goals):
                 return ()

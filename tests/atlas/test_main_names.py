@@ -13,6 +13,7 @@ from envdoctor.checks.atlas import atlas_breaks, hits_of
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.versions import exact
 from tests.atlas.wheels import alone, forget, make_atlas
+from tests.cli.run import run
 
 LIB = {
     "1.0": {"bolt/__init__.py": "class Old: pass\nclass Kept: pass\n"},
@@ -65,3 +66,19 @@ def test_with_a_script_its_own_names_count() -> None:
 
 def test_the_main_names_are_names_of_modules() -> None:
     assert all(entry.partition(":")[1:] != ("", "") for entries in main_names.MAIN_NAMES.values() for entry in entries)
+
+
+def test_one_line_cures_what_is_certain_and_what_a_main_name_needs(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    lib = {"0.20.3": {"accelerate/__init__.py": ""}, "0.21.0": {"accelerate/__init__.py": "class New: pass\n"}}
+    user = {"0.1": {"rider/__init__.py": "", "rider/late.py": "from accelerate import New\nclass Trainer: pass\n"}}
+    (tmp_path / "two").mkdir()
+    assert make_atlas(tmp_path / "two", {"accelerate": lib, "rider": user}) == []
+    alone(monkeypatch, tmp_path / "two" / "atlas")
+    file = tmp_path / "requirements.txt"
+    file.write_text("torch==2.1.2\nnumpy==2.0.0\nrider==0.1\naccelerate==0.20.3\n")
+    told = run(capsys, "check", str(file), "--format", "json").json
+    assert [one["rule"] for one in told["findings"] if one["status"] == "matched"] == ["numpy-2-with-torch-before-2-3", "part-breaks"]
+    assert told["remedy"]["pins"] == {"accelerate": "==0.21.0", "numpy": "==1.26.4"}
+    assert told["coverage"]["packages_known"] == 3

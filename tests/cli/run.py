@@ -79,13 +79,13 @@ def _shipped_rules_read_once(every_rule: bool) -> Iterator[None]:
             _OUTLINES[id(table)] = rule
         return rule
 
-    def searched_once(problem: Problem, findings: Iterable[Finding], *, alternatives: bool = True) -> tuple[Remedy, ...]:
+    def searched_once(problem: Problem, findings: Iterable[Finding], **how: bool) -> tuple[Remedy, ...]:
         findings = tuple(findings)
         if len(problem.rules) != len(found["rules"]):  # there are rules of the test's own
-            return search_for(problem, findings, alternatives=alternatives)
-        key = (every_rule, problem.stated.closed, repr(problem.stated.by_name), repr(findings), alternatives)
+            return search_for(problem, findings, **how)
+        key = (every_rule, problem.stated.closed, repr(problem.stated.by_name), repr(findings), *sorted(how.items()))
         if key not in _REMEDIES:
-            _REMEDIES[key] = search_for(problem, findings, alternatives=alternatives)
+            _REMEDIES[key] = search_for(problem, findings, **how)
         return _REMEDIES[key]
 
     with pytest.MonkeyPatch.context() as patch:
