@@ -53,27 +53,16 @@ def compose_report(
     stated = lru_cache(maxsize=2)(lambda newest: predict_facts(gathered) if newest else gathered.facts)
     newer = _make_newest(stated, book, outcomes) if search else None
     told = [finding for finding, _ in findings]
-    remedies = (
-        find_situation_remedies(gathered, book, told, outcomes, strict=request.strict)
-        if search
-        else (_say_unsearched(told, strict=request.strict),)
-    )
-    kept = _list_kept(request, gathered)
-    remedies = _without(remedies, kept, told, strict=request.strict)
+    strict, kept = request.strict, _list_kept(request, gathered)
+    remedies = find_situation_remedies(gathered, book, told, outcomes, strict=strict) if search else (_say_unsearched(told, strict=strict),)
+    remedies = _without(remedies, kept, told, strict=strict)
     diagnosed = worst_first(
-        [
-            Diagnosed(finding, _list_cures(finding, verdict, gathered, stated(finding.newest), newer, kept), verdict)
-            for finding, verdict in findings
-        ]
+        [Diagnosed(one, _list_cures(one, verdict, gathered, stated(one.newest), newer, kept), verdict) for one, verdict in findings]
     )
     if of_log:
         diagnosed = tuple(replace(one, cures=as_of_a_log(one.cures, one.finding, gathered.facts, remedies[0])) for one in diagnosed)
         remedies = nearer_remedies(remedies, diagnosed, gathered.facts)
-    by_change = None
-    if search and remedies[0].pins and (remedies[0].unfixable or goes_back(remedies[0].pins, gathered.facts)):
-        from envdoctor.app.plan_first import find_plan_first
-
-        by_change = find_plan_first(gathered, book, diagnosed, remedies[0], outcomes, strict=request.strict)
+    by_change = _find_by_change(request, gathered, book, diagnosed, remedies[0], outcomes) if search else None
     answer = by_change or remedies[0]
     if not of_log:
         diagnosed = tuple(replace(one, cures=agreeing(one.cures, one.finding, answer)) for one in diagnosed)
@@ -95,12 +84,23 @@ def compose_report(
         probes=tuple(verdicts.values()),
         hints=(*hints, *_give_hints(gathered, diagnosis), *((FIX_HINT,) if remedies[0].proof == FIX_HINT else ())),
         fail_on=request.fail_on,
-        strict=request.strict,
+        strict=strict,
         allow_empty=request.allow_empty,
         show_all=request.show_all,
         recognised=gathered.notes,
         either_way=of_log,
     )
+
+
+def _find_by_change(
+    request: Request, gathered: Gathered, book: Rulebook, diagnosed: Sequence[Diagnosed], remedy: Remedy, outcomes: Outcomes | None
+) -> Remedy | None:
+    """What cures by a change of the plan, where the pins leave something or go back to older releases."""
+    if not remedy.pins or not (remedy.unfixable or goes_back(remedy.pins, gathered.facts)):
+        return None
+    from envdoctor.app.plan_first import find_plan_first
+
+    return find_plan_first(gathered, book, diagnosed, remedy, outcomes, strict=request.strict)
 
 
 def _count_days() -> int:
