@@ -80,6 +80,10 @@ def _norms(architecture: Architecture, plan: Plan, width: Widths, *, trained: bo
     if plan.liger:
         # Liger's norms keep their input as it is and one number a row.
         return architecture.norms * (width.stream * hidden + 4)
+    if plan.compile:
+        # The input as it is; the rest is computed again.
+        own_heads = width.product * (architecture.query_width + architecture.key_width) if architecture.head_norms else 0
+        return architecture.norms * (width.stream * hidden + 4) + own_heads
     rows = 8 if architecture.norm == "layer" else 4
     own = architecture.norms
     if modeling.norm(architecture, plan) == "layer" and architecture.parallel and (plan.autocast is None or width.stream == 4):
@@ -124,6 +128,9 @@ def _attention(architecture: Architecture, plan: Plan, width: Widths) -> float:
         # 16 bits are computed in float32 there from torch 2.5 on. One key head is spread over all without a copy.
         wide = 4 if at_least(plan.stack.torch, "2.5") else width.computed
         return wide * (query + 2 * (key if architecture.kv_heads == 1 else query) + matrix)
+    if plan.compile and modeling.is_eager(architecture, plan):
+        # Scores and probabilities; of a float32 softmax both dtypes in some layers.
+        return kept + matrix * (5.3 if plan.autocast is not None and width.computed < 4 else 2 * width.computed)
     if modeling.is_eager(architecture, plan):
         kept += matrix * width.computed * (2 if architecture.softcap else 1)
         if architecture.kind == "opt" and not at_least(plan.stack.transformers, "4.49"):
@@ -200,6 +207,8 @@ def _mlp(architecture: Architecture, plan: Plan, width: Widths) -> float:
         # The weighted outputs are as wide as the stream.
         wider = (width.stream - width.product) * architecture.experts_per_token * architecture.hidden
         return width.product * _experts(architecture) + wider
+    if plan.compile:
+        return width.product * (2 if architecture.gated else 1) * architecture.ffn
     if architecture.gated:
         return width.product * (2 if plan.liger else 3) * architecture.ffn
     return modeling.activation(architecture, plan, width.product, full=plan.method == "full") * architecture.ffn
