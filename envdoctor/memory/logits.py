@@ -51,6 +51,8 @@ def loss(architecture: Architecture, plan: Plan, width: Widths) -> Loss:
         return Loss(last + computed * hidden + _chunk(vocabulary, hidden) * (computed + 4), again + computed * hidden)
     if plan.method == "inference":
         return Loss(computed * vocabulary, 0.0)
+    if plan.litgpt:
+        return _of_litgpt(plan, 4 * vocabulary, last, again, shifts)
     if not plan.upcast_loss and plan.autocast is None:
         # A loss outside of the model: logits, their shifted copy, the log-softmax; its backward has gradient and result beside that.
         return Loss((2 + shifts) * computed * vocabulary + last, 3 * computed * vocabulary + again)
@@ -69,6 +71,18 @@ def loss(architecture: Architecture, plan: Plan, width: Widths) -> Loss:
         fused = _upcast_logits(architecture, plan, computed, upcast) - 4
         return Loss(fused * vocabulary + last, (computed + upcast) * vocabulary + again)
     return Loss(_upcast_logits(architecture, plan, computed, upcast) * vocabulary + last, 12 * vocabulary + again)
+
+
+def _of_litgpt(plan: Plan, logits: int, last: float, again: float, shifts: int) -> Loss:
+    """``chunked_cross_entropy`` of litgpt 0.5.0 and 0.5.13: a softmax of 128 tokens at a time.
+
+    Fabric hands the logits out as float32, the default dtype (``convert_output`` of its precision plugins, lightning 2.2.1).
+    finetune/lora.py makes them in pieces too, so that nothing is copied to be shifted and a gradient is that of one piece;
+    finetune/full.py makes them at once, and their gradient is put together of its pieces.
+    """
+    if plan.method != "full":
+        return Loss(2 * logits + last, 2 * logits + again)
+    return Loss((2 + shifts) * logits + last, (3 + shifts) * logits + again)
 
 
 def returned(architecture: Architecture, plan: Plan, width: Widths) -> float:

@@ -125,7 +125,12 @@ def repeats(architecture: Architecture, plan: Plan) -> bool:
     FlashAttention takes them as they are. torch's sdpa does so from transformers 4.54.0 with torch 2.5 on, where there is no mask
     (``use_gqa_in_sdpa``, integrations/sdpa_attention.py); 4.48 to 4.53 always copy. Falcon's new layers broadcast them at any time.
     """
-    if architecture.kv_heads >= architecture.heads or plan.attention.startswith("flash"):
+    if architecture.kv_heads >= architecture.heads:
+        return False
+    if plan.litgpt:
+        # ``k.expand(...)`` and ``.reshape`` in model.py of 0.5.0, in front of torch's sdpa.
+        return True
+    if plan.attention.startswith("flash"):
         return False
     if is_eager(architecture, plan) or architecture.kind in ("falcon", "RefinedWeb"):
         return True
@@ -153,7 +158,7 @@ def fills_cache(architecture: Architecture, plan: Plan) -> bool:
     """Whether a training forward fills a cache of keys and values that nobody reads: config.use_cache is true by default, and only
     checkpointing turns it off, and the Trainer of transformers 5 (TrainingArguments.use_cache), which a loop of one's own goes without."""
     release = plan.stack.transformers
-    known = bool(release) and release != "-" and (plan.outputs_kept or not at_least(release, "5.0"))
+    known = bool(release) and release != "-" and not plan.litgpt and (plan.outputs_kept or not at_least(release, "5.0"))
     # GPTBigCode's model does not look whether it checkpoints before 4.53 (``use_cache = False`` of 4.53.3, none in 4.45.2 to 4.52.4).
     off = plan.checkpointing and not (architecture.kind == "gpt_bigcode" and not at_least(release, "4.53"))
     return known and not off and architecture.head == "causal" and not architecture.encoder_decoder

@@ -56,6 +56,7 @@ class Plan:
     ``wrapped``: FSDP shares out each layer by itself, and not the model as one unit.
     ``upcast_loss``: the loss is computed on float32 logits; ``expandable``: the allocator grows its segments.
     ``compiled_loss``: what torch.compile compiles has the loss in it.
+    ``litgpt``: layers, adapters and loss are those of litgpt, and not of transformers and peft.
     ``outputs_kept``: a loop of its own holds what the model returned, logits among it, until the next forward has returned.
     """
 
@@ -89,6 +90,7 @@ class Plan:
     upcast_loss: bool = True
     compile: bool = False
     compiled_loss: bool = False
+    litgpt: bool = False
     outputs_kept: bool = False
     resharded: bool = True
     zero_init: bool | None = None

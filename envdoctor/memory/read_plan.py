@@ -31,12 +31,13 @@ _COMPILE_LAYERS = frozenset(("prime-rl",))
 _WITHOUT_LOGITS = "2025.3.19"
 # Trainers that leave what is not quantized as it is: prepare_model_for_training of LLaMA-Factory (model_utils/checkpointing.py) makes
 # layer norms float32 where upcast_layernorm is set, and nothing else; Unsloth's (unsloth_zoo 2025.11.1, training_utils.py) makes what is
-# trained float32; torchtune 0.6.1 has none, nor has ms-swift at its tags from 1.7.0 to 3.8.0.
-_UNPREPARED = frozenset(("llamafactory", "ms-swift", "unsloth", "torchtune"))
+# trained float32; torchtune 0.6.1 has none, nor have litgpt 0.5.0 and 0.5.13, nor ms-swift at its tags from 1.7.0 to 3.8.0.
+_UNPREPARED = frozenset(("llamafactory", "ms-swift", "unsloth", "torchtune", "litgpt"))
 _EXPANDABLE = frozenset(("torchtitan",))
 # Weights of integers, unless FSDP shares them out, for which 4-bit ones are stored as floating-point numbers.
 _OF_INTEGERS = frozenset(("4bit", "8bit", "gptq", "awq"))
-# Trainers that bring low-rank layers of their own and go without peft.
+# Trainers that bring low-rank layers of their own and go without peft: made in the dtype that the weights are loaded in (
+# ``training.set_default_dtype`` in the recipes of torchtune 0.6.1, ``fabric.init_module`` of litgpt 0.5.0 under ``bf16-true``).
 _OWN_ADAPTERS = frozenset(("torchtune", "litgpt"))
 # Trainers that wrap whole layers with their adapters (``FSDPStrategy(auto_wrap_policy={Block})``, finetune/lora.py of litgpt at 9a2065e5),
 # and not each adapter by itself, as peft's policy does.
@@ -104,6 +105,7 @@ def read_plan(facts: Facts, architecture: Architecture) -> tuple[Plan, tuple[Ass
         fused_loss=loss == "cross_entropy",
         every=_every(reader),
         ops=reader.text("plan.selective_checkpointing") == "op",
+        litgpt=reader.text("plan.trainer") == "litgpt",
         joined=method == "adapter" and sharding == "fsdp" and reader.text("plan.trainer") in _JOINED,
         wrapped=reader.flag("plan.fsdp_wrapped") is not False,
         upcast_loss=reader.flag("plan.loss_upcast") is not False,
@@ -157,6 +159,8 @@ def _adapter(reader: Reader, architecture: Architecture, stack: Stack, *, beside
     # weight of integers (``if weight.dtype.is_floating_point`` in 0.7.0, 0.11.1, 0.12.0, 0.13.2 and 0.21.2): beside those they are float32.
     between = stack.peft not in ("", "-") and at_least(stack.peft, "0.7.0") and not at_least(stack.peft, "0.12.0")
     float32 = beside_integers or (not between if cast is None or between else cast)
+    if cast is None and reader.text("plan.trainer") in _OWN_ADAPTERS:
+        float32 = False
     saved = reader.words("plan.modules_to_save") or ()
     return Adapter(rank, targets, saved, float32, reader.text("plan.method") == "dora", _chance(reader))
 

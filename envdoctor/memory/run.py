@@ -36,6 +36,9 @@ class Run:
 def run_of(architecture: Architecture, plan: Plan) -> Run:
     """The run of a plan on an architecture, as the release builds it."""
     plan = replace(plan, checkpointing=modeling.checkpoints(architecture, plan))
+    if plan.litgpt and architecture.tied:
+        # Its ``wte`` and ``lm_head`` are two tensors (model.py of 0.5.0), whatever the checkpoint has.
+        architecture = replace(architecture, tied=False)
     named = plan.adapter.targets if plan.method == "adapter" and plan.adapter is not None else None
     if named is None or not modeling.adapts_experts(architecture, plan, every=not EVERY_LINEAR.isdisjoint(named)):
         architecture = modeling.as_merged(architecture, plan)

@@ -8,7 +8,7 @@ from envdoctor.memory import beside, checkpointed, dora, fsdp, gathered, gradien
 from envdoctor.memory.estimate import Term
 from envdoctor.memory.run import Layers, Run, layers_of
 from envdoctor.memory.trained import Casts
-from envdoctor.memory.weights import dequantized_bytes
+from envdoctor.memory.weights import dequantized_bytes, written_out_head
 from envdoctor.records import dataclass
 
 Named = tuple[str, Mapping[Term, float]]
@@ -169,11 +169,12 @@ def _around_the_loss(step: _Step) -> Iterator[Named]:
     """The loss and its backward, while all layers keep what they saved."""
     run, plan, tokens = step.run, step.run.plan, step.run.tokens
     loss, cached = logits.loss(run.architecture, plan, run.width), beside.cached(run)
+    head = written_out_head(run.parameters, plan)
     yield (
         "loss",
         {
             "weights": step.pass_weights,
-            "other": step.shared,
+            "other": step.shared + head,
             "activations": (step.saved + cached) * tokens * run.shares.activations + step.cache,
             "logits": loss.forward * tokens + step.logits,
             "gradients": step.accumulated,
@@ -192,7 +193,7 @@ def _around_the_loss(step: _Step) -> Iterator[Named]:
         "backward of the loss",
         {
             "weights": step.pass_weights if step.alone else step.apart.backward_loss,
-            "other": step.shared,
+            "other": step.shared + head,
             "activations": held * tokens * run.shares.activations,
             "adapters": step.casts.backward,
             **fullest,

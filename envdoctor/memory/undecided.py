@@ -26,10 +26,12 @@ _THERE = exact("0.6.0")
 _UNWRAPPED = frozenset(("own", "lightning"))
 _SELECTIVE = frozenset(("torchtitan",))
 # Whose one setting for the length cuts longer rows and fills up no shorter ones (``max_length`` of ms-swift, ``cutoff_len`` of
-# LLaMA-Factory). Of ms-swift's scripts at 3602360a that state it with batches of 4 to 16, what they measured is that of 0.1 to 0.8 times so
-# many tokens (benchmarks/unseen/memory-4.json, 9859 to 9870); one row at a time comes to the cut sooner or later.
-_CUTS = frozenset(("ms-swift", "llamafactory"))
-_SHORTER = 8
+# LLaMA-Factory, ``train.max_seq_length`` of litgpt, which pads a batch to its own longest row). Of ms-swift's scripts at 3602360a that
+# state it with batches of 4 to 16, what they measured is that of 0.1 to 0.8 times so many tokens (benchmarks/unseen/memory-4.json, 9859 to
+# 9870); one row at a time comes to the cut sooner or later.
+_CUTS = frozenset(("ms-swift", "llamafactory", "litgpt"))
+# Those of litgpt that cut at 512 (benchmarks/unseen/memory-5.json, 55 to 89) took what 0.65 times as many tokens do, or more.
+_SHORTER, _SHORT = 8, 256
 _NEUTRAL: Mapping[str, FactValue] = {"plan.activation_offload": False, "plan.float8": False}
 
 
@@ -98,7 +100,7 @@ def _open(situation: Planned) -> Iterator[tuple[str, FactValue, tuple[FactValue,
     if "plan.seq_len" in assumed:
         yield "plan.seq_len", plan.tokens, (256, 4096)
     elif plan.rows > 1 and not plan.packed and facts.text("plan.trainer") in _CUTS and _is_cut(situation):
-        yield "plan.seq_len", plan.tokens, (max(1, plan.tokens // _SHORTER),)
+        yield "plan.seq_len", plan.tokens, (max(plan.tokens // _SHORTER, min(plan.tokens, _SHORT)),)
     if "plan.batch_size" in assumed:
         # per_device_train_batch_size of TrainingArguments.
         yield "plan.batch_size", 1, (8,)

@@ -45,11 +45,14 @@ def other_width(plan: Plan) -> float:
 def base_bytes(architecture: Architecture, parameters: Parameters, plan: Plan) -> float:
     """Bytes of the base model, whole."""
     others = parameters.embedding + parameters.head + parameters.other
+    quantized = parameters.linear
+    if quantizes_head(plan):
+        others, quantized = others - parameters.head, quantized + parameters.head
     # bitsandbytes replaces the linear layers of a tower as well, which are nearly all of it (transformers, get_keys_to_not_convert keeps
     # the output layer alone; gemma-3-4b of TRL's notebook, benchmarks/unseen/memory-2.json 9531).
     wide = linear_width(architecture, plan) if plan.quant in ("4bit", "8bit") else WIDTH[plan.load_dtype]
     beside = parameters.beside * wide
-    return parameters.linear * linear_width(architecture, plan) + others * other_width(plan) + beside
+    return quantized * linear_width(architecture, plan) + others * other_width(plan) + beside
 
 
 def root_bytes(parameters: Parameters, plan: Plan) -> float:
@@ -64,6 +67,18 @@ def dequantized_bytes(architecture: Architecture, plan: Plan) -> float:
         return 0.0
     largest = max((one.inputs * one.outputs for _, kind in architecture.kinds for one in kind.linears if one.module), default=0)
     return 2.0 * largest
+
+
+def quantizes_head(plan: Plan) -> bool:
+    """Whether the output layer is one of four bits too: Fabric's plugin, which litgpt uses, puts its class in the place of every
+    ``torch.nn.Linear`` (``module_init_context``, lightning 2.2.1)."""
+    return plan.litgpt and plan.quant == "4bit"
+
+
+def written_out_head(parameters: Parameters, plan: Plan) -> float:
+    """The output layer of four bits as it is multiplied: in float16, in which Fabric's plugin quantizes it, and in the dtype of its
+    input."""
+    return 4.0 * parameters.head if quantizes_head(plan) else 0.0
 
 
 def left_behind(parameters: Parameters, plan: Plan) -> float:

@@ -8,6 +8,7 @@ import pytest
 from envdoctor.facts.fact import FactValue
 from envdoctor.memory.config import read_architecture
 from envdoctor.memory.situation import Planned, planned
+from envdoctor.memory.undecided import undecided
 from tests.memory.models import QWEN_HALF_B, stated
 
 _LAYERS, _HIDDEN, _HEADS, _KEYS, _NETWORK, _VOCABULARY = 24, 896, 14, 128, 4864, 151936
@@ -28,6 +29,10 @@ _ALL: dict[str, FactValue] = {
 def situation(**changed: FactValue) -> Planned:
     values = {**_ALL, **{name.replace("__", "."): value for name, value in changed.items()}}
     return planned(stated(values), read_architecture(QWEN_HALF_B))
+
+
+def names(found: Planned) -> set[str]:
+    return {one.fact for one in undecided(found, found.estimate())}
 
 
 def term(found: Planned, moment: str, name: str) -> float:
@@ -112,3 +117,42 @@ def test_weights_in_one_flat_parameter_with_an_adapter_have_gradients_too() -> N
 def test_optimizers_of_others_keep_what_their_code_keeps(name: str, bytes_: float) -> None:
     found = situation(plan__optimizer=name)
     assert term(found, "backward of the loss", "optimizer") == pytest.approx(bytes_ * 494_032_768, rel=0.01)
+
+
+def test_litgpt_has_adapters_and_layers_of_its_own() -> None:
+    """Adapters in the dtype of the weights, two tensors for a tied embedding, keys copied for every head, a loss of float32 logits
+    without a third copy, and of batches of several rows a length that is only the cut."""
+    adapted: dict[str, FactValue] = {"plan__method": "lora", "plan__trainer": "litgpt", "plan__gradient_checkpointing": False}
+    found, peft = situation(**adapted), situation(**{**adapted, "plan__trainer": "transformers"})
+    kept, usual = (one.estimate().moments[-1].terms for one in (found, peft))
+    assert kept["adapters"] == pytest.approx(usual["adapters"] / 2)
+    assert kept["weights"] - usual["weights"] == _VOCABULARY * _HIDDEN * 2
+    assert term(found, "loss", "logits") == pytest.approx(2 * 8192 * _VOCABULARY * 8, rel=0.02)
+    shared = situation(
+        **{**adapted, "plan__trainer": "transformers", "plan__attn": "flash_attention_2", "plan__autocast_adapter_dtype": False}
+    )
+    more = term(found, "loss", "activations") - term(shared, "loss", "activations")
+    assert more == pytest.approx(_LAYERS * 2 * 8192 * 4 * (_HIDDEN - _KEYS), rel=0.02)
+    assert names(found) >= {"plan.seq_len"}
+    assert "plan.seq_len" not in names(situation(**{**adapted, "plan__seq_len": 256}))
+
+
+def test_litgpt_quantizes_the_output_layer_and_writes_it_out_for_the_loss() -> None:
+    adapted: dict[str, FactValue] = {"plan__method": "qlora", "plan__quant": "4bit", "plan__trainer": "litgpt"}
+    found = situation(**adapted)
+    assert found.plan.upcast is False
+    beside = term(found, "loss", "other") - term(found, "backward of the embeddings", "other")
+    assert beside == pytest.approx(4 * _VOCABULARY * _HIDDEN, rel=0.01)
+
+
+def test_compiled_layers_keep_what_their_products_put_out() -> None:
+    """Counted in graphs that torch 2.13.0 partitions: inputs of norms as they are, gate and up without their activation, and for a
+    matrix of scores as many bytes as for scores and probabilities."""
+    plain, compiled = situation(plan__gradient_checkpointing=False), situation(plan__gradient_checkpointing=False, plan__compile=True)
+    tokens = 2 * 8192
+    less = term(plain, "loss", "activations") - term(compiled, "loss", "activations")
+    # Two norms with a float32 copy and the normalised values, against their input alone; one of three copies in the network.
+    assert less == pytest.approx(_LAYERS * tokens * (2 * (4 + 2 - 2) * _HIDDEN + 2 * _NETWORK), rel=0.02)
+    matrix = _LAYERS * tokens * 8192 * _HEADS
+    eager = situation(plan__gradient_checkpointing=False, plan__compile=True, plan__attn="eager")
+    assert term(eager, "loss", "activations") - term(compiled, "loss", "activations") == pytest.approx(4 * matrix, rel=0.02)
