@@ -21,7 +21,7 @@ from envdoctor.memory.no_help import no_help
 from envdoctor.memory.plan import Stack
 from envdoctor.memory.situation import Planned, planned
 from envdoctor.memory.targets import adapter_parameters
-from envdoctor.memory.undecided import spanning, undecided
+from envdoctor.memory.undecided import deciding, spanning, weigh
 from envdoctor.records import dataclass, replace
 from envdoctor.report.fit import FitReport
 from envdoctor.sources.model.snapshot import Snapshot, table_of
@@ -64,8 +64,8 @@ def fit(request: Request, question: Question) -> FitReport:
     room = budget(situation.facts)
     memory = None if room is None else room.usable
     computed = situation.estimate()
-    unstated = undecided(situation, computed)
-    spanned = spanning(computed, unstated)
+    weighed = weigh(situation, computed)
+    spanned = spanning(computed, weighed)
     report = FitReport(
         version=__version__,
         model=question.model,
@@ -74,7 +74,7 @@ def fit(request: Request, question: Question) -> FitReport:
         gpu=parse_gpu(situation.facts.text("gpu.name") or "")[0],
         estimate=spanned,
         verdict=verdict(spanned, memory, None if room is None else room.most),
-        undecided=unstated,
+        undecided=deciding(weighed),
         assumptions=(*situation.assumptions, *computed.assumptions),
         notes=(*_notes(situation), *_of_the_gpu(situation.facts, room)),
         skipped=tuple(skip for skip in gathered.situation.skips if question.gpu is None or skip.what != "GPU"),

@@ -25,6 +25,7 @@ _THERE = exact("0.6.0")
 # ``selective_ac_option`` of torchtitan's Llama 3).
 _UNWRAPPED = frozenset(("own", "lightning"))
 _SELECTIVE = frozenset(("torchtitan",))
+_SELECTED = frozenset(("none", "op", "full"))
 # Whose one setting for the length cuts longer rows and fills up no shorter ones (``max_length`` of ms-swift, ``cutoff_len`` of
 # LLaMA-Factory, ``train.max_seq_length`` of litgpt, which pads a batch to its own longest row). Of ms-swift's scripts at 3602360a that
 # state it with batches of 4 to 16, what they measured is that of 0.1 to 0.8 times so many tokens (benchmarks/unseen/memory-4.json, 9859 to
@@ -50,9 +51,15 @@ class Undecided:
     modelled: bool = True
     reserved: float = 0.0
 
+    @property
+    def decides(self) -> bool:
+        """Whether it moves the answer by more than a quarter; what is not modelled could only make it smaller."""
+        expected = self.allocated.expected
+        return max(self.allocated.high / expected - 1, 1 - self.allocated.low / expected) > _MOVES
 
-def undecided(situation: Planned, computed: Estimate) -> tuple[Undecided, ...]:
-    """What decides and was not stated, the widest first."""
+
+def weigh(situation: Planned, computed: Estimate) -> tuple[Undecided, ...]:
+    """What was not stated, or is not modelled, with the range that each leaves open, the widest first."""
     expected = computed.allocated.expected
     found = []
     for fact, taken, others in _open(situation):
@@ -61,11 +68,20 @@ def undecided(situation: Planned, computed: Estimate) -> tuple[Undecided, ...]:
         low, high = min(*ranges, expected), max(*ranges, expected)
         if fact == "packages.transformers" and situation.plan.quant in ("4bit", "8bit") and _perhaps_of_2023(situation):
             high = max(high, _OF_2023 * expected)
-        if max(high / expected - 1, 1 - low / expected) > _MOVES:
-            cached = max(one.reserved.expected for one in estimates)
-            found.append(Undecided(fact, taken, others, Range(low, expected, high), reserved=cached))
-    found += [one for one in _unmodelled(situation, computed) if 1 - one.allocated.low / expected > _MOVES]
+        cached = max(one.reserved.expected for one in estimates)
+        found.append(Undecided(fact, taken, others, Range(low, expected, high), reserved=cached))
+    found += _unmodelled(situation, computed)
     return tuple(sorted(found, key=lambda one: one.allocated.low - one.allocated.high))
+
+
+def undecided(situation: Planned, computed: Estimate) -> tuple[Undecided, ...]:
+    """What decides and was not stated, the widest first."""
+    return deciding(weigh(situation, computed))
+
+
+def deciding(weighed: Iterable[Undecided]) -> tuple[Undecided, ...]:
+    """Those that move the answer by more than a quarter: each is named."""
+    return tuple(one for one in weighed if one.decides)
 
 
 def _perhaps_of_2023(situation: Planned) -> bool:
@@ -84,9 +100,16 @@ def _change(situation: Planned, fact: str, other: FactValue) -> dict[str, FactVa
 
 
 def spanning(computed: Estimate, found: Iterable[Undecided]) -> Estimate:
-    """The estimate with a range that holds every value of what is undecided."""
+    """The estimate with a range that holds every value of what is undecided. Where nothing decides, what is open moves both ends as it
+    moves the figure."""
     for one in found:
         allocated, reserved = computed.allocated, computed.reserved
+        if not one.decides and computed.guessed:
+            continue
+        if not one.decides:
+            less, more = one.allocated.low / one.allocated.expected, one.allocated.high / one.allocated.expected
+            computed = replace(computed, allocated=Range(allocated.low * less, allocated.expected, allocated.high * more))
+            continue
         low, high = min(allocated.low, one.allocated.low), max(allocated.high, one.allocated.high)
         held = Range(min(reserved.low, one.allocated.low), reserved.expected, max(reserved.high, one.allocated.high, one.reserved))
         computed = replace(computed, allocated=Range(low, allocated.expected, high), reserved=held, guessed=True)
@@ -132,6 +155,10 @@ def _open(situation: Planned) -> Iterator[tuple[str, FactValue, tuple[FactValue,
         yield "plan.fsdp_wrapped", True, (False,)
     if plan.checkpointing and trainer in _SELECTIVE and facts.value("plan.selective_checkpointing") is None:
         yield "plan.selective_checkpointing", "none", ("op", "2")
+    selected = facts.text("plan.selective_checkpointing")
+    if plan.checkpointing and selected is not None and selected not in _SELECTED and not selected.isdigit():
+        # In words: what is spared is not known.
+        yield "plan.selective_checkpointing", selected, ("op", "2")
     if "plan.gradient_checkpointing" in assumed and not plan.checkpointing and _may_checkpoint(situation):
         yield "plan.gradient_checkpointing", False, (True,)
     if "plan.load_dtype" in assumed and plan.quant == "none" and trainer is None and not _as_stored(situation):

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from envdoctor.memory.closed_form import estimate
 from envdoctor.memory.config import read_architecture
 from envdoctor.memory.estimate import GIB, Estimate
+from envdoctor.memory.parameters import parameters
 from envdoctor.memory.plan import Adapter, Plan, Sharding, Stack
 
 MISTRAL: Mapping[str, object] = {
@@ -249,3 +250,7 @@ def test_adafactor_steps_with_float32_copies_of_the_largest_parameter() -> None:
     )
     assert narrow == pytest.approx(16 * largest, rel=0.05)
     assert wide == pytest.approx(8 * largest, rel=0.1)
+    # Codes of four bits are int64 before two of them go into a byte, beside both moments in float32.
+    packed, states = step(replace(short, optimizer="adamw_torch_4bit")), step(replace(short, optimizer="adamw_torch_8bit"))
+    halved = 2 * (1 + 4 / 256 - 0.5 - 4 / 128) * parameters(small).total
+    assert packed - states == pytest.approx(24 * largest - halved, rel=0.05)
