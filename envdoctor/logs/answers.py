@@ -22,14 +22,17 @@ from envdoctor.facts.versions import Exact
 from envdoctor.logs.asked import ARGUMENT, ATTRIBUTE, MODULE, NAME, Asked, symbol_of
 from envdoctor.logs.callables_named import classes_called, classes_of, functions_called
 from envdoctor.logs.callers import Caller, caller_of, takers
-from envdoctor.logs.calls_refused import Fitting, fit_call, judge_forward, judge_never_taken
+from envdoctor.logs.calls_refused import fit_call, judge_never_taken
+from envdoctor.logs.fitting import Fitting
+from envdoctor.logs.forward_calls import judge_forward
 from envdoctor.logs.good_releases import certain, on_both_sides
 from envdoctor.logs.guessed_owners import derived_from, makers_of, makers_stated, methods_of, modules_of
 from envdoctor.logs.likely_callers import LikelyCaller, likely_callers
 from envdoctor.logs.members import judge_member, judge_passed
-from envdoctor.logs.not_found import judge_mixed, other_owner, tell_another, tell_hidden
+from envdoctor.logs.not_found import judge_mixed, other_owner, tell_another
+from envdoctor.logs.older_releases import judge_older
+from envdoctor.logs.owners_anywhere import classes_anywhere, takers_of
 from envdoctor.logs.sayings import home_of, judge_saying, name_author, tell_sayings
-from envdoctor.logs.specifiers import admits
 from envdoctor.logs.statements import (
     MissingArguments,
     MissingAttribute,
@@ -56,45 +59,21 @@ def answer(statement: Statement, failure: Failure, facts: Facts) -> Hit | None:
     try:
         asked = _asked(statement, failure, facts)
         if asked is None and isinstance(statement, (RefusedKeyword, MissingArguments, TooManyArguments)):
-            fitting = fit_call(statement, failure)
+            fitting = fit_call(statement, failure, facts)
             asked = None if fitting is None else _of_fitting(fitting)
         if asked is None and isinstance(statement, RefusedKeyword) and (never := judge_never_taken(statement, failure)) is not None:
             return never
-        if asked is None and isinstance(statement, (RefusedKeyword, MissingArguments)):
-            return judge_forward(statement, failure)
+        if (
+            asked is None
+            and isinstance(statement, (RefusedKeyword, MissingArguments))
+            and (forward := judge_forward(statement, failure)) is not None
+        ):
+            return forward
         if asked is None:
-            return _older(statement, failure, facts)
+            return judge_older(statement, failure, facts)
         return _with_class(_hit(asked, failure, facts), statement, failure)
     except DamagedAtlasError:
         return None
-
-
-def _older(statement: Statement, failure: Failure, facts: Facts) -> Hit | None:
-    """What every release has that was read, and the stated one, which is older than these, has not."""
-    if isinstance(statement, (MissingName, MissingAttribute)) and statement.module and not statement.circular:
-        symbol, family = f"{statement.module}:{statement.name}", NAME if isinstance(statement, MissingName) else ATTRIBUTE
-    elif isinstance(statement, MissingModule) and "." in statement.name and not statement.shadowed:
-        symbol, family = statement.name, MODULE
-    else:
-        return None
-    bound = owner_of(symbol)
-    told = None if bound is None else look_up(symbol)
-    if bound is None or told is None or told.there != bound.volume.all:
-        return None
-    volume, first = bound.volume, bound.volume.releases[0]
-    stated = facts.value(f"packages.{volume.name}")
-    if not isinstance(stated, Exact):
-        return tell_hidden(symbol, family, volume, failure)
-    if not admits(f"<{first}", stated):
-        return None
-    caller = caller_of(failure, volume.name)
-    name = symbol.replace(":", ".")
-    detail = (
-        f"{volume.name} {stated.text} has no {name} (there from {first} on at the latest); {caller.words(facts, volume.name, 'asks for')}"
-    )
-    packages = tuple(dict.fromkeys(one for one in (volume.name, caller.package) if one))
-    pins = ((volume.name, f">={first}"),)
-    return Hit(family, True, (), detail=detail, packages=packages, pins=pins, edge=f"{caller.package or 'code'}:{name}")
 
 
 def _with_class(hit: Hit | None, statement: Statement, failure: Failure) -> Hit | None:
@@ -154,6 +133,7 @@ def _asked(statement: Statement, failure: Failure, facts: Facts) -> Asked | None
         classes = (
             *(_nearest_owner(classes_called(statement.cls, failure, passed=passed), failure) for passed in (False, True)),
             derived_from(statement, failure),
+            classes_anywhere(statement.cls, failure, facts),
         )
         return _first_only((symbol_of(f"{one}.{statement.name}", ATTRIBUTE) for one in found) for found in classes)
     if isinstance(statement, RefusedKeyword):
@@ -162,6 +142,7 @@ def _asked(statement: Statement, failure: Failure, facts: Facts) -> Asked | None
             makers_of(statement, failure),
             makers_stated(statement, failure, facts),
             methods_of(statement, failure),
+            takers_of(statement, failure, facts),
         )
         return _first_only((symbol_of(f"{one}({statement.keyword})", ARGUMENT) for one in found) for found in functions)
     return None
@@ -182,7 +163,9 @@ def _nearest_owner(symbols: Iterable[str], failure: Failure) -> list[str]:
 
 
 def _of_fitting(one: Fitting) -> Asked:
-    return Asked(one.symbol.replace(":", "."), ARGUMENT, one.bound, one.there, one.gone, one.told)
+    return Asked(
+        one.symbol.replace(":", "."), ARGUMENT, one.bound, one.there | one.maybe, one.gone, one.told, maybe=one.maybe, advice=one.advice
+    )
 
 
 def _first_only(tries: Iterable[Iterable[Asked | None]]) -> Asked | None:
@@ -238,6 +221,8 @@ def _hit(asked: Asked, failure: Failure, facts: Facts) -> Hit | None:
         when = f"for certain there in {write(asked.there, volume.releases)}; the others make names as they run"
     if asked.maybe:
         when = f"gone in {write(asked.gone, volume.releases)}; the releases before make such names as they run"
+        if asked.told:
+            when = f"so in {write(asked.gone, volume.releases)}; what the releases before take is not shown by their source"
     if not asked.there:
         when = f"no release since {volume.releases[0]} has it"
         if asked.family == MODULE:
@@ -259,7 +244,7 @@ def _hit(asked: Asked, failure: Failure, facts: Facts) -> Hit | None:
     packages = tuple(dict.fromkeys(name for name in (volume.name, caller.package, twin, *(one.package for one in likely)) if name))
     because = tuple((f"packages.{name}", when if name == volume.name else "asks for it") for name in packages)
     edge = f"{caller.package or 'code'}:{asked.symbol}"
-    advice = f"from {meant.replace(':', ' import ')}" if meant else ""
+    advice = f"from {meant.replace(':', ' import ')}" if meant else "" if caller.package else asked.advice or _rename(asked, place)
     return Hit(asked.family, True, because, detail=detail, packages=packages, pins=pins, edge=edge, advice=advice)
 
 
@@ -341,12 +326,31 @@ def _told(asked: Asked, caller: Caller, facts: Facts, release: str, when: str) -
 
 def _instead(asked: Asked, place: int) -> str:
     """Where it went, in the release without it."""
+    new, module = _new_name(asked, place)
+    if new:
+        return f"; it is called {new} there"
+    return f"; it is in {module} there" if module else ""
+
+
+def _rename(asked: Asked, place: int) -> str:
+    """The change of the code that asks for it, where it has gone nowhere else than to another name or another module."""
+    if asked.told or asked.maybe or asked.unsure or not asked.there:
+        return ""
+    new, module = _new_name(asked, place)
+    keyword = asked.symbol.rstrip(")").partition("(")[2]
+    if new:
+        return f"pass {new} in place of {keyword}"
+    last = asked.symbol.rpartition(".")[2]
+    return f"from {module} import {last}" if module and asked.family == NAME else ""
+
+
+def _new_name(asked: Asked, place: int) -> tuple[str, str]:
+    """The keyword, or the module, by which the release without it gives the same."""
     name, _, keyword = asked.symbol.rstrip(")").partition("(")
     if keyword:
-        new = new_keyword(asked.bound.volume, name, keyword, place)
-        return f"; it is called {new} there" if new else ""
+        return new_keyword(asked.bound.volume, name, keyword, place) or "", ""
     last = name.rpartition(".")[2]
     if asked.family == MODULE or (last.islower() and len(last) < _OWN_NAME):
-        return ""
+        return "", ""
     found = [one for one in new_places(asked.bound, last, place) if one != name.rpartition(".")[0]]
-    return f"; it is in {found[0]} there" if found else ""
+    return "", found[0] if found else ""

@@ -18,7 +18,7 @@ class Asked:
 
     ``maybe`` are those before the first without it, whose module makes names as it runs: that it fails later says that it is one of them.
     ``unsure``: of those without it nothing is known but that. ``open``: most releases give names to their objects as they run, and which
-    of them did not is open.
+    of them did not is open. ``advice`` says how the code is written for those without it.
     """
 
     symbol: str
@@ -30,6 +30,7 @@ class Asked:
     maybe: int = 0
     unsure: bool = False
     open: bool = False
+    advice: str = ""
 
 
 def symbol_of(symbol: str, family: str) -> Asked | None:

@@ -15,6 +15,7 @@ from envdoctor.logs.derived import ATTRIBUTE, MODULE, NAME, Derived
 from envdoctor.logs.likely_callers import asks_for
 from envdoctor.logs.linking import FLOOR, NO_LIBRARY, SYMBOL
 from envdoctor.logs.numpy_abi import NUMPY_ABI
+from envdoctor.logs.own_code import innermost_own
 from envdoctor.logs.reading import Reading
 from envdoctor.logs.refusals import REFUSES_PYTHON
 from envdoctor.logs.refused_runs import TENSORS
@@ -148,10 +149,12 @@ def _asks_itself(hit: Hit, rule: Rule, own: frozenset[str], seen: Shown, reading
     """Whether the project itself asks for a name of a package, or may as well: what a package gives at its top is for everybody. A page
     that knows it from one of those who ask for it is then about another run."""
     caller, _, symbol = hit.edge.partition(":")
-    if hit.rule not in (NAME, ATTRIBUTE) or caller != "code" or not hit.packages or hit.packages[0] not in rule.packages:
+    if hit.rule not in (NAME, ATTRIBUTE, MODULE) or caller != "code" or not hit.packages or hit.packages[0] not in rule.packages:
         return False
     askers = own - {hit.packages[0]}
     framed = reading.decisive is not None and bool(reading.decisive.frames)
+    if hit.rule == MODULE and (reading.decisive is None or innermost_own(reading.decisive) is None):
+        return False  # nobody shows that it is a file of the project which imports the module
     return bool(askers) and askers.isdisjoint(there) and not names_package(seen, askers) and (framed or symbol.count(".") == 1)
 
 

@@ -96,6 +96,12 @@ def functions_named(name: str) -> Iterator[str]:
         yield from _defined(bound, "f", name)
 
 
+def aliased(word: str, failure: Failure) -> str:
+    """What stands before a point in a line of code, by the name that it was imported by: ``li`` of ``import librosa as li``, ``np``."""
+    imported = re.search(rf"\bimport ([A-Za-z_][\w.]{{0,60}}) as {re.escape(word)}\b", failure.near)
+    return imported[1] if imported is not None else _ALIASES.get(word, word)
+
+
 def has_function(package: str, name: str) -> bool:
     """Whether a package has a function of this name at the top of a module."""
     bound = open_package(package)
@@ -106,7 +112,7 @@ def _packages(failure: Failure, *, often: bool) -> Iterator[Bound]:
     """The packages in the frames, and those that the lines of code import or name; with ``often``, without any, those of most people."""
     names = [package_of(one) for one in failure.packages]
     for text in (*(frame.text for frame in failure.frames), failure.near):
-        names += [package_of(_ALIASES.get(word, word)) for word in re.findall(r"\b([A-Za-z_]{1,30})\.(?=\w)", text)]
+        names += [package_of(aliased(word, failure)) for word in re.findall(r"\b([A-Za-z_]{1,30})\.(?=\w)", text)]
         names += [package_of(word) for word in _IMPORTED.findall(text)]
     # ``self`` and ``np`` stand before a point as well.
     named = [bound for one in dict.fromkeys(names) if (bound := open_package(one)) is not None]

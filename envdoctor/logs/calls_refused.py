@@ -4,9 +4,7 @@ overrides with the parameters of another release. For each the releases of one p
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping
-from textwrap import shorten
+from collections.abc import Callable, Iterable, Iterator
 
 from envdoctor.atlas.answers import answer as look_up
 from envdoctor.atlas.answers import owner_of
@@ -20,12 +18,13 @@ from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.logs.callables_named import OF_MODELS, OFTEN, TOOK_OVER, classes_called, functions_called
 from envdoctor.logs.callers import caller_of
+from envdoctor.logs.fitting import ARGUMENT, Fitting
+from envdoctor.logs.forward_calls import fit_forward
+from envdoctor.logs.owners_anywhere import refusers_of
 from envdoctor.logs.statements import MissingArguments, RefusedKeyword, TooManyArguments
 from envdoctor.logs.tracebacks import Failure
-from envdoctor.records import dataclass
 from envdoctor.world.import_names import package_of
 
-ARGUMENT = "error-argument-refused"
 # Methods that so many classes have that the name says nothing.
 _ANY = frozenset(
     ("__call__", "__getitem__", "__init__", "__len__", "__new__", "call", "fit", "forward", "generate", "get", "load", "main", "predict",
@@ -40,20 +39,11 @@ _TELLING_FUNCTION = 16
 _TELLING_ARGUMENT = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Fitting:
-    """A call and the releases under which it fits (``there``) and does not (``gone``); ``told`` says in words why not."""
-
-    symbol: str
-    bound: Bound
-    there: int
-    gone: int
-    told: str = ""
-
-
-def fit_call(statement: RefusedKeyword | MissingArguments | TooManyArguments, failure: Failure) -> Fitting | None:
+def fit_call(statement: RefusedKeyword | MissingArguments | TooManyArguments, failure: Failure, facts: Facts) -> Fitting | None:
     """What the releases of one package say of a call that was refused; None where they do not tell it, or two packages do."""
-    found = _only(_of_known(statement, failure))
+    found = _only(_of_known(statement, functions_called(statement.function, failure)))
+    if found is None and isinstance(statement, TooManyArguments):
+        found = _only(_of_known(statement, refusers_of(statement, failure, facts)))
     if found is None and isinstance(statement, RefusedKeyword):
         found = _only(_of_fields(statement, failure))
     found = found or _overridden(statement, failure)
@@ -63,15 +53,15 @@ def fit_call(statement: RefusedKeyword | MissingArguments | TooManyArguments, fa
 
 
 def _only(found: Iterator[Fitting | None]) -> Fitting | None:
-    known = [one for one in found if one is not None and one.there and one.gone]
+    known = [one for one in found if one is not None and (one.there or one.maybe) and one.gone]
     return known[0] if len({(one.there, one.gone, one.bound.volume.name) for one in known}) == 1 else None
 
 
-def _of_known(statement: RefusedKeyword | MissingArguments | TooManyArguments, failure: Failure) -> Iterator[Fitting | None]:
+def _of_known(statement: RefusedKeyword | MissingArguments | TooManyArguments, symbols: Iterable[str]) -> Iterator[Fitting | None]:
     """The functions of this name, by their own parameters."""
     if isinstance(statement, RefusedKeyword):
         return
-    for symbol in functions_called(statement.function, failure):
+    for symbol in symbols:
         bound = owner_of(symbol)
         if bound is None:
             continue
@@ -80,13 +70,19 @@ def _of_known(statement: RefusedKeyword | MissingArguments | TooManyArguments, f
             continue  # Python names the class that defines it: one of the user's, of the same name
         method = bool(rest) or statement.function.endswith("__init__")
         fits = _needs(statement) if isinstance(statement, MissingArguments) else _holds(statement, method=method)
-        there = gone = 0
+        there = gone = hidden = 0
+        last = None
         for start, end in stretches(bound.volume.provides(module, first).there):
             for place in range(start, end + 1):
                 told = read(signature_at(bound.volume, module, first, rest[:1], place))
-                if told is not None:
-                    there, gone = (there | 1 << place, gone) if fits(told) else (there, gone | 1 << place)
-        yield Fitting(symbol, bound, there, gone, f"{_called(symbol)} of {bound.volume.name} {_why(statement)}")
+                if told is None:
+                    hidden |= 1 << place
+                    continue
+                there, gone = (there | 1 << place, gone) if fits(told) else (there, gone | 1 << place)
+                last = last if fits(told) else told
+        maybe = hidden & ((gone & -gone) - 1) if not there else 0
+        by_name = _by_name(statement, last, method=method) if isinstance(statement, TooManyArguments) and last is not None else ""
+        yield Fitting(symbol, bound, there, gone, f"{_called(symbol)} of {bound.volume.name} {_why(statement)}", by_name, maybe)
 
 
 def _needs(statement: MissingArguments) -> Callable[[Signature], bool]:
@@ -102,6 +98,16 @@ def _why(statement: MissingArguments | TooManyArguments) -> str:
     if isinstance(statement, MissingArguments):
         return f"needs {', '.join(statement.names)}, which the call does not pass"
     return f"takes fewer arguments by position than the {statement.given} of the call"
+
+
+def _by_name(statement: TooManyArguments, told: Signature, *, method: bool) -> str:
+    """How the call is written where what stands behind the last position is taken by name alone."""
+    more = statement.given - method - len(told.positional)
+    if told.any_positional or not 0 < more <= len(told.keywords):
+        return ""
+    positions = ", ".join(told.positional)
+    names = ", ".join(f"{name}=..." for name in told.keywords[:more])
+    return f"pass by name what is passed by position: {statement.function}({', '.join(filter(None, (positions, names)))})"
 
 
 def _called(symbol: str) -> str:
@@ -292,92 +298,3 @@ def _classes_with(bound: Bound, method: str) -> Iterator[tuple[str, str]]:
     for module, _ in bound.modules(f" m {method} "):
         if (chunk := bound.volume.chunk(module)) is not None:
             yield from ((module, name) for name, sheet in chunk.classes.items() if method in sheet.methods)
-
-
-# --- forward, which every module has -----------------------------------------------------------------------
-
-_TRAINER = ("transformers.trainer", "Trainer")
-# The models whose attention and embeddings people replace most, where no frame names another one.
-_PATCHED = tuple(f"transformers.models.{name}.modeling_{name}" for name in ("llama", "mistral", "qwen2"))
-
-
-def fit_forward(statement: RefusedKeyword | MissingArguments, failure: Failure) -> Fitting | None:
-    """A ``forward`` that transformers calls, or that a copy of its code calls: what most classes of the module say of the argument."""
-    if statement.function.rpartition(".")[2] != "forward" or (failure.packages and "transformers" not in failure.packages):
-        return None
-    bound = open_package("transformers")
-    if bound is None:
-        return None
-    names = [frame.module for frame in failure.frames if frame.module.startswith("transformers.models.")] or _PATCHED
-    votes: dict[tuple[int, int], list[str]] = {}
-    for module in dict.fromkeys(names):
-        chunk = bound.volume.chunk(module)
-        for name, sheet in () if chunk is None else chunk.classes.items():
-            good, bad = _of_forward(statement, sheet.methods.get("forward", {}))
-            if good and bad:
-                votes.setdefault((good, bad), []).append(f"{module}:{name}")
-    if not votes:
-        return _handed_on(statement, bound) if isinstance(statement, RefusedKeyword) else None
-    (good, bad), classes = max(votes.items(), key=lambda item: (len(item[1]), item[0][1].bit_length()))
-    which = classes[0].rpartition(":")[2]
-    passes = "takes" if isinstance(statement, RefusedKeyword) else "needs"
-    words = statement.keyword if isinstance(statement, RefusedKeyword) else ", ".join(statement.names)
-    written = "a patch, a copy or a model's own code was written for the others"
-    told = f"forward() of {which} {passes} {words} in transformers {write(bad, bound.volume.releases)}: {written}"
-    return Fitting(f"{classes[0]}.forward", bound, good, bad, told)
-
-
-def _handed_on(statement: RefusedKeyword, bound: Bound) -> Fitting | None:
-    """A keyword that transformers' Trainer took for itself in no release before some, and hands on to the model since."""
-    module, cls = _TRAINER
-    chunk = bound.volume.chunk(module)
-    sheet = None if chunk is None else chunk.classes.get(cls)
-    passed = 0
-    for signatures in () if sheet is None or len(statement.keyword) < _TELLING_ARGUMENT else sheet.methods.values():
-        for text, mask in signatures.items():
-            told = read(text)
-            passed |= mask if told is not None and statement.keyword in (*told.positional, *told.keywords) else 0
-    rest = bound.volume.all & ~passed
-    if not passed or not rest or rest > passed:
-        return None
-    told_in = write(passed, bound.volume.releases)
-    words = (
-        f"forward() of this model does not take {statement.keyword}, which the Trainer of transformers {told_in} hands on to models: the "
-        "model's code is older, or wraps one that takes it (give its forward **kwargs, or that argument)"
-    )
-    return Fitting(f"{module}:{cls}.forward", bound, rest, passed, words)
-
-
-def judge_forward(statement: RefusedKeyword | MissingArguments, failure: Failure) -> Hit | None:
-    """An argument that models of transformers take in their ``forward``, and that the model which ran does not, or needs."""
-    words = (statement.keyword,) if isinstance(statement, RefusedKeyword) else statement.names
-    bound = open_package("transformers")
-    elsewhere = bool(failure.packages) and "transformers" not in failure.packages
-    if bound is None or statement.function.rpartition(".")[2] != "forward" or elsewhere:
-        return None
-    pattern = re.compile(rf"(?m)^ m forward (?:\S*,)?{re.escape(words[0])}=?(?:[,\t]|$)")
-    known = [module for module, text in bound.modules(words[0]) if module.startswith("transformers.models.") and pattern.search(text)]
-    if not known or len(words[0]) < _TELLING_ARGUMENT:
-        return None
-    some = ", ".join(dict.fromkeys(module.split(".")[2] for module in known[:40]))
-    refuses = isinstance(statement, RefusedKeyword)
-    ran, whose = ("does not take it", "who calls it") if refuses else ("was called without it", "it")
-    detail = (
-        f"{words[0]} is an argument of models of transformers ({shorten(some, 60, placeholder='...')}), and the forward() that ran {ran}: "
-        f"{whose} was written for another release of transformers, or for another model"
-    )
-    return Hit(ARGUMENT, None, (), detail=detail, packages=("transformers",), edge=f"code:forward({words[0]})")
-
-
-def _of_forward(statement: RefusedKeyword | MissingArguments, signatures: Mapping[str, int]) -> tuple[int, int]:
-    good = bad = 0
-    for text, mask in signatures.items():
-        told = read(text)
-        if told is None:
-            continue
-        if isinstance(statement, RefusedKeyword):
-            fits = statement.keyword not in (*told.positional, *told.keywords)
-        else:
-            fits = not set(statement.names) <= told.required
-        good, bad = (good | mask, bad) if fits else (good, bad | mask)
-    return good, bad

@@ -63,9 +63,9 @@ def judge_demand(demand: Demand, failure: Failure | None, facts: Facts) -> Hit |
     pins = (*_nearest(demand, stated), *_least(demand), (demand.package, demand.specifier))
     reasons = ((f"packages.{demand.package}", f"not {demand.specifier}"),)
     packages = named(demand.package, raised)
-    return Hit(
-        DEMAND, True, reasons, detail=detail, packages=packages, pins=pins, edge=f"{raised or 'message'}:{demand.package}{demand.specifier}"
-    )
+    edge = f"{raised or 'message'}:{demand.package}{demand.specifier}"
+    advice = f"write {demand.instead} in its place" if demand.instead else ""
+    return Hit(DEMAND, True, reasons, detail=detail, packages=packages, pins=pins, edge=edge, advice=advice)
 
 
 def demand_of_found(message: str, facts: Facts) -> tuple[Demand, ...]:

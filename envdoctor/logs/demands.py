@@ -57,6 +57,8 @@ _REMOVED = re.compile(
     rf"(?P<number>\d{{1,4}}(?:\.\d{{1,4}}){{0,3}})(?![\w.]*\w)",
     re.IGNORECASE,
 )
+# "use jax.tree.map (jax v0.4.25 or newer)", "Use `np.nan` instead."
+_INSTEAD = re.compile(rf"^.{{0,80}}?\b[Uu]se {_Q}([A-Za-z_]\w{{0,40}}(?:\.\w{{1,60}}){{1,6}}){_Q}(?=[\s.,;(]|$)")
 # protobuf's own message, which goes on to say so, and is often pasted without its end.
 _PROTOC = re.compile(r"your generated code is out of date and must be regenerated with protoc >= 3\.19\.0")
 _UPPER = re.compile(r"(?:\.x)? or (?:lower|earlier|older|below)", re.IGNORECASE)
@@ -117,12 +119,13 @@ _FLOORS = {"turing": "7.5", "ampere": "8.0", "hopper": "9.0"}
 class Demand:
     """What a message asks for. ``package`` is normalised, or ``python`` or ``gpu.compute_capability``; ``specifier`` as in PEP 440.
 
-    ``text`` are the words that ask for it.
+    ``text`` are the words that ask for it; ``instead`` is what they say to write in the place of what is gone.
     """
 
     package: str
     specifier: str
     text: str
+    instead: str = ""
 
 
 def read_demands(message: str) -> tuple[Demand, ...]:
@@ -143,7 +146,9 @@ def read_demands(message: str) -> tuple[Demand, ...]:
         *_capabilities(message),
     ):
         found.setdefault((demand.package, demand.specifier), demand)
-    return tuple(found.values())
+    # Where something is gone, the releases that a message names beside it are of what it says to write instead.
+    gone = {one.package for one in _removed(message)}
+    return tuple(one for one in found.values() if one.package not in gone or one.specifier.startswith("<"))
 
 
 def read_wants(message: str) -> tuple[str, ...]:
@@ -203,7 +208,8 @@ def _removed(message: str) -> Iterator[Demand]:
     for found in _REMOVED.finditer(message):
         name = _known(found["name"])
         if name is not None:
-            yield Demand(name, f"<{found['number']}", found[0])
+            told = _INSTEAD.search(message[found.end() :])
+            yield Demand(name, f"<{found['number']}", found[0], told[1] if told is not None else "")
 
 
 def _lower(message: str) -> Iterator[Demand]:

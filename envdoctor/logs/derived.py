@@ -20,6 +20,7 @@ from envdoctor.logs.asked import ARGUMENT
 from envdoctor.logs.builds import BUILD, judge_build
 from envdoctor.logs.demanded import DEMAND, NOT_INSTALLED, demand_of_found, join_demands, judge_demand, judge_met, judge_wanted
 from envdoctor.logs.demands import read_demands, read_wants
+from envdoctor.logs.hosts import judge_guest
 from envdoctor.logs.last_resort import NO_MEMORY, NO_NUMBER, RAISED
 from envdoctor.logs.linking import BINDING, FLOOR, LIBRARY_TEXT, NO_LIBRARY, SYMBOL, judge_binding, judge_library
 from envdoctor.logs.loading_keywords import judge_loading
@@ -27,6 +28,7 @@ from envdoctor.logs.named_models import judge_gpu, judge_model
 from envdoctor.logs.newest import newest_for
 from envdoctor.logs.numpy_abi import NUMPY_ABI, judge_numpy
 from envdoctor.logs.own_code import OWN, judge_beside_itself, judge_own_call, judge_own_module, judge_own_name, judge_own_option
+from envdoctor.logs.pickled import judge_pickled
 from envdoctor.logs.places import owner_of
 from envdoctor.logs.python_names import judge_python
 from envdoctor.logs.quoted_errors import judge_command
@@ -48,6 +50,7 @@ from envdoctor.logs.statements import (
     UndefinedName,
     parse_statement,
 )
+from envdoctor.logs.system_python import judge_system_python
 from envdoctor.logs.tracebacks import Failure
 from envdoctor.logs.undefined_names import UNDEFINED, judge_undefined
 from envdoctor.logs.wording import among_installed, caller_of, describe, named, reasons
@@ -132,6 +135,10 @@ def _derived(reading: Reading, facts: Facts) -> Iterator[Derived]:
     for number, line in reading.lines:
         if "with CUDA capability" in line and (gpu := judge_gpu(line, facts)) is not None:
             yield Derived(gpu, number, line.strip()[:300])
+    for pickled, number, text in judge_pickled(reading):
+        yield Derived(pickled, number, text)
+    for system, number, text in judge_system_python(reading.lines):
+        yield Derived(system, number, text)
     if (refused := judge_command(reading.lines)) is not None:
         yield Derived(*refused)
     for hit, number, text in judge_numpy(reading, facts):
@@ -163,6 +170,9 @@ def _of_failure(failure: Failure, facts: Facts) -> Iterator[Hit]:
     if failure.kind.endswith("Warning"):
         return
     statement = parse_statement(failure)
+    if (guest := judge_guest(statement, failure)) is not None:
+        yield guest
+        return
     if statement is not None:
         loading = judge_loading(statement, failure, facts) if isinstance(statement, RefusedKeyword) else None
         answered = loading or judge_python(statement, failure, facts) or answer(statement, failure, facts)

@@ -81,6 +81,7 @@ _POETRY_PROJECT = re.compile(
 _POETRY_PYTHON = re.compile(
     rf"(?P<name>{_NAME}) requires Python (?P<spec>{_SPEC}), so it will not be (?:satisfied|installable) for Python (?P<for>{_SPEC})"
 )
+_POETRY_NO_FILE = re.compile(rf"Unable to find installation candidates for (?P<name>{_NAME}) \((?P<version>{_VERSION})\)")
 # conda, mamba, pixi
 _CONDA_NEEDS = re.compile(
     rf"package (?P<by>{_NAME})-(?P<release>{_VERSION})-[\w.]{{1,120}} requires (?P<name>{_NAME})"
@@ -109,7 +110,7 @@ _STARTS = (
         r"wheel on this platform|, which is not installed")),
     ("uv", re.compile(r"No solution found when resolving|doesn't have a source distribution or wheel|"
         r"we can conclude that|requirements are unsatisfiable")),
-    ("poetry", re.compile(r"version solving failed|SolverProblemError|depends on both")),
+    ("poetry", re.compile(r"version solving failed|SolverProblemError|depends on both|Unable to find installation candidates")),
     ("conda", re.compile(
         r"UnsatisfiableError|LibMambaUnsatisfiableError|ResolvePackageNotFound|PackagesNotFoundError|"
         r"none of the providers can be installed")),
@@ -140,7 +141,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Unavailable:
-    """A package of which nothing fits. ``why`` is ``no release``, ``no package``, ``no wheel``, ``withdrawn`` or ``python``.
+    """A package of which nothing fits. ``why`` is ``no release``, ``no package``, ``no wheel``, ``no file``, ``withdrawn`` or ``python``.
 
     ``offered`` are the releases that the installer saw, ``python`` what it ran on, ``refused`` what the release asks of Python.
     """
@@ -173,7 +174,8 @@ def read_refusal(lines: Sequence[tuple[int, str]]) -> Refusal | None:
     if first is None:
         # Two lines of what releases require, without the installer's own words: what they come to they say by themselves.
         told = [number for number, line in lines if (needs := _PIP_NEEDS.match(line.strip())) is not None and needs["spec"]]
-        first = (told[0], "") if len(told) > 1 else None
+        of_poetry = [number for number, line in lines if "depends on" in line and _POETRY_NEEDS.search(line)]
+        first = (told[0], "") if len(told) > 1 else (of_poetry[0], "poetry") if len(of_poetry) > 1 else None
     if first is None:
         return None
     reading = _Reading()
@@ -226,6 +228,8 @@ class _Reading:
         if not body:
             return
         self._pip(body)
+        if "installation candidates" in body and (none := _POETRY_NO_FILE.search(body)) is not None:
+            self.lack(Unavailable(canonical(none["name"]), f"=={none['version']}", "no file"))
         if (
             "depend" in body
             or "require" in body

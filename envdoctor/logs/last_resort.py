@@ -17,8 +17,10 @@ from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import Exact
-from envdoctor.logs.callables_named import OFTEN, classes_called, classes_of, functions_called, functions_named
-from envdoctor.logs.own_code import innermost_own, judge_own_lines
+from envdoctor.logs.callables_named import OFTEN, aliased, classes_called, classes_of, functions_called, functions_named
+from envdoctor.logs.hosts import guest_of
+from envdoctor.logs.own_code import innermost_own, is_known, is_of_a_package, judge_own_lines
+from envdoctor.logs.owners_anywhere import classes_anywhere
 from envdoctor.logs.places import owner_of
 from envdoctor.logs.reading import Reading
 from envdoctor.logs.sayings import home_of
@@ -157,13 +159,25 @@ def _raised(failure: Failure, facts: Facts) -> Hit | None:
     asked = failure.frames[-2] if len(failure.frames) > 1 and failure.frames[-1].function == "__getattr__" else None
     if asked is not None and not asked.package:
         return _asked_by_own(asked, failure)
-    frames = [frame for frame in failure.frames if frame.package and frame.package != "transformers_modules"]
+    own = innermost_own(failure)
+    if own is not None and (called := _called_in(own, failure)):
+        # Whoever is on the way to it has no part in what the project calls.
+        line = f"which calls {describe(called, facts)} (`{own.text[:120]}`)"
+        detail = f"it was raised in the project's own {place_of(own)}, {line}; no cause is known"
+        return Hit(RAISED, None, (), detail=detail, packages=(called,), edge=f"{called}:called:{own.path[-60:]}:{own.line}"[:160])
+    guest, kind = guest_of(failure)
+    if own is not None and guest:
+        detail = f"it was raised in {place_of(own)}, and the {kind} {guest} is on the way to it; no cause is known"
+        return Hit(
+            RAISED, None, (), detail=detail, packages=(canonical(guest),), edge=f"{canonical(guest)}:{own.path[-60:]}:{own.line}"[:160]
+        )
+    frames = [frame for frame in failure.frames if is_of_a_package(frame) and frame.package != "transformers_modules"]
     inner = next((frame for frame in reversed(frames) if package_of(frame.package) not in _HAND_ON), frames[-1] if frames else None)
     if inner is None:
         home = home_of(failure)
         if _CUT_HEARSAY.fullmatch(failure.message):
             return None  # whose error it is stands behind what was pasted
-        spoken = (home if home not in _HAND_ON else "") or named_in(failure.message) or home or _owner_of_called(failure)
+        spoken = (home if home not in _HAND_ON else "") or named_in(failure.message) or home or _owner_of_called(failure, facts)
         spoken = spoken or _owner_of_condition(failure)
         return _spoken(spoken, facts) if spoken else None
     package = package_of(inner.package)
@@ -181,7 +195,7 @@ def _raised(failure: Failure, facts: Facts) -> Hit | None:
     if inner is not frames[-1]:
         passed = f"{package_of(frames[-1].package)}, which does what it is told ({place_of(frames[-1])})"
         detail = f"it was raised below {describe(package, facts)} ({place_of(inner)}), in {passed}{by}; no cause is known"
-    if (own := innermost_own(failure)) is not None:
+    if own is not None:
         detail = (
             f"it was raised in the project's own {place_of(own)}, below {describe(package, facts)} ({place_of(inner)}); no cause is known"
         )
@@ -190,6 +204,13 @@ def _raised(failure: Failure, facts: Facts) -> Hit | None:
         detail += f"; the message speaks of a class of {describe(spoken, facts)}"
     packages = named(package, package_of(caller.package) if caller is not None else "", spoken)
     return Hit(RAISED, None, (), detail=detail, packages=packages, edge=f"{package}:{inner.module}:{inner.function}"[:160])
+
+
+def _called_in(own: Frame, failure: Failure) -> str:
+    """The one package a function of which the line of a frame calls by the package's name, or by what people call it."""
+    words = re.findall(r"\b([A-Za-z_]\w{1,40})(?:\.\w{1,60}){1,6}\(", own.text)
+    found = {name for word in words if (name := package_of(aliased(word, failure))) not in _HAND_ON and is_known(name)}
+    return found.pop() if len(found) == 1 else ""
 
 
 def _owner_of_word(failure: Failure) -> str:
@@ -235,7 +256,7 @@ def _owner_of_condition(failure: Failure) -> str:
     return owners.pop() if len(owners) == 1 else ""
 
 
-def _owner_of_called(failure: Failure) -> str:
+def _owner_of_called(failure: Failure, facts: Facts) -> str:
     """The one package that has the class, or the function with a telling name, which the message says was called."""
     statement = parse_statement(failure)
     if isinstance(statement, MissingMember):
@@ -249,6 +270,9 @@ def _owner_of_called(failure: Failure) -> str:
     else:
         symbols = ()
     owners = {bound.volume.name for one in symbols if (bound := owner_of_symbol(one)) is not None}
+    if not owners and isinstance(statement, (MissingMember, RefusedKeyword, MissingArguments, TooManyArguments)):
+        cls = statement.cls if isinstance(statement, MissingMember) else statement.function.rpartition(".")[0].rpartition(".")[2]
+        owners = {bound.volume.name for one in classes_anywhere(cls, failure, facts) if (bound := owner_of_symbol(one)) is not None}
     return owners.pop() if len(owners) == 1 else ""
 
 

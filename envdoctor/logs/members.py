@@ -9,7 +9,7 @@ from envdoctor.atlas.answers import answer as look_up
 from envdoctor.atlas.answers import owner_of
 from envdoctor.atlas.binding import Bound
 from envdoctor.atlas.masks import stretches, write
-from envdoctor.atlas.shelf import open_package
+from envdoctor.atlas.shelf import open_package, package_names
 from envdoctor.atlas.stack import holds, places
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
@@ -65,6 +65,9 @@ def judge_member(one: MissingMember, failure: Failure, facts: Facts) -> Hit | No
     if one.cls in _OF_TORCH:
         classes, owners = [], set()
     given = list(_givers(one.name, one.cls)) if len(one.name) >= _TELLING and "_" in one.name else []
+    if not given and not owners and len(one.name) >= _OWN and "_" in one.name.strip("_"):
+        # A name of several words is one package's, however few use that.
+        given = list(_givers(one.name, one.cls, package_names()))
     told = [look_up(f"{symbol}.{one.name}") for symbol in classes]
     marked = next((package for begins, package in _MARKS.items() if one.name.startswith(begins)), "")
     if marked and all(answer is not None and not answer.there for answer in told):
@@ -255,8 +258,11 @@ class _Giver:
             return ((volume.name, f"<={volume.releases[left[0]]}"),)
         if not self.there or not self.gone or (where and not holds(self.gone, where)):
             return ()
-        if self.there | self.gone != volume.all or len(stretches(self.there)) != 1:
+        if self.there | self.gone != volume.all:
             return ()  # of some releases nobody knows it
+        if len(stretches(self.there)) > 1:
+            ((first, _), *_) = reversed(stretches(self.gone))
+            return ((volume.name, f"<={volume.releases[first - 1]}"),) if first else ()
         ((first, last),) = stretches(self.there)
         if last < len(volume.releases) - 1:
             return ((volume.name, f"<={volume.releases[last]}"),)
@@ -268,10 +274,10 @@ def _ends_alike(one: str, other: str) -> int:
     return next((at for at, (a, b) in enumerate(zip(reversed(one), reversed(other), strict=False)) if a != b), min(len(one), len(other)))
 
 
-def _givers(name: str, like: str) -> Iterator[_Giver]:
-    """The packages that most people use whose classes have a method or an attribute of this name; classes of TensorFlow and JAX only for
-    one of theirs."""
-    for package in OFTEN:
+def _givers(name: str, like: str, packages: Iterable[str] = OFTEN) -> Iterator[_Giver]:
+    """The packages, mostly those that most people use, whose classes have a method or an attribute of this name; classes of TensorFlow and
+    JAX only for one of theirs."""
+    for package in packages:
         bound = open_package(package)
         if bound is None:
             continue

@@ -41,21 +41,22 @@ _OF_THE_MACHINE = re.compile(
 def innermost_own(failure: Failure) -> Frame | None:
     """The innermost frame where that is the project's own; None where it is a package's, or nobody printed one."""
     frames = [frame for frame in failure.frames if not _OF_PYTHON.search(frame.path)]
-    return frames[-1] if frames and not _is_of_a_package(frames[-1]) else None
+    return frames[-1] if frames and not is_of_a_package(frames[-1]) else None
 
 
-def _is_of_a_package(frame: Frame) -> bool:
+def is_of_a_package(frame: Frame) -> bool:
     """Whether a frame is of something that others install; a checkout that nobody knows is a project like any."""
     name = package_of(frame.package) if frame.package else ""
-    return bool(name) and ("-packages" in frame.path or frame.package == "transformers_modules" or name in listed() or _is_known(name))
+    return bool(name) and ("-packages" in frame.path or frame.package == "transformers_modules" or name in listed() or is_known(name))
 
 
-def _is_known(package: str) -> bool:
+def is_known(package: str) -> bool:
+    """Whether the releases of a package were read."""
     return open_package(package) is not None
 
 
 def _passes_packages(failure: Failure) -> bool:
-    return any(_is_of_a_package(frame) for frame in failure.frames)
+    return any(is_of_a_package(frame) for frame in failure.frames)
 
 
 def judge_beside_itself(one: MissingModule, failure: Failure) -> Hit | None:
@@ -98,7 +99,7 @@ def judge_own_module(one: MissingModule, failure: Failure) -> Hit | None:
 def _is_anybodys(one: MissingModule) -> bool:
     """Whether a module is of a package that is known, or of a name that stands before a file of the user's."""
     package = package_of(one.name)
-    return bool(one.shadowed) or package in listed() or _is_known(package)
+    return bool(one.shadowed) or package in listed() or is_known(package)
 
 
 def judge_own_name(one: MissingName, failure: Failure) -> Hit | None:
@@ -107,7 +108,7 @@ def judge_own_name(one: MissingName, failure: Failure) -> Hit | None:
     frame = innermost_own(failure)
     if not one.module or frame is None or package_of(one.module) in listed() or "-packages" in one.path or one.circular:
         return None
-    if _is_known(package_of(one.module)) or not (one.path or top in re.split(r"[\\/]", frame.path)):
+    if is_known(package_of(one.module)) or not (one.path or top in re.split(r"[\\/]", frame.path)):
         return None
     return Hit(
         OWN,

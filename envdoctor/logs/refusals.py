@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.histories import satisfiable
-from envdoctor.facts.versions import exact, version_condition
+from envdoctor.facts.versions import Exact, exact, version_condition
 from envdoctor.logs.installers import Asked, Refusal, Unavailable
 from envdoctor.logs.specifiers import admits
 from envdoctor.world.dependencies import dependencies, versions
@@ -22,6 +22,9 @@ LEFT = "declared-requirement-unmet"
 REFUSES_PYTHON = "requirement-refuses-python"
 UNSATISFIABLE = "requirement-unsatisfiable"
 _OF_PYTORCH = ("torch", "torchvision", "torchaudio")
+# The newest Python that torch has wheels for, by the first release that has them: the files of its releases on the package index.
+_TORCH_FOR_PYTHON = (("3.10", "1.11.0"), ("3.11", "1.13.0"), ("3.12", "2.2.0"), ("3.13", "2.5.0"), ("3.14", "2.9.0"))
+_LAST_FOR_INTEL_MACS = "2.2.2"
 # So many releases of one package that end alike are no accident.
 _SEVERAL = 3
 OF_INSTALLERS = frozenset((NO_FILE, CONTRADICT, LEFT, REFUSES_PYTHON, UNSATISFIABLE))
@@ -177,6 +180,8 @@ def _unavailable(one: Unavailable, refusal: Refusal, facts: Facts) -> Hit | None
         return None
     if one.why == "withdrawn":
         return _withdrawn(one, refusal)
+    if one.why == "no file":
+        return _no_file(name, one.specifier.removeprefix("=="), facts)
     public, label, index = one.specifier.partition("+")
     matching = [release for release in known if not one.specifier or admits(public, release.version)]
     if one.why == "no release" and known and not matching and one.specifier:
@@ -214,6 +219,38 @@ def _unavailable(one: Unavailable, refusal: Refusal, facts: Facts) -> Hit | None
     else:
         detail = f"the installer found no release of {name} at all: another name, another index, or no file for this Python and platform"
     return Hit(NO_FILE, True, (), detail=detail, packages=_named(name), pins=_nearest(one), edge=name)
+
+
+def _no_file(name: str, version: str, facts: Facts) -> Hit:
+    """A release that a lock names, and of which no file is for this Python and platform."""
+    public, _, label = version.partition("+")
+    python, system = facts.value("python"), str(facts.value("os") or "")
+    known = [release for release in releases(name) if release.version == public]
+    told, pins = [], []
+    if known and known[0].requires_python:
+        told.append(f"it asks for Python {known[0].requires_python}")
+    if name == "torch":
+        first = next((one for one, since in reversed(_TORCH_FOR_PYTHON) if admits(f">={since}", public)), "")
+        told.append(f"its wheels go up to Python {first or '3.10'}")
+        if admits(f">{_LAST_FOR_INTEL_MACS}", public):
+            told.append(f"for Intel Macs {_LAST_FOR_INTEL_MACS} is the last")
+            has_wheel = isinstance(python, Exact) and first and admits(f"<={first}", ".".join(python.text.split(".")[:2]))
+            pins = [(name, f"=={_LAST_FOR_INTEL_MACS}")] if system == "macos" and has_wheel else []
+    if label:
+        told.append(f"+{label} is a build of PyTorch's own index, which has it for some platforms only (on a Mac none has a label)")
+    known_for = "; ".join(told) or "the lock was written for another one"
+    detail = f"{name} {version} is in the lock, and none of its files is for this Python and platform: {known_for}"
+    return Hit(
+        NO_FILE,
+        True,
+        (),
+        detail=detail,
+        packages=_named(name, "python"),
+        pins=tuple(pins),
+        edge=name,
+        advice="the Python that the project names, for poetry too: poetry env use 3.X, then poetry install; else a release with a file for "
+        "this platform: poetry lock after the requirement was changed",
+    )
 
 
 def _withdrawn(one: Unavailable, refusal: Refusal) -> Hit:

@@ -10,18 +10,21 @@ import re
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
+from envdoctor.logs.kernel_sentences import KERNELS
 from envdoctor.logs.run_sentences import SENTENCES
+from envdoctor.logs.served_sentences import SERVING
 from envdoctor.logs.specifiers import admits
 from envdoctor.logs.tracebacks import Failure
 from envdoctor.world.import_names import package_of
 
 RUN = "error-of-the-run"
+_ALL = (*SENTENCES, *KERNELS, *SERVING)
 _HAND_ON = frozenset(("torch", "accelerate", "peft"))
 
 
 def judge_known(failure: Failure, facts: Facts) -> Hit | None:
     """What an error of the run means; None where it is none of those that are known."""
-    found = next((one for one in SENTENCES if re.search(one.says, failure.told)), None)
+    found = next((one for one in _ALL if re.search(one.says, failure.told)), None)
     python = facts.value("python")
     if found is None or (found.refuted and isinstance(python, Exact) and admits(found.refuted, python)):
         return None

@@ -382,10 +382,4 @@ SENTENCES = (
         "PYTORCH_ENABLE_MPS_FALLBACK=1 computes it on the CPU; or a later torch",
         "torch",
     ),
-    Sentence(
-        r"Unsupported \.version [\d.]+; current version is|Value 'sm_\w+' is not defined for option 'gpu-name'",
-        "The ptxas that assembles kernels is older than the PTX, or than the GPU, that it is given",
-        "a toolkit on the PATH that is older than what triton writes, or triton's own beside a newer GPU",
-        "TRITON_PTXAS_PATH=/usr/local/cuda/bin/ptxas of a CUDA that knows both (on a newer GPU), else triton's own; or a later triton",
-    ),
 )

@@ -1,0 +1,52 @@
+"""Sentences of what compiles and runs kernels: triton, its assembler, the driver, and types that a device does not compute in."""
+
+from __future__ import annotations
+
+from envdoctor.logs.run_sentences import Sentence
+
+KERNELS = (
+    Sentence(
+        r"Unsupported \.version [\d.]+; current version is|Value 'sm_\w+' is not defined for option 'gpu-name'",
+        "The ptxas that assembles kernels is older than the PTX, or than the GPU, that it is given",
+        "a toolkit on the PATH that is older than what triton writes, or triton's own beside a newer GPU",
+        "TRITON_PTXAS_PATH=/usr/local/cuda/bin/ptxas of a CUDA that knows both (on a newer GPU), else triton's own; or a later triton",
+        "triton",
+    ),
+    # https://github.com/triton-lang/triton/issues/3001 and /4172 came to an older driver, /1246 to an older ptxas.
+    Sentence(
+        r"Triton Error \[CUDA\]: device kernel image is invalid|CUDA: Error- invalid image"
+        r"|[Pp]rovided PTX was compiled with an unsupported toolchain",
+        "The driver, or the ptxas between it and triton, does not read the kernel that triton made",
+        "a driver that is older than the CUDA whose ptxas made it, or a ptxas on the PATH that is older than what triton writes",
+        "a newer NVIDIA driver (nvidia-smi names the CUDA that it reads), or the triton and torch built for an older CUDA",
+        "triton",
+    ),
+    Sentence(
+        r"\"\w{3,60}\" not implemented for ['\"]Half",
+        "An operation was asked of the CPU in float16, and this torch has no kernel for that",
+        "the model, or one part of it, is on the CPU: no GPU was found, it was loaded there in half precision, or offloading left it there",
+        "torch_dtype=torch.float32 (or bfloat16) for what runs on the CPU, or both the module and its inputs on the GPU; many of these "
+        "kernels came with torch 2.2 and 2.3",
+        "torch",
+    ),
+    Sentence(
+        r"\"\w{3,60}\" not implemented for ['\"](?:BFloat16|Float8\w*|Bool|Long|Int|Char|Byte)",
+        "An operation was asked in a type for which this torch has no kernel on that device",
+        "a tensor of another type than the operation is made for, or a type that came to this operation with a later torch",
+        "cast before that line (.float(), .long()), or a later torch",
+        "torch",
+    ),
+    Sentence(
+        r"invalid value encountered in cast",
+        "An array holds no numbers (NaN) where it is turned into whole ones, as pixels are",
+        "a model or a decoder that overflows in float16: NaN goes through to the last step and only its cast shows it",
+        "the model, or its VAE alone, in float32 or bfloat16",
+    ),
+    Sentence(
+        r"DNN library is not found|Could not load dynamic library 'libcudnn|Loaded runtime CuDNN library: \S+ but source was compiled with",
+        "The cuDNN that was found is not the one that this build of the framework was made with, or none was found",
+        "another cuDNN on LD_LIBRARY_PATH or beside the toolkit",
+        "pip install the nvidia-cudnn that it names, and unset LD_LIBRARY_PATH; python -c 'import tensorflow as tf; "
+        "print(tf.sysconfig.get_build_info())' shows which it wants",
+    ),
+)

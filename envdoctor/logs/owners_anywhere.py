@@ -1,0 +1,144 @@
+"""Whose function a refused call is of, among all packages that were read: where neither its class nor a frame says it, the one package
+whose releases have such a function and such an argument.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from envdoctor.atlas.binding import Bound
+from envdoctor.atlas.shelf import open_package, package_names
+from envdoctor.atlas.signatures import read
+from envdoctor.facts.fact import Facts
+from envdoctor.logs.statements import RefusedKeyword, TooManyArguments
+from envdoctor.logs.tracebacks import Failure
+from envdoctor.world.import_names import package_of
+
+# One project under two names.
+_TWINS = frozenset(("lightning", "pytorch-lightning"))
+# An argument or a function with a shorter name is anybody's, where nothing but the name speaks for a package.
+_TELLING = 8
+_LEAST_KEYWORD = 3
+# So many classes that take an argument are one package's way of speaking.
+_MOST = 60
+
+
+def takers_of(statement: RefusedKeyword, failure: Failure, facts: Facts) -> tuple[str, ...]:
+    """The functions and methods of one package that take a keyword in some release, where the class and the frames do not say whose they
+    are; empty where two packages have such."""
+    if len(statement.keyword) < _LEAST_KEYWORD:
+        return ()
+    owner, _, last = statement.function.replace(".<locals>", "").rpartition(".")
+    cls = owner.rpartition(".")[2]
+    tries = [(cls, last)] if last else []
+    # What passes the keyword on has another name than what was called.
+    tries += [("", name) for name in _called_with(statement.keyword, failure) if name != last]
+    for of_class, name in tries:
+        found = _by_package(_taking(statement.keyword, of_class, name))
+        symbols = _of_one(found, failure, facts, alone=bool(of_class) or _is_telling(name, statement.keyword, failure))
+        if symbols:
+            return symbols
+    return ()
+
+
+def refusers_of(statement: TooManyArguments, failure: Failure, facts: Facts) -> tuple[str, ...]:
+    """The functions of one package that take as many arguments by position as Python counted and others by keyword alone, where no frame
+    says whose they are."""
+    name = statement.function
+    if not name or "." in name or failure.frames:
+        return ()
+    found = _by_package(_refusing(name, statement.takes))
+    return _of_one(found, failure, facts, alone=True)
+
+
+def classes_anywhere(name: str, failure: Failure, facts: Facts) -> tuple[str, ...]:
+    """The classes of a name in the one package that has such, of all that were read; empty where two have."""
+    if len(name) < _TELLING or failure.packages:
+        return ()
+    pattern = re.compile(rf"(?m)^c {re.escape(name)}(?:[ \t]|$)")
+    texts = ((package, module, text) for package, bound in _opened() for module, text in bound.modules(f"c {name}"))
+    found = _by_package((package, f"{module}:{name}") for package, module, text in texts if pattern.search(text))
+    # Some have a class of that name for where the package is not there: whose it is, gives it at its top.
+    at_top = {package: symbols for package, symbols in found.items() if _is_at_top(package, name)}
+    return _of_one(at_top if len(at_top) == 1 else found, failure, facts, alone=True)
+
+
+def _is_at_top(package: str, name: str) -> bool:
+    bound = open_package(package)
+    return bound is not None and any(bound.volume.provides(top, name).there for top in bound.volume.tops)
+
+
+def _is_telling(name: str, keyword: str, failure: Failure) -> bool:
+    """Whether a function and a keyword are hardly anybody else's, and nobody printed a frame of somebody's own."""
+    if failure.frames or len(keyword) < _TELLING:
+        return False
+    return name == "__init__" or (len(name) >= _TELLING and "_" in name)
+
+
+def _of_one(found: dict[str, list[str]], failure: Failure, facts: Facts, *, alone: bool) -> tuple[str, ...]:
+    """The symbols of the one package that is meant: the one that is stated, in a frame or in the code near, or ``alone`` in having them."""
+    named = [package for package in found if _is_named(package, failure, facts)]
+    chosen = named or (list(found) if alone else [])
+    if len(chosen) > 1 and set(chosen) <= _TWINS:
+        chosen = ["pytorch-lightning"] if "pytorch-lightning" in chosen else chosen[:1]
+    return tuple(found[chosen[0]]) if len(chosen) == 1 and len(found[chosen[0]]) <= _MOST else ()
+
+
+def _is_named(package: str, failure: Failure, facts: Facts) -> bool:
+    """Whether a package is stated, or has a frame, or stands as a name in the code that was pasted."""
+    if facts.value(f"packages.{package}") is not None or any(package_of(name) == package for name in failure.packages):
+        return True
+    code = "\n".join((failure.near, *(frame.text for frame in failure.frames)))
+    words = re.findall(r"\b(?:from|import) ([A-Za-z_]\w{1,40})|\b([A-Za-z_]\w{1,40})\.(?=\w)", code)
+    return any(package_of(word) == package for pair in words for word in pair if word)
+
+
+def _called_with(keyword: str, failure: Failure) -> Iterator[str]:
+    """The methods that the code near the error calls with a keyword."""
+    code = "\n".join((failure.near, *(frame.text for frame in failure.frames[-1:])))
+    for one in re.finditer(rf"\.(\w{{2,60}})\([^()\n]{{0,200}}?\b{re.escape(keyword)} ?=", code):
+        yield one[1]
+
+
+def _taking(keyword: str, cls: str, name: str) -> Iterator[tuple[str, str]]:
+    """Every function, or method of a class where that is told, that takes a keyword, with its package."""
+    takes = rf"(?:\S*[,*])?{re.escape(keyword)}=?(?:[,\t]|$)"
+    method = re.compile(rf"(?m)^ m {re.escape(name)} {takes}")
+    function = re.compile(rf"(?m)^f {re.escape(name)} {takes}")
+    for package, bound in _opened():
+        for module, text in bound.modules(keyword):
+            if not cls and function.search(text):
+                yield package, f"{module}:{name}"
+            for one in method.finditer(text):
+                owner = _class_at(text, one.start())
+                if not cls or owner == cls:
+                    yield package, f"{module}:{owner}" if name == "__init__" else f"{module}:{owner}.{name}"
+
+
+def _refusing(name: str, takes: int) -> Iterator[tuple[str, str]]:
+    """Every function of a name that takes so many arguments by position and some by keyword alone."""
+    pattern = re.compile(rf"(?m)^f {re.escape(name)} (\S*\*-\S*)(?:\t|$)")
+    for package, bound in _opened():
+        for module, text in bound.modules(f"f {name} "):
+            signatures = (read(one[1]) for one in pattern.finditer(text))
+            if any(told is not None and not told.any_positional and len(told.positional) == takes for told in signatures):
+                yield package, f"{module}:{name}"
+
+
+def _opened() -> Iterator[tuple[str, Bound]]:
+    for package in package_names():
+        bound = open_package(package)
+        if bound is not None:
+            yield package, bound
+
+
+def _class_at(text: str, place: int) -> str:
+    return text[text.rfind("\nc ", 0, place) + 3 : place].split("\n")[0].partition("\t")[0]
+
+
+def _by_package(found: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    grouped: dict[str, list[str]] = {}
+    for package, symbol in found:
+        grouped.setdefault(package, []).append(symbol)
+    return {package: list(dict.fromkeys(symbols)) for package, symbols in grouped.items()}
