@@ -139,6 +139,8 @@ def _read(source: Source) -> tuple[Collected, tuple[str, ...]]:
     read_uses(reading)
     if shows_all(reading):
         claims.state("plan.script", True, 1)
+        if "plan.trainer" not in claims.claims and [claim.value for claim in claims.claims.get("plan.method", ())] == ["inference"]:
+            claims.default("plan.trainer", "none", "default of a script that answers and trains nothing")
     if evaluator.tired:
         claims.skips.append(Skip(plain(source.path, 4096), "expressions too many or too large: what was not reached is unknown"))
     found.release()

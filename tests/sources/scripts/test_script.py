@@ -620,6 +620,12 @@ def test_a_module_of_definitions_is_no_run_of_inference(tmp_path: Path) -> None:
     assert values(read(tmp_path, textwrap.dedent(module) + "\nJudge().answer('x')\n"))["plan.method"] == "inference"
 
 
+def test_a_script_that_only_answers_has_no_trainer(tmp_path: Path) -> None:
+    answers = "from transformers import AutoModelForCausalLM\nm = AutoModelForCausalLM.from_pretrained('org/a')\nm.generate()\n"
+    assert values(read(tmp_path, answers))["plan.trainer"] == "none"
+    assert "plan.trainer" not in values(read(tmp_path, f"{answers}import helpers\nhelpers.train(m)\n"))
+
+
 def test_an_object_of_the_files_own_class_generates_no_text(tmp_path: Path) -> None:
     script = """
         from transformers import AutoModel
