@@ -102,7 +102,7 @@ def _gpu(facts: Facts) -> Iterator[Fact]:
 
 
 def _cuda_build(facts: Facts) -> Iterator[Fact]:
-    """A CUDA or CPU build of torch says what computes when no GPU was stated: a CUDA build is meant for one."""
+    """The build of torch says what computes when no GPU was stated: one for CUDA or ROCm is meant for such a GPU."""
     torch = _release(facts, "torch")
     if torch is None:
         return
@@ -110,8 +110,8 @@ def _cuda_build(facts: Facts) -> Iterator[Fact]:
     cuda = variant_cuda(label)
     if cuda is not None:
         yield _fact("cuda", exact(cuda), f"label of torch {torch}")
-    if label == "cpu":
-        yield _fact("accelerator", "cpu", f"label of torch {torch}")
+    if kind := next((kind for kind in _KINDS if label.startswith(kind)), None):
+        yield _fact("accelerator", kind, f"label of torch {torch}")
     elif cuda is not None or (not label and facts.value("cuda") is not None):
         yield _fact("accelerator", "cuda", f"CUDA build of torch {torch}")
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Literal
 
 from envdoctor.engine.likelihood import DECIDED, Weight, statements
-from envdoctor.facts.fact import Fact, Facts
+from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.uses import CODE_USES, list_meant
 from envdoctor.facts.values import shown
-from envdoctor.facts.vocabulary import NOT_LOADED
+from envdoctor.facts.vocabulary import NOT_LOADED, UNREAD
 from envdoctor.records import dataclass, replace
 from envdoctor.rules.conditions import Condition, Known, Leaf, ValueIs, deciding, evaluate
 from envdoctor.rules.rule import Rule, Severity
@@ -111,7 +111,7 @@ def judged_finding(
     reasons = tuple(
         because_of(shown_by(facts[leaf.fact], leaf), text) for leaf, text in told if leaf.fact in facts and not _is_of_course(leaf, text)
     )
-    severe = rule.error_when is not None and evaluate(rule.error_when, facts, known) is True
+    severe = rule.error_when is not None and evaluate(rule.error_when, _as_read(facts), known) is True
     return Finding(
         rule,
         status,
@@ -122,6 +122,12 @@ def judged_finding(
         packages=rule.packages,
         weight=weight,
     )
+
+
+def _as_read(facts: Facts) -> Facts:
+    """What nothing that was read shows is not there: a list of requirements has nothing installed."""
+    unread = [Fact(name, value, Origin("nothing read")) for name, value in UNREAD.items() if name not in facts.by_name]
+    return facts.with_facts(unread)
 
 
 def _is_of_course(leaf: Leaf, text: str) -> bool:

@@ -26,6 +26,7 @@ LOADS_WITH_VLLM = ("vllm", "$ vllm serve")
 WRAPPERS = ("unsloth",)
 # What launchers and images set for a run, and rules ask about by what it is set to.
 SWITCHES = (
+    "BNB_CUDA_VERSION",
     "DISABLE_MLFLOW_INTEGRATION",
     "DISABLE_VERSION_CHECK",
     "DS_ALLOW_DEPRECATED_FP16",

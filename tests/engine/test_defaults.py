@@ -341,7 +341,9 @@ def test_more_than_one_row_means_a_padding_mask(facts: Mapping[str, object], pad
         ("2.5.0", None, None),
         ("2.5.0+cu1", None, None),
         ("2.5.0+cu", None, None),
-        ("2.5.0+rocm6.2", None, None),
+        ("2.5.0+rocm6.2", None, "rocm"),
+        ("2.8.0+xpu", None, "xpu"),
+        ("2.8.0+own", None, None),
         (">=2.5", None, None),
     ],
 )
@@ -352,7 +354,7 @@ def test_the_label_of_a_torch_build(torch: str, cuda: str | None, accelerator: s
 
 def test_a_torch_without_a_label_computes_on_the_cuda_that_is_stated() -> None:
     assert derived(stated(packages__torch="2.5.0", cuda="12.4"), "accelerator") == "cuda"
-    assert derived(stated(packages__torch="2.5.0+rocm6.2", cuda="12.4"), "accelerator") is None
+    assert derived(stated(packages__torch="2.5.0+rocm6.2", cuda="12.4"), "accelerator") == "rocm"
     assert derived(stated(cuda="12.4"), "accelerator") is None
 
 

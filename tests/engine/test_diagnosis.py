@@ -122,6 +122,14 @@ def test_the_severity_rises_where_the_rule_says_so(capability: str | None, sever
     assert finding.severity == severity
 
 
+@pytest.mark.parametrize(("present", "severity"), [(None, "error"), (["peft"], "error"), (["torch"], "warning")])
+def test_a_package_of_which_nothing_says_that_it_is_installed_is_not(present: list[str] | None, severity: str) -> None:
+    found = rule("x", {"packages": ["torch ==2.5.0"]}, severity="warning", error_when={"not": {"present": ["torch"]}})
+    facts = {"packages.torch": "2.5.0", **({"present": present} if present else {})}
+    (finding,) = diagnose(stated(facts), [found], release_texts).findings
+    assert finding.severity == severity
+
+
 def test_the_worst_and_surest_comes_first_in_any_order_of_the_rules() -> None:
     facts = {"packages.torch": "2.5.0", "packages.peft": "0.11.0", "plan.method": "lora"}
     rules = [
