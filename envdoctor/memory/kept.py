@@ -36,8 +36,17 @@ def layer(architecture: Architecture, plan: Plan, tuned: Sequence[Linear]) -> Ma
         items["inputs"] = _all_inputs(architecture, width)
     if plan.method == "adapter" and plan.adapter is not None:
         items["adapters"] = _adapter_inputs(architecture, tuned, plan, width)
-        items["copies"] = dora.weights(plan, width, tuned) / max(plan.rows * plan.tokens, 1)
+        copies = dora.weights(plan, width, tuned) + _merged_weights(plan, tuned)
+        items["copies"] = copies / max(plan.rows * plan.tokens, 1)
     return {name: bytes_ for name, bytes_ in items.items() if bytes_}
+
+
+def _merged_weights(plan: Plan, tuned: Sequence[Linear]) -> float:
+    """Bytes of the parameters of experts with what their adapters add, which one layer keeps to hand gradients back through: peft
+    parametrizes them (``ParamWrapper`` and ``baddbmm`` of its lora/layer.py, 0.21.2), in the dtype of the parameter."""
+    if not modeling.merges_experts(plan):
+        return 0.0
+    return float(sum(WIDTH[plan.load_dtype] * one.inputs * one.outputs * one.count for one in tuned if one.count > 1))
 
 
 def network(architecture: Architecture, plan: Plan, tuned: Sequence[Linear]) -> float:

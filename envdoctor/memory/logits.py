@@ -58,7 +58,8 @@ def loss(architecture: Architecture, plan: Plan, width: Widths) -> Loss:
         return Loss((2 + shifts) * computed * vocabulary + last, 3 * computed * vocabulary + again)
     if not _upcasts(architecture, plan) and plan.autocast is None:
         # Logits, their shifted copy, the log-softmax; the first two are gone when its backward has gradient and result beside it.
-        return Loss((2 + shifts) * computed * vocabulary + last, 3 * computed * vocabulary + again)
+        given = 4 if architecture.kind in _RETURNS_FLOAT32 else computed
+        return Loss((2 + shifts) * given * vocabulary + last, 3 * given * vocabulary + again)
     upcast = 4 if computed < 4 else 0
     if not _upcasts(architecture, plan):
         # Autocast computes the cross entropy in float32: the shifted 16-bit logits are cast.

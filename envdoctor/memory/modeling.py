@@ -38,6 +38,8 @@ _NARROW_SOFTMAX = {
 }  # fmt: skip
 # Values are a view of one product of queries, keys and values, which is kept whole beside the rotated queries and keys.
 _VIEWED = frozenset(("gpt_neox", "phi3"))
+# The same by functions of its own for every kind of attention, which copy nothing (modeling_modernbert.py of 4.51.3 and 5.24.0).
+_VIEWED_BY_ITSELF = frozenset(("modernbert",))
 # Attention classes of their own for sdpa up to 4.57, which copy keys and values for every head whatever torch could do.
 _OWN_SDPA = frozenset(("stablelm", "nemotron", "qwen2_moe", "olmoe", "phimoe"))
 # From which release to before which one a model says that it supports gradient checkpointing, and its layers are neither called through
@@ -185,6 +187,8 @@ def hands_on_scores(architecture: Architecture, plan: Plan) -> bool:
 def views_values(architecture: Architecture, plan: Plan) -> bool:
     """Whether the values that an attention keeps are a part of a larger tensor: a cache copies them out of it, and so did
     sdpa_attention_forward from 4.48 to 4.55 (``contiguous``); before it, classes of each model did where there was a mask."""
+    if architecture.kind in _VIEWED_BY_ITSELF:
+        return not makes_matrix(architecture, plan) and not (plan.upcast and plan.autocast is not None)
     if architecture.kind not in _VIEWED or fills_cache(architecture, plan) or makes_matrix(architecture, plan):
         return False
     if plan.upcast and plan.autocast is not None:

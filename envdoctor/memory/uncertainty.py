@@ -29,9 +29,6 @@ _GATHERED = (0.75, 1.35)
 # What is counted to the byte is not what is run: eleven adapters on 25 tokens whose source states every fact took 2 to 5 % less than
 # that (benchmarks/unseen/memory-5.json, 6 to 16), which no term of theirs left open.
 _LEAST = 0.05
-# Where rows are not packed, the longest batch may be shorter than what is stated: nine runs of peft's table (batches of 4, at most 768
-# tokens; docs/memory.md) held 1 to 5 % less than the least that was counted.
-_SHORTER = 0.1
 
 
 def spread(architecture: Architecture, plan: Plan, peak: Moment, own: float | None = None) -> Range:
@@ -54,7 +51,5 @@ def spread(architecture: Architecture, plan: Plan, peak: Moment, own: float | No
     if own is not None and plan.sharding in ("fsdp", "zero3") and plan.gpus > 1:
         gathered = max(0.0, peak.terms.get("weights", 0.0) - own) + (peak.terms.get("gradients", 0.0) if plan.method == "full" else 0.0)
         low, high = low - (1 - _GATHERED[0]) * gathered, high + (_GATHERED[1] - 1) * gathered
-    if plan.rows > 1 and not plan.packed:
-        low -= _SHORTER * (peak.terms.get("activations", 0.0) + peak.terms.get("logits", 0.0))
     floor = max((1 - _LEAST) * peak.total, _KNOWN["weights"][0] * peak.terms.get("weights", 0.0))
     return Range(min(low, floor), peak.total, max(high, (1 + _LEAST) * peak.total))
