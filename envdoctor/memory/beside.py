@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from envdoctor.memory import dora, kept, logits, modeling
+from envdoctor.memory.plan import Plan
 from envdoctor.memory.run import Run
 from envdoctor.memory.trained import Casts
 
@@ -25,8 +26,40 @@ def casts(run: Run) -> Casts:
     if plan.checkpointing:
         cached = layers if run.trained.casts else 0.0
         return Casts(cached + low_rank + head, head, one, one)
-    whole = layers + low_rank
+    whole = layers + low_rank - (_before_adapters(run) if layers else 0.0)
     return Casts(whole + head, whole + head, whole, one)
+
+
+# In which order a layer multiplies.
+_ORDER = {
+    "query": 0,
+    "key": 0,
+    "value": 0,
+    "key_value": 0,
+    "attention": 0,
+    "latent": 0,
+    "output": 1,
+    "gate": 2,
+    "up": 2,
+    "gate_up": 2,
+    "down": 3,
+}
+
+
+def _before_adapters(run: Run) -> float:
+    """Bytes of the copies of frozen weights that the first layer frees at once: those of products whose input has no gradient, up to the
+    one that its first adapter stands beside."""
+    if run.plan.method != "adapter" or run.architecture.parallel or not run.kinds or trains_embeddings(run.plan):
+        return 0.0
+    _, kind, tuned = run.kinds[0]
+    if kind.experts or not tuned or any(one.role not in _ORDER for one in (*tuned, *kind.linears)):
+        return 0.0
+    first = min(_ORDER[one.role] for one in tuned)
+    return 2.0 * sum(one.parameters for one in kind.linears if _ORDER[one.role] <= first)
+
+
+def trains_embeddings(plan: Plan) -> bool:
+    return any("emb" in name.lower() for name in (plan.adapter.modules_to_save if plan.adapter else ()))
 
 
 def outputs(run: Run) -> tuple[float, float]:
@@ -59,7 +92,7 @@ def unneeded(run: Run) -> float:
     plan = run.plan
     if plan.method != "adapter" or plan.checkpointing or run.architecture.parallel or not run.kinds:
         return 0.0
-    if any("emb" in name.lower() for name in (plan.adapter.modules_to_save if plan.adapter else ())):
+    if trains_embeddings(plan):
         return 0.0
     _, kind, tuned = run.kinds[0]
     return kept.before_adapters(kind, plan, tuned)

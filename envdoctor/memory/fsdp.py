@@ -88,6 +88,19 @@ def of_one_unit(plan: Plan, whole: float) -> Gathered:
     )
 
 
+def with_embeddings_apart(plan: Plan, embedding: float, head: float, layer: float, made: float) -> Gathered:
+    """``FullyShardedDataParallel`` of an encoder whose embeddings are a unit: there before the first layer and in the last moment, and
+    nothing of the root is large."""
+    alone = gathered(plan, 0.0, head, layer, 0.0)
+    trained = plan.method == "full"
+    return replace(
+        alone,
+        first=max(alone.first, embedding + layer),
+        end=embedding if trained else 0.0,
+        last_gradient=2 * embedding - made if trained else 0.0,
+    )
+
+
 def gathered(plan: Plan, embedding: float, head: float, layer: float, made: float) -> Gathered:
     """``embedding``, ``head`` (0 where it is tied) and ``layer`` are bytes as they are gathered, ``made`` those of the root's gradients
     as one GPU keeps them, which are not there before the last moment."""

@@ -7,6 +7,10 @@ from envdoctor.memory.run import Run
 from envdoctor.memory.weights import base_bytes, linear_width, other_width, root_bytes
 from envdoctor.records import replace
 
+# Whose class names its embeddings among what is not to be split, so that FSDP makes them a unit (``_no_split_modules`` of 4.51.3, 5.0.0 and
+# 5.24.0; XLM-RoBERTa's and ELECTRA's are of the same files or name none).
+_EMBEDDINGS_APART = frozenset(("bert", "roberta", "xlm-roberta", "modernbert"))
+
 
 def by_fsdp(run: Run) -> fsdp.Gathered:
     """What FSDP gathers; nothing where it shares nothing."""
@@ -20,10 +24,12 @@ def by_fsdp(run: Run) -> fsdp.Gathered:
         return fsdp.of_one_unit(plan, layer * run.architecture.layers + (counted.embedding + counted.head) * outside)
     made = (counted.embedding + counted.head) * run.trained.width * run.shares.gradients
     shared = fsdp.gathered(plan, counted.embedding * outside, counted.head * outside, layer, made)
+    if not plan.second and run.architecture.kind in _EMBEDDINGS_APART and run.architecture.head != "causal":
+        shared = fsdp.with_embeddings_apart(plan, counted.embedding * outside, counted.head * outside, layer, made)
     if not plan.second and other_width(plan) > outside:
         # FullyShardedDataParallel makes a buffer of the stored dtype for each flat parameter that is computed in another, and empties it
         # (``_full_prec_full_param_padded`` in init_flat_param_attributes of torch 2.13.0, distributed/fsdp/_flat_param.py).
-        root = (counted.embedding + counted.head) * outside
+        root = max(counted.embedding, counted.head) * outside if run.architecture.kind in _EMBEDDINGS_APART else shared.head
         shared = replace(shared, prepared=max(root, layer) * other_width(plan) / outside)
     if not plan.second and plan.method == "adapter" and modeling.hides_keys_in_inputs(run.architecture, plan):
         # A frozen layer is given back when all that it was given has its gradient (_register_post_backward_reshard_only_hook of torch

@@ -49,7 +49,10 @@ class Sharded:
         dtype = getattr(torch, params["autocast"]) if params["autocast"] else None
         if dtype is not None:
             _widen(torch, model, everything=params["sharding"]["widens_all"])
-        blocks = set(getattr(model, "_no_split_modules", None) or getattr(model.get_base_model(), "_no_split_modules", None) or ())
+        # Of a model around another one, which names none itself before transformers 5.1, those that are named inside (as peft's
+        # ``_get_no_split_modules`` finds them).
+        named = (getattr(module, "_no_split_modules", None) for module in model.modules())
+        blocks = {name for names in named for name in names or ()}
         if self._second:
             self.model = self._by_parameter(model, blocks, dtype, mesh, apart=params["sharding"]["ends_apart"])
         else:
