@@ -66,8 +66,11 @@ _FILLED = frozenset(
 )
 # What the import system gives every module, and no source shows.
 _OF_EVERY_MODULE = frozenset(
-    ("__file__", "__path__", "__name__", "__package__", "__spec__", "__loader__", "__dict__", "__cached__", "__doc__")
-)
+    (
+        "__annotations__", "__builtins__", "__cached__", "__dict__", "__doc__", "__file__", "__loader__", "__name__", "__package__",
+        "__path__", "__spec__",
+    )
+)  # fmt: skip
 
 
 def split(volume: Volume, name: str) -> tuple[str, str, tuple[str, ...]]:

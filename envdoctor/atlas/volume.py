@@ -59,8 +59,9 @@ _FORMER = {"numpy": ("__former_attrs__", ("object", "bool", "float", "complex", 
 
 # What a module gets from another one of its package as it is loaded, by the names in a list: torchaudio.load, of the backend at hand.
 _SET_BY = {"torchaudio": ("torchaudio.backend.utils", ("load", "save", "info"))}
-# What a module never gives that fills itself with other names: matplotlib.cm takes over its colormaps, and none is called so.
-_NOT_FILLED = {"matplotlib.cm": ("get_cmap", "register_cmap", "unregister_cmap")}
+# What a module never gives that gets other names in ways that no source shows: matplotlib.cm takes over its colormaps, and none is called
+# so; compiled modules of scipy.linalg hand on all of theirs, and these two, gone since 1.13, were never among them.
+_NOT_FILLED = {"matplotlib.cm": ("get_cmap", "register_cmap", "unregister_cmap"), "scipy.linalg": ("tril", "triu")}
 
 
 class DamagedAtlasError(EnvdoctorError):
@@ -139,7 +140,7 @@ class Volume:
                 table, names = _FORMER[module]
                 found.expired.update(dict.fromkeys(names, found.names.get(table, 0)))
             if found is not None and module in _NOT_FILLED:
-                found.expired.update(dict.fromkeys(_NOT_FILLED[module], found.open))
+                found.expired.update(dict.fromkeys(_NOT_FILLED[module], found.mask))
             if found is not None:
                 starred = sum_of(found.stars)
                 for name in _GIVES_MORE:
@@ -187,7 +188,8 @@ class Volume:
                 yes |= chunk.classes[name].mask
             yes |= self.has_module(f"{module}.{name}") & own
             maybe = chunk.open
-            defined = borrowed = 0
+            defined: dict[str, int] = {}
+            borrowed: dict[str, int] = {}
             for star, mask in chunk.stars.items():
                 if star.partition(".")[0] not in self.tops or depth == 0:
                     maybe |= mask
@@ -200,11 +202,10 @@ class Volume:
                     maybe |= inner.there & mask
                     continue
                 kept = self._kept(star, name)
-                defined |= inner.there & mask & ~kept
-                borrowed |= inner.there & mask & kept
+                defined[star] = inner.there & mask & ~kept
+                borrowed[star] = inner.there & mask & kept
                 maybe |= mask & ~inner.there & ~inner.gone
-            # What one module defines in some releases no other one exports in all of them because it imports the like: scipy.linalg.triu.
-            yes |= defined or borrowed
+            yes |= sum_of(defined) | self._exported(name, defined, borrowed)
             maybe &= ~chunk.expired.get(name, 0)
             if module in _SET_BY and name in _SET_BY[module][1]:
                 maybe |= self.has_module(_SET_BY[module][0])
@@ -219,6 +220,21 @@ class Volume:
                 there |= mask
         absent = self.all & ~there
         return Presence(yes & there, (self.all & ~yes & ~maybe) | absent)
+
+    def _exported(self, name: str, defined: Mapping[str, int], borrowed: Mapping[str, int]) -> int:
+        """The releases in which modules that list what they export hand on a name that may be theirs, or one that they import.
+
+        What one module defines no other one exports that has it beside that one, because it imports the like: scipy.linalg.triu. What it
+        has alone is its own (altair.vegalite.v6.api, after v5), and so is what the other one takes from it.
+        """
+        found = 0
+        for star, mask in borrowed.items():
+            others = 0
+            for other, there in defined.items():
+                chunk = self.chunk(other)
+                others |= there & ~(0 if chunk is None else chunk.links.get(name, {}).get(f"{star}:{name}", 0))
+            found |= 0 if mask & others else mask
+        return found
 
     def _kept(self, module: str, name: str) -> int:
         """The releases in which a module that lists what it exports has a name of another package, which it hardly lists."""

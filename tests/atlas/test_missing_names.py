@@ -154,3 +154,21 @@ def test_what_a_module_takes_for_itself_is_not_exported_by_a_star_where_another_
     with atlas_of(tmp_path, {"linear": releases}):
         assert gone("linear", "linear:triu", imported=True) == "1.13-"
         assert gone("linear", "linear:Number", imported=True) == ""  # nobody else defines it: it may be listed
+
+
+def test_what_a_star_hands_on_stays_where_its_definition_moves_to_a_module_that_lists_what_it_exports(tmp_path: Path) -> None:
+    """``altair.vegalite.api`` takes all of v5, then of v6; ``jiwer`` took its default from one module beside the other that has it."""
+    five, six = "Kind = list\n", "__all__ = ['Kind']\nKind = list\n"
+    releases = {
+        "5.0": {"plots/__init__.py": "from plots.v5 import *\n", "plots/v5.py": five},
+        "6.0": {"plots/__init__.py": "from plots.v6 import *\n", "plots/v6.py": six},
+    }
+    passing = "from words.rules import default\n"
+    star = "from words.measures import *\nfrom words.rules import *\n"
+    words = {
+        "2.0": {"words/__init__.py": star, "words/measures.py": passing, "words/rules.py": "__all__ = ['default']\ndefault = []\n"},
+        "3.0": {"words/__init__.py": star, "words/measures.py": "", "words/rules.py": "__all__ = ['default']\ndefault = []\n"},
+    }
+    with atlas_of(tmp_path, {"plots": releases, "words": words}):
+        assert gone("plots", "plots:Kind", imported=True) == ""
+        assert gone("words", "words:default", imported=True) == ""
