@@ -56,7 +56,7 @@ def fix(request: Request, *, written: bool = False) -> Report:
         if written and any(one.after != one.before for mend in mends for one in mend.edits):
             renamed = {rule for mend in mends for rule in mend.renames}
             left = _write(request, mends, case)
-            mends = [replace(mend, clears=mend.clears | (renamed - left)) for mend in mends]
+            mends = [replace(mend, clears=mend.clears | (renamed - left), renames=mend.renames - left) for mend in mends]
         return replace(report, mended=replace(_summarise(mends, report, written=written), proved=proved))
 
 
@@ -103,9 +103,9 @@ def _mend(group: _Group, request: Request, book: Rulebook) -> Mend:
     from envdoctor.app.renaming import is_renamed
 
     taken = {one.path for one in told.edits}
-    edits = [(edited, done) for edited, done in renamed if edited.path not in taken]
+    edits = [one for one in renamed if one[0].path not in taken]
     rules = frozenset(one.finding.rule.id for one in group.report.findings if is_renamed(one.finding, edits))
-    return replace(told, edits=(*told.edits, *(edited for edited, _ in edits)), renames=rules)
+    return replace(told, edits=(*told.edits, *(edited for edited, *_ in edits)), renames=rules)
 
 
 def _group(request: Request, case: Case, reports: Sequence[Report]) -> list[_Group]:

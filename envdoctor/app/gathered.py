@@ -26,7 +26,8 @@ class Gathered:
 
     ``hits`` and ``notes`` are what the files of its ``snapshots`` and ``adapters`` show, once they were examined.
     ``label`` says which choice of its targets it is; empty for what is always there. ``installation`` is what markers were
-    evaluated for, where anybody said. ``renamed`` are the edits of its scripts, each with what they rename.
+    evaluated for, where anybody said. ``renamed`` are the edits of its scripts, each with what they rename
+    and the keywords that they leave.
     """
 
     patient: str
@@ -43,7 +44,7 @@ class Gathered:
     label: str = ""
     targets: tuple[Target, ...] = ()
     installation: Installation | None = None
-    renamed: tuple[tuple[Edited, tuple[Rename, ...]], ...] = ()
+    renamed: tuple[tuple[Edited, tuple[Rename, ...], frozenset[str]], ...] = ()
 
     @property
     def facts(self) -> Facts:

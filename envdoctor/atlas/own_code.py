@@ -10,6 +10,7 @@ from envdoctor.atlas.breaks import provider_of
 from envdoctor.atlas.callables import fields_of, open_dataclass
 from envdoctor.atlas.decisions import decide
 from envdoctor.atlas.distributions import may_bring
+from envdoctor.atlas.known_renames import known_rename
 from envdoctor.atlas.missing import by_body, given_to, handed_on, missing, refused, refuses_at, signature_at, split
 from envdoctor.atlas.outline import Outline, Taken
 from envdoctor.atlas.shelf import open_package
@@ -225,7 +226,7 @@ def replacement(fault: Fault) -> str:
     bound, volume = fault.bound, fault.bound.volume
     if fault.call:
         for keyword in fault.keywords:
-            new = None if fault.by_body else new_keyword(volume, fault.name, keyword, fault.place)
+            new = None if fault.by_body else _new_keyword(volume, fault, keyword)
             if new is not None:
                 return f"write {new}= for {keyword}="
         return ""
@@ -235,6 +236,11 @@ def replacement(fault: Fault) -> str:
     found = [one for one in new_places(bound, first, fault.place) if one != module]
     public = [one for one in found if not any(part.startswith("_") for part in one.split("."))]
     return f"from {public[0]} import {first}" if public else ""
+
+
+def _new_keyword(volume: Volume, fault: Fault, keyword: str) -> str | None:
+    told = known_rename(volume, fault.name, keyword, fault.place)
+    return new_keyword(volume, fault.name, keyword, fault.place) if told is None else told
 
 
 def _is_one(fault: Fault, module: str, name: str) -> bool:

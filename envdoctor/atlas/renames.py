@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from envdoctor.atlas.answers import definitions
 from envdoctor.atlas.binding import Bound
 from envdoctor.atlas.callables import lineage
+from envdoctor.atlas.known_renames import known_rename
 from envdoctor.atlas.missing import signature_at, split
 from envdoctor.atlas.own_code import Fault
 from envdoctor.atlas.signatures import read
@@ -26,17 +29,23 @@ class Rename:
 
 
 def certain_renames(fault: Fault) -> tuple[Rename, ...]:
-    """The changes that clear a fault, at each of its lines; nothing where one part of it is in doubt."""
+    """The changes that clear a fault at each of its lines, or those parts of it that are in no doubt (``clears``)."""
     bound = fault.bound
     lines = (fault.line, *fault.more)
     if fault.by_body:
         return ()
     if fault.call:
         told = [(old, renamed_keyword(bound.volume, fault.name, old, fault.place)) for old in fault.keywords]
-        return tuple(Rename(line, old, new) for line in lines for old, new in told if new) if all(new for _, new in told) else ()
+        # Of a call that is refused for what it gives as a whole nothing says which part of it is at fault.
+        return tuple(Rename(line, old, new) for line in lines for old, new in told if new) if fault.named or all(new for _, new in told) else ()
     module, colon, name = fault.name.partition(":")
     new = moved_to(bound, fault) if colon and name.isidentifier() else None
     return tuple(Rename(line, module, new, name) for line in lines) if new else ()
+
+
+def clears(fault: Fault, renames: Collection[Rename]) -> bool:
+    """Whether renames clear all of a fault."""
+    return bool(renames) and (not fault.call or {one.old for one in renames}.issuperset(fault.keywords))
 
 
 def renamed_keyword(volume: Volume, name: str, old: str, place: int) -> str | None:
@@ -44,6 +53,9 @@ def renamed_keyword(volume: Volume, name: str, old: str, place: int) -> str | No
 
     It came where the other one stood, between the same neighbours; or, as the one new name in a release, with the words of it cut short.
     """
+    known_one = known_rename(volume, name, old, place)
+    if known_one is not None:
+        return known_one
     module, first, rest = split(volume, name)
     told = [read(signature_at(volume, module, first, rest[:1], one)) for one in range(place + 1)]
     now = told[-1]

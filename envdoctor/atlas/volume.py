@@ -49,8 +49,10 @@ _EXPIRED_IN = {"numpy": "numpy._expired_attrs_2_0"}
 
 # What a module binds that gives more names on request than its text tells: websockets hands its own table to the first, modelscope fills
 # the second from another library. Releases that were read before this was known have no other sign of it. networkx, which takes all names
-# of its modules with stars, uses the first for something else. By the third matplotlib puts a backend's names into its module.
-_GIVES_MORE = ("lazy_import", "extra_objects", "_Backend")
+# of its modules with stars, uses the first for something else. By a class that is called after the last matplotlib puts a backend's names
+# into its module (``_BackendTk.export``).
+_GIVES_MORE = ("lazy_import", "extra_objects")
+_BACKEND = "_Backend"
 
 
 # Names of Python's that numpy had for a while, and refuses by a table that is made in a loop.
@@ -143,7 +145,8 @@ class Volume:
                 found.expired.update(dict.fromkeys(_NOT_FILLED[module], found.mask))
             if found is not None:
                 starred = sum_of(found.stars)
-                for name in _GIVES_MORE:
+                backends = (name for name in (*found.names, *found.links) if name.startswith(_BACKEND)) if self.name == "matplotlib" else ()
+                for name in (*_GIVES_MORE, *backends):
                     found.open |= (found.names.get(name, 0) | sum_of(found.links.get(name, {}))) & ~starred
             if module in _TAKES_OVER:
                 self._take_over(module)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from envdoctor.app.renaming import is_renamed
+from envdoctor.atlas.known_renames import known_rename
 from envdoctor.atlas.renames import Rename
 from envdoctor.atlas.shelf import open_package
 from envdoctor.edits.code import edit_code
@@ -16,7 +17,7 @@ from envdoctor.edits.notebook import edit_notebook
 from envdoctor.engine.diagnosis import Because, Finding
 from envdoctor.rules.rulebook import load_rulebook
 from tests.atlas.test_own_code import atlas as atlas
-from tests.atlas.wheels import alone, forget, make_atlas
+from tests.atlas.wheels import alone, atlas_of, forget, make_atlas
 from tests.cli.run import run
 
 
@@ -77,13 +78,58 @@ def test_fix_shows_a_diff_writes_it_and_finds_nothing_more_to_do(capsys: pytest.
     assert script.read_text() == after
 
 
+def test_what_is_certain_of_a_call_is_written_and_what_is_not_stays_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """trl renamed ``tokenizer`` of its trainers, and took ``packing`` out of them."""
+    script = tmp_path / "train.py"
+    head = "from trl import SFTTrainer\n\n"
+    script.write_text(f"{head}SFTTrainer(model='m', args=None, tokenizer=tok, packing=True)\n")
+    (tmp_path / "requirements.txt").write_text("transformers==4.44.0\ntrl==0.11.0\n")
+    old = "class SFTTrainer:\n    def __init__(self, model=None, args=None, tokenizer=None, callbacks=None, packing=None): ...\n"
+    new = "class SFTTrainer:\n    def __init__(self, model=None, args=None, processing_class=None, callbacks=None): ...\n"
+    words = (str(script), str(tmp_path / "requirements.txt"), "--against", "trl==1.16.0", "--offline")
+    with atlas_of(tmp_path, {"trl": {"0.11.0": {"trl/__init__.py": old}, "1.16.0": {"trl/__init__.py": new}}}):
+        done = run(capsys, "fix", *words, "--write")
+        told = run(capsys, "check", *words).out
+    assert script.read_text() == f"{head}SFTTrainer(model='m', args=None, processing_class=tok, packing=True)\n"
+    assert "left: trl-sft-arguments-moved-to-config: change the code" in done.out
+    assert done.status == 1
+    assert "trl-sft-arguments-moved-to-config" in told
+    assert "trl-tokenizer-argument-removed" not in told
+
+
+def test_what_no_rule_says_of_a_call_is_left_by_itself(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text("import acme\nacme.f(1, old=2, gone=3)\n")
+    releases = {"1.0": "def f(x, old, y=0, gone=0): ...\n", "2.0": "def f(x, new, y=0): ...\n"}
+    with atlas_of(tmp_path, {"acme": {one: {"acme/__init__.py": text} for one, text in releases.items()}}):
+        done = run(capsys, "fix", str(script), "--set", "packages.acme=2.0", "--offline", "--write")
+        told = run(capsys, "check", str(script), "--set", "packages.acme=2.0", "--offline").out
+    assert script.read_text() == "import acme\nacme.f(1, new=2, gone=3)\n"
+    assert "left: code-breaks" in done.out
+    assert "calls acme.f(gone): the call is refused" in " ".join(told.split()).replace("| ", "")
+
+
+def test_what_a_package_itself_called_a_keyword_is_said_where_its_releases_took_both(tmp_path: Path) -> None:
+    texts = {"2.13.0": "use_auth_token=None", "2.21.0": "use_auth_token='deprecated', token=None", "3.0.0": "token=None"}
+    releases = {one: {"datasets/__init__.py": f"def load_dataset(path, {text}): ...\n"} for one, text in texts.items()}
+    with atlas_of(tmp_path, {"datasets": releases}):
+        bound = open_package("datasets")
+        assert bound is not None
+        asked = [("use_auth_token", 1), ("use_auth_token", 2), ("path", 2)]
+        told = [known_rename(bound.volume, "datasets:load_dataset", old, place) for old, place in asked]
+    assert told == [None, "token", None]
+
+
 def test_a_rule_that_a_rename_clears_is_not_left() -> None:
     rule = load_rulebook(()).whole("transformers-evaluation-strategy-removed")
     reason = Because("plan.arguments", "evaluation_strategy", "evaluation_strategy", "train.py", "train.py", 4)
     finding = Finding(rule, "matched", "error", (reason,))
     asked = [("train.py", "evaluation_strategy"), ("other.py", "evaluation_strategy"), ("train.py", "tokenizer")]
-    told = [is_renamed(finding, [(Edited(Path(path), b"", b""), (Rename(4, old, "x"),))]) for path, old in asked]
+    told = [is_renamed(finding, [(Edited(Path(path), b"", b""), (Rename(4, old, "x"),), frozenset())]) for path, old in asked]
     assert told == [True, False, False]
+    # What names the rule as well, and stays, is still there to be told.
+    edited = Edited(Path("train.py"), b"", b"")
+    assert not is_renamed(finding, [(edited, (Rename(4, "tokenizer", "x"),), frozenset(("evaluation_strategy",)))])
 
 
 def test_what_became_of_a_keyword(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
