@@ -23,7 +23,7 @@ from envdoctor.atlas.shelf import open_package
 from envdoctor.atlas.volume import Volume
 from envdoctor.facts.names import canonical
 
-CHILD = '''
+CHILD = """
 import importlib, importlib.metadata, inspect, json, os, pkgutil, sys, types, warnings
 warnings.simplefilter("ignore")
 kept = os.dup(1)
@@ -99,9 +99,9 @@ def show(name, module):
     say(module=name, kind="module", names=listed, own=of)
 for top in sys.argv[1:]:
     walk(top)
-'''
+"""
 
-LINES = '''
+LINES = """
 import importlib, json, os, sys, warnings
 warnings.simplefilter("ignore")
 kept = os.dup(1)
@@ -119,7 +119,7 @@ for line in sys.stdin:
     except BaseException as error:
         said = "?"
     print(json.dumps(said[:200]), file=out, flush=True)
-'''
+"""
 
 VERSIONS = "import json, importlib.metadata as m; print(json.dumps({d.metadata['Name']: d.version for d in m.distributions()}))"
 
@@ -139,7 +139,7 @@ def main() -> int:
         for line in lines:
             said += 1
             print(f"{name} {line}", flush=True)
-        asked += sum(len(row.get("names") or row.get("members") or row.get("takes") or ()) for row in rows)
+        asked += sum(len(some) for row in rows for some in row.values() if isinstance(some, list))
         print(f"{name} {volume.releases[place]}: {len(rows)} rows", file=sys.stderr, flush=True)
     print(f"{asked} asked, {said} said otherwise", file=sys.stderr)
     return 0

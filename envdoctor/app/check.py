@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from envdoctor.app.composition import compose_report
 from envdoctor.app.coverage import measure_coverage
 from envdoctor.app.gathered import Gathered
-from envdoctor.app.judgement import judge
+from envdoctor.app.judgement import find_situation_remedies, judge
 from envdoctor.app.own_code import Outlines, examine_own_code
 from envdoctor.app.project import apply_policy
 from envdoctor.app.request import Request
@@ -44,6 +44,8 @@ def check(request: Request) -> Report:
     """
     with known_until(request.as_of):
         case = examine(request)
+        if request.against:
+            case = _apart_from_today(request, case)
         reports = case.reports
         if request.resolve:
             from envdoctor.app.proving import prove_pins
@@ -100,6 +102,27 @@ def _of_upgrade(request: Request, gathered: Gathered, diagnosis: Diagnosis) -> t
     skips = (*(skip for skip in gathered.situation.skips if skip.what not in told), *unread)
     gathered = replace(gathered, situation=replace(gathered.situation, skips=skips))
     return gathered, replace(diagnosis, findings=tuple(one for one in diagnosis.findings if is_about(one, facts)))
+
+
+def _apart_from_today(request: Request, case: Case) -> Case:
+    """The case in which what is so without the upgrade does not count, nor ask for a cure."""
+    from envdoctor.app.upgrade import mark_present
+
+    if not any(one.finding.status in ("matched", "confirmed") for report in case.reports for one in report.findings):
+        return case
+    try:
+        present = examine(replace(request, against=(), probe="off", watch=Watch()), most_searched=0).reports
+    except EnvdoctorError:  # nothing says what there is today
+        return case
+    reports = []
+    for gathered, report in zip(case.situations, case.reports, strict=True):
+        told = mark_present(report, present)
+        if any(one.excused for one in told.findings):
+            left = [one.finding for one in told.findings if not one.excused]
+            first, *others = find_situation_remedies(gathered, case.book, left, strict=request.strict)
+            told = replace(told, remedy=first, alternatives=tuple(others))
+        reports.append(told)
+    return replace(case, reports=tuple(reports))
 
 
 def join_reports(situations: Sequence[Gathered], reports: Sequence[Report]) -> Report:

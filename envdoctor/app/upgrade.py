@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from envdoctor.checks.own_code import CODE_BREAKS
 from envdoctor.engine.diagnosis import Finding
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Fact, Origin, Skip
@@ -13,10 +14,12 @@ from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import Exact, Ranged, exact, version_condition
 from envdoctor.files.paths import is_file, why_missing
 from envdoctor.records import replace
+from envdoctor.report.model import ALREADY_TODAY, Report
 from envdoctor.world.releases import release_texts
 
 AGAINST = "--against"
 _PACKAGE = "packages."
+_DECIDED = ("matched", "confirmed")
 _FILES = (".cfg", ".in", ".lock", ".toml", ".txt", ".yaml", ".yml")
 _NEXT = re.compile(r"(?<=[\w\]*])(?:\s*,\s*|\s+)(?=[A-Za-z])")
 
@@ -43,6 +46,24 @@ def is_about(finding: Finding, facts: Iterable[Fact]) -> bool:
     names = {one.name for one in facts}
     told = {*(f"{_PACKAGE}{name}" for name in finding.packages), *(reason.fact for reason in finding.because)}
     return not names.isdisjoint(told)
+
+
+def mark_present(report: Report, present: Iterable[Report]) -> Report:
+    """A report in which the decided findings do not count that stand without the upgrade as well: it does not break them."""
+    known = {_known_by(one.finding) for told in present for one in told.findings if one.finding.status in _DECIDED}
+    findings = tuple(
+        replace(one, excused=ALREADY_TODAY) if one.finding.status in _DECIDED and _known_by(one.finding) in known else one
+        for one in report.findings
+    )
+    return replace(report, findings=findings)
+
+
+def _known_by(finding: Finding) -> tuple[object, ...]:
+    """What a finding says, whichever release it says it of: the rule, the name, the place, and what else than packages decided."""
+    reasons = frozenset((one.fact, one.value, one.file, one.line) for one in finding.because if not one.fact.startswith(_PACKAGE))
+    # Of others the place may be the line that states a release, for which --against stands.
+    place = finding.location if finding.rule.id == CODE_BREAKS else None
+    return finding.rule.id, finding.severity, finding.edge, None if place is None else (place.file, place.line), reasons
 
 
 def unread_releases(facts: Iterable[Fact], *, installed: Mapping[str, str]) -> tuple[Skip, ...]:

@@ -49,9 +49,11 @@ def _beside(path: Path) -> Iterator[str]:
     from envdoctor.errors import EnvdoctorError
     from envdoctor.facts.fact import Skip
     from envdoctor.sources.scripts.script import open_source
+    from envdoctor.sources.scripts.trees import taker
 
+    told = taker()
     try:
-        source = open_source(path)
+        source = (told and told.source(path)) or open_source(path)
     except EnvdoctorError:  # what is wrong with it is said where it is read
         return
     if not isinstance(source, Skip):

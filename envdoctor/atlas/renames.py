@@ -37,7 +37,11 @@ def certain_renames(fault: Fault) -> tuple[Rename, ...]:
     if fault.call:
         told = [(old, renamed_keyword(bound.volume, fault.name, old, fault.place)) for old in fault.keywords]
         # Of a call that is refused for what it gives as a whole nothing says which part of it is at fault.
-        return tuple(Rename(line, old, new) for line in lines for old, new in told if new) if fault.named or all(new for _, new in told) else ()
+        return (
+            tuple(Rename(line, old, new) for line in lines for old, new in told if new)
+            if fault.named or all(new for _, new in told)
+            else ()
+        )
     module, colon, name = fault.name.partition(":")
     new = moved_to(bound, fault) if colon and name.isidentifier() else None
     return tuple(Rename(line, module, new, name) for line in lines) if new else ()

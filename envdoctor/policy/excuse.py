@@ -45,7 +45,7 @@ def excuse(
         levels = [one.fail_on for one in overrides if one.fail_on is not None]
         known = f"ignored: {holding[0].reason}" if holding else IN_BASELINE if mark in baseline else ""
         used.update(map(id, holding))
-        told.append(replace(diagnosed, excused=known, fail_on=levels[-1] if levels else diagnosed.fail_on))
+        told.append(replace(diagnosed, excused=known or diagnosed.excused, fail_on=levels[-1] if levels else diagnosed.fail_on))
     rows = list(_entries(settings))
     expired = [_expired(entry, settings, book) for entry, _ in rows if _is_over(entry, today)]
     left = [(entry, paths) for entry, paths in rows if id(entry) not in used and not _is_over(entry, today)]

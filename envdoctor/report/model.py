@@ -24,6 +24,7 @@ FAIL_ON: Mapping[str, tuple[Severity, ...]] = {
 }
 
 IN_BASELINE = "in the baseline"
+ALREADY_TODAY = "already so today"
 # Releases come out every few days: a list of a month ago knows most of them.
 _STALE_DAYS = 31
 

@@ -13,7 +13,7 @@ from envdoctor.remedies.remedy import Remedy
 from envdoctor.report.at_length import print_at_length
 from envdoctor.report.causes import OF_METADATA, Cause, find_causes, name
 from envdoctor.report.excerpt import Sources
-from envdoctor.report.model import IN_BASELINE, Diagnosed, Report, Situation
+from envdoctor.report.model import ALREADY_TODAY, IN_BASELINE, Diagnosed, Report, Situation
 from envdoctor.report.sheet import STYLES, Sheet
 from envdoctor.report.where import print_where
 from envdoctor.report.words import cure_line, install_command
@@ -302,7 +302,7 @@ def _excused(report: Report) -> Iterator[str]:
     """What is ignored, one by one with its reason; what was there before, as a number."""
     before = 0
     for diagnosed in report.findings:
-        if diagnosed.excused.startswith("ignored"):
+        if diagnosed.excused.startswith(("ignored", ALREADY_TODAY)):
             location = diagnosed.finding.location
             where = "" if location is None else f" ({location.file}{'' if location.line is None else f':{location.line}'})"
             yield f"{diagnosed.finding.rule.id}{where}: {diagnosed.excused}"

@@ -60,6 +60,21 @@ class TestUpgrades:
             (9, "calls acme.Kept(b): the call is refused: gone since 2.0 (acme 2.0); write c= for b="),
         ]
 
+    def test_what_the_present_release_lacks_as_well_is_told_apart(self, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+        (tmp_path / "train.py").write_text(SCRIPT)
+        (tmp_path / "requirements.txt").write_text("acme==2.0\n")
+        words = ("check", str(tmp_path / "train.py"), str(tmp_path / "requirements.txt"))
+        assert run(capsys, *words).status == 1
+        done = run(capsys, *words, "--against", "acme==2.0")
+        assert done.status == 0
+        assert "0 errors, 0 warnings, 0 notes, 0 possible, 2 excused" in done.out
+        (tmp_path / "train.py").write_text(SCRIPT + "acme.Never()\n")
+        (tmp_path / "requirements.txt").write_text("acme==1.1\n")
+        found = json.loads(run(capsys, *words, "--against", "acme==2.0", "-f", "json").out)["findings"]
+        assert [(one["edge"], one.get("excused")) for one in found] == [
+            ("acme.Old", None), ("acme.Kept(b)", None), ("acme.Never", "already so today"),
+        ]  # fmt: skip
+
     def test_a_file_may_state_the_releases(self, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
         (tmp_path / "new.txt").write_text("acme==2.0\n")
         assert len(self.told(capsys, tmp_path, "--against", str(tmp_path / "new.txt"))[1]) == 2

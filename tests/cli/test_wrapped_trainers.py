@@ -32,3 +32,17 @@ def test_the_module_beside_a_script_may_load_what_wraps_the_trainers(
     rules = [one["rule"] for one in json.loads(done.out)["findings"] if one["severity"] == "error" and one["status"] == "matched"]
     assert rules == (["trl-tokenizer-argument-removed"] if told else [])
     assert done.status == int(told)
+
+
+def test_a_script_is_read_once_for_its_plan_its_names_and_its_wrapper(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from envdoctor.sources.scripts import script
+
+    (tmp_path / "train.py").write_text(TRAIN)
+    (tmp_path / "loading.py").write_text("")
+    read: list[str] = []
+    pieces = script.read_pieces
+    monkeypatch.setattr(script, "read_pieces", lambda place, *rest: [read.append(Path(place).name), pieces(place, *rest)][1])
+    run(capsys, "check", str(tmp_path / "train.py"), "--set", "packages.trl=0.19.1")
+    assert read.count("train.py") == 1

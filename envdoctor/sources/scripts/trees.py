@@ -8,6 +8,8 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from envdoctor.sources.scripts.source import Source
 
 
@@ -15,6 +17,8 @@ class Taker(Protocol):
     """Who reads scripts that were parsed; what it read of one it can hand to another of its kind, as JSON."""
 
     def take(self, source: Source) -> None: ...
+
+    def source(self, path: Path) -> Source | None: ...
 
     def give(self, path: str) -> list[Any] | None: ...
 
