@@ -8,7 +8,7 @@ from envdoctor.atlas.callables import has_member, method_of, signature_of
 from envdoctor.atlas.generated import is_generated, refused_of_generated
 from envdoctor.atlas.masks import stretches
 from envdoctor.atlas.signatures import Call, Signature, read, read_call, refusal, refused_together
-from envdoctor.atlas.volume import Presence, Volume
+from envdoctor.atlas.volume import Presence, Volume, sum_of
 from envdoctor.records import replace
 
 _STUBS_LATER = 8
@@ -51,6 +51,34 @@ UNREAD_PARTS = {
 _FINDS_OLD = {"sentence-transformers": "5.4.0"}
 # These put modules of a new place in Python's table by their old names, in a loop over these: what is below them is there with them.
 _SHIMS = ("torch.distributed._tensor", "torch.distributed._shard.checkpoint", "torch.distributed._sharded_tensor")
+# What a module of a package puts into others as it is loaded, in a function: a graveyard its old names, sklearn what is experimental.
+_PRECISION = tuple(
+    f"{name}PrecisionPlugin"
+    for name in (
+        "", "Bitsandbytes", "DeepSpeed", "Double", "FSDP", "FSDPMixed", "Half", "HPU", "IPU", "Mixed", "TPU", "TPUBf16",
+        "TransformerEngine", "XLA", "XLABf16",
+    )
+)  # fmt: skip
+_BURIED = {
+    "plugins": (*_PRECISION, "HPUCheckpointIO"),
+    "strategies": ("HPUParallelStrategy", "SingleHPUStrategy", "SingleTPUStrategy", "IPUStrategy"),
+    "accelerators": ("HPUAccelerator", "IPUAccelerator", "TPUAccelerator"),
+}
+_OF_FABRIC = {
+    "plugins": ("TPUPrecision", "TPUBf16Precision", "XLABf16Precision"),
+    "strategies": ("SingleTPUStrategy",),
+    "accelerators": ("TPUAccelerator",),
+}
+_PUT_THERE = {
+    "sklearn.impute": (("IterativeImputer",), "sklearn.experimental.enable_iterative_imputer"),
+    "sklearn.model_selection": (("HalvingGridSearchCV", "HalvingRandomSearchCV"), "sklearn.experimental.enable_halving_search_cv"),
+    **{
+        f"{top}.{part}": (names, f"{top}._graveyard")
+        for tops, parts in ((("pytorch_lightning", "lightning.pytorch"), _BURIED), (("lightning_fabric", "lightning.fabric"), _OF_FABRIC))
+        for top in tops
+        for part, names in parts.items()
+    },
+}
 # Compiled code, a loop over another module or a function puts names there as they are loaded.
 _FILLED = frozenset(
     (
@@ -113,11 +141,19 @@ def missing(volume: Volume, name: str, *, imported: bool) -> int:
     gone = _missing(volume, name, imported=imported)
     shim = next((one for one in _SHIMS if gone and name.startswith(f"{one}.")), "")
     gone &= ~volume.has_module(shim) if shim else gone
+    if gone and first:
+        gone &= ~_put_there(volume, module, first)
     since = _FINDS_OLD.get(volume.name, "")
     if gone and since in volume.places:
         module = f"{module}.{first}" if volume.has_module(f"{module}.{first}") else module
         gone &= volume.has_module(module) | ((1 << volume.places[since]) - 1)
     return gone
+
+
+def _put_there(volume: Volume, module: str, name: str) -> int:
+    """The releases in which another module of the package puts a name into a module."""
+    found = (told for into, told in _PUT_THERE.items() if f"{module}.".startswith(f"{into}.") and name in told[0])
+    return sum_of({by: volume.has_module(by) for _, by in found})
 
 
 def is_unread(volume: Volume, name: str) -> bool:

@@ -172,3 +172,32 @@ def test_what_a_star_hands_on_stays_where_its_definition_moves_to_a_module_that_
     with atlas_of(tmp_path, {"plots": releases, "words": words}):
         assert gone("plots", "plots:Kind", imported=True) == ""
         assert gone("words", "words:default", imported=True) == ""
+
+
+def test_what_a_package_puts_into_another_module_by_a_function_is_not_missing(tmp_path: Path) -> None:
+    """``sklearn.experimental`` and the graveyard of Lightning: executed with scikit-learn 1.9.1 and pytorch-lightning 2.6.6."""
+    asking = "def __getattr__(name):\n    raise AttributeError(name)\n"
+    learn = {
+        "1.9.1": {
+            "sklearn/__init__.py": "",
+            "sklearn/impute/__init__.py": asking,
+            "sklearn/experimental/__init__.py": "",
+            "sklearn/experimental/enable_iterative_imputer.py": "",
+        }
+    }
+    old = {"pytorch_lightning/__init__.py": "", "pytorch_lightning/plugins.py": "class MixedPrecisionPlugin: pass\nclass DDPPlugin: pass\n"}
+    new = {"pytorch_lightning/__init__.py": "", "pytorch_lightning/plugins.py": "", "pytorch_lightning/_graveyard/__init__.py": ""}
+    with atlas_of(tmp_path, {"scikit-learn": learn, "pytorch-lightning": {"1.6": old, "2.1": new}}):
+        asked = ("sklearn.impute:IterativeImputer", "sklearn.impute:OtherImputer")
+        assert [gone("scikit-learn", name, imported=True) for name in asked] == ["", "1.9.1-"]
+        asked = ("pytorch_lightning.plugins:MixedPrecisionPlugin", "pytorch_lightning.plugins:DDPPlugin")
+        assert [gone("pytorch-lightning", name, imported=True) for name in asked] == ["", "2.1-"]
+
+
+def test_what_matplotlib_puts_into_the_module_of_a_backend_is_not_missing(tmp_path: Path) -> None:
+    backend = "class _BackendTk:\n    pass\nclass FigureCanvasTk: pass\n"
+    text = "from matplotlib._tk import _BackendTk, FigureCanvasTk\n@_BackendTk.export\nclass _BackendTkAgg(_BackendTk): pass\n"
+    files = {"matplotlib/__init__.py": "", "matplotlib/_tk.py": backend, "matplotlib/tkagg.py": text, "matplotlib/other.py": ""}
+    with atlas_of(tmp_path, {"matplotlib": {"3.9": files}}):
+        asked = ("matplotlib.tkagg:FigureCanvas", "matplotlib.other:FigureCanvas")
+        assert [gone("matplotlib", name, imported=True) for name in asked] == ["", "3.9-"]
