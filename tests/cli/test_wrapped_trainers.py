@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from envdoctor.files.json_file import read_bounded
 from tests.cli.run import run
 
 TRAIN = "from loading import load\nfrom trl import SFTTrainer\n\nmodel, words = load()\nSFTTrainer(model=model, tokenizer=words)\n"
@@ -37,12 +38,15 @@ def test_the_module_beside_a_script_may_load_what_wraps_the_trainers(
 def test_a_script_is_read_once_for_its_plan_its_names_and_its_wrapper(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from envdoctor.sources.scripts import script
-
     (tmp_path / "train.py").write_text(TRAIN)
     (tmp_path / "loading.py").write_text("")
     read: list[str] = []
-    pieces = script.read_pieces
-    monkeypatch.setattr(script, "read_pieces", lambda place, *rest: [read.append(Path(place).name), pieces(place, *rest)][1])
+    where = "envdoctor.sources.scripts.script.read_bounded"
+
+    def counted(path: Path, most: int) -> bytes:
+        read.append(Path(path).name)
+        return read_bounded(path, most)
+
+    monkeypatch.setattr(where, counted)
     run(capsys, "check", str(tmp_path / "train.py"), "--set", "packages.trl=0.19.1")
     assert read.count("train.py") == 1
