@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from envdoctor.records import dataclass
+from envdoctor.world.spelling import spelled_in
 
 if TYPE_CHECKING:
     from envdoctor.atlas.volume import Volume
@@ -63,8 +64,9 @@ def neighbours(volume: Volume, release: str) -> tuple[int, ...]:
 @lru_cache(maxsize=4096)
 def _places(releases: tuple[str, ...], release: str, empty: frozenset[str]) -> tuple[int, ...]:
     public = release.partition("+")[0]
-    if public in releases and public not in empty:
-        return (releases.index(public),)
+    written = public if public in releases else spelled_in(public, releases)
+    if written is not None and written not in empty:
+        return (releases.index(written),)
     from packaging.version import InvalidVersion, Version
 
     try:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from envdoctor.records import dataclass
+from envdoctor.world.spelling import by_shortest, entry_of
 from envdoctor.world.tables import Table, table
 
 _NAME = re.compile(r"[^\[=<>!~ ]+")
@@ -43,9 +44,9 @@ def dependencies(name: str, version: str, *, unbound: bool = False) -> tuple[Dep
     """What a release of a package, by normalised name, requires of others; None for one that is not in the table.
 
     It is what binds a version, and with ``unbound`` everything; what belongs to an extra is never in it.
-    ``version`` is written as the list of releases has it, without a local label.
+    ``version`` has no local label.
     """
-    place = _places(name).get(version)
+    place = _place_of(name, version)
     if place is None:
         return None
     return _row(name, place, "") if unbound else _bound(name, place)
@@ -56,13 +57,13 @@ def extra_dependencies(name: str, version: str, extra: str) -> tuple[Dependency,
 
     Empty for an extra that it does not have, and for one that the table leaves out: those for developing and testing the package.
     """
-    place = _places(name).get(version)
+    place = _place_of(name, version)
     return None if place is None else _row(name, place, extra)
 
 
 def of_extras(name: str, version: str) -> tuple[tuple[str, Dependency], ...]:
     """What a release requires under each of its extras, with the extra's name; nothing for a release that is not in the table."""
-    place = _places(name).get(version)
+    place = _place_of(name, version)
     return () if place is None else _extras(name, place)
 
 
@@ -109,6 +110,16 @@ def _numbers(runs: str) -> Iterator[int]:
     for run in runs.split():
         first, _, last = run.partition("-")
         yield from range(int(first), int(last or first) + 1)
+
+
+def _place_of(name: str, version: str) -> int | None:
+    """The row of a release, however it is written."""
+    return entry_of(version, _places(name), lambda: _shortly(name))
+
+
+@lru_cache(maxsize=512)
+def _shortly(name: str) -> Mapping[str, int]:
+    return by_shortest(_places(name))
 
 
 @lru_cache(maxsize=2048)

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from envdoctor.records import dataclass
+from envdoctor.world.spelling import by_shortest, entry_of
 from envdoctor.world.tables import Table, table
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def _use(day: str | None) -> None:
 
 
 def _forget() -> None:
-    for cached in (_releases, _rows_by_version, _requires_python, _texts, _versions):
+    for cached in (_releases, _rows_by_version, _rows_shortly, _requires_python, _texts, _versions):
         cached.cache_clear()
 
 
@@ -118,22 +119,23 @@ def releases(name: str) -> tuple[Release, ...]:
 
 
 def day_of(name: str, version: str) -> str | None:
-    """The day of a release (YYYY-MM-DD), written as the list has it; None where there is no such release, or nobody knows its day."""
-    row = _rows_by_version(_normalised(name)).get(version, "")
+    """The day of a release (YYYY-MM-DD); None where there is no such release, or nobody knows its day."""
+    row = _row_of(_normalised(name), version)
     day = row.split(" ", 2)[1] if row else "-"
     return None if day == "-" else day
 
 
 def requires_python(name: str, version: str) -> str:
-    """The Pythons that a release, written as the list has it, says that it runs on; empty where it says nothing or is not listed."""
-    return _requires_python(_normalised(name)).get(version, "")
+    """The Pythons that a release says that it runs on; empty where it says nothing or is not listed."""
+    package = _normalised(name)
+    return _requires_python(package).get(_row_of(package, version).partition(" ")[0], "")
 
 
 def yanked(name: str, version: str) -> str | None:
-    """Why a release, written as the list has it, was yanked: its maintainers' words, empty where they gave none; None for any other."""
+    """Why a release was yanked: its maintainers' words, empty where they gave none; None for any other."""
     package = _normalised(name)
-    row = _rows_by_version(package).get(version, "")
-    return _reasons(package).get(version, "") if "yanked" in row.split(" ")[3:] else None
+    row = _row_of(package, version)
+    return _reasons(package).get(row.partition(" ")[0], "") if "yanked" in row.split(" ")[3:] else None
 
 
 def release_texts(name: str) -> tuple[str, ...]:
@@ -221,6 +223,16 @@ def _rows(package: str) -> Sequence[str]:
     if not isinstance(rows, list):
         return ()
     return rows if _last_day is None else [row for row in rows if row.split(" ", 2)[1] <= _last_day]
+
+
+def _row_of(package: str, version: str) -> str:
+    """The row of a release, however it is written; empty for one that is not listed."""
+    return entry_of(version, _rows_by_version(package), lambda: _rows_shortly(package)) or ""
+
+
+@lru_cache(maxsize=512)
+def _rows_shortly(package: str) -> Mapping[str, str]:
+    return by_shortest(_rows_by_version(package))
 
 
 @lru_cache(maxsize=512)

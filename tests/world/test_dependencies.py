@@ -9,7 +9,7 @@ from packaging.markers import Marker
 from packaging.requirements import Requirement
 
 from envdoctor.world.dependencies import Dependency, dependencies, extra_dependencies, rows, versions
-from envdoctor.world.releases import listed, release_texts, releases
+from envdoctor.world.releases import day_of, listed, release_texts, releases, requires_python, yanked
 from tests.each import each
 
 
@@ -38,6 +38,18 @@ def test_what_an_extra_adds() -> None:
     assert extra_dependencies("transformers", "4.40.0", "no-such-extra") == ()
     assert extra_dependencies("transformers", "4.40.0", "dev") == ()
     assert extra_dependencies("transformers", "99.0", "torch") is None
+
+
+def test_a_release_is_the_same_with_fewer_zeros_at_its_end() -> None:
+    assert dependencies("torchaudio", "0.10") == dependencies("torchaudio", "0.10.0") == (Dependency("torch", "==1.10.0"),)
+    assert dependencies("torchaudio", "0.10.0.0") == dependencies("torchaudio", "0.10.0")
+    assert dependencies("torchaudio", "0.1") is None
+    assert extra_dependencies("transformers", "4.40", "torch") == extra_dependencies("transformers", "4.40.0", "torch")
+    assert day_of("torch", "2.8") == day_of("torch", "2.8.0") is not None
+    assert yanked("transformers", "4.46") == yanked("transformers", "4.46.0")
+    assert requires_python("numpy", "2.0") == requires_python("numpy", "2.0.0") != ""
+    assert day_of("torch", "2") == day_of("torch", "2.0.0")
+    assert day_of("torch", "2.80") is None
 
 
 def test_rows_hold_every_release_of_the_table_once() -> None:

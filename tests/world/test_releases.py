@@ -38,7 +38,7 @@ def test_known_releases() -> None:
 
 
 def test_the_day_of_a_release() -> None:
-    assert [day_of("PEFT", "0.11.1"), day_of("peft", "0.11"), day_of("peft", "0.11.1+x"), day_of("no-such-package", "1")] == [
+    assert [day_of("PEFT", "0.11.1"), day_of("peft", "0.11.99"), day_of("peft", "0.11.1+x"), day_of("no-such-package", "1")] == [
         "2024-05-17",
         None,
         None,
