@@ -89,6 +89,7 @@ def test_kernels_of_the_wheel(facts: Facts, found: list[tuple[bool | None, tuple
         (situation("2.5.1", "RTX 5090", os="linux", driver="535.104.05"), [("torch", ">=2.8,<2.11")]),
         (situation("2.5.1+cu121", "RTX 5090", os="windows"), []),
         (situation("2.0.0", "H100", os="linux"), [("torch", "==2.0.0+cu118"), ("torch", ">=2.1")]),
+        (situation("1.10.1", "A100", os="linux"), [("torch", "==1.10.1+cu111"), ("torch", ">=1.13")]),
         (situation("2.15.0", "GTX 1080", os="linux"), [("torch", "<2.8")]),
         (situation("2.4.0", "Tesla K80", os="linux"), [("torch", "==2.4.0+cu118"), ("torch", "<2.1")]),
         (situation(None, "RTX 5090", cuda="12.1"), [("torch", ">=2.8")]),
@@ -102,7 +103,14 @@ def test_the_cure_is_the_same_release_for_another_cuda_then_the_nearest_release(
 
 
 def test_following_an_exact_cure_clears_the_finding() -> None:
-    for torch, gpu in (("2.7.0", "RTX 5090"), ("2.0.0", "H100"), ("2.8.0+cu128", "P100"), ("2.11.0", "V100"), ("2.13.0+cpu", "RTX 4090")):
+    for torch, gpu in (
+        ("1.12.1", "RTX 3090"),
+        ("2.7.0", "RTX 5090"),
+        ("2.0.0", "H100"),
+        ("2.8.0+cu128", "P100"),
+        ("2.11.0", "V100"),
+        ("2.13.0+cpu", "RTX 4090"),
+    ):
         facts = situation(torch, gpu, os="linux")
         hits = [hit for check in CHECKS for hit in check(facts)]
         assert len(hits) == 1
