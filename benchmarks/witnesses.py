@@ -34,8 +34,7 @@ from envdoctor.atlas.distributions import top_of, tops_of
 from envdoctor.atlas.masks import read
 from envdoctor.atlas.shelf import open_package, package_names
 from envdoctor.atlas.stack import Stack
-from envdoctor.checks.atlas import hits_of
-from envdoctor.checks.breaking_pairs import IMPORT_BREAKS
+from envdoctor.checks.atlas import IMPORT_BREAKS, hits_of
 from envdoctor.probes.runner import run_child
 from envdoctor.probes.witness import PROBE, judge
 from envdoctor.records import dataclass

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from envdoctor.atlas.shelf import files_of, package_names
-from envdoctor.atlas.stack import Stack
+from envdoctor.atlas.stack import Stack, places
 from envdoctor.checks.hit import Hit
 from envdoctor.checks.kept import keep, key, recall
 from envdoctor.checks.whole_lists import lacks_few, scanned_names
@@ -18,7 +18,9 @@ from envdoctor.facts.vocabulary import NOT_LOADED
 from envdoctor.files.user_cache import cache_directory
 from envdoctor.world import tables
 
+IMPORT_BREAKS = "import-breaks"
 PACKAGE_MISSING = "import-needs-package"
+PART_BREAKS = "part-breaks"
 
 _PACKAGE = "packages."
 _SYSTEMS = {"linux": "Linux", "windows": "Windows", "macos": "Darwin"}
@@ -85,6 +87,15 @@ def _installed_hits(stack: Stack, *, main: bool) -> tuple[Hit, ...]:
     hits = hits_of(stack, (), main=main)
     keep(cache_directory(), of, hits, (), {})
     return hits
+
+
+@lru_cache(maxsize=4096)
+def is_unread(package: str, release: str) -> bool:
+    """Whether a release of a package of the atlas is so far from those that were read that nothing is known of it."""
+    from envdoctor.atlas.shelf import open_package
+
+    bound = open_package(package)
+    return bound is not None and not places(bound.volume, release)
 
 
 @lru_cache(maxsize=1)

@@ -15,11 +15,8 @@ from envdoctor.atlas.stack import Stack, places
 from envdoctor.atlas.takes import module_at
 from envdoctor.atlas.volume import Volume
 from envdoctor.atlas.words import good_specifiers, since, what, witness
-from envdoctor.checks.atlas import PACKAGE_MISSING
+from envdoctor.checks.atlas import IMPORT_BREAKS, PACKAGE_MISSING, PART_BREAKS
 from envdoctor.checks.hit import Hit
-
-IMPORT_BREAKS = "import-breaks"
-PART_BREAKS = "part-breaks"
 
 _PACKAGE = "packages."
 

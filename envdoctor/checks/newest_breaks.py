@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from envdoctor.checks.atlas import atlas_breaks
-from envdoctor.checks.breaking_pairs import IMPORT_BREAKS
+from envdoctor.checks.atlas import IMPORT_BREAKS, atlas_breaks
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
