@@ -8,15 +8,42 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 MAIN_NAMES = {
+    "adapters": ("adapters:AutoAdapterModel",),
+    "axolotl": ("axolotl.train:train",),
     "diffusers": ("diffusers:DiffusionPipeline", "diffusers:StableDiffusionPipeline", "diffusers:AutoencoderKL"),
+    "distilabel": ("distilabel.pipeline:Pipeline",),
+    "fastai": ("fastai.vision.all", "fastai.text.all"),
+    "flair": ("flair.models:SequenceTagger", "flair.embeddings:TransformerWordEmbeddings"),
+    "fschat": ("fastchat.model:load_model",),
+    "k-diffusion": ("k_diffusion.sampling",),
+    "lighteval": ("lighteval.pipeline:Pipeline",),
+    "litgpt": ("litgpt.finetune.lora",),
+    "llamafactory": ("llamafactory.train.tuner:run_exp",),
     "llmcompressor": ("llmcompressor.modifiers.quantization:GPTQModifier", "llmcompressor.modifiers.quantization:QuantizationModifier"),
+    "mergekit": ("mergekit.merge:run_merge",),
+    "ms-swift": ("swift.llm:sft_main",),
+    "openrlhf": ("openrlhf.cli.train_sft",),
+    "optimum": ("optimum.onnxruntime:ORTModelForCausalLM",),
+    "optimum-habana": ("optimum.habana:GaudiTrainer",),
+    "optimum-intel": ("optimum.intel:OVModelForCausalLM",),
+    "pyannote-audio": ("pyannote.audio:Pipeline",),
     "sglang": ("sglang:Engine",),
+    "simpletransformers": (
+        "simpletransformers.classification:ClassificationModel", "simpletransformers.ner:NERModel",
+        "simpletransformers.question_answering:QuestionAnsweringModel", "simpletransformers.seq2seq:Seq2SeqModel",
+        "simpletransformers.t5:T5Model", "simpletransformers.language_modeling:LanguageModelingModel",
+    ),
+    "textattack": ("textattack.models.wrappers:HuggingFaceModelWrapper",),
+    "torch-geometric": ("torch_geometric.nn:GCNConv", "torch_geometric.loader:DataLoader"),
+    "torchtune": ("torchtune.models.llama3:lora_llama3_8b",),
     "transformers": (
         "transformers:AutoTokenizer", "transformers:AutoModelForCausalLM", "transformers:Trainer", "transformers:TrainingArguments",
         "transformers:pipeline",
     ),
     "trl": ("trl:SFTTrainer", "trl:DPOTrainer", "trl:RewardTrainer", "trl:GRPOTrainer", "trl:PPOTrainer", "trl:KTOTrainer"),
-    "vllm": ("vllm:LLM", "vllm:SamplingParams"),
+    "tts": ("TTS.api:TTS",),
+    "verl": ("verl.trainer.main_ppo",),
+    "vllm": ("vllm:LLM", "vllm:SamplingParams", "vllm.entrypoints.openai.api_server"),
 }  # fmt: skip
 
 

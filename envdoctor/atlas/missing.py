@@ -79,6 +79,9 @@ _PUT_THERE = {
         for part, names in parts.items()
     },
 }
+# What stands in for a library that is not installed gives all its names to the package's top, also those two that it imports itself.
+_OF_STAND_INS = frozenset(f"{package}{sign}{name}" for package in ("transformers", "diffusers") for sign in ".:"
+                          for name in ("DummyObject", "requires_backends"))  # fmt: skip
 # Compiled code, a loop over another module or a function puts names there as they are loaded.
 _FILLED = frozenset(
     (
@@ -136,7 +139,7 @@ def _is_an_object(volume: Volume, module: str, name: str) -> bool:
 def missing(volume: Volume, name: str, *, imported: bool) -> int:
     """The releases in which a name is not there; ``imported``: by an import statement, for which a module has to be one."""
     module, first, _ = split(volume, name)
-    if is_unread(volume, name):
+    if is_unread(volume, name) or name in _OF_STAND_INS:
         return 0
     gone = _missing(volume, name, imported=imported)
     shim = next((one for one in _SHIMS if gone and name.startswith(f"{one}.")), "")

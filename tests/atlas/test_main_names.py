@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from envdoctor.atlas import main_names
+from envdoctor.atlas.main_names import MAIN_NAMES
 from envdoctor.atlas.stack import Stack
 from envdoctor.checks.atlas import atlas_breaks, hits_of
 from envdoctor.facts.fact import Fact, Facts, Origin
@@ -82,3 +83,15 @@ def test_one_line_cures_what_is_certain_and_what_a_main_name_needs(
     assert [one["rule"] for one in told["findings"] if one["status"] == "matched"] == ["numpy-2-with-torch-before-2-3", "part-breaks"]
     assert told["remedy"]["pins"] == {"accelerate": "==0.21.0", "numpy": "==1.26.4"}
     assert told["coverage"]["packages_known"] == 3
+
+
+def test_a_release_that_is_stated_with_fewer_zeros_is_that_release() -> None:
+    assert found(rider="0.1", bolt="2") == [("part-breaks", "from rider.late import Trainer fails: rider 0.1 does not fit bolt 2")]
+    assert found(rider="0.1", bolt="2.0.0.0")
+
+
+def test_the_modules_of_the_main_names_are_in_the_atlas() -> None:
+    kept = Path(__file__).resolve().parents[2] / "atlas"
+    for package, entries in MAIN_NAMES.items():
+        text = (kept / package / "contents.txt").read_text(encoding="utf-8")
+        assert [entry for entry in entries if f"\nmodule {entry.partition(':')[0]} " not in text] == [], package

@@ -201,3 +201,11 @@ def test_what_matplotlib_puts_into_the_module_of_a_backend_is_not_missing(tmp_pa
     with atlas_of(tmp_path, {"matplotlib": {"3.9": files}}):
         asked = ("matplotlib.tkagg:FigureCanvas", "matplotlib.other:FigureCanvas")
         assert [gone("matplotlib", name, imported=True) for name in asked] == ["", "3.9-"]
+
+
+def test_what_stands_in_for_a_missing_library_gives_its_own_imports_to_the_top_of_transformers(tmp_path: Path) -> None:
+    # from transformers import requires_backends (simpletransformers/ner/ner_model.py): there wherever TensorFlow, say, is not installed.
+    with atlas_of(tmp_path, {"transformers": {"4.30.2": {"transformers/__init__.py": "class Kept: pass\n"}}}):
+        assert gone("transformers", "transformers:requires_backends", imported=True) == ""
+        assert gone("transformers", "transformers.DummyObject") == ""
+        assert gone("transformers", "transformers:Other", imported=True) == "4.30.2-"
