@@ -169,7 +169,7 @@ def _installed_whole(file: str) -> bool:
 
 
 def _contradictions(facts: Facts, declared: Mapping[str, Exact | Ranged], pins: Mapping[str, Exact]) -> Iterator[Hit]:
-    pythons = lru_cache(maxsize=1)(partial(_pythons, facts, pins))  # asked of every contradiction, and the same for all
+    pythons = lru_cache(maxsize=1)(partial(pythons_of, facts, pins))  # asked of every contradiction, and the same for all
     for name, demands in _demands(declared, pins).items():
         value = declared.get(name)
         if value is not None and facts[f"{_PACKAGE}{name}"].origin.source.startswith(OVERRIDE):
@@ -250,12 +250,10 @@ def _waits_for(facts: Facts, admitted: Callable[[], Sequence[str]], name: str, *
     return tuple(missing)
 
 
-def demands_hold(facts: Facts, marker: str) -> bool:
-    """Whether a marker holds under every Python that the situation admits."""
+def demands_hold(facts: Facts, marker: str, pythons: Sequence[str] = ()) -> bool:
+    """Whether a marker, if there is one, holds under each of these Pythons; where none are given, under all that the situation admits."""
     system, machine = facts.text("os"), facts.text("machine")
-    python = facts.value("python")
-    pythons = (python.text,) if isinstance(python, Exact) else _PYTHONS
-    return all(_holds(marker, one, system, machine) for one in pythons)
+    return not marker or all(_holds(marker, one, system, machine) for one in pythons or pythons_of(facts, {}) or _PYTHONS)
 
 
 def _here() -> str:
@@ -265,7 +263,7 @@ def _here() -> str:
     return Installation().python
 
 
-def _pythons(facts: Facts, pins: Mapping[str, Exact]) -> Sequence[str]:
+def pythons_of(facts: Facts, pins: Mapping[str, Exact]) -> Sequence[str]:
     """The minor releases of Python that the file admits and all pinned releases run on."""
     python = facts.value("python")
     if isinstance(python, Exact):

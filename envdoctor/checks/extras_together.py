@@ -29,7 +29,7 @@ def _hits(facts: Facts) -> Iterator[Hit]:
         release = value.text.partition("+")[0]
         asked: dict[str, list[tuple[str, Dependency]]] = {}
         for extra, one in of_extras(name, release):
-            if one.specifier and one.name in stated and not (one.marker and not demands_hold(facts, one.marker)):
+            if one.specifier and one.name in stated and demands_hold(facts, one.marker):
                 asked.setdefault(one.name, []).append((extra, one))
         always = {one.name for one in dependencies(name, release, unbound=True) or ()} if asked else set()
         for companion, ranges in asked.items():

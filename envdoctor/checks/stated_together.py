@@ -7,15 +7,16 @@ import, it is an error.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
-from itertools import combinations, islice
+from itertools import combinations
 
-from envdoctor.checks.declared_together import OF_A_BUILD, agreeing, compatible, demands_hold, is_declared, refusals
+from envdoctor.checks.declared_together import OF_A_BUILD, agreeing, compatible, demands_hold, is_declared, pythons_of, refusals
 from envdoctor.checks.hit import Hit
 from envdoctor.checks.refused_at_import import BY_ANOTHER, BY_TRANSFORMERS, refused_by, refused_by_transformers, walked
 from envdoctor.checks.requirements import MISSING, UNMET
 from envdoctor.checks.whole_lists import lacks_few, scanned_names
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact, exact, version_condition
+from envdoctor.records import replace
 from envdoctor.world.dependencies import Dependency
 from envdoctor.world.releases import as_of, release_texts
 
@@ -49,19 +50,36 @@ def _of_a_third(facts: Facts) -> Iterator[Hit]:
 
     if facts.closed:
         return
-    asked: dict[str, dict[str, tuple[str, Exact]]] = {}
-    for name, value in stated_releases(facts):
+    asked: dict[str, list[tuple[str, Exact, Dependency]]] = {}
+    stated = dict(stated_releases(facts))
+    for name, value in stated.items():
         for one in () if "+" in value.text else dependencies(name, value.text) or ():
-            if one.specifier and f"{_PACKAGE}{one.name}" not in facts and not (one.marker and not demands_hold(facts, one.marker)):
-                asked.setdefault(one.name, {}).setdefault(one.specifier, (name, value))
-    for third, by in asked.items():
-        apart = (
-            (mine, theirs)
-            for mine, theirs in combinations(by, 2)
+            if one.specifier and f"{_PACKAGE}{one.name}" not in facts:
+                asked.setdefault(one.name, []).append((name, value, one))
+    pythons = pythons_of(facts, stated) or pythons_of(facts, {})
+    for third, demands in asked.items():
+        if len({name for name, *_ in demands}) > 1:
+            sides = _apart(facts, third, demands, pythons)
+            if sides is not None:
+                yield _no_common(facts, third, sides)
+
+
+def _apart(
+    facts: Facts, third: str, demands: Sequence[tuple[str, Exact, Dependency]], pythons: Sequence[str]
+) -> tuple[tuple[str, Exact, str, str], tuple[str, Exact, str, str]] | None:
+    """Two releases that no release of the third package suits under any Python, as they declare it for the newest."""
+    found: dict[tuple[str, str], tuple[tuple[str, Exact, str, str], tuple[str, Exact, str, str]]] = {}
+    for number, python in enumerate(pythons):
+        by = {one.specifier: (name, value) for name, value, one in reversed(demands) if demands_hold(facts, one.marker, (python,))}
+        now = {
+            (by[mine][0], by[theirs][0]): ((*by[mine], mine, theirs), (*by[theirs], theirs, mine))
+            for mine, theirs in combinations(reversed(by), 2)
             if by[mine][0] != by[theirs][0] and not compatible(third, mine, theirs, release_texts(third))
-        )
-        for mine, theirs in islice(apart, 1):
-            yield _no_common(facts, third, ((*by[mine], mine, theirs), (*by[theirs], theirs, mine)))
+        }
+        found = {pair: sides for pair, sides in now.items() if not number or pair in found}
+        if not found:
+            return None
+    return next(iter(found.values()), None)
 
 
 def _no_common(facts: Facts, third: str, sides: Sequence[tuple[str, Exact, str, str]]) -> Hit:
@@ -94,16 +112,35 @@ def _hits(facts: Facts) -> Iterator[Hit]:
 
     def required(name: str) -> Iterator[str]:
         for one in dependencies(name, stated[name].text.partition("+")[0], unbound=True) or ():
-            if not one.marker or demands_hold(facts, one.marker):
+            if demands_hold(facts, one.marker):
                 yield one.name
 
     compared = walked(stated, required)
+    pythons = pythons_of(facts, stated)
     for name, value in stated.items():
         wanted = dependencies(name, value.text.partition("+")[0]) or ()
-        for one in (*wanted, *_compared_extras(name, value, {one.name for one in wanted})):
+        for one in (*_demanded(facts, wanted, pythons), *_compared_extras(name, value, {one.name for one in wanted})):
             hit = _judge(facts, name, value, one, compared=name in compared)
             if hit is not None:
                 yield hit
+
+
+def _demanded(facts: Facts, wanted: Sequence[Dependency], pythons: Sequence[str]) -> Iterator[Dependency]:
+    """What is required under every Python; of what is required in other words under each of them and never met, the newest one's words."""
+    later: dict[str, list[Dependency]] = {}
+    for one in wanted:
+        if not one.marker or demands_hold(facts, one.marker, pythons):
+            yield replace(one, marker="")
+        else:
+            later.setdefault(one.name, []).append(one)
+    for name, several in later.items():
+        found = facts.value(f"{_PACKAGE}{name}")
+        if len(several) < 2 or not isinstance(found, Exact):
+            continue
+        unmet = [one for one in several if not version_condition(one.specifier).admits(exact(found.text.partition("+")[0]))]
+        told = [next((one for one in unmet if demands_hold(facts, one.marker, (python,))), None) for python in pythons]
+        if told and told[-1] is not None and None not in told:
+            yield replace(told[-1], marker="")
 
 
 def _compared_extras(name: str, value: Exact, required: Set[str]) -> list[Dependency]:
@@ -130,7 +167,7 @@ def _judge(facts: Facts, name: str, value: Exact, wanted: Dependency, *, compare
     other = f"{_PACKAGE}{wanted.name}"
     found = facts.value(other)
     requirement = f"{wanted.name}{wanted.specifier}"
-    if wanted.marker and not demands_hold(facts, wanted.marker):
+    if not demands_hold(facts, wanted.marker):
         return None
     if "+" in value.text and wanted.name.startswith(OF_A_BUILD):
         return None  # what the index's build requires is of another CUDA

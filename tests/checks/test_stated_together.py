@@ -61,3 +61,19 @@ def test_a_freeze_is_judged_whatever_its_file_is_called_and_each_fault_of_it_is_
 def test_what_a_build_of_torch_requires_of_cuda_is_not_what_the_index_says_of_its_own(torch: str, told: int) -> None:
     found = said({"packages.torch": torch, "packages.nvidia-cublas-cu12": "12.8.3.14", "os": "linux", "machine": "x86_64"})
     assert len(found) == told
+
+
+def test_a_bound_that_differs_by_python_is_told_where_it_is_met_under_none() -> None:
+    # numpy <1.25 under 3.8 and <2 from 3.9 on, beside thinc, which asks for 2.0 under all.
+    ((_, packages, pins),) = said({"packages.transformer-smaller-training-vocab": "0.4.0", "packages.thinc": "8.3.2"})
+    assert packages == ("transformer-smaller-training-vocab", "thinc", "numpy")
+    assert set(pins) == {"thinc"}
+    ((_, packages, pins),) = said({"packages.transformer-smaller-training-vocab": "0.4.0", "packages.numpy": "2.1.0"})
+    assert (packages, pins) == (("transformer-smaller-training-vocab", "numpy"), {"numpy": "<2.0.0,>=1.21.0"})
+    assert said({"packages.transformer-smaller-training-vocab": "0.4.0", "packages.numpy": "1.26.4"}) == []
+
+
+def test_a_bound_for_a_python_that_no_stated_release_runs_on_counts_for_nothing() -> None:
+    # pandas 2.2.0 asks for numpy 1.22.4 or later under 3.9 and 3.10, for later ones above; it does not run on 3.8.
+    assert [packages for _, packages, _ in said({"packages.pandas": "2.2.0", "packages.numpy": "1.21.6"})] == [("pandas", "numpy")]
+    assert said({"packages.pandas": "2.2.0", "packages.numpy": "1.22.4"}) == []
