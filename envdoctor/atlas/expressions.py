@@ -10,6 +10,7 @@ from envdoctor.atlas import guards as conditions
 from envdoctor.atlas.generated import call_of_generated
 from envdoctor.atlas.guards import NEVER, Guards
 from envdoctor.atlas.outline import Outline, Said, Taken
+from envdoctor.atlas.rebinding import stored_by
 from envdoctor.atlas.signatures import last_word, of_call
 from envdoctor.atlas.templates import template
 from envdoctor.syntax.walking import children
@@ -87,6 +88,9 @@ _WORDED = re.compile(r"(?:ERROR|WARNING|_MSG|MESSAGE)(?:_\w{1,20})?$")
 _FILLED = re.compile(r"\{[^{}]{0,40}\}|%(?:\(\w{1,40}\))?[srd]")
 _TRIVIAL = frozenset((ast.Constant, ast.Pass, ast.Break, ast.Continue))
 
+# What a ``with`` calls that lets an error pass.
+RAISES = ("suppress", "raises", "assertRaises", "assertRaisesRegex")
+
 
 class Expressions:
     """Walks expressions; ``scope`` are the names of the function around them, with what they are bound to by an import."""
@@ -104,6 +108,7 @@ class Expressions:
         self.bound: dict[str, str | None] = {}
         self.annotations = "from __future__ import annotations" not in text
         self.patched: set[str] = set()
+        self.rebound: frozenset[str] = frozenset()
         self.overloads: set[str] = set()
         self.texts: dict[str, ast.expr] = {}
         self.lines: list[str] | None = None
@@ -169,6 +174,8 @@ class Expressions:
                 self.calls.append((where, func.id, guard))
             if func.id == "warn":
                 self.said(node, func, where, condition)
+            elif func.id == "setattr" and len(node.args) == 3:
+                self.put_there(node.args[0], node.args[1], scope)
         else:
             self.expression(func, guard, where, scope, condition)
         if last_word(func) == "define_import_structure":
@@ -179,7 +186,27 @@ class Expressions:
         for keyword in node.keywords:
             self.expression(keyword.value, guard, where, scope, condition)
 
+    def put_there(self, owner: ast.expr, name: ast.expr, scope: dict[str, str | None] | None) -> None:
+        """``setattr(numpy, "float", float)``; by a name that is not written out it may be any."""
+        found = (
+            self.target(owner.id, scope)
+            if isinstance(owner, ast.Name)
+            else self.dotted(owner, scope)
+            if isinstance(owner, ast.Attribute)
+            else None
+        )
+        if found is not None and found.partition(".")[0].partition(":")[0] != self.top:
+            told = f".{name.value}" if isinstance(name, ast.Constant) and isinstance(name.value, str) else ""
+            self.patched.add(f"{found}{told}".replace(":", "."))
+
+    def forget(self, item: ast.stmt, scope: dict[str, str | None] | None) -> None:
+        """What a script imported under a name, once a statement at its top level gives the name to something else."""
+        if scope is None and self.rebound:
+            self.bound.update(dict.fromkeys(self.rebound.intersection(stored_by(item))))
+
     def target(self, name: str, scope: dict[str, str | None] | None) -> str | None:
+        if scope is not None and name in self.rebound and name not in scope:
+            return None  # by the time the function is called it may be something else
         return scope[name] if scope is not None and name in scope else self.bound.get(name)
 
     def dotted(self, node: ast.Attribute, scope: dict[str, str | None] | None) -> str | None:

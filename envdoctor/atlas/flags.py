@@ -86,7 +86,12 @@ def reckons(handler: ast.ExceptHandler, with_: frozenset[str], known: Callable[[
 
 
 def may_skip(item: ast.stmt) -> bool:
-    """Whether a statement ends a test where a module, or a release of one, is not there: ``pytest.importorskip("acme.later")``."""
+    """Whether a statement ends a test where a module, or a release of one, is not there: ``pytest.importorskip("acme.later")``.
+
+    ``assert hasattr(numpy, "float")`` ends it as well.
+    """
+    if isinstance(item, ast.Assert):
+        return any(isinstance(node, ast.Call) and last_word(node.func) == "hasattr" for node in walk(item.test))
     call = item.value if isinstance(item, ast.Expr | ast.Assign) else None
     if not isinstance(call, ast.Call) or last_word(call.func) != "importorskip":
         return False

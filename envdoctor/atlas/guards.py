@@ -236,7 +236,9 @@ class Guards:
             and told
         ):
             match = _REQUIRED.fullmatch(told[0])
-            return UNKNOWN if match is None else atom(match[1], match[2] or "", match[3] or "")
+            # Whether a module of a package is there is asked as a name of it is.
+            below = name == "find_spec" and "." in told[0]
+            return UNKNOWN if match is None or below else atom(match[1], match[2] or "", match[3] or "")
         if name == "compare_version" and len(test.args) == 3 and len(told) == 2 and isinstance(test.args[1], ast.Attribute):
             sign = {"ge": ">=", "gt": ">", "lt": "<", "le": "<=", "eq": "==", "ne": "!="}.get(test.args[1].attr)
             return UNKNOWN if sign is None else atom(told[0], sign, told[1])

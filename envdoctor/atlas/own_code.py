@@ -49,6 +49,7 @@ class Fault:
 Open = Callable[[str], Bound | None]
 Known = dict[tuple[str, str], tuple[Fault, ...]]
 
+_PYTHON, _SYSTEM = "3.12", "Linux"
 # The one field that unsloth gives to every configuration of trl that has it no more (unsloth/models/rl.py).
 _BROUGHT = ("max_seq_length",)
 
@@ -90,6 +91,9 @@ def faults_of(
 
 
 def _saved(guard: str, stack: Stack, *, moduleless: bool = False) -> bool:
+    """Whether what stands under a guard is not reached, or its absence provided for; where nobody says on what, on what trains today."""
+    if "python" in guard or "system:" in guard:
+        stack = replace(stack, python=stack.python or _PYTHON, system=stack.system or _SYSTEM)
     return "?" in guard.split(" & ") or decide(guard.replace("*", "python"), stack, moduleless=moduleless) is False
 
 

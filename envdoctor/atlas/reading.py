@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from envdoctor.atlas import guards as conditions
 from envdoctor.atlas.called import runs_through, taken_by_calls
-from envdoctor.atlas.expressions import parameters
+from envdoctor.atlas.expressions import RAISES, parameters
 from envdoctor.atlas.flags import attempt_flags, is_asking, may_skip, names_of, put_in_place, reckons, skip_tests
 from envdoctor.atlas.guards import NEVER, UNKNOWN
 from envdoctor.atlas.lazy_names import LAZY_TABLES
@@ -65,7 +65,7 @@ class _Reader(Signed):
         self.look_around(tree)
         self.block(tree.body, "", "", None, "")
         out = self.out
-        if self.own:  # of somebody's own code every line is told where it stands
+        if self.own:
             return self._without_patched(out)
         out.taken += taken_by_calls(self.calls, self.run_through, out.taken)
         closed = bool(out.lazy) or out.structure is not None
@@ -83,9 +83,8 @@ class _Reader(Signed):
 
     def _without_patched(self, out: Outline) -> Outline:
         """An outline without what is taken of what the module itself puts there."""
-        if self.patched:
-            below = tuple(f"{name}." for name in self.patched)
-            out.taken = [one for one in out.taken if not f"{one.name.replace(':', '.')}.".startswith(below)]
+        below = tuple(f"{name}." for name in self.patched)
+        out.taken = [one for one in out.taken if not below or not f"{one.name.replace(':', '.')}.".startswith(below)]
         return out
 
     # --- statements ------------------------------------------------------------------------------
@@ -95,6 +94,7 @@ class _Reader(Signed):
             if guard == NEVER:
                 return
             self.statement(item, guard, where, scope, condition)
+            self.forget(item, scope)
             if isinstance(item, ast.If) and item.body and isinstance(item.body[-1], ast.Return | ast.Raise | ast.Continue):
                 guard = conditions.joined(guard, conditions.negated(self.guards.of(item.test)))
             elif may_skip(item):
@@ -129,7 +129,7 @@ class _Reader(Signed):
                 self.expression(one.context_expr, guard, where, scope, condition)
                 if scope is None and one.optional_vars is not None:
                     self.bind_target(one.optional_vars)
-            saves = any(last_word(one.context_expr) in ("suppress", "raises") for one in item.items)
+            saves = any(last_word(one.context_expr) in RAISES for one in item.items)
             self.block(item.body, conditions.joined(guard, UNKNOWN) if saves else guard, where, scope, condition)
         elif isinstance(item, ast.For | ast.AsyncFor | ast.While):
             self.expression(item.iter if not isinstance(item, ast.While) else item.test, guard, where, scope, condition)

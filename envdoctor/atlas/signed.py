@@ -6,6 +6,7 @@ import ast
 
 from envdoctor.atlas.lazy_names import LazyNames
 from envdoctor.atlas.literals import as_link
+from envdoctor.atlas.rebinding import rebound_names
 from envdoctor.atlas.refusals import Function, refusals_of, write_refusals
 from envdoctor.atlas.signatures import COPIES, HIDDEN, last_word, of_function
 
@@ -17,6 +18,7 @@ class Signed(LazyNames):
         """The functions and classes at the top level, before any of them is read."""
         self.beside = {} if self.own else {item.name: item for item in tree.body if isinstance(item, ast.FunctionDef)}
         self.classes = frozenset(item.name for item in tree.body if isinstance(item, ast.ClassDef))
+        self.rebound = rebound_names(tree.body) if self.own else frozenset()
 
     def signature(self, node: Function, *, bound: bool) -> str:
         """The signature of a function with what its body refuses."""

@@ -210,6 +210,19 @@ ABSENT = {
     ),
     "a test that is skipped": "import pytest\ndef test():\n    pytest.importorskip('acme.later')\n    from acme import Old\n    Old()\n",
     "a test of a release": "import pytest\nacme = pytest.importorskip('acme', minversion='3')\nfrom acme import Old\n",
+    "an assertion": "import acme\nassert hasattr(acme, 'Old')\nacme.Old()\n",
+    "an error that a test expects": (
+        "import acme, unittest\nclass T(unittest.TestCase):\n    def test(self):\n        with self.assertRaises(AttributeError):\n"
+        "            acme.Old()\n"
+    ),
+    "a module that is looked for": ("import importlib.util as u\nif u.find_spec('acme.gone') is not None:\n    from acme.gone import a\n"),
+    "a name that is set": "import acme\nsetattr(acme, 'Old', int)\nacme.Old()\n",
+    "names that are set in a loop": "import acme\nfor name in ('Old', 'Older'):\n    setattr(acme, name, int)\nacme.Old()\n",
+    "a name that becomes something else": "import acme\nacme = make(acme)\nacme.Old()\ndef f():\n    acme.Old()\n",
+    "a class of its own by the same name": "from acme import Kept\nclass Kept(Kept):\n    def __init__(self, b): pass\nKept(b=2)\n",
+    "a function of its own by the same name": "from acme import Kept\ndef Kept(b): pass\nKept(b=2)\n",
+    "another Python than anybody trains on": "import sys, acme\nif sys.version_info < (3, 8):\n    acme.Old()\n",
+    "another system": "import sys, acme\nif sys.platform == 'win32':\n    acme.Old()\n",
     "a test with a condition": (
         "import pytest\ntry:\n    from acme import Old\n    HAVE = True\nexcept ImportError:\n    HAVE = False\n"
         "@pytest.mark.skipif(not HAVE, reason='')\ndef test():\n    import acme\n    acme.Old()\n"
@@ -231,6 +244,9 @@ PRESENT = {
     "what is raised again": "try:\n    from acme import Old\nexcept ImportError:\n    print('no')\n    raise\n",
     "keywords of two eras": "from acme import Kept\nKept(1, b=2, never=3)\n",
     "another module put in its place": "import sys\nsys.modules['acme.other'] = None\nfrom acme import Old\n",
+    "what it is before it becomes something else": "import acme\nacme.Old()\nacme = acme.load()\n",
+    "a Python that is there": "import sys, acme\nif sys.version_info >= (3, 9):\n    acme.Old()\n",
+    "another name that is set": "import acme\nsetattr(acme, 'Other', int)\nacme.Old()\n",
     "a test of something else": "import acme\nlong = len('abc') > 2\nif long:\n    acme.Old()\n",
 }
 
