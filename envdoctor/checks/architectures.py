@@ -43,7 +43,7 @@ def model_type_unknown_to_transformers(facts: Facts) -> tuple[Hit, ...]:
     spans = None if model_type is None or model_type in TYPES_WITH_A_RULE else span_of(model_type)
     if model_type is None or spans is None or release is None or facts.text("model.weights_format") == "gguf":
         return ()
-    own_code = facts.value("model.remote_code")
+    own_code = _config_is_own(facts)
     lacking = lacks(spans, release, release_texts("transformers"))
     package = _REGISTERED_BY.get(model_type)
     served = _read_by_vllm(facts, model_type)
@@ -130,6 +130,13 @@ def _is_there(facts: Facts, package: str) -> bool:
     return f"packages.{package}" in facts and not facts.lacks(package)
 
 
+def _config_is_own(facts: Facts) -> bool | None:
+    """Whether auto_map names a class for AutoConfig; where only the model is known to have code, it may be the configuration's too."""
+    stated = facts.value("model.own_config")
+    code = stated if isinstance(stated, bool) else facts.value("model.remote_code")
+    return code if isinstance(code, bool) else None
+
+
 def _tokenizer_has_own_code(facts: Facts) -> bool | None:
     """Whether auto_map names a class for AutoTokenizer; where only the model is known to have code, it may be the tokenizer's too."""
     stated = facts.value("model.tokenizer_remote_code")
@@ -140,9 +147,7 @@ def _tokenizer_has_own_code(facts: Facts) -> bool | None:
 def _model_is_lacking(facts: Facts, release: Exact | Ranged) -> bool:
     """Whether the release lacks the model's type too: that is told, and what cures it brings the tokenizer."""
     spans = span_of(facts.text("model.type") or "")
-    return (
-        spans is not None and facts.value("model.remote_code") is not True and lacks(spans, release, release_texts("transformers")) is True
-    )
+    return spans is not None and _config_is_own(facts) is not True and lacks(spans, release, release_texts("transformers")) is True
 
 
 def _is_llama_misspelled(name: str) -> bool:
