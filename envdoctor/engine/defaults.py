@@ -14,7 +14,7 @@ from envdoctor.engine.unset import OBJECTIVES, unset, unset_beside, what_runs_it
 from envdoctor.facts.fact import Fact, Facts, FactValue, NotUnderstood, Origin
 from envdoctor.facts.hub_names import glm_family, glm_type
 from envdoctor.facts.published_models import published_type
-from envdoctor.facts.uses import CODE_USES, is_variable
+from envdoctor.facts.uses import CODE_USES, WRAPPERS, is_variable
 from envdoctor.facts.versions import Exact, exact, version_condition
 from envdoctor.facts.vocabulary import UNCLEAR, WHOLE, term
 from envdoctor.records import replace
@@ -137,11 +137,11 @@ def _loaded(facts: Facts) -> Iterator[Fact]:
 
 
 def _beside_variables(facts: Facts) -> Facts:
-    """The facts with the framework that runs a plan, where all that is said of the code is which variables are set for it."""
+    """The facts with the framework that runs a plan, where all that is said of the code is which variables are set for it, or what wraps it."""
     module, uses = _MODULES.get(facts.text("plan.trainer") or ""), facts.by_name.get(CODE_USES)
     if module is None or uses is None or "plan.script" in facts or not isinstance(uses.value, tuple):
         return facts
-    if not all(map(is_variable, uses.value)):
+    if not all(is_variable(use) or use in WRAPPERS for use in uses.value):
         return facts
     why = f"{module} runs the plan"
     places = (*uses.places, Origin(why)) if uses.places else ()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import Any
 
 from envdoctor.engine.likelihood import Weight, accused_versions, background, speaks, weigh
 from envdoctor.facts.fact import Fact, Facts, FactValue, Origin
+from envdoctor.facts.uses import CODE_USES, NOTHING_ELSE, is_variable
 from envdoctor.facts.vocabulary import UNREAD
 from envdoctor.records import replace
 from envdoctor.rules.conditions import All, Condition, Known, PackageIs, judged, leaves
@@ -115,7 +116,7 @@ class View:
         """The same situation, if what nothing that was read shows is not there: a script, a variable."""
         if self._as_read is None:
             unread = (Fact(name, value, Origin("nothing read")) for name, value in UNREAD.items() if name not in self.facts.by_name)
-            self._as_read = self.with_facts(unread)
+            self._as_read = self.with_facts([*unread, *_of_variables_alone(self.facts)])
         return self._as_read
 
     def held(self, condition: Condition) -> tuple[bool | None, tuple[str, ...]]:
@@ -182,6 +183,14 @@ class View:
         if row.last >= len(self._numbers):  # it names a fact that no condition had named before
             self._numbers += self._outcomes.numbers(self.facts, len(self._numbers))
         return row.key(self._numbers)
+
+
+def _of_variables_alone(facts: Facts) -> Iterator[Fact]:
+    """The variables that a launcher or an image sets, with a word that nothing else was read: no rule waits for it."""
+    uses = facts.by_name.get(CODE_USES)
+    if uses is not None and isinstance(uses.value, tuple) and uses.value and all(map(is_variable, uses.value)):
+        places = (*uses.places, uses.origin) if uses.places else ()
+        yield replace(uses, value=(*uses.value, NOTHING_ELSE), places=places)
 
 
 __all__ = ["Outcomes", "View"]

@@ -24,6 +24,10 @@ _MORE = "**"
 LOADS_WITH_VLLM = ("vllm", "$ vllm serve")
 # They put classes of their own in the place of trl's, which take the arguments of any release.
 WRAPPERS = ("unsloth",)
+# Beside variables: nothing that was read shows what the code uses.
+NOTHING_ELSE = "nothing-else"
+# What stands beside a wrapper's name where a script imports it under a test or a try: ``unsloth.provided_for``.
+PROVIDED_FOR = "provided_for"
 # What launchers and images set for a run, and rules ask about by what it is set to.
 SWITCHES = (
     "BNB_CUDA_VERSION",

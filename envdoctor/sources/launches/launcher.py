@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Fact, Skip
 from envdoctor.facts.uses import ALLOCATOR, DIRECTORIES, SOME, SWITCHES
+from envdoctor.facts.vocabulary import ADDING_UP
 from envdoctor.files.json_file import UnreadableError, read_bounded
 from envdoctor.files.text import plain
 from envdoctor.records import dataclass, replace
@@ -139,7 +140,7 @@ def _agreed(place: str, said: Sequence[tuple[Launch, Told]], skips: list[Skip]) 
             before = facts.get(name)
             if before is None:
                 facts[name], by[name] = fact, launch
-            elif name == "plan.arguments":
+            elif name in ADDING_UP:
                 both = {*_items(before), *_items(fact)}
                 facts[name] = Fact(name, tuple(sorted(both)), before.origin)
             elif before.value != fact.value:

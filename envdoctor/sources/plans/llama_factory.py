@@ -95,6 +95,9 @@ def _read(reader: Reader, table: Table) -> None:
         # A switch up to release 0.7.
         said = "off" if flash is False else "fa2" if flash is True else word(flash).lower()
         reader.say("plan.attn", _FLASH.get(said, word(flash)), "flash_attn")
+    if is_yes(table.get("use_unsloth")):
+        # Its loader imports unsloth before the model: src/llamafactory/model/model_utils/unsloth.py.
+        reader.say("plan.code_uses", ["unsloth"], "use_unsloth")
     reader.say_settings(table, _OWN)
     if table.get("neat_packing") is not False:
         reader.say("plan.packing", table.get("neat_packing"), "neat_packing")

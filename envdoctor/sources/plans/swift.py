@@ -89,6 +89,8 @@ def read_swift(reader: Reader, table: Table) -> None:
     _method(reader, table, megatron is None)
     _quantization(reader, table)
     _precision(reader, table)
+    if word(table.get("tuner_backend") or "").lower() == "unsloth":
+        reader.say("plan.code_uses", ["unsloth"], "tuner_backend")
     flash = table.get("use_flash_attn")
     if flash is True:
         reader.say("plan.attn", "flash_attention_2", "use_flash_attn")

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator
 
 from envdoctor.facts.fact import Fact
-from envdoctor.facts.uses import CODE_USES, SOME, WRAPPERS
+from envdoctor.facts.uses import CODE_USES, PROVIDED_FOR, SOME, WRAPPERS
 from envdoctor.sources.model.class_tree import Function
 from envdoctor.sources.scripts.kinds import Made, Symbol, Table
 from envdoctor.sources.scripts.names import LOCAL
@@ -67,8 +67,10 @@ def _named(reading: Reading) -> Iterator[tuple[str, int]]:
             continue
         if reading.evaluator.provision.stands_over(site.guard):
             excused.add(name)
-            if name.partition(".")[0] in WRAPPERS:  # where it is there it wraps, whatever is done where it is not
-                yield name.partition(".")[0], site.line
+            package = name.partition(".")[0]
+            if package in WRAPPERS:  # where it is there it wraps, whatever is done where it is not
+                yield package, site.line
+                yield f"{package}.{PROVIDED_FOR}", site.line
             continue
         yield name, site.line
     for node, scope, guard in reading.outline.names:

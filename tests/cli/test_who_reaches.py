@@ -1,0 +1,45 @@
+"""Which scripts, plans and launchers reach a fault: those that the draws of rules found accused or missed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.run import run
+
+UNSLOTH = 'accelerator = "cpu"\n[packages]\nunsloth = "2025.9.6"\ntransformers = "4.55.4"\n'
+LOADS = '    from unsloth import FastLanguageModel\n    model, words = FastLanguageModel.from_pretrained("Qwen/Qwen2-0.5B")\n'
+LLAMA_FACTORY = "model_name_or_path: Qwen/Qwen2-0.5B\nstage: sft\ndo_train: true\nfinetuning_type: lora\ndataset: x\ntemplate: qwen\n"
+
+
+def told(capsys: pytest.CaptureFixture[str], folder: Path, file: str, text: str, stack: str) -> dict[str, str]:
+    """The rules that ``check`` tells of a file on a stack, each with its status."""
+    (folder / file).write_text(text)
+    (folder / "stack.toml").write_text(stack)
+    done = run(capsys, "check", str(folder / file), "--facts", str(folder / "stack.toml"), "-f", "json")
+    return {one["rule"]: one["status"] for one in json.loads(done.out)["findings"]}
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "reached"),
+    [
+        ("train.py", f"if True:\n{LOADS}", True),
+        ("train.py", f"import torch\nif torch.cuda.is_available():\n{LOADS}", False),
+        ("train.py", f"try:\n{LOADS}except (ImportError, NotImplementedError):\n    pass\n", False),
+        ("plan.yaml", f"{LLAMA_FACTORY}use_unsloth: true\n", True),
+        ("plan.yaml", LLAMA_FACTORY, False),
+        ("run.sh", "swift sft --model Qwen/Qwen2-0.5B --dataset x --train_type lora --tuner_backend unsloth\n", True),
+        ("run.sh", "swift sft --model Qwen/Qwen2-0.5B --dataset x --train_type lora --tuner_backend peft\n", False),
+    ],
+)
+def test_unsloth_without_a_gpu(capsys: pytest.CaptureFixture[str], tmp_path: Path, file: str, text: str, reached: bool) -> None:
+    assert ("unsloth-without-a-gpu" in told(capsys, tmp_path, file, text, UNSLOTH)) is reached
+
+
+def test_a_variable_that_a_launcher_sets_leaves_no_more_open_than_none(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    stack = '[packages]\ntransformers = "4.47.0"\ntrl = "0.13.0"\ntorch = "2.5.1"\n'
+    launch = "python train.py --model_name_or_path Qwen/Qwen2-0.5B --learning_rate 1e-4 --output_dir o\n"
+    without = told(capsys, tmp_path, "run.sh", launch, stack)
+    assert told(capsys, tmp_path, "run.sh", f"export HF_HOME=/data\n{launch}", stack) == without
