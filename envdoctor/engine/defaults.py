@@ -137,7 +137,7 @@ def _loaded(facts: Facts) -> Iterator[Fact]:
 
 
 def _beside_variables(facts: Facts) -> Facts:
-    """The facts with the framework that runs a plan, where all that is said of the code is which variables are set for it, or what wraps it."""
+    """The facts with the framework that runs a plan, where all that is said of the code is which variables are set, or what wraps it."""
     module, uses = _MODULES.get(facts.text("plan.trainer") or ""), facts.by_name.get(CODE_USES)
     if module is None or uses is None or "plan.script" in facts or not isinstance(uses.value, tuple):
         return facts

@@ -18,7 +18,7 @@ def told(capsys: pytest.CaptureFixture[str], folder: Path, file: str, text: str,
     """The rules that ``check`` tells of a file on a stack, each with its status."""
     (folder / file).write_text(text)
     (folder / "stack.toml").write_text(stack)
-    done = run(capsys, "check", str(folder / file), "--facts", str(folder / "stack.toml"), "-f", "json")
+    done = run(capsys, "check", str(folder / file), "--facts", str(folder / "stack.toml"), "-f", "json", every_rule=True)
     return {one["rule"]: one["status"] for one in json.loads(done.out)["findings"]}
 
 
@@ -43,3 +43,45 @@ def test_a_variable_that_a_launcher_sets_leaves_no_more_open_than_none(capsys: p
     launch = "python train.py --model_name_or_path Qwen/Qwen2-0.5B --learning_rate 1e-4 --output_dir o\n"
     without = told(capsys, tmp_path, "run.sh", launch, stack)
     assert told(capsys, tmp_path, "run.sh", f"export HF_HOME=/data\n{launch}", stack) == without
+
+
+OFFLOADED = '{"zero_optimization": {"stage": 3, "offload_optimizer": {"device": "cpu"}}%s}'
+
+
+@pytest.mark.parametrize(
+    ("clipping", "reached"),
+    [(', "gradient_clipping": "auto"', True), (', "gradient_clipping": 1.0', True), ("", False), (', "gradient_clipping": 0', False)],
+)
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("plan.yaml", f"{LLAMA_FACTORY}max_grad_norm: 1.0\ndeepspeed: ds.json\n"),
+        ("plan.yaml", f"deepspeed: ds.json\n{LLAMA_FACTORY}max_grad_norm: 1.0\n"),
+        ("run.sh", "deepspeed train.py --deepspeed ds.json --max_grad_norm 1.0 --output_dir o --model_name_or_path Qwen/Qwen2-0.5B\n"),
+        (
+            "train.py",
+            'from transformers import Trainer, TrainingArguments\nTrainer(None, TrainingArguments("o", deepspeed="ds.json")).train()\n',
+        ),
+    ],
+)
+def test_deepspeed_clips_where_its_configuration_says_so(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, file: str, text: str, clipping: str, reached: bool
+) -> None:
+    (tmp_path / "ds.json").write_text(OFFLOADED % clipping)
+    found = told(capsys, tmp_path, file, text, '[packages]\ndeepspeed = "0.14.2"\n')
+    assert (found.get("deepspeed-0-14-1-zero-3-offload-devices") == "matched") is reached
+
+
+ZERO_3 = '{"zero_optimization": {"stage": 3}}'
+LOADING = 'model = AutoModelForCausalLM.from_pretrained("Qwen/Qwen2-0.5B")\nmodel.resize_token_embeddings(152000)\n'
+ARGUMENTS = 'arguments = TrainingArguments("o", deepspeed="ds.json")\n'
+
+
+@pytest.mark.parametrize(("text", "reached"), [(ARGUMENTS + LOADING, True), (LOADING + ARGUMENTS, False)])
+def test_what_is_loaded_before_the_arguments_is_whole_under_zero_3(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str, reached: bool
+) -> None:
+    (tmp_path / "ds.json").write_text(ZERO_3)
+    script = f"from transformers import AutoModelForCausalLM, Trainer, TrainingArguments\n{text}Trainer(model, arguments).train()\n"
+    found = told(capsys, tmp_path, "train.py", script, '[packages]\ntransformers = "4.43.1"\n')
+    assert (found.get("transformers-4-43-resize-embeddings-zero-3") == "matched") is reached

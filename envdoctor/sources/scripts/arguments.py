@@ -211,7 +211,7 @@ def _configuration(reading: Reading, named: str, line: int) -> None:
     if found is None:
         reading.claims.skips.append(Skip(reading.source.place(line), plain(f"the DeepSpeed configuration {named} was not found beside it")))
     for fact in facts:
-        if fact.name in ("plan.distributed", "plan.offload"):
+        if fact.name in ("plan.distributed", "plan.offload", "plan.max_grad_norm"):
             reading.claims.adopt(fact)
 
 

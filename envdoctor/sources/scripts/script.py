@@ -19,6 +19,7 @@ from envdoctor.sources.scripts.arguments import ASKED_OF_ARGUMENTS, read_argumen
 from envdoctor.sources.scripts.claims import Claims
 from envdoctor.sources.scripts.loading import ASKED_OF_LOADS, read_loading
 from envdoctor.sources.scripts.notebook import read_cells
+from envdoctor.sources.scripts.order import read_order
 from envdoctor.sources.scripts.outline import outline
 from envdoctor.sources.scripts.reading import Reading
 from envdoctor.sources.scripts.shell import collect_installs
@@ -121,6 +122,7 @@ def _read(source: Source) -> tuple[Collected, tuple[str, ...]]:
     loads = read_loading(reading)
     read_adapters(reading)
     read_arguments(reading)
+    read_order(reading, loads)
     trainers = read_trainers(reading)
     read_resumption(reading)
     read_given_optimizers(reading, trainers)

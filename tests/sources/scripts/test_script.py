@@ -106,6 +106,7 @@ def test_a_whole_qlora_script(tmp_path: Path) -> None:
         "plan.trainer": ("transformers", 32),
         "plan.framework_tokenizer_argument": (True, 32),
         "plan.resume": (True, 33),
+        "plan.zero_init": (False, 9),
         "plan.use_cache": (False, 16),
         "plan.padding_side": ("right", 18),
         "plan.generate": (True, 35),
