@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact, exact, version_condition
 from envdoctor.world.built_for_torch import BuiltFor, built_for, minors_in_label, packages
+from envdoctor.world.releases import release_texts
 
 FAILS = "built-for-another-torch"
 IDLE = "compiled-part-for-another-torch"
@@ -52,7 +54,15 @@ def _of_row(facts: Facts, name: str, release: Exact, row: BuiltFor) -> Hit:
     public = exact(str(torch).partition("+")[0])
     fitting = " || ".join(one.releases for one in built_for(name) if version_condition(one.torch).admits(public))
     pins = ((name, fitting),) if fitting else ()
-    return _hit(facts, name, release, row.words, (*pins, ("torch", row.torch)), rule=FAILS if row.fails else IDLE)
+    pins = (*pins, ("torch", row.torch)) if _was_released(row.torch) else pins
+    return _hit(facts, name, release, row.words, pins, rule=FAILS if row.fails else IDLE)
+
+
+@lru_cache(maxsize=64)
+def _was_released(torch: str) -> bool:
+    """Whether there is a torch that a build was made for: some were made for one before its release."""
+    wanted = version_condition(torch)
+    return any(wanted.admits(exact(text)) for text in release_texts("torch"))
 
 
 def _of_label(facts: Facts, name: str, release: Exact, minor: tuple[int, int]) -> Hit:

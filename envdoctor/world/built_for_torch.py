@@ -64,8 +64,8 @@ def _rows() -> dict[str, tuple[BuiltFor, ...]]:
     table = json.loads(_TABLE.read_bytes())
     return {
         name: tuple(
-            BuiltFor(releases, torch, words, told["harm"] == "fails", table["sources"][told["sources"][0]]["url"])
-            for releases, torch, words in told["rows"]
+            BuiltFor(releases, torch, words, (harm or [told["harm"]])[0] == "fails", table["sources"][told["sources"][0]]["url"])
+            for releases, torch, words, *harm in told["rows"]
         )
         for name, told in table["packages"].items()
     }

@@ -28,7 +28,13 @@ def test_torchao_leaves_out_what_was_compiled_for_another_torch(torch: str, torc
 
 
 def test_of_no_torch_that_was_released_there_is_only_another_torchao() -> None:
-    assert told("2.9.0", torchao="0.14.0")[0][2][0] == ("torchao", "==0.14.1")
+    assert told("2.9.0", torchao="0.14.0") == [(IDLE, "torchao", (("torchao", "==0.14.1"),))]
+
+
+@pytest.mark.parametrize(("release", "rule"), [("1.0.0", IDLE), ("1.1.0", FAILS), ("1.2.0", FAILS), ("1.4.2", FAILS)])
+def test_fbgemm_raises_at_its_import_from_1_1_on(release: str, rule: str) -> None:
+    """Executed with the CPU builds of fbgemm-gpu beside torch 2.13.0."""
+    assert [one[:2] for one in told("2.13.0", fbgemm_gpu=release)] == [(rule, "fbgemm-gpu")]
 
 
 def test_kernels_that_do_not_load_are_told_as_such() -> None:

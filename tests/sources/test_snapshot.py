@@ -498,6 +498,12 @@ def test_a_tensor_that_its_shard_does_not_hold(tmp_path: Path) -> None:
     assert (defect.file, defect.line) == (str(tmp_path / "model.safetensors.index.json"), 7)
 
 
+def test_a_head_that_is_tied_to_the_embedding_may_be_missing(tmp_path: Path) -> None:
+    weight_map = {"a": "one.safetensors", "lm_head.weight": "one.safetensors"}
+    files = {"one.safetensors": WEIGHTS, "model.safetensors.index.json": index(**weight_map)}
+    assert collect(tmp_path, files, {**LLAMA, "tie_word_embeddings": True}).defects == ()
+
+
 def test_a_tensor_that_stands_in_another_shard_is_loaded_from_there(tmp_path: Path) -> None:
     files = {
         "one.safetensors": weights({"a": ("F16", [4], 8)}),

@@ -87,8 +87,14 @@ def read_snapshot(path: Path) -> Snapshot:
     snapshot._documents["config.json"] = config
     if config.byte_order_mark:
         snapshot.defects.append(_marked(directory, "config.json"))
-    snapshot.weights = read_weights(directory)
+    snapshot.weights = read_weights(directory, tied=_is_tied(table_of(config)))
     return snapshot
+
+
+def _is_tied(config: Mapping[str, object]) -> bool:
+    """Whether the output layer is said to be the embedding; of several kinds of input the model's own word counts first."""
+    inner = text_config(config)
+    return config.get("tie_word_embeddings", inner.get("tie_word_embeddings")) is True
 
 
 def table_of(document: Document | None) -> Mapping[str, object]:

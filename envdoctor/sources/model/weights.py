@@ -40,6 +40,8 @@ _SHARD = re.compile(r"model-\d{5}-of-\d{5}\.safetensors")
 # Layers that predict further tokens, which transformers does not build: a published index names some that no file holds
 # (https://github.com/huggingface/huggingface_hub/issues/4725). The frequencies of rotary positions are computed anew.
 _NOT_LOADED = re.compile(r"(?:^|\.)mtp\.|rotary_emb\.inv_freq$")
+# The output layers that are the embedding where it is tied.
+_HEAD = re.compile(r"(?:^|\.)(?:lm_head|embed_out)\.weight$")
 
 
 @dataclass(slots=True)
@@ -107,10 +109,18 @@ def _held_by(header: Header) -> int:
     return _NAME_BYTES * len(header.tensors) + min(4 * letters, 4 * header.length) + shapes
 
 
-def read_weights(directory: ModelDirectory) -> Weights:
-    """The weights that transformers would load, in its order: one safetensors file, its index, then pickles."""
+def read_weights(directory: ModelDirectory, *, tied: bool = False) -> Weights:
+    """The weights that transformers would load, in its order: one safetensors file, its index, then pickles.
+
+    ``tied``: the output layer is the embedding, so that no file need hold it.
+    """
     with _uncollected():
-        return _read_weights(directory)
+        weights = _read_weights(directory)
+        if weights.index is not None:
+            found = list(_misplaced(directory, weights, _HEAD if tied else None))
+            weights.defects += found
+            weights.whole = weights.whole and not found
+        return weights
 
 
 @contextmanager
@@ -225,8 +235,6 @@ def _read_files(
         weights.defects.append(_pointers(directory, pointers))
     if missing:
         weights.defects.append(_missing(directory, first, weights.files, missing, index))
-    if index is not None and weight_map is not None:
-        weights.defects.extend(_misplaced(directory, first, index, weight_map, weights.headers))
     weights.whole = weights.whole and not weights.defects and form == "safetensors"
     return weights
 
@@ -259,18 +267,18 @@ def _missing(directory: ModelDirectory, first: str, files: Sequence[str], missin
     return Defect("snapshot-shard-missing", detail, directory.place(first), _line_of_shard(index, missing[0]))
 
 
-def _misplaced(
-    directory: ModelDirectory, first: str, index: Document, weight_map: Mapping[str, str], headers: Mapping[str, Header]
-) -> Iterable[Defect]:
+def _misplaced(directory: ModelDirectory, weights: Weights, spared: re.Pattern[str] | None) -> Iterable[Defect]:
+    assert weights.index is not None
     lacking: dict[str, list[str]] = {}
     # transformers loads whatever the files hold: one that stands in another file is found there.
-    held = {tensor for header in headers.values() for tensor in header.tensors}
-    for tensor, shard in weight_map.items():
-        if shard in headers and tensor not in held and _NOT_LOADED.search(tensor) is None:
+    held = {tensor for header in weights.headers.values() for tensor in header.tensors}
+    for tensor, shard in weights.weight_map.items():
+        is_missed = shard in weights.headers and tensor not in held and _NOT_LOADED.search(tensor) is None
+        if is_missed and (spared is None or spared.search(tensor) is None):
             lacking.setdefault(shard, []).append(tensor)
     for shard, tensors in lacking.items():
         detail = f"{plain(shard)} does not hold {_listed(tensors)}, which the index places there"
-        yield Defect("snapshot-tensor-not-in-shard", detail, directory.place(first), index.line_of(tensors[0]))
+        yield Defect("snapshot-tensor-not-in-shard", detail, directory.place(weights.file), weights.index.line_of(tensors[0]))
 
 
 def _line_of_shard(index: Document, shard: str) -> int | None:

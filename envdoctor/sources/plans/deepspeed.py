@@ -82,7 +82,7 @@ def read_stage(reader: Reader, settings: Table, origin: Origin) -> None:
     else:
         reader.facts["plan.distributed"] = Fact("plan.distributed", NotUnderstood(plain(f"ZeRO stage {word(stage)}")), origin)
     clipping = settings.get("gradient_clipping")
-    if clipping is None or (type(clipping) in (int, float) and not isinstance(clipping, bool)):
+    if clipping is None or (isinstance(clipping, (int, float)) and not isinstance(clipping, bool)):
         # transformers fills in max_grad_norm where "auto" stands, and adds nothing: fill_match of integrations/deepspeed.py.
         reader.facts["plan.max_grad_norm"] = Fact("plan.max_grad_norm", float(clipping or 0.0), origin)
     optimizer, parameters = (offloads(zero.get(key)) for key in ("offload_optimizer", "offload_param"))
