@@ -33,6 +33,9 @@ _MOST_FINDINGS = 4
 _SPECIFIC = 24
 # Fragments of about the same length tell as much.
 _SAME_LENGTH = 24
+# After an assertion on the GPU every later call there fails, whatever it was about to do.
+_ASSERTED = "device-side-assert"
+_OF_THE_DEVICE = re.compile(r"CUBLAS_STATUS_|CUDNN_STATUS_|CUDA error")
 _NAME = re.compile(r"_|[a-z][A-Z]|[A-Za-z][./:][A-Za-z]|[A-Za-z]\d|\d[A-Za-z]|[A-Z]{2}")
 _EXCEPTION = re.compile(r"[A-Z][A-Za-z]*(?:Error|Exception|Warning)")
 
@@ -94,6 +97,8 @@ def explain(
     for name, seen in reading.shown.items():
         rule = pages[name]
         if name in computed:
+            continue
+        if _ASSERTED in reading.shown and name != _ASSERTED and _OF_THE_DEVICE.search(seen.symptom):
             continue
         outcome = _outcome(rule, already.get(name), seen, stated, known)
         if outcome is False:

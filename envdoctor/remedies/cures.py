@@ -110,6 +110,8 @@ def _cures(finding: Finding, stated: Facts, known: Known) -> Iterator[Cure]:
                 continue
             yield from _from_ranges(fix, finding, stated, known, note=fix.note)
         elif fix.kind == "plan":
+            if fix.plan.get("plan.generate") is False and stated.text("plan.method") == "inference":
+                continue  # to generate is what the run is for
             yield Cure("plan", fix.note, {}, fix.plan)
         else:
             yield Cure(fix.kind, fix.note, {}, {}, fix.text, sets=tuple(fix.sets))

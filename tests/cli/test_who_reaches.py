@@ -85,3 +85,25 @@ def test_what_is_loaded_before_the_arguments_is_whole_under_zero_3(
     script = f"from transformers import AutoModelForCausalLM, Trainer, TrainingArguments\n{text}Trainer(model, arguments).train()\n"
     found = told(capsys, tmp_path, "train.py", script, '[packages]\ntransformers = "4.43.1"\n')
     assert (found.get("transformers-4-43-resize-embeddings-zero-3") == "matched") is reached
+
+
+CHATGLM = """[packages]
+transformers = "4.44.0"
+[model]
+type = "chatglm"
+uses_cache_format_hook = true
+cache_hook_gated = false
+cache_hook_call = "format-value"
+"""
+
+
+@pytest.mark.parametrize(
+    ("plan", "offered"), [('[plan]\nmethod = "inference"\n', False), ('[plan]\nmethod = "lora"\ngenerate = true\n', True)]
+)
+def test_who_only_chats_is_not_told_to_leave_generation_out(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, plan: str, offered: bool
+) -> None:
+    (tmp_path / "stack.toml").write_text(CHATGLM + plan)
+    out = run(capsys, "check", "--facts", str(tmp_path / "stack.toml"), "-v", every_rule=True).out
+    assert "standardize_cache_format" in out
+    assert ("plan.generate = false" in out) is offered

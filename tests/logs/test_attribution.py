@@ -118,3 +118,19 @@ def test_an_adapter_with_more_words_is_not_called_one_of_another_model(
     frame = f'  File "{SITE}/peft/utils/save_and_load.py", line 158, in set_peft_model_state_dict\n    load()\n'
     found = told(capsys, tmp_path, f"Traceback (most recent call last):\n{frame}{error}{line}")
     assert found[0] == (rule, "matched")
+
+
+ASSERTED = (
+    "../aten/src/ATen/native/cuda/Indexing.cu:1146: indexSelectLargeIndex: block: [212,0,0], thread: [62,0,0] "
+    "Assertion `srcIndex < srcSelectDimSize` failed.\n"
+)
+CUBLAS = "RuntimeError: CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate(handle)`\n"
+
+
+@pytest.mark.parametrize(("log", "rule"), [(CUBLAS, "cublas-handle-on-a-full-gpu"), (ASSERTED + CUBLAS, "device-side-assert")])
+def test_what_fails_after_an_assertion_of_the_device_is_its_consequence(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, log: str, rule: str
+) -> None:
+    found = [one for one, _ in told(capsys, tmp_path, log)]
+    assert found[0] == rule
+    assert ("cublas-handle-on-a-full-gpu" in found) is (rule == "cublas-handle-on-a-full-gpu")
