@@ -35,13 +35,19 @@ SWITCHES = (
     "DISABLE_VERSION_CHECK",
     "DS_ALLOW_DEPRECATED_FP16",
     "HF_HUB_ENABLE_HF_TRANSFER",
+    "NCCL_IB_DISABLE",
     "NCCL_P2P_DISABLE",
     "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD",
     "USE_TF",
     "USE_TORCH",
     "USE_V1",
     "WANDB_DISABLED",
+    "WANDB_MODE",
 )
+# Of these it is asked only whether they are set: their values are nobody's business.
+SECRETS = ("WANDB_API_KEY",)
+# Programs that launchers call beside the run, and rules ask about.
+COMMANDS = ("ray", "wandb")
 # What they set to some directory, whichever: that it is set is what rules ask.
 DIRECTORIES = (
     "HF_HOME",
@@ -86,8 +92,8 @@ def read_use(text: str) -> Use:
 
 
 def is_variable(use: str) -> bool:
-    """Whether a use is a variable of the environment, which says nothing of what is loaded."""
-    return read_use(use).kind == "env"
+    """Whether a use is a variable of the environment, or a command, which say nothing of what the code loads."""
+    return read_use(use).kind in ("env", "command")
 
 
 @lru_cache(maxsize=65_536)

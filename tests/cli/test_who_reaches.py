@@ -107,3 +107,49 @@ def test_who_only_chats_is_not_told_to_leave_generation_out(
     out = run(capsys, "check", "--facts", str(tmp_path / "stack.toml"), "-v", every_rule=True).out
     assert "standardize_cache_format" in out
     assert ("plan.generate = false" in out) is offered
+
+
+def notebook(*cells: str) -> str:
+    rows = [{"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "source": cell} for cell in cells]
+    return json.dumps({"cells": rows, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+
+
+FACTORY = '[packages]\nllamafactory = "0.9.4"\naccelerate = "1.12.0"\ndeepspeed = "0.17.2"\n'
+RANGE = "llamafactory-0-9-4-accelerate-range"
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "reached"),
+    [
+        ("run.sh", "llamafactory-cli webui\n", True),
+        ("run.sh", "llamafactory-cli export --model_name_or_path a/b --adapter_name_or_path o --export_dir m\n", True),
+        ("run.sh", "lmf chat --model_name_or_path a/b --template qwen\n", True),
+        ("run.sh", "llamafactory-cli version\n", False),
+        ("plan.yaml", "model_name_or_path: a/b\nadapter_name_or_path: o\ntemplate: qwen\nexport_dir: m\n", True),
+        ("run.ipynb", notebook("!llamafactory-cli train plan.json"), True),
+        ("run.ipynb", notebook("%%bash\ncd LLaMA-Factory\nllamafactory-cli train plan.json\n"), True),
+        ("run.ipynb", notebook("!DISABLE_VERSION_CHECK=1 llamafactory-cli train plan.json"), False),
+        ("run.ipynb", notebook("print('llamafactory-cli train plan.json')"), False),
+    ],
+)
+def test_what_passes_the_check_of_releases_of_llama_factory(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, file: str, text: str, reached: bool
+) -> None:
+    assert (told(capsys, tmp_path, file, text, FACTORY).get(RANGE) == "matched") is reached
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "reached"),
+    [
+        ("run.sh", "wandb login $KEY\npython train.py --learning_rate 1e-4 --output_dir o\n", True),
+        ("run.sh", "export WANDB_API_KEY=x\nwandb login\npython train.py --learning_rate 1e-4 --output_dir o\n", False),
+        ("run.sh", "python train.py --learning_rate 1e-4 --output_dir o\n", False),
+        ("run.ipynb", notebook("!wandb login"), True),
+        ("train.py", "import wandb\nwandb.init()\n", True),
+        ("train.py", "import wandb\nwandb.init(mode='offline')\n", False),
+        ("train.py", "from trl import PPOConfig\nPPOConfig(log_with='wandb')\n", True),
+    ],
+)
+def test_who_gives_wandb_a_key(capsys: pytest.CaptureFixture[str], tmp_path: Path, file: str, text: str, reached: bool) -> None:
+    found = told(capsys, tmp_path, file, text, '[packages]\nwandb = "0.22.2"\n')
+    assert (found.get("wandb-before-0-22-3-long-api-key") == "matched") is reached

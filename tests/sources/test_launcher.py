@@ -71,6 +71,7 @@ def test_a_launcher(tmp_path: Path) -> None:
         "deepspeed_optimizer": False,
         "distributed": "zero2",
         "offload": "none",
+        "max_grad_norm": 0.0,
         "remove_unused_columns": False,
         "gradient_accumulation": 4,
         "method": "prefix-tuning",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Fact, Skip
-from envdoctor.facts.uses import ALLOCATOR, DIRECTORIES, SOME, SWITCHES
+from envdoctor.facts.uses import ALLOCATOR, DIRECTORIES, SECRETS, SOME, SWITCHES
 from envdoctor.facts.vocabulary import ADDING_UP
 from envdoctor.files.json_file import UnreadableError, read_bounded
 from envdoctor.files.text import plain
@@ -102,7 +102,7 @@ def read_launcher(path: Path, read: ReadScript | None = None) -> Launcher:
         skips.append(Skip(place, f"{len(script.launches)} commands that start a run: the first {_MOST_LAUNCHES} are read"))
     told = [(launch, told_by(path, launch, read)) for launch in launches]
     said = [(launch, found) for launch, found in told if found.facts or found.skips]
-    facts = _agreed(place, said, skips)
+    facts = agreed(place, said, skips)
     for _, found in said:
         skips += [skip for skip in found.skips if skip not in skips]
     for fact in _surroundings(path, script, facts):
@@ -129,7 +129,7 @@ def _text(path: Path) -> str:
     return data.decode("utf-8-sig", "replace").replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _agreed(place: str, said: Sequence[tuple[Launch, Told]], skips: list[Skip]) -> dict[str, Fact]:
+def agreed(place: str, said: Sequence[tuple[Launch, Told]], skips: list[Skip]) -> dict[str, Fact]:
     """The facts in which all launches agree; what only one of them says holds."""
     facts: dict[str, Fact] = {}
     by: dict[str, Launch] = {}
@@ -174,6 +174,8 @@ def _surroundings(path: Path, script: Script, facts: dict[str, Fact]) -> list[Fa
     variables += [(f"env:{name}={piece.text.strip()}", piece.line) for name, piece in switched if piece.known]
     placed = [(name, environment[name]) for name in DIRECTORIES if name in environment and environment[name].text]
     variables += [(f"env:{name}={piece.text.strip() if piece.known else SOME}", piece.line) for name, piece in placed]
+    variables += [(f"env:{name}", environment[name].line) for name in SECRETS if name in environment]
+    variables += [(f"$ {piece.text}", piece.line) for piece in script.commands]
     if variables:
         found += _say(path, "plan.code_uses", [use for use, _ in variables], variables[0][1])
     count, nodes, line = None, 1, 0

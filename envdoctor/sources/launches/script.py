@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from collections.abc import Sequence as Listed
 
+from envdoctor.facts.uses import COMMANDS
 from envdoctor.records import dataclass, field
 from envdoctor.sources.installers.request import Request, read_request
 from envdoctor.sources.installers.wanted import list_wanted
@@ -41,10 +42,11 @@ class Install:
 
 @dataclass(slots=True)
 class Script:
-    """What a script does, in order: launches, installations, and the environment that it exports."""
+    """What a script does, in order: launches, installations, other commands that rules ask about, and the environment that it exports."""
 
     launches: list[Launch] = field(default_factory=list)
     installs: list[Install] = field(default_factory=list)
+    commands: list[Piece] = field(default_factory=list)
     environment: dict[str, Piece] = field(default_factory=dict)
     directives: list[Piece] = field(default_factory=list)
     notes: list[tuple[int, str]] = field(default_factory=list)
@@ -169,6 +171,10 @@ class _Reader:
         if request is not None and next(list_wanted(request), None) is not None:
             self.script.installs.append(Install(request, node.line, certain, tuple(_unquoted(node))))
             return
+        program = wrapped[0].text.rpartition("/")[2] if wrapped else ""
+        if program in COMMANDS:
+            named = [argument.text for argument in wrapped[1:2] if argument.text.isalpha() and len(argument.text) < 16]
+            self.script.commands.append(Piece(" ".join((program, *named)), node.line))
         launch = find_launch(list(map(piece_of, arguments)), {**self.script.environment, **environment}, node.line)
         if launch is not None:
             self.script.launches.append(launch)

@@ -10,9 +10,9 @@ from typing import TypeAlias
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Fact, Skip
 from envdoctor.facts.vocabulary import WHOLE
-from envdoctor.files.json_file import JsonError, parse_json
 from envdoctor.files.text import plain
 from envdoctor.records import dataclass, field, replace
+from envdoctor.sources.launches.flag_table import setting_of, table_of_flags
 from envdoctor.sources.launches.programs import TOOLS, Launch, flags
 from envdoctor.sources.launches.variables import Piece
 from envdoctor.sources.plans.accelerate import read_accelerate
@@ -21,14 +21,11 @@ from envdoctor.sources.plans.deepspeed import beside
 from envdoctor.sources.plans.llama_factory import read_command
 from envdoctor.sources.plans.peft import say_targets
 from envdoctor.sources.plans.plan import collect_plan
-from envdoctor.sources.plans.plan_file import PlanFile, Unresolved
+from envdoctor.sources.plans.plan_file import PlanFile
 from envdoctor.sources.plans.reader import Reader, Table, is_yes, text_keys, word
 from envdoctor.sources.plans.swift import SWIFT, read_swift
 from envdoctor.sources.plans.trainer import is_given_whole, keys_of, read_trl, state_trl_arguments, telling
-from envdoctor.sources.plans.training_arguments import FIELDS
 
-_NUMBER = re.compile(r"[+-]?[0-9]{1,15}")
-_REAL = re.compile(r"[+-]?(?:[0-9]{1,20}\.?[0-9]{0,20}|\.[0-9]{1,20})(?:[eE][+-]?[0-9]{1,3})?")
 _PLANS = (".yaml", ".yml", ".json")
 _SWIFT_SCRIPTS = re.compile(r"(?:.*/)?(?:llm_sft|llm_pt|llm_rlhf|swift/cli/(?:_megatron/)?(?:sft|pt|rlhf))\.py")
 _LLAMA_FACTORY_SCRIPTS = re.compile(r"(?:.*/)?(?:train_bash|llamafactory/launcher|llmtuner/launcher)\.py")
@@ -116,7 +113,7 @@ def _reader(path: Path, lines: Mapping[str, int], whole: int | None = None) -> R
 
 def _tool(told: Told, path: Path, launch: Launch) -> None:
     values, lines, before = flags(launch.arguments)
-    table = _table(values)
+    table = table_of_flags(values)
     name = launch.tool.rpartition("/")[2]
     command = before[0].text if before else ""
     reader = _reader(path, lines, launch.line)
@@ -259,53 +256,13 @@ def _follow(told: Told, path: Path, named: Sequence[Piece], by: str | None) -> N
             told.skips.append(Skip(place, plain(str(error), 400)))
 
 
-def _table(values: Mapping[str, Sequence[Piece]]) -> dict[object, object]:
-    """Flags as settings: a lone flag is on, ``--no_x`` is off where x is TrainingArguments', several values are a list."""
-    table: dict[object, object] = {}
-    for name, pieces in values.items():
-        if not name:
-            continue
-        key = name.replace("-", "_")
-        negated = key.removeprefix("no_")
-        if not pieces and negated != key and negated in FIELDS:
-            table[negated] = False
-        else:
-            found = [_setting(piece) for piece in pieces]
-            table[key] = True if not found else found[0] if len(found) == 1 else found
-    deepspeed = table.get("deepspeed")
-    if deepspeed is True and isinstance(table.get("deepspeed_config"), str):
-        # DeepSpeed's own two arguments.
-        table["deepspeed"] = table["deepspeed_config"]
-    elif deepspeed is True:
-        del table["deepspeed"]
-    return table
-
-
-def _setting(piece: Piece) -> object:
-    if not piece.known:
-        return Unresolved(piece.text)
-    text = piece.text
-    if text in ("True", "true", "TRUE", "False", "false", "FALSE"):
-        return text.lower() == "true"
-    if _NUMBER.fullmatch(text):
-        return int(text)
-    if _REAL.fullmatch(text):
-        return float(text)
-    if text.startswith("{"):
-        try:
-            return parse_json(text.encode("utf-8", "replace")).value
-        except JsonError:
-            return text
-    return text
-
-
 def _accelerate(told: Told, path: Path, options: Mapping[str, Piece]) -> None:
     named = options.get("config_file")
     if named is not None:
         _follow(told, path, [named], "accelerate")
     if "cpu" in options:
         options = {**options, "use_cpu": options["cpu"]}
-    table: dict[object, object] = {name: _setting(piece) for name, piece in options.items()}
+    table: dict[object, object] = {name: setting_of(piece) for name, piece in options.items()}
     kinds = (("use_deepspeed", "DEEPSPEED"), ("use_fsdp", "FSDP"), ("use_megatron_lm", "MEGATRON_LM"), ("multi_gpu", "MULTI_GPU"))
     switch = next(((key, kind) for key, kind in kinds if is_yes(table.get(key))), None)
     lines = {name: piece.line for name, piece in options.items()}

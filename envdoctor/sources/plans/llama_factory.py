@@ -40,7 +40,8 @@ SETTINGS = Settings({}, training_arguments.SETTINGS, _OWN)
 
 
 def _recognises(_: Table, keys: frozenset[str]) -> bool:
-    return "finetuning_type" in keys or ("stage" in keys and bool(keys & {"model_name_or_path", "template", "dataset"}))
+    beside = keys >= {"model_name_or_path", "template"} and not keys.isdisjoint(("export_dir", "infer_backend"))
+    return beside or "finetuning_type" in keys or ("stage" in keys and bool(keys & {"model_name_or_path", "template", "dataset"}))
 
 
 def _beside_training(table: Table) -> str | None:
@@ -60,11 +61,11 @@ def _read(reader: Reader, table: Table) -> None:
     """
     reader.say_model(table, "model_name_or_path")
     other = _beside_training(table)
-    if other == "export_dir":
-        reader.skip(str(reader.path), "an export of LLaMA-Factory: nothing is trained")
-        return
     if other:
-        reader.say("plan.method", "inference", other)
+        if other == "export_dir":
+            reader.skip(str(reader.path), "an export of LLaMA-Factory: nothing is trained")
+        else:
+            reader.say("plan.method", "inference", other)
         reader.say("plan.trust_remote_code", table.get("trust_remote_code"), "trust_remote_code")
         reader.default("plan.trainer", "llamafactory", reader.origin())
         return

@@ -17,6 +17,7 @@ from envdoctor.sources.scripts.adapters import read_adapters
 from envdoctor.sources.scripts.alone import shows_all
 from envdoctor.sources.scripts.arguments import ASKED_OF_ARGUMENTS, read_arguments
 from envdoctor.sources.scripts.claims import Claims
+from envdoctor.sources.scripts.launched import with_launched
 from envdoctor.sources.scripts.loading import ASKED_OF_LOADS, read_loading
 from envdoctor.sources.scripts.notebook import read_cells
 from envdoctor.sources.scripts.order import read_order
@@ -62,6 +63,7 @@ def read_script(path: Path, installation: Installation | None = None) -> tuple[C
         return Collected(skips=(source,)), ()
     installs = collect_installs(source, installation)
     found, looked_for = _read(source)
+    found = with_launched(found, source) if source.shell else found
     hand_on(source)
     return Collected((*found.facts, *installs.facts), (*found.defects, *installs.defects), (*found.skips, *installs.skips)), looked_for
 

@@ -75,16 +75,21 @@ def _named(text: str) -> tuple[str, str]:
 
 def _installs(source: Source) -> Iterator[tuple[ShellLine, Install]]:
     """What the commands that a notebook hands to a shell install; each cell of a shell's own is one script."""
-    for line in _scripts(source):
+    for line in each_script(source):
         if "install" in line.text or "uv" in line.text:
             from envdoctor.sources.launches.script import read_script
 
-            text = line.text if line.cell else _HANDED.sub("", line.text, count=1)
-            for install in read_script(_INTERPRETER.sub("python", text)).installs:
+            for install in read_script(handed_over(line)).installs:
                 yield line, install
 
 
-def _scripts(source: Source) -> Iterator[ShellLine]:
+def handed_over(line: ShellLine) -> str:
+    """What a shell gets to read of a line or a cell."""
+    return _INTERPRETER.sub("python", line.text if line.cell else _HANDED.sub("", line.text, count=1))
+
+
+def each_script(source: Source) -> Iterator[ShellLine]:
+    """The commands that a notebook hands to a shell, one by one; a cell of a shell's own is one."""
     for cell, lines in groupby(source.shell, key=lambda line: line.cell):
         if not cell:
             yield from lines

@@ -151,6 +151,7 @@ def test_settings_of_one_name_stand_on_their_own_lines_in_json(tmp_path: Path) -
         "plan.bf16": 6,
         "plan.distributed": 9,
         "plan.deepspeed_optimizer": 9,
+        "plan.max_grad_norm": 9,
         "plan.offload": 9,
     }
 
@@ -196,7 +197,11 @@ def test_the_hub_id_of_the_model_is_stated_and_a_path_is_not(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("text", "method", "why"),
     [
-        ("adapter_name_or_path: saves/x\ntemplate: qwen\nexport_dir: out\n", None, ["an export of LLaMA-Factory: nothing is trained"]),
+        (
+            "adapter_name_or_path: saves/x\ntemplate: qwen\nexport_dir: out\n",
+            "inference",
+            ["an export of LLaMA-Factory: nothing is trained"],
+        ),
         ("adapter_name_or_path: saves/x\ntask: mmlu_test\nn_shot: 5\n", "inference", []),
         ("adapter_name_or_path: saves/x\ntemplate: llama3\ninfer_backend: vllm\n", "inference", []),
         ("stage: sft\ndo_predict: true\ndataset: a\nadapter_name_or_path: saves/x\n", "inference", []),
