@@ -153,3 +153,28 @@ def test_what_passes_the_check_of_releases_of_llama_factory(
 def test_who_gives_wandb_a_key(capsys: pytest.CaptureFixture[str], tmp_path: Path, file: str, text: str, reached: bool) -> None:
     found = told(capsys, tmp_path, file, text, '[packages]\nwandb = "0.22.2"\n')
     assert (found.get("wandb-before-0-22-3-long-api-key") == "matched") is reached
+
+
+CARDS = 'driver = "535.54"\n[gpu]\nname = "NVIDIA GeForce RTX 4090"\ncount = 2\n[packages]\naccelerate = "1.3.0"\ntransformers = "4.48.0"\n'
+
+
+@pytest.mark.parametrize(
+    ("launch", "reached"),
+    [
+        ("torchrun --nproc_per_node 2 train.py", True),
+        ("python train.py", True),
+        ("accelerate launch --num_processes 2 train.py", False),
+        ("NCCL_P2P_DISABLE=1 torchrun --nproc_per_node 2 train.py", True),
+        ("NCCL_P2P_DISABLE=1 NCCL_IB_DISABLE=1 torchrun --nproc_per_node 2 train.py", False),
+    ],
+)
+def test_cards_that_accelerate_refuses(capsys: pytest.CaptureFixture[str], tmp_path: Path, launch: str, reached: bool) -> None:
+    script = tmp_path / "train.py"
+    script.write_text('from transformers import Trainer, TrainingArguments\nTrainer(None, TrainingArguments("o")).train()\n')
+    (tmp_path / "stack.toml").write_text(CARDS)
+    (tmp_path / "run.sh").write_text(f"{launch}\n")
+    done = run(
+        capsys, "check", str(tmp_path / "run.sh"), str(script), "--facts", str(tmp_path / "stack.toml"), "-f", "json", every_rule=True
+    )
+    found = {one["rule"]: one["status"] for one in done.json["findings"]}
+    assert (found.get("accelerate-rtx-4000-p2p") == "matched") is reached

@@ -27,6 +27,8 @@ _LIMIT = 2**18
 _SUFFIXES = (".sh", ".bash", ".slurm", ".sbatch", ".zsh", ".ksh")
 _SHELLS = (b"sh", b"bash", b"zsh", b"ksh", b"dash")
 _MOST_LAUNCHES = 64
+# It sets variables of its own for the run.
+_BY_ACCELERATE = "$ accelerate launch"
 _OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
 
 
@@ -176,6 +178,7 @@ def _surroundings(path: Path, script: Script, facts: dict[str, Fact]) -> list[Fa
     variables += [(f"env:{name}={piece.text.strip() if piece.known else SOME}", piece.line) for name, piece in placed]
     variables += [(f"env:{name}", environment[name].line) for name in SECRETS if name in environment]
     variables += [(f"$ {piece.text}", piece.line) for piece in script.commands]
+    variables += [(_BY_ACCELERATE, launch.line) for launch in script.launches if any(kind == "accelerate" for kind, _ in launch.starters)][:1]
     if variables:
         found += _say(path, "plan.code_uses", [use for use, _ in variables], variables[0][1])
     count, nodes, line = None, 1, 0
