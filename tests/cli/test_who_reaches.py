@@ -110,7 +110,9 @@ def test_who_only_chats_is_not_told_to_leave_generation_out(
 
 
 def notebook(*cells: str) -> str:
-    rows = [{"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "source": cell} for cell in cells]
+    rows: list[dict[str, object]] = [
+        {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "source": cell} for cell in cells
+    ]
     return json.dumps({"cells": rows, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
 
 

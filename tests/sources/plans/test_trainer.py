@@ -197,11 +197,7 @@ def test_the_hub_id_of_the_model_is_stated_and_a_path_is_not(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("text", "method", "why"),
     [
-        (
-            "adapter_name_or_path: saves/x\ntemplate: qwen\nexport_dir: out\n",
-            "inference",
-            ["an export of LLaMA-Factory: nothing is trained"],
-        ),
+        ("adapter_name_or_path: saves/x\ntemplate: qwen\nexport_dir: out\n", None, ["an export of LLaMA-Factory: nothing is trained"]),
         ("adapter_name_or_path: saves/x\ntask: mmlu_test\nn_shot: 5\n", "inference", []),
         ("adapter_name_or_path: saves/x\ntemplate: llama3\ninfer_backend: vllm\n", "inference", []),
         ("stage: sft\ndo_predict: true\ndataset: a\nadapter_name_or_path: saves/x\n", "inference", []),
