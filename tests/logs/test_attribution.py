@@ -134,3 +134,22 @@ def test_what_fails_after_an_assertion_of_the_device_is_its_consequence(
     found = [one for one, _ in told(capsys, tmp_path, log)]
     assert found[0] == rule
     assert ("cublas-handle-on-a-full-gpu" in found) is (rule == "cublas-handle-on-a-full-gpu")
+
+
+FRAMES = (
+    'Traceback (most recent call last):\n  File "/srv/job/train.py", line 50, in <module>\n    reference(ids)\n'
+    f'  File "{SITE}/torch/nn/functional.py", line 2233, in embedding\n    return torch.embedding(weight, input)\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("RuntimeError: 'weight' must be 2-D\n", "zero3-weight-must-be-2-d"),
+        ("NotImplementedError: Cannot copy out of meta tensor; no data!\n", "weights-left-on-the-meta-device"),
+    ],
+)
+def test_what_torch_says_of_another_packages_tensors_needs_no_frame_of_that_package(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str, rule: str
+) -> None:
+    assert (rule, "matched") in told(capsys, tmp_path, FRAMES + text)
