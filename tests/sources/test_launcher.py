@@ -254,7 +254,8 @@ def test_plans_that_a_command_names_are_read(tmp_path: Path) -> None:
     own = 'D=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)\n'
     axolotl = collect(tmp_path, f"{own}accelerate launch -m axolotl.cli.train $D/cfg.yml\n")
     assert (stated(axolotl)["trainer"], stated(axolotl)["batch_size"]) == ("axolotl", 2)
-    assert stated(collect(tmp_path, "axolotl train cfg.yml\n")) == stated(axolotl)
+    by_itself = stated(collect(tmp_path, "axolotl train cfg.yml\n"))
+    assert {**by_itself, "code_uses": ("$ accelerate launch",)} == stated(axolotl)
     assert stated(collect(tmp_path, "llamafactory-cli train lf.yaml\n"))["fp16"] is True
     both = collect(tmp_path, "accelerate launch --config_file acc.yaml run_sft.py lf.yaml --fp16 False\n")
     assert {name: stated(both)[name] for name in ("distributed", "gpu.count", "bf16", "fp16")} == {

@@ -178,7 +178,8 @@ def _surroundings(path: Path, script: Script, facts: dict[str, Fact]) -> list[Fa
     variables += [(f"env:{name}={piece.text.strip() if piece.known else SOME}", piece.line) for name, piece in placed]
     variables += [(f"env:{name}", environment[name].line) for name in SECRETS if name in environment]
     variables += [(f"$ {piece.text}", piece.line) for piece in script.commands]
-    variables += [(_BY_ACCELERATE, launch.line) for launch in script.launches if any(kind == "accelerate" for kind, _ in launch.starters)][:1]
+    by_accelerate = [launch.line for launch in script.launches if any(kind == "accelerate" for kind, _ in launch.starters)]
+    variables += [(_BY_ACCELERATE, line) for line in by_accelerate[:1]]
     if variables:
         found += _say(path, "plan.code_uses", [use for use, _ in variables], variables[0][1])
     count, nodes, line = None, 1, 0
