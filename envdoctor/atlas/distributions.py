@@ -49,6 +49,7 @@ _OTHERWISE = {
     "multipart": ("python-multipart",),
     "python_multipart": ("python-multipart",),
     "docx": ("python-docx",),
+    "esm": ("fair-esm",),
     "fitz": ("pymupdf",),
     "ruamel": ("ruamel-yaml",),
     "websocket": ("websocket-client",),

@@ -31,8 +31,9 @@ from envdoctor.logs.likely_callers import LikelyCaller, likely_callers
 from envdoctor.logs.members import judge_member, judge_passed
 from envdoctor.logs.not_found import judge_mixed, other_owner, tell_another
 from envdoctor.logs.older_releases import judge_older
-from envdoctor.logs.owners_anywhere import classes_anywhere, takers_of
+from envdoctor.logs.owners_anywhere import classes_anywhere, left_by_stated, takers_of
 from envdoctor.logs.sayings import home_of, judge_saying, name_author, tell_sayings
+from envdoctor.logs.specifiers import admits
 from envdoctor.logs.statements import (
     MissingArguments,
     MissingAttribute,
@@ -45,6 +46,8 @@ from envdoctor.logs.statements import (
 )
 from envdoctor.logs.tracebacks import Failure
 from envdoctor.records import replace
+from envdoctor.world.dependencies import dependencies
+from envdoctor.world.releases import release_texts
 
 # A name with fewer letters stands in modules that have nothing to do with each other.
 _OWN_NAME = 5
@@ -143,6 +146,7 @@ def _asked(statement: Statement, failure: Failure, facts: Facts) -> Asked | None
             makers_stated(statement, failure, facts),
             methods_of(statement, failure),
             takers_of(statement, failure, facts),
+            left_by_stated(statement, facts),
         )
         return _first_only((symbol_of(f"{one}({statement.keyword})", ARGUMENT) for one in found) for found in functions)
     return None
@@ -241,11 +245,31 @@ def _hit(asked: Asked, failure: Failure, facts: Facts) -> Hit | None:
         pins = ()
         detail = f"{_told(asked, caller, facts, release, when)}; {meant.partition(':')[0].partition('.')[0]} has one"
     twin = TWINS[1] if volume.name == TWINS[0] and not release else ""
-    packages = tuple(dict.fromkeys(name for name in (volume.name, caller.package, twin, *(one.package for one in likely)) if name))
+    held = () if release else _held_by(volume.name, good, facts)
+    if held:
+        detail += f"; {' and '.join(f'{name} {asks}' for name, asks in held)}, so that it moves with it"
+    also = (*(name for name, _ in held), *(one.package for one in likely))
+    packages = tuple(dict.fromkeys(name for name in (volume.name, caller.package, twin, *also) if name))
     because = tuple((f"packages.{name}", when if name == volume.name else "asks for it") for name in packages)
     edge = f"{caller.package or 'code'}:{asked.symbol}"
     advice = f"from {meant.replace(':', ' import ')}" if meant else "" if caller.package else asked.advice or _rename(asked, place)
     return Hit(asked.family, True, because, detail=detail, packages=packages, pins=pins, edge=edge, advice=advice)
+
+
+def _held_by(package: str, good: list[str], facts: Facts) -> tuple[tuple[str, str], ...]:
+    """The stated packages that require a release of another one which does not cure it, in words."""
+    found: list[tuple[str, str]] = []
+    for fact in facts:
+        stated = facts.value(fact) if fact.startswith("packages.") else None
+        name = fact.removeprefix("packages.")
+        for one in dependencies(name, stated.text.partition("+")[0]) or () if isinstance(stated, Exact) else ():
+            if one.name == package and one.specifier and good and not any(_meet(one.specifier, spec, package) for spec in good):
+                found.append((name, f"{stated} requires {package}{one.specifier}"))
+    return tuple(found)
+
+
+def _meet(one: str, other: str, package: str) -> bool:
+    return any(admits(one, text) and admits(other, text) for text in release_texts(package))
 
 
 def _likely_callers(asked: Asked, failure: Failure, facts: Facts) -> tuple[LikelyCaller, ...]:

@@ -22,6 +22,7 @@ from envdoctor.logs.refused_runs import TENSORS
 from envdoctor.logs.signatures import Shown
 from envdoctor.logs.specifiers import admits
 from envdoctor.logs.undefined_names import UNDEFINED
+from envdoctor.logs.weights_only import WEIGHTS
 from envdoctor.rules.conditions import All, Condition, PackageIs, ValueIs
 from envdoctor.rules.rule import Rule
 from envdoctor.world.dependencies import dependencies
@@ -82,6 +83,10 @@ def is_guess(
     Where nobody else is told of, the rule's package is as likely as any.
     """
     own = _own_packages(rule)
+    if any(one.hit.edge == WEIGHTS and is_near(seen.line, one) for one in derived):
+        # One sentence of torch's for the files of many: whose it is, its frames and its stated releases say.
+        besides = frozenset(rule.packages) - {"torch"}
+        return besides.isdisjoint(there) and not names_package(seen, besides)
     if own and any(hit.packages[0] not in rule.packages for hit in _exact(seen, derived)):
         return True
     if any(_asks_itself(hit, rule, own, seen, reading, there) for hit in _nearby(seen, derived)):

@@ -24,6 +24,8 @@ _FOUND = re.compile(
     r"\b[Ff]ound (?:version )?v?(?P<found>\d[\w.]{2,30}),? but (?:only versions? )?(?:above|from|at least|requires?|needs?|>=?) ?"
     r"v?(?P<wanted>\d{1,5}(?:\.\d{1,5}){1,3})"
 )
+# "Your currently installed version of Keras is Keras 3, but this is not yet supported in Transformers."
+_BESIDE = re.compile(r"installed version of (?P<name>[A-Za-z][\w-]{1,30}) is ")
 NOT_INSTALLED, DEMAND = "error-package-not-installed", "error-demands-another-release"
 
 
@@ -120,7 +122,9 @@ def judge_wanted(names: Sequence[str], failure: Failure, facts: Facts) -> Hit | 
         detail = f"{who} {' and '.join(names)}: not installed in the environment that ran, or not usable there"
     else:
         detail = f"{who} {' and '.join(names)}, which are stated: it runs in another environment, was not restarted, or sees no GPU"
-    packages = named(*names, raised)
+    told = _BESIDE.search(failure.message)
+    beside = name if told is not None and (name := package_of(told["name"].lower())) in listed() else ""
+    packages = named(*names, beside, raised)
     pins = tuple(pin for name in lacking if name in listed() for pin in newest_for(name, facts))
     return Hit(
         NOT_INSTALLED,

@@ -53,9 +53,11 @@ from envdoctor.logs.statements import (
 from envdoctor.logs.system_python import judge_system_python
 from envdoctor.logs.tracebacks import Failure
 from envdoctor.logs.undefined_names import UNDEFINED, judge_undefined
+from envdoctor.logs.weights_only import judge_weights_only
 from envdoctor.logs.wording import among_installed, caller_of, describe, named, reasons
 from envdoctor.records import dataclass, replace
 from envdoctor.world.import_names import PORTIONS, package_of
+from envdoctor.world.other_names import given_up, names_written_down, other_distribution
 from envdoctor.world.releases import listed
 
 NAME, MODULE, ATTRIBUTE = "error-name-missing", "error-module-missing", "error-attribute-missing"
@@ -203,6 +205,9 @@ def _of_failure(failure: Failure, facts: Facts) -> Iterator[Hit]:
         if found is not None:
             yield found
         return
+    if (loaded := judge_weights_only(failure, facts)) is not None:
+        yield loaded
+        return
     said = judge_run(failure)
     if said is None and (known := judge_known(failure, facts)) is not None:
         yield known
@@ -272,6 +277,12 @@ def _module(one: MissingModule, failure: Failure, facts: Facts) -> Hit | None:
         return None
     caller, where = caller_of(failure)
     provider = package_of(one.name)
+    if (left := given_up(one.name)) is not None:
+        package, since, instead = left
+        asks = f"{describe(caller, facts)} imports it ({where})" if caller else "it is imported there"
+        detail = f"{package} has no {one.name} from {since} on; {asks}"
+        edge, before = f"{caller or 'code'}:{one.name}", ((package, f"<{since}"),)
+        return Hit(MODULE, True, (), detail=detail, packages=named(package, caller), pins=before, edge=edge, advice=instead)
     if "." in one.name and one.name not in PORTIONS:
         # A project has modules of its own: what no installed file imports, and nobody lists, may be one of them.
         if not is_of_a_package(one.name, failure) or (provider not in listed() and not among_installed(top, caller, failure)):
@@ -281,6 +292,12 @@ def _module(one: MissingModule, failure: Failure, facts: Facts) -> Hit | None:
         packages = named(provider, caller)
         return Hit(MODULE, True, reasons(*packages), detail=detail, packages=packages, edge=f"{caller or 'code'}:{one.name}")
     known = provider in listed()
+    if not known and (other := other_distribution(top)) is not None:
+        package, how = other
+        asks = f"; {describe(caller, facts)} imports it ({where})" if caller else ""
+        detail = f"{package} is not installed: there is no module {one.name}{asks}"
+        edge = f"{caller or 'code'}:{one.name}"
+        return Hit(NOT_INSTALLED, True, (), detail=detail, packages=named(package, caller), edge=edge, advice=how)
     if not known and one.name not in PORTIONS and (meant := _misspelt(top)):
         detail = f"no package gives a module {top}; {meant} is one, by a name that differs in a letter: mistyped"
         return Hit(NOT_INSTALLED, True, (), detail=detail, packages=(meant,), edge=f"{caller or 'code'}:{one.name}")
@@ -313,7 +330,7 @@ def _module(one: MissingModule, failure: Failure, facts: Facts) -> Hit | None:
 
 def _misspelt(top: str) -> str:
     """The package whose module was meant by a name that no package has: one letter too many, missing or another; not a plural."""
-    names = {name.replace("-", "_"): name for name in listed()}
+    names = {name: name for name in names_written_down()} | {name.replace("-", "_"): name for name in listed()}
     near = get_close_matches(top.lower(), names, n=2, cutoff=0.88) if len(top) > _SHORT else []
     return names[near[0]] if len(near) == 1 and near[0].rstrip("s") != top.lower().rstrip("s") else ""
 

@@ -15,7 +15,7 @@ from envdoctor.engine.likelihood import breadth
 from envdoctor.facts.fact import Facts
 from envdoctor.logs.attribution import MESSAGE_LINES, is_guess, is_near, names_package, packages_required, packages_there
 from envdoctor.logs.builds import BUILD
-from envdoctor.logs.demanded import NOT_INSTALLED
+from envdoctor.logs.demanded import DEMAND, NOT_INSTALLED
 from envdoctor.logs.derived import Derived
 from envdoctor.logs.last_resort import judge_at_last, named_in
 from envdoctor.logs.loss_curve import EVENTS
@@ -174,6 +174,8 @@ def _with_derived(findings: list[Finding], derived: Sequence[tuple[Derived, Find
     # That a package is not there is told before what rules know of packages that ask for it.
     absent = [finding for finding in ended if finding.rule.id == NOT_INSTALLED and finding.status == "matched"]
     # Whose build failed is told before what is true of every build.
+    # So does what pip asks of itself.
+    absent += [finding for finding in ended if finding.rule.id == DEMAND and finding.packages == ("pip",) and finding.status == "matched"]
     about = {name for one in at_end for name in one.packages}
     absent += [finding for finding in ended if finding.rule.id == BUILD and about.isdisjoint(finding.packages)]
     return [*absent, *at_end, *(one for one in ended if one not in absent), *beside, *passing, *possible, *said]

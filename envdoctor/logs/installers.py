@@ -222,6 +222,7 @@ class _Reading:
         self.unavailable: dict[str, Unavailable] = {}
         self.left: dict[tuple[str, str], tuple[Asked, str]] = {}
         self.python = ""
+        self.ignored: tuple[str, ...] = ()
 
     def read(self, line: str) -> None:
         body = line.strip().removeprefix("ERROR: ").removeprefix("error: ").strip()
@@ -272,9 +273,12 @@ class _Reading:
             for part in re.split(r", | and ", found["what"]):
                 if pin := re.match(rf"(?P<name>{_NAME}){_EXTRA}(?P<spec>{_SPEC})(?:\s|$|\()", part.strip().removeprefix("-r ")):
                     self.ask(pin["name"], pin["spec"])
+        if found := _PIP_IGNORED.search(body):
+            self.ignored = tuple(dict.fromkeys(spec.strip() for spec in re.findall(r"Requires-Python ([^;]{1,80})", found["versions"])))
         if found := _PIP_NONE.search(body):
             offered = tuple(text for text in re.split(r",\s*", found["versions"].strip()) if re.fullmatch(_VERSION, text))
-            self.lack(Unavailable(canonical(found["name"]), as_pep_440(found["spec"] or ""), "no release", offered))
+            refused = as_pep_440(self.ignored[-1]) if self.ignored and not offered else ""
+            self.lack(Unavailable(canonical(found["name"]), as_pep_440(found["spec"] or ""), "no release", offered, refused=refused))
         elif found := _PIP_NO_MATCH.search(body):
             self.lack(Unavailable(canonical(found["name"]), as_pep_440(found["spec"] or ""), "no release"))
         if found := _PIP_PYTHON.search(body):

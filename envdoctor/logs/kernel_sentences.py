@@ -37,6 +37,13 @@ KERNELS = (
         "torch",
     ),
     Sentence(
+        r"shape '\[[\d, -]{1,80}\]' is invalid for input of size \d",
+        "A tensor is given a shape that has not as many places as it has numbers",
+        "code that was written for another model (as many key and value heads as query heads, another head size), a batch or a length that "
+        "is another one than the code takes it for",
+        "divide the size that the message tells by the other sides of the shape: what is left is the side that is taken for another one",
+    ),
+    Sentence(
         r"invalid value encountered in cast",
         "An array holds no numbers (NaN) where it is turned into whole ones, as pixels are",
         "a model or a decoder that overflows in float16: NaN goes through to the last step and only its cast shows it",

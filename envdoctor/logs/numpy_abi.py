@@ -29,6 +29,7 @@ _OLD_MODULE = re.compile(r"A module that was compiled using NumPy 1\.x cannot be
 _DTYPE = re.compile(r"numpy\.dtype size changed, may indicate binary incompatibility\. Expected 96 from C header, got 88")
 # numpy 1.20 gave the array a field more: https://numpy.org/doc/stable/release/1.20.0-notes.html
 _ARRAY = re.compile(r"numpy\.ndarray size changed, may indicate binary incompatibility\. Expected 88 from C header, got 80")
+_UNTOLD = re.compile(r"numpy\.(?:_core|core)\.(?:_?multiarray(?:_umath)?|umath) failed to import")
 _MAJOR = "it was compiled for numpy 1, and numpy 2 is there: numpy below 2, or a release of it that was built for numpy 2"
 
 
@@ -36,10 +37,9 @@ def judge_numpy(reading: Reading, facts: Facts) -> Iterator[tuple[Hit, int, str]
     """Which numpy a compiled module was built for, with the line that says so; nothing that the stated numpy refutes."""
     if reading.ended_well:
         return  # numpy's long warning stops nobody
-    for number, line in reading.lines:
-        told = _told(line)
-        if told is None:
-            continue
+    lines = [(number, line, told) for number, line in reading.lines if (told := _told(line)) is not None]
+    # What tells no numbers is the end of what does.
+    for number, line, told in sorted(lines, key=lambda one: _UNTOLD.search(one[1]) is not None):
         detail, specifier = told
         stated = facts.value("packages.numpy")
         if isinstance(stated, Exact) and admits(specifier, stated):
@@ -69,6 +69,9 @@ def _told(line: str) -> tuple[str, str] | None:
         return f"a compiled module does not go with the numpy that is there: {_MAJOR}", "<2"
     if _ARRAY.search(line):
         return "a compiled module was built for numpy 1.20 or later, and an older one is there", ">=1.20,<2"
+    if _UNTOLD.search(line):
+        which = "whose it is, the import in the frame above says"
+        return f"a compiled module does not go with the numpy that is there ({which}): mostly {_MAJOR}", "<2"
     found = _API.search(line)
     if found is None:
         return None

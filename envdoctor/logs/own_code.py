@@ -82,13 +82,13 @@ def judge_beside_itself(one: MissingModule, failure: Failure) -> Hit | None:
 def judge_own_module(one: MissingModule, failure: Failure) -> Hit | None:
     """A module that no package that anybody knows gives, asked for by the project."""
     frame = innermost_own(failure)
-    if _is_anybodys(one) or (frame is None and failure.frames):
-        return None
+    if _is_anybodys(one) or (frame is None and (failure.frames or one.name.startswith("_"))):
+        return None  # what begins so is a private part of a package, which a saved object or a compiled file asks for
     top = one.name.partition(".")[0]
     where = f"{place_of(frame)} imports it; " if frame is not None else ""
     return Hit(
         OWN,
-        True if frame is not None else None,
+        None,
         detail=f"{where}it is a project's own, of a package that nobody tracks here, or mistyped",
         edge=f"module:{one.name}",
         headline=f"No package that is known here gives a module {top}",
@@ -108,11 +108,12 @@ def judge_own_name(one: MissingName, failure: Failure) -> Hit | None:
     frame = innermost_own(failure)
     if not one.module or frame is None or package_of(one.module) in listed() or "-packages" in one.path or one.circular:
         return None
-    if is_known(package_of(one.module)) or not (one.path or top in re.split(r"[\\/]", frame.path)):
+    if is_known(package_of(one.module)):
         return None
     return Hit(
         OWN,
-        True,
+        # A module whose file nobody printed may be of a package that nobody knows here.
+        True if one.path or top in re.split(r"[\\/]", frame.path) else None,
         detail=f"{place_of(frame)} imports it",
         edge=f"name:{one.module}.{one.name}",
         headline=f"{one.module}, a module of the project's own, has no {one.name}",

@@ -42,6 +42,21 @@ def takers_of(statement: RefusedKeyword, failure: Failure, facts: Facts) -> tupl
     return ()
 
 
+def left_by_stated(statement: RefusedKeyword, facts: Facts) -> tuple[str, ...]:
+    """The functions of the one stated package of which some took a keyword, whatever they are called: where methods pass it on."""
+    if len(statement.keyword) < _TELLING or "." in statement.function:
+        return ()
+    stated = [name.removeprefix("packages.") for name in facts if name.startswith("packages.")]
+    takes = re.compile(rf"(?m)^(?:f|c) (\w+) (?:\S*[,*])?{re.escape(statement.keyword)}=?(?:[,\t]|$)")
+    found: list[tuple[str, str]] = []
+    for package in stated:
+        bound = open_package(package)
+        for module, text in () if bound is None else bound.modules(statement.keyword):
+            found += [(package, f"{module}:{one[1]}") for one in takes.finditer(text)]
+    grouped = _by_package(found)
+    return tuple(next(iter(grouped.values()))) if len(grouped) == 1 else ()
+
+
 def refusers_of(statement: TooManyArguments, failure: Failure, facts: Facts) -> tuple[str, ...]:
     """The functions of one package that take as many arguments by position as Python counted and others by keyword alone, where no frame
     says whose they are."""

@@ -7,7 +7,7 @@ from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
 from envdoctor.logs.callers import caller_of
 from envdoctor.logs.specifiers import admits
-from envdoctor.logs.statements import MissingAttribute, MissingModule, MissingName
+from envdoctor.logs.statements import MissingAttribute, MissingMember, MissingModule, MissingName, RefusedKeyword
 from envdoctor.logs.tracebacks import Failure
 from envdoctor.logs.wording import describe
 
@@ -69,6 +69,41 @@ NAMES = {
     "contextlib.aclosing": ">=3.10",
     "importlib.metadata": ">=3.8",
 }
+# The same of members of its classes, and of keywords of its functions.
+MEMBERS = {
+    "str.removeprefix": ">=3.9",
+    "str.removesuffix": ">=3.9",
+    "Path.is_relative_to": ">=3.9",
+    "PosixPath.is_relative_to": ">=3.9",
+    "PosixPath.hardlink_to": ">=3.10",
+    "Thread.isAlive": "<3.9",
+    "HTMLParser.unescape": "<3.9",
+    "Element.getchildren": "<3.9",
+    "ConfigParser.readfp": "<3.12",
+    "RawConfigParser.readfp": "<3.12",
+    "SafeConfigParser.readfp": "<3.12",
+    "EntryPoints.get": "<3.12",
+    "FileFinder.find_module": "<3.12",
+    "zipimporter.find_module": "<3.12",
+    "int.bit_count": ">=3.10",
+}
+KEYWORDS = {
+    "glob(root_dir)": ">=3.10",
+    "iglob(root_dir)": ">=3.10",
+    "glob(include_hidden)": ">=3.11",
+    "dataclass(kw_only)": ">=3.10",
+    "dataclass(slots)": ">=3.10",
+    "field(kw_only)": ">=3.10",
+    "zip(strict)": ">=3.10",
+    "ThreadPoolExecutor.shutdown(cancel_futures)": ">=3.9",
+    "shutdown(cancel_futures)": ">=3.9",
+    "parse_args(exit_on_error)": ">=3.9",
+    "mkdtemp(delete)": ">=3.12",
+    "TemporaryDirectory.__init__(ignore_cleanup_errors)": ">=3.10",
+    "TemporaryDirectory.__init__(delete)": ">=3.12",
+    "rmtree(onexc)": ">=3.12",
+    "batched(strict)": ">=3.13",
+}
 MODULES = {
     "imp": "<3.12", "asyncore": "<3.12", "asynchat": "<3.12", "smtpd": "<3.12", "distutils": "<3.12", "cgi": "<3.13", "cgitb": "<3.13",
     "pipes": "<3.13", "telnetlib": "<3.13", "crypt": "<3.13", "imghdr": "<3.13", "sndhdr": "<3.13", "audioop": "<3.13", "lib2to3": "<3.13",
@@ -86,6 +121,12 @@ def judge_python(statement: object, failure: Failure, facts: Facts) -> Hit | Non
     elif isinstance(statement, MissingModule):
         name = statement.name if statement.name in MODULES else statement.name.partition(".")[0]
         wanted = MODULES.get(name, "")
+    elif isinstance(statement, MissingMember):
+        name = f"{statement.cls}.{statement.name}"
+        wanted = MEMBERS.get(name, "")
+    elif isinstance(statement, RefusedKeyword):
+        name = f"{statement.function}({statement.keyword})"
+        wanted = KEYWORDS.get(name, "")
     else:
         return None
     python = facts.value("python")
@@ -101,5 +142,5 @@ def judge_python(statement: object, failure: Failure, facts: Facts) -> Hit | Non
         "is older: a later release of it, or an older Python" if gone else "is for newer ones: a newer Python, or an earlier release of it"
     )
     detail = f"{told}{there}; {who} {which}{f' ({instead})' if gone and instead else ''}"
-    packages = (caller.package,) if caller.package else ()
+    packages = (caller.package, "python") if caller.package else ("python",)
     return Hit(PYTHON, True, (("python", f"not {wanted}"),), detail=detail, packages=packages, edge=f"{caller.package or 'code'}:{name}")

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from envdoctor.logs.installers import Refusal, read_refusal
 from envdoctor.logs.out_of_memory import Account, OutOfMemory
-from envdoctor.logs.quoted_errors import raised_in_code
+from envdoctor.logs.quoted_errors import imported_in_code, raised_in_code
 from envdoctor.logs.signatures import Shown, signatures
 from envdoctor.logs.skimming import Kept, Skim
 from envdoctor.logs.tracebacks import Failure, decisive, read_failures
@@ -26,7 +26,7 @@ _SAYS = re.compile(
     r"|error: unrecognized arguments|positional arguments? but \d|required positional argument|does not exist or is not currently imported"
     r"|multiple values for (?:keyword )?argument|incompatible (?:function|constructor) arguments"
     r"|should be the same|must have the same dtype|was removed in|size mismatch for|Expected all tensors to be on"
-    r"|mat1 and mat2 shapes|must match the size of tensor|does not match \S{1,40} version|is not a supported wheel"
+    r"|mat1 and mat2 shapes|must match the size of tensor|does not match \S{1,40} version|is not a supported wheel|WeightsUnpickler error"
     r"|\brequires \S{1,60} ?[<>=!~]=? ?\d.{0,80}\b(?:got|but|found|have|installed)\b"
 )
 
@@ -86,6 +86,7 @@ def read_log(blocks: Iterable[bytes], rules: Iterable[Rule]) -> Reading:
     refusal = read_refusal(lines)
     if not failures and refusal is None and skim.lines <= _PASTED:
         failures = tuple(Failure("", line.strip(), number) for number, line in lines if _SAYS.search(line)) or tuple(raised_in_code(lines))
+        failures = failures or tuple(imported_in_code(lines))
     for failure in failures:
         looking.match(plain_line(failure.told), failure.line, failure.told)
         if _OF_AN_OPTIMIZER.search(failure.message):

@@ -37,6 +37,9 @@ def _named(*packages: str) -> tuple[str, ...]:
 def judge_refusal(refusal: Refusal, facts: Facts) -> Iterator[Hit]:
     """What an installer's text comes to: requirements that are unmet, what nothing fits, and two statements that contradict each other."""
     # Who runs into it first has a release that does not go; what is absent may not be asked for, and what nobody tracks least of all.
+    if refusal.left and (between := _contradiction([one for one, have in refusal.left if have])) is not None:
+        # No release of it satisfies both: to do as one of the sentences says breaks the other.
+        yield between
     for one, have in sorted(refusal.left, key=lambda pair: (not releases(translated(pair[0].by)), not pair[1])):
         yield _left(one, have)
     for missing in refusal.unavailable:
@@ -176,6 +179,10 @@ def _unavailable(one: Unavailable, refusal: Refusal, facts: Facts) -> Hit | None
         detail = f"{wanted} runs on Python {one.refused}, and this is Python {python}"
         pins = ((name, f"<={fitting[-1]}"),) if fitting and not one.specifier else ()
         return Hit(REFUSES_PYTHON, True, (), detail=detail, packages=_named(name), pins=pins, edge=name)
+    if one.why == "no release" and one.refused:
+        here = f"this is Python {python}" if python else "this Python is none of these"
+        detail = f"every release of {wanted} that pip saw asks for Python {one.refused}, and {here}"
+        return Hit(REFUSES_PYTHON, True, (), detail=detail, packages=_named(name, "python"), edge=name, advice=f"a Python {one.refused}")
     if one.why == "no package":
         return None
     if one.why == "withdrawn":
@@ -218,7 +225,11 @@ def _unavailable(one: Unavailable, refusal: Refusal, facts: Facts) -> Hit | None
         detail = f"{wanted} exists, and the installer found nothing to install: {kind}{newer}"
     else:
         detail = f"the installer found no release of {name} at all: another name, another index, or no file for this Python and platform"
-    return Hit(NO_FILE, True, (), detail=detail, packages=_named(name), pins=_nearest(one), edge=name)
+    # What the index has begins behind what is asked for: its wheels for this Python do.
+    only_newer = (
+        bool(one.offered and matching and public.startswith("==")) and admits(f"<{one.offered[0]}", public.removeprefix("==")) is True
+    )
+    return Hit(NO_FILE, True, (), detail=detail, packages=_named(name, "python" if only_newer else ""), pins=_nearest(one), edge=name)
 
 
 def _no_file(name: str, version: str, facts: Facts) -> Hit:

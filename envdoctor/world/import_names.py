@@ -23,6 +23,7 @@ _PACKAGES = {
     "cv2": "opencv-python",
     "dateutil": "python-dateutil",
     "dotenv": "python-dotenv",
+    "esm": "fair-esm",
     "fitz": "pymupdf",
     "faiss": "faiss-cpu",
     "fastchat": "fschat",

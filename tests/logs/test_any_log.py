@@ -33,7 +33,7 @@ def read_all(data: bytes) -> None:
     facts = Facts({fact.name: fact for fact in stated.facts})
     for one in derive_findings(reading, facts):
         assert all(is_specifier(text) for _, text in one.hit.pins)
-        assert one.hit.detail
+        assert one.hit.said
         assert 0 < one.line <= reading.count
     list(tell_unknown(reading, facts))
 

@@ -26,6 +26,18 @@ ATLAS = {
     "lightgbm": {
         "4.0.0": {"lightgbm/__init__.py": "from lightgbm.sk import LGBMRegressor\n", "lightgbm/sk.py": "class LGBMRegressor: pass\n"}
     },
+    "xgboost": {
+        "1.7.6": {"xgboost/__init__.py": "def train(params, early_stopping_rounds=None): pass\n"},
+        "2.1.0": {"xgboost/__init__.py": "def train(params): pass\n"},
+    },
+    "transformers": {
+        "4.40.2": {"transformers/__init__.py": "SOME_ARCHIVE_LIST = []\nclass Trainer: pass\n"},
+        "4.41.0": {"transformers/__init__.py": "class Trainer: pass\n"},
+    },
+    "keras": {
+        "2.12.0": {"keras/__init__.py": ""},
+        "2.13.1": {"keras/__init__.py": "", "keras/src/__init__.py": ""},
+    },
     # A stand-in for where the package is not there.
     "optuna": {"3.0.0": {"optuna/__init__.py": "", "optuna/lgb.py": "class LGBMRegressor: pass\n"}},
     "pytorch-lightning": {
@@ -123,3 +135,25 @@ def test_a_stated_package_is_meant_where_two_have_it(capsys: pytest.CaptureFixtu
     first = findings(capsys, tmp_path, log, NOTHING + '[packages]\nlightgbm = "4.0.0"\n')[0]
     assert first["packages"] == ["lightgbm"]
     assert "lightgbm 4.0.0" in first["detail"]
+
+
+def test_an_argument_that_a_stated_release_gave_up_is_its(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = "TypeError: fit() got an unexpected keyword argument 'early_stopping_rounds'"
+    assert not findings(capsys, tmp_path, log)
+    first = findings(capsys, tmp_path, log, NOTHING + '[packages]\nxgboost = "2.1.0"\n')[0]
+    assert first["packages"] == ["xgboost"]
+    assert "xgboost 2.1.0 does not take early_stopping_rounds (gone since 2.1.0)" in first["detail"]
+
+
+def test_who_requires_the_release_that_lacks_it_moves_with_it(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    stated = NOTHING + '[packages]\ntensorflow = "2.12.0"\n'
+    first = findings(capsys, tmp_path, "ModuleNotFoundError: No module named 'keras.src'", stated)[0]
+    assert first["packages"] == ["keras", "tensorflow"]
+    assert "tensorflow 2.12.0 requires keras" in first["detail"]
+
+
+def test_an_import_alone_is_told_where_the_name_is_gone(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert not findings(capsys, tmp_path, "from transformers import Trainer")
+    first = findings(capsys, tmp_path, "from transformers import SOME_ARCHIVE_LIST")[0]
+    assert first["packages"] == ["transformers"]
+    assert first["fixes"][0]["pins"] == {"transformers": "==4.40.2"}

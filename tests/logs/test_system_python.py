@@ -105,3 +105,39 @@ def test_a_sentence_is_told_of_its_package(log: str, package: str, capsys: pytes
     first = findings(capsys, tmp_path, log)[0]
     assert first["rule"] == "error-of-the-run"
     assert first["packages"] == [package]
+
+
+REFUSED = (
+    "ERROR: Ignored the following versions that require a different python version: 3.0.0 Requires-Python >=3.10; 3.0.1 Requires-Python "
+    ">=3.10\nERROR: Could not find a version that satisfies the requirement esm (from versions: none)\n"
+    "ERROR: No matching distribution found for esm"
+)
+OLDER = (
+    "ERROR: Could not find a version that satisfies the requirement torch==1.7.1+cu110 (from versions: 2.2.0, 2.2.0+cpu, 2.2.1)\n"
+    "ERROR: No matching distribution found for torch==1.7.1+cu110"
+)
+BETWEEN = (
+    "transformers 4.41.1 requires tokenizers<0.20,>=0.19, but you have tokenizers 0.15.2 which is incompatible.\n"
+    "faster-whisper 1.0.1 requires tokenizers<0.16,>=0.13, but you have tokenizers 0.19.1 which is incompatible."
+)
+METADATA = (
+    "Requested pytorch_lightning==1.8.3 from https://x.org/x.whl has invalid metadata: .* suffix can only be used with `==`\n"
+    "    torch (>=1.9.*)\n           ~~~~~~^\nPlease use pip<24.1 if you need to use this version."
+)
+
+
+@pytest.mark.parametrize(
+    ("log", "packages", "words"),
+    [
+        (REFUSED, ["esm", "python"], "every release of esm that pip saw asks for Python >=3.10"),
+        (OLDER, ["torch", "python"], "for this Python there is no torch before 2.2.0"),
+        (BETWEEN, ["transformers", "faster-whisper", "tokenizers"], "no release of tokenizers is both"),
+        (METADATA, ["pip"], "the message asks for pip<24.1"),
+    ],
+)
+def test_what_an_installers_own_sentences_come_to_is_told_first(
+    log: str, packages: list[str], words: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    first = findings(capsys, tmp_path, log)[0]
+    assert first["packages"] == packages
+    assert words in first["detail"]

@@ -1,0 +1,101 @@
+"""Modules of distributions of which no releases are kept, and how what gives them is installed.
+
+The tops of the first table were read from the wheels that the package index had on 2026-11-28; of the second the projects' own pages say
+how they are installed, for the index has something else by that name, or nothing.
+"""
+
+from __future__ import annotations
+
+_ON_THE_INDEX = {
+    "Crypto": "pycryptodome",
+    "Levenshtein": "levenshtein",
+    "MeCab": "mecab-python3",
+    "OpenSSL": "pyopenssl",
+    "addict": "addict",
+    "av": "av",
+    "bert_score": "bert-score",
+    "box": "python-box",
+    "dateparser": "dateparser",
+    "decord": "decord",
+    "docx": "python-docx",
+    "easydict": "easydict",
+    "einops_exts": "einops-exts",
+    "ema_pytorch": "ema-pytorch",
+    "fasttext": "fasttext-wheel",
+    "ffmpeg": "ffmpeg-python",
+    "g2p_en": "g2p-en",
+    "hdbscan": "hdbscan",
+    "imageio_ffmpeg": "imageio-ffmpeg",
+    "iopath": "iopath",
+    "jwt": "pyjwt",
+    "k_diffusion": "k-diffusion",
+    "lion_pytorch": "lion-pytorch",
+    "lpips": "lpips",
+    "magic": "python-magic",
+    "mediapipe": "mediapipe",
+    "moviepy": "moviepy",
+    "open3d": "open3d",
+    "opencc": "opencc",
+    "past": "future",
+    "parselmouth": "praat-parselmouth",
+    "pptx": "python-pptx",
+    "prettytable": "prettytable",
+    "pycocoevalcap": "pycocoevalcap",
+    "pycocotools": "pycocotools",
+    "pydub": "pydub",
+    "pypinyin": "pypinyin",
+    "pytorch_fid": "pytorch-fid",
+    "pytorch_msssim": "pytorch-msssim",
+    "rotary_embedding_torch": "rotary-embedding-torch",
+    "sacremoses": "sacremoses",
+    "segment_anything": "segment-anything",
+    "slugify": "python-slugify",
+    "speech_recognition": "speechrecognition",
+    "termcolor": "termcolor",
+    "thop": "thop",
+    "trimesh": "trimesh",
+    "umap": "umap-learn",
+    "unidecode": "unidecode",
+    "vector_quantize_pytorch": "vector-quantize-pytorch",
+    "webrtcvad": "webrtcvad-wheels",
+    "websocket": "websocket-client",
+    "x_transformers": "x-transformers",
+    "yacs": "yacs",
+}
+_FROM_THEIR_PAGE = {
+    "apex": ("apex", "build it from github.com/NVIDIA/apex: what the package index has by that name is another project"),
+    "clip": ("clip", "pip install git+https://github.com/openai/CLIP.git: the package index has others by that name"),
+    "detectron2": ("detectron2", "build it from github.com/facebookresearch/detectron2 against the torch that is there"),
+    "diff_gaussian_rasterization": ("diff-gaussian-rasterization", "build it from the submodule of the project that asks for it"),
+    "groundingdino": ("groundingdino", "build it from github.com/IDEA-Research/GroundingDINO"),
+    "pytorch3d": ("pytorch3d", "build it from github.com/facebookresearch/pytorch3d against the torch that is there"),
+    "sam2": ("sam2", "pip install git+https://github.com/facebookresearch/sam2.git"),
+    "simple_knn": ("simple-knn", "build it from the submodule of the project that asks for it"),
+    "tinycudann": ("tinycudann", "build it from github.com/NVlabs/tiny-cuda-nn (bindings/torch)"),
+    "whisper": ("openai-whisper", "pip install openai-whisper: what the package index has as whisper is another project"),
+}
+
+
+# Modules that a distribution gave up: the release that did, and what its page says to write instead.
+_GIVEN_UP = {
+    # https://zulko.github.io/moviepy/getting_started/updating_to_v2.html
+    "moviepy.editor": ("moviepy", "2.0", "from moviepy import ... in place of from moviepy.editor import ..."),
+}
+
+
+def given_up(module: str) -> tuple[str, str, str] | None:
+    """The distribution that gave a module up, the first release without it, and what to write instead."""
+    return _GIVEN_UP.get(module)
+
+
+def names_written_down() -> tuple[str, ...]:
+    """The modules of all these distributions."""
+    return tuple(_ON_THE_INDEX)
+
+
+def other_distribution(top: str) -> tuple[str, str] | None:
+    """The distribution that gives a module at its top, and how to install it; None of a module that nobody wrote down."""
+    if (named := _FROM_THEIR_PAGE.get(top)) is not None:
+        return named
+    package = _ON_THE_INDEX.get(top)
+    return None if package is None else (package, f"pip install {package}")
