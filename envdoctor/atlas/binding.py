@@ -143,11 +143,12 @@ class Bound:
         end = _CHUNK.search(block, start + 1)
         return block[start : len(block) if end is None else end.start()]
 
-    def modules(self, having: str) -> Iterator[tuple[str, str]]:
-        """The modules in whose text a word stands, with their text, each block opened once."""
+    def modules(self, having: str, *, keep: bool = True) -> Iterator[tuple[str, str]]:
+        """The modules in whose text a word stands, with their text, each block opened once, and ``keep`` says whether for longer."""
+        read = self._block if keep else self._read
         for line in self._directory.splitlines():
             place, _, rest = line.strip().partition(" ")
-            block = self._block(int(place), int(rest.partition(" ")[0])) if rest else ""
+            block = read(int(place), int(rest.partition(" ")[0])) if rest else ""
             if having in block:
                 for text in _CHUNK.split(block):
                     if having in text and text.startswith("module "):

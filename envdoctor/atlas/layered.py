@@ -28,8 +28,8 @@ class Layered(Bound):
     def chunk(self, name: str) -> str | None:
         return self._below.chunk(name)
 
-    def modules(self, having: str) -> Iterator[tuple[str, str]]:
-        return self._below.modules(having)
+    def modules(self, having: str, *, keep: bool = True) -> Iterator[tuple[str, str]]:
+        return self._below.modules(having, keep=keep)
 
 
 class LayeredVolume(Volume):

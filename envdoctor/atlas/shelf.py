@@ -17,7 +17,7 @@ from envdoctor.files.own import read_own
 from envdoctor.files.user_cache import cache_directory, keep_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from envdoctor.atlas.binding import Bound
     from envdoctor.atlas.messages import Book
@@ -47,6 +47,18 @@ def open_package(name: str) -> Bound | None:
     Raises:
         DamagedAtlasError: what is there cannot be read.
     """
+    return _open(name)
+
+
+def pass_packages(names: Iterable[str]) -> Iterator[tuple[str, Bound]]:
+    """These packages, one after the other, none of them kept: whoever looks into all of them needs none twice."""
+    for name in names:
+        bound = _open(name)
+        if bound is not None:
+            yield name, bound
+
+
+def _open(name: str) -> Bound | None:
     from envdoctor.atlas.binding import Bound
 
     for folder in folders():

@@ -9,7 +9,7 @@ from envdoctor.atlas.answers import answer as look_up
 from envdoctor.atlas.answers import owner_of
 from envdoctor.atlas.binding import Bound
 from envdoctor.atlas.masks import stretches, write
-from envdoctor.atlas.shelf import open_package, package_names
+from envdoctor.atlas.shelf import open_package, package_names, pass_packages
 from envdoctor.atlas.stack import holds, places
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
@@ -205,7 +205,7 @@ def judge_passed(one: MissingMember, failure: Failure, facts: Facts) -> Hit | No
 def _having(bound: Bound, name: str) -> Iterator[tuple[str, str]]:
     """The classes of a package that have a method or an attribute of this name, each with its module."""
     pattern = re.compile(rf"(?m)^ (?:m {re.escape(name)} |a (?:.* )?{re.escape(name)}(?: |\t|$))")
-    for module, text in bound.modules(name):
+    for module, text in bound.modules(name, keep=False):
         seen: dict[str, None] = {}
         for found in pattern.finditer(text):
             cls = text.rfind("\nc ", 0, found.start())
@@ -277,8 +277,9 @@ def _ends_alike(one: str, other: str) -> int:
 def _givers(name: str, like: str, packages: Iterable[str] = OFTEN) -> Iterator[_Giver]:
     """The packages, mostly those that most people use, whose classes have a method or an attribute of this name; classes of TensorFlow and
     JAX only for one of theirs."""
-    for package in packages:
-        bound = open_package(package)
+    few = packages is OFTEN
+    opened = ((name, open_package(name)) for name in packages) if few else pass_packages(packages)
+    for package, bound in opened:
         if bound is None:
             continue
         found: dict[str, int] = {}

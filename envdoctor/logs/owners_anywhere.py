@@ -7,8 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from envdoctor.atlas.binding import Bound
-from envdoctor.atlas.shelf import open_package, package_names
+from envdoctor.atlas.shelf import open_package, package_names, pass_packages
 from envdoctor.atlas.signatures import read
 from envdoctor.facts.fact import Facts
 from envdoctor.logs.statements import RefusedKeyword, TooManyArguments
@@ -72,7 +71,11 @@ def classes_anywhere(name: str, failure: Failure, facts: Facts) -> tuple[str, ..
     if len(name) < _TELLING or failure.packages:
         return ()
     pattern = re.compile(rf"(?m)^c {re.escape(name)}(?:[ \t]|$)")
-    texts = ((package, module, text) for package, bound in _opened() for module, text in bound.modules(f"c {name}"))
+    texts = (
+        (package, module, text)
+        for package, bound in pass_packages(package_names())
+        for module, text in bound.modules(f"c {name}", keep=False)
+    )
     found = _by_package((package, f"{module}:{name}") for package, module, text in texts if pattern.search(text))
     # Some have a class of that name for where the package is not there: whose it is, gives it at its top.
     at_top = {package: symbols for package, symbols in found.items() if _is_at_top(package, name)}
@@ -121,8 +124,8 @@ def _taking(keyword: str, cls: str, name: str) -> Iterator[tuple[str, str]]:
     takes = rf"(?:\S*[,*])?{re.escape(keyword)}=?(?:[,\t]|$)"
     method = re.compile(rf"(?m)^ m {re.escape(name)} {takes}")
     function = re.compile(rf"(?m)^f {re.escape(name)} {takes}")
-    for package, bound in _opened():
-        for module, text in bound.modules(keyword):
+    for package, bound in pass_packages(package_names()):
+        for module, text in bound.modules(keyword, keep=False):
             if not cls and function.search(text):
                 yield package, f"{module}:{name}"
             for one in method.finditer(text):
@@ -134,18 +137,11 @@ def _taking(keyword: str, cls: str, name: str) -> Iterator[tuple[str, str]]:
 def _refusing(name: str, takes: int) -> Iterator[tuple[str, str]]:
     """Every function of a name that takes so many arguments by position and some by keyword alone."""
     pattern = re.compile(rf"(?m)^f {re.escape(name)} (\S*\*-\S*)(?:\t|$)")
-    for package, bound in _opened():
-        for module, text in bound.modules(f"f {name} "):
+    for package, bound in pass_packages(package_names()):
+        for module, text in bound.modules(f"f {name} ", keep=False):
             signatures = (read(one[1]) for one in pattern.finditer(text))
             if any(told is not None and not told.any_positional and len(told.positional) == takes for told in signatures):
                 yield package, f"{module}:{name}"
-
-
-def _opened() -> Iterator[tuple[str, Bound]]:
-    for package in package_names():
-        bound = open_package(package)
-        if bound is not None:
-            yield package, bound
 
 
 def _class_at(text: str, place: int) -> str:
