@@ -112,7 +112,10 @@ def judge_member(one: MissingMember, failure: Failure, facts: Facts) -> Hit | No
         dict.fromkeys(name for name in (package, caller.package, *(giver.package for giver in given[:1] if len(given) == 1)) if name)
     )
     edge = f"{caller.package or 'code'}:{one.cls}.{one.name}"
-    if not owners and (pins := given[0].pins(facts)):
+    pins = () if owners else given[0].pins(facts)
+    if one.cls in _OF_TORCH and all(spec.startswith(">=") for _, spec in pins) and facts.value(f"packages.{package}") is None:
+        pins = ()  # torch's own object is of no class that a later release changed
+    if pins:
         detail = f"{whose}{gives}; {caller.words(facts, package, 'asks for')}: it was written for these releases"
         return Hit(ATTRIBUTE, True, (), detail=detail, packages=packages, pins=pins, edge=edge)
     return Hit(ATTRIBUTE, True, (), detail=detail, packages=packages, edge=edge, advice=_advise(one, package, owners=owners))
