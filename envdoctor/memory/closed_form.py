@@ -13,9 +13,9 @@ from envdoctor.memory.uncertainty import spread
 from envdoctor.memory.weights import base_bytes, dequantized_bytes, left_behind
 from envdoctor.records import replace
 
-# cuBLAS keeps its workspace with the allocator: 8 MiB and 128 KiB a handle, 32 MiB on Hopper (at::cuda::getCUDABlasLtWorkspaceSize,
-# https://docs.nvidia.com/cuda/cublas/#cublassetworkspace).
-_WORKSPACE = 8.125 * 2**20
+# cuBLAS keeps its workspace with the allocator: 8 MiB and 128 KiB a handle, 32 MiB on Hopper and Blackwell (parseChosenWorkspaceSize,
+# ATen/cuda/CublasHandlePool.cpp; https://docs.nvidia.com/cuda/cublas/#cublassetworkspace).
+_WORKSPACE, _WIDE_WORKSPACE = 8.125 * 2**20, 32.0 * 2**20
 # One for each thread that multiplies: the one that computes forward, and autograd's that computes backward (CublasHandlePool.cpp).
 _THREADS = 2
 
@@ -70,7 +70,7 @@ def _held(run: Run) -> dict[Term, float]:
         "weights": base * part.weights,
         "adapters": made.added * part.weights,
         "optimizer": (made.states + made.master) * part.optimizer,
-        "other": _WORKSPACE * (1 if plan.method == "inference" else _THREADS)
+        "other": (_WIDE_WORKSPACE if plan.wide_workspace else _WORKSPACE) * (1 if plan.method == "inference" else _THREADS)
         + sharding.buckets(plan, made.gradients / max(made.width, 1), made.width),
     }
 

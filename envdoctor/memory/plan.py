@@ -55,6 +55,7 @@ class Plan:
     ``joined``: adapters stand in one flat parameter of FSDP with the frozen weights of their layer.
     ``wrapped``: FSDP shares out each layer by itself, and not the model as one unit.
     ``upcast_loss``: the loss is computed on float32 logits; ``expandable``: the allocator grows its segments.
+    ``wide_workspace``: cuBLAS has the workspace of Hopper and Blackwell.
     ``compiled_loss``: what torch.compile compiles has the loss in it.
     ``litgpt``: layers, adapters and loss are those of litgpt, and not of transformers and peft.
     ``outputs_kept``: a loop of its own holds what the model returned, logits among it, until the next forward has returned.
@@ -95,4 +96,5 @@ class Plan:
     resharded: bool = True
     zero_init: bool | None = None
     expandable: bool = False
+    wide_workspace: bool = False
     stack: Stack = Stack()

@@ -10,12 +10,13 @@ from envdoctor.memory import optimizer as optimizers
 from envdoctor.memory.architecture import Architecture
 from envdoctor.memory.asked import Reader
 from envdoctor.memory.estimate import Assumption
-from envdoctor.memory.plan import Adapter, Plan, Sharding, Stack
+from envdoctor.memory.plan import Adapter, Dtype, Plan, Sharding, Stack
 from envdoctor.memory.read_method import VIRTUAL_TOKENS, autocast_of, load_dtype_of, method_of, sequences
 from envdoctor.memory.read_sharing import offload_of, sharding_of, tensor_of
 from envdoctor.memory.stack import at_least
 from envdoctor.memory.targets import default_targets, tuned
 from envdoctor.records import replace
+from envdoctor.world.gpus import capability_key
 
 # What torchtune calls the modules of Llama's layers (torchtune/modules: transformer.py, attention.py, feed_forward.py).
 _OF_TORCHTUNE = {"output_proj": "o_proj", "w1": "gate_proj", "w2": "down_proj", "w3": "up_proj", "output": "lm_head"}
@@ -42,6 +43,8 @@ _OWN_ADAPTERS = frozenset(("torchtune", "litgpt"))
 # Trainers that wrap whole layers with their adapters (``FSDPStrategy(auto_wrap_policy={Block})``, finetune/lora.py of litgpt at 9a2065e5),
 # and not each adapter by itself, as peft's policy does.
 _JOINED = frozenset(("litgpt",))
+# From which compute capability on cuBLAS has the larger workspace: Hopper, and Blackwell since torch knows it.
+_WIDE_FROM = 9
 _DECIDING = (
     "torch",
     "transformers",
@@ -70,10 +73,7 @@ def read_plan(facts: Facts, architecture: Architecture) -> tuple[Plan, tuple[Ass
     whole = quant in _OF_INTEGERS and sharding != "fsdp" and reader.text("plan.trainer") not in _OWN_ADAPTERS
     adapter = _adapter(reader, architecture, stack, beside_integers=whole) if method == "adapter" else None
     offload, sharding = offload_of(reader, method, sharding)
-    dtype = load_dtype_of(reader, method, quant)
-    if sharding in ("zero1", "zero2", "zero3") and autocast is not None:
-        # DeepSpeed's engine casts the weights and computes in that dtype: accelerate does not autocast then (Accelerator, native_amp).
-        dtype, autocast = autocast, None
+    dtype, autocast = _cast_by_deepspeed(sharding, load_dtype_of(reader, method, quant), autocast)
     if adapter is not None and dtype == "float32":
         # Left in the dtype of the base model, an adapter is float32 too.
         adapter = replace(adapter, float32=True)
@@ -115,13 +115,32 @@ def read_plan(facts: Facts, architecture: Architecture) -> tuple[Plan, tuple[Ass
         resharded=reader.flag("plan.reshard_after_forward") is not False,
         zero_init=reader.flag("plan.zero_init"),
         expandable=_expandable(reader),
+        wide_workspace=_wide_workspace(reader),
         stack=stack,
     )
+    _assume_in_words(reader)
+    return plan, tuple(reader.assumed)
+
+
+def _assume_in_words(reader: Reader) -> None:
     for name, value in _IN_WORDS.items():
         words = reader.in_words(name)
         if words is not None and name not in {one.fact for one in reader.assumed}:
             reader.assume(name, value, f"{words} is not understood")
-    return plan, tuple(reader.assumed)
+
+
+def _cast_by_deepspeed(sharding: Sharding, dtype: Dtype, autocast: Dtype | None) -> tuple[Dtype, Dtype | None]:
+    """The dtypes that the weights have and that is computed in: DeepSpeed's engine casts the weights and computes in that dtype, and
+    accelerate does not autocast then (Accelerator, native_amp)."""
+    if sharding in ("zero1", "zero2", "zero3") and autocast is not None:
+        return autocast, None
+    return dtype, autocast
+
+
+def _wide_workspace(reader: Reader) -> bool:
+    value = reader.facts.value("gpu.compute_capability")
+    key = capability_key(value.text) if isinstance(value, Exact) else None
+    return key is not None and key[0] >= _WIDE_FROM
 
 
 def _expandable(reader: Reader) -> bool:

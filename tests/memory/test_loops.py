@@ -156,3 +156,11 @@ def test_compiled_layers_keep_what_their_products_put_out() -> None:
     matrix = _LAYERS * tokens * 8192 * _HEADS
     eager = situation(plan__gradient_checkpointing=False, plan__compile=True, plan__attn="eager")
     assert term(eager, "loss", "activations") - term(compiled, "loss", "activations") == pytest.approx(4 * matrix, rel=0.02)
+
+
+def test_hopper_and_blackwell_have_the_larger_workspace_of_cublas() -> None:
+    """32 MiB in the place of 8.125, for each of the two threads that multiply."""
+    older, newer, unknown = situation(gpu__compute_capability="8.0"), situation(gpu__compute_capability="9.0"), situation()
+    more = term(newer, "optimizer step", "other") - term(older, "optimizer step", "other")
+    assert more == pytest.approx(2 * (32 - 8.125) * 2**20)
+    assert term(unknown, "optimizer step", "other") == term(older, "optimizer step", "other")
