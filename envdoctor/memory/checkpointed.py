@@ -7,6 +7,23 @@ from collections.abc import Sequence
 from envdoctor.memory.architecture import Architecture
 from envdoctor.memory.run import Layers, Run
 
+# Inputs that are on the GPU at once where all others wait on the CPU: the last layer's, which is not moved, and the buffer that they come
+# back through (``UnslothCheckpointFunction`` of unsloth_zoo 2025.4.1 and 2026.1.1, gradient_checkpointing.py); elsewhere so many are on
+# their way (``max_fwd_stash_size`` of TRL 0.23.0, models/activation_offloading.py, and torchtune 0.6.1).
+_OF_UNSLOTH, _ON_THEIR_WAY = 2, 5
+# Elements below which nothing is moved (``MINIMUM_SIZE`` there: 2 MiB of 16 bits).
+_SMALL = 2**20
+
+
+def kept_of_all(run: Run, boundary: float, counted: Sequence[Layers]) -> float:
+    """Bytes for each token that all layers keep: their inputs where they are computed again."""
+    if not run.plan.checkpointing:
+        return sum(one.times * one.kept for one in counted)
+    layers = sum(one.times for one in counted)
+    if run.plan.offloaded and run.tokens * run.architecture.hidden > _SMALL:
+        layers = min(layers, _OF_UNSLOTH if run.plan.offloaded == "unsloth" else _ON_THEIR_WAY)
+    return layers * boundary
+
 
 def left_out(run: Run, boundary: float, counted: Sequence[Layers]) -> float:
     """Bytes for each token that all layers keep beyond their inputs until their backward.

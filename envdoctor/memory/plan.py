@@ -51,6 +51,7 @@ class Plan:
     ``packed``: rows are filled up to ``tokens``, so that all of them are as long.
     ``zero_init``: under ZeRO-3 the model was made inside ``zero.Init`` (transformers does so where the training arguments are made first);
     None where nobody says.
+    ``offloaded``: whose way has the inputs of checkpointed layers wait on the CPU; "" where they do not.
     ``every``: of so many layers one is checkpointed; ``ops``: half of a checkpointed layer's products and its attention's output are kept.
     ``joined``: adapters stand in one flat parameter of FSDP with the frozen weights of their layer.
     ``wrapped``: FSDP shares out each layer by itself, and not the model as one unit.
@@ -84,6 +85,7 @@ class Plan:
     packed: bool = False
     liger: bool = False
     fused_loss: bool = False
+    offloaded: str = ""
     every: int = 1
     ops: bool = False
     joined: bool = False

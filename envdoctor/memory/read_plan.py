@@ -104,6 +104,7 @@ def read_plan(facts: Facts, architecture: Architecture) -> tuple[Plan, tuple[Ass
         liger=reader.flag("plan.liger") is True or loss == "linear_cross_entropy",
         fused_loss=loss == "cross_entropy",
         every=_every(reader),
+        offloaded=_offloaded(reader),
         ops=reader.text("plan.selective_checkpointing") == "op",
         litgpt=reader.text("plan.trainer") == "litgpt",
         joined=method == "adapter" and sharding == "fsdp" and reader.text("plan.trainer") in _JOINED,
@@ -223,6 +224,16 @@ def _checkpointing(reader: Reader, method: str) -> bool:
         whose = "TRL" if of_trl else _CHECKPOINTING.get(trainer, "TrainingArguments")
         reader.assume("plan.gradient_checkpointing", stated, f"default of {whose}")
     return stated is True and reader.text("model.gc_support") != "no-op"
+
+
+def _offloaded(reader: Reader) -> str:
+    """Whether the inputs of checkpointed layers wait on the CPU: as a plan says, or as Unsloth's loader patches it where nobody does
+    (``use_gradient_checkpointing = "unsloth"`` of its notebooks, and of get_peft_model in 2026.1.1; True in 2024.8 and 2025.4.1)."""
+    stated = reader.flag("plan.activation_offload")
+    if stated is None and reader.text("plan.trainer") == "unsloth":
+        reader.assume("plan.activation_offload", True, "as Unsloth checkpoints")
+        stated = True
+    return (reader.text("plan.trainer") or "own") if stated else ""
 
 
 def _every(reader: Reader) -> int:

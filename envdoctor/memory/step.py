@@ -100,7 +100,7 @@ def _step(run: Run) -> _Step:
     gradients = made.gradients * run.shares.gradients if made.keeps_gradients else 0.0
     gradients += gradient_times.of_frozen(run) * run.shares.gradients
     held_back = checkpointed.left_out(run, boundary, counted)
-    saved = sum(one.times * (boundary if plan.checkpointing else one.kept) for one in counted) + held_back - beside.unneeded(run)
+    saved = checkpointed.kept_of_all(run, boundary, counted) + held_back - beside.unneeded(run)
     logits_kept, cache_kept = beside.outputs(run)
     return _Step(
         run,
@@ -206,7 +206,7 @@ def _last_layer(step: _Step) -> Named:
     run, plan = step.run, step.run.plan
     layers = run.architecture.layers
     again = step.layer - step.held_back / max(layers, 1) if plan.checkpointing else 0.0
-    kept_then = (layers * step.boundary + step.held_back + again if plan.checkpointing else step.saved) + step.busy
+    kept_then = step.saved + again + step.busy
     gradients = max(step.accumulated + step.waiting, step.root_gradient)
     return (
         "backward of the last layer",

@@ -166,6 +166,8 @@ def _open(situation: Planned) -> Iterator[tuple[str, FactValue, tuple[FactValue,
         yield "plan.fsdp_wrapped", True, (False,)
     if plan.checkpointing and trainer in _SELECTIVE and facts.value("plan.selective_checkpointing") is None:
         yield "plan.selective_checkpointing", "none", ("op", "2")
+    if "plan.activation_offload" in assumed and plan.checkpointing:
+        yield "plan.activation_offload", True, (False,)
     selected = facts.text("plan.selective_checkpointing")
     if plan.checkpointing and selected is not None and selected not in _SELECTED and not selected.isdigit():
         # In words: what is spared is not known.
@@ -214,7 +216,7 @@ def _unmodelled(situation: Planned, computed: Estimate) -> Iterator[Undecided]:
         if parts(fact) > 1:
             yield without(fact, expected / parts(fact))
     for fact, left in (("plan.activation_offload", 0.0), ("plan.float8", 0.5)):
-        if facts.value(fact) is True:
+        if facts.value(fact) is True and not (situation.plan.checkpointing and fact == "plan.activation_offload"):
             yield without(fact, max(moment.total - (1 - left) * moment.terms.get("activations", 0.0) for moment in computed.moments))
 
 
