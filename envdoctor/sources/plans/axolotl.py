@@ -184,10 +184,13 @@ def _attention(reader: Reader, table: Table) -> None:
 
 
 def _checkpointing(reader: Reader, table: Table) -> None:
-    """``unsloth``, ``offload`` and ``offload_disk`` are ways to recompute, too."""
+    """``unsloth``, ``offload`` and ``offload_disk`` are ways to recompute, too, with the inputs of the layers on the CPU."""
     raw = table.get("gradient_checkpointing")
     ways = isinstance(raw, str) and raw in ("unsloth", "offload", "offload_disk")
     reader.say("plan.gradient_checkpointing", True if ways else raw, "gradient_checkpointing")
+    offloading = table.get("activation_offloading")
+    if ways or offloading is True or offloading in ("legacy", "disk"):
+        reader.say("plan.activation_offload", True, "gradient_checkpointing" if ways else "activation_offloading")
     reader.default("plan.gradient_checkpointing", False, _DEFAULT)
     read_checkpointing_kwargs(reader, table, "gradient_checkpointing_kwargs")
 
