@@ -56,6 +56,7 @@ class Architecture:
     architecture of as many layers as there are of it; ``layers`` counts them too. ``gated_attention`` says that the output of the attention
     is multiplied with a gate as wide, which the projection of the queries makes too. ``value_norms`` says that values are
     normalised as keys are, without a weight; ``injected`` is the width of an embedding that each layer is given beside the residual stream,
+    ``window`` is what the attention of some layers sees of a row, 0 where all see all; ``windowed`` is their part of the layers.
     ``wide_stream`` says that this stream is float32 whatever the weights are. ``inside`` is the kind of the whole model of
     which this is the language model, "" where there is none around it.
     """
@@ -107,6 +108,8 @@ class Architecture:
     value_norms: bool = False
     injected: int = 0
     wide_stream: bool = False
+    window: int = 0
+    windowed: float = 0.0
     inside: str = ""
     variants: tuple[Architecture, ...] = ()
 

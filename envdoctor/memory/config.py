@@ -11,6 +11,7 @@ from envdoctor.memory.families import FAMILIES, NO_TRANSFORMER, UNLIKE_LLAMA
 from envdoctor.memory.fields import ArchitectureError, Fields, shown, table
 from envdoctor.memory.generic import generic
 from envdoctor.memory.vision import vision_low_rank, vision_parameters
+from envdoctor.memory.windows import with_windows
 from envdoctor.records import replace
 
 __all__ = ["ArchitectureError", "read_architecture"]
@@ -63,7 +64,7 @@ def read_architecture(config: Mapping[str, object]) -> Architecture:
     family = FAMILIES.get(fields.kind)
     if family is None and fields.kind in UNLIKE_LLAMA:
         raise ArchitectureError("model_type", found=shown(fields.kind), expected="a kind of model whose layers are known")
-    architecture = (family or generic)(fields)
+    architecture = with_windows((family or generic)(fields), fields)
     if inner is not None and isinstance(config.get("tie_word_embeddings"), bool) and "tie_word_embeddings" not in inner:
         architecture = replace(architecture, tied=bool(config["tie_word_embeddings"]))
     head = _head(config, architecture)

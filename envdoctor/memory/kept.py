@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from envdoctor.memory import dora, mixers, modeling
+from envdoctor.memory import dora, mixers, modeling, windows
 from envdoctor.memory.architecture import Architecture, Linear
 from envdoctor.memory.plan import WIDTH, Plan
 from envdoctor.memory.stack import at_least
@@ -162,6 +162,11 @@ def _attention(architecture: Architecture, plan: Plan, width: Widths) -> float:
         kept += width.computed * (query + key)
     if modeling.mask_copies(plan):
         kept += width.computed * plan.tokens
+    alone = windows.masked(architecture, plan)
+    if alone:
+        # Beside a mask keys and values are copied for every head, too.
+        copied = 0 if modeling.repeats(architecture, plan) else 2 * (query - key)
+        kept += alone * width.computed * (plan.tokens + copied)
     return kept + width.computed * query + 4 * architecture.heads
 
 

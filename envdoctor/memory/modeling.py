@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
+from envdoctor.memory import windows
 from envdoctor.memory.architecture import Architecture
 from envdoctor.memory.plan import Plan
 from envdoctor.memory.stack import at_least
@@ -15,6 +16,8 @@ from envdoctor.records import replace
 
 Norm: TypeAlias = Literal["rms", "rms in float32", "layer", "layer in float32", "layer by hand"]
 
+# A part of the layers that stands for all of them.
+_MOST = 0.5
 # The weight multiplies the float32 values, and only the product is cast: output.type_as(x) in modeling_gemma.py, modeling_olmo2.py.
 _IN_FLOAT32 = frozenset(
     ("gemma", "gemma2", "gemma3", "gemma3_text", "olmo2", "olmo3", "gpt_oss", "qwen3_next", "qwen3_5_text", "qwen3_5_moe_text")
@@ -95,7 +98,8 @@ def falls_back(architecture: Architecture, plan: Plan) -> bool:
     if architecture.kind in ("falcon", "RefinedWebModel") and architecture.kv_heads == 1:
         return True
     wide = plan.autocast is None and (plan.load_dtype == "float32" or plan.upcast)
-    return wide and not repeats(architecture, plan) and not plan.mask
+    # Beside a mask keys are copied for every head, which a fused kernel takes.
+    return wide and not repeats(architecture, plan) and not plan.mask and windows.masked(architecture, plan) < _MOST
 
 
 def makes_matrix(architecture: Architecture, plan: Plan) -> bool:

@@ -20,12 +20,13 @@ _SANTACODER = json.loads((_HERE / "counted.json").read_text())["models"]["gpt_bi
 
 @pytest.mark.parametrize("drawn", _DRAWN, ids=[each["model"] for each in _DRAWN])
 def test_the_fullest_moment_is_that_of_the_models_own_code(drawn: Mapping[str, Any]) -> None:
-    """Seeds 20270105, 20270106, 20270410 to 20270412 and 20270603 to 20270605: what an adapter of float32 casts beside a last product, a
-    relu that keeps its result itself, losses in the dtype of the logits, a cache that checkpointing leaves on, scores that a float32 mask
-    widens, a softmax in the dtype of its scores, the buffer that FSDP makes and empties before the first forward, the layers that it
-    keeps for the keys among their inputs, the weight that DoRA transposes into a parameter, logits that CodeGen makes float32 itself,
-    values that ModernBERT leaves in their product, the parameters of experts with what adapters add to them, embeddings that FSDP makes a
-    unit, and copies of weights in front of the first adapter, which nothing holds."""
+    """Seeds 20270105, 20270106, 20270410 to 20270412 and 20270603 to 20270605, and 20270701 when it had been judged: what an adapter of
+    float32 casts beside a last product, a relu that keeps its result itself, losses in the dtype of the logits, a cache that
+    checkpointing leaves on, scores that a float32 mask widens, a softmax in the dtype of its scores, the buffer that FSDP makes and
+    empties before the first forward, the layers that it keeps for the keys among their inputs, the weight that DoRA transposes into a
+    parameter, logits that CodeGen makes float32 itself, values that ModernBERT leaves in their product, the parameters of experts with
+    what adapters add to them, embeddings that FSDP makes a unit, and copies of weights in front of the first adapter, which nothing
+    holds, and the masks of layers that see a window."""
     found = planned(stated(drawn["facts"]), read_architecture(drawn["config"])).estimate().peak.total / 2**20
     assert found == pytest.approx(drawn["mib"], rel=0.04)
 
