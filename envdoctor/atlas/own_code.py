@@ -239,7 +239,10 @@ def replacement(fault: Fault) -> str:
         return ""
     found = [one for one in new_places(bound, first, fault.place) if one != module]
     public = [one for one in found if not any(part.startswith("_") for part in one.split("."))]
-    return f"from {public[0]} import {first}" if public else ""
+    # The module that defines it, or a package above that: what another module imports for itself it may drop with any release.
+    homes = {one: volume.follow(one, first, fault.place) for one in public}
+    handing = [one for one, home in homes.items() if home is not None and f"{home[0]}.".startswith(f"{one}.")]
+    return f"from {handing[0]} import {first}" if handing else ""
 
 
 def _new_keyword(volume: Volume, fault: Fault, keyword: str) -> str | None:

@@ -109,5 +109,8 @@ def moved_to(bound: Bound, fault: Fault) -> str | None:
     before, now = (definitions(bound, first, place) for place in (good[-1], fault.place))
     if was is None or len(before) != 1 or len(now) != 1:
         return None
-    public = [one for one in next(iter(now.values())) if not any(part.startswith("_") for part in one.split("."))]
-    return public[0] if public else None
+    ((home, _), modules), *_ = now.items()
+    public = [one for one in modules if not any(part.startswith("_") for part in one.split("."))]
+    # What another module imports for itself it may drop with any release.
+    handing = [one for one in public if f"{home}.".startswith(f"{one}.")]
+    return handing[0] if handing else None

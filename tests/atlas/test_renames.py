@@ -120,6 +120,28 @@ def test_what_a_package_itself_called_a_keyword_is_said_where_its_releases_took_
     assert told == [None, "token", None]
 
 
+def test_a_name_is_taken_from_where_it_is_defined_or_handed_on_and_not_from_who_uses_it(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """vllm 0.33.0: ErrorInfo is defined in entrypoints.serve.engine.protocol, and entrypoints.cohere.serving imports it for itself."""
+    old = {"acme/__init__.py": "", "acme/old.py": "class Error: pass\n", "acme/use.py": "from acme.old import Error\n"}
+    new = {
+        "acme/__init__.py": "",
+        "acme/use.py": "from acme.parts.deep.protocol import Error\n",
+        "acme/parts/__init__.py": "from acme.parts.deep.protocol import Error\n",
+        "acme/parts/deep/__init__.py": "",
+        "acme/parts/deep/protocol.py": "class Error: pass\n",
+    }
+    script = tmp_path / "train.py"
+    script.write_text("from acme.old import Error\n")
+    with atlas_of(tmp_path, {"acme": {"1.0": old, "2.0": new}}):
+        told = run(capsys, "check", str(script), "--set", "packages.acme=2.0", "--offline", "-f", "json")
+        run(capsys, "fix", str(script), "--set", "packages.acme=2.0", "--offline", "--write")
+    (finding,) = json.loads(told.out)["findings"]
+    assert finding["detail"].endswith("; from acme.parts import Error")
+    assert script.read_text() == "from acme.parts import Error\n"
+
+
 def test_a_rule_that_a_rename_clears_is_not_left() -> None:
     rule = load_rulebook(()).whole("transformers-evaluation-strategy-removed")
     reason = Because("plan.arguments", "evaluation_strategy", "evaluation_strategy", "train.py", "train.py", 4)
