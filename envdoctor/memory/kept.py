@@ -219,8 +219,9 @@ def _mlp(architecture: Architecture, plan: Plan, width: Widths) -> float:
     Plain: what the activation keeps."""
     if architecture.experts:
         # The weighted outputs are as wide as the stream.
-        wider = (width.stream - width.product) * architecture.experts_per_token * architecture.hidden
-        return width.product * _experts(architecture) + wider
+        weighted = architecture.experts_per_token * architecture.hidden
+        own = width.product * (_experts(architecture) - weighted)
+        return own if modeling.sums_experts(architecture, plan) else own + width.stream * weighted
     if plan.compile:
         return width.product * (2 if architecture.gated else 1) * architecture.ffn
     if architecture.gated:

@@ -232,6 +232,16 @@ def adapts_experts(architecture: Architecture, plan: Plan, *, every: bool) -> bo
     return architecture.kind in _CONVERTED and at_least(plan.stack.peft, "0.20" if every else "0.19")
 
 
+# Experts of their own, which add what each puts out where it belongs.
+_ADD_THEIRS = frozenset(("granitemoe", "granitemoeshared", "granitemoehybrid", "jetmoe"))
+
+
+def sums_experts(architecture: Architecture, plan: Plan) -> bool:
+    """Whether what experts put out is weighted and summed, of which autograd keeps no product: ``grouped_mm_experts_forward``
+    (integrations/moe.py of 5.0.0 and 5.24.0), in the place of an ``index_add_`` that keeps its source."""
+    return merges_experts(plan) and architecture.kind not in _ADD_THEIRS and not architecture.remote
+
+
 def as_merged(architecture: Architecture, plan: Plan) -> Architecture:
     """The architecture as a release builds its experts."""
     if architecture.remote or not merges_experts(plan) or not any(kind.experts for _, kind in architecture.kinds):

@@ -61,6 +61,9 @@ def _last_product(architecture: Architecture, plan: Plan, width: Widths, last: f
 def _network(architecture: Architecture, plan: Plan, width: Widths, last: float) -> float:
     """The gradients around the activation, when the last product, whose input took ``last`` bytes, is done with."""
     wide = width.product * architecture.ffn
+    if architecture.experts and modeling.sums_experts(architecture, plan):
+        # All of them at once: the gradients of gate and up, and both in one; or that of what the experts put out, with that of its factor.
+        return architecture.experts_per_token * max(4 * wide, wide + width.product * architecture.hidden)
     if architecture.experts:
         return _fullest(architecture) * wide * 3
     if architecture.gated:
