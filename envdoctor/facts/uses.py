@@ -41,6 +41,7 @@ SWITCHES = (
     "USE_TF",
     "USE_TORCH",
     "USE_V1",
+    "VLLM_USE_V1",
     "WANDB_DISABLED",
     "WANDB_MODE",
 )
