@@ -32,6 +32,13 @@ _WHEN_CALLED = {
     "pandas": ("pyarrow",),
     "torch": ("setuptools", "triton"),
     "huggingface-hub": ("hf-xet",),
+    "wandb": ("numpy",),  # util.get_module, by its name
+    # Their message classes, in modules that are made at build time.
+    "tensorboard": ("protobuf",),
+    "tensorboardx": ("protobuf",),
+    "mlflow": ("protobuf",),
+    "ray": ("protobuf",),
+    "streamlit": ("protobuf",),
     "torchtune": ("wandb", "tensorboard", "comet-ml", "mlflow", "torchdata"),
     "datasets": ("pandas", "pillow", "librosa", "torchcodec", "torchvision", "torchaudio", "jax", "scipy"),
     "sentence-transformers": ("peft", "datasets", "optimum", "onnxruntime"),

@@ -40,6 +40,10 @@ PACKAGES = {
     "pyarrow": {"17.0.0": {"pyarrow/__init__.py": "class Table: pass\n"}},
     "vllm": {"0.9.0": {"vllm/__init__.py": "import transformers\nclass LLM: pass\n", "vllm/engine.py": "class Engine: pass\n"}},
     "torchtune": {"0.6.0": {"torchtune/__init__.py": "import torch\n"}},
+    "wandb": {"0.16.6": {"wandb/__init__.py": "def init(): pass\n"}},
+    "numpy": {"2.0.2": {"numpy/__init__.py": "class ndarray: pass\n"}},
+    "tensorboard": {"2.8.0": {"tensorboard/__init__.py": "def notebook(): pass\n"}},
+    "protobuf": {"4.21.0": {"google/protobuf/__init__.py": "class Message: pass\n"}},
     "evaluate": {"0.4.0": {"evaluate/__init__.py": "def load(name): pass\n"}},
 }
 RULE, NO_TORCH, COMPUTED = "peft-hybrid-cache-import", "transformers-needs-torch-2-2", "import-breaks"
@@ -163,3 +167,11 @@ def test_what_a_module_that_nobody_followed_loads_may_be_all_that_its_package_re
     assert below is not None
     assert whole is not None
     assert ("peft" in below, "peft" in whole) == (False, True)
+
+
+def test_what_is_imported_by_its_name_when_something_is_called(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert "wandb-before-0-17-2-numpy-2" in told(capsys, tmp_path, "wandb==0.16.6\nnumpy==2.0.2\n", "import wandb\nwandb.init()\n")
+
+
+def test_messages_of_protobuf_are_loaded_with_what_is_made_of_them() -> None:
+    assert "protobuf" not in (not_loaded(("tensorboard.notebook",)) or ("protobuf",))
