@@ -9,7 +9,7 @@ from pathlib import Path
 
 from envdoctor.sources.docker.commands import Commands
 from envdoctor.sources.docker.files import Files, context_of
-from envdoctor.sources.docker.images import Image, image_of
+from envdoctor.sources.docker.images import Image, glibc_of, image_of
 from envdoctor.sources.docker.parse import Dockerfile, Instruction, parse_dockerfile
 from envdoctor.sources.docker.run import Shell
 from envdoctor.sources.docker.stage import Stage
@@ -99,7 +99,8 @@ class _Build:
         if not is_known(image) or not image:
             stage.begin(Image(why=f"FROM {shown(image) or 'nothing'}: which image that is the Dockerfile does not tell"), line)
         else:
-            stage.begin(image_of(image), line)
+            found = image_of(image)
+            stage.begin(found, line, glibc_of(image, found))
         platform = _PLATFORM.fullmatch(self._expanded(instruction.flag("platform") or "", self._global))
         if platform and "$" not in (instruction.flag("platform") or ""):
             stage.facts["machine"] = stage.fact("machine", _MACHINES[platform[1]], line)

@@ -36,6 +36,13 @@ _CODENAMES = {
     "bookworm": "debian12",
     "trixie": "debian13",
 }
+# The C library of a distribution's release: https://launchpad.net/ubuntu/+source/glibc, https://tracker.debian.org/pkg/glibc, and
+# Red Hat's releases, which Rocky Linux and AlmaLinux rebuild.
+_GLIBC = {
+    "ubuntu16.04": "2.23", "ubuntu18.04": "2.27", "ubuntu20.04": "2.31", "ubuntu22.04": "2.35", "ubuntu24.04": "2.39",
+    "debian10": "2.28", "debian11": "2.31", "debian12": "2.36", "debian13": "2.41",
+    "ubi8": "2.28", "rockylinux8": "2.28", "almalinux8": "2.28", "ubi9": "2.34", "rockylinux9": "2.34", "almalinux9": "2.34",
+}  # fmt: skip
 
 _PYTORCH = re.compile(r"([0-9]+\.[0-9]+\.[0-9]+)-cuda([0-9]+\.[0-9]+(?:\.[0-9]+)?)-cudnn([0-9]+)-(?:runtime|devel)")
 _CUDA = re.compile(
@@ -141,6 +148,16 @@ def image_of(text: str) -> Image:
 def system_python(system: str) -> str | None:
     """The version of a distribution's own ``python3``."""
     return next((row["python"] for row in _table()["systems"] if row["of"] == system), None)
+
+
+def glibc_of(text: str, image: Image) -> str | None:
+    """The C library of an image, where it or its tag names the system that it is made of."""
+    reference = parse_reference(text)
+    words = (reference.tag or "").split("-")
+    if reference.name in ("rockylinux", "almalinux") and words[0]:
+        return _GLIBC.get(f"{reference.name}{words[0].partition('.')[0]}")
+    named = image.system or next((_CODENAMES[word] for word in words if word in _CODENAMES), "")
+    return _GLIBC.get(named)
 
 
 def _plain_system(name: str, tag: str) -> Image | None:

@@ -110,10 +110,12 @@ class Stage:
         path = posixpath.normpath(posixpath.join(self.directory, text))
         return f"{path.rstrip('/')}/" if text.endswith(("/", "/.")) or text == "." else path
 
-    def begin(self, image: Image, line: int) -> None:
+    def begin(self, image: Image, line: int, glibc: str | None = None) -> None:
         """What the base image brings."""
         self.image, self.system = image, image.system
         self.facts["os"] = self.fact("os", image.os, line)
+        if glibc is not None:
+            self.facts["glibc"] = self.fact("glibc", glibc, line)
         if image.python is not None:
             self.base.facts["python"] = self.fact("python", image.python, line)
         self.base.had_torch = "torch" in image.packages

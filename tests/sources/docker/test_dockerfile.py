@@ -93,6 +93,7 @@ CMD ["python3", "train.py"]
         "accelerator": "cuda @ 3",
         "machine": "x86_64 @ 3",
         "plan.offline": "true @ 5",
+        "glibc": "2.35 @ 3",
         "python": "3.10 @ 10",
         "cuda": "11.8 @ 14",
         "packages.torch": "2.3.1 @ 14",
@@ -110,9 +111,10 @@ def test_the_toolkit_of_the_system_is_said_where_no_torch_brings_its_own(tmp_pat
     (bare,) = variants(tmp_path, "FROM nvidia/cuda:12.1.1-cudnn8-devel-ubuntu22.04\nRUN pip install peft\n")
     assert facts(bare) == {
         "os": "linux @ 1", "accelerator": "cuda @ 1", "cuda": "12.1.1 @ 1", "cudnn": "==8.* @ 1", "packages.peft": " @ 2",
+        "glibc": "2.35 @ 1",
     }  # fmt: skip
     (torch,) = variants(tmp_path, "FROM nvidia/cuda:12.1.1-cudnn8-devel-ubuntu22.04\nRUN pip install torch==2.5.1\n")
-    assert facts(torch) == {"os": "linux @ 1", "accelerator": "cuda @ 1", "packages.torch": "2.5.1 @ 2"}
+    assert facts(torch) == {"os": "linux @ 1", "glibc": "2.35 @ 1", "accelerator": "cuda @ 1", "packages.torch": "2.5.1 @ 2"}
     (image,) = variants(tmp_path, "FROM pytorch/pytorch:2.1.0-cuda11.8-cudnn8-devel\nRUN pip install torch peft==0.6.0\n")
     assert facts(image) == {
         "os": "linux @ 1", "accelerator": "cuda @ 1", "python": "3.10 @ 1", "cuda": "11.8 @ 1", "cudnn": "==8.* @ 1",

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import envdoctor
 from envdoctor.facts.versions import exact, parse_package, version_condition
-from envdoctor.sources.docker.images import image_of, parse_reference, system_python
+from envdoctor.sources.docker.images import glibc_of, image_of, parse_reference, system_python
 
 TABLE = Path(envdoctor.__file__).parent / "data" / "images.json"
 
@@ -112,6 +112,23 @@ def test_the_python_of_a_distribution(image: str, python: str) -> None:
     system = image_of(image).system
     assert system is not None
     assert system_python(system) == python
+
+
+@pytest.mark.parametrize(
+    ("image", "glibc"),
+    [
+        ("nvidia/cuda:12.6.3-devel-ubuntu20.04", "2.31"),
+        ("nvidia/cuda:12.4.1-devel-ubi8", "2.28"),
+        ("ubuntu:jammy", "2.35"),
+        ("debian:13-slim", "2.41"),
+        ("python:3.11-slim-bookworm", "2.36"),
+        ("python:3.11-slim", None),
+        ("rockylinux:9.3", "2.34"),
+        ("pytorch/pytorch:2.1.0-cuda11.8-cudnn8-devel", None),
+    ],
+)
+def test_the_c_library_of_a_system_that_is_named(image: str, glibc: str | None) -> None:
+    assert glibc_of(image, image_of(image)) == glibc
 
 
 def test_accelerators_and_other_systems() -> None:
