@@ -38,6 +38,7 @@ _QUANTIZED_NAME = re.compile(
 )
 # Types whose makers publish them quantized.
 _QUANTIZED_TYPES = frozenset(("deepseek_v3", "deepseek_v32", "gpt_oss", "kimi_k2", "minimax_m2"))
+_WITH_ACCELERATE = ("transformers", "trl", "llamafactory", "axolotl", "ms-swift")
 # Those that run a plan by themselves, and that nobody imports for a part.
 _RUN_PLANS = ("axolotl", "llamafactory", "ms-swift", "torchtune")
 # Whoever states by hand that one of these is there may well mean to use it.
@@ -91,6 +92,10 @@ def unset_beside(facts: Facts) -> Iterator[Fact]:
         return
     if facts.text("plan.distributed") in ("none", "ddp", "dp"):
         yield Fact("plan.offload", "none", Origin(f"plan.distributed = {facts.value('plan.distributed')}"))
+    if facts.text("plan.distributed") == "fsdp" and facts.text("plan.trainer") in _WITH_ACCELERATE:
+        # transformers 5 takes the second version in some of its releases where none is named.
+        if _all_at_least(facts, "transformers", "5.0.0") is False:
+            yield _default("plan.fsdp_version", 1, "accelerate")
     if facts.text("plan.trainer") == "transformers":
         yield from _checkpointing(facts)
     if facts.text("plan.trainer") == "trl" and facts.text("plan.method") != "ppo":

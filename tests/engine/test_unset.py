@@ -122,6 +122,15 @@ def test_the_variant_of_checkpointing_that_nobody_names(release: str, expected: 
     assert derived(whole(**{**asked, "plan__gradient_checkpointing": False}), "plan.use_reentrant") is None
 
 
+@pytest.mark.parametrize(
+    ("trainer", "transformers", "expected"),
+    [("trl", "4.57.6", "1"), ("llamafactory", "4.50.0", "1"), ("trl", "5.23.0", None), ("trl", ">=4", None), ("torchtune", "4.57.6", None)],
+)
+def test_the_version_of_fsdp_that_nobody_names(trainer: str, transformers: str, expected: str | None) -> None:
+    facts = whole(plan__trainer=trainer, plan__distributed="fsdp", packages__transformers=transformers)
+    assert derived(facts, "plan.fsdp_version") == expected
+
+
 def test_one_gpu_shares_its_work_with_nobody() -> None:
     assert derived(whole(plan__method="lora", gpu__count=1), "plan.distributed") == "none"
     assert derived(whole(plan__method="lora", gpu__count=1), "plan.offload") == "none"
