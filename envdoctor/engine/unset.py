@@ -92,10 +92,10 @@ def unset_beside(facts: Facts) -> Iterator[Fact]:
         return
     if facts.text("plan.distributed") in ("none", "ddp", "dp"):
         yield Fact("plan.offload", "none", Origin(f"plan.distributed = {facts.value('plan.distributed')}"))
-    if facts.text("plan.distributed") == "fsdp" and facts.text("plan.trainer") in _WITH_ACCELERATE:
-        # transformers 5 takes the second version in some of its releases where none is named.
-        if _all_at_least(facts, "transformers", "5.0.0") is False:
-            yield _default("plan.fsdp_version", 1, "accelerate")
+    # Releases of transformers 5 differ in what they take where none is named.
+    of_accelerate = facts.text("plan.distributed") == "fsdp" and facts.text("plan.trainer") in _WITH_ACCELERATE
+    if of_accelerate and _all_at_least(facts, "transformers", "5.0.0") is False:
+        yield _default("plan.fsdp_version", 1, "accelerate")
     if facts.text("plan.trainer") == "transformers":
         yield from _checkpointing(facts)
     if facts.text("plan.trainer") == "trl" and facts.text("plan.method") != "ppo":
