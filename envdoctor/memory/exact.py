@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from envdoctor.memory import sharding
+from envdoctor.memory.config import read_architecture
 from envdoctor.memory.estimate import TERMS, Estimate, Moment, Range, Term
 from envdoctor.memory.plan import Plan
 from envdoctor.memory.reserved import beside
@@ -101,7 +102,7 @@ def child_params(config: Mapping[str, object], plan: Plan, code: Path | None) ->
     """What the child is asked to run."""
     adapter = plan.adapter if plan.method == "adapter" else None
     return {
-        "config": dict(config),
+        "config": _untied(config),
         "path": None if code is None else str(code.absolute()),
         "remote": code is not None,
         "dtype": plan.load_dtype,
@@ -130,6 +131,16 @@ def child_params(config: Mapping[str, object], plan: Plan, code: Path | None) ->
         "sharding": _sharding(plan),
         "outputs_kept": plan.outputs_kept,
     }
+
+
+def _untied(config: Mapping[str, object]) -> dict[str, object]:
+    """The configuration with what the closed form takes of embeddings that it says nothing about: transformers 5 ties those of a model
+    around another one (Mistral3Config) where there are no weights, and not those of a checkpoint that has both tensors."""
+    inner = config.get("text_config")
+    stated = "tie_word_embeddings" in config or (isinstance(inner, Mapping) and "tie_word_embeddings" in inner)
+    if stated or not isinstance(inner, Mapping) or read_architecture(config).tied:
+        return dict(config)
+    return {**config, "tie_word_embeddings": False, "text_config": {**inner, "tie_word_embeddings": False}}
 
 
 def _sharding(plan: Plan) -> dict[str, object] | None:

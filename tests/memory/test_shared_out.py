@@ -170,3 +170,19 @@ def test_fully_shard_reduced_every_micro_batch_before_accelerate_could_tell_it_t
 
     # The whole ones are in the dtype that is computed in, the parts of four GPUs in float32.
     assert at_the_loss(since) == pytest.approx(2 * at_the_loss(before), rel=0.01)
+
+
+def test_a_model_around_another_one_is_run_with_the_embeddings_that_are_counted() -> None:
+    """Mistral-Small without weights: transformers 5 ties them unless it is told not to, and not those of a checkpoint that has both."""
+    inner = {**CUT, "model_type": "mistral"}
+    inner.pop("tie_word_embeddings", None)
+    around = {"model_type": "mistral3", "text_config": inner}
+    plan = situation().plan
+    run = child_params(around, plan, None)["config"]
+    assert run == {**around, "tie_word_embeddings": False, "text_config": {**inner, "tie_word_embeddings": False}}
+    for stated in (
+        {**around, "tie_word_embeddings": True},
+        {"model_type": "gemma3", "text_config": {**inner, "model_type": "gemma3_text"}},
+        inner,
+    ):
+        assert child_params(stated, plan, None)["config"] == stated
