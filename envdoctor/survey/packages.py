@@ -40,6 +40,9 @@ EVERY = (
     "unsloth",
     "unsloth-zoo",
     "pydantic-core",
+    # Small ones that follow another package release by release.
+    "chex",
+    "optax",
 )
 
 # The last release of each minor, and those that a rule or a case names.
@@ -294,7 +297,6 @@ CONSUMERS = (
     "ipywidgets",
     "aiobotocore",
     "anthropic",
-    "chex",
     "confection",
     "faiss-cpu",
     "flax",
@@ -302,7 +304,6 @@ CONSUMERS = (
     "gitpython",
     "langsmith",
     "opt-einsum",
-    "optax",
     "orbax-checkpoint",
     "responses",
     "s3fs",
@@ -310,6 +311,12 @@ CONSUMERS = (
     "sqlalchemy",
     "sse-starlette",
     "thinc",
+    # What threads name beside them.
+    "angle-emb",
+    "flagembedding",
+    "lightning-bolts",
+    "pytorch-widedeep",
+    "spacy-transformers",
 )
 
 NEWEST_OF_CONSUMERS = 14
@@ -332,7 +339,6 @@ DEEP = frozenset(
         "nltk",
         "onnx",
         "onnxruntime",
-        "optax",
         "optimum-quanto",
         "outlines",
         "s3fs",
