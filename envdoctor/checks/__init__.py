@@ -11,6 +11,7 @@ from envdoctor.checks import (
     architectures,
     asked_for,
     atlas,
+    built_for_numpy,
     built_for_torch,
     capped_later,
     declared_together,
@@ -36,6 +37,7 @@ FACT_CHECKS = (
     *atlas.CHECKS,
     *withdrawn.CHECKS,
     *built_for_torch.CHECKS,
+    *built_for_numpy.CHECKS,
     *capped_later.CHECKS,
     *extras_together.CHECKS,
 )
@@ -51,6 +53,7 @@ _RAISED_BY = {
     ),
     "release-yanked": withdrawn.CHECKS,
     **dict.fromkeys(("built-for-another-torch", "compiled-part-for-another-torch"), built_for_torch.CHECKS),
+    "built-for-numpy-1": built_for_numpy.CHECKS,
     "excluded-by-a-later-release": capped_later.CHECKS,
     "extra-requirement-unmet": extras_together.CHECKS,
 }

