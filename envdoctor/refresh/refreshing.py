@@ -16,6 +16,7 @@ from envdoctor.records import dataclass, replace
 from envdoctor.refresh.index import Get, NoAnswerError, page_address, project_page
 from envdoctor.refresh.packages import CORE, FURTHER, WITH_EXTRAS
 from envdoctor.refresh.pages import File, by_version, package, parse_page, wheels
+from envdoctor.refresh.sources import is_source, required_by_source, source_archives
 from envdoctor.refresh.tables import Package, Tables, dependencies_text, packages_of, releases_text, requires_of
 from envdoctor.refresh.wheels import UnreadableError, required_by_all
 from envdoctor.world import tables as files
@@ -45,7 +46,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What a page says, and of each release that is to be read the wheels for the different Pythons."""
+    """What a page says, and of each release that is to be read the wheels for the different Pythons, or its source archive."""
 
     name: str
     package: Package | None = None
@@ -146,15 +147,17 @@ def _ask(name: str, known: Mapping[str, Sequence[str]], index: str, get: Get) ->
     if not found.releases:
         return _Asked(name, failed=f"{_KEPT}: no release with a wheel or a source archive")
     wanted = {
-        str(version): wheels(several) for version, several in releases.items() if not version.is_prerelease and str(version) not in known
+        str(version): wheels(several) or source_archives(several)
+        for version, several in releases.items()
+        if not version.is_prerelease and str(version) not in known
     }
     return _Asked(name, found, {version: built for version, built in wanted.items() if built})
 
 
 def _read(built: Sequence[File], get: Get) -> list[str] | str:
-    """What a release requires; else why the index was silent, empty where its wheels themselves cannot be read."""
+    """What a release requires; else why the index was silent, empty where its files themselves cannot be read."""
     try:
-        return required_by_all(built, get)
+        return required_by_source(built[0], get) if is_source(built[0]) else required_by_all(built, get)
     except NoAnswerError as error:
         return str(error)
     except UnreadableError:

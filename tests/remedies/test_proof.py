@@ -194,9 +194,12 @@ def test_an_environment_full_of_strangers_is_asked_about_the_tracked_packages() 
 def test_a_pin_that_uv_cannot_judge_is_judged_by_metadata() -> None:
     uv = Uv({"": "peft==0.11.1\n"})
     found = prove([remedy(deepspeed="0.14.4")], whole("peft==0.11.1", "deepspeed==0.14.0"), run=uv)
-    assert found.verified == "none"
-    assert "deepspeed 0.14.4 requires is not in the bundled metadata" in found.proof
+    assert found.verified == "metadata"
     assert found.proof.endswith("left out: deepspeed (no wheel that could be used here, and building one would run its code)")
+    found = prove([remedy(axolotl="0.16.1")], whole("peft==0.11.1", "axolotl==0.16.0"), run=uv)
+    assert found.verified == "none"
+    assert "axolotl 0.16.1 requires is not in the bundled metadata" in found.proof
+    assert found.proof.endswith("left out: axolotl (no wheel that could be used here, and building one would run its code)")
 
 
 def test_what_comes_from_a_url_is_left_out_and_said() -> None:
