@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from envdoctor.app.brought import say_what_is_brought
 from envdoctor.app.gathered import Gathered
 from envdoctor.app.loads import say_what_is_not_loaded
 from envdoctor.app.request import Request
@@ -137,6 +138,7 @@ def _gather(
     closed = stack.installed is not None or any(found.closed for _, found in stated) or any(target.collected.closed for target in targets)
     known = any(target.recognised or target.kind in DECLARING for target in targets)
     situation = merge(parts, closed=closed, may_be_empty=lenient or known)
+    situation = replace(situation, facts=say_what_is_brought(situation.facts, targets))
     if log is None:
         situation = replace(situation, facts=say_what_is_not_loaded(situation.facts, targets))
     if CODE_USES in situation.facts:

@@ -65,7 +65,8 @@ def read_script(path: Path, installation: Installation | None = None) -> tuple[C
     found, looked_for = _read(source)
     found = with_launched(found, source) if source.shell else found
     hand_on(source)
-    return Collected((*found.facts, *installs.facts), (*found.defects, *installs.defects), (*found.skips, *installs.skips)), looked_for
+    defects, skips = (*found.defects, *installs.defects), (*found.skips, *installs.skips)
+    return Collected((*found.facts, *installs.facts), defects, skips, wanted=installs.wanted), looked_for
 
 
 def open_source(path: Path) -> Source | Skip:

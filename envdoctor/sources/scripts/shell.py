@@ -60,7 +60,7 @@ def collect_installs(source: Source, installation: Installation | None = None) -
         origin = source.origin(line.line)
         declare(text, origin.file or source.path, origin.line, declared)
     found = declared.collected()
-    return Collected(found.facts, found.defects, (*skips, *found.skips))
+    return Collected(found.facts, found.defects, (*skips, *found.skips), wanted=found.wanted)
 
 
 def _named(text: str) -> tuple[str, str]:
