@@ -28,6 +28,8 @@ _PLAIN_DECORATORS = frozenset(
         "final",
     )
 )
+# Members that went with a release, of classes whose metaclass adds some that no source shows, and never these: gradio 4 has events.
+_NEVER_MADE = {"gradio": ("update",)}
 # They make a class, or look one up, when the class is called.
 _ENUMERATIONS = ("Enum", "Flag", "EnumMeta", "NamedTuple", "TypedDict")
 
@@ -93,6 +95,7 @@ def has_member(volume: Volume, module: str, name: str, member: str, place: int) 
             there |= mask
         if there >> place & 1:
             return True
+    whole = whole or member in _NEVER_MADE.get(volume.name, ())
     return False if whole and not (member.startswith("__") and member.endswith("__")) else None
 
 

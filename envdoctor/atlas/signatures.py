@@ -95,9 +95,11 @@ TRANSPARENT = frozenset(
         "traced_sync",
         "transmit_format",
         "verify_operation",
-        # pandas, scipy, scikit-learn, scikit-image, matplotlib, streamlit, torchvision, timm, networkx, optuna, openai, mlflow, torch.
+        # pandas, scipy, scikit-learn, scikit-image, matplotlib, streamlit, torchvision, timm, networkx, optuna, openai, mlflow, torch, triton.
         "_apply_over_batch",
         "_attach",
+        "_tensor_member_fn",
+        "builtin",
         "_exception_logger",
         "_no_grad",
         "_raise_if_finished",

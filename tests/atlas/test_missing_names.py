@@ -209,3 +209,15 @@ def test_what_stands_in_for_a_missing_library_gives_its_own_imports_to_the_top_o
         assert gone("transformers", "transformers:requires_backends", imported=True) == ""
         assert gone("transformers", "transformers.DummyObject") == ""
         assert gone("transformers", "transformers:Other", imported=True) == "4.30.2-"
+
+
+def test_a_member_that_went_is_told_although_a_metaclass_adds_others(tmp_path: Path) -> None:
+    """gradio 3.36.1 has ``Button.update``, and 5.6.0 and 6.31.0 have it of ``Row`` alone: each executed."""
+    old = "class Block:\n    pass\nclass Button(Block):\n    @staticmethod\n    def update(value): pass\nclass Row(Button): pass\n"
+    new = (
+        "class Meta(type): pass\nclass Block(metaclass=Meta): pass\nclass Button(Block): pass\n"
+        "class Row(Block):\n    def update(self): pass\n"
+    )
+    with atlas_of(tmp_path, {"gradio": {"3.36.1": {"gradio/__init__.py": old}, "5.6.0": {"gradio/__init__.py": new}}}):
+        asked = ("gradio.Button.update", "gradio.Row.update", "gradio.Button.click")
+        assert [gone("gradio", name, imported=False) for name in asked] == ["5.6.0-", "", ""]
