@@ -95,7 +95,8 @@ TRANSPARENT = frozenset(
         "traced_sync",
         "transmit_format",
         "verify_operation",
-        # pandas, scipy, scikit-learn, scikit-image, matplotlib, streamlit, torchvision, timm, networkx, optuna, openai, mlflow, torch, triton.
+        # pandas, scipy, scikit-learn, scikit-image, matplotlib, streamlit, torchvision, timm, networkx, optuna, openai, mlflow, torch,
+        # Triton.
         "_apply_over_batch",
         "_attach",
         "_tensor_member_fn",
