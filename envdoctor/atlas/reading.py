@@ -18,6 +18,7 @@ from envdoctor.atlas.lazy_names import LAZY_TABLES
 from envdoctor.atlas.literals import absolute, as_link, names_taken, parts_of, texts
 from envdoctor.atlas.on_request import read_requests
 from envdoctor.atlas.outline import Kind, Outline
+from envdoctor.atlas.rebinding import imported_by
 from envdoctor.atlas.signatures import HIDDEN, last_word
 from envdoctor.atlas.signed import Signed
 from envdoctor.syntax.parsing import parse_python
@@ -349,9 +350,8 @@ class _Reader(Signed):
                 self.members([*item.body, *item.orelse], shape, conditions.joined(guard, UNKNOWN), where, scope, name)
                 for handler in item.handlers:
                     self.members(handler.body, shape, conditions.joined(guard, UNKNOWN), where, scope, name)
-            elif isinstance(item, ast.Expr) and isinstance(item.value, ast.Constant):
-                continue
             else:
+                shape.members.update(dict.fromkeys(imported_by(item), ""))  # transformers.Trainer.get_learning_rates, since 5.2
                 self.statement(item, guard, where, scope if scope is not None else {}, "")
 
     def stores(self, node: Function, shape: Kind) -> None:

@@ -13,11 +13,14 @@ def rebound_names(body: Iterable[ast.stmt]) -> frozenset[str]:
     imported: set[str] = set()
     stored: set[str] = set()
     for item in _at_the_top(body):
-        if isinstance(item, ast.Import | ast.ImportFrom):
-            imported |= {alias.asname or alias.name.partition(".")[0] for alias in item.names}
-        else:
-            stored.update(stored_by(item))
+        imported.update(imported_by(item))
+        stored.update(stored_by(item))
     return frozenset(imported & stored)
+
+
+def imported_by(item: ast.stmt) -> list[str]:
+    """The names that an import binds; none of any other statement."""
+    return [alias.asname or alias.name.partition(".")[0] for alias in item.names] if isinstance(item, ast.Import | ast.ImportFrom) else []
 
 
 def stored_by(item: ast.stmt) -> Iterator[str]:

@@ -221,3 +221,12 @@ def test_a_member_that_went_is_told_although_a_metaclass_adds_others(tmp_path: P
     with atlas_of(tmp_path, {"gradio": {"3.36.1": {"gradio/__init__.py": old}, "5.6.0": {"gradio/__init__.py": new}}}):
         asked = ("gradio.Button.update", "gradio.Row.update", "gradio.Button.click")
         assert [gone("gradio", name, imported=False) for name in asked] == ["5.6.0-", "", ""]
+
+
+def test_a_class_has_what_is_imported_in_its_body(tmp_path: Path) -> None:
+    """transformers 5.2 moved methods of its Trainer into functions that the class imports; executed with 5.24.0."""
+    old = "class Trainer:\n    def rates(self): pass\n    def other(self): pass\n"
+    new = "class Trainer:\n    from acme.parts import rates\n"
+    files = {"acme/parts.py": "def rates(self): pass\n"}
+    with atlas_of(tmp_path, {"acme": {"5.1": {"acme/__init__.py": old, **files}, "5.2": {"acme/__init__.py": new, **files}}}):
+        assert [gone("acme", f"acme.Trainer.{name}", imported=False) for name in ("rates", "other")] == ["", "5.2-"]
