@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from envdoctor.memory import beside, checkpointed, dora, fsdp, gathered, gradient_times, logits, sharding, working
+from envdoctor.memory import beside, checkpointed, dora, fsdp, gathered, gradient_times, logits, modeling, sharding, working
 from envdoctor.memory.estimate import Term
 from envdoctor.memory.run import Layers, Run, layers_of
 from envdoctor.memory.trained import Casts
@@ -205,7 +205,7 @@ def _last_layer(step: _Step) -> Named:
     """The backward of the last layer: all others still keep what they saved."""
     run, plan = step.run, step.run.plan
     layers = run.architecture.layers
-    again = step.layer - step.held_back / max(layers, 1) if plan.checkpointing else 0.0
+    again = step.layer - step.held_back / max(layers, 1) - _same(step) if plan.checkpointing else 0.0
     kept_then = step.saved + again + step.busy
     gradients = max(step.accumulated + step.waiting, step.root_gradient)
     return (
@@ -241,7 +241,9 @@ def _between_layers(step: _Step) -> Iterator[Named]:
 def _first_layer(step: _Step) -> Named:
     """The backward of the first layer: nearly all gradients are there, and of activations its own."""
     run, whole = step.run, _layer_gradient(step)
-    kept_then = step.layer + (step.boundary if run.plan.checkpointing else 0.0) + step.busy + beside.unreleased(run, step.boundary)
+    kept_then = (
+        step.layer + (step.boundary - _same(step) if run.plan.checkpointing else 0.0) + step.busy + beside.unreleased(run, step.boundary)
+    )
     reduced = gradient_times.reduced(run, step.gradients, step.apart.head_gradient)
     return (
         "backward of the first layer",
@@ -286,6 +288,15 @@ def _optimizer_step(step: _Step) -> Named:
             "logits": step.logits,
         },
     )
+
+
+def _same(step: _Step) -> float:
+    """Bytes for each token of the input of a layer that its first norm keeps as it is, and makes no copy of: what it was given is there."""
+    architecture, plan, width = step.run.architecture, step.run.plan, step.run.width
+    if modeling.after_only(architecture) or plan.liger:
+        return 0.0
+    copies = width.stream < 4 or not modeling.norm(architecture, plan).startswith("rms")
+    return 0.0 if copies else step.boundary
 
 
 def _layer_gradient(step: _Step) -> float:
