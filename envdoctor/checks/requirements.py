@@ -9,7 +9,7 @@ from envdoctor.checks.hit import Hit
 from envdoctor.checks.refused_at_import import BY_ANOTHER, refused_by, walked
 from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import Exact, exact, version_condition
-from envdoctor.records import dataclass
+from envdoctor.records import dataclass, replace
 from envdoctor.sources.machine.interpreter import Installed
 from envdoctor.sources.machine.site_packages import BROKEN, Distribution
 from envdoctor.world.markers import NotSimpleError, judge_simple, unwrap
@@ -58,12 +58,24 @@ def declared(installed: Installed, environment: Mapping[str, str]) -> tuple[Hit,
                 continue
             if requirement is not None and applies is not False:
                 seen.setdefault(requirement, applies)
+    wanted = _wanted(asked, versions)
     known = {name: version for name, version in versions.items() if version is not None}
     compared = walked(known, lambda name: [one.name for one, applies in asked.get(name, {}).items() if applies])
     for distribution in installed.distributions:
         for requirement, applies in asked.pop(distribution.name, {}).items():
-            hits.extend(_judged(distribution, requirement, applies, versions, compared=distribution.name in compared))
+            found = _judged(distribution, requirement, applies, versions, compared=distribution.name in compared)
+            hits += (replace(hit, pins=((requirement.name, wanted.get(requirement.name, requirement.specifier)),)) for hit in found)
     return tuple(hits)
+
+
+def _wanted(asked: Mapping[str, Mapping[_Requirement, bool | None]], versions: Mapping[str, Exact | None]) -> dict[str, str]:
+    """What all installed packages together ask of each that is missing: a release is looked for that pleases them all."""
+    clauses: dict[str, dict[str, None]] = {}
+    for requirements in asked.values():
+        for one, applies in requirements.items():
+            if one.name not in versions and applies:
+                clauses.setdefault(one.name, {}).update(dict.fromkeys(filter(None, one.specifier.split(","))))
+    return {name: ",".join(told) for name, told in clauses.items()}
 
 
 def _judged(

@@ -6,12 +6,15 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from envdoctor.checks import hits_of_rule
+from envdoctor.checks.refused_at_import import BY_ANOTHER
+from envdoctor.checks.requirements import MISSING
 from envdoctor.engine.defaults import derive
 from envdoctor.engine.diagnosis import Finding, Outcomes
 from envdoctor.facts.fact import Fact, Facts, NotUnderstood, Origin
 from envdoctor.facts.values import parse_value
 from envdoctor.facts.versions import Exact, exact, version_condition
 from envdoctor.records import dataclass, field
+from envdoctor.remedies.absent import is_absent, newest_that_fits
 from envdoctor.remedies.candidates import moved, nearest_first, pinned
 from envdoctor.remedies.remedy import Remedy
 from envdoctor.rules.conditions import Known, PackageIs, evaluate, leaves
@@ -22,6 +25,9 @@ _MOST_TRIED = 40
 _EXACT = r"==\s*[0-9][0-9a-z.]*"
 _INSTALLS = re.compile(r"(?:pip )?(?:re|force-re)?install\b")
 # One build of a release, which no list of releases tells apart from its others.
+_NAME = re.compile(r"\bNAME\b")
+# Families about what is not installed and should be.
+_ABOUT_ABSENT = frozenset((MISSING, BY_ANOTHER))
 _BUILD = r"==[0-9.]+\+[\w.]+"
 
 
@@ -95,7 +101,12 @@ def agreeing(told: Sequence[Cure], finding: Finding, remedy: Remedy) -> tuple[Cu
 def _cures(finding: Finding, stated: Facts, known: Known) -> Iterator[Cure]:
     if finding.advice:
         yield Cure("code", "", {}, {}, finding.advice)
+    installs = False
     for package, spec in finding.pins:
+        if finding.rule.id in _ABOUT_ABSENT and is_absent(package, stated):
+            yield _brought_in(package, spec, stated)
+            installs = True
+            continue
         if re.fullmatch(_BUILD, spec):
             yield Cure("pin", "", {package: spec}, {})
             continue
@@ -103,7 +114,7 @@ def _cures(finding: Finding, stated: Facts, known: Known) -> Iterator[Cure]:
     if finding.plan:
         yield Cure("plan", "", {}, dict(finding.plan))
     for fix in finding.rule.fixes:
-        if finding.advice and fix.kind == "code":
+        if fix.kind == "code" and (finding.advice or (installs and _INSTALLS.match(fix.text))):
             continue
         if fix.kind == "pin":
             if finding.pins:
@@ -114,7 +125,22 @@ def _cures(finding: Finding, stated: Facts, known: Known) -> Iterator[Cure]:
                 continue  # to generate is what the run is for
             yield Cure("plan", fix.note, {}, fix.plan)
         else:
-            yield Cure(fix.kind, fix.note, {}, {}, fix.text, sets=tuple(fix.sets))
+            yield Cure(fix.kind, fix.note, {}, {}, _named_in(fix.text, finding), sets=tuple(fix.sets))
+
+
+def _brought_in(package: str, spec: str, stated: Facts) -> Cure:
+    """What installs a package that is missing; of one whose releases are not known the requirement itself."""
+    release = newest_that_fits(package, spec, stated)
+    if release is None:
+        requirement = f"{package}{spec}"
+        return Cure("code", "", {}, {}, f"python -m pip install {requirement if requirement.isidentifier() else repr(requirement)}")
+    note = f"the newest of {package} {spec} that suits what is installed".replace("  ", " ")
+    return Cure("pin", note, {package: f"=={release.text}"}, {})
+
+
+def _named_in(text: str, finding: Finding) -> str:
+    """The words of a family with the package that this finding is about in place of NAME."""
+    return _NAME.sub(finding.packages[0], text) if finding.packages else text
 
 
 def _from_ranges(fix: Fix, finding: Finding, stated: Facts, known: Known, *, note: str) -> Iterator[Cure]:
