@@ -79,7 +79,12 @@ def eos_is_no_stop(snapshot: Snapshot, facts: Facts) -> Iterator[Defect]:
     eos, number = tokens.roles.get("eos_token"), tokens.role_id("eos_token")
     name, document = _stop_file(snapshot)
     stops = _real_stops(snapshot)
-    if eos is None or number is None or document is None or not stops or number in stops or not _generates(snapshot):
+    silent = snapshot.generation is not None and table_of(snapshot.generation).get("eos_token_id") is None
+    if eos is None or number is None or document is None or not (stops or silent) or number in stops or not _generates(snapshot):
+        return
+    if silent:
+        detail = f"the tokenizer ends a text with {plain(eos, 60)} ({number}); {name} names no eos_token_id, and generation stops nowhere"
+        yield _defect(snapshot, "snapshot-eos-not-a-stop", detail, name, document, "eos_token_id")
         return
     template = template_of(snapshot)
     written = template is not None and (eos in template.text or "eos_token" in template.text)
@@ -185,8 +190,12 @@ def _ids(document: Document | None, key: str) -> tuple[int, ...]:
 
 
 def _stop_file(snapshot: Snapshot) -> tuple[str, Document | None]:
-    """The file that decides where generate() stops: config.json only where generation_config.json says nothing."""
-    if _ids(snapshot.generation, "eos_token_id"):
+    """The file that decides where generate() stops: config.json only where there is no generation_config.json.
+
+    What is loaded of that file is not filled from the model's configuration: _prepare_generation_config of
+    src/transformers/generation/utils.py, 4.45.2 and 4.51.3.
+    """
+    if snapshot.generation is not None:
         return "generation_config.json", snapshot.generation
     return "config.json", snapshot.config
 

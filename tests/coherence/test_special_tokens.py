@@ -124,10 +124,13 @@ def test_qwen3_base_ends_texts_where_generation_does_not_stop(tmp_path: Path) ->
     )
 
 
-def test_config_counts_only_where_generation_config_says_nothing(tmp_path: Path) -> None:
-    (one,) = found(tmp_path / "a", qwen(generation_eos_token_id=..., config_eos_token_id=151643))
-    assert (one.rule, one.file) == ("snapshot-eos-not-a-stop", str(tmp_path / "a" / "config.json"))
-    assert found(tmp_path / "b", qwen(generation_eos_token_id=...)) == []
+def test_config_counts_only_where_there_is_no_generation_config(tmp_path: Path) -> None:
+    """Read in _prepare_generation_config of transformers 4.45.2 and 4.51.3: a file that names no end stops nowhere."""
+    (one,) = found(tmp_path / "a", qwen(generation_eos_token_id=...))
+    assert (one.rule, one.file) == ("snapshot-eos-not-a-stop", str(tmp_path / "a" / "generation_config.json"))
+    for name, number, rules_ in (("b", 151643, ["snapshot-eos-not-a-stop"]), ("c", 151645, [])):
+        files = {file: text for file, text in qwen(config_eos_token_id=number).items() if file != "generation_config.json"}
+        assert rules(found(tmp_path / name, files)) == rules_
 
 
 def test_an_id_that_only_config_names_stops_nothing(tmp_path: Path) -> None:
@@ -158,7 +161,6 @@ def test_an_id_is_found_in_the_head_of_tokenizer_json(tmp_path: Path) -> None:
         {"tokenizer_added_tokens_decoder": {**QWEN, "7": {"content": "<|im_end|>"}}},
         {"tokenizer_eos_token": None},
         {"tokenizer_eos_token": 3},
-        {"generation_eos_token_id": None, "config_eos_token_id": None},
         {"config_architectures": ["Qwen2ForSequenceClassification"]},
         {"config_architectures": None},
     ],
