@@ -115,6 +115,7 @@ TERMS: tuple[Term, ...] = (
     Term("model.tied_embeddings", "bool", "tie_word_embeddings of config.json"),
     Term("model.quant_method", "text", "quant_method of quantization_config in config.json"),
     Term("model.rope_type", "text", "rope_scaling's type (rope_type) in config.json"),
+    Term("model.partial_rotary_factor", "float", "the part of a head that rotates (partial_rotary_factor of config.json)", quiet=True),
     Term("model.eos_ids", "list", "end-of-sequence ids that generation will stop at"),
     Term("model.role_stop_ids", "choice", "role tokens among the stop ids", choices=("present", "missing"), closed=True),
     Term(

@@ -717,3 +717,9 @@ def test_config_json_is_not_asked_for_a_tokenizer_that_its_own_file_names(tmp_pa
     found = collect(tmp_path, {"tokenizer_config.json": {"tokenizer_class": "GPT2Tokenizer"}, "modeling_x.py": b"class X: pass\n"}, config)
     told = {fact.name: fact.value for fact in found.facts}
     assert (told["model.tokenizer_remote_code"], told["model.tokenizer_pad_signature"]) == (False, "inherited")
+
+
+def test_the_part_of_a_head_that_rotates(tmp_path: Path) -> None:
+    old = collect(tmp_path / "old", {}, {"model_type": "phi3", "partial_rotary_factor": 0.75, "rope_scaling": {"type": "longrope"}})
+    new = collect(tmp_path / "new", {}, {"model_type": "phi3", "rope_parameters": {"rope_type": "longrope", "partial_rotary_factor": 0.75}})
+    assert [(value(one, "partial_rotary_factor"), value(one, "rope_type")) for one in (old, new)] == [(0.75, "longrope")] * 2

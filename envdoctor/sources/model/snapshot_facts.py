@@ -98,6 +98,8 @@ class _Facts:
         key = "rope_parameters" if isinstance(config.get("rope_parameters"), dict) else "rope_scaling"
         scaling = config.get(key)
         rope_type = scaling.get("rope_type", scaling.get("type")) if isinstance(scaling, dict) else None
+        partial = config.get("partial_rotary_factor", scaling.get("partial_rotary_factor") if isinstance(scaling, dict) else None)
+        self._say("model.partial_rotary_factor", partial, "config.json", document, "partial_rotary_factor")
         self._say("model.rope_type", "default" if rope_type is None else rope_type, "config.json", document, key)
 
     def _quantization(self, document: Document, config: Mapping[str, object]) -> None:
