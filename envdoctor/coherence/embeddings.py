@@ -46,7 +46,8 @@ def tokens(snapshot: Snapshot, _facts: Facts) -> Iterator[Defect]:
     if known is None or embedding is None or known.composite:
         return
     height = embedding.shape[0]
-    added = read_tokens(snapshot).added
+    table = read_tokens(snapshot)
+    added = table.all_added()
     beyond = {text: number for text, number in added.items() if number >= height}
     last = _last_of_vocabulary(snapshot)
     if last is not None and last - height >= len(set(beyond.values())):
@@ -60,7 +61,8 @@ def tokens(snapshot: Snapshot, _facts: Facts) -> Iterator[Defect]:
         shown = ", ".join(f"{plain(text, 40)} is {number}" for text, number in sorted(beyond.items(), key=lambda item: item[1])[:4])
         more = f" and {len(beyond) - 4} more" if len(beyond) > 4 else ""
         detail = f"{shown}{more}; {plain(known.embedding)} has {height} rows, the last id is {height - 1}"
-        file = "tokenizer_config.json" if snapshot.table("tokenizer_config.json").get("added_tokens_decoder") else "added_tokens.json"
+        decoder = snapshot.table("tokenizer_config.json").get("added_tokens_decoder")
+        file = "tokenizer_config.json" if decoder else "added_tokens.json" if table.added else "tokenizer.json"
         yield Defect("snapshot-added-token-beyond-embedding", detail, snapshot.directory.place(file))
 
 

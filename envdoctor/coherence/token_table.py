@@ -47,6 +47,10 @@ class TokenTable:
         known = self.added.get(text)
         return known if known is not None else self._added_in_head().get(text)
 
+    def all_added(self) -> Mapping[str, int]:
+        """The added tokens; transformers 5 saves them in tokenizer.json alone."""
+        return self.added or self._added_in_head()
+
     def role_id(self, role: str) -> int | None:
         return self.id_of(self.roles.get(role))
 
