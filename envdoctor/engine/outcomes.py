@@ -9,7 +9,7 @@ from typing import Any
 from envdoctor.engine.likelihood import Weight, accused_versions, background, speaks, weigh
 from envdoctor.facts.fact import Fact, Facts, FactValue, Origin
 from envdoctor.facts.uses import CODE_USES, NOTHING_ELSE, is_variable
-from envdoctor.facts.vocabulary import UNREAD
+from envdoctor.facts.vocabulary import UNCLEAR, UNREAD
 from envdoctor.records import replace
 from envdoctor.rules.conditions import All, Condition, Known, PackageIs, judged, leaves
 from envdoctor.rules.outlines import Outlines
@@ -115,7 +115,9 @@ class View:
     def as_read(self) -> View:
         """The same situation, if what nothing that was read shows is not there: a script, a variable."""
         if self._as_read is None:
-            unread = (Fact(name, value, Origin("nothing read")) for name, value in UNREAD.items() if name not in self.facts.by_name)
+            unclear = self.facts.value(UNCLEAR)
+            there = {*self.facts.by_name, *(unclear if isinstance(unclear, tuple) else ())}
+            unread = (Fact(name, value, Origin("nothing read")) for name, value in UNREAD.items() if name not in there)
             self._as_read = self.with_facts([*unread, *_of_variables_alone(self.facts)])
         return self._as_read
 

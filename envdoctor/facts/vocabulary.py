@@ -315,7 +315,7 @@ TERMS: tuple[Term, ...] = (
     Term("plan.compile", "bool", "torch.compile is used", usual=False, once=True),
     Term("plan.trust_remote_code", "bool", "trust_remote_code=True is passed"),
     Term("plan.use_cache", "bool", "use_cache of the model during training"),
-    Term("plan.deepspeed", "bool", "a DeepSpeed configuration is given", usual=False),
+    Term("plan.deepspeed", "bool", "a DeepSpeed configuration is given", usual=False, unread=False),
     Term("plan.deepspeed_optimizer", "bool", "the DeepSpeed configuration names an optimizer or a scheduler of its own", unread=False),
     Term("plan.remove_unused_columns", "bool", "remove_unused_columns of TrainingArguments"),
     Term("plan.neftune", "bool", "neftune_noise_alpha is given", usual=False, once=True),

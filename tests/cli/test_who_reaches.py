@@ -180,3 +180,35 @@ def test_cards_that_accelerate_refuses(capsys: pytest.CaptureFixture[str], tmp_p
     )
     found = {one["rule"]: one["status"] for one in done.json["findings"]}
     assert (found.get("accelerate-rtx-4000-p2p") == "matched") is reached
+
+
+HALF = """[packages]
+peft = "0.11.1"
+[plan]
+method = "lora"
+load_dtype = "float16"
+quant = "none"
+optimizer = "adamw_torch"
+optimizer_eps = 1e-8
+"""
+
+
+@pytest.mark.parametrize(("fp16", "rule"), [("true", "peft-fp16-adapter-unscale"), ("false", "peft-fp16-adapter-nan")])
+@pytest.mark.parametrize(
+    ("more", "reached"),
+    [
+        ("", True),
+        ('trainer = "transformers"\n', True),
+        ('trainer = "llamafactory"\n', False),
+        ('trainer = "ms-swift"\n', False),
+        ("deepspeed = true\n", False),
+        ('distributed = "zero2"\n', False),
+    ],
+)
+def test_float16_adapters_are_cast_by_deepspeed_and_by_two_frameworks(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, fp16: str, rule: str, more: str, reached: bool
+) -> None:
+    """A plan that names no trainer and no DeepSpeed is accused as before, and not left open."""
+    (tmp_path / "stack.toml").write_text(f"{HALF}fp16 = {fp16}\n{more}")
+    done = run(capsys, "check", "--facts", str(tmp_path / "stack.toml"), "-f", "json", every_rule=True)
+    assert [one["status"] for one in done.json["findings"] if one["rule"] == rule] == (["matched"] if reached else [])

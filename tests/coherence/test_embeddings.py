@@ -80,7 +80,10 @@ def test_the_last_row_has_a_token(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("last", "told"), [(15, False), (16, True)])
 def test_a_tokenizer_that_transformers_5_saved_has_its_tokens_in_tokenizer_json_alone(tmp_path: Path, last: int, told: bool) -> None:
-    tokens = {"added_tokens": [{"id": last, "content": "[PAD]", "special": True}], "model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}}
+    tokens = {
+        "added_tokens": [{"id": last, "content": "[PAD]", "special": True}],
+        "model": {"type": "BPE", "vocab": {"a": 0}, "merges": []},
+    }
     path = model(tmp_path, {**weights(), "tokenizer.json": tokens, "tokenizer_config.json": {"pad_token": "[PAD]"}})
     assert [one.rule for one in found(path)] == (["snapshot-added-token-beyond-embedding"] if told else [])
 
