@@ -131,8 +131,8 @@ def _as_read(facts: Facts) -> Facts:
 
 
 def _is_of_course(leaf: Leaf, text: str) -> bool:
-    """Whether a comparison says no more than that a script does not import some package: everybody knows that of theirs."""
-    if leaf.fact == NOT_LOADED:
+    """Whether a comparison says no more than that there is nothing of what few have: an import of some package, DeepSpeed."""
+    if leaf.fact == NOT_LOADED or (text.startswith("not ") and leaf.fact in UNREAD and leaf.fact != CODE_USES):
         return True
     return (
         text.startswith("not ")
