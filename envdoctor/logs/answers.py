@@ -64,7 +64,7 @@ def answer(statement: Statement, failure: Failure, facts: Facts) -> Hit | None:
         if asked is None and isinstance(statement, (RefusedKeyword, MissingArguments, TooManyArguments)):
             fitting = fit_call(statement, failure, facts)
             asked = None if fitting is None else _of_fitting(fitting)
-        if asked is None and isinstance(statement, RefusedKeyword) and (never := judge_never_taken(statement, failure)) is not None:
+        if asked is None and isinstance(statement, RefusedKeyword) and (never := judge_never_taken(statement, failure, facts)) is not None:
             return never
         if (
             asked is None

@@ -18,6 +18,7 @@ from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.logs.callables_named import OF_MODELS, OFTEN, TOOK_OVER, classes_called, functions_called
 from envdoctor.logs.callers import caller_of
+from envdoctor.logs.everyday_names import is_anybodys_class
 from envdoctor.logs.fitting import ARGUMENT, Fitting
 from envdoctor.logs.forward_calls import fit_forward
 from envdoctor.logs.owners_anywhere import refusers_of
@@ -147,7 +148,7 @@ def _of_fields(statement: RefusedKeyword, failure: Failure) -> Iterator[Fitting 
                 yield Fitting(f"{base}({statement.keyword})", whose, told.there, told.gone, said)
 
 
-def judge_never_taken(statement: RefusedKeyword, failure: Failure) -> Hit | None:
+def judge_never_taken(statement: RefusedKeyword, failure: Failure, facts: Facts) -> Hit | None:
     """A keyword that no release of the one function of this name takes: who passes it means another release than was read, or another
     function."""
     named = list(functions_called(statement.function, failure))
@@ -163,6 +164,9 @@ def judge_never_taken(statement: RefusedKeyword, failure: Failure) -> Hit | None
         return None
     ((package, bound),) = owners.items()
     caller = caller_of(failure, package)
+    known = caller.package or package in failure.packages or facts.value(f"packages.{package}") is not None
+    if not known and is_anybodys_class(statement.function.split(".")[0], package):
+        return None  # nobody says that it is not a class of the project's own
     newest = bound.volume.releases[-1]
     detail = (
         f"{statement.function}() of {package} takes no {statement.keyword} in any release until {newest}; "

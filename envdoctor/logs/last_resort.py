@@ -18,6 +18,7 @@ from envdoctor.facts.fact import Facts
 from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import Exact
 from envdoctor.logs.callables_named import OFTEN, aliased, classes_called, classes_of, functions_called, functions_named
+from envdoctor.logs.everyday_names import is_anybodys_class, is_everyday
 from envdoctor.logs.hosts import guest_of
 from envdoctor.logs.own_code import innermost_own, is_known, is_of_a_package, judge_own_lines
 from envdoctor.logs.owners_anywhere import classes_anywhere
@@ -71,6 +72,7 @@ _SPEAKS_OF_ONE = re.compile(r"error|fail|invalid|not (?:supported|implemented|co
 _PASTED = 16
 # A class or a function with a shorter name is anybody's.
 _TELLING = 6
+_OF_MODULE = re.compile(r"'(?P<top>[A-Za-z_]\w{2,40})(?:\.\w{1,60}){1,6}' object has no attribute")
 _CAMEL = re.compile(r"[a-z][A-Z]|[A-Z]{2,}[a-z]")
 # So long a name with an underscore in it is one package's.
 _OWN_NAME = 9
@@ -259,11 +261,14 @@ def _owner_of_condition(failure: Failure) -> str:
 def _owner_of_called(failure: Failure, facts: Facts) -> str:
     """The one package that has the class, or the function with a telling name, which the message says was called."""
     statement = parse_statement(failure)
+    if (written := _OF_MODULE.match(failure.message)) is not None and is_known(package_of(written["top"])):
+        return package_of(written["top"])
     if isinstance(statement, MissingMember):
-        symbols = tuple(classes_called(statement.cls, failure)) if len(statement.cls) >= _TELLING else ()
+        told = len(statement.cls) >= _TELLING and not is_anybodys_class(statement.cls)
+        symbols = tuple(classes_called(statement.cls, failure)) if told else ()
     elif isinstance(statement, (RefusedKeyword, MissingArguments, TooManyArguments)):
         head = statement.function.partition(".")[0]
-        called = len(head) >= _TELLING and (head != head.lower() or "_" in head)
+        called = len(head) >= _TELLING and (head != head.lower() or "_" in head) and not is_everyday(head)
         symbols = tuple(classes_called(head, failure)) or tuple(functions_called(statement.function, failure)) if called else ()
         if called and not symbols and not failure.frames and "_" in head and len(head) >= _OWN_NAME:
             symbols = tuple(functions_named(head))

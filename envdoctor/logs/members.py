@@ -16,6 +16,7 @@ from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
 from envdoctor.logs.callables_named import OF_MODELS, OFTEN, TOOK_OVER, classes_called, classes_named
 from envdoctor.logs.callers import caller_of
+from envdoctor.logs.everyday_names import is_anybodys_class, is_everyday
 from envdoctor.logs.statements import MissingMember
 from envdoctor.logs.tracebacks import Failure
 from envdoctor.records import dataclass, replace
@@ -65,6 +66,8 @@ def judge_member(one: MissingMember, failure: Failure, facts: Facts) -> Hit | No
     if one.cls in _OF_TORCH:
         classes, owners = [], set()
     given = list(_givers(one.name, one.cls)) if len(one.name) >= _TELLING and "_" in one.name else []
+    if is_everyday(one.name):
+        given = [giver for giver in given if facts.value(f"packages.{giver.package}") is not None]
     if not given and not owners and len(one.name) >= _OWN and "_" in one.name.strip("_"):
         # A name of several words is one package's, however few use that.
         given = list(_givers(one.name, one.cls, package_names()))
@@ -107,6 +110,8 @@ def judge_member(one: MissingMember, failure: Failure, facts: Facts) -> Hit | No
         return None
     if not caller.package and not given and len(one.cls) < _OWN and (len(one.name) < _TELLING or "_" not in one.name):
         return None  # nobody says who asks, and the name could be anybody's
+    if not caller.package and owners and is_anybodys_class(one.cls, package) and facts.value(f"packages.{package}") is None:
+        return None  # the class may be of a project, or compiled
     detail = f"{whose}{gives}; {caller.words(facts, package, 'asks for')}: it expects another class, a fork, or an object that was set up"
     packages = tuple(
         dict.fromkeys(name for name in (package, caller.package, *(giver.package for giver in given[:1] if len(given) == 1)) if name)

@@ -11,6 +11,7 @@ from envdoctor.facts.versions import Exact
 from envdoctor.logs.reading import Reading
 from envdoctor.logs.specifiers import admits
 from envdoctor.logs.wording import named
+from envdoctor.world.dependencies import dependencies
 from envdoctor.world.import_names import package_of
 
 NUMPY_ABI = "error-compiled-for-another-numpy"
@@ -46,7 +47,7 @@ def judge_numpy(reading: Reading, facts: Facts) -> Iterator[tuple[Hit, int, str]
             return
         last = reading.decisive
         whose = package_of(last.raised_in) if last is not None and last.raised_in else ""
-        packages = named("numpy", whose)
+        packages = named("numpy", whose or _only_user(facts))
         yield (
             Hit(
                 NUMPY_ABI,
@@ -61,6 +62,14 @@ def judge_numpy(reading: Reading, facts: Facts) -> Iterator[tuple[Hit, int, str]
             line.strip()[:300],
         )
         return
+
+
+def _only_user(facts: Facts) -> str:
+    """The one stated package that requires numpy; empty where there are several, or none."""
+    stated = ((name.removeprefix("packages."), facts.value(name)) for name in facts if name.startswith("packages."))
+    exact = ((name, value.text.partition("+")[0]) for name, value in stated if isinstance(value, Exact))
+    users = [name for name, release in exact if any(one.name == "numpy" for one in dependencies(name, release) or ())]
+    return users[0] if len(users) == 1 else ""
 
 
 def _told(line: str) -> tuple[str, str] | None:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from envdoctor.atlas.shelf import open_package, package_names, pass_packages
 from envdoctor.atlas.signatures import read
 from envdoctor.facts.fact import Facts
+from envdoctor.logs.everyday_names import is_anybodys_class, is_everyday
 from envdoctor.logs.statements import RefusedKeyword, TooManyArguments
 from envdoctor.logs.tracebacks import Failure
 from envdoctor.world.import_names import package_of
@@ -35,7 +36,7 @@ def takers_of(statement: RefusedKeyword, failure: Failure, facts: Facts) -> tupl
     tries += [("", name) for name in _called_with(statement.keyword, failure) if name != last]
     for of_class, name in tries:
         found = _by_package(_taking(statement.keyword, of_class, name))
-        symbols = _of_one(found, failure, facts, alone=bool(of_class) or _is_telling(name, statement.keyword, failure))
+        symbols = _of_one(found, failure, facts, alone=_is_own(of_class) or _is_telling(name, statement.keyword, failure))
         if symbols:
             return symbols
     return ()
@@ -60,7 +61,7 @@ def refusers_of(statement: TooManyArguments, failure: Failure, facts: Facts) -> 
     """The functions of one package that take as many arguments by position as Python counted and others by keyword alone, where no frame
     says whose they are."""
     name = statement.function
-    if not name or "." in name or failure.frames:
+    if not name or "." in name or failure.frames or is_everyday(name):
         return ()
     found = _by_package(_refusing(name, statement.takes))
     return _of_one(found, failure, facts, alone=True)
@@ -79,7 +80,7 @@ def classes_anywhere(name: str, failure: Failure, facts: Facts) -> tuple[str, ..
     found = _by_package((package, f"{module}:{name}") for package, module, text in texts if pattern.search(text))
     # Some have a class of that name for where the package is not there: whose it is, gives it at its top.
     at_top = {package: symbols for package, symbols in found.items() if _is_at_top(package, name)}
-    return _of_one(at_top if len(at_top) == 1 else found, failure, facts, alone=True)
+    return _of_one(at_top if len(at_top) == 1 else found, failure, facts, alone=len(at_top) == 1 or _is_own(name))
 
 
 def _is_at_top(package: str, name: str) -> bool:
@@ -87,11 +88,15 @@ def _is_at_top(package: str, name: str) -> bool:
     return bound is not None and any(bound.volume.provides(top, name).there for top in bound.volume.tops)
 
 
+def _is_own(cls: str) -> bool:
+    return bool(cls) and not is_anybodys_class(cls)
+
+
 def _is_telling(name: str, keyword: str, failure: Failure) -> bool:
     """Whether a function and a keyword are hardly anybody else's, and nobody printed a frame of somebody's own."""
     if failure.frames or len(keyword) < _TELLING:
         return False
-    return name == "__init__" or (len(name) >= _TELLING and "_" in name)
+    return not is_everyday(keyword) if name == "__init__" else len(name) >= _TELLING and "_" in name and not is_everyday(name)
 
 
 def _of_one(found: dict[str, list[str]], failure: Failure, facts: Facts, *, alone: bool) -> tuple[str, ...]:

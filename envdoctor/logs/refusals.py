@@ -37,8 +37,7 @@ def _named(*packages: str) -> tuple[str, ...]:
 def judge_refusal(refusal: Refusal, facts: Facts) -> Iterator[Hit]:
     """What an installer's text comes to: requirements that are unmet, what nothing fits, and two statements that contradict each other."""
     # Who runs into it first has a release that does not go; what is absent may not be asked for, and what nobody tracks least of all.
-    if refusal.left and (between := _contradiction([one for one, have in refusal.left if have])) is not None:
-        # No release of it satisfies both: to do as one of the sentences says breaks the other.
+    if (between := _to_and_fro(refusal)) is not None:
         yield between
     for one, have in sorted(refusal.left, key=lambda pair: (not releases(translated(pair[0].by)), not pair[1])):
         yield _left(one, have)
@@ -61,6 +60,16 @@ def judge_refusal(refusal: Refusal, facts: Facts) -> Iterator[Hit]:
             f"{refusal.tool} found no releases that go together for {'; '.join(dict.fromkeys(one.words() for one in refusal.asked[:4]))}"
         )
         yield Hit(CONTRADICT, True, (), detail=detail, packages=names[:4], edge=names[0] if names else "")
+
+
+def _to_and_fro(refusal: Refusal) -> Hit | None:
+    """Two requirements that pip broke in turn, each when the other was met: no release satisfies both."""
+    for one, have in refusal.left:
+        for other, there in refusal.left:
+            met = have != there and admits(one.specifier, there) and admits(other.specifier, have)
+            if one.name == other.name and have and there and met:
+                return _contradiction((one, other))
+    return None
 
 
 def _left(one: Asked, have: str) -> Hit:

@@ -55,7 +55,7 @@ _PYTHONS = re.compile(
     r"(?:name |function |class |type |the |an )*(?:object )?(?:got an |has no |is not |takes no |missing |got multiple values for )?"
     r"(?:unexpected keyword arguments?|arguments?|attributes?|keyword arguments?|required positional arguments?|"
     r"defined|callable|subscriptable|iterable)"
-    r"|cant set attribute|property (?:of )?(?:object )?has no setter|unhashable type|unsupported operand types? for"
+    r"|cant set attribute|property (?:of )?(?:object )?has no setter|unhashable type|unsupported operand type ?s? for(?: .{1,20})?"
     r"|(?:object )?of type has no len|(?:(?:list|tuple|string|deque|pop) )?(?:assignment )?index out of range"
     r"|(?:float |integer )?(?:division|modulo)(?: or modulo)? by zero"
     r"|(?:not enough|too many) values to unpack(?: expected(?: got)?)?|object does not support item (?:assignment|deletion)"

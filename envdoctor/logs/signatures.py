@@ -19,6 +19,7 @@ from envdoctor.rules.rule import Rule
 _WORD = re.compile(r"[a-z_]+")
 _NUMBER = re.compile(r"\d+")
 _QUOTED = re.compile(r"['\"`]([\w.]+)['\"`]")
+_CALLED = re.compile(r"(\w+)\(\)")
 _NO_DIGITS = str.maketrans("", "", "0123456789")
 
 # A shorter fragment has too many neighbours; so much of one has to be there, in pieces of this size.
@@ -93,9 +94,12 @@ def _has_names(own: set[str], words: set[str]) -> bool:
 
 
 def _has_quoted(symptom: str, line: str) -> bool:
-    """Whether each name that a symptom quotes is quoted in a line but for a letter or two, however short it is."""
-    quoted = _QUOTED.findall(line)
-    return all(get_close_matches(name, quoted, n=1, cutoff=_NEARLY) for name in _QUOTED.findall(symptom))
+    """Whether each name that a symptom quotes, or calls, stands so in a line but for a letter or two, however short it is."""
+    return all(
+        get_close_matches(name, names, n=1, cutoff=_NEARLY)
+        for names, wanted in ((one.findall(line), one.findall(symptom)) for one in (_QUOTED, _CALLED))
+        for name in wanted
+    )
 
 
 def _alikeness(symptom: str, line: str) -> float:

@@ -54,6 +54,12 @@ def test_whose_module_was_built_for_another_numpy_the_sentence_alone_does_not_sa
     assert {one["status"] for one in others} <= {"possible"}
 
 
+def test_the_one_stated_package_that_needs_numpy_is_named_beside_it(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    stated = f'{NOTHING}[packages]\nopencv-python = "4.6.0.66"\ntqdm = "4.66.1"\n'
+    first, *_ = findings(capsys, tmp_path, "ImportError: numpy.core.multiarray failed to import", stated)
+    assert first["packages"] == ["numpy", "opencv-python"]
+
+
 def test_a_module_that_the_projects_own_file_imports_is_not_another_packages_fault(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -85,3 +91,18 @@ def test_what_gives_it_is_named(log: str, packages: list[str], words: str, capsy
 @pytest.mark.parametrize("log", ["from transformers import Trainer", "ModuleNotFoundError: No module named '_loss'"])
 def test_nothing_is_told_of_what_says_nothing(log: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert not findings(capsys, tmp_path, log)
+
+
+@pytest.mark.parametrize(
+    ("log", "packages"),
+    [
+        ("AttributeError: 'Decoder' object has no attribute 'encode_batch_fast'", []),
+        ("AttributeError: 'tokenizers.Tokenizer' object has no attribute 'encode_batch_fast'", ["tokenizers"]),
+    ],
+)
+def test_a_class_by_a_word_that_anybody_uses_is_laid_on_nobody(
+    log: str, packages: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    found = findings(capsys, tmp_path, log)
+    assert [name for one in found for name in one["packages"]] == packages
+    assert all(one["rule"] == "error-raised-by-package" for one in found)
