@@ -136,6 +136,8 @@ def _forward(step: _Step) -> Iterator[Named]:
                 "activations": step.saved * step.each + passing + step.cache,
                 "logits": step.logits,
                 "gradients": step.accumulated,
+                # Of the copies of weights the output layer's is not there yet.
+                "adapters": max(0.0, step.casts.forward - step.casts.backward) if plan.checkpointing else step.casts.last,
             },
         )
     if not step.alone:

@@ -74,3 +74,19 @@ def test_a_second_product_keeps_a_copy_of_the_weight_up_to_peft_0_13_and_behind_
     assert _kept("0.13.2", 0.0) == (4, 8)
     assert _kept("0.21.2", 0.0) == (0, 6)
     assert _kept("0.21.2", 0.05) == (4, 8)
+
+
+def test_the_forward_of_the_last_layer_has_the_copies_of_weights_that_autocast_made() -> None:
+    """Beside a float32 base they wait for the backward; seed 20270703 had a DoRA whose fullest moment this is."""
+    facts: dict[str, Any] = {
+        "packages.transformers": "==4.51.3", "packages.peft": "==0.13.2", "plan.load_dtype": "float32", "plan.batch_size": 1,
+        "plan.seq_len": 384, "plan.gradient_checkpointing": False, "plan.attn": "sdpa", "plan.optimizer": "sgd", "plan.lora_r": 8,
+        "plan.lora_targets": ("all-linear",),
+    }  # fmt: skip
+    plain, mixed = (
+        next(one for one in estimate("Llama-3.2-3B", _LLAMA, **facts, **more).moments if one.name == "forward of the last layer")
+        for more in ({}, {"plan.bf16": True})
+    )
+    weights = plain.terms["weights"] - 8192 * 3072 * 4
+    # Half of the layers' float32 weights, less those in front of the first adapter, and copies of the adapters.
+    assert 0.35 * weights < mixed.terms["adapters"] - plain.terms["adapters"] < 0.55 * weights
