@@ -30,7 +30,9 @@ def weights(plan: Plan, width: Widths, tuned: Sequence[Linear]) -> float:
     model: in the dtype that goes into the adapter, under autocast in its own, and of a quantized layer in any case."""
     if not _is_dora(plan) or _takes_base(plan):
         return 0.0
-    return sum(_low(plan, width) * one.inputs * one.outputs * one.count for one in tuned if _copies(plan, width))
+    # Autocast takes the weight of the second product by itself, and keeps the copy that it makes of a float32 one beside the first one's.
+    cast = plan.autocast is not None and plan.load_dtype != plan.autocast
+    return sum(_low(plan, width) * one.inputs * one.outputs * one.count for one in tuned if cast or _copies(plan, width))
 
 
 def transposed(plan: Plan, width: Widths, tuned: Sequence[Linear]) -> float:
