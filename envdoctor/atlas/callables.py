@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from envdoctor.atlas.masks import stretches
 from envdoctor.atlas.signatures import HIDDEN, names_of
-from envdoctor.atlas.volume import Sheet, Volume
+from envdoctor.atlas.volume import Sheet, Volume, sum_of
 
 _DEEPEST = 16
 _PLAIN_BASES = frozenset(("object", "abc:ABC", "typing:Generic", "typing:Protocol", "torch.nn:Module", "torch:nn.Module"))
@@ -28,6 +28,13 @@ _PLAIN_DECORATORS = frozenset(
         "final",
     )
 )
+# Decorators that add members of another class: pandas.DatetimeIndex.year until 3.0.
+_ADDING = frozenset(
+    (
+        "delegate_names", "delegate_to_executor", "inherit_fields_from", "inherit_names", "pin_allowlisted_properties",
+        "proxy_method_directly", "proxy_property_directly",
+    )
+)  # fmt: skip
 # Members that went with a release, of classes whose metaclass adds some that no source shows, and never these: gradio 4 has events.
 _NEVER_MADE = {"gradio": ("update",)}
 # They make a class, or look one up, when the class is called.
@@ -70,6 +77,7 @@ def lineage(volume: Volume, module: str, name: str, place: int, *, dynamic: bool
         # What a stub says of compiled code is what its makers thought of.
         chunk = volume.chunk(there[0])
         hidden = there[1].dynamic | (0 if chunk is None else chunk.open)
+        hidden |= sum_of({words: mask for words, mask in there[1].decorators.items() if not _ADDING.isdisjoint(words)})
         whole = whole and (dynamic or not hidden >> place & 1)
         for bases, mask in there[1].bases.items():
             if mask >> place & 1:

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from envdoctor.atlas.masks import read
 from envdoctor.errors import EnvdoctorError
@@ -264,7 +265,7 @@ class Volume:
         return None
 
 
-def sum_of(table: Mapping[str, int]) -> int:
+def sum_of(table: Mapping[Any, int]) -> int:
     """The releases of all entries together."""
     mask = 0
     for one in table.values():

@@ -230,3 +230,12 @@ def test_a_class_has_what_is_imported_in_its_body(tmp_path: Path) -> None:
     files = {"acme/parts.py": "def rates(self): pass\n"}
     with atlas_of(tmp_path, {"acme": {"5.1": {"acme/__init__.py": old, **files}, "5.2": {"acme/__init__.py": new, **files}}}):
         assert [gone("acme", f"acme.Trainer.{name}", imported=False) for name in ("rates", "other")] == ["", "5.2-"]
+
+
+def test_a_class_has_what_a_decorator_takes_from_another_one(tmp_path: Path) -> None:
+    """pandas 2.2.3 has ``DatetimeIndex.year`` by ``inherit_names``, and 3.1.1 writes it out: both executed."""
+    head = "def inherit_names(names, delegate): return lambda kind: kind\n"
+    old = head + "@inherit_names(['year'], object)\nclass Index: pass\nclass Plain: pass\n"
+    new = "class Index:\n    year = 1\nclass Plain:\n    year = 1\n"
+    with atlas_of(tmp_path, {"acme": {"2.2": {"acme/__init__.py": old}, "3.1": {"acme/__init__.py": new}}}):
+        assert [gone("acme", name, imported=False) for name in ("acme.Index.year", "acme.Plain.year")] == ["", "2.2"]
