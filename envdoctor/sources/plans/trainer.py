@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
@@ -38,6 +39,9 @@ _SIZES = frozenset(("lora_r", "lora_alpha", "lora_dropout", "lora_target_modules
 _SCRIPT = re.compile(
     r"dataset_(?:name|config|train_split|test_split|streaming)|datasets|trust_remote_code|ignore_bias_buffers|gradient_checkpointing_use_reentrant"
 )
+# Mappings that their parsers take: variables, mixtures of data sets, and values of a field.
+_MAPPINGS = frozenset(("env", "datasets", "dataset_mixer", "dataset_mixture"))
+_FOR_A_FIELD = re.compile(r"_(?:kwargs|args|config)$")
 # Fields by which TrainingArguments are told: others, such as learning_rate and seed, every trainer has.
 _TELLING = frozenset(
     ("per_device_train_batch_size", "per_device_eval_batch_size", "eval_strategy", "evaluation_strategy", "save_strategy",
@@ -101,6 +105,18 @@ def is_given_whole(keys: frozenset[str]) -> bool:
     return not keys & _RIVALS
 
 
+def _has_own_groups(table: Table) -> bool:
+    """Whether settings stand in groups that no configuration of transformers or TRL has.
+
+    Their parsers take a file of fields. A file in groups (Hydra's, OmegaConf's) is read by a script of its own, which may hand a setting
+    on under another name.
+    """
+    return any(
+        isinstance(value, Mapping) and isinstance(key, str) and key not in _KNOWN | _MAPPINGS and not _FOR_A_FIELD.search(key)
+        for key, value in table.items()
+    )
+
+
 def _recognises(table: Table, keys: frozenset[str]) -> bool:
     fields = keys & FIELDS
     mostly = len(fields) >= 2 and 5 * len(fields) >= 4 * len(table)
@@ -109,7 +125,7 @@ def _recognises(table: Table, keys: frozenset[str]) -> bool:
 
 def _read(reader: Reader, table: Table) -> None:
     keys = text_keys(table)
-    mostly = 2 * len(keys & _KNOWN) >= len(keys) and is_given_whole(keys)
+    mostly = 2 * len(keys & _KNOWN) >= len(keys) and is_given_whole(keys) and not _has_own_groups(table)
     if mostly:
         read_arguments(reader, table)
     else:

@@ -211,3 +211,13 @@ def test_what_llama_factory_does_beside_training(tmp_path: Path, text: str, meth
     assert stated(found).get("plan.method") == method
     assert skips(found) == why
     assert bool(defaults(found)) == (method == "lora")
+
+
+def test_a_file_in_groups_is_read_by_a_script_of_its_own_which_may_rename_a_setting(tmp_path: Path) -> None:
+    recipe = "per_device_train_batch_size: 1\nevaluation_strategy: steps\nlearning_rate: 5.0e-6\noutput_dir: out\n"
+    assert "evaluation_strategy" in str(stated(collect(tmp_path, recipe))["plan.arguments"])
+    for taken in ("gradient_checkpointing_kwargs:\n  use_reentrant: false\n", "env:\n  A: b\n", "dataset_mixture:\n  datasets: []\n"):
+        assert "plan.arguments" in stated(collect(tmp_path, recipe + taken)), taken
+    found = collect(tmp_path, f"{recipe}environment:\n  type: text_to_sql\n")
+    assert "plan.arguments" not in stated(found)
+    assert stated(found)["plan.batch_size"] == 1
