@@ -17,6 +17,8 @@ RANKS = (
     "default", "image", "requirements", "lock", "script", "plan", "model", "hardware", "installed", "log", "profile", "facts file",
     "--target", "--set",
 )  # fmt: skip
+_DECLARED = (RANKS.index("requirements"), RANKS.index("lock"))
+_STACK = (RANKS.index("installed"), RANKS.index("facts file"))
 # Said of the machine that a run is meant for, in the project's settings or for this run.
 _MACHINE = (RANKS.index("profile"), RANKS.index("--target"))
 
@@ -44,6 +46,7 @@ def merge(parts: Iterable[tuple[str, Collected]], *, closed: bool, may_be_empty:
     said = sorted(((_rank(rank, fact), fact) for rank, found in parts for fact in found.facts), key=lambda pair: pair[0])
     facts: dict[str, Fact] = {}
     spoken: dict[str, int] = {}
+    elsewhere: set[str] = set()
     together: dict[str, list[Fact]] = {}
     defects = [defect for _, found in parts for defect in found.defects]
     for rank, fact in said:
@@ -60,9 +63,17 @@ def merge(parts: Iterable[tuple[str, Collected]], *, closed: bool, may_be_empty:
         overruled = _overruled(spoken.get(fact.name, 0), rank) or _is_another_name(fact, rank)
         if before is not None and not overruled and _contradict(before, fact):
             defects.append(_disagreement(before, fact))
+            if rank in _STACK and spoken[fact.name] in _DECLARED and fact.name.startswith("packages."):
+                elsewhere.add(before.origin.source)
         facts[fact.name] = fact
         spoken[fact.name] = rank
     facts.update((name, _united(some)) for name, some in together.items())
+    # Pins of a file go together. Where the stack has another release of one, no installation has the rest of them beside it.
+    facts = {
+        name: fact
+        for name, fact in facts.items()
+        if not (spoken[name] in _DECLARED and fact.origin.source in elsewhere and name.startswith("packages."))
+    }
     if not may_be_empty and not any(name.startswith(("packages.", "model.")) for name in facts):
         skipped = "; ".join(f"{skip.what}: {skip.why}" for _, found in parts for skip in found.skips)
         raise EnvdoctorError(

@@ -142,3 +142,20 @@ def test_two_words_for_one_thing_are_no_contradiction(name: str, one: str, other
     parts = [("script", said("train.py", model__type="x", **{key: one})), ("plan", said("run.yaml", **{key: other}))]
     merged = merge(parts, closed=False)
     assert (merged.facts.value(name), bool(merged.defects)) == (other, told)
+
+
+@pytest.mark.parametrize(("pinned", "kept"), [("==5.4.0", False), ("==5.23.0", True), (">=5", True)])
+@pytest.mark.parametrize("rank", ["installed", "facts file"])
+def test_the_pins_of_a_file_that_is_about_another_stack_are_not_put_beside_this_one(rank: str, pinned: str, kept: bool) -> None:
+    merged = merge(
+        [
+            ("requirements", said("requirements.txt", packages__transformers=pinned, packages__tokenizers="==0.22.0")),
+            ("requirements", said("more.txt", packages__numpy="==2.0.0")),
+            ("plan", said("plan.yaml", plan__batch_size=4)),
+            (rank, said("stack", packages__transformers="==5.23.0")),
+        ],
+        closed=False,
+    )
+    assert ("packages.tokenizers" in merged.facts) == kept
+    assert str(merged.facts.value("packages.transformers")) == "5.23.0"
+    assert "packages.numpy" in merged.facts
