@@ -135,7 +135,7 @@ def _gather(
 ) -> Gathered:
     parts: list[tuple[str, Collected]] = [(target.kind, say_emptiness(target)) for target in targets]
     parts += [*stack.parts, *stated, *_say_present(stack, stated)]
-    closed = stack.installed is not None or any(found.closed for _, found in stated) or any(target.collected.closed for target in targets)
+    closed = stack.installed is not None or any(found.closed for _, found in stated) or is_locked(targets, stated)
     known = any(target.recognised or target.kind in DECLARING for target in targets)
     situation = merge(parts, closed=closed, may_be_empty=lenient or known)
     situation = replace(situation, facts=say_what_is_brought(situation.facts, targets))
@@ -163,6 +163,13 @@ def _gather(
         label=label,
         targets=tuple(targets),
     )
+
+
+def is_locked(targets: Sequence[Target], stated: Sequence[tuple[str, Collected]]) -> bool:
+    """Whether a lock among the targets lists all that there is: a package stated beside it that it lacks was installed some other way."""
+    locked = {fact.name for target in targets if target.collected.closed for fact in target.collected.facts}
+    beside = (fact for _, found in stated for fact in found.facts if fact.name.startswith("packages.") and fact.value != ABSENT)
+    return any(target.collected.closed for target in targets) and all(fact.name in locked for fact in beside)
 
 
 def _is_told_whole(facts: Facts, targets: Sequence[Target]) -> bool:
