@@ -143,9 +143,13 @@ def _is_of_course(leaf: Leaf, text: str) -> bool:
 
 
 def shown_by(fact: Fact, leaf: Leaf) -> Fact:
-    """Of a script's uses those that the comparison is about, at the first line that shows one."""
-    if not isinstance(leaf, ValueIs) or fact.name != CODE_USES or not isinstance(fact.value, tuple):
+    """Of a script's uses those that the comparison is about, at the first line that shows one; an item of several files at its own."""
+    if not isinstance(leaf, ValueIs) or not isinstance(fact.value, tuple):
         return fact
+    if fact.name != CODE_USES:
+        values = set(map(str, leaf.values))
+        there = (place for item, place in zip(fact.value, fact.places, strict=False) if item in values)
+        return replace(fact, origin=next(there, fact.origin))
     meant = list_meant(map(str, leaf.values), fact.value)
     places = [place for use, place in zip(fact.value, fact.places, strict=False) if use in meant]
     return replace(fact, value=meant or fact.value, origin=min(places, key=lambda place: place.line or 0, default=fact.origin))

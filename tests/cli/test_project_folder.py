@@ -8,6 +8,10 @@ from typing import Any
 
 import pytest
 
+from envdoctor.app.situations import is_locked
+from envdoctor.facts.fact import Collected, Fact, Origin
+from envdoctor.facts.versions import exact
+from envdoctor.sources.targets import Target
 from tests.atlas.test_installed_code import folder
 from tests.cli.run import run
 
@@ -116,3 +120,23 @@ def test_a_folder_of_neither_is_refused_as_before(capsys: pytest.CaptureFixture[
     done = run(capsys, "check", str(tmp_path / "nothing"))
     assert done.status == 2
     assert "check also takes a project's folder" in done.err
+
+
+def test_the_script_that_sets_the_argument_is_shown_not_the_first_that_sets_any(capsys: pytest.CaptureFixture[str], project: Path) -> None:
+    write(project, "a.py", "from transformers import TrainingArguments\nTrainingArguments('o', fp16=True)\n")
+    write(project, "b.py", "from transformers import TrainingArguments\n\nTrainingArguments('o', evaluation_strategy='no')\n")
+    write(project, "stack.toml", 'packages.transformers = "==4.53.3"\n')
+    _, report = check(capsys, "project", "--facts", "project/stack.toml")
+    (found,) = (one for one in report["findings"] if one["rule"] == "transformers-evaluation-strategy-removed")
+    (place,) = (one for one in found["because"] if one["fact"] == "plan.arguments")
+    assert Path(place["source"]).name == "b.py"
+
+
+def test_a_lock_lists_what_it_locks_and_not_a_stack_that_is_stated_beside_it() -> None:
+    def of(name: str) -> Collected:
+        return Collected((Fact(f"packages.{name}", exact("1.0"), Origin(name)),), closed=True)
+
+    lock = [Target("uv.lock", "lock", of("fastapi"))]
+    assert is_locked(lock, [("facts file", of("fastapi")), ("--set", Collected())])
+    assert not is_locked(lock, [("facts file", of("transformers"))])
+    assert not is_locked([], [("facts file", of("fastapi"))])
