@@ -146,6 +146,16 @@ def test_the_worst_and_surest_comes_first_in_any_order_of_the_rules() -> None:
         assert [name for name, _, _ in told(facts, *order)] == expected
 
 
+def test_what_two_stated_releases_do_together_comes_before_what_one_of_them_does() -> None:
+    one = rule("one", {"packages": ["peft ==0.11.0"], "plan": {"fp16": True}})
+    two = rule("two", {"packages": ["peft <0.13", "torch >=2"], "plan": {"fp16": True}})
+    facts = {"packages.torch": "2.5.0", "packages.peft": "0.11.0"}
+    assert [name for name, _, _ in told(facts, one, two)] == ["two", "one"]
+    # Two conditions on one package are one release.
+    twice = rule("twice", {"packages": ["peft <0.13"], "not": {"packages": ["peft <0.5"]}, "plan": {"fp16": True}})
+    assert [name for name, _, _ in told(facts, twice, one)] == ["one", "twice"]
+
+
 def test_what_is_waited_for_is_counted_even_where_no_finding_is_told() -> None:
     rules = [
         rule(f"r{number}", {"packages": [f"{package} >=0.1"], "plan": {"fp16": True}})
