@@ -76,12 +76,13 @@ def _made() -> str:
 
 def rows_of(found: Collected) -> dict[str, object] | None:
     """What a script says, as it is kept; None where it says what no script says today."""
-    if found != Collected(found.facts, found.defects, found.skips):
+    if found != Collected(found.facts, found.defects, found.skips, wanted=found.wanted):
         return None
     return {
         "facts": [[one.name, _told(one.value), _place(one.origin), [_place(place) for place in one.places]] for one in found.facts],
         "defects": [[one.rule, one.detail, one.file, one.line, list(one.packages)] for one in found.defects],
         "skips": [[one.what, one.why, one.lost] for one in found.skips],
+        "wanted": list(found.wanted),
     }
 
 
@@ -111,6 +112,7 @@ def told_by(kept: Mapping[str, Any]) -> Collected:
         tuple(Fact(name, _value(value), _origin(place), tuple(map(_origin, places))) for name, value, place, places in kept["facts"]),
         tuple(Defect(rule, detail, file, line, tuple(packages)) for rule, detail, file, line, packages in kept["defects"]),
         tuple(Skip(what, why, lost) for what, why, lost in kept["skips"]),
+        wanted=tuple(map(str, kept["wanted"])),
     )
 
 
