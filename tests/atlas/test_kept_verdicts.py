@@ -172,5 +172,6 @@ def test_what_a_notebook_installs_is_kept_as_it_was_said(tmp_path: Path, monkeyp
     notebook.write_text(json.dumps({"cells": [{"cell_type": "code", "source": lines}]}))
     first = collect_script(notebook)
     assert {"packages.trl", "packages.peft"} <= {fact.name for fact in first.facts}
+    assert first.wanted
     monkeypatch.setattr(reader, "read_script", None)
     assert collect_script(notebook) == first
