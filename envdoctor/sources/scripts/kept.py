@@ -83,7 +83,6 @@ def rows_of(found: Collected) -> dict[str, object] | None:
         "facts": [[one.name, _told(one.value), _place(one.origin), [_place(place) for place in one.places]] for one in found.facts],
         "defects": [[one.rule, one.detail, one.file, one.line, list(one.packages)] for one in found.defects],
         "skips": [[one.what, one.why, one.lost] for one in found.skips],
-        "wanted": list(found.wanted),
     }
 
 
