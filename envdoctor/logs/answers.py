@@ -133,23 +133,31 @@ def _asked(statement: Statement, failure: Failure, facts: Facts) -> Asked | None
     if isinstance(statement, MissingAttribute) and not statement.circular:
         return symbol_of(f"{statement.module}:{statement.name}", ATTRIBUTE)
     if isinstance(statement, MissingMember):
-        classes = (
-            *(_nearest_owner(classes_called(statement.cls, failure, passed=passed), failure) for passed in (False, True)),
-            derived_from(statement, failure),
-            classes_anywhere(statement.cls, failure, facts),
-        )
+        classes = _classes_meant(statement, failure, facts)
         return _first_only((symbol_of(f"{one}.{statement.name}", ATTRIBUTE) for one in found) for found in classes)
     if isinstance(statement, RefusedKeyword):
-        functions = (
-            *(functions_called(statement.function, failure, passed=passed) for passed in (False, True)),
-            makers_of(statement, failure),
-            makers_stated(statement, failure, facts),
-            methods_of(statement, failure),
-            takers_of(statement, failure, facts),
-            left_by_stated(statement, facts),
-        )
+        functions = _functions_meant(statement, failure, facts)
         return _first_only((symbol_of(f"{one}({statement.keyword})", ARGUMENT) for one in found) for found in functions)
     return None
+
+
+def _classes_meant(statement: MissingMember, failure: Failure, facts: Facts) -> Iterator[Iterable[str]]:
+    """The classes that may be meant, one way to guess them after the other: the last one looks into all packages."""
+    for passed in (False, True):
+        yield _nearest_owner(classes_called(statement.cls, failure, passed=passed), failure)
+    yield derived_from(statement, failure)
+    yield classes_anywhere(statement.cls, failure, facts)
+
+
+def _functions_meant(statement: RefusedKeyword, failure: Failure, facts: Facts) -> Iterator[Iterable[str]]:
+    """The functions that may be meant, as above."""
+    for passed in (False, True):
+        yield functions_called(statement.function, failure, passed=passed)
+    yield makers_of(statement, failure)
+    yield makers_stated(statement, failure, facts)
+    yield methods_of(statement, failure)
+    yield takers_of(statement, failure, facts)
+    yield left_by_stated(statement, facts)
 
 
 def _left(module: str) -> bool:
