@@ -31,6 +31,7 @@ from envdoctor.logs.likely_callers import LikelyCaller, likely_callers
 from envdoctor.logs.members import judge_member, judge_passed
 from envdoctor.logs.not_found import judge_mixed, other_owner, tell_another
 from envdoctor.logs.older_releases import judge_older
+from envdoctor.logs.other_classes import judge_own_reader
 from envdoctor.logs.owners_anywhere import classes_anywhere, left_by_stated, takers_of
 from envdoctor.logs.sayings import home_of, judge_saying, name_author, tell_sayings
 from envdoctor.logs.specifiers import admits
@@ -222,6 +223,8 @@ def _hit(asked: Asked, failure: Failure, facts: Facts) -> Hit | None:
         place = like[-1]
         between = release
         when = f"{'it fits' if asked.told else 'there'} in {write(asked.there, volume.releases)}"
+    elif (other := judge_own_reader(asked, failure)) is not None:
+        return other
     else:
         place = _likely(asked)
         when = f"{'it fits' if asked.told else 'there'} in {write(asked.there, volume.releases)}"

@@ -76,7 +76,12 @@ _CAUSES = (
         "take a wheel that fits torch, Python and CUDA, or install the toolkit of the release that torch was built for and set CUDA_HOME",
     ),
     _Cause(
-        re.compile(r"ModuleNotFoundError: No module named '(torch|numpy|packaging|wheel|setuptools|pkg_resources|psutil|Cython)'"),
+        re.compile(r"ModuleNotFoundError: No module named '(pkg_resources)'"),
+        "its build imports {0}, which setuptools no longer has from 82 on",
+        "pip install 'setuptools<82' wheel, then pip install --no-build-isolation {name}",
+    ),
+    _Cause(
+        re.compile(r"ModuleNotFoundError: No module named '(torch|numpy|packaging|wheel|setuptools|psutil|Cython)'"),
         "its build imports {0}, which an isolated build does not see",
         "pip install {0}, then pip install --no-build-isolation {name}",
     ),

@@ -261,10 +261,16 @@ def _circular(module: str, path: str, failure: Failure) -> Hit:
     own = own or (path if path.endswith(f"{top}.py") and not owner_of(path)[0] else "")
     if own:
         why = f"{own.replace(chr(92), '/').rpartition('/')[2]} of your own has its name and is imported in its place: rename it"
+        advice = "mv FILE my_FILE".replace("FILE", f"{top}.py")
     else:
-        why = "files of several releases lie in one folder, or two of its modules need each other: install it again in a new environment"
+        why = (
+            f"a file or folder of your own called {top} or like one of its modules, files of several releases in one folder, or two of its "
+            "modules that need each other"
+        )
+        shown = f"python -c 'import {top}; print({top}.__file__)'"
+        advice = f"{shown} where it failed: rename what is your own; else install it again in a new environment"
     detail = f"{package} was asked for {module} before that was imported: {why}"
-    return Hit(NAME, True, (), detail=detail, packages=named(package), edge=f"circular:{module}")
+    return Hit(NAME, True, (), detail=detail, packages=named(package), edge=f"circular:{module}", advice=advice)
 
 
 # Packages whose release on the package index holds no module of their name: the source distribution of pyairports 0.0.1.

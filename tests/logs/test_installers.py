@@ -246,6 +246,12 @@ def test_what_pytorchs_own_index_lacks(index: str, words: str) -> None:
             "flash-attn",
             "its build imports torch",
         ),
+        (
+            "ModuleNotFoundError: No module named 'pkg_resources'\n"
+            "ERROR: Failed to build 'mitdeeplearning' when getting requirements to build wheel",
+            "mitdeeplearning",
+            "its build imports pkg_resources, which setuptools no longer has from 82 on",
+        ),
     ],
 )
 def test_whose_build_failed(text: str, name: str, lacks: str) -> None:

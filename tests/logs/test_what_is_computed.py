@@ -21,7 +21,7 @@ TRANSFORMERS = {
     "4.57.1": {
         "transformers/__init__.py": "from .args import TrainingArguments\n",
         "transformers/args.py": "from dataclasses import dataclass\n@dataclass\nclass TrainingArguments:\n    output_dir: str\n"
-        "    trackio_space_id: str = 'x'\n",
+        "    trackio_space_id: str = 'x'\n    eval_strategy: str = 'no'\n",
         "transformers/trainer.py": "x = 1\n",
         "transformers/models/llama/modeling_llama.py": "class LlamaAttention:\n    def forward(self, hidden, padding_mask=None): pass\n",
         "transformers/cache_utils.py": "class Cache:\n    def get_usable_length(self, new): pass\n",
@@ -175,7 +175,7 @@ NO_FILE = (
             "ImportError: cannot import name 'lora' from partially initialized module 'peft.tuners' (most likely due to a circular import)",
             "",
             "peft",
-            "install it again in a new environment",
+            "files of several releases in one folder",
         ),
         (
             "ImportError: cannot import name 'load_dataset' from partially initialized module 'datasets' (most likely due to a circular "
@@ -205,6 +205,25 @@ NO_FILE = (
             "",
             "transformers",
             "takes padding_mask in transformers",
+        ),
+        # who reads an attribute that its own class has was handed somebody else's
+        (
+            "/usr/lib/python3.10/dist-packages/transformers/utils/notebook.py in on_train_begin(self, args, state, control, **kwargs)\n"
+            "    294     def on_train_begin(self, args, state, control, **kwargs):\n"
+            '--> 295         self.first_column = "Epoch" if args.eval_strategy == IntervalStrategy.EPOCH else "Step"\n\n'
+            "AttributeError: 'TrainingArguments' object has no attribute 'eval_strategy'",
+            "",
+            "transformers",
+            "the object is of a class TrainingArguments of another package",
+        ),
+        # whose it is, though many import it
+        ("ModuleNotFoundError: No module named 'pkg_resources'", "", "setuptools", "there is no module pkg_resources"),
+        (
+            "ImportError: cannot import name 'GPT2Tokenizer' from partially initialized module 'transformers' (most likely due to a circular "
+            "import)",
+            "",
+            "transformers",
+            "a file or folder of your own called transformers",
         ),
         # one project under two names
         (
