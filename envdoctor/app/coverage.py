@@ -9,12 +9,15 @@ from envdoctor.world.releases import listed, newest, tracked
 
 
 def measure_coverage(*several: Facts) -> Coverage:
-    """How many packages of the situations have releases that are known, and which of a training stack are newer than any of these."""
-    known, newer = set(), set()
+    """How many packages of the situations have releases that are known, of how many, and which of a training stack are newer than any of these."""
+    stated, known, newer = set(), set(), set()
     for facts in several:
         for name in facts:
             package = name.removeprefix("packages.")
-            if package == name or package not in listed():
+            if package == name or facts.lacks(package):
+                continue
+            stated.add(package)
+            if package not in listed():
                 continue
             known.add(package)
             if package not in tracked():
@@ -22,4 +25,4 @@ def measure_coverage(*several: Facts) -> Coverage:
             value, last = facts.value(name), newest(package)
             if isinstance(value, Exact) and last is not None and version_condition(f">{last}").admits(value):
                 newer.add(package)
-    return Coverage(len(known), tuple(sorted(newer)))
+    return Coverage(len(known), len(stated), tuple(sorted(newer)))

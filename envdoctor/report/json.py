@@ -115,6 +115,7 @@ def _object(report: Report) -> dict[str, object]:
         "skipped": [_skip(skip) for skip in report.skipped],
         "coverage": {
             "packages_known": report.coverage.packages_known,
+            "packages_stated": report.coverage.packages_stated,
             "packages_newer_than_rules": list(report.coverage.packages_newer_than_rules),
         },
         "probes": [verdict_object(verdict) for verdict in report.probes],

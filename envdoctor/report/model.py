@@ -64,6 +64,7 @@ class Coverage:
     """How much of the stack the rules can speak of."""
 
     packages_known: int
+    packages_stated: int
     packages_newer_than_rules: tuple[str, ...]
 
 

@@ -324,7 +324,9 @@ def _closing(sheet: Sheet, report: Report, seconds: float | None, *, causes: int
         sheet.line(untold)
     took = "" if seconds is None else f" in {seconds:.1f} s"
     if report.coverage.packages_known or not report.recognised:
-        sheet.line(f"checked {_number(report.coverage.packages_known, 'package')} against {report.rules} rules{took}")
+        known, stated = report.coverage.packages_known, report.coverage.packages_stated
+        checked = _number(known, "package") if known == stated else f"{known} of {_number(stated, 'package')}"
+        sheet.line(f"checked {checked} against {report.rules} rules{took}")
     if report.hidden() and not report.show_all:
         waits, it = ("waits", "it") if report.hidden() == 1 else ("wait", "them")
         sheet.line(f"{report.hidden()} more {waits} for packages that nothing names (--all shows {it})")

@@ -84,7 +84,7 @@ def report(*findings: Diagnosed, facts: Facts = FACTS, skipped: tuple[Skip, ...]
         remedy=Remedy({"torch": "==2.5.1+cu118"}, ("torch-2-5-0-sdpa-mask-nan",), ()) if findings else Remedy({}, (), ()),
         unknown=(("plan.method", 3),),
         skipped=skipped,
-        coverage=Coverage(1, ()),
+        coverage=Coverage(1, 1, ()),
         probes=(),
         hints=(),
         fail_on="error",

@@ -34,13 +34,13 @@ def report(patient: str, findings: list[Finding], packages: dict[str, str], pins
         version="0", rules=1, rules_digest="sha256:0", releases_as_of="2026-01-01", patient=patient, facts=Facts(facts),
         findings=tuple(Diagnosed(finding, ()) for finding in findings),
         remedy=Remedy(pins or {}, tuple(finding.rule.id for finding in findings if pins), ()), unknown=(("plan.method", len(findings)),),
-        skipped=(), coverage=Coverage(len(packages), ()), probes=(), hints=("a hint",), fail_on="error", strict=False,
+        skipped=(), coverage=Coverage(len(packages), len(packages), ()), probes=(), hints=("a hint",), fail_on="error", strict=False,
     )  # fmt: skip
 
 
 def test_one_situation_is_its_own_report() -> None:
     only = report("packages of a", [page("one")], {"torch": "2.5.0"})
-    assert join([("", only)], Coverage(1, ())) is only
+    assert join([("", only)], Coverage(1, 1, ())) is only
 
 
 def test_a_finding_of_all_is_told_once_and_that_of_a_choice_with_its_name() -> None:
@@ -49,7 +49,7 @@ def test_a_finding_of_all_is_told_once_and_that_of_a_choice_with_its_name() -> N
         "packages of pyproject.toml", [page("always"), page("trained")], {"torch": "2.5.0", "peft": "0.11.1"}, {"torch": "==2.5.1"}
     )
     serve = report("packages of pyproject.toml", [page("always"), page("served", "note")], {"torch": "2.5.0"}, {"torch": "==2.6.0"})
-    joined = join([("", base), ("extra train", train), ("extra serve", serve)], Coverage(2, ()))
+    joined = join([("", base), ("extra train", train), ("extra serve", serve)], Coverage(2, 2, ()))
     assert [(one.finding.rule.id, one.within) for one in joined.findings] == [
         ("always", ()),
         ("trained", ("extra train",)),
@@ -71,7 +71,7 @@ def test_a_finding_of_all_is_told_once_and_that_of_a_choice_with_its_name() -> N
 
 def test_what_all_choices_of_a_file_have_without_a_base_needs_no_name() -> None:
     parts = [(f"extra {name}", report("packages of p", [page("shared")], {"torch": "2.5.0"})) for name in ("a", "b")]
-    assert [one.within for one in join(parts, Coverage(1, ())).findings] == [()]
+    assert [one.within for one in join(parts, Coverage(1, 1, ())).findings] == [()]
 
 
 def test_files_are_told_apart_and_agree_on_facts_where_they_do() -> None:
@@ -79,7 +79,7 @@ def test_files_are_told_apart_and_agree_on_facts_where_they_do() -> None:
     there = replace(here, location=Location("b.txt", 1))
     one = report("packages of a.txt", [here], {"torch": "2.5.0", "numpy": "1.26.4"}, {"torch": "==2.5.1"})
     two = report("packages of b.txt", [there], {"torch": "2.4.0", "numpy": "1.26.4"}, {"torch": "==2.5.1"})
-    joined = join([("", one), ("", two)], Coverage(2, ()))
+    joined = join([("", one), ("", two)], Coverage(2, 2, ()))
     assert joined.patient == "2 situations"
     assert set(joined.facts) == {"packages.numpy"}
     assert [(d.finding.location, d.within) for d in joined.findings] == [(there.location, ()), (here.location, ())]

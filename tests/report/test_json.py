@@ -94,7 +94,7 @@ def test_a_whole_report() -> None:
         report(MATCHED, skipped=(Skip("b.txt", "no such file"),)),
         remedy=REMEDY,
         alternatives=(Remedy({}, (), ()), REMEDY),
-        coverage=Coverage(12, ("torch",)),
+        coverage=Coverage(12, 14, ("torch",)),
         probes=(Verdict("padded-batch", "confirmed", "NaN in step 1", {"rows": 2}, 1.26),),
         recognised=("a public revision",),
         releases_age=9,
@@ -118,7 +118,7 @@ def test_a_whole_report() -> None:
         "unknown": [{"fact": "plan.method", "rules_waiting": 3}],
         "recognised": ["a public revision"],
         "skipped": [{"what": "b.txt", "why": "no such file"}],
-        "coverage": {"packages_known": 12, "packages_newer_than_rules": ["torch"]},
+        "coverage": {"packages_known": 12, "packages_stated": 14, "packages_newer_than_rules": ["torch"]},
         "probes": [
             {"name": "padded-batch", "verdict": "confirmed", "reason": "NaN in step 1", "measured": {"rows": 2}, "seconds": 1.3},
         ],
