@@ -9,7 +9,7 @@ from envdoctor.world.releases import listed, newest, tracked
 
 
 def measure_coverage(*several: Facts) -> Coverage:
-    """How many packages of the situations have releases that are known, of how many, and which of a training stack are newer than any of these."""
+    """How many packages of the situations have releases that are known, of how many, and which of a training stack are newer than these."""
     stated, known, newer = set(), set(), set()
     for facts in several:
         for name in facts:

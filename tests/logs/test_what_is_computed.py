@@ -219,8 +219,8 @@ NO_FILE = (
         # whose it is, though many import it
         ("ModuleNotFoundError: No module named 'pkg_resources'", "", "setuptools", "there is no module pkg_resources"),
         (
-            "ImportError: cannot import name 'GPT2Tokenizer' from partially initialized module 'transformers' (most likely due to a circular "
-            "import)",
+            "ImportError: cannot import name 'GPT2Tokenizer' from partially initialized module 'transformers' (most likely due to a "
+            "circular import)",
             "",
             "transformers",
             "a file or folder of your own called transformers",
