@@ -54,6 +54,7 @@ from envdoctor.logs.system_python import judge_system_python
 from envdoctor.logs.tracebacks import Failure
 from envdoctor.logs.undefined_names import UNDEFINED, judge_undefined
 from envdoctor.logs.weights_only import judge_weights_only
+from envdoctor.logs.windows_libraries import judge_not_loaded
 from envdoctor.logs.wording import among_installed, caller_of, describe, named, reasons
 from envdoctor.records import dataclass, replace
 from envdoctor.world.import_names import PORTIONS, package_of
@@ -70,6 +71,8 @@ _IN_PASSING = re.compile(r"warn|error|exception|\bplease\b|make sure|\bmust\b|is
 _SHORT = 6
 # What builds import without asking for it.
 _BUILT_AGAINST = frozenset(("torch", "numpy", "packaging", "wheel"))
+# What `python -m` says of it stands in brackets behind "Error while finding module specification".
+_RUN_AS_MODULE = re.compile(r"^[^()]*\)$")
 # Somebody who pastes a few lines pastes those that tell.
 _PASTED = 16
 # Import names that projects give to modules of their own: nobody can tell whose they are.
@@ -132,7 +135,7 @@ def _derived(reading: Reading, facts: Facts) -> Iterator[Derived]:
         # What a program logs instead of raising it.
         for number, line in reading.lines:
             one = Failure("", line.strip(), number)
-            if (said := judge_known(one, facts) or say(one, facts)) is not None:
+            if (said := judge_not_loaded(one, facts) or judge_known(one, facts) or say(one, facts)) is not None:
                 yield Derived(said, number, line.strip()[:300])
     for number, line in reading.lines:
         if "with CUDA capability" in line and (gpu := judge_gpu(line, facts)) is not None:
@@ -181,7 +184,7 @@ def _of_failure(failure: Failure, facts: Facts) -> Iterator[Hit]:
         if answered is not None:
             yield answered
             return
-    hit: Hit | None = judge_keys(failure, facts) or judge_model(failure, facts)
+    hit: Hit | None = judge_not_loaded(failure, facts) or judge_keys(failure, facts) or judge_model(failure, facts)
     if hit is not None:
         yield hit
         return
@@ -275,6 +278,16 @@ def _circular(module: str, path: str, failure: Failure) -> Hit:
 
 # Packages whose release on the package index holds no module of their name: the source distribution of pyairports 0.0.1.
 _HOLLOW = {"pyairports": "install pyairports from its repository (github.com/ozeliger/pyairports), or outlines >=0.1, which does without"}
+# Compiled parts that some builds of a package leave out. https://github.com/XLearning-SCU/2022-CVPR-AirNet/issues/5 and
+# https://github.com/open-mmlab/mmdetection/issues/3272, and mmcv's own page on its installation.
+_UNBUILT = {
+    "mmcv._ext": (
+        "mmcv is here without its compiled operators: mmcv 1.x is the build without them (mmcv-full has them), in 2.x mmcv-lite is, and "
+        "what was built from source without a compiler has none either",
+        "pip uninstall mmcv mmcv-lite mmcv-full, then mmcv-full (1.x) or mmcv (2.x) as a wheel for this torch and CUDA: "
+        "mim install mmcv-full, mim install mmcv",
+    ),
+}
 
 
 def _module(one: MissingModule, failure: Failure, facts: Facts) -> Hit | None:
@@ -289,6 +302,9 @@ def _module(one: MissingModule, failure: Failure, facts: Facts) -> Hit | None:
         detail = f"{package} has no {one.name} from {since} on; {asks}"
         edge, before = f"{caller or 'code'}:{one.name}", ((package, f"<{since}"),)
         return Hit(MODULE, True, (), detail=detail, packages=named(package, caller), pins=before, edge=edge, advice=instead)
+    if one.name in _UNBUILT:
+        detail, advice = _UNBUILT[one.name]
+        return Hit(MODULE, True, (), detail=detail, packages=named(top, caller), edge=f"{caller or 'code'}:{one.name}", advice=advice)
     if "." in one.name and one.name not in PORTIONS:
         # A project has modules of its own: what no installed file imports, and nobody lists, may be one of them.
         if not is_of_a_package(one.name, failure) or (provider not in listed() and not among_installed(top, caller, failure)):
@@ -324,6 +340,8 @@ def _module(one: MissingModule, failure: Failure, facts: Facts) -> Hit | None:
         )
     pins = newest_for(provider, facts) if known else ()
     detail = f"{provider} is not installed: there is no module {one.name}{asks}"
+    if _RUN_AS_MODULE.search(failure.message):
+        detail += f", or it is in another Python than the one that was called: pip show {provider}, as python -m pip of each, tells which"
     if provider in _BUILT_AGAINST and not failure.frames:
         detail += (
             "; where an installer printed this, it builds a package apart from what is installed (flash-attn, deepspeed, causal-conv1d and "

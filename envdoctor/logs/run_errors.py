@@ -11,6 +11,7 @@ from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
 from envdoctor.logs.kernel_sentences import KERNELS
+from envdoctor.logs.paired_sentences import PAIRED
 from envdoctor.logs.run_sentences import SENTENCES
 from envdoctor.logs.served_sentences import SERVING
 from envdoctor.logs.specifiers import admits
@@ -18,15 +19,15 @@ from envdoctor.logs.tracebacks import Failure
 from envdoctor.world.import_names import package_of
 
 RUN = "error-of-the-run"
-_ALL = (*SENTENCES, *KERNELS, *SERVING)
+_ALL = (*SENTENCES, *KERNELS, *SERVING, *PAIRED)
 _HAND_ON = frozenset(("torch", "accelerate", "peft"))
 
 
 def judge_known(failure: Failure, facts: Facts) -> Hit | None:
     """What an error of the run means; None where it is none of those that are known."""
-    found = next((one for one in _ALL if re.search(one.says, failure.told)), None)
+    found, shown = next(((one, shown) for one in _ALL if (shown := re.search(one.says, failure.told))), (None, None))
     python = facts.value("python")
-    if found is None or (found.refuted and isinstance(python, Exact) and admits(found.refuted, python)):
+    if found is None or shown is None or (found.refuted and isinstance(python, Exact) and admits(found.refuted, python)):
         return None
     at = next((frame for frame in reversed(failure.frames) if frame.package and frame.package not in _HAND_ON), None)
     where = f"in {at.module or at.package}{f', {at.function}' if at.function else ''}" if at is not None else ""
@@ -36,6 +37,7 @@ def judge_known(failure: Failure, facts: Facts) -> Hit | None:
         True,
         detail="; ".join(filter(None, (found.behind, where))),
         packages=(owner,) if owner else (),
+        pins=tuple((name, shown.expand(spec)) for name, spec in found.pins),
         edge=f"{owner or 'code'}:{'-'.join(re.findall(r'[a-z0-9]+', found.means.lower())[:6])}",
         headline=found.means,
         advice=found.advice,

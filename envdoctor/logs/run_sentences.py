@@ -8,7 +8,7 @@ from envdoctor.records import dataclass
 @dataclass(frozen=True, slots=True)
 class Sentence:
     """A sentence as a pattern, what it means, what is behind it most often where that is not plain, and what to do; ``package`` has its
-    source, and in Pythons that ``refuted`` admits it means something else."""
+    source, and in Pythons that ``refuted`` admits it means something else. ``pins`` cure it; they may use the pattern's groups."""
 
     says: str
     means: str
@@ -16,6 +16,7 @@ class Sentence:
     advice: str
     package: str = ""
     refuted: str = ""
+    pins: tuple[tuple[str, str], ...] = ()
 
 
 # The sentences were looked up in torch 2.13, accelerate, transformers and safetensors, those of NCCL, CUDA, MPS and SentencePiece where
