@@ -65,7 +65,7 @@ _UV_NO_WHEEL = re.compile(
     rf")`)?"
 )
 _UV_NO_FILE = re.compile(
-    rf"Distribution `(?P<name>{_NAME})==(?P<version>[\w.+!-]{{1,40}}) @ [^`]{{1,200}}` can't be installed because it doesn't have a source "
+    rf"`(?:(?P<name>{_NAME})==(?P<version>[\w.+!-]{{1,40}}) )?@ [^`]{{1,200}}` can't be installed because it doesn't have a source "
     r"distribution or wheel for the current platform"
 )
 _UV_PYTHON = re.compile(rf"the current Python version \((?P<python>{_VERSION})\) does not satisfy Python ?(?P<spec>{_SPEC})")
@@ -302,7 +302,9 @@ class _Reading:
         for found in _UV_NO_WHEEL.finditer(body):
             self.lack(Unavailable(canonical(found["name"]), as_pep_440(found["spec"] or ""), "no wheel", tag=found["tag"] or found["what"]))
         for found in _UV_NO_FILE.finditer(body):
-            self.lack(Unavailable(canonical(found["name"]), f"=={found['version']}", "no wheel", tag="this platform"))
+            # Somebody who hides the name of a package hides its release with it.
+            name, release = canonical(found["name"] or ""), f"=={found['version']}" if found["version"] else ""
+            self.lack(Unavailable(name, release, "no wheel" if name else "no file", tag="this platform"))
         for found in _UV_NO_VERSION.finditer(body):
             self.lack(Unavailable(canonical(found["name"]), as_pep_440(found["spec"] or ""), "no release"))
         for found in _UV_WITHDRAWN.finditer(body):

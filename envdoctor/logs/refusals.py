@@ -11,6 +11,7 @@ from envdoctor.facts.histories import satisfiable
 from envdoctor.facts.versions import Exact, exact, version_condition
 from envdoctor.logs.installers import Asked, Refusal, Unavailable
 from envdoctor.logs.specifiers import admits
+from envdoctor.records import replace
 from envdoctor.world.dependencies import dependencies, versions
 from envdoctor.world.releases import release_texts, releases
 from envdoctor.world.torch_builds import releases_listed
@@ -179,6 +180,8 @@ def translated(name: str) -> str:
 
 
 def _unavailable(one: Unavailable, refusal: Refusal, facts: Facts) -> Hit | None:
+    if not one.name:
+        return _unnamed(facts)
     name = translated(one.name)
     known = releases(name)
     python = one.python or str(facts.value("python") or "")
@@ -241,6 +244,17 @@ def _unavailable(one: Unavailable, refusal: Refusal, facts: Facts) -> Hit | None
     return Hit(NO_FILE, True, (), detail=detail, packages=_named(name, "python" if only_newer else ""), pins=_nearest(one), edge=name)
 
 
+def _unnamed(facts: Facts) -> Hit:
+    """uv's sentence about a package whose name was cut from it: the one that is stated, where there is one."""
+    stated = [(name.removeprefix("packages."), facts.value(name)) for name in facts if name.startswith("packages.")]
+    exact_ones = [(name, value.text) for name, value in stated if isinstance(value, Exact)]
+    advice = "a Python for which the package has wheels (uv python pin 3.X, then uv sync); else a release that has them for this one"
+    if len(exact_ones) == 1:
+        return replace(_no_file(*exact_ones[0], facts), advice=advice)
+    detail = "uv found a package that has neither a wheel nor sources for this Python and platform; its name was cut from the text"
+    return Hit(NO_FILE, True, (), detail=detail, packages=(), edge="unnamed", advice=advice)
+
+
 def _no_file(name: str, version: str, facts: Facts) -> Hit:
     """A release that a lock names, and of which no file is for this Python and platform."""
     public, _, label = version.partition("+")
@@ -251,7 +265,9 @@ def _no_file(name: str, version: str, facts: Facts) -> Hit:
         told.append(f"it asks for Python {known[0].requires_python}")
     if name == "torch":
         first = next((one for one, since in reversed(_TORCH_FOR_PYTHON) if admits(f">={since}", public)), "")
-        told.append(f"its wheels go up to Python {first or '3.10'}")
+        # The index has 2.5 for Python 3.13 on Linux alone.
+        linux = " on Linux, 3.12 on Windows and macOS" if admits(">=2.5,<2.6", public) else ""
+        told.append(f"its wheels go up to Python {first or '3.10'}{linux}")
         if admits(f">{_LAST_FOR_INTEL_MACS}", public):
             told.append(f"for Intel Macs {_LAST_FOR_INTEL_MACS} is the last")
             has_wheel = isinstance(python, Exact) and first and admits(f"<={first}", ".".join(python.text.split(".")[:2]))
