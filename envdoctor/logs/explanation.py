@@ -92,6 +92,8 @@ def explain(
     with_required = there | packages_required(stated)
     computed = {one.hit.rule for one in derived}
     of_installer = not OF_INSTALLERS.isdisjoint(computed)
+    # A text that has a page of its own, which names no cause, has several: there one of them has to be stated.
+    general = {seen.symptom for name, seen in reading.shown.items() if pages[name].log_only and pages[name].affected is None}
     candidates: list[Candidate] = []
     elsewhere = []
     for name, seen in reading.shown.items():
@@ -100,7 +102,7 @@ def explain(
             continue
         if _ASSERTED in reading.shown and name != _ASSERTED and _OF_THE_DEVICE.search(seen.symptom):
             continue
-        outcome = _outcome(rule, already.get(name), seen, stated, known)
+        outcome = _outcome(rule, already.get(name), seen, stated, known, shared=seen.symptom in general)
         if outcome is False:
             elsewhere.append(name)
             continue
@@ -240,7 +242,7 @@ def _order(one: Candidate, stated: Facts, known: Known) -> tuple[object, ...]:
     return one.guess, one.outcome is not True, *text, finding.rank(), finding.rule.id
 
 
-def _outcome(rule: Rule, finding: Finding | None, seen: Shown, stated: Facts, known: Known) -> bool | None:
+def _outcome(rule: Rule, finding: Finding | None, seen: Shown, stated: Facts, known: Known, *, shared: bool) -> bool | None:
     if rule.affected is None:
         # Such a text is all that there is to know, or a check has found the same.
         found = finding is not None and finding.status == "matched"
@@ -248,6 +250,8 @@ def _outcome(rule: Rule, finding: Finding | None, seen: Shown, stated: Facts, kn
     # Words that any program may print say nothing of the model: a name of the library at fault does, and so does a model that is stated.
     about = any(leaf.fact.startswith("model.") and holds(leaf, stated, known) for leaf in accused(rule.affected))
     asked = ("packages.",) if about or names_something(seen.symptom) else ("packages.", "model.")
+    if shared:
+        asked = (*asked, "cuda", "os")
     # That an installer found nothing says nothing of the Python either.
     return met(rule.affected, stated, known, asked=(*asked, "python") if rule.effect == "blocked" else asked)
 
