@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from envdoctor.facts.fact import Facts
-from envdoctor.facts.versions import Exact, version_condition
+from envdoctor.facts.versions import Exact, Ranged, version_condition
 from envdoctor.report.model import Coverage
 from envdoctor.world.releases import listed, newest, tracked
 
@@ -14,7 +14,7 @@ def measure_coverage(*several: Facts) -> Coverage:
     for facts in several:
         for name in facts:
             package = name.removeprefix("packages.")
-            if package == name or facts.lacks(package):
+            if package == name or not isinstance(facts.value(name), Exact | Ranged):
                 continue
             stated.add(package)
             if package not in listed():
