@@ -41,7 +41,7 @@ MAIN_NAMES = {
         "transformers:pipeline",
     ),
     "trl": ("trl:SFTTrainer", "trl:DPOTrainer", "trl:RewardTrainer", "trl:GRPOTrainer", "trl:PPOTrainer", "trl:KTOTrainer"),
-    "tts": ("TTS.api:TTS",),
+    "tts": ("TTS.api:TTS", "TTS.tts.configs.xtts_config:XttsConfig"),
     "verl": ("verl.trainer.main_ppo",),
     "vllm": ("vllm:LLM", "vllm:SamplingParams", "vllm.entrypoints.openai.api_server"),
 }  # fmt: skip
