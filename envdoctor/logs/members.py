@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
+from envdoctor.atlas.answers import Answer, owner_of
 from envdoctor.atlas.answers import answer as look_up
-from envdoctor.atlas.answers import owner_of
 from envdoctor.atlas.binding import Bound
 from envdoctor.atlas.masks import stretches, write
 from envdoctor.atlas.shelf import open_package, package_names, pass_packages
@@ -58,38 +58,19 @@ def judge_member(one: MissingMember, failure: Failure, facts: Facts) -> Hit | No
     one = replace(one, cls=one.cls.replace("LLaMA", "Llama"))
     if one.cls in _ANY or one.name.startswith("__"):
         return None
-    classes = list(classes_called(one.cls, failure)) or list(classes_called(one.cls, failure, passed=True))
-    if not classes and not failure.packages and len(one.name) >= _TELLING:
-        # A short name is many packages' class; of these those are meant that have such an attribute.
-        classes = [cls for cls in classes_named(one.cls) if (has := look_up(f"{cls}.{one.name}")) is not None and has.there]
+    classes = _classes_meant(one, failure)
     owners = {bound.volume.name for symbol in classes if (bound := owner_of(symbol)) is not None}
-    if one.cls in _OF_TORCH:
-        classes, owners = [], set()
-    given = list(_givers(one.name, one.cls)) if len(one.name) >= _TELLING and "_" in one.name else []
-    if is_everyday(one.name):
-        given = [giver for giver in given if facts.value(f"packages.{giver.package}") is not None]
-    if not given and not owners and len(one.name) >= _OWN and "_" in one.name.strip("_"):
-        # A name of several words is one package's, however few use that.
-        given = list(_givers(one.name, one.cls, package_names()))
+    given = _givers_meant(one, facts, owned=bool(owners))
     told = [look_up(f"{symbol}.{one.name}") for symbol in classes]
-    marked = next((package for begins, package in _MARKS.items() if one.name.startswith(begins)), "")
-    if marked and all(answer is not None and not answer.there for answer in told):
-        caller = caller_of(failure, marked)
-        detail = (
-            f"{marked} puts {one.name} on the modules and parameters that it takes over, and this {one.cls} has none: it was made, "
-            f"replaced or moved after that; {caller.words(facts, marked, 'asks for')}"
-        )
-        packages = tuple(dict.fromkeys(name for name in (marked, caller.package) if name))
-        return Hit(ATTRIBUTE, True, (), detail=detail, packages=packages, edge=f"{caller.package or 'code'}:{one.cls}.{one.name}")
+    if (marked := _of_mark(one, told, failure, facts)) is not None:
+        return marked
     if len(owners) == 1 and all(answer is not None and not answer.there for answer in told):
         (package,) = owners
         whose = f"{one.cls} of {package} has no {one.name} in any release that was read"
     elif len(owners) == 1 and told and all(answer is not None and answer.there and not answer.gone for answer in told):
         (package,) = owners
-        whose, given = (
-            f"{one.cls} of {package} gets its {one.name} when it is set up, in all releases, and this one was not, or was reset",
-            [],
-        )
+        whose = f"{one.cls} of {package} gets its {one.name} when it is set up, in all releases, and this one was not, or was reset"
+        given = []
     elif not owners and len(given) == 1:
         package = given[0].package
         whose = f"{one.cls} is no class that has {one.name}"
@@ -124,6 +105,42 @@ def judge_member(one: MissingMember, failure: Failure, facts: Facts) -> Hit | No
         detail = f"{whose}{gives}; {caller.words(facts, package, 'asks for')}: it was written for these releases"
         return Hit(ATTRIBUTE, True, (), detail=detail, packages=packages, pins=pins, edge=edge)
     return Hit(ATTRIBUTE, True, (), detail=detail, packages=packages, edge=edge, advice=_advise(one, package, owners=owners))
+
+
+def _classes_meant(one: MissingMember, failure: Failure) -> list[str]:
+    """The classes of that name that may be meant; none of torch, whose modules carry what everybody puts on them."""
+    if one.cls in _OF_TORCH:
+        return []
+    classes = list(classes_called(one.cls, failure)) or list(classes_called(one.cls, failure, passed=True))
+    if not classes and not failure.packages and len(one.name) >= _TELLING:
+        # A short name is many packages' class; of these those are meant that have such an attribute.
+        classes = [cls for cls in classes_named(one.cls) if (has := look_up(f"{cls}.{one.name}")) is not None and has.there]
+    return classes
+
+
+def _givers_meant(one: MissingMember, facts: Facts, *, owned: bool) -> list[_Giver]:
+    """The packages that give such an attribute to a class of theirs."""
+    given = list(_givers(one.name, one.cls)) if len(one.name) >= _TELLING and "_" in one.name else []
+    if is_everyday(one.name):
+        given = [giver for giver in given if facts.value(f"packages.{giver.package}") is not None]
+    if not given and not owned and len(one.name) >= _OWN and "_" in one.name.strip("_"):
+        # A name of several words is one package's, however few use that.
+        given = list(_givers(one.name, one.cls, package_names()))
+    return given
+
+
+def _of_mark(one: MissingMember, told: Sequence[Answer | None], failure: Failure, facts: Facts) -> Hit | None:
+    """What a package puts on the modules of others, by its first letters."""
+    marked = next((package for begins, package in _MARKS.items() if one.name.startswith(begins)), "")
+    if not marked or not all(answer is not None and not answer.there for answer in told):
+        return None
+    caller = caller_of(failure, marked)
+    detail = (
+        f"{marked} puts {one.name} on the modules and parameters that it takes over, and this {one.cls} has none: it was made, "
+        f"replaced or moved after that; {caller.words(facts, marked, 'asks for')}"
+    )
+    packages = tuple(dict.fromkeys(name for name in (marked, caller.package) if name))
+    return Hit(ATTRIBUTE, True, (), detail=detail, packages=packages, edge=f"{caller.package or 'code'}:{one.cls}.{one.name}")
 
 
 def _advise(one: MissingMember, package: str, *, owners: Iterable[str]) -> str:
