@@ -109,24 +109,13 @@ def explain(
         finding = _finding(rule, already.get(name), seen, facts, known, log)
         if reading.history and seen.symptom in EVENTS:
             finding = replace(finding, detail=reading.history)
-        specific = len(seen.symptom) >= _SPECIFIC and (names_something(seen.symptom) or not _about_a_model(rule))
-        of_memory = seen.symptom.lower().startswith(PREFIX)
         at_home = not rule.packages or not with_required.isdisjoint(rule.packages) or names_package(seen, rule.packages)
+        # What an installer said was read whole; a page that knows its first words knows no more of it.
+        guess = is_guess(rule, seen, reading, there, derived, decided=outcome is True)
+        guess = guess or (of_installer and outcome is None and rule.effect == "blocked")
+        stands = _stands(rule, stated, known)
         candidates.append(
-            Candidate(
-                outcome,
-                finding,
-                len(seen.symptom),
-                specific,
-                _stands(rule, stated, known),
-                of_memory,
-                ended=_is_of_the_end(seen.line, reading),
-                known=at_home,
-                named=named_in(seen.text) in rule.packages,
-                # What an installer said was read whole; a page that knows its first words knows no more of it.
-                guess=is_guess(rule, seen, reading, there, derived, decided=outcome is True)
-                or (of_installer and outcome is None and rule.effect == "blocked"),
-            )
+            _candidate(rule, seen, finding, outcome, stands=stands, ended=_is_of_the_end(seen.line, reading), known=at_home, guess=guess)
         )
     # A symptom counts only where its package is; where the text is all that there is, nobody can tell.
     candidates = _to_the_point([one for one in candidates if one.known or not there], stated, known)
@@ -143,6 +132,24 @@ def explain(
         # Who raised it is known; whose fault the words would be elsewhere, is not.
         findings = [*_at_last(diagnosis, reading, pages, facts, log), *findings]
     return Explanation(tuple(findings[:_MOST_FINDINGS]), tuple(sorted(elsewhere)), explained)
+
+
+def _candidate(
+    rule: Rule, seen: Shown, finding: Finding, outcome: bool | None, *, stands: int, ended: bool, known: bool, guess: bool
+) -> Candidate:
+    specific = len(seen.symptom) >= _SPECIFIC and (names_something(seen.symptom) or not _about_a_model(rule))
+    return Candidate(
+        outcome,
+        finding,
+        len(seen.symptom),
+        specific,
+        stands,
+        seen.symptom.lower().startswith(PREFIX),
+        ended=ended,
+        known=known,
+        named=named_in(seen.text) in rule.packages,
+        guess=guess,
+    )
 
 
 def _at_last(diagnosis: Diagnosis, reading: Reading, pages: dict[str, Rule], facts: Facts, log: str) -> list[Finding]:
