@@ -131,7 +131,7 @@ def _derived(reading: Reading, facts: Facts) -> Iterator[Derived]:
                         continue
                     if (wanted := judge_demand(demand, None, facts)) is not None:
                         yield Derived(wanted, number, line.strip()[:300])
-    if last is None and reading.refusal is None and reading.count <= _PASTED:
+    if last is None and reading.refusal is None and reading.count <= _PASTED and not reading.ended_well:
         # What a program logs instead of raising it.
         for number, line in reading.lines:
             one = Failure("", line.strip(), number)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.run import run
 from tests.logs.diagnosed import NOTHING, findings
 
 LOADED = """_pickle.UnpicklingError: Weights only load failed. This file can still be loaded, to do so you have two options
@@ -106,3 +107,11 @@ def test_a_class_by_a_word_that_anybody_uses_is_laid_on_nobody(
     found = findings(capsys, tmp_path, log)
     assert [name for one in found for name in one["packages"]] == packages
     assert all(one["rule"] == "error-raised-by-package" for one in found)
+
+
+@pytest.mark.parametrize("line", ["label ids out of range: 0", "12/12 labels mapped, none out of bounds", "caught: index out of range in self"])
+def test_what_a_run_that_ended_well_prints_is_no_error_of_it(capsys: pytest.CaptureFixture[str], tmp_path: Path, line: str) -> None:
+    log = tmp_path / "train.log"
+    log.write_text(f"{line}\n{{'train_runtime': 12.3, 'train_loss': 0.4}}\n")
+    ran = run(capsys, "diagnose", str(log), "--format", "json")
+    assert ([one["rule"] for one in ran.json["findings"] if one["severity"] == "error"], ran.status) == ([], 0)
