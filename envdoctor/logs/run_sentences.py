@@ -29,7 +29,8 @@ SENTENCES = (
         "model.resize_token_embeddings(len(tokenizer)) after tokens were added, or rows cut to max_position_embeddings",
     ),
     Sentence(
-        r"Target -?\d{1,9} is out of bounds|label.{0,20}(?<!none) out of (?:range|bounds)(?!: 0\b)|Assertion `t >= 0 && t < n_classes` failed",
+        r"Target -?\d{1,9} is out of bounds|label.{0,20}(?<!none) out of (?:range|bounds)(?!: 0\b)"
+        r"|Assertion `t >= 0 && t < n_classes` failed",
         "A label is not below the number of classes",
         "",
         "num_labels as many as the data has, labels that begin at 0, and -100 for what does not count",

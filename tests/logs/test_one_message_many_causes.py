@@ -109,7 +109,10 @@ def test_a_class_by_a_word_that_anybody_uses_is_laid_on_nobody(
     assert all(one["rule"] == "error-raised-by-package" for one in found)
 
 
-@pytest.mark.parametrize("line", ["label ids out of range: 0", "12/12 labels mapped, none out of bounds", "caught: index out of range in self"])
+FINE = ("label ids out of range: 0", "12/12 labels mapped, none out of bounds", "caught: index out of range in self")
+
+
+@pytest.mark.parametrize("line", FINE)
 def test_what_a_run_that_ended_well_prints_is_no_error_of_it(capsys: pytest.CaptureFixture[str], tmp_path: Path, line: str) -> None:
     log = tmp_path / "train.log"
     log.write_text(f"{line}\n{{'train_runtime': 12.3, 'train_loss': 0.4}}\n")
