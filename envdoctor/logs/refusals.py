@@ -179,6 +179,10 @@ def translated(name: str) -> str:
     return "torch" if name == "pytorch" else name
 
 
+# https://github.com/pytorch/pytorch/issues/127870
+_LAST_OF_INTEL_MACS = ("torch", "2.2.2")
+
+
 def _unavailable(one: Unavailable, refusal: Refusal, facts: Facts) -> Hit | None:
     if not one.name:
         return _unnamed(facts)
@@ -226,6 +230,8 @@ def _unavailable(one: Unavailable, refusal: Refusal, facts: Facts) -> Hit | None
     elif one.offered:
         sides = f"{one.offered[0]} to {one.offered[-1]}" if len(one.offered) > 1 else one.offered[0]
         detail = f"{wanted} is asked for, and for this Python and platform the index has {name} {sides}"
+        if (name, one.offered[-1]) == _LAST_OF_INTEL_MACS:
+            detail += ", the last one for Macs with an Intel processor and for a Python that was made for one on a newer Mac"
     elif one.tag:
         detail = f"{wanted} has no file for this interpreter ({one.tag})"
     elif known:

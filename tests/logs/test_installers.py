@@ -272,3 +272,17 @@ def test_the_command_of_an_installer_that_failed_is_not_what_it_asks_for(capsys:
     )
     first = run(capsys, "diagnose", str(log), "--set", "os=windows", "--format", "json").json["findings"][0]
     assert (first["rule"], first["packages"]) == ("error-no-distribution", ["torch"])
+
+
+@pytest.mark.parametrize(("offered", "intel"), [("2.0.0, 2.2.0, 2.2.2", True), ("2.0.0, 2.5.0, 2.6.0", False), ("none", False)])
+def test_no_file_of_torch_is_an_intel_mac_where_the_list_ends_with_its_last_one(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, offered: str, intel: bool
+) -> None:
+    log = tmp_path / "log.txt"
+    log.write_text(
+        f"ERROR: Could not find a version that satisfies the requirement torch==2.7.0 (from versions: {offered})\n"
+        "ERROR: No matching distribution found for torch==2.7.0\n"
+    )
+    ran = run(capsys, "diagnose", str(log), "--format", "json", every_rule=True)
+    first = ran.json["findings"][0]
+    assert (first["rule"], "Intel processor" in first["detail"]) == ("error-no-distribution", intel)
