@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from envdoctor.app.composition import compose_report
 from envdoctor.app.coverage import measure_coverage
 from envdoctor.app.gathered import Gathered
-from envdoctor.app.judgement import find_situation_remedies, judge
+from envdoctor.app.judgement import judge, remedy_the_rest
 from envdoctor.app.own_code import Outlines, examine_own_code
 from envdoctor.app.project import apply_policy
 from envdoctor.app.request import Request
@@ -114,14 +114,10 @@ def _apart_from_today(request: Request, case: Case) -> Case:
         present = examine(replace(request, against=(), probe="off", watch=Watch()), most_searched=0).reports
     except EnvdoctorError:  # nothing says what there is today
         return case
-    reports = []
-    for gathered, report in zip(case.situations, case.reports, strict=True):
-        told = mark_present(report, present)
-        if any(one.excused for one in told.findings):
-            left = [one.finding for one in told.findings if not one.excused]
-            first, *others = find_situation_remedies(gathered, case.book, left, strict=request.strict)
-            told = replace(told, remedy=first, alternatives=tuple(others))
-        reports.append(told)
+    reports = [
+        remedy_the_rest(mark_present(report, present), gathered, case.book, strict=request.strict)
+        for gathered, report in zip(case.situations, case.reports, strict=True)
+    ]
     return replace(case, reports=tuple(reports))
 
 

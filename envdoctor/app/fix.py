@@ -8,7 +8,7 @@ from itertools import chain, groupby
 
 from envdoctor.app.check import Case, examine, join_reports
 from envdoctor.app.gathered import Gathered
-from envdoctor.app.judgement import find_situation_remedies
+from envdoctor.app.judgement import remedy_the_rest
 from envdoctor.app.mending import Mend, mend, needs_change
 from envdoctor.app.project import apply_policy
 from envdoctor.app.proving import prove_pins, prove_together
@@ -80,14 +80,10 @@ def _ask_hashes(watch: Watch, package: str, version: str) -> tuple[str, ...]:
 
 def _without_excused(request: Request, case: Case) -> Case:
     """The case without what the project lives with: that is not to be mended."""
-    reports = []
-    for gathered, report in zip(case.situations, case.reports, strict=True):
-        told = apply_policy(request, report, case.book)
-        if any(one.excused for one in told.findings):
-            left = [one.finding for one in told.findings if not one.excused]
-            first, *others = find_situation_remedies(gathered, case.book, left, strict=request.strict)
-            told = replace(told, remedy=first, alternatives=tuple(others))
-        reports.append(told)
+    reports = [
+        remedy_the_rest(apply_policy(request, report, case.book), gathered, case.book, strict=request.strict)
+        for gathered, report in zip(case.situations, case.reports, strict=True)
+    ]
     return replace(case, reports=tuple(reports))
 
 

@@ -25,6 +25,7 @@ from envdoctor.world.releases import release_texts
 if TYPE_CHECKING:
     from envdoctor.checks.hit import Hit
     from envdoctor.remedies.search import Problem
+    from envdoctor.report.model import Report
 
 
 def judge(gathered: Gathered, book: Rulebook, outcomes: Outcomes | None = None) -> Diagnosis:
@@ -96,6 +97,15 @@ def find_situation_remedies(
     return soon or _find_remedies(gathered, book, certain, outcomes)
 
 
+def remedy_the_rest(report: Report, gathered: Gathered, book: Rulebook, *, strict: bool) -> Report:
+    """The report with the pins for what is not excused, where something is."""
+    if not any(one.excused for one in report.findings):
+        return report
+    left = [one.finding for one in report.findings if not one.excused]
+    first, *others = find_situation_remedies(gathered, book, left, strict=strict)
+    return replace(report, remedy=first, alternatives=tuple(others))
+
+
 def _find_remedies(
     gathered: Gathered, book: Rulebook, goals: list[Finding], outcomes: Outcomes | None, *, brief: bool = False
 ) -> tuple[Remedy, ...]:
@@ -148,4 +158,4 @@ def _of_an_environment(problem: Problem, digest: str, goals: Sequence[Finding]) 
     return found
 
 
-__all__ = ["find_situation_remedies", "is_declared", "judge", "predict_facts", "select_goals"]
+__all__ = ["find_situation_remedies", "is_declared", "judge", "predict_facts", "remedy_the_rest", "select_goals"]

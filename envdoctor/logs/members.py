@@ -19,6 +19,7 @@ from envdoctor.logs.callers import caller_of
 from envdoctor.logs.everyday_names import is_anybodys_class, is_everyday
 from envdoctor.logs.statements import MissingMember
 from envdoctor.logs.tracebacks import Failure
+from envdoctor.logs.wording import named
 from envdoctor.records import dataclass, replace
 from envdoctor.world.import_names import package_of
 
@@ -94,9 +95,7 @@ def judge_member(one: MissingMember, failure: Failure, facts: Facts) -> Hit | No
     if not caller.package and owners and is_anybodys_class(one.cls, package) and facts.value(f"packages.{package}") is None:
         return None  # the class may be of a project, or compiled
     detail = f"{whose}{gives}; {caller.words(facts, package, 'asks for')}: it expects another class, a fork, or an object that was set up"
-    packages = tuple(
-        dict.fromkeys(name for name in (package, caller.package, *(giver.package for giver in given[:1] if len(given) == 1)) if name)
-    )
+    packages = named(package, caller.package, *(giver.package for giver in given if len(given) == 1))
     edge = f"{caller.package or 'code'}:{one.cls}.{one.name}"
     pins = () if owners else given[0].pins(facts)
     if one.cls in _OF_TORCH and all(spec.startswith(">=") for _, spec in pins) and facts.value(f"packages.{package}") is None:
@@ -139,7 +138,7 @@ def _of_mark(one: MissingMember, told: Sequence[Answer | None], failure: Failure
         f"{marked} puts {one.name} on the modules and parameters that it takes over, and this {one.cls} has none: it was made, "
         f"replaced or moved after that; {caller.words(facts, marked, 'asks for')}"
     )
-    packages = tuple(dict.fromkeys(name for name in (marked, caller.package) if name))
+    packages = named(marked, caller.package)
     return Hit(ATTRIBUTE, True, (), detail=detail, packages=packages, edge=f"{caller.package or 'code'}:{one.cls}.{one.name}")
 
 
@@ -162,7 +161,7 @@ def _of_nothing(one: MissingMember, failure: Failure, facts: Facts) -> Hit | Non
         f"there is None where {package} has an object with {one.name} ({where}): an argument that was not passed, or something "
         f"that was not found or not made before; {caller.words(facts, package, 'asks for')}"
     )
-    packages = tuple(dict.fromkeys(name for name in (package, caller.package) if name))
+    packages = named(package, caller.package)
     return Hit(ATTRIBUTE, None, (), detail=detail, packages=packages, edge=f"{caller.package or 'code'}:None.{one.name}")
 
 
@@ -187,7 +186,7 @@ def _replaced(one: MissingMember, failure: Failure, facts: Facts, bound: Bound, 
         f"{one.name} is of {cls}, which {volume.name} had in {write(there, volume.releases)} where it has {one.cls} now; "
         f"{caller.words(facts, volume.name, 'asks for')}: it was written for these releases"
     )
-    packages = tuple(dict.fromkeys(name for name in (volume.name, caller.package) if name))
+    packages = named(volume.name, caller.package)
     # Of what was released between the last that has it and the first that lacks it nobody knows.
     pins = tuple((volume.name, f">={volume.releases[first]},<={volume.releases[last]}") for first, last in reversed(stretches(there)))
     edge = f"{caller.package or 'code'}:{one.cls}.{one.name}"
@@ -215,7 +214,7 @@ def judge_passed(one: MissingMember, failure: Failure, facts: Facts) -> Hit | No
         f"{volume.name} from {since} on wants an object with {one.name} ({cls}) where it was given a {one.cls}: {who} was written for "
         "releases before that"
     )
-    packages = tuple(dict.fromkeys(name for name in (volume.name, caller.package) if name))
+    packages = named(volume.name, caller.package)
     return Hit(
         ATTRIBUTE,
         True,
