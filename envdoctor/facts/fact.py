@@ -24,6 +24,8 @@ class NotUnderstood:
 
 OVERRIDE = "an override in "
 """How the source of a package begins that a file sets against what others require of it."""
+STARTED = "what is started by "
+"""How the source of a fact begins that is of the run which an image starts by itself: whoever names another run replaces it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,9 +21,10 @@ def _is_dockerfile(path: Path) -> bool:
 
 def _dockerfile(path: Path, installation: Installation | None) -> tuple[Variant, ...]:
     from envdoctor.sources.docker.dockerfile import collect_dockerfile
+    from envdoctor.sources.scripts.kept import collect_script
     from envdoctor.world.installation import Installation
 
-    return collect_dockerfile(path, installation or Installation())
+    return collect_dockerfile(path, installation or Installation(), collect_script)
 
 
 def _is_script(path: Path) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts.fact import Collected, Defect, Fact, Facts, Origin, Skip
+from envdoctor.facts.fact import STARTED, Collected, Defect, Fact, Facts, Origin, Skip
 from envdoctor.facts.values import shown
 from envdoctor.facts.versions import Exact, Ranged, version_condition
 from envdoctor.facts.vocabulary import ADDING_UP
@@ -43,7 +43,7 @@ def merge(parts: Iterable[tuple[str, Collected]], *, closed: bool, may_be_empty:
         EnvdoctorError: neither a package nor a model fact was read, and the error text of a log is not there to go by.
     """
     parts = list(parts)
-    said = sorted(((_rank(rank, fact), fact) for rank, found in parts for fact in found.facts), key=lambda pair: pair[0])
+    said = sorted(((_rank(rank, fact), fact) for rank, fact in _of_the_run(parts)), key=lambda pair: pair[0])
     facts: dict[str, Fact] = {}
     spoken: dict[str, int] = {}
     elsewhere: set[str] = set()
@@ -84,6 +84,15 @@ def merge(parts: Iterable[tuple[str, Collected]], *, closed: bool, may_be_empty:
         )
     skips = tuple(skip for _, found in parts for skip in found.skips)
     return Situation(Facts(facts, closed), tuple(defects), skips)
+
+
+def _of_the_run(parts: Sequence[tuple[str, Collected]]) -> list[tuple[str, Fact]]:
+    """All that is said, without the run that an image starts by itself where another one is named beside it."""
+    said = [(rank, fact) for rank, found in parts for fact in found.facts]
+    named = any(rank != "image" and fact.name.startswith(("plan.", "model.")) for rank, fact in said)
+    return [
+        (rank, fact) for rank, fact in said if not (named and rank == "image" and fact.origin.source.startswith((STARTED, "default of")))
+    ]
 
 
 def _united(some: Sequence[Fact]) -> Fact:

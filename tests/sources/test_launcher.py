@@ -268,6 +268,20 @@ def test_plans_that_a_command_names_are_read(tmp_path: Path) -> None:
 
 def test_a_plan_that_is_not_there_is_a_skip(tmp_path: Path) -> None:
     assert skips(collect(tmp_path, "axolotl train no.yml\n")) == [("train.sh:1", "no.yml: the plan of axolotl is not beside the script")]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "llamafactory-cli train no.yaml",
+        "axolotl train no.yml --x 1",
+        "accelerate launch --config_file no.yaml train.py --bf16 True",
+        "llamafactory-cli webui",
+    ],
+)
+def test_settings_that_are_elsewhere_have_no_defaults(tmp_path: Path, command: str) -> None:
+    found = {fact.name: fact.value for fact in collect(tmp_path, command + "\n").facts}
+    assert found["plan.whole"] is False
     later = collect(tmp_path, "axolotl train $1/no.yml\n")
     assert skips(later) == [("train.sh:1", "$1/no.yml: the plan of axolotl is named when the run starts")]
 

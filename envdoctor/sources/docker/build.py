@@ -128,6 +128,12 @@ class _Build:
             self._copy(stage, instruction)
         elif keyword == "SHELL" and instruction.words:
             stage.shell = instruction.words
+        elif keyword == "CMD":
+            stage.command = instruction
+        elif keyword == "ENTRYPOINT":
+            # What the stage or image before had as CMD is gone with it.
+            stage.entrypoint = instruction
+            stage.command = stage.command if stage.command is not None and stage.command.line > stage.line else None
         elif keyword == "RUN":
             self._run(stage, instruction)
         elif keyword == "ONBUILD":

@@ -18,6 +18,8 @@ from envdoctor.sources.docker.build import build
 from envdoctor.sources.docker.environments import Environment
 from envdoctor.sources.docker.parse import Dockerfile, parse_dockerfile
 from envdoctor.sources.docker.stage import Stage
+from envdoctor.sources.docker.started import with_started
+from envdoctor.sources.launches.settings import ReadScript
 from envdoctor.world.installation import Installation
 from envdoctor.world.releases import tracked
 
@@ -32,11 +34,12 @@ def is_dockerfile(path: Path) -> bool:
     return _NAMED.fullmatch(path.name) is not None and _OTHER.fullmatch(path.name) is None
 
 
-def collect_dockerfile(path: Path, installation: Installation) -> tuple[Variant, ...]:
+def collect_dockerfile(path: Path, installation: Installation, read: ReadScript | None = None) -> tuple[Variant, ...]:
     """What the image holds that a Dockerfile builds, as the file stands: without ``--build-arg`` and without ``--target``.
 
-    The first variant is the last stage. Others: ``environment NAME``, a second Python environment of it; ``stage NAME``, a stage
-    that installs packages which the rules know and that nothing else is built from.
+    The first variant is the last stage, with the run that it starts; ``read`` reads the Python script of that. Others:
+    ``environment NAME``, a second Python environment of it; ``stage NAME``, a stage that installs packages which the rules know and
+    that nothing else is built from.
 
     Raises:
         EnvdoctorError: the file cannot be read, or is no text.
@@ -56,7 +59,7 @@ def collect_dockerfile(path: Path, installation: Installation) -> tuple[Variant,
     stages = build(parsed, path, installation)
     last, others = stages[-1], _others(stages)
     key = _shipped(last, parsed)
-    variants = [Variant("", _collected(last, last.environments[key], problems))]
+    variants = [Variant("", with_started(_collected(last, last.environments[key], problems), last, path, read))]
     variants += [
         Variant(f"environment {name or 'of the system'}", _collected(last, environment, problems))
         for name, environment in last.environments.items()

@@ -51,6 +51,8 @@ class Stage:
     apt_pythons: set[str] = field(default_factory=set)
     uv_python: str | None = None
     shell: tuple[str, ...] = ()
+    entrypoint: Instruction | None = None
+    command: Instruction | None = None
     activated: str | None = None
     on_build: list[Instruction] = field(default_factory=list)
     touched: bool = False
@@ -78,6 +80,8 @@ class Stage:
             set(self.apt_pythons),
             self.uv_python,
             self.shell,
+            self.entrypoint,
+            self.command,
             self.activated,
         )
 

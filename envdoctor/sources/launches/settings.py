@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts.fact import Collected, Fact, Skip
+from envdoctor.facts.fact import Collected, Fact, Origin, Skip
 from envdoctor.facts.vocabulary import WHOLE
 from envdoctor.files.text import plain
 from envdoctor.records import dataclass, field, replace
@@ -59,10 +59,14 @@ _LORA_SWITCHES = ("lora_enable", "use_lora", "use_peft")
 
 @dataclass(slots=True)
 class Told:
-    """What one launch says; a stated fact replaces another, a default only fills a gap."""
+    """What one launch says; a stated fact replaces another, a default only fills a gap.
+
+    ``lost``: settings of the run are elsewhere, in a plan that was not read or in what somebody fills in.
+    """
 
     facts: dict[str, Fact] = field(default_factory=dict)
     skips: list[Skip] = field(default_factory=list)
+    lost: bool = False
 
     def add(self, found: Collected) -> None:
         for fact in found.facts:
@@ -86,6 +90,8 @@ def told_by(path: Path, launch: Launch, read: ReadScript | None = None) -> Told:
     if not (ran.facts or ran.skips) and _known_tool(launch):
         return ran
     told.add(Collected(tuple(ran.facts.values()), skips=tuple(ran.skips)))
+    if told.lost or ran.lost:
+        told.facts[WHOLE] = Fact(WHOLE, False, Origin(plain(str(path), 4096), str(path), launch.line))
     if told.facts or launch.starters:
         _devices(told, path, launch, read)
     return told
@@ -165,6 +171,7 @@ def _tool(told: Told, path: Path, launch: Launch) -> None:
         skips = (*found.skips, Skip(f"{plain(str(path), 4096)}:{first.line}", plain(why)))
         told_so_far = tuple(fact for fact in found.facts if not _is_default(fact))
         found = replace(found, facts=(*told_so_far, Fact(WHOLE, False, reader.origin())), skips=skips)
+    told.lost = told.lost or (command == "webui" and name in ("llamafactory-cli", "lmf"))
     told.add(found)
 
 
@@ -249,11 +256,13 @@ def _follow(told: Told, path: Path, named: Sequence[Piece], by: str | None) -> N
         if found is None:
             why = "is not beside the script" if piece.known else "is named when the run starts"
             told.skips.append(Skip(place, plain(f"{piece.text}: the plan{f' of {by}' if by else ''} {why}")))
+            told.lost = True
             continue
         try:
             told.add(collect_plan(found))
         except EnvdoctorError as error:
             told.skips.append(Skip(place, plain(str(error), 400)))
+            told.lost = True
 
 
 def _accelerate(told: Told, path: Path, options: Mapping[str, Piece]) -> None:
