@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Iterator
 
 from envdoctor.checks.hit import Hit
 from envdoctor.coherence.adapter_fields import IGNORES_SINCE, ignored, is_kind, refused, releases_of
+from envdoctor.coherence.embeddings import adapter_tokens
+from envdoctor.coherence.weights import mixed
 from envdoctor.facts.fact import Defect, Facts
 from envdoctor.facts.versions import Exact, version_condition
 from envdoctor.files.paths import real_path
@@ -142,8 +144,20 @@ def known_to_peft(adapter: Adapter, base: Snapshot | None, facts: Facts) -> Iter
         return
 
 
+def dtypes(adapter: Adapter, base: Snapshot | None, facts: Facts) -> Iterator[Defect]:
+    """Matrices that are stored in one dtype in some layers and in another in others."""
+    if adapter.header is not None:
+        yield from mixed(adapter.header.tensors, adapter.directory.place(adapter.weights))
+
+
+def tokens(adapter: Adapter, base: Snapshot | None, facts: Facts) -> Iterator[Defect]:
+    """The tokenizer that was saved with the adapter makes ids for which nothing has a row."""
+    if base is not None and adapter.header is not None:
+        yield from adapter_tokens(Snapshot(adapter.directory, adapter.config), base, adapter.header.tensors, adapter.weights)
+
+
 ADAPTER_CHECKS: tuple[Callable[[Adapter, Snapshot | None, Facts], Iterable[Defect | Hit]], ...] = (
-    configuration, weights, rank, base_path, other_base, known_to_peft,
+    configuration, weights, rank, base_path, other_base, known_to_peft, dtypes, tokens,
 )  # fmt: skip
 
 

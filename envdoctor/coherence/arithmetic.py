@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 
-from envdoctor.coherence.families import KEYS, Known, dimensions, kinds, recognise
+from envdoctor.coherence.families import Known, dimensions, foreign_prefix, kinds, recognise
+from envdoctor.coherence.layouts import KEYS
 from envdoctor.facts.fact import Defect, Facts
 from envdoctor.files.text import plain
 from envdoctor.records import dataclass, field
 from envdoctor.sources.model.safetensors_header import Tensor
-from envdoctor.sources.model.snapshot import Snapshot
+from envdoctor.sources.model.snapshot import Snapshot, table_of
 
 FLOATS = frozenset(("F16", "BF16", "F32", "F64"))
 # Absent tensors are counted up to here: a number in config.json may be anything.
@@ -21,6 +22,11 @@ def shapes_and_layers(snapshot: Snapshot, _facts: Facts) -> Iterable[Defect]:
     """The tensors that are not shaped as config.json says, those that it promises and that are absent, and layers too many."""
     known = recognise(snapshot)
     if known is None:
+        prefix = foreign_prefix(snapshot)
+        if prefix is not None:
+            told = table_of(snapshot.config).get("model_type")
+            detail = f"every tensor is called {prefix}…, and a {plain(str(told))} has none of that name: transformers loads none of them"
+            yield Defect("snapshot-tensors-missing", detail, snapshot.directory.place(snapshot.weights.file))
         return
     compared = _compare(known, snapshot.weights.tensors)
     if compared.wrong:
@@ -85,8 +91,9 @@ def _expected(
     Experts may also be stored as one tensor for all: they are looked for where a layer has the first of them.
     """
     tied = known.config.get("tie_word_embeddings", known.family.tied) is True and known.head in tensors
-    yield known.embedding, known.family.embedding, ("vocabulary", "hidden"), not tied
-    yield known.root + known.family.norm, known.family.norm, ("hidden",), True
+    yield known.embedding, known.family.embedding, ("vocabulary", known.family.width), not tied
+    if known.family.norm:
+        yield known.root + known.family.norm, known.family.norm, ("hidden",), True
     layer, expert = kinds(known.family.layer), kinds(known.family.expert)
     for number in layers:
         at = f"{known.root}{known.family.layers}{number}."

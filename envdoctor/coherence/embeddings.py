@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from envdoctor.checks.hit import Hit
 from envdoctor.coherence.arithmetic import FLOATS
@@ -12,9 +12,10 @@ from envdoctor.coherence.token_table import read_tokens
 from envdoctor.facts.fact import Defect, Facts
 from envdoctor.facts.versions import Absent, Exact, Ranged, version_condition
 from envdoctor.files.text import plain
+from envdoctor.records import replace
 from envdoctor.sources.model.model_directory import is_lfs_pointer
 from envdoctor.sources.model.safetensors_header import HeaderError, Tensor, spans_of
-from envdoctor.sources.model.snapshot import Snapshot, table_of
+from envdoctor.sources.model.snapshot import Snapshot, table_of, text_config
 from envdoctor.world.releases import release_texts
 
 _TOKENIZER_LIMIT = 64 * 2**20
@@ -41,29 +42,36 @@ def rows(snapshot: Snapshot, _facts: Facts) -> Iterator[Defect]:
 
 def tokens(snapshot: Snapshot, _facts: Facts) -> Iterator[Defect]:
     """The tokenizer makes ids for which the embedding has no row. More rows than tokens are normal: padding."""
-    known = recognise(snapshot)
-    embedding = None if known is None else _matrix(snapshot, known.embedding)
-    if known is None or embedding is None or known.composite:
+    found = _height(snapshot)
+    if found is None:
         return
-    height = embedding.shape[0]
+    height, named = found
     table = read_tokens(snapshot)
-    added = table.all_added()
-    beyond = {text: number for text, number in added.items() if number >= height}
+    beyond = {text: number for text, number in table.all_added().items() if number >= height}
     last = _last_of_vocabulary(snapshot)
     if last is not None and last - height >= len(set(beyond.values())):
-        detail = (
-            f"tokenizer.json has tokens up to {last} and {plain(known.embedding)} has {height} rows: this is the tokenizer of another model"
-        )
+        detail = f"tokenizer.json has tokens up to {last} and {named} {height} rows: this is the tokenizer of another model"
         yield Defect("snapshot-vocabulary-beyond-embedding", detail, snapshot.directory.place("tokenizer.json"))
         return
-    beyond = {text: number for text, number in beyond.items() if text not in _of_other_inputs(snapshot)}
+    beyond = {text: number for text, number in beyond.items() if not _is_of_another_input(snapshot, text, number)}
     if beyond:
-        shown = ", ".join(f"{plain(text, 40)} is {number}" for text, number in sorted(beyond.items(), key=lambda item: item[1])[:4])
-        more = f" and {len(beyond) - 4} more" if len(beyond) > 4 else ""
-        detail = f"{shown}{more}; {plain(known.embedding)} has {height} rows, the last id is {height - 1}"
-        decoder = snapshot.table("tokenizer_config.json").get("added_tokens_decoder")
-        file = "tokenizer_config.json" if decoder else "added_tokens.json" if table.added else "tokenizer.json"
-        yield Defect("snapshot-added-token-beyond-embedding", detail, snapshot.directory.place(file))
+        yield _beyond(snapshot, beyond, height, named)
+
+
+def adapter_tokens(tokenizer: Snapshot, base: Snapshot, held: Mapping[str, Tensor], place: str) -> Iterator[Defect]:
+    """The tokenizer beside an adapter has tokens for which neither the base nor the adapter has a row.
+
+    peft saves the enlarged embedding with the adapter, where it was enlarged (save_embedding_layers of get_peft_model_state_dict).
+    """
+    found = _height(base)
+    if found is None or any(name.endswith(_EMBEDDINGS) for name in held):
+        return
+    height, named = found
+    beyond = {text: number for text, number in read_tokens(tokenizer).all_added().items() if number >= height}
+    beyond = {text: number for text, number in beyond.items() if not _is_of_another_input(base, text, number)}
+    if beyond:
+        told = _beyond(tokenizer, beyond, height, f"the base's {named}")
+        yield replace(told, detail=f"{told.detail}; {place} holds no embedding")
 
 
 def output_layer(snapshot: Snapshot, facts: Facts) -> Iterable[Defect | Hit]:
@@ -83,6 +91,45 @@ def output_layer(snapshot: Snapshot, facts: Facts) -> Iterable[Defect | Hit]:
 
 
 CHECKS = (rows, tokens, output_layer)
+
+# Embeddings of any kind of model, as an adapter names them: base_model.model.model.embed_tokens.weight, or trained tokens alone.
+_EMBEDDINGS = (
+    "embed_tokens.weight", "wte.weight", "word_embeddings.weight", "embed_in.weight", "tok_embeddings.weight", "lm_head.weight",
+    "trainable_tokens_delta",
+)  # fmt: skip
+
+
+def _height(snapshot: Snapshot) -> tuple[int, str] | None:
+    """How many rows the embedding has, and what says so: the weights, or else config.json, by which the model is made."""
+    known = recognise(snapshot)
+    embedding = None if known is None else _matrix(snapshot, known.embedding)
+    if known is not None and embedding is not None:
+        return embedding.shape[0], f"{plain(known.embedding)} has"
+    table = table_of(snapshot.config)
+    config = text_config(table) or table
+    count = config.get("vocab_size")
+    if type(count) is not int or not 0 < count < 2**31 or table.get("auto_map"):
+        return None
+    return (count, "config.json counts") if _makes_text(table) else None
+
+
+def _makes_text(config: Mapping[str, object]) -> bool:
+    """Whether a model is a language model that every token goes into: of speech a tokenizer's ids are only counted in the end."""
+    named = config.get("architectures")
+    first = named[0] if isinstance(named, list) and named else None
+    return isinstance(first, str) and first.endswith(_TEXT if not text_config(config) else (*_TEXT, "ForConditionalGeneration"))
+
+
+_TEXT = ("ForCausalLM", "LMHeadModel")
+
+
+def _beyond(snapshot: Snapshot, beyond: Mapping[str, int], height: int, named: str) -> Defect:
+    shown = ", ".join(f"{plain(text, 40)} is {number}" for text, number in sorted(beyond.items(), key=lambda item: item[1])[:4])
+    more = f" and {len(beyond) - 4} more" if len(beyond) > 4 else ""
+    detail = f"{shown}{more}; {named} {height} rows, the last id is {height - 1}"
+    decoder = snapshot.table("tokenizer_config.json").get("added_tokens_decoder")
+    file = "tokenizer_config.json" if decoder else "added_tokens.json" if snapshot.table("added_tokens.json") else "tokenizer.json"
+    return Defect("snapshot-added-token-beyond-embedding", detail, snapshot.directory.place(file))
 
 
 def _matrix(snapshot: Snapshot, name: str) -> Tensor | None:
@@ -105,12 +152,21 @@ def _last_of_vocabulary(snapshot: Snapshot) -> int | None:
     return None if found is None else int(found[1])
 
 
-def _of_other_inputs(snapshot: Snapshot) -> frozenset[str]:
-    """Placeholders of images and sound, which a text model shares with its siblings and never meets."""
+def _is_of_another_input(snapshot: Snapshot, text: str, number: int) -> bool:
+    """Whether a token stands for an image or a sound: a text model shares it with its siblings and never meets it."""
     config = snapshot.table("tokenizer_config.json")
     tables = [config, *(config.get(key) for key in ("extra_special_tokens", "model_specific_special_tokens"))]
     said = [table.get(f"{kind}_token") for table in tables if isinstance(table, dict) for kind in ("image", "audio", "video")]
-    return frozenset(text for text in said if isinstance(text, str))
+    if text in said:
+        return True
+    outer = table_of(snapshot.config)
+    if not text_config(outer):
+        return False
+    # What a model of several inputs puts in the place of a token is named by its own configuration: image_token_index and the like.
+    return any(value == number for key, value in outer.items() if key.endswith(("_token_id", "_token_index")) and key not in _OF_TEXT)
+
+
+_OF_TEXT = ("bos_token_id", "eos_token_id", "pad_token_id", "decoder_start_token_id")
 
 
 def _tied(snapshot: Snapshot, known: Known) -> bool | None:

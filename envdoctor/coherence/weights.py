@@ -9,11 +9,13 @@ import re
 from collections.abc import Iterator, Mapping
 
 from envdoctor.coherence.arithmetic import FLOATS
+from envdoctor.coherence.families import PACKED
+from envdoctor.engine.defaults import ASK_FOR_A_DTYPE
 from envdoctor.facts.fact import Defect, Facts
 from envdoctor.facts.versions import Exact, Ranged, version_condition
 from envdoctor.files.paths import real_path
 from envdoctor.files.text import plain
-from envdoctor.sources.model.safetensors_header import BITS, Header
+from envdoctor.sources.model.safetensors_header import BITS, Header, Tensor
 from envdoctor.sources.model.snapshot import Snapshot, table_of, text_config
 
 _INDEX = "model.safetensors.index.json"
@@ -83,11 +85,19 @@ def repeated_and_empty(snapshot: Snapshot, _facts: Facts) -> Iterator[Defect]:
             yield Defect("snapshot-tensor-empty", detail, directory.place(file))
 
 
-def _loads_as_said(named: str, facts: Facts) -> bool:
-    """Whether what config.json says decides: the plan asks for it, or nobody asks and transformers 5 goes by it."""
-    asked, release = facts.text("plan.load_dtype"), facts.value("packages.transformers")
-    if asked is not None:
-        return asked == named
+def _loads_as_said(facts: Facts) -> bool:
+    """Whether what config.json says decides: the plan asks for auto, or nobody asks and transformers 5 goes by it.
+
+    A dtype that is asked for by its name is meant. LLaMA-Factory, axolotl and ms-swift ask for one by name.
+    """
+    unused = facts.value("not_loaded")
+    if isinstance(unused, tuple) and "model" in unused:
+        return False
+    asked, release = facts.get("plan.load_dtype"), facts.value("packages.transformers")
+    if asked is not None and not asked.origin.source.startswith("default of"):
+        return asked.value == "auto" or asked.origin.source.endswith("auto, as the model is stored")
+    if facts.text("plan.trainer") in ASK_FOR_A_DTYPE:
+        return False
     return isinstance(release, (Exact, Ranged)) and version_condition(">=5").relation(release) is True
 
 
@@ -108,13 +118,13 @@ def dtypes(snapshot: Snapshot, facts: Facts) -> Iterator[Defect]:
     told = [table[key] for table in (outer, inner) for key in ("dtype", "torch_dtype") if key in table]
     said = told[0] if told and isinstance(told[0], str) else ""
     named = said.removeprefix("torch.")
-    costly = _COSTLY.get((most, named)) if _loads_as_said(named, facts) else None
+    costly = _COSTLY.get((most, named)) if _loads_as_said(facts) else None
     if costly is not None and count * 10 >= sum(floats.values()) * 9:
         key = "dtype" if "dtype" in outer else "torch_dtype"
         detail = f"config.json says {plain(said)} and the weights are stored as {_NAMES[most]}: {costly}"
         yield Defect("snapshot-dtype-not-of-config", detail, snapshot.directory.place("config.json"), snapshot.config.line_of(key))
     if len(floats) > 1:
-        yield from _mixed(snapshot)
+        yield from mixed(snapshot.weights.tensors, snapshot.directory.place(snapshot.weights.file))
 
 
 def downloads(snapshot: Snapshot, _facts: Facts) -> Iterator[Defect]:
@@ -170,23 +180,29 @@ def _empty(header: Header) -> list[str]:
     """Weights of which a dimension is 0; quantizers keep empty tensors under names of their own."""
     if all(0 not in shape for _, shape in {id(tensor): tensor for tensor in header.tensors.values()}.values()):
         return []
+    # What ZeRO-3 leaves of a parameter of any name (A_log, query_tokens) is of the shape (0,).
+    packed = any(name.endswith(PACKED) for name in header.tensors)
+    empty = [
+        name
+        for name, tensor in header.tensors.items()
+        if 0 in tensor.shape and (name.endswith((".weight", ".bias")) or (not packed and tensor.shape == (0,) and tensor.dtype in FLOATS))
+    ]
     # A GPTQ layer without a bias may keep an empty one beside its g_idx.
-    empty = [name for name, tensor in header.tensors.items() if 0 in tensor.shape and name.endswith((".weight", ".bias"))]
     return [name for name in empty if f"{name.removesuffix('.bias')}.g_idx" not in header.tensors]
 
 
-def _mixed(snapshot: Snapshot) -> Iterator[Defect]:
+def mixed(tensors: Mapping[str, Tensor], place: str) -> Iterator[Defect]:
     """Kinds of matrix that are stored in one dtype in some layers and in another in others."""
     number = re.compile(r"\.\d+\.")
     found: dict[str, dict[str, str]] = {}
-    for name, tensor in snapshot.weights.tensors.items():
+    for name, tensor in tensors.items():
         if len(tensor.shape) > 1 and tensor.dtype in FLOATS:
             found.setdefault(number.sub(".N.", name), {}).setdefault(tensor.dtype, name)
-    mixed = [by_dtype for by_dtype in found.values() if len(by_dtype) > 1]
-    if mixed:
-        shown = ", ".join(f"{plain(name)} as {_NAMES[dtype]}" for dtype, name in mixed[0].items())
-        more = f", and {len(mixed) - 1} more kinds of tensor" if len(mixed) > 1 else ""
-        yield Defect("snapshot-dtypes-mixed", f"stored in several ways: {shown}{more}", snapshot.directory.place(snapshot.weights.file))
+    several = [by_dtype for by_dtype in found.values() if len(by_dtype) > 1]
+    if several:
+        shown = ", ".join(f"{plain(name)} as {_NAMES[dtype]}" for dtype, name in several[0].items())
+        more = f", and {len(several) - 1} more kinds of tensor" if len(several) > 1 else ""
+        yield Defect("snapshot-dtypes-mixed", f"stored in several ways: {shown}{more}", place)
 
 
 def _waiting(snapshot: Snapshot) -> list[str]:

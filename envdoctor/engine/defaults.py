@@ -182,7 +182,7 @@ def _untrusted(facts: Facts) -> Iterator[Fact]:
 
 # They ask for a dtype whatever the plan says: LLaMA-Factory's src/llamafactory/model/{patcher,loader}.py, axolotl's
 # src/axolotl/loaders/model.py, and get_model_tokenizer_from_repo of ms-swift.
-_ASK_FOR_A_DTYPE = ("llamafactory", "axolotl", "ms-swift")
+ASK_FOR_A_DTYPE = ("llamafactory", "axolotl", "ms-swift")
 _PROGRAMS = (".py", ".ipynb", ".sh", ".bash", ".slurm", ".sbatch", ".zsh", ".ksh")
 
 
@@ -239,9 +239,9 @@ def _loading(facts: Facts) -> Iterator[Fact]:
         return
     argument = facts.value("plan.load_dtype_argument")
     plain = facts.value(WHOLE) is True and facts.text("plan.trainer") == "transformers"
-    if argument is None and (plain or (_says_how_it_loads(facts) and facts.text("plan.trainer") not in _ASK_FOR_A_DTYPE)):
+    if argument is None and (plain or (_says_how_it_loads(facts) and facts.text("plan.trainer") not in ASK_FOR_A_DTYPE)):
         yield _fact("plan.load_dtype_argument", "none", "no dtype in the plan")
-    elif argument is None and remote_glm and facts.text("plan.trainer") in _ASK_FOR_A_DTYPE:
+    elif argument is None and remote_glm and facts.text("plan.trainer") in ASK_FOR_A_DTYPE:
         yield from _loaded_by_llama_factory(facts, stored)
         return
     elif argument != "none" and not (argument is None and remote_glm):

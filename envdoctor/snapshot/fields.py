@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 
 from envdoctor.files.json_file import JsonError, parse_json
@@ -21,6 +22,8 @@ _MOST_SCALARS = 48
 _DEEPEST = 6
 # Every value costs some 100 bytes of memory, in a file of which it may be two.
 _MOST_VALUES = 1_000_000
+# Whole numbers that a float may not hold are compared as they are written.
+_NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,2})?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,4 +117,11 @@ def _told(value: object) -> str:
 def compare_fields(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[FieldChange, ...]:
     """What differs, in the order of the names."""
     names = sorted((before.keys() | after.keys()) - {WHOLE})
-    return tuple(FieldChange(name, before.get(name), after.get(name)) for name in names if before.get(name) != after.get(name))
+    return tuple(FieldChange(name, before.get(name), after.get(name)) for name in names if not _equal(before.get(name), after.get(name)))
+
+
+def _equal(before: str | None, after: str | None) -> bool:
+    """Whether two values are the same, numbers by what they count: 1000000.0 and 1000000."""
+    if before == after or before is None or after is None:
+        return before == after
+    return bool(_NUMBER.fullmatch(before) and _NUMBER.fullmatch(after)) and float(before) == float(after)

@@ -131,7 +131,9 @@ def _says_the_same(change: Change) -> bool:
     if before.definitions is not None and after.definitions is not None:
         return before.definitions.get(PROGRAM) == after.definitions.get(PROGRAM) is not None
     if before.fields is not None and after.fields is not None:
-        return before.fields.get(OBJECT) == after.fields.get(OBJECT) is not None
+        if before.fields.get(OBJECT) == after.fields.get(OBJECT) is not None:
+            return True
+        return len(before.fields) > 1 and len(after.fields) > 1 and not compare_fields(before.fields, after.fields)
     return False
 
 

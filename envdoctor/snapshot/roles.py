@@ -72,6 +72,10 @@ _BY_NAME = frozenset(
         "adapter_config.json",
         "preprocessor_config.json",
         "processor_config.json",
+        # AutoGPTQ and GPTQModel, AutoAWQ, and vLLM for ModelOpt's.
+        "quantize_config.json",
+        "quant_config.json",
+        "hf_quant_config.json",
         "custom_generate/generate.py",
     )
 )

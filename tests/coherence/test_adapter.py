@@ -14,7 +14,7 @@ from envdoctor.coherence.adapter_fields import is_kind, releases_of
 from envdoctor.facts.fact import Defect
 from envdoctor.sources.model.adapter import read_adapter
 from envdoctor.sources.model.snapshot import Snapshot
-from tests.coherence.situations import Tensors, rules, run, safetensors, situation, snapshot, write
+from tests.coherence.situations import Tensors, added, rules, run, safetensors, situation, snapshot, write
 from tests.examples import examples
 
 LORA: dict[str, object] = {
@@ -50,6 +50,20 @@ def found(
 
 def model(path: Path, tensors: Tensors = BASE, **config: object) -> Snapshot:
     return snapshot(path, {"config.json": {"model_type": "llama", **config}, "model.safetensors": safetensors(tensors)})
+
+
+def test_matrices_of_two_dtypes(tmp_path: Path) -> None:
+    other = {f"{Q.replace('.0.', '.1.')}.lora_A.weight": ("F16", [8, 16]), f"{Q.replace('.0.', '.1.')}.lora_B.weight": ("F16", [16, 8])}
+    assert "snapshot-dtypes-mixed" in rules(found(tmp_path, {**PAIRS, **other}))
+
+
+@pytest.mark.parametrize("held", [{}, {"base_model.model.model.embed_tokens.weight": ("F32", [33, 16])}])
+def test_a_token_that_neither_the_base_nor_the_adapter_has(tmp_path: Path, held: Tensors) -> None:
+    config = {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 32}
+    base = snapshot(tmp_path / "base", {"config.json": config, "model.safetensors": safetensors(BASE)})
+    write(tmp_path / "adapter", {"tokenizer_config.json": {"added_tokens_decoder": added((32, "[PAD]"))}})
+    told = found(tmp_path / "adapter", {**PAIRS, **held}, base)
+    assert rules(told) == ([] if held else ["snapshot-added-token-beyond-embedding"])
 
 
 def test_a_sound_adapter(tmp_path: Path) -> None:

@@ -65,6 +65,14 @@ def test_a_changed_number_is_judged_as_from_pretrained_judges_it(tmp_path: Path,
             assert not told or told & expected[verdict], change
 
 
+@pytest.mark.parametrize("prefix", ["_orig_mod.", "module.", "base_model.model.", "module._orig_mod."])
+def test_names_under_which_transformers_finds_nothing(tmp_path: Path, prefix: str) -> None:
+    shapes = {prefix + name: shape for name, shape in llama().items()}
+    defect = only(model(tmp_path, {"model.safetensors": packed(shapes)}))
+    assert defect.rule == "snapshot-tensors-missing"
+    assert defect.detail == f"every tensor is called {prefix}…, and a llama has none of that name: transformers loads none of them"
+
+
 def test_a_configuration_of_a_sibling_is_named_with_line_and_key(tmp_path: Path) -> None:
     path = model(tmp_path, hidden_size=16, num_key_value_heads=4)
     defect = only(path)

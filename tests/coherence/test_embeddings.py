@@ -15,7 +15,7 @@ from envdoctor.coherence import embeddings
 from envdoctor.facts.fact import Defect, Facts
 from envdoctor.sources.model.snapshot import Snapshot, read_snapshot
 from tests.coherence.models import llama, model, packed, sharded
-from tests.coherence.situations import added, rules, situation
+from tests.coherence.situations import added, rules, situation, write
 
 Check = Callable[[Snapshot, Facts], Iterable[Defect | Hit]]
 HEALTHY: list[Defect | Hit] = []
@@ -95,6 +95,24 @@ def test_a_token_without_a_row(tmp_path: Path) -> None:
     assert defect.rule == "snapshot-added-token-beyond-embedding"
     assert defect.file == str(path / "tokenizer_config.json")
     assert defect.detail == "[PAD] is 16; model.embed_tokens.weight has 16 rows, the last id is 15"
+
+
+PAD = {"tokenizer_config.json": {"added_tokens_decoder": added((16, "[PAD]"))}, "tokenizer.json": bpe(15)}
+
+
+@pytest.mark.parametrize("beside", [{}, {"pytorch_model.bin": b"PK"}])
+@pytest.mark.parametrize(("architecture", "told"), [("BloomForCausalLM", True), ("GPT2LMHeadModel", True), ("Wav2Vec2ForCTC", False)])
+def test_where_no_header_tells_the_rows_config_json_does(tmp_path: Path, beside: dict[str, object], architecture: str, told: bool) -> None:
+    config = {"model_type": "other", "architectures": [architecture], "vocab_size": 16}
+    path = write(tmp_path, {"config.json": config, **PAD, **beside})
+    assert [one.detail for one in found(path)] == (["[PAD] is 16; config.json counts 16 rows, the last id is 15"] if told else [])
+
+
+def test_a_token_for_images_is_named_by_the_configuration(tmp_path: Path) -> None:
+    inner = {"model_type": "llama", "vocab_size": 16}
+    config = {"model_type": "llava", "architectures": ["LlavaForConditionalGeneration"], "text_config": inner}
+    assert len(found(write(tmp_path / "a", {"config.json": config, **PAD}))) == 1
+    assert found(write(tmp_path / "b", {"config.json": {**config, "image_token_index": 16}, **PAD})) == HEALTHY
 
 
 def test_added_tokens_json_counts_too(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import os
 import struct
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envdoctor.coherence import weights
-from envdoctor.facts.fact import Defect
+from envdoctor.facts.fact import Defect, Fact, Facts, Origin
 from envdoctor.sources.model.safetensors_header import header_of
 from envdoctor.sources.model.snapshot import Snapshot, read_snapshot
 from envdoctor.sources.model.weights import Weights
@@ -168,6 +168,11 @@ def test_empty_weights(tmp_path: Path) -> None:
     assert defect.detail == "model.layers.0.mlp.up_proj.weight, model.layers.1.mlp.up_proj.weight have no elements"
 
 
+def test_what_zero_3_leaves_of_a_parameter_that_is_no_weight(tmp_path: Path) -> None:
+    shapes = {**llama(), "model.layers.0.mixer.A_log": ("BF16", (0,))}
+    assert only(model(tmp_path, {"model.safetensors": packed(shapes)})).detail == "model.layers.0.mixer.A_log has no elements"
+
+
 def test_empty_tensors_of_quantizers_are_normal(tmp_path: Path) -> None:
     shapes = {**llama(), "model.layers.0.mlp.up_proj.g_idx": ("I32", (0,)), "model.layers.0.mlp.up_proj.bias": ("F16", (0,))}
     assert found(model(tmp_path, {"model.safetensors": packed(shapes)})) == HEALTHY
@@ -200,7 +205,19 @@ def test_stored_and_said(tmp_path: Path, key: str, stored: str, said: object, so
 def test_a_dtype_of_config_that_the_plan_does_not_load_costs_nothing(tmp_path: Path) -> None:
     read = read_snapshot(model(tmp_path, torch_dtype="float32"))
     assert rules(weights.dtypes(read, situation(plan_load_dtype="bfloat16"))) == []
-    assert rules(weights.dtypes(read, situation(plan_load_dtype="float32"))) == ["snapshot-dtype-not-of-config"]
+    assert rules(weights.dtypes(read, situation(plan_load_dtype="auto"))) == ["snapshot-dtype-not-of-config"]
+
+
+@pytest.mark.parametrize("told", [{"plan_load_dtype": "float32"}, {"plan_trainer": "llamafactory"}, {"not_loaded": "model"}])
+def test_a_dtype_by_its_name_is_meant(tmp_path: Path, told: dict[str, str]) -> None:
+    read = read_snapshot(model(tmp_path, torch_dtype="float32"))
+    assert rules(weights.dtypes(read, _said(told))) == []
+
+
+def _said(told: Mapping[str, str]) -> Facts:
+    stated = situation(transformers="5.0.0", **{name: value for name, value in told.items() if name.startswith("plan_")})
+    unused = [Fact("not_loaded", (told["not_loaded"],), Origin("stated"))] if "not_loaded" in told else []
+    return stated.with_facts(unused)
 
 
 @pytest.mark.parametrize(("transformers", "harm"), [("4.57.1", False), ("5.0.0", True), (">=4.50", False), (None, False)])

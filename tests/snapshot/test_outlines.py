@@ -48,6 +48,15 @@ def test_fields_have_dotted_names_and_values_as_json() -> None:
     assert found == {"eos_token_id": "[1, 2]", "rope_scaling.type": '"linear"', "x": "null", "auto_map": "{}", "a\\.b.c": '"é"'}
 
 
+def test_a_number_is_the_same_however_it_is_written() -> None:
+    before, after = (
+        fields({"rope_theta": 1000000.0, "eps": 1e-5, "tied": True}),
+        fields({"rope_theta": 1000000, "eps": 0.00001, "tied": True}),
+    )
+    assert compare_fields(before, after) == ()
+    assert len(compare_fields(before, fields({"rope_theta": 1000001, "tied": 1}))) == 3
+
+
 def test_the_change_of_a_field_in_words() -> None:
     before, after = fields({"eos_token_id": [151329], "old": 1}), fields({"eos_token_id": [151329, 151336], "temperature": 0.8})
     assert compare_fields(before, after) == (
