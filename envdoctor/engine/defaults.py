@@ -13,7 +13,7 @@ from functools import lru_cache
 from envdoctor.engine.unset import OBJECTIVES, unset, unset_beside, what_runs_it
 from envdoctor.facts.fact import Fact, Facts, FactValue, NotUnderstood, Origin
 from envdoctor.facts.hub_names import glm_family, glm_type
-from envdoctor.facts.published_models import published_type
+from envdoctor.facts.published_models import Published, published_model
 from envdoctor.facts.uses import CODE_USES, WRAPPERS, is_variable
 from envdoctor.facts.versions import Exact, exact, version_condition
 from envdoctor.facts.vocabulary import UNCLEAR, WHOLE, term
@@ -163,8 +163,13 @@ def _model(facts: Facts) -> Iterator[Fact]:
     if family is not None:
         yield _fact("model.family", family, "the model's name")
         yield _fact("model.type", "chatglm", "the model's name")
-    elif (kind := glm_type(name := facts.text("model.id") or "") or published_type(name)) is not None:
-        yield _fact("model.type", kind, "the model's name")
+        return
+    name = facts.text("model.id") or ""
+    kind = glm_type(name)
+    published = Published(kind, plain=True) if kind is not None else published_model(name)
+    if published is not None:
+        for fact, value in published.facts():
+            yield _fact(fact, value, "the model's name")
 
 
 def _remote(facts: Facts) -> Iterator[Fact]:

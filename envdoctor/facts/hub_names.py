@@ -34,7 +34,8 @@ def glm_family(name: str) -> str | None:
             return family
     if last == "glm-4":
         return "glm-4"
-    return "glm-4" if last.startswith("glm-4") and not last.endswith("-hf") and "0414" not in last and "-9b" in last else None
+    own = not last.endswith("-hf") and "0414" not in last
+    return "glm-4" if own and re.match(r"glm-4v?-9b|codegeex4-all-9b|longwriter-glm4-9b", last) else None
 
 
 def glm_type(name: str) -> str | None:

@@ -385,7 +385,7 @@ def test_what_the_name_of_a_model_says(identity: str, family: str | None) -> Non
     assert derived(facts, "model.family") == family
     own = {"zai-org/glm-4-9b-chat-hf": "glm", "zai-org/GLM-4-9B-0414": "glm4", "meta-llama/Llama-2-7b-hf": "llama"}
     assert derived(facts, "model.type") == (own.get(identity) if family is None else "chatglm")
-    assert derived(facts, "model.remote_code") == (None if family is None else "true")
+    assert derived(facts, "model.remote_code") == ("false" if family is None else "true")
     assert derived(stated(model__id=identity, model__type="llama"), "model.family") is None
     assert derived(stated(model__id=identity, model__type="chatglm"), "model.family") == family
 

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TypeAlias
 
 from envdoctor.facts.fact import Collected, Fact, FactValue, NotUnderstood, Origin, Skip
-from envdoctor.facts.hub_names import is_owned_name
+from envdoctor.facts.hub_names import glm_family, is_owned_name
 from envdoctor.facts.local_models import find_named_model
+from envdoctor.facts.published_models import model_of_folder
 from envdoctor.files.paths import is_dir
 from envdoctor.files.text import plain
 from envdoctor.records import dataclass, field
@@ -86,6 +87,18 @@ class Reader:
             return
         if name and isinstance(raw, str) and is_owned_name(raw.strip()) and not self._is_folder(raw.strip()):
             self.say("model.id", raw.strip(), name)
+        elif name and isinstance(raw, str):
+            self._say_folder(raw.strip(), name)
+
+    def _say_folder(self, named: str, name: str) -> None:
+        """State what the name of a folder that is elsewhere says."""
+        family, published = glm_family(named), model_of_folder(named)
+        if family is not None:
+            self.say("model.family", family, name)
+            self.say("model.type", "chatglm", name)
+        elif published is not None:
+            for fact, value in published.facts():
+                self.say(fact, value, name)
 
     def _is_folder(self, named: str) -> bool:
         try:

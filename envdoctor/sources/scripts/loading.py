@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from pathlib import Path
 
-from envdoctor.facts.hub_names import glm_family, may_be_on_the_hub
-from envdoctor.facts.local_models import find_named_model
 from envdoctor.records import replace
 from envdoctor.sources.scripts.claims import ABSENT
 from envdoctor.sources.scripts.kinds import Known, Table
+from envdoctor.sources.scripts.named_models import say_model
 from envdoctor.sources.scripts.names import LOCAL
 from envdoctor.sources.scripts.reading import Call, Reading
 
@@ -47,7 +45,7 @@ def read_loading(reading: Reading) -> list[Call]:
     loads = reading.few([call for call in reading.calls if _is_load(reading, call) and not _BESIDE.search(_target(reading, call))])
     silent: list[tuple[str, Call]] = []
     for call in loads:
-        _identity(reading, call, "pretrained_model_name_or_path")
+        say_model(reading, call, "pretrained_model_name_or_path")
         before = {fact: len(reading.claims.claims.get(fact, ())) for fact in _CHOSEN}
         _load(reading, call)
         silent += ((fact, call) for fact in _CHOSEN if len(reading.claims.claims.get(fact, ())) == before[fact])
@@ -60,7 +58,7 @@ def read_loading(reading: Reading) -> list[Call]:
         _unsloth(reading, call)
     for call in reading.named("auto_gptq", "from_quantized"):
         reading.claims.state("plan.quant", "gptq", call.line, call.scope)
-        _identity(reading, call, "model_name_or_path")
+        say_model(reading, call, "model_name_or_path")
     _later_casts(reading, loads)
     _remote(reading)
     return loads
@@ -208,23 +206,6 @@ def _attention(reading: Reading, call: Call) -> None:
         reading.claims.unknown("plan.attn", call.line, call.scope, "keywords from a ** that is not known")
 
 
-def _identity(reading: Reading, call: Call, keyword: str) -> None:
-    known = reading.value(call, keyword, 0)
-    if known is not None and isinstance(known.value, str) and not may_be_on_the_hub(known.value.strip()):
-        # A folder: of several loads none is then the model of the run.
-        reading.claims.unknown("model.id", call.line, call.scope, "a folder", quiet=True)
-        folder = find_named_model(known.value, Path(reading.source.path))
-        if folder is not None and not known.default:
-            reading.claims.say("model.path", Known(str(folder), known.default, known.line), call.line, call.scope)
-        family = glm_family(known.value)
-        if family is not None:
-            reading.claims.say("model.family", Known(family, known.default, known.line), call.line, call.scope)
-            reading.claims.say("model.type", Known("chatglm", known.default, known.line), call.line, call.scope)
-    elif known is None or isinstance(known.value, str):
-        line = call.line_of(keyword) if keyword in call.keywords else call.line
-        reading.claims.say("model.id", known, line, call.scope, "the model is no constant")
-
-
 def _chain(reading: Reading, node: ast.AST) -> list[ast.Call]:
     """Calls of methods on the very result of a call: ``X.from_pretrained(...).half().cuda()``."""
     chain: list[ast.Call] = []
@@ -300,7 +281,7 @@ def _remote(reading: Reading) -> None:
 def _unsloth(reading: Reading, call: Call) -> None:
     """``FastLanguageModel.from_pretrained``: 4-bit unless told otherwise (unsloth/models/loader.py)."""
     claims, scope = reading.claims, call.scope
-    _identity(reading, call, "model_name")
+    say_model(reading, call, "model_name")
     for keyword, position, fact in (("max_seq_length", 1, "plan.seq_len"), ("dtype", 2, "plan.load_dtype")):
         if keyword in call.keywords or position < len(call.node.args):
             claims.say(fact, reading.value(call, keyword, position), call.line_of(keyword), scope, f"{keyword}= of no constant value")

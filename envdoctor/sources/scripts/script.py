@@ -19,6 +19,7 @@ from envdoctor.sources.scripts.arguments import ASKED_OF_ARGUMENTS, read_argumen
 from envdoctor.sources.scripts.claims import Claims
 from envdoctor.sources.scripts.launched import with_launched
 from envdoctor.sources.scripts.loading import ASKED_OF_LOADS, read_loading
+from envdoctor.sources.scripts.named_models import read_other_names
 from envdoctor.sources.scripts.notebook import read_cells
 from envdoctor.sources.scripts.order import read_order
 from envdoctor.sources.scripts.outline import outline
@@ -127,6 +128,7 @@ def _read(source: Source) -> tuple[Collected, tuple[str, ...]]:
     read_arguments(reading)
     read_order(reading, loads)
     trainers = read_trainers(reading)
+    read_other_names(reading)
     read_resumption(reading)
     read_given_optimizers(reading, trainers)
     loops = read_steps(reading, has_trainer=bool(trainers))

@@ -1,0 +1,49 @@
+"""The model that a script names, where it loads none: in a pipeline, of a configuration, of a tokenizer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .situations import read, values
+
+LLAMA = "meta-llama/Llama-4-Scout-17B-16E-Instruct"
+
+
+def stated(tmp_path: Path, text: str) -> dict[str, object]:
+    return {name: value for name, value in values(read(tmp_path, text)).items() if name.startswith("model.")}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"from transformers import AutoConfig\nAutoConfig.from_pretrained('{LLAMA}')\n",
+        f"from transformers import pipeline\npipeline('text-generation', model='{LLAMA}')\n",
+        f"import transformers\ntransformers.pipeline('text-generation', '{LLAMA}')\n",
+        f"from transformers import AutoProcessor\nAutoProcessor.from_pretrained('{LLAMA}')\n",
+        # the tokenizer of another model says nothing beside the model
+        f"from transformers import AutoTokenizer, pipeline\nAutoTokenizer.from_pretrained('a/b')\npipeline(model='{LLAMA}')\n",
+    ],
+)
+def test_a_model_is_named_without_a_load(tmp_path: Path, text: str) -> None:
+    assert stated(tmp_path, text) == {"model.id": LLAMA}
+
+
+def test_the_model_that_is_loaded_is_the_model_of_the_run(tmp_path: Path) -> None:
+    load = "from transformers import AutoConfig, AutoModelForCausalLM\nAutoConfig.from_pretrained('a/b')\n"
+    assert stated(tmp_path, f"{load}AutoModelForCausalLM.from_pretrained('{LLAMA}')\n") == {"model.id": LLAMA}
+
+
+def test_two_pipelines_are_no_one_model(tmp_path: Path) -> None:
+    assert stated(tmp_path, f"from transformers import pipeline\npipeline('a', 'a/b')\npipeline('b', '{LLAMA}')\n") == {}
+
+
+def test_a_folder_elsewhere_that_is_called_after_a_model(tmp_path: Path) -> None:
+    text = "from transformers import AutoModelForCausalLM\nAutoModelForCausalLM.from_pretrained('/data/Qwen2.5-7B-Instruct-AWQ')\n"
+    assert stated(tmp_path, text) == {
+        "model.type": "qwen2",
+        "model.remote_code": False,
+        "model.own_config": False,
+        "model.quant_method": "awq",
+    }
