@@ -198,10 +198,13 @@ class Published:
     type: str
     plain: bool
     quant_method: str | None = None
+    family: str | None = None
 
     def facts(self) -> Iterator[tuple[str, FactValue]]:
         """The facts that follow, by name. A type that no release of transformers knows says itself that the code is the snapshot's."""
         yield "model.type", self.type
+        if self.family is not None:
+            yield "model.family", self.family
         if self.plain:
             yield "model.remote_code", False
             yield "model.own_config", False
@@ -245,4 +248,4 @@ def _published(kind: str | None, name: str) -> Published | None:
     if kind is None:
         return None
     stored = next((method for pattern, method in _STORED if re.search(pattern, name)), None)
-    return Published(kind, kind not in _WITH_CODE, stored)
+    return Published(kind, kind not in _WITH_CODE, stored, "qwen-vl" if kind == "qwen" and "qwen-vl" in name else None)

@@ -27,6 +27,8 @@ _AGAINST_TORCH = (
     "flash-attn", "xformers", "torchvision", "torchaudio", "torchtext", "vllm", "causal-conv1d", "mamba-ssm", "auto-gptq", "autoawq",
     "fbgemm-gpu", "sgl-kernel", "torch-scatter", "torch-sparse", "detectron2", "apex", "transformer-engine",
 )  # fmt: skip
+# The last whose wheels for x86_64 are of an older system (rules/system/torch-2-7-needs-glibc-2-28.toml).
+_TORCH_OF_OLD_SYSTEMS = "<2.7"
 # A shorter name has too many neighbours.
 _SHORT = 6
 
@@ -80,6 +82,7 @@ def _floor(one: LibraryFloor, facts: Facts) -> Hit:
         tuple(reasons),
         detail=detail,
         packages=named(one.by, "libstdcxx-ng" if one.environment else ""),
+        pins=(("torch", _TORCH_OF_OLD_SYSTEMS),) if one.by == "torch" and one.name == "GLIBC" else (),
         edge=f"{one.by or one.file}:{one.name}_{one.version}",
     )
 

@@ -405,3 +405,20 @@ def test_a_key_of_transformers_is_told_with_its_new_name_and_one_of_several_prog
     assert several["status"] == "possible"
     assert all(one["kind"] != "pin" for one in several["fixes"])
     assert set(several["packages"]) == {"ms-swift", "trl"}
+
+
+@pytest.mark.parametrize(
+    ("library", "told"),
+    [
+        ("torch/lib/libtorch_cpu.so", (["torch"], [{"torch": "==2.6.0"}])),
+        # torch is there, and it is not torch that fails
+        ("tokenizers/tokenizers.abi3.so", (["tokenizers"], [])),
+    ],
+)
+def test_a_system_that_is_too_old_is_told_of_the_file_that_asks(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, library: str, told: tuple[list[str], list[dict[str, str]]]
+) -> None:
+    log = f"ImportError: /lib64/libc.so.6: version `GLIBC_2.28' not found (required by /opt/venv/lib/python3.10/site-packages/{library})"
+    (found,) = findings(capsys, tmp_path, f"torch==2.8.0\n{log}")
+    pins = [fix["pins"] for fix in found["fixes"] if fix["kind"] == "pin"]
+    assert (found["rule"], found["packages"], pins) == ("error-system-library-too-old", *told)

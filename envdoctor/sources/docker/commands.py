@@ -328,8 +328,10 @@ class Commands:
         place = f"{stage.file}:{line}"
         here = environment.install(declarations.collected(), upgrade=request.upgrade, no_deps=True, certain=call.certain, place=place)
         stage.installs = stage.installs or here
-        for fact in facts:
-            if call.certain:
+        for fact in facts if call.certain else ():
+            if fact.name == "present":
+                environment.bring(fact)
+            else:
                 environment.facts[fact.name] = fact
 
     def _spec(self, argument: Argument, declarations: Declarations, environment: Environment) -> list[Fact]:
@@ -356,6 +358,7 @@ class Commands:
             found.append(stage.fact("cuda", cuda, argument.line))
         name = on_pypi(spec.name)
         if name is not None:
+            found.append(stage.fact("present", [name], argument.line))
             if spec.specifier is None:
                 declarations.skip(self._place(argument), f"{spec.name} {spec.version}: not a range that is followed")
             else:

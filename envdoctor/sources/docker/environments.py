@@ -84,6 +84,7 @@ class Environment:
                 continue
             changed_torch = changed_torch or name == "torch"
             self.packages[name] = fact
+            self._replace(name)
             self.wanted[name] = wanted.get(name, "")
             self.installed = self.installed or name in tracked()
         if changed_torch:
@@ -91,6 +92,21 @@ class Environment:
         if not no_deps and "torch" not in names:
             self._their_torch(names, place)
         return certain and not tracked().isdisjoint(names)
+
+    def bring(self, fact: Fact) -> None:
+        """Note packages that conda installed: no index of pip's is asked for a wheel of them."""
+        self.facts["present"] = replace(fact, value=tuple(sorted({*self._brought(), *_names(fact)})))
+
+    def _replace(self, name: str) -> None:
+        """Note that pip put a package in the place of conda's."""
+        rest = tuple(one for one in self._brought() if one != name)
+        if rest:
+            self.facts["present"] = replace(self.facts["present"], value=rest)
+        else:
+            self.facts.pop("present", None)
+
+    def _brought(self) -> tuple[str, ...]:
+        return _names(self.facts["present"]) if "present" in self.facts else ()
 
     def _satisfies(self, name: str, fact: Fact) -> bool:
         before = self.packages.get(name)
@@ -123,6 +139,10 @@ class Environment:
             self.skip(place, f"torch: {name} brings the release that it requires, which need not be the one that was there")
             self.forget("torch")
             torch = None
+
+
+def _names(fact: Fact) -> tuple[str, ...]:
+    return fact.value if isinstance(fact.value, tuple) else ()
 
 
 def satisfied(value: PackageValue, wanted: Fact) -> bool:

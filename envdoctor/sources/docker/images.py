@@ -34,11 +34,15 @@ _CODENAMES = {
     "buster": "debian10",
     "bullseye": "debian11",
     "bookworm": "debian12",
+    "stretch": "debian9",
     "trixie": "debian13",
 }
-# The C library of a distribution's release: https://launchpad.net/ubuntu/+source/glibc, https://tracker.debian.org/pkg/glibc, and
-# Red Hat's releases, which Rocky Linux and AlmaLinux rebuild.
+# The C library of a distribution's release: https://launchpad.net/ubuntu/+source/glibc, https://tracker.debian.org/pkg/glibc,
+# Red Hat's releases, which CentOS, Rocky Linux and AlmaLinux rebuild, and https://docs.aws.amazon.com/linux/ for Amazon's.
 _GLIBC = {
+    "centos6": "2.12", "centos7": "2.17", "ubi7": "2.17", "oraclelinux7": "2.17", "amazonlinux2": "2.26", "debian9": "2.24",
+    "centos8": "2.28", "centosstream8": "2.28", "centosstream9": "2.34", "oraclelinux8": "2.28", "oraclelinux9": "2.34",
+    "amazonlinux2023": "2.34",
     "ubuntu16.04": "2.23", "ubuntu18.04": "2.27", "ubuntu20.04": "2.31", "ubuntu22.04": "2.35", "ubuntu24.04": "2.39",
     "debian10": "2.28", "debian11": "2.31", "debian12": "2.36", "debian13": "2.41",
     "ubi8": "2.28", "rockylinux8": "2.28", "almalinux8": "2.28", "ubi9": "2.34", "rockylinux9": "2.34", "almalinux9": "2.34",
@@ -154,8 +158,12 @@ def glibc_of(text: str, image: Image) -> str | None:
     """The C library of an image, where it or its tag names the system that it is made of."""
     reference = parse_reference(text)
     words = (reference.tag or "").split("-")
-    if reference.name in ("rockylinux", "almalinux") and words[0]:
-        return _GLIBC.get(f"{reference.name}{words[0].partition('.')[0]}")
+    name = reference.name.rpartition("/")[2]
+    if name in ("rockylinux", "almalinux", "centos", "oraclelinux", "amazonlinux") and words[0]:
+        return _GLIBC.get(f"{name}{words[0].partition('.')[0]}")
+    # The images in which wheels are built say for which glibc.
+    if built := re.match(r"manylinux_(\d+)_(\d+)_|manylinux(2014)_", name):
+        return "2.17" if built[3] else f"{built[1]}.{built[2]}"
     named = image.system or next((_CODENAMES[word] for word in words if word in _CODENAMES), "")
     return _GLIBC.get(named)
 

@@ -82,6 +82,10 @@ def _llama(identity: Identity) -> str | None:
     return "llama-2" if identity.named("llama-2") or identity.named("llama2") else None
 
 
+def _qwen(identity: Identity) -> str | None:
+    return "qwen-vl" if "visual" in identity.config else None
+
+
 def _qwen2(identity: Identity) -> str | None:
     told = _QWEN25_TOOL_CALL in identity.added_tokens or identity.named("qwen2.5")
     return "qwen2.5" if told else None
@@ -92,6 +96,7 @@ _FAMILIES = {
     "glm": _glm,
     "glm4": lambda identity: "glm-4-0414",
     "llama": _llama,
+    "qwen": _qwen,
     "qwen2": _qwen2,
 }
 

@@ -88,10 +88,13 @@ class Reader:
         if name and isinstance(raw, str) and is_owned_name(raw.strip()) and not self._is_folder(raw.strip()):
             self.say("model.id", raw.strip(), name)
         elif name and isinstance(raw, str):
-            self._say_folder(raw.strip(), name)
+            self.say_called(raw.strip(), name)
 
-    def _say_folder(self, named: str, name: str) -> None:
-        """State what the name of a folder that is elsewhere says."""
+    def names_a_model(self) -> bool:
+        return any(fact in self.facts for fact in ("model.id", "model.path", "model.type"))
+
+    def say_called(self, named: str, name: str) -> None:
+        """State what the name of a folder says, which has a published model's."""
         family, published = glm_family(named), model_of_folder(named)
         if family is not None:
             self.say("model.family", family, name)

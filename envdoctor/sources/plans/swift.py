@@ -86,6 +86,9 @@ def read_swift(reader: Reader, table: Table) -> None:
     if is_yes(table.get("use_galore")):
         reader.say("plan.optimizer", "galore_adamw", "use_galore")
     reader.say_model(table, "model", "model_id_or_path")
+    if not reader.names_a_model() and isinstance(kind := table.get("model_type"), str):
+        # Up to release 2 a model is named by its type alone: qwen-7b-chat.
+        reader.say_called(kind, "model_type")
     _method(reader, table, megatron is None)
     _quantization(reader, table)
     _precision(reader, table)

@@ -335,6 +335,16 @@ def test_locks_and_projects_of_tools(tmp_path: Path) -> None:
     assert facts(variant)["packages.torch"] == "2.6.0 @ uv.lock:10"
 
 
+def test_what_conda_installs_is_of_no_index_of_pip(tmp_path: Path) -> None:
+    conda = "FROM ubuntu:18.04\nRUN conda install -y -c conda-forge pytorch=2.7.0 numpy=1.26\n"
+    (kept,) = variants(tmp_path, conda)
+    assert facts(kept)["present"] == "numpy, torch @ 2"
+    (replaced,) = variants(tmp_path, conda + "RUN pip install torch==2.8.0\n")
+    assert facts(replaced)["present"] == "numpy @ 2"
+    (bare,) = variants(tmp_path, "FROM ubuntu:18.04\nRUN conda install -y pytorch=2.7.0\nRUN pip install torch==2.8.0\n")
+    assert "present" not in facts(bare)
+
+
 def test_conda_environment_files(tmp_path: Path) -> None:
     (variant,) = variants(
         tmp_path,

@@ -124,6 +124,13 @@ def test_the_python_of_a_distribution(image: str, python: str) -> None:
         ("python:3.11-slim-bookworm", "2.36"),
         ("python:3.11-slim", None),
         ("rockylinux:9.3", "2.34"),
+        ("centos:7", "2.17"),
+        ("nvidia/cuda:11.2.2-devel-centos7", "2.17"),
+        ("quay.io/centos/centos:stream9", "2.34"),
+        ("amazonlinux:2", "2.26"),
+        ("python:3.9-stretch", "2.24"),
+        ("quay.io/pypa/manylinux2014_x86_64", "2.17"),
+        ("quay.io/pypa/manylinux_2_28_x86_64:2024.11.16-1", "2.28"),
         ("pytorch/pytorch:2.1.0-cuda11.8-cudnn8-devel", None),
     ],
 )
