@@ -153,7 +153,7 @@ def dtypes(adapter: Adapter, base: Snapshot | None, facts: Facts) -> Iterator[De
 def tokens(adapter: Adapter, base: Snapshot | None, facts: Facts) -> Iterator[Defect]:
     """The tokenizer that was saved with the adapter makes ids for which nothing has a row."""
     if base is not None and adapter.header is not None:
-        yield from adapter_tokens(Snapshot(adapter.directory, adapter.config), base, adapter.header.tensors, adapter.weights)
+        yield from adapter_tokens(Snapshot(adapter.directory, adapter.config), base, adapter.header.tensors, adapter.weights, facts)
 
 
 ADAPTER_CHECKS: tuple[Callable[[Adapter, Snapshot | None, Facts], Iterable[Defect | Hit]], ...] = (

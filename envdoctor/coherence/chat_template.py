@@ -10,6 +10,7 @@ from envdoctor.coherence.jinja_blocks import NEWER_TAGS, first_output, read_bloc
 from envdoctor.coherence.token_table import TokenTable, read_tokens
 from envdoctor.engine.defaults import TRAINING
 from envdoctor.facts.fact import Defect, Facts
+from envdoctor.facts.uses import ADDS_NO_BOS, CODE_USES, RENDERS, does
 from envdoctor.facts.versions import Exact, Ranged, version_condition
 from envdoctor.files.text import plain
 from envdoctor.records import dataclass
@@ -120,17 +121,20 @@ def bos_twice(snapshot: Snapshot, facts: Facts) -> Iterator[Hit]:
     """The template writes the first token, and the tokenizer adds it once more to a text."""
     used = facts.value("plan.apply_chat_template") is True and facts.text("plan.method") in TRAINING
     template = template_of(snapshot) if used else None
-    if template is None or table_of(snapshot.tokenizer).get("add_bos_token") is not True:
+    tokens = read_tokens(snapshot)
+    bos, uses = tokens.roles.get("bos_token"), facts.value(CODE_USES)
+    if template is None or bos is None or not _adds(snapshot, tokens, bos):
         return
-    bos = read_tokens(snapshot).roles.get("bos_token")
+    if does(ADDS_NO_BOS, uses) or (isinstance(uses, tuple) and uses and not does(RENDERS, uses)):
+        return
     first = first_output(template.text).lstrip("{-+ '\"")
-    if bos is None or not first.startswith(("bos_token", bos)):
+    if not first.startswith(("bos_token", bos)):
         return
     yield Hit(
         "snapshot-double-bos",
         True,
         because=(("plan.apply_chat_template", "the template writes the first token"),),
-        detail=f"the chat template begins with {plain(bos, 60)}, and add_bos_token adds it to every text that is tokenized",
+        detail=f"the chat template begins with {plain(bos, 60)}, and the tokenizer adds it to every text that is tokenized",
         file=snapshot.directory.place(_CONFIG),
         line=None if snapshot.tokenizer is None else snapshot.tokenizer.line_of("add_bos_token"),
     )
@@ -164,6 +168,12 @@ def _older(facts: Facts, release: str) -> bool:
     """Whether transformers, as far as it is told, is older than a release."""
     value = facts.value("packages.transformers")
     return isinstance(value, (Exact, Ranged)) and version_condition(f"<{release}").relation(value) is True
+
+
+def _adds(snapshot: Snapshot, tokens: TokenTable, bos: str) -> bool:
+    """Whether the tokenizer begins each text with bos: its configuration says so, or the template of tokenizer.json does."""
+    said = table_of(snapshot.tokenizer).get("add_bos_token")
+    return said if isinstance(said, bool) else tokens.first_added() == bos
 
 
 def _needs(rule: str, snapshot: Snapshot, template: Template, facts: Facts, release: str, detail: str) -> Hit:

@@ -10,6 +10,7 @@ from envdoctor.coherence.arithmetic import FLOATS
 from envdoctor.coherence.families import Known, recognise
 from envdoctor.coherence.token_table import read_tokens
 from envdoctor.facts.fact import Defect, Facts
+from envdoctor.facts.uses import CODE_USES, RESIZES, does
 from envdoctor.facts.versions import Absent, Exact, Ranged, version_condition
 from envdoctor.files.text import plain
 from envdoctor.records import replace
@@ -40,7 +41,7 @@ def rows(snapshot: Snapshot, _facts: Facts) -> Iterator[Defect]:
             return
 
 
-def tokens(snapshot: Snapshot, _facts: Facts) -> Iterator[Defect]:
+def tokens(snapshot: Snapshot, facts: Facts) -> Iterator[Defect]:
     """The tokenizer makes ids for which the embedding has no row. More rows than tokens are normal: padding."""
     found = _height(snapshot)
     if found is None:
@@ -54,11 +55,11 @@ def tokens(snapshot: Snapshot, _facts: Facts) -> Iterator[Defect]:
         yield Defect("snapshot-vocabulary-beyond-embedding", detail, snapshot.directory.place("tokenizer.json"))
         return
     beyond = {text: number for text, number in beyond.items() if not _is_of_another_input(snapshot, text, number)}
-    if beyond:
+    if beyond and not _resized(facts):
         yield _beyond(snapshot, beyond, height, named)
 
 
-def adapter_tokens(tokenizer: Snapshot, base: Snapshot, held: Mapping[str, Tensor], place: str) -> Iterator[Defect]:
+def adapter_tokens(tokenizer: Snapshot, base: Snapshot, held: Mapping[str, Tensor], place: str, facts: Facts) -> Iterator[Defect]:
     """The tokenizer beside an adapter has tokens for which neither the base nor the adapter has a row.
 
     peft saves the enlarged embedding with the adapter, where it was enlarged (save_embedding_layers of get_peft_model_state_dict).
@@ -69,7 +70,7 @@ def adapter_tokens(tokenizer: Snapshot, base: Snapshot, held: Mapping[str, Tenso
     height, named = found
     beyond = {text: number for text, number in read_tokens(tokenizer).all_added().items() if number >= height}
     beyond = {text: number for text, number in beyond.items() if not _is_of_another_input(base, text, number)}
-    if beyond:
+    if beyond and not _resized(facts):
         told = _beyond(tokenizer, beyond, height, f"the base's {named}")
         yield replace(told, detail=f"{told.detail}; {place} holds no embedding")
 
@@ -111,6 +112,11 @@ def _height(snapshot: Snapshot) -> tuple[int, str] | None:
     if type(count) is not int or not 0 < count < 2**31 or table.get("auto_map"):
         return None
     return (count, "config.json counts") if _makes_text(table) else None
+
+
+def _resized(facts: Facts) -> bool:
+    """Whether the run enlarges the embedding itself; axolotl does where the tokenizer has more tokens (loaders/model.py)."""
+    return does(RESIZES, facts.value(CODE_USES)) or facts.text("plan.trainer") == "axolotl"
 
 
 def _makes_text(config: Mapping[str, object]) -> bool:

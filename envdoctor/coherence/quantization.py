@@ -8,6 +8,7 @@ from envdoctor.checks.hit import Hit
 from envdoctor.engine.defaults import TRAINING
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact, Ranged, version_condition
+from envdoctor.facts.vocabulary import NOT_LOADED
 from envdoctor.files.text import plain
 from envdoctor.sources.model.snapshot import Snapshot, table_of
 
@@ -55,7 +56,7 @@ _NOT_TRAINABLE = {
 
 def library_missing(snapshot: Snapshot, facts: Facts) -> Iterator[Hit]:
     """from_pretrained needs a library that is known not to be installed."""
-    if _is_served(facts):
+    if _is_served(facts) or _loads_no_model(facts):
         return
     method = _method(snapshot)
     for condition, packages in _NEEDS.get(method, ()):
@@ -69,7 +70,7 @@ def method_unknown(snapshot: Snapshot, facts: Facts) -> Iterator[Hit]:
     """The method came with a later release of transformers."""
     method = _method(snapshot)
     first = SINCE.get(method)
-    if first is not None and not _is_served(facts) and _transformers(facts, f">={_MAPPED_SINCE},<{first}"):
+    if first is not None and not _is_served(facts) and not _loads_no_model(facts) and _transformers(facts, f">={_MAPPED_SINCE},<{first}"):
         detail = f"the weights are quantized with {method}, which transformers knows from {first} on"
         yield _hit(
             "snapshot-quantization-unknown",
@@ -102,6 +103,12 @@ def _is_served(facts: Facts) -> bool:
     """Whether a server may be what loads the weights: nothing is trained, and one is there."""
     there = any(isinstance(facts.value(f"packages.{name}"), (Exact, Ranged)) for name in _SERVERS)
     return there and facts.text("plan.method") not in TRAINING
+
+
+def _loads_no_model(facts: Facts) -> bool:
+    """Whether all that is loaded is known, and no model of transformers is: a script that tokenizes."""
+    unused = facts.value(NOT_LOADED)
+    return isinstance(unused, tuple) and "model" in unused
 
 
 def _method(snapshot: Snapshot) -> str:

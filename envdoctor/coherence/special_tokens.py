@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 
 from envdoctor.checks.hit import Hit
@@ -9,6 +10,8 @@ from envdoctor.coherence.chat_template import TURN_ENDS, control_tokens, templat
 from envdoctor.coherence.token_table import read_tokens, text_of
 from envdoctor.engine.defaults import TRAINING
 from envdoctor.facts.fact import Defect, Facts
+from envdoctor.facts.uses import CODE_USES, MASKS_PADDING, OWN_COLLATOR, PADS, PADS_WITH_EOS, STOPS, WITHOUT_COLLATOR, does
+from envdoctor.facts.versions import Exact, Ranged, version_condition
 from envdoctor.files.json_file import Document
 from envdoctor.files.text import plain
 from envdoctor.sources.model.model_family import ROLE_STOP_IDS
@@ -82,6 +85,8 @@ def eos_is_no_stop(snapshot: Snapshot, facts: Facts) -> Iterator[Defect]:
     silent = snapshot.generation is not None and table_of(snapshot.generation).get("eos_token_id") is None
     if eos is None or number is None or document is None or not (stops or silent) or number in stops or not _generates(snapshot):
         return
+    if does(STOPS, facts.value(CODE_USES)):
+        return
     if silent:
         detail = f"the tokenizer ends a text with {plain(eos, 60)} ({number}); {name} names no eos_token_id, and generation stops nowhere"
         yield _defect(snapshot, "snapshot-eos-not-a-stop", detail, name, document, "eos_token_id")
@@ -104,6 +109,8 @@ def turn_end_is_no_stop(snapshot: Snapshot, facts: Facts) -> Iterator[Defect | H
     name, document = _stop_file(snapshot)
     stops = _real_stops(snapshot)
     if template is None or document is None or not stops or facts.text("model.type") in _SAYS_BOTH or not _generates(snapshot):
+        return
+    if does(STOPS, facts.value(CODE_USES)):
         return
     tokens = read_tokens(snapshot)
     found = control_tokens(template.text)
@@ -129,7 +136,13 @@ def pad_is_eos(snapshot: Snapshot, facts: Facts) -> Iterator[Hit]:
     """A collator that masks padding masks the end of each text as well."""
     tokens = read_tokens(snapshot)
     eos, pad = tokens.roles.get("eos_token"), tokens.roles.get("pad_token")
-    if eos is None or pad != eos or facts.text("plan.method") not in TRAINING or not _generates(snapshot):
+    uses = facts.value(CODE_USES)
+    by_script = does(PADS_WITH_EOS, uses)
+    if by_script and pad is None:
+        pad = eos
+    elif does(PADS, uses) and not by_script:
+        return
+    if eos is None or pad != eos or facts.text("plan.method") not in TRAINING or not _generates(snapshot) or not _masks_padding(facts):
         return
     if len(_real_stops(snapshot)) > 1:
         # Turns end with the others.
@@ -156,7 +169,7 @@ def no_pad_token(snapshot: Snapshot, facts: Facts) -> Iterator[Hit]:
     if facts.value("plan.padding") is not True or not trained or snapshot.tokenizer is None:
         return
     tokens = read_tokens(snapshot)
-    if tokens.uncertain or "eos_token" not in tokens.roles or _names_pad(snapshot):
+    if tokens.uncertain or "eos_token" not in tokens.roles or _names_pad(snapshot) or does(PADS, facts.value(CODE_USES)):
         return
     yield Hit(
         "snapshot-no-pad-token",
@@ -169,6 +182,22 @@ def no_pad_token(snapshot: Snapshot, facts: Facts) -> Iterator[Hit]:
 
 
 CHECKS = (pad_id_outside_the_embedding, id_of_no_token, eos_is_no_stop, turn_end_is_no_stop, pad_is_eos, no_pad_token)
+
+
+def _masks_padding(facts: Facts) -> bool:
+    """Whether labels are made of padded ids: trl from 0.16.1 on, LLaMA-Factory, axolotl and ms-swift mask padding by its place.
+
+    DataCollatorForLanguageModeling in trl/trainer/sft_trainer.py of 0.15.2, 0.16.0 and 0.16.1.
+    """
+    uses, trainer = facts.value(CODE_USES), facts.text("plan.trainer")
+    if does(MASKS_PADDING, uses):
+        return True
+    old = not version_condition(">=0.16.1").relation(trl) if isinstance(trl := facts.value("packages.trl"), (Exact, Ranged)) else True
+    if does(WITHOUT_COLLATOR, uses) or does(OWN_COLLATOR, uses):
+        return old and does(WITHOUT_COLLATOR, uses)
+    if isinstance(uses, tuple) and facts.value("plan.script") is True:
+        return False
+    return trainer in (None, "transformers", "own") or (trainer == "trl" and old)
 
 
 def _names_pad(snapshot: Snapshot) -> bool:
@@ -250,7 +279,7 @@ def _told_by_a_rule(facts: Facts, number: int) -> bool:
 
 def _calls_itself_chat(snapshot: Snapshot) -> bool:
     hub = snapshot.directory.hub_identity()
-    names = [table_of(snapshot.config).get("_name_or_path"), None if hub is None else hub[0]]
+    names = [table_of(snapshot.config).get("_name_or_path"), os.path.basename(snapshot.directory.path) if hub is None else hub[0]]
     words = {word for name in names if isinstance(name, str) for word in name.lower().rpartition("/")[2].replace("_", "-").split("-")}
     return bool(words & {"chat", "instruct", "it"})
 

@@ -15,6 +15,7 @@ from envdoctor.sources.model.snapshot import Snapshot
 
 _VOCABULARIES = ("tokenizer.json", "vocab.json", "vocab.txt")
 _VOCABULARY_LIMIT = 64 * 2**20
+_PROCESSOR = re.compile(rb'"post_processor"\s*:\s*(?=\{)')
 _ADDED = re.compile(rb'"added_tokens"\s*:\s*(?=\[)')
 _HEAD = 2**20
 _MOST_ID = 2**31
@@ -50,6 +51,19 @@ class TokenTable:
     def all_added(self) -> Mapping[str, int]:
         """The added tokens; transformers 5 saves them in tokenizer.json alone."""
         return self.added or self._added_in_head()
+
+    def first_added(self) -> str | None:
+        """The token that tokenizer.json puts before every text: the template of its post-processor, which stands before the vocabulary."""
+        path = self.directory.locate("tokenizer.json") if "tokenizer.json" in self.directory.names else None
+        found = None if path is None else _after(path, _PROCESSOR)
+        steps = found.get("processors", [found]) if isinstance(found, dict) else []
+        for step in steps if isinstance(steps, list) else []:
+            single = step.get("single") if isinstance(step, dict) else None
+            first = single[0] if isinstance(single, list) and single else None
+            token = first.get("SpecialToken") if isinstance(first, dict) else None
+            if isinstance(token, dict) and isinstance(token.get("id"), str):
+                return str(token["id"])
+        return None
 
     def role_id(self, role: str) -> int | None:
         return self.id_of(self.roles.get(role))
@@ -161,16 +175,23 @@ def _roles(config: Mapping[str, object], special: Mapping[str, object]) -> dict[
 
 def _added_tokens(path: str) -> dict[str, int]:
     """The list of added tokens at the head of a tokenizer.json, which may be tens of megabytes long."""
+    tokens = _after(path, _ADDED)
+    if not isinstance(tokens, list):
+        return {}
+    return _without_contradictions([(text_of(token), _id(token.get("id"))) for token in tokens if isinstance(token, dict)])
+
+
+def _after(path: str, key: re.Pattern[bytes]) -> object:
+    """The value behind a key at the head of a file; None where it is not there whole."""
     try:
         with open(path, "rb") as stream:
             head = stream.read(_HEAD)
     except OSError:
-        return {}
-    start = _ADDED.search(head)
+        return None
+    start = key.search(head)
     if start is None:
-        return {}
+        return None
     try:
-        tokens, _ = json.JSONDecoder().raw_decode(head[start.end() :].decode("utf-8", "replace"))
+        return json.JSONDecoder().raw_decode(head[start.end() :].decode("utf-8", "replace"))[0]
     except (ValueError, RecursionError):
-        return {}
-    return _without_contradictions([(text_of(token), _id(token.get("id"))) for token in tokens if isinstance(token, dict)])
+        return None

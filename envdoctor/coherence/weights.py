@@ -13,6 +13,7 @@ from envdoctor.coherence.families import PACKED
 from envdoctor.engine.defaults import ASK_FOR_A_DTYPE
 from envdoctor.facts.fact import Defect, Facts
 from envdoctor.facts.versions import Exact, Ranged, version_condition
+from envdoctor.facts.vocabulary import NOT_LOADED
 from envdoctor.files.paths import real_path
 from envdoctor.files.text import plain
 from envdoctor.sources.model.safetensors_header import BITS, Header, Tensor
@@ -90,7 +91,7 @@ def _loads_as_said(facts: Facts) -> bool:
 
     A dtype that is asked for by its name is meant. LLaMA-Factory, axolotl and ms-swift ask for one by name.
     """
-    unused = facts.value("not_loaded")
+    unused = facts.value(NOT_LOADED)
     if isinstance(unused, tuple) and "model" in unused:
         return False
     asked, release = facts.get("plan.load_dtype"), facts.value("packages.transformers")

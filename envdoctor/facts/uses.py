@@ -61,6 +61,34 @@ DIRECTORIES = (
 # What the allocator is told: of it a launcher states one setting, an image all that stands there.
 ALLOCATOR = ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")
 FIXES_THE_COMMIT = ("transformers.*.from_pretrained(code_revision)", "?.from_pretrained(code_revision)")
+# What a script does about what the files of a model leave open.
+PADS_WITH_EOS = ("?.pad_token = eos_token", "?.pad_token_id = eos_token_id")
+PADS = (
+    "?.pad_token = *", "?.pad_token_id = *", "?.add_special_tokens()", "transformers.*.add_special_tokens()",
+    "transformers.*.from_pretrained(pad_token)", "?.from_pretrained(pad_token)", "trl.setup_chat_format", "unsloth.*",
+)  # fmt: skip
+RESIZES = (
+    "?.resize_token_embeddings()", "transformers.*.resize_token_embeddings()", "peft.*.resize_token_embeddings()", "trl.setup_chat_format",
+    "trl.clone_chat_template", "unsloth.*add_new_tokens",
+)  # fmt: skip
+STOPS = (
+    "?.generate(eos_token_id|stopping_criteria|stop_strings)", "transformers.*.generate(eos_token_id|stopping_criteria|stop_strings)",
+    "peft.*.generate(eos_token_id|stopping_criteria|stop_strings)",
+    "transformers.GenerationConfig(eos_token_id|stop_strings)", "transformers.*.from_pretrained(eos_token_id)",
+    "vllm.SamplingParams(stop_token_ids|stop)", "?.eos_token_id = *",
+)  # fmt: skip
+RENDERS = ("?.apply_chat_template(tokenize=False)", "transformers.*.apply_chat_template(tokenize=False)")
+ADDS_NO_BOS = (
+    "transformers.*.__call__(add_special_tokens=False)", "transformers.*.encode(add_special_tokens=False)",
+    "?.encode(add_special_tokens=False)",
+    "?.add_bos_token = *", "transformers.*.from_pretrained(add_bos_token)",
+)  # fmt: skip
+MASKS_PADDING = ("transformers.DataCollatorForLanguageModeling", "trl.DataCollatorForCompletionOnlyLM")
+OWN_COLLATOR = ("trl.SFTTrainer(data_collator)",)
+WITHOUT_COLLATOR = ("trl.SFTTrainer(!data_collator)",)
+DOES_ABOUT_FILES = (
+    *PADS_WITH_EOS, *PADS, *RESIZES, *STOPS, *RENDERS, *ADDS_NO_BOS, *MASKS_PADDING, *OWN_COLLATOR, *WITHOUT_COLLATOR,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +161,11 @@ def list_meant(patterns: Iterable[str], uses: Iterable[str]) -> tuple[str, ...]:
     """The uses that one of the patterns means."""
     listed = tuple(patterns)
     return tuple(use for use in uses if any(is_meant(pattern, use) for pattern in listed))
+
+
+def does(patterns: Iterable[str], uses: object) -> bool:
+    """Whether a script does what one of the patterns means; nobody does where no script was read."""
+    return isinstance(uses, tuple) and bool(list_meant(patterns, map(str, uses)))
 
 
 def is_used(patterns: Sequence[str], uses: Sequence[str]) -> bool | None:

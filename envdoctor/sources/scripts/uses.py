@@ -27,6 +27,8 @@ _PLAIN = re.compile(r"[\w./:@+-]{1,80}")
 _SECRET = re.compile(r"TOKEN|KEY|SECRET|PASS|CREDENTIAL", re.IGNORECASE)
 _COMMAND = re.compile(r"[!%]?\s*(?:[A-Z_]+=\S*\s+)*([\w./-]+(?:\s+[A-Za-z][\w.-]*)?)")
 _MOST_USES = 20_000
+# Attributes of a tokenizer or a configuration that a script sets itself, whatever it makes of them.
+_OF_TOKENS = frozenset(("pad_token", "pad_token_id", "eos_token_id", "add_bos_token"))
 
 
 def read_uses(reading: Reading) -> None:
@@ -120,8 +122,11 @@ def _callees(reading: Reading, call: Call) -> tuple[list[str], bool]:
     if call.name.startswith("."):
         # Of the project's own modules nothing is known but what is called.
         return ([f"{_UNKNOWN}.{function.attr}"] if isinstance(function, ast.Attribute) else []), True
-    if call.name or not isinstance(function, ast.Attribute):
+    if call.name:
         return [], True
+    if not isinstance(function, ast.Attribute):
+        called = reading.made(reading.of(function, call.scope))
+        return ([] if called is None else [f"{owner}.__call__" for owner in _bases(reading, called.kind)]), True
     made = reading.made(reading.of(function.value, call.scope))
     if made is None:
         return [f"{_UNKNOWN}.{function.attr}"], True
@@ -208,6 +213,8 @@ def _stored(reading: Reading) -> Iterator[tuple[str, int]]:
         if not store.key.isidentifier() or store.value is None or reading.evaluator.runs(store.guard) is False:
             continue
         made = store.value
+        if store.key in _OF_TOKENS:
+            yield f"{_UNKNOWN}.{store.key} = {made.attr if isinstance(made, ast.Attribute) else _UNKNOWN}", store.line
         if store.key == "data" and isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and made.func.attr == "float":
             yield f"{_UNKNOWN}.data = torch.float32", store.line
         for node in walk(store.value):
