@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from envdoctor.app.broken_imports import say_what_breaks
 from envdoctor.app.composition import compose_report
 from envdoctor.app.coverage import measure_coverage
 from envdoctor.app.gathered import Gathered
@@ -70,7 +71,8 @@ def examine(request: Request, *, most_searched: int = _MOST_SEARCHED, renaming: 
     outlines = Outlines()
     with handing_on(outlines):
         read = gather_all(request)
-    situations = tuple(examine_own_code(examine_snapshots(gathered, request.watch, full=request.full), outlines) for gathered in read)
+    examined = (examine_own_code(examine_snapshots(gathered, request.watch, full=request.full), outlines) for gathered in read)
+    situations = tuple(map(say_what_breaks, examined))
     if renaming and any(target.kind == "script" for one in situations for target in one.targets):
         from envdoctor.app.renaming import rename_own_code
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,13 @@ from envdoctor.facts.vocabulary import NOT_LOADED
 if TYPE_CHECKING:
     from envdoctor.sources.targets import Target
 
-_SHOWN = "plan.script"
+_SHOWN, _TRAINER = "plan.script", "plan.trainer"
+# They bring loops of their own, which are called by other names than a Trainer's.
+_TRAINING = frozenset(
+    ("adapters", "axolotl", "composer", "deepspeed", "fastai", "flair", "keras", "lightning", "litgpt", "llamafactory", "megatron",
+     "mlx_lm", "openrlhf", "pytorch_lightning", "setfit", "simpletransformers", "spacy", "swift", "torchtune", "trl", "unsloth", "verl")
+)  # fmt: skip
+_TRAINS = re.compile(r"[Tt]rain(?!ed)|backward|optim|schedule")
 # They load the framework that they are of, or configure what loads more than the script.
 _RUN_MORE = ("plan", "image")
 # It runs its plan with models and loops of its own: what it never imports no plan of it loads. The other frameworks import nearly all.
@@ -36,6 +43,17 @@ def say_what_is_not_loaded(facts: Facts, targets: Sequence[Target]) -> Facts:
     if not names or any(use.kind == "command" for use in read):
         return facts
     return _with(facts, targets, tuple(sorted(names)), "imports of the script")
+
+
+def tell_that_nothing_trains(facts: Facts) -> Fact | None:
+    """That there is no trainer, where scripts show all that they load, and load nothing that trains."""
+    unused, uses = facts.value(NOT_LOADED), facts.value(CODE_USES)
+    if _TRAINER in facts or not isinstance(unused, tuple) or "trainer" not in unused or not isinstance(uses, tuple):
+        return None
+    names = [read_use(str(use)).name for use in uses]
+    if any(name.partition(".")[0] in _TRAINING or _TRAINS.search(name) for name in names):
+        return None
+    return Fact(_TRAINER, "none", Origin("default of a script that trains nothing"))
 
 
 def _uses_more(fact: Fact) -> bool:

@@ -6,10 +6,12 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from envdoctor.atlas.breaks import takes_of
+from envdoctor.atlas.binding import Bound
+from envdoctor.atlas.breaks import followed, takes_of
 from envdoctor.atlas.distributions import distributions_of, top_of
 from envdoctor.atlas.guards import NEVER
 from envdoctor.atlas.shelf import package_names
+from envdoctor.atlas.takes import Takes
 from envdoctor.atlas.volume import Volume
 from envdoctor.world.dependencies import dependencies
 
@@ -59,6 +61,8 @@ _NO_TRAINER = frozenset(
     ("accelerate", "auto-gptq", "autoawq", "bitsandbytes", "deepspeed", "diffusers", "flash-attn", "gptqmodel", "gradio", "kernels",
      "optimum", "peft", "safetensors", "sentencepiece", "timm", "tokenizers", "torchao", "transformers", "vllm")
 )  # fmt: skip
+# Of its names what a model, a configuration and a trainer load is told below.
+_FOLLOWED = frozenset(("transformers",))
 # They read a model's configuration with transformers and bring models of their own.
 _SERVES = frozenset(("lmdeploy", "sglang", "vllm"))
 _TRAINS = re.compile(r"Trainer|trainer|TrainingArguments|training_args")
@@ -128,12 +132,28 @@ def _crossings(package: str, entry: str) -> tuple[tuple[str, str], ...]:
     """What one import asks of other packages, in any release."""
     own = takes_of(package)
     reached = None if own is None else own[1].entry(entry)
-    if own is not None and reached is None and "." in entry and ":" not in entry and package not in _LARGE:
-        # What a module that nobody followed loads is not known: it may be anything that the package requires.
+    if own is not None and reached is None and package not in _LARGE and _leads_on(own[0].volume, package, entry):
+        # What a module that nobody followed loads is not known: it may be anything that the package requires, and is what it takes of others.
         required = dependencies(package, own[0].volume.releases[-1], unbound=True) or ()
-        return tuple((one.name, one.name) for one in required)
+        return (*((one.name, one.name) for one in required), *_taken_at(package, entry, *own))
     rows = (one for one in reached or () if one.kind != "take" and NEVER not in one.guard.split(" & "))
     return tuple({(owner, one.name): None for one in rows for owner in distributions_of(top_of(one.name))})
+
+
+def _leads_on(volume: Volume, package: str, entry: str) -> bool:
+    """Whether an import that nobody followed loads more than that of the package: a module, or a name that is given on request."""
+    module, colon, name = entry.partition(":")
+    if not colon:
+        return "." in entry
+    chunk = None if package in _FOLLOWED else volume.chunk(module)
+    return chunk is not None and name in chunk.lazy
+
+
+def _taken_at(package: str, entry: str, bound: Bound, takes: Takes) -> Iterator[tuple[str, str]]:
+    """The modules of others of which an import that was not followed takes what some release of them lacks."""
+    for one in followed(package, entry, len(bound.volume.releases) - 1):
+        module = takes.take(one.take).name.partition(":")[0]
+        yield from ((owner, module) for owner in distributions_of(top_of(module)))
 
 
 def _entries(package: str, name: str) -> Iterator[str]:

@@ -257,11 +257,25 @@ def _is_one(fault: Fault, module: str, name: str) -> bool:
     return bool(good) and len(definitions(fault.bound, name, good[-1])) == 1
 
 
+def _asked_of_package(name: str, stack: Stack) -> tuple[str, str] | None:
+    """The import that ``transformers.pipeline`` comes to: a package that gives its names on request loads their modules then."""
+    top, _, rest = name.partition(".")
+    provider = provider_of(top, stack) if rest and ":" not in name else None
+    bound = None if provider is None else open_package(provider)
+    chunk = None if bound is None else bound.volume.chunk(top)
+    first = rest.partition(".")[0]
+    return None if provider is None or chunk is None or first not in chunk.lazy else (provider, f"{top}:{first}")
+
+
 def imports_of(outline: Outline, stack: Stack) -> tuple[tuple[str, str], ...]:
     """What a file imports of the stack's packages when it is loaded or run: package and ``module:name``."""
     found: dict[tuple[str, str], None] = {}
     for taken in outline.taken:
-        if not taken.call and "?" not in taken.guard.split(" & ") and (":" in taken.name or not taken.where):
+        if "?" in taken.guard.split(" & "):
+            continue
+        if (asked := _asked_of_package(taken.name, stack)) is not None:
+            found[asked] = None
+        if not taken.call and (":" in taken.name or not taken.where):
             provider = provider_of(taken.name, stack)
             module, colon, name = taken.name.partition(":")
             if provider is not None and "." not in name:

@@ -108,7 +108,14 @@ def _hit(stack: Stack, found: Sequence[Break], rule: str) -> Iterator[Hit]:
     pair = (one.package, one.provider)
     yield Hit(rule, True, because, detail=detail, packages=pair, pins=pins, yields=True, edge=one.edge,
               headline=_headline(stack, one), witness=_witness(one, bound.volume, place_there),
-              entry="" if one.root else one.entry)  # fmt: skip
+              entry="" if one.root else one.entry, edges=_edges(found, bound.volume, place_there))  # fmt: skip
+
+
+def _edges(found: Sequence[Break], volume: Volume, place: int) -> tuple[str, ...]:
+    """All that is not there; of what is taken of a module that is gone, the module."""
+    modules = (one.name.partition(":")[0] for one in found)
+    gone = (f"{one.package}:{module}" for one, module in zip(found, modules, strict=True) if not volume.has_module(module) >> place & 1)
+    return tuple(dict.fromkeys((*(one.edge for one in found), *gone)))
 
 
 def _witness(one: Break, volume: Volume, place: int) -> str:

@@ -38,8 +38,8 @@ def keep(directory: Path, of: str, hits: Sequence[Hit], skips: Sequence[Skip], f
     kept.keep(directory, of, rows, files)
 
 
-_TEXT = ("rule", "detail", "edge", "headline", "witness", "advice")
-_TEXTS = ("missing", "packages", "unless", "names")
+_TEXT = ("rule", "detail", "edge", "headline", "witness", "advice", "entry")
+_TEXTS = ("missing", "packages", "unless", "names", "edges")
 _PAIRS = ("because", "pins")
 
 
@@ -55,8 +55,8 @@ def _hit(row: Mapping[str, object]) -> Hit:
     Raises:
         AttributeError, LookupError, TypeError, ValueError: it is none.
     """
-    rule, detail, edge, headline, witness, advice = (_text(row[name]) for name in _TEXT)
-    missing, packages, unless, names = (_texts(row[name]) for name in _TEXTS)
+    rule, detail, edge, headline, witness, advice, entry = (_text(row[name]) for name in _TEXT)
+    missing, packages, unless, names, edges = (_texts(row[name]) for name in _TEXTS)
     because, pins = (_pairs(row[name]) for name in _PAIRS)
     outcome, file, line, yields = (row[name] for name in ("outcome", "file", "line", "yields"))
     if outcome not in (True, None) or not isinstance(yields, bool):
@@ -65,7 +65,7 @@ def _hit(row: Mapping[str, object]) -> Hit:
         raise TypeError("no place")
     parts = tuple(_hit({**part, "parts": []}) for part in _rows(row["parts"]))
     return Hit(rule, None if outcome is None else True, because, missing, detail, packages, pins, (), file, line, yields, unless,
-               edge, headline, witness, names, advice, parts=parts)  # fmt: skip
+               edge, headline, witness, names, advice, entry, edges=edges, parts=parts)  # fmt: skip
 
 
 def _rows(value: object) -> list[dict[str, object]]:

@@ -13,6 +13,7 @@ from envdoctor.engine.outcomes import Outcomes
 from envdoctor.engine.suggestions import suggest
 from envdoctor.facts.fact import Defect, Facts
 from envdoctor.facts.uses import CODE_USES
+from envdoctor.facts.vocabulary import BROKEN_IMPORTS
 from envdoctor.records import dataclass, replace
 from envdoctor.rules.conditions import Known, accused, holds
 from envdoctor.rules.outlines import Outlines
@@ -66,6 +67,7 @@ def diagnose(
             open_.weigh(rule, rule.condition, lacking)
         elif outcome:
             findings.append(judged_finding(rule, rule.condition, facts, known, "matched", ()))
+    findings = [_shown_by_import(one, hits) for one in findings]
     newest, suspects = open_.newest, open_.suspects
     untold = [
         part
@@ -84,6 +86,18 @@ def diagnose(
     findings = list(_without_echoes(_asking(one, facts, known) if one.status == "possible" else one for one in findings))
     findings.sort(key=lambda finding: (finding.hidden, finding.aside))
     return Diagnosis(tuple(findings), tuple(Counter(waiting).most_common()))
+
+
+def _shown_by_import(finding: Finding, hits: Sequence[Hit]) -> Finding:
+    """A rule's finding with the import of a script that leads to it, where that is what makes the rule hold: it fails for certain."""
+    told = next((one for one in finding.because if one.fact == BROKEN_IMPORTS), None)
+    edges = set(told.condition.split(" or ")) if told is not None else set()
+    hit = next((one for one in hits if one.outcome and not edges.isdisjoint(one.edges)), None)
+    if hit is None:
+        return finding
+    reasons = tuple(one for one in finding.because if one is not told)
+    severity = "error" if hit.entry else finding.severity
+    return replace(finding, severity=severity, because=reasons, detail=hit.detail, entry=hit.entry, witness=hit.witness)
 
 
 def _asking(finding: Finding, facts: Facts, known: Known) -> Finding:

@@ -69,6 +69,12 @@ TERMS: tuple[Term, ...] = (
         "what a script that shows all that it loads does not load: packages, config, model, trainer",
         quiet=True,
     ),
+    Term(
+        "broken_imports",
+        "list",
+        "what the imports of a script, or of what runs a plan, lead to and what is not there, computed: package:module.name",
+        quiet=True,
+    ),
     Term("glibc", "version", "GNU C library of the system"),
     Term("cuda", "version", "CUDA runtime that torch was built for, or the toolkit as stated"),
     Term("cudnn", "version", "cuDNN that torch loads"),
@@ -340,6 +346,7 @@ UNCLEAR, WHOLE = "plan.unclear", "plan.whole"
 _BY_NAME = {term.name: term for term in TERMS}
 USUAL = {term.name: term.usual for term in TERMS if term.usual is not None}
 NOT_LOADED = "not_loaded"
+BROKEN_IMPORTS = "broken_imports"
 UNREAD = {term.name: term.unread for term in TERMS if term.unread is not None}
 QUIET = frozenset(term.name for term in TERMS if term.quiet)
 ADDING_UP = frozenset(term.name for term in TERMS if term.adds_up)

@@ -25,7 +25,7 @@ def list_awaited(extra: tuple[Path, ...] = ()) -> tuple[str, ...]:
 def keep_awaited(facts: Facts, patterns: tuple[str, ...]) -> Facts:
     """The facts with those uses of a script that a rule waits for, and of their arguments those that it asks about.
 
-    What no rule waits for would drown the rest; a script that shows nothing of it says nothing.
+    What no rule waits for would drown the rest; a script that shows nothing of it says nothing, unless it shows all that it loads.
     """
     fact = facts.by_name.get(CODE_USES)
     # What was stated by hand is for its author to choose.
@@ -34,6 +34,8 @@ def keep_awaited(facts: Facts, patterns: tuple[str, ...]) -> Facts:
     index = _index(patterns)
     found = zip(fact.value, fact.places, strict=True)
     kept = [(told, place) for use, place in found if (near := _near(use, index)) and (told := narrow(use, near))]
+    if not kept and facts.value("plan.script") is True:
+        return facts.with_facts([replace(fact, value=(), places=())])
     if not kept:
         return facts.without(CODE_USES)
     placed = dict(sorted(kept, key=lambda row: -(row[1].line or 0)))

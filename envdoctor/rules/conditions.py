@@ -16,9 +16,11 @@ from envdoctor.facts.old_spellings import now_meant
 from envdoctor.facts.uses import CODE_USES, is_pattern, is_used
 from envdoctor.facts.values import parse_value, shown
 from envdoctor.facts.versions import Absent, Exact, Ranged, VersionCondition, version_condition
-from envdoctor.facts.vocabulary import NOT_LOADED, suggestion, term
+from envdoctor.facts.vocabulary import BROKEN_IMPORTS, NOT_LOADED, suggestion, term
 from envdoctor.records import dataclass
 
+# What code works out of scripts and releases, and says where it holds.
+_COMPUTED = (NOT_LOADED, BROKEN_IMPORTS)
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 
 Known: TypeAlias = "Callable[[str], Sequence[str]]"
@@ -134,7 +136,7 @@ def holds(leaf: Leaf, facts: Facts, known: Known) -> bool | None:
     """Whether one comparison holds; None when its fact is unknown or not understood."""
     fact = facts.by_name.get(leaf.fact)
     if fact is None:
-        return False if leaf.fact == NOT_LOADED or (facts.closed and isinstance(leaf, PackageIs)) else None
+        return False if leaf.fact in _COMPUTED or (facts.closed and isinstance(leaf, PackageIs)) else None
     value = fact.value
     if isinstance(value, NotUnderstood):
         return None

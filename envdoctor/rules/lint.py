@@ -15,6 +15,7 @@ from envdoctor.facts.vocabulary import NOT_LOADED, suggestion, term
 from envdoctor.files.toml import read_toml
 from envdoctor.records import dataclass
 from envdoctor.rules.boundaries import CLAIMS, is_boundary
+from envdoctor.rules.broken_imports import without_broken_imports
 from envdoctor.rules.conditions import All, AnyOf, Condition, Known, Not, evaluate
 from envdoctor.rules.ledger import proven, read_ledger
 from envdoctor.rules.reproduction import misplaced, problems, reproduction_of
@@ -47,7 +48,7 @@ def lint_file(
     errors = list(_form(rule, path, probes, checks))
     if rule.affected is not None:
         cases, wrong = _cases(table, path)
-        errors += wrong or list(_proof(rule.affected, cases, path, known))
+        errors += wrong or list(_proof(without_broken_imports(rule.affected), cases, path, known))
     return errors + list(_boundaries(table, path)) + list(_reproduction(table, rule, path, known)) + list(_pins(rule, path, known))
 
 

@@ -12,6 +12,7 @@ from envdoctor.facts.values import flatten
 from envdoctor.facts.versions import version_condition
 from envdoctor.facts.vocabulary import NOT_LOADED
 from envdoctor.records import dataclass, field
+from envdoctor.rules.broken_imports import join_broken_imports
 from envdoctor.rules.conditions import All, AnyOf, Condition, InvalidConditionError, Not, PackageIs, ValueIs, accused, parse_condition
 
 Severity = Literal["error", "warning", "note"]
@@ -98,9 +99,7 @@ def parse_rule(table: Mapping[str, object], place: str) -> Rule:
         effect=cast("Effect", reader.choice("effect", get_args(Effect))),
         confidence=cast("Confidence", reader.choice("confidence", get_args(Confidence))),
         details=reader.text("details"),
-        condition=None
-        if (affected := reader.condition("affected")) is None or log_only
-        else spare_what_is_not_loaded(affected, str(table.get("effect"))),
+        condition=None if (affected := reader.condition("affected")) is None or log_only else _told_of_what_is_loaded(affected, table),
         error_when=reader.condition("error_when"),
         check=reader.optional_text("check"),
         probe=reader.optional_text("probe"),
@@ -138,7 +137,7 @@ def outline(table: Mapping[str, Any]) -> Rule:
         effect=table["effect"],
         confidence=table["confidence"],
         details=table["details"],
-        condition=None if log_only or condition is None else spare_what_is_not_loaded(condition, table["effect"]),
+        condition=None if log_only or condition is None else _told_of_what_is_loaded(condition, table),
         error_when=None if severe is None else parse_condition(severe),
         check=table.get("check"),
         probe=table.get("probe"),
@@ -161,6 +160,15 @@ def _packages(named: Sequence[str], condition: Condition | None) -> tuple[str, .
 def named_packages(condition: Condition) -> tuple[str, ...]:
     """The packages that the condition accuses; one that must be absent is not among them."""
     return tuple(leaf.package for leaf in accused(condition) if isinstance(leaf, PackageIs))
+
+
+def _told_of_what_is_loaded(condition: Condition, table: Mapping[str, Any]) -> Condition:
+    """The condition with what the atlas knows of imports: which of them fail, and what none of them leads to."""
+    symptoms = table.get("symptoms", ())
+    packages = tuple(map(canonical, table.get("packages", ()))) + named_packages(condition)
+    if isinstance(symptoms, (list, tuple)):
+        condition = join_broken_imports(condition, [text for text in symptoms if isinstance(text, str)], tuple(dict.fromkeys(packages)))
+    return spare_what_is_not_loaded(condition, str(table.get("effect")))
 
 
 def spare_what_is_not_loaded(condition: Condition, effect: str) -> Condition:

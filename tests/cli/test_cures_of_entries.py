@@ -34,7 +34,7 @@ def test_the_cure_holds_for_what_the_script_imports(capsys: pytest.CaptureFixtur
     script.write_text("from diffusers.loaders import Mixin\n", encoding="utf-8")
     ran = run(capsys, "check", "--offline", "--isolated", "--format", "json", str(listed), str(script))
     report = json.loads(ran.out)
-    assert [one["rule"] for one in report["findings"] if one["severity"] == "error"] == ["import-breaks"]
+    assert report["findings"][0]["rule"] == "import-breaks"
     pins = report["remedy"]["pins"]
     assert pins == report["findings"][0]["fixes"][0]["pins"]
     assert not pins.get("diffusers", "").startswith(("==0.32", "==0.33"))

@@ -548,7 +548,7 @@ def test_bytes_that_are_no_utf_8_are_said_with_their_place(tmp_path: Path) -> No
 def test_windows_lines_and_a_byte_order_mark(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_bytes(b"\xef\xbb\xbfimport os\r\n\r\nos.environ['HF_HUB_OFFLINE'] = '1'\r\n")
     found = collect_script(tmp_path / "a.py")
-    assert lines(found) == {"plan.offline": 3, "plan.script": 1}
+    assert lines(found) == {"plan.offline": 3, "plan.script": 1, "plan.code_uses": 3}
 
 
 @pytest.mark.parametrize("text", ["print 'Python 2'\n", "match = (\n", "x = 08\n", "def f(:\n"])
