@@ -212,3 +212,40 @@ def test_float16_adapters_are_cast_by_deepspeed_and_by_two_frameworks(
     (tmp_path / "stack.toml").write_text(f"{HALF}fp16 = {fp16}\n{more}")
     done = run(capsys, "check", "--facts", str(tmp_path / "stack.toml"), "-f", "json", every_rule=True)
     assert [one["status"] for one in done.json["findings"] if one["rule"] == rule] == (["matched"] if reached else [])
+
+
+BY_ACCELERATE = "distributed_type: DEEPSPEED\ncompute_environment: LOCAL_MACHINE\ndeepspeed_config:\n  zero_stage: 3\n"
+
+
+@pytest.mark.parametrize(
+    ("plan", "launch", "reached"),
+    [
+        ("deepspeed: ds.json\n", "llamafactory-cli train plan.yaml\n", True),
+        ("deepspeed: null\n", "llamafactory-cli train plan.yaml\n", False),
+        ("", "accelerate launch --config_file acc.yaml src/train.py plan.yaml\n", False),
+    ],
+)
+def test_llama_factory_checks_the_deepspeed_of_its_plan_alone(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, plan: str, launch: str, reached: bool
+) -> None:
+    (tmp_path / "plan.yaml").write_text(LLAMA_FACTORY + plan)
+    (tmp_path / "acc.yaml").write_text(BY_ACCELERATE)
+    found = told(capsys, tmp_path, "run.sh", launch, '[packages]\nllamafactory = "0.9.3"\ndeepspeed = "0.17.2"\n')
+    assert (found.get("llamafactory-0-9-3-deepspeed-range") == "matched") is reached
+
+
+@pytest.mark.parametrize(
+    ("release", "launch", "reached"),
+    [
+        ("0.9.3", "python -m llamafactory.cli export plan.yaml\n", True),
+        ("0.9.3", "llamafactory-cli version\n", True),
+        ("0.9.3", "DISABLE_VERSION_CHECK=1 llamafactory-cli version\n", False),
+        ("0.9.4", "python -m llamafactory.cli export plan.yaml\n", True),
+        ("0.9.4", "llamafactory-cli version\n", False),
+    ],
+)
+def test_commands_of_llama_factory_that_check_its_companions(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, release: str, launch: str, reached: bool
+) -> None:
+    found = told(capsys, tmp_path, "run.sh", launch, f'[packages]\nllamafactory = "{release}"\naccelerate = "1.14.0"\n')
+    assert (found.get(f"llamafactory-{release.replace('.', '-')}-accelerate-range") == "matched") is reached

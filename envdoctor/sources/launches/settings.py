@@ -27,8 +27,11 @@ from envdoctor.sources.plans.swift import SWIFT, read_swift
 from envdoctor.sources.plans.trainer import is_given_whole, keys_of, read_trl, state_trl_arguments, telling
 
 _PLANS = (".yaml", ".yml", ".json")
-_SWIFT_SCRIPTS = re.compile(r"(?:.*/)?(?:llm_sft|llm_pt|llm_rlhf|swift/cli/(?:_megatron/)?(?:sft|pt|rlhf))\.py")
-_LLAMA_FACTORY_SCRIPTS = re.compile(r"(?:.*/)?(?:train_bash|llamafactory/launcher|llmtuner/launcher)\.py")
+_SWIFT_SCRIPTS = re.compile(r"(?:.*/)?(?:llm_sft|llm_pt|llm_rlhf|swift/cli/(?:_megatron/)?(?:sft|pt|rlhf))\.py|swift\.cli\.(?:sft|pt|rlhf)")
+_LLAMA_FACTORY_SCRIPTS = re.compile(r"(?:.*/)?(?:train_bash|llamafactory/launcher|llmtuner/launcher)\.py|llamafactory\.launcher")
+# Programs by the module, or the file, that they are.
+_PROGRAM_OF = {"llamafactory.cli": "llamafactory-cli", "swift.cli.main": "swift", "trl.cli": "trl"}
+_SAYS = frozenset(("version", "env", "help"))
 _TRL_COMMANDS = frozenset(("sft", "dpo", "grpo", "kto", "orpo", "reward", "rloo", "cpo"))
 _TRL_GOALS = frozenset(("dpo", "grpo", "kto", "orpo", "reward"))
 _TRAINS = frozenset(("sft", "pt", "rlhf"))
@@ -120,7 +123,7 @@ def _reader(path: Path, lines: Mapping[str, int], whole: int | None = None) -> R
 def _tool(told: Told, path: Path, launch: Launch) -> None:
     values, lines, before = flags(launch.arguments)
     table = table_of_flags(values)
-    name = launch.tool.rpartition("/")[2]
+    name = _program(launch)
     command = before[0].text if before else ""
     reader = _reader(path, lines, launch.line)
     if name in ("swift", "megatron"):
@@ -139,6 +142,9 @@ def _tool(told: Told, path: Path, launch: Launch) -> None:
         if plans:
             _follow(told, path, plans[:1], "llamafactory-cli")
         read_command(reader, {} if plans else table, command)
+        if name in ("llamafactory-cli", "lmf") and command in _SAYS:
+            # Up to 0.9.3 what trains is imported before the command is looked at: src/llamafactory/cli.py.
+            reader.say("plan.code_uses", [f"$ llamafactory-cli {command}"])
     elif name == "axolotl" or launch.tool.startswith("axolotl.cli."):
         if command == "train" or launch.tool in ("axolotl.cli.train", "axolotl.cli.main"):
             _follow(told, path, [piece for piece in before if piece.text.endswith(_PLANS)][:1], "axolotl")
@@ -173,6 +179,11 @@ def _tool(told: Told, path: Path, launch: Launch) -> None:
         found = replace(found, facts=(*told_so_far, Fact(WHOLE, False, reader.origin())), skips=skips)
     told.lost = told.lost or (command == "webui" and name in ("llamafactory-cli", "lmf"))
     told.add(found)
+
+
+def _program(launch: Launch) -> str:
+    module = ".".join(launch.tool.removesuffix(".py").split("/")[-2:]) if launch.tool.endswith("/cli.py") else launch.tool
+    return _PROGRAM_OF.get(module, launch.tool.rpartition("/")[2])
 
 
 def _is_llama_factory(launch: Launch, table: Table) -> bool:

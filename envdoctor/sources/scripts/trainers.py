@@ -30,7 +30,10 @@ _RUNS = {
 }
 # The same for commands that a notebook hands to a shell.
 _STARTS = (
-    (re.compile(r"\b(?:llamafactory-cli|lmf)\s+(?:train|webui|export|eval|chat|webchat|api)\b"), "llamafactory"),
+    (
+        re.compile(r"\b(?:llamafactory-cli|lmf|python3? -m llamafactory\.cli)\s+(?:train|webui|export|eval|chat|webchat|api)\b"),
+        "llamafactory",
+    ),
     (re.compile(r"\b(?:swift|megatron)\s+(?:sft|pt|rlhf)\b"), "ms-swift"),
     (re.compile(r"\baxolotl\s+train\b|-m\s+axolotl\.cli\.train\b"), "axolotl"),
 )
