@@ -133,7 +133,7 @@ def _crossings(package: str, entry: str) -> tuple[tuple[str, str], ...]:
     own = takes_of(package)
     reached = None if own is None else own[1].entry(entry)
     if own is not None and reached is None and package not in _LARGE and _leads_on(own[0].volume, package, entry):
-        # What a module that nobody followed loads is not known: it may be anything that the package requires, and is what it takes of others.
+        # What a module that nobody followed loads may be anything that the package requires, and is what it takes of others.
         required = dependencies(package, own[0].volume.releases[-1], unbound=True) or ()
         return (*((one.name, one.name) for one in required), *_taken_at(package, entry, *own))
     rows = (one for one in reached or () if one.kind != "take" and NEVER not in one.guard.split(" & "))
