@@ -132,6 +132,8 @@ def _crossings(package: str, entry: str) -> tuple[tuple[str, str], ...]:
     """What one import asks of other packages, in any release."""
     own = takes_of(package)
     reached = None if own is None else own[1].entry(entry)
+    if own is not None and reached is None and _is_given_unseen(own[0].volume, package, entry):
+        return _by_any_import(package)
     if own is not None and reached is None and package not in _LARGE and _leads_on(own[0].volume, package, entry):
         # What a module that nobody followed loads may be anything that the package requires, and is what it takes of others.
         required = dependencies(package, own[0].volume.releases[-1], unbound=True) or ()
@@ -147,6 +149,26 @@ def _leads_on(volume: Volume, package: str, entry: str) -> bool:
         return "." in entry
     chunk = None if package in _FOLLOWED else volume.chunk(module)
     return chunk is not None and name in chunk.lazy
+
+
+def _is_given_unseen(volume: Volume, package: str, entry: str) -> bool:
+    """Whether a module gives a name by a function that does not show which module it takes it from."""
+    module, _, name = entry.partition(":")
+    chunk = volume.chunk(module) if name and package not in _FOLLOWED | _LARGE else None
+    if chunk is None or "__getattr__" not in chunk.functions:
+        return False
+    last = len(volume.releases) - 1
+    linked = any(mask >> last & 1 for told in (chunk.links, chunk.lazy) for mask in told.get(name, {}).values())
+    return not linked and not chunk.names.get(name, 0) >> last & 1 and name not in chunk.functions and name not in chunk.classes
+
+
+@lru_cache(maxsize=64)
+def _by_any_import(package: str) -> tuple[tuple[str, str], ...]:
+    """What the imports of a package that were followed load of others, whatever the condition over it."""
+    own = takes_of(package)
+    rows = (line.split(" ") for page in (() if own is None else own[1].pages()) for line in page.split("\n"))
+    tops = {top_of(row[1]) for row in rows if row[0] in ("+", "?") and len(row) > 1}
+    return tuple(sorted({(owner, top) for top in tops for owner in distributions_of(top)}))
 
 
 def _taken_at(package: str, entry: str, bound: Bound, takes: Takes) -> Iterator[tuple[str, str]]:

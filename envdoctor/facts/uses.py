@@ -48,7 +48,7 @@ SWITCHES = (
 # Of these it is asked only whether they are set: their values are nobody's business.
 SECRETS = ("WANDB_API_KEY",)
 # Programs that launchers call beside the run, and rules ask about.
-COMMANDS = ("ray", "wandb")
+COMMANDS = ("evaluate-cli", "ray", "wandb")
 # What they set to some directory, whichever: that it is set is what rules ask.
 DIRECTORIES = (
     "HF_HOME",

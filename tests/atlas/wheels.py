@@ -71,6 +71,7 @@ def forget() -> None:
     for kept in (
         loaded.not_loaded,
         loaded._crossings,
+        loaded._by_any_import,
         breaks.followed,
         breaks.takes_of,
         breaks._lines,

@@ -249,3 +249,26 @@ def test_commands_of_llama_factory_that_check_its_companions(
 ) -> None:
     found = told(capsys, tmp_path, "run.sh", launch, f'[packages]\nllamafactory = "{release}"\naccelerate = "1.14.0"\n')
     assert (found.get(f"llamafactory-{release.replace('.', '-')}-accelerate-range") == "matched") is reached
+
+
+@pytest.mark.parametrize(
+    ("release", "arguments", "rule"),
+    [
+        ("0.9.3", "TrainingArguments", "trl-0-9-3-training-arguments"),
+        ("0.9.6", "Seq2SeqTrainingArguments", "trl-before-0-15-derived-training-arguments"),
+        ("0.9.6", "TrainingArguments", None),
+        ("0.15.0", "Seq2SeqTrainingArguments", None),
+    ],
+)
+def test_which_arguments_the_sft_trainer_converts(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, release: str, arguments: str, rule: str | None
+) -> None:
+    script = f'from transformers import {arguments}\nfrom trl import SFTTrainer\nSFTTrainer("m", args={arguments}("o"))\n'
+    found = told(capsys, tmp_path, "train.py", script, f'[packages]\ntrl = "{release}"\n')
+    assert [one for one in found if one.endswith("training-arguments")] == ([rule] if rule else [])
+
+
+def test_the_command_of_evaluate_imports_repository(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    stack = '[packages]\nhuggingface-hub = "1.1.0"\nevaluate = "0.4.6"\n'
+    found = told(capsys, tmp_path, "run.sh", 'evaluate-cli create "My Metric"\n', stack)
+    assert found.get("huggingface-hub-repository-removed") == "matched"

@@ -22,6 +22,8 @@ _OPTIMIZERS = {
     ("bitsandbytes", "PagedAdamW32bit"): "paged_adamw_32bit", ("transformers", "AdamW"): "adamw_hf",
     ("transformers", "Adafactor"): "adafactor",
 }  # fmt: skip
+# What puts Liger's forward into a model: of a type, of one that is there, and of what is loaded.
+_PUTS_LIGER = re.compile(r"\w+\.apply_liger_kernel_to_\w+|\w+\._apply_liger_kernel(?:_to_instance)?|AutoLigerKernel\w+\.from_pretrained")
 
 
 def read_steps(reading: Reading, *, has_trainer: bool) -> bool:
@@ -127,7 +129,7 @@ def _compiles(reading: Reading) -> None:
     for call in reading.calls:
         if call.name == "torch.compile" and call.node.args:
             _event(reading, call, "plan.compile", Known(True))
-        elif call.name.startswith("liger_kernel.") and call.last.startswith("apply_liger_kernel_to_"):
+        elif call.name.startswith("liger_kernel.") and _PUTS_LIGER.fullmatch(".".join(call.name.split(".")[-2:])):
             _event(reading, call, "plan.liger", Known(True))
 
 
