@@ -29,6 +29,8 @@ _WHOSE = (
     re.compile(rf"Failed to build installable wheels for some pyproject\.toml based projects \(?(?P<name>{_NAME})"),
     re.compile(r"pip-install-\w{4,12}[\\/](?P<name>[A-Za-z][\w.-]{0,80}?)_[0-9a-f]{32}[\\/]"),
     re.compile(r"Error building extension '(?P<name>[\w.-]{2,60})'"),
+    re.compile(r"torch_extensions/(?:[\w.-]{1,60}/){1,3}(?P<name>[\w+-]{1,60})/\S{1,80}: cannot open shared object"),
+    re.compile(rf"^╰─> (?P<name>{_NAME})$"),
     # What rustc and nvcc print of a source whose folder has the package's name.
     re.compile(r"--> (?P<name>tokenizers|safetensors|pydantic-core|tiktoken|cryptography|orjson)(?:-lib|-python)?/src/"),
     re.compile(rf"error likely indicates that [`'](?P<name>{_NAME})@(?P<version>[\w.+!-]{{1,40}})[`'] depends"),
@@ -36,12 +38,13 @@ _WHOSE = (
 _STOPPED = re.compile(
     r"subprocess-exited-with-error|did not run successfully|Failed building wheel|Failed to (?:download and )?build|Could not build wheels|"
     r"Error building extension|error: could not compile|casting `&T` to `&mut T` is undefined|"
+    r"legacy-install-failure|ninja: build stopped: subcommand failed|"
     r"build backend returned an error|doesn't declare it as a build dependency|metadata-generation-failed"
 )
 
 
 # What deepspeed compiles when it is first used.
-_EXTENSIONS = dict.fromkeys(
+EXTENSIONS = dict.fromkeys(
     ("fused-adam", "cpu-adam", "cpu-adagrad", "cpu-lion", "fused-lamb", "fused-lion", "async-io", "transformer-inference", "utils",
      "quantizer", "random-ltd", "sparse-attn", "spatial-inference", "ragged-ops", "fp-quantizer"),
     "deepspeed",
@@ -117,6 +120,23 @@ _CAUSES = (
         "install it (build-essential has it), or take a release with a wheel for this Python",
     ),
     _Cause(
+        re.compile(r"\['which', '((?:[\w-]{0,20})(?:g\+\+|c\+\+|gcc|cl))'\]' returned non-zero"),
+        "there is no compiler ({0}) where it is built",
+        "install it (build-essential has it), or take a release with a wheel for this Python",
+    ),
+    _Cause(
+        re.compile(r"(?:\bld|collect2|lld)\b.{0,12}cannot find -l(\w[\w+.-]{0,40})"),
+        "the linker finds no lib{0}",
+        "install the development files of lib{0} (of CUDA's: the whole toolkit, as conda install -c nvidia cuda-toolkit), and name "
+        "their folder in LIBRARY_PATH",
+    ),
+    _Cause(
+        re.compile(r"(CUDA_ARCHITECTURES) is empty for target|Failed to detect a default CUDA architecture"),
+        "CMake finds no nvcc that works, so that it knows no architecture to compile for",
+        "CUDACXX=/usr/local/cuda/bin/nvcc of a toolkit that knows this GPU and takes this gcc, with -DCMAKE_CUDA_ARCHITECTURES=native in "
+        "CMAKE_ARGS; or a ready wheel of {name} for this CUDA",
+    ),
+    _Cause(
         re.compile(r"fatal error: (Python\.h): No such file"),
         "the headers of this Python are missing ({0})",
         "install the headers of this very Python (python3-dev), or take a release with a wheel for it",
@@ -186,7 +206,7 @@ def judge_build(lines: Iterable[tuple[int, str]], facts: Facts) -> tuple[Hit, in
             found = pattern.search(line)
             if found is not None:
                 name, version = (
-                    _EXTENSIONS.get(canonical(found["name"]), canonical(found["name"])),
+                    EXTENSIONS.get(canonical(found["name"]), canonical(found["name"])),
                     found.groupdict().get("version") or version,
                 )
         for at, one in enumerate(_CAUSES[:place]):

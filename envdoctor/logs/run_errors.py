@@ -10,6 +10,7 @@ import re
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
+from envdoctor.logs.everyday_sentences import BESIDE, EVERYDAY
 from envdoctor.logs.kernel_sentences import KERNELS
 from envdoctor.logs.paired_sentences import PAIRED
 from envdoctor.logs.run_sentences import SENTENCES
@@ -19,8 +20,19 @@ from envdoctor.logs.tracebacks import Failure
 from envdoctor.world.import_names import package_of
 
 RUN = "error-of-the-run"
-_ALL = (*SENTENCES, *KERNELS, *SERVING, *PAIRED)
+_ALL = (*SENTENCES, *KERNELS, *SERVING, *PAIRED, *EVERYDAY)
+# The end of the edge of what failed in a copy of DataParallel's.
+COPIED = "it-failed-in-a-copy-that"
 _HAND_ON = frozenset(("torch", "accelerate", "peft"))
+
+
+def judge_beside(line: str) -> Hit | None:
+    """What a line of a compiler or a command means that an error's own text does not quote."""
+    found = next((one for one in BESIDE if re.search(one.says, line)), None)
+    if found is None:
+        return None
+    edge = f"code:{'-'.join(re.findall(r'[a-z0-9]+', found.means.lower())[:6])}"
+    return Hit(RUN, True, detail=found.behind, edge=edge, headline=found.means, advice=found.advice)
 
 
 def judge_known(failure: Failure, facts: Facts) -> Hit | None:

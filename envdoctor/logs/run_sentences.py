@@ -171,9 +171,9 @@ SENTENCES = (
         'torch.multiprocessing.set_start_method("spawn"), for vLLM VLLM_WORKER_MULTIPROC_METHOD=spawn, and no use of a GPU before',
     ),
     Sentence(
-        r"nvcc fatal\s{0,3}: Unsupported gpu architecture 'compute_\d{2,3}",
+        r"nvcc fatal\s{0,3}: (?:Unsupported gpu architecture 'compute_\d{2,3}|Value 'compute_\d{2,3}a?' is not defined)",
         "The nvcc that compiles does not know the architecture of this GPU",
-        "CUDA 11.8 is the first for compute_89 and compute_90, 12.8 for compute_100 and compute_120",
+        "CUDA 11.8 is the first for compute_89 and compute_90, 12.8 for compute_100 and compute_120, 11.1 for compute_86",
         "CUDA_HOME of a newer toolkit, or fewer architectures in TORCH_CUDA_ARCH_LIST",
     ),
     Sentence(

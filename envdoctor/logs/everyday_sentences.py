@@ -1,0 +1,158 @@
+"""Sentences about what a run was given: its rows, its accounts, its compilers and converters, the GPUs it spreads over.
+
+No release is at fault in any of them. What is behind each is what the threads beside it came to.
+"""
+
+from __future__ import annotations
+
+from envdoctor.logs.run_sentences import Sentence
+
+ROWS = (
+    # https://github.com/hiyouga/ChatGLM-Efficient-Tuning/issues/371
+    Sentence(
+        r"Invalid key: \d{1,9} is out of bounds for size 0",
+        "The dataset has no row left, or no column that the model takes",
+        "rows that a filter, a limit of length or a failed preparation dropped; or the Trainer, which drops columns that are no "
+        "argument of "
+        "forward()",
+        "print(dataset) before the Trainer is made: where it has rows, remove_unused_columns=False; else look at what prepared it",
+        "datasets",
+    ),
+    # https://github.com/findalexli/mllm-dpo/issues/2, https://github.com/modelscope/ms-swift/issues/2634
+    Sentence(
+        r"JSON parse error: |Column\(.{0,80}\) changed from \w+ to \w+ in row",
+        "A JSON file is not of one shape: pyarrow wants the same type in a column of every row",
+        "a value that is a list in one row and a text, a number or a null in another, a broken line, or a file that is no JSON",
+        "make the column of one type (json.dumps what differs), one object to a line; python -c 'import json; [json.loads(x) for x in "
+        'open("FILE")]\' finds a broken line',
+        "datasets",
+    ),
+    # https://github.com/oobabooga/textgen/issues/4325
+    Sentence(
+        r"'(?:charmap|gbk|cp\d{3,4}|ascii|big5|shift_jis)' codec can't (?:de|en)code",
+        "A file with other letters than ASCII is read or written in the encoding of the system, and not in UTF-8",
+        "Windows takes its own code page where a program names no encoding; a container without a locale takes ASCII",
+        "PYTHONUTF8=1 in the environment (set PYTHONUTF8=1, on Linux also LANG=C.UTF-8), or open(..., encoding='utf-8') in that line",
+    ),
+    # https://github.com/lonePatient/BERT-NER-Pytorch/issues/97
+    Sentence(
+        r"expected sequence of length \d{1,9} at dim \d \(got \d{1,9}\)",
+        "Rows of unequal length are made one tensor",
+        "a column that was not padded or cut as the tokens were: labels, most often",
+        "pad and cut every column to the same length; DataCollatorForSeq2Seq or DataCollatorForTokenClassification pad labels too",
+    ),
+    # https://github.com/ml-explore/mlx-examples/issues/597
+    Sentence(
+        r"Training set not found or empty",
+        "There is no train.jsonl with rows in the folder that was given for the data",
+        "",
+        "--data FOLDER, with train.jsonl and valid.jsonl in it, or the name of a dataset on the hub",
+        "mlx-lm",
+    ),
+)
+ACCOUNTS = (
+    # https://github.com/huggingface/open-r1/issues/323, https://github.com/qsh-zh/DiffFlow/issues/1
+    Sentence(
+        r"[Uu]psert ?[Bb]ucket.{0,120}(?:403|permission denied)|W&B API: permission denied|you do not have permission to access the "
+        r"requested resource|Permission denied, ask the project owner",
+        "Weights & Biases refuses the project or the entity to this account",
+        "a script or recipe that names somebody else's entity, or the key of another account",
+        "WANDB_ENTITY and WANDB_PROJECT (or wandb_entity and wandb_project of the recipe) of your own, wandb login --relogin; or "
+        "go without: "
+        "report_to='none', WANDB_MODE=offline",
+        "wandb",
+    ),
+    # https://github.com/wandb/wandb/issues/7958
+    Sentence(
+        r"Run initialization has timed out after|Error communicating with (?:the )?wandb|wandb: Network error",
+        "wandb did not reach its server in time",
+        "no network from this node, a proxy, or the service itself; no release is at fault",
+        "WANDB_MODE=offline and wandb sync later, or settings=wandb.Settings(init_timeout=300); report_to='none' goes without",
+        "wandb",
+    ),
+    # https://github.com/OptimalScale/LMFlow/issues/65, https://github.com/hiyouga/EasyR1/issues/69
+    Sentence(
+        r"api_key not configured \(no-tty\)|No API key configured",
+        "wandb has no key, and nobody is there to be asked for one",
+        "the Trainer reports to wandb wherever that is installed, unless it is told otherwise",
+        "wandb login, or WANDB_API_KEY=...; report_to='none' (or WANDB_MODE=disabled) goes without",
+        "wandb",
+    ),
+)
+TOOLS = (
+    # https://github.com/ggml-org/llama.cpp/issues/9927, https://github.com/unslothai/unsloth/issues/2984
+    Sentence(
+        r"BPE pre-tokenizer was not recognized|Failed compiling llama\.cpp with WARNING:hf-to-gguf",
+        "llama.cpp's converter does not know this tokenizer: it goes by a hash of what the tokenizer makes of a text",
+        "a converter that is older than the model, or tokenizer files that were saved otherwise than the base model's",
+        "git pull in llama.cpp; else lay tokenizer.json, tokenizer_config.json and special_tokens_map.json of the base model "
+        "beside the weights",
+    ),
+)
+COMPILERS = (
+    # https://github.com/pytorch/pytorch/issues/130815
+    Sentence(
+        r"(?:unrecognized command[- ]line option|invalid value|unknown value) .{0,3}-?-?(?:std=)?c\+\+(?:17|20|2a)",
+        "The C++ compiler is older than the C++ that torch's code asks for",
+        "",
+        "gcc 9 or later (conda install -c conda-forge gxx_linux-64), named by CC and CXX",
+    ),
+)
+COMMANDS = (
+    # argparse of Python; https://github.com/huggingface/diffusers/issues/1617, where a line of the command was not joined to the next
+    Sentence(
+        r"error: the following arguments are required: --?\w",
+        "The command that was run has not the arguments that its script asks for",
+        "lines of it that were not joined: a backslash that is missing at the end of one, or has a space behind it",
+        "a backslash as the very last character of every line but the last (in PowerShell `, in cmd ^), or the command in one line",
+    ),
+    Sentence(
+        r"error: unrecognized arguments: \S",
+        "The script that was run does not know an argument of its command",
+        "a script and a command of two states of the project, or a name that was mistyped or that a later release changed",
+        "python SCRIPT --help lists what it knows; take the script and the command from one release",
+    ),
+)
+PARTS = (
+    # https://github.com/djbielejeski/a-person-mask-generator/issues/35
+    Sentence(
+        r"attempted relative import (?:with no known parent package|beyond top-level package)",
+        "A file that is a part of a package was started, or imported, as if it stood alone",
+        "",
+        "from the folder above: python -m PACKAGE.MODULE; of an extension or somebody else's project the newest state, whole",
+    ),
+)
+DEVICES = (
+    # https://github.com/gensyn-ai/rl-swarm/issues/396 (no GPU), https://github.com/databrickslabs/dolly/issues/11 (V100)
+    Sentence(
+        r"Your setup doesn't support bf16",
+        "transformers asked whether the device computes in bfloat16, and it does not, or there is none",
+        "no GPU that torch sees (a machine without one, a torch built for the CPU, a driver), or one before Ampere (P100, V100, "
+        "T4, RTX 20)",
+        "python -c 'import torch; print(torch.cuda.is_available(), torch.version.cuda)' tells: where True, fp16=True in place of "
+        "bf16; where "
+        "False, bf16=False (use_cpu=True), or a torch for CUDA and its driver",
+        "transformers",
+    ),
+)
+SPREAD = (
+    # https://github.com/tloen/alpaca-lora/issues/8: one visible card, or one process for each, ended it.
+    Sentence(
+        r"Caught (?!OutOfMemoryError)\w{1,60} in replica \d{1,3} on device \d{1,3}",
+        "It failed in a copy that DataParallel made: one process spreads the batch over all visible GPUs",
+        "a Trainer that was started by python alone where several GPUs are visible; quantized models, adapters and sharded ones do not go "
+        "through such copies",
+        "CUDA_VISIBLE_DEVICES=0, or torchrun --nproc_per_node=GPUS (accelerate launch), which gives each GPU a process",
+        "",
+    ),
+    # https://github.com/taishan1994/qlora-chinese-LLM/issues/2
+    Sentence(
+        r"mat1 and mat2 shapes cannot be multiplied \(\d{1,9}x\d{1,9} and (?:1x\d{6,12}|\d{6,12}x1)\)",
+        "The weight is packed in 4 bits, and the layer that multiplies by it takes it for a plain one",
+        "a peft from before 0.4, code of one's own that calls F.linear on a quantized weight, or a quantized layer that was replaced",
+        "peft 0.4 or later with bitsandbytes 0.39 or later, and the layer's own forward in place of F.linear(x, layer.weight)",
+        "peft",
+    ),
+)
+BESIDE = (*COMPILERS, *COMMANDS)
+EVERYDAY = (*ROWS, *ACCOUNTS, *TOOLS, *COMPILERS, *COMMANDS, *PARTS, *DEVICES, *SPREAD)
