@@ -19,7 +19,9 @@ _FLOOR = re.compile(
     r" not found(?: \(required by (?P<by>[^)\n]{1,600})\))?"
 )
 _UNDEFINED = re.compile(r"(?:(?P<library>[\w./+-]{1,600}\.so[\w.+-]{0,40}): )?undefined symbol: (?P<symbol>[\w.$@]{3,1500})")
-_ABSENT = re.compile(r"(?P<library>lib[\w+-]{1,60}\.so(?:\.\d{1,4}){0,4}): cannot open shared object file")
+# libgthread-2.0.so.0 and libpython3.10.so.1.0 have dots before their end.
+_ABSENT = re.compile(r"(?P<library>lib[\w+-]{1,60}(?:\.\d{1,4}){0,2}\.so(?:\.\d{1,4}){0,4}): cannot open shared object file")
+_EXTENSION = re.compile(r"torch_extensions/(?:[\w.+-]{1,60}/){1,4}(?P<name>[\w+-]{1,60})\.so: cannot open shared object file")
 # libtorch_cpu.so and libc10_cuda.so, not libtorchaudio.so.
 _OF_TORCH = re.compile(r"lib(?:torch|c10)(?:_\w{1,30})?")
 
@@ -66,16 +68,34 @@ _PREFIXES = (
 )  # fmt: skip
 
 
-# Libraries of the system, and who wants them; the packages of Debian and Ubuntu that bring them.
+# Libraries of the system, who wants them, and what brings them: the packages of Debian and Ubuntu. libcuda is the driver's:
+# https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
+_GRAPHICS = ("opencv-python", "pip install opencv-python-headless in place of opencv-python, or apt-get install {}")
+_FFMPEG = ("", "apt-get install ffmpeg, or conda install -c conda-forge ffmpeg")
 _OF_SYSTEMS = {
-    "libGL": (
-        "opencv-python",
-        "OpenCV wants the system's graphics: apt-get install libgl1, or opencv-python-headless in its place",
-    ),
-    "libgthread-2.0": ("opencv-python", "OpenCV wants it: apt-get install libglib2.0-0, or opencv-python-headless in its place"),
-    "libaio": ("deepspeed", "DeepSpeed's async_io wants it: apt-get install libaio-dev"),
+    "libGL": _GRAPHICS,
+    "libgthread-2.0": _GRAPHICS,
+    "libglib-2.0": _GRAPHICS,
+    "libSM": _GRAPHICS,
+    "libXext": _GRAPHICS,
+    "libXrender": _GRAPHICS,
+    "libaio": ("deepspeed", "apt-get install libaio-dev, which DeepSpeed's async_io wants"),
     "libsndfile": ("soundfile", "apt-get install libsndfile1"),
+    "libmpi": ("mpi4py", "apt-get install openmpi-bin libopenmpi-dev"),
+    "libcuda": (
+        "",
+        "the NVIDIA driver brings it: nvidia-smi must work there; a container wants --gpus all, and a machine without a GPU has none",
+    ),
+    "libnvinfer": ("tensorrt", "pip install tensorrt of the major that was built against, with its lib folder in LD_LIBRARY_PATH"),
+    "libavutil": _FFMPEG,
+    "libavcodec": _FFMPEG,
+    "libavformat": _FFMPEG,
+    "libavdevice": _FFMPEG,
 }
+_BROUGHT_BY = {
+    "libGL": "libgl1", "libgthread-2.0": "libglib2.0-0", "libglib-2.0": "libglib2.0-0", "libSM": "libsm6", "libXext": "libxext6",
+    "libXrender": "libxrender1",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +156,19 @@ class AbsentLibrary:
             return f"nvidia-{known[name]}-cu12", f"it is of {known[name]} {major}" if major else "it comes with torch's CUDA wheels"
         if name in known and major in ("10", "11", "12", "13"):
             return f"nvidia-{known[name]}-cu{major}", f"it is of CUDA {major}: the file was built for it, and torch here is not"
-        return next((known for start, known in _OF_SYSTEMS.items() if name == start), None)
+        return None
+
+    def of_system(self) -> tuple[str, str] | None:
+        """The package that wants such a library of the system, and what brings it; None where it is none that is known."""
+        name = self.library.partition(".so")[0]
+        if (python := re.fullmatch(r"libpython(\d\.\d{1,2})m?", name)) is not None:
+            brings = (
+                f"the folder of libpython{python[1]}.so in LD_LIBRARY_PATH (lib of the conda environment), or apt-get "
+                f"install libpython{python[1]}"
+            )
+            return "", brings
+        known = _OF_SYSTEMS.get(name)
+        return None if known is None else (known[0], known[1].format(_BROUGHT_BY.get(name, "")))
 
 
 def parse_floor(message: str) -> LibraryFloor | None:
@@ -171,6 +203,12 @@ def parse_absent(message: str) -> AbsentLibrary | None:
     """``libcudart.so.11.0: cannot open shared object file: No such file or directory``."""
     found = _ABSENT.search(message)
     return None if found is None else AbsentLibrary(found["library"])
+
+
+def parse_extension(message: str) -> str:
+    """The name of an extension that torch compiles when it is first used and whose file is not there; empty where none is told."""
+    found = _EXTENSION.search(message)
+    return "" if found is None else found["name"]
 
 
 def package_of_file(path: str) -> str:

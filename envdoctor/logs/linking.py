@@ -7,7 +7,16 @@ import re
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
-from envdoctor.logs.libraries import AbsentLibrary, LibraryFloor, UndefinedSymbol, parse_absent, parse_floor, parse_undefined
+from envdoctor.logs.builds import EXTENSIONS
+from envdoctor.logs.libraries import (
+    AbsentLibrary,
+    LibraryFloor,
+    UndefinedSymbol,
+    parse_absent,
+    parse_extension,
+    parse_floor,
+    parse_undefined,
+)
 from envdoctor.logs.tracebacks import Failure
 from envdoctor.logs.wording import caller_of, describe, named, reasons
 from envdoctor.records import replace
@@ -29,6 +38,7 @@ _AGAINST_TORCH = (
 )  # fmt: skip
 # The last whose wheels for x86_64 are of an older system (rules/system/torch-2-7-needs-glibc-2-28.toml).
 _TORCH_OF_OLD_SYSTEMS = "<2.7"
+_TOOLKIT = "CUDA_HOME of the release of torch.version.cuda, with nvcc and g++ there"
 # A shorter name has too many neighbours.
 _SHORT = 6
 
@@ -48,6 +58,8 @@ def judge_library(text: str, facts: Facts, failure: Failure | None = None) -> Hi
     absent = parse_absent(text)
     if absent is not None:
         return _absent(absent, failure, facts)
+    if extension := parse_extension(text):
+        return _not_built(extension, failure)
     floor = parse_floor(text)
     if floor is not None:
         return _floor(floor, facts)
@@ -59,14 +71,31 @@ def _absent(one: AbsentLibrary, failure: Failure | None, facts: Facts) -> Hit:
     caller, where = ("", "") if failure is None else caller_of(failure)
     if failure is not None and not caller and (imported := _IMPORT.findall(failure.near)):
         caller = package_of(imported[-1])
-    brings = one.owner()
+    brings = one.owner() or one.of_system()
     detail = f"{describe(caller, facts) or 'a compiled file'} needs {one.library}{f' ({where})' if where else ''}, and it is not found"
-    if brings:
+    advice = brings[1] if brings is not None and one.owner() is None else ""
+    if brings and not advice:
         detail += f": {brings[1]}"
     # The library comes with torch's own wheel for that CUDA.
     of_torch = brings is not None and brings[0].startswith("nvidia-")
     packages = named(caller, brings[0] if brings else "", "torch" if of_torch else "")
-    return Hit(NO_LIBRARY, True, reasons(*packages), detail=detail, packages=packages, edge=f"{caller or 'code'}:{one.library}")
+    edge = f"{caller or 'code'}:{one.library}"
+    return Hit(NO_LIBRARY, True, reasons(*packages), detail=detail, packages=packages, edge=edge, advice=advice)
+
+
+def _not_built(extension: str, failure: Failure | None) -> Hit:
+    """An extension that is compiled when it is first used: its build failed, mostly in another process of the run, and left no file."""
+    caller = caller_of(failure)[0] if failure is not None else ""
+    owner = EXTENSIONS.get(extension.replace("_", "-"), "") or caller
+    detail = (
+        f"{owner or 'the project'} compiles {extension} when it is first used, and the build left no file: it failed above, "
+        f"mostly in another "
+        "process, with a toolkit of another CUDA than torch's, no compiler, or a library that the linker did not find"
+    )
+    advice = f"rm -rf ~/.cache/torch_extensions, start one process alone, and read its first line with 'error' or 'cannot find'; {_TOOLKIT}"
+    edge = f"{owner or 'code'}:{extension}"
+    headline = f"The extension {extension} was not built"
+    return Hit(NO_LIBRARY, True, (), detail=detail, packages=named(owner), edge=edge, headline=headline, advice=advice)
 
 
 def _floor(one: LibraryFloor, facts: Facts) -> Hit:

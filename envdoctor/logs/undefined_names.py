@@ -17,7 +17,7 @@ from envdoctor.logs.newest import newest_for
 from envdoctor.logs.own_code import innermost_own
 from envdoctor.logs.statements import UndefinedName
 from envdoctor.logs.tracebacks import Failure, Frame
-from envdoctor.logs.wording import place_of
+from envdoctor.logs.wording import describe, place_of
 from envdoctor.world.import_names import package_of
 from envdoctor.world.releases import listed, release_texts
 
@@ -30,6 +30,7 @@ _OPTIONAL = (
 _LEAST = 5
 # unsloth's functions that carry another class's name, and the folder that it writes compiled modules to.
 _REWRITTEN = re.compile(r"Unsloth_?(?P<cls>[A-Z]\w{5,80})")
+_COMPILED_PART = re.compile(r"(?:_ext|_cuda|_kernels?|_extension|_backend|_C)$")
 _COMPILED = re.compile(r"unsloth_compiled_(?:cache|module)")
 
 
@@ -37,6 +38,8 @@ def judge_undefined(one: UndefinedName, failure: Failure, facts: Facts) -> Hit |
     """The package whose name was used without its import; None where that is nobody's, or several packages'."""
     if (compiled := _in_compiled_text(one, failure, facts)) is not None:
         return compiled
+    if (unbuilt := _of_compiled_part(one, failure, facts)) is not None:
+        return unbuilt
     own = innermost_own(failure)
     user = package_of(failure.raised_in) if failure.raised_in and own is None else ""
     given = [found for package in _OPTIONAL if package != user and (found := _given(package, one.name)) is not None]
@@ -63,6 +66,28 @@ def judge_undefined(one: UndefinedName, failure: Failure, facts: Facts) -> Hit |
     of_all = since in release_texts(package)[:1]
     pins = () if isinstance(stated, Exact) else newest_for(package, facts) if of_all else ((package, f">={since}"),)
     return Hit(UNDEFINED, True, (), detail=detail, packages=packages, pins=pins, edge=f"{user or 'code'}:{one.name}")
+
+
+def _of_compiled_part(one: UndefinedName, failure: Failure, facts: Facts) -> Hit | None:
+    """A package's own compiled module, which it tried to import and went on without: https://github.com/oobabooga/textgen/issues/6573."""
+    user = failure.raised_in
+    package = package_of(user) if user else ""
+    if not user or innermost_own(failure) is not None or not _COMPILED_PART.search(one.name):
+        return None
+    if package_of(one.name) in listed() and package_of(one.name) != package:
+        return None
+    stated = facts.value(f"packages.{package}")
+    release = f"{package}=={stated}" if isinstance(stated, Exact) else package
+    detail = (
+        f"{describe(package, facts)} tries to import its compiled part {one.name} and goes on where that fails: it is not in this "
+        f"wheel, or was "
+        "built for another torch, CUDA or Python"
+    )
+    advice = (
+        f"the wheel of {package} for this torch, CUDA and Python, or pip install --no-build-isolation --no-cache-dir "
+        f"{release} with nvcc there"
+    )
+    return Hit(UNDEFINED, True, (), detail=detail, packages=(package,), edge=f"{package}:{one.name}", advice=advice)
 
 
 def _in_compiled_text(one: UndefinedName, failure: Failure, facts: Facts) -> Hit | None:

@@ -21,6 +21,23 @@ from envdoctor.world.releases import listed
 _NOT_LOADED = re.compile(r"DLL load failed while importing (?P<module>[A-Za-z_][\w.]{0,80})(?P<why>[^\n]{0,200})")
 # https://github.com/microsoft/onnxruntime/issues/16116: what the system lacks, in the languages in which people pasted it.
 _NO_PROCEDURE = re.compile(r"specified procedure could not be found|找不到指定的程序")
+# What ctypes says of a library of torch's, with the number of the system's error; JSON doubles the backslashes.
+_OF_TORCH = re.compile(
+    r"\[WinError (?P<number>\d{1,5})\][^\n]{0,200}?Error loading [^\n]{0,300}?torch[\\/]{1,4}lib[\\/]{1,4}(?P<file>[\w.-]{1,60}\.dll)"
+)
+# 126: https://github.com/pytorch/pytorch/issues/131662; 127: /61947; 182: /111365; 1114: /169429,
+# https://github.com/nagadomi/nunif/issues/701 (the newest runtime), https://github.com/1517005260/graph-rag-agent/issues/54 (torch 2.8.0).
+_NEWER_RUNTIME = "the file's start fails: from 2.9 on torch wants a newer Visual C++ runtime than many systems have"
+_WHY = {
+    "126": "a library that it needs is not there: the Visual C++ runtime, or a part of torch that an upgrade or a scanner removed",
+    "127": "a function that it calls is not there: files of two releases of torch lie together, or another library of that name "
+    "is found first",
+    "182": "the file is damaged or for another system: a broken download, or files of two releases",
+    "193": "the file is damaged or for another system: a broken download, or a Python of 32 bit",
+    "1114": _NEWER_RUNTIME,
+}
+# A rule of its own knows of that one: what torch 2.4.0 lacks there.
+_TOLD_BY_A_RULE = ("126", "fbgemm.dll")
 _PACKAGE_OF = {
     "onnx_cpp2py_export": "onnx", "onnxruntime_pybind11_state": "onnxruntime", "_multiarray_umath": "numpy", "_imaging": "pillow",
     "_sentencepiece": "sentencepiece", "_safetensors_rust": "safetensors", "_tiktoken": "tiktoken", "libtriton": "triton",
@@ -47,11 +64,37 @@ _FLOORS = {
 }
 
 
+def judge_torch_library(text: str, facts: Facts) -> Hit | None:
+    """A library of torch's own that Windows does not load, with what its number says; None where the text tells of none."""
+    found = _OF_TORCH.search(text)
+    if found is None or (found["number"], found["file"]) == _TOLD_BY_A_RULE or found["number"] not in _WHY:
+        return None
+    again = "pip install --force-reinstall --no-cache-dir torch (the same version and index)"
+    advice = f"{_RUNTIME}, then {again}"
+    pins = _NO_PINS
+    if found["number"] == "1114":
+        advice, pins = f"{_RUNTIME} and start anew; or torch 2.8.0 with what goes with it", (("torch", "<2.9"),)
+        stated = facts.value("packages.torch")
+        if isinstance(stated, Exact) and admits("<2.9", stated):
+            advice, pins = f"{_RUNTIME}, then {again}", _NO_PINS
+    return Hit(
+        NO_LIBRARY,
+        True,
+        reasons("torch"),
+        detail=f"Windows does not load {found['file']} of {describe('torch', facts)} (error {found['number']}): {_WHY[found['number']]}",
+        packages=("torch",),
+        pins=pins,
+        edge=f"torch:{found['file']}",
+        headline="torch's own libraries do not load on this Windows",
+        advice=advice,
+    )
+
+
 def judge_not_loaded(failure: Failure, facts: Facts) -> Hit | None:
     """The package whose compiled module Windows does not load; None where nobody can tell whose it is."""
     found = _NOT_LOADED.search(failure.message)
     if found is None:
-        return None
+        return judge_torch_library(failure.message, facts)
     module = found["module"].rpartition(".")[2]
     raised = package_of(failure.raised_in) if failure.raised_in else ""
     package = _PACKAGE_OF.get(module) or raised or (package_of(module) if package_of(module) in listed() else "")

@@ -1,0 +1,57 @@
+"""A conda environment file whose lines name builds: exported on one machine, and made on another.
+
+conda says of every line that it has no such build; what is behind it is one thing, and no package.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from envdoctor.checks.hit import Hit
+from envdoctor.logs.refusals import NO_FILE
+
+# "nothing provides requested zlib ==1.2.13 h5eee18b_0", "- libgcc-ng=11.2.0=h1234567_1" below ResolvePackageNotFound.
+_BUILD = r"(?:py\d[\w.]{0,40}_\w{1,40}|h[0-9a-f]{7}_\w{1,20}|[\w.]{1,40}_\d{1,4})"
+_NOT_PROVIDED = re.compile(rf"nothing provides requested (?P<name>[\w.-]{{1,80}}) ==\S{{1,40}} {_BUILD}\s*$")
+_NOT_FOUND = re.compile(rf"^\s*- (?P<name>[\w.-]{{1,80}})==?[\w.]{{1,40}}={_BUILD}\s*$")
+_LIST_OF_ABSENT = re.compile(r"ResolvePackageNotFound|PackagesNotFoundError")
+_SYSTEM = re.compile(r"nothing provides __(?P<system>unix|linux|osx|win|glibc|cuda)\b")
+_PRIORITY = re.compile(r"package \S{1,120} is excluded by strict repo priority")
+_SEVERAL = 3
+_NO_BUILDS = (
+    "conda env export --no-builds (or --from-history) where it was made; or take the builds off the lines (name=version), and leave "
+    "out what only that system has"
+)
+
+
+def judge_conda_export(lines: Iterable[tuple[int, str]]) -> tuple[Hit, int, str] | None:
+    """Whether conda refuses builds that another system, or a channel that is left out, has; with the first line that says so."""
+    absent: dict[str, tuple[int, str]] = {}
+    excluded: dict[str, tuple[int, str]] = {}
+    listing, system = False, ""
+    for number, line in lines:
+        listing = listing or _LIST_OF_ABSENT.search(line) is not None
+        found = _NOT_PROVIDED.search(line) or (_NOT_FOUND.match(line) if listing else None)
+        if found is not None:
+            absent.setdefault(found["name"], (number, line))
+        elif _PRIORITY.search(line):
+            excluded.setdefault(line, (number, line))
+        elif (needed := _SYSTEM.search(line)) is not None:
+            system = needed["system"]
+    if len(excluded) >= _SEVERAL:
+        number, line = next(iter(excluded.values()))
+        advice = "conda config --set channel_priority flexible; or take the builds off the lines of the file, so that any channel will do"
+        headline = "Strict channel priority leaves out the channel that the pinned builds are of"
+        return _hit(headline, "the file names builds of one channel, and a channel before it has the same packages", advice), number, line
+    if len(absent) < _SEVERAL:
+        return None
+    number, line = next(iter(absent.values()))
+    there = f"; what asks for __{system} is of {'Linux or a Mac' if system == 'unix' else system}" if system else ""
+    detail = f"{len(absent)} of its lines name a build ({', '.join(list(absent)[:4])}) that no channel has for this system{there}"
+    headline = "The environment file was exported with its builds, on another system or from a channel that no longer has them"
+    return _hit(headline, detail, _NO_BUILDS), number, line
+
+
+def _hit(headline: str, detail: str, advice: str) -> Hit:
+    return Hit(NO_FILE, True, (), detail=detail, packages=(), edge="conda:builds", headline=headline, advice=advice)
