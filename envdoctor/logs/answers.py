@@ -25,7 +25,7 @@ from envdoctor.logs.callers import Caller, caller_of, takers
 from envdoctor.logs.calls_refused import fit_call, judge_never_taken
 from envdoctor.logs.fitting import Fitting
 from envdoctor.logs.forward_calls import judge_forward
-from envdoctor.logs.good_releases import certain, on_both_sides
+from envdoctor.logs.good_releases import absent_everywhere, certain, older_or_between, on_both_sides
 from envdoctor.logs.guessed_owners import derived_from, makers_of, makers_stated, methods_of, modules_of
 from envdoctor.logs.likely_callers import LikelyCaller, likely_callers
 from envdoctor.logs.members import judge_member, judge_passed
@@ -239,9 +239,7 @@ def _hit(asked: Asked, failure: Failure, facts: Facts) -> Hit | None:
         if asked.told:
             when = f"so in {write(asked.gone, volume.releases)}; what the releases before take is not shown by their source"
     if not asked.there:
-        when = f"no release since {volume.releases[0]} has it"
-        if asked.family == MODULE:
-            when += ": it is of an older or a newer one, or mistyped"
+        when = absent_everywhere(asked)
     good = _good(asked, volume, place, unread=bool(between))
     likely = _likely_callers(asked, failure, facts)
     # What moved under its users is put back first; that they have followed since is the other way.
@@ -297,7 +295,7 @@ def _good(asked: Asked, volume: Volume, place: int, *, unread: bool) -> list[str
         # Of a module or an attribute that none of them has nobody knows that an older one had it.
         return []
     if not asked.there:
-        return [f"<{volume.releases[0]}"]
+        return older_or_between(asked)
     if unread or asked.unsure:
         return on_both_sides(asked.there, volume, place)
     return certain(asked.there, volume, place)

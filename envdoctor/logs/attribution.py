@@ -12,6 +12,7 @@ from envdoctor.facts.versions import ABSENT, Exact
 from envdoctor.logs.asked import ARGUMENT
 from envdoctor.logs.demanded import DEMAND, NOT_INSTALLED
 from envdoctor.logs.derived import ATTRIBUTE, MODULE, NAME, Derived
+from envdoctor.logs.ffmpeg import FFMPEG
 from envdoctor.logs.likely_callers import asks_for
 from envdoctor.logs.linking import FLOOR, NO_LIBRARY, SYMBOL
 from envdoctor.logs.numpy_abi import NUMPY_ABI
@@ -19,6 +20,7 @@ from envdoctor.logs.own_code import innermost_own
 from envdoctor.logs.reading import Reading
 from envdoctor.logs.refusals import REFUSES_PYTHON
 from envdoctor.logs.refused_runs import TENSORS
+from envdoctor.logs.run_errors import RUN
 from envdoctor.logs.signatures import Shown
 from envdoctor.logs.specifiers import admits
 from envdoctor.logs.undefined_names import UNDEFINED
@@ -39,6 +41,7 @@ _SERVERS = frozenset(("fastapi", "starlette", "uvicorn", "anyio", "gunicorn", "f
 _OF_TORCH = frozenset(("cuda", "tensor", "tensors", "cudnn", "cublas", "nccl", "gpu", "pytorch", "autograd", "grad"))
 # Nearly every stack has these: that they are there tells no two errors apart.
 _EVERYBODYS = frozenset(("torch", "numpy", "transformers", "tokenizers", "huggingface-hub", "triton", "setuptools", "pandas", "protobuf"))
+_IS_NO_NUMBER = re.compile(r"(?:loss|norm)['\"]?(?: is|:) ?['\"]?nan|^loss is nan")
 # So few releases are one fault of one day.
 _FEW = 2
 _ADAPTERS = re.compile(r"lora|adapter|peft|p-?tuning|prefix.?tuning", re.IGNORECASE)
@@ -87,10 +90,23 @@ def is_guess(
         # One sentence of torch's for the files of many: whose it is, its frames and its stated releases say.
         besides = frozenset(rule.packages) - {"torch"}
         return besides.isdisjoint(there) and not names_package(seen, besides)
-    if own and any(hit.packages[0] not in rule.packages for hit in _exact(seen, derived)):
+    # A class that another package has by the same name, while that is nowhere and the stated releases are this page's, is not that one's.
+    homes = there if decided and not there.isdisjoint(rule.packages) else None
+    if own and any(hit.packages[0] not in rule.packages and (homes is None or hit.packages[0] in homes) for hit in _exact(seen, derived)):
         return True
     if any(_asks_itself(hit, rule, own, seen, reading, there) for hit in _nearby(seen, derived)):
         return True
+    if not decided and any(hit.edge == FFMPEG for hit in _nearby(seen, derived)):
+        return True  # of its own list of causes the text shows the other one
+    if not decided and own.isdisjoint(there) and _IS_NO_NUMBER.search(seen.symptom):
+        return True  # a loss that is no number has many causes
+    if (
+        rule.affected is None
+        and not rule.log_only
+        and not decided
+        and any(one.hit.rule == RUN and is_near(seen.line, one) for one in derived)
+    ):
+        return True  # a check of what there is, of which nothing is known
     if not decided and any(hit.rule == NUMPY_ABI for hit in _nearby(seen, derived)):
         return True  # whose module was compiled for another numpy, the words do not say
     others = [hit for hit in _nearby(seen, derived) if hit.pins and hit.packages and hit.packages[0] not in rule.packages]
@@ -154,9 +170,13 @@ def _asks_itself(hit: Hit, rule: Rule, own: frozenset[str], seen: Shown, reading
     """Whether the project itself asks for a name of a package, or may as well: what a package gives at its top is for everybody. A page
     that knows it from one of those who ask for it is then about another run."""
     caller, _, symbol = hit.edge.partition(":")
-    if hit.rule not in (NAME, ATTRIBUTE, MODULE) or caller != "code" or not hit.packages or hit.packages[0] not in rule.packages:
+    if hit.rule not in (NAME, ATTRIBUTE, MODULE) or not hit.packages or hit.packages[0] not in rule.packages:
         return False
     askers = own - {hit.packages[0]}
+    if caller != "code":
+        # Another package asks for it, which the page does not know: silero-vad for what speechbrain asked torchaudio for.
+        known = caller in rule.packages or caller == hit.packages[0]
+        return bool(askers) and not known and askers.isdisjoint(there) and not names_package(seen, askers)
     framed = reading.decisive is not None and bool(reading.decisive.frames)
     if hit.rule == MODULE and (reading.decisive is None or innermost_own(reading.decisive) is None):
         return False  # nobody shows that it is a file of the project which imports the module

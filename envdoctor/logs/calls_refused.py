@@ -36,6 +36,8 @@ _FIELD = ("=", ":")
 _ENDS = 7
 # A function with a shorter name is anybody's.
 _TELLING_FUNCTION = 16
+_TELLING_CLASS = 7
+_TELLING_TAIL = 10
 # An argument with a shorter name is anybody's.
 _TELLING_ARGUMENT = 5
 
@@ -152,7 +154,13 @@ def judge_never_taken(statement: RefusedKeyword, failure: Failure, facts: Facts)
     """A keyword that no release of the one function of this name takes: who passes it means another release than was read, or another
     function."""
     named = list(functions_called(statement.function, failure))
-    telling = "." in statement.function or ("_" in statement.function and len(statement.function) >= _TELLING_FUNCTION)
+    # Before Python 3.10 the class is not told; the line that called it is.
+    called = named[0].rpartition(":")[2] if named and statement.function == "__init__" else statement.function
+    telling = (
+        "." in called
+        or ("_" in called and len(called) >= _TELLING_FUNCTION)
+        or (called is not statement.function and len(called) >= _TELLING_CLASS)
+    )
     if (not telling and not failure.packages) or any(_may_take(one, statement.keyword) for one in named):
         # A bare name is anybody's, and a class takes what the class of another package takes that it is made of.
         return None
@@ -165,11 +173,11 @@ def judge_never_taken(statement: RefusedKeyword, failure: Failure, facts: Facts)
     ((package, bound),) = owners.items()
     caller = caller_of(failure, package)
     known = caller.package or package in failure.packages or facts.value(f"packages.{package}") is not None
-    if not known and is_anybodys_class(statement.function.split(".")[0], package):
+    if not known and is_anybodys_class(called.split(".")[0], package):
         return None  # nobody says that it is not a class of the project's own
     newest = bound.volume.releases[-1]
     detail = (
-        f"{statement.function}() of {package} takes no {statement.keyword} in any release until {newest}; "
+        f"{called}() of {package} takes no {statement.keyword} in any release until {newest}; "
         f"{caller.words(Facts({}), package, 'passes')}: it was written for another release, or for another function of this name"
     )
     packages = tuple(dict.fromkeys(name for name in (package, caller.package) if name))
@@ -196,7 +204,9 @@ def _like(bound: Bound, symbol: str, keyword: str) -> str:
             outside, name, _ = split(whose.volume, base)
             signature = read(signature_at(whose.volume, outside, name, (), len(whose.volume.releases) - 1))
             names |= {*signature.positional, *signature.keywords} if signature is not None else set()
-    return next(iter(get_close_matches(keyword, names, n=1, cutoff=0.8)), "")
+    near = next(iter(get_close_matches(keyword, names, n=1, cutoff=0.8)), "")
+    # accelerator_project_config for project_config: what it was called in a state that was never released.
+    return near or next((name for name in names if len(name) >= _TELLING_TAIL and keyword.endswith(f"_{name}")), "")
 
 
 def _may_take(symbol: str, keyword: str) -> bool:

@@ -148,7 +148,14 @@ def read_demands(message: str) -> tuple[Demand, ...]:
         found.setdefault((demand.package, demand.specifier), demand)
     # Where something is gone, the releases that a message names beside it are of what it says to write instead.
     gone = {one.package for one in _removed(message)}
-    return tuple(one for one in found.values() if one.package not in gone or one.specifier.startswith("<"))
+    told = [one for one in found.values() if one.package not in gone or one.specifier.startswith("<")]
+    return tuple(one for one in told if not any(_is_part(one, other) for other in told))
+
+
+def _is_part(one: Demand, other: Demand) -> bool:
+    """Whether a demand is one end of what the same message asks of the same package."""
+    whole = other.specifier.split(",")
+    return one.package == other.package and len(whole) > 1 and one.specifier in whole
 
 
 def read_wants(message: str) -> tuple[str, ...]:

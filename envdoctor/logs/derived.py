@@ -18,8 +18,12 @@ from envdoctor.facts.versions import Exact
 from envdoctor.logs.answers import answer, answer_member, say, with_author
 from envdoctor.logs.asked import ARGUMENT
 from envdoctor.logs.builds import BUILD, judge_build
+from envdoctor.logs.conda_exports import judge_conda_export
+from envdoctor.logs.crashes import judge_crash
+from envdoctor.logs.data_columns import judge_column
 from envdoctor.logs.demanded import DEMAND, NOT_INSTALLED, demand_of_found, join_demands, judge_demand, judge_met, judge_wanted
 from envdoctor.logs.demands import read_demands, read_wants
+from envdoctor.logs.ffmpeg import TRIED, judge_ffmpeg
 from envdoctor.logs.hosts import judge_guest
 from envdoctor.logs.last_resort import NO_MEMORY, NO_NUMBER, RAISED
 from envdoctor.logs.linking import BINDING, FLOOR, LIBRARY_TEXT, NO_LIBRARY, SYMBOL, judge_binding, judge_library
@@ -36,7 +40,7 @@ from envdoctor.logs.reading import Reading
 from envdoctor.logs.refusals import NO_FILE, REFUSES_PYTHON, judge_refusal
 from envdoctor.logs.refused_keys import judge_keys
 from envdoctor.logs.refused_runs import CONFIG, HUB, TENSORS, judge_run
-from envdoctor.logs.run_errors import RUN, judge_known
+from envdoctor.logs.run_errors import COPIED, RUN, judge_beside, judge_known
 from envdoctor.logs.sayings import SAID
 from envdoctor.logs.specifiers import usable_pins
 from envdoctor.logs.statements import (
@@ -54,7 +58,7 @@ from envdoctor.logs.system_python import judge_system_python
 from envdoctor.logs.tracebacks import Failure
 from envdoctor.logs.undefined_names import UNDEFINED, judge_undefined
 from envdoctor.logs.weights_only import judge_weights_only
-from envdoctor.logs.windows_libraries import judge_not_loaded
+from envdoctor.logs.windows_libraries import judge_not_loaded, judge_torch_library
 from envdoctor.logs.wording import among_installed, caller_of, describe, named, reasons
 from envdoctor.records import dataclass, replace
 from envdoctor.world.import_names import PORTIONS, package_of
@@ -67,6 +71,8 @@ FAMILIES = (NO_LIBRARY, ARGUMENT, NAME, MODULE, NOT_INSTALLED, ATTRIBUTE, DEMAND
 
 # A sentence of a program, and none of a person who tells of one.
 _IN_PASSING = re.compile(r"warn|error|exception|\bplease\b|make sure|\bmust\b|is required|(?:does ?n.t|not) support", re.IGNORECASE)
+# The output of a compiler or a command stands so near to the error of who called it.
+_NEAR_THE_END = 60
 # A shorter name has too many neighbours.
 _SHORT = 6
 # What builds import without asking for it.
@@ -98,7 +104,9 @@ def derive_findings(reading: Reading, facts: Facts) -> tuple[Derived, ...]:
     for one in _derived(reading, facts):
         sound = replace(one, hit=replace(one.hit, pins=usable_pins(one.hit.pins)))
         found.setdefault((sound.hit.rule, sound.hit.edge), sound)
-    return tuple(sorted(found.values(), key=lambda one: not one.decisive))
+    # In a copy of the model what fails says less than that it is a copy.
+    told = [replace(one, decisive=True) if one.hit.edge.endswith(COPIED) else one for one in found.values()]
+    return tuple(sorted(told, key=lambda one: (not one.decisive, not one.hit.edge.endswith(COPIED))))
 
 
 def _derived(reading: Reading, facts: Facts) -> Iterator[Derived]:
@@ -116,8 +124,10 @@ def _derived(reading: Reading, facts: Facts) -> Iterator[Derived]:
                 continue  # it only tells of the one that was told before
             if reading.refusal is None or not _is_of_the_installer(hit, failure):
                 yield Derived(hit, failure.line, failure.told[:300], decisive)
+    for absent, number, text in judge_ffmpeg(reading.lines):
+        yield Derived(absent, number, text)
     for number, line in (*reading.lines, *_broken_symbols(reading)):
-        if LIBRARY_TEXT.search(line):
+        if LIBRARY_TEXT.search(line) and not TRIED.search(line):
             library = judge_library(line, facts)
             # What an error says of it was told with who asks for it.
             if library is not None and not any(library.edge.partition(":")[2] in failure.message for failure in ordered):
@@ -140,6 +150,12 @@ def _derived(reading: Reading, facts: Facts) -> Iterator[Derived]:
     for number, line in reading.lines:
         if "with CUDA capability" in line and (gpu := judge_gpu(line, facts)) is not None:
             yield Derived(gpu, number, line.strip()[:300])
+        if "WinError" in line and (library := judge_torch_library(line, facts)) is not None:
+            yield Derived(library, number, line.strip()[:300])
+        if last is not None and abs(number - last.line) < _NEAR_THE_END and (beside := judge_beside(line)) is not None:
+            yield Derived(beside, number, line.strip()[:300])
+    if (crash := judge_crash(reading.lines)) is not None:
+        yield Derived(*crash)
     for pickled, number, text in judge_pickled(reading):
         yield Derived(pickled, number, text)
     for system, number, text in judge_system_python(reading.lines):
@@ -148,7 +164,9 @@ def _derived(reading: Reading, facts: Facts) -> Iterator[Derived]:
         yield Derived(*refused)
     for hit, number, text in judge_numpy(reading, facts):
         yield Derived(hit, number, text)
-    if reading.refusal is not None:
+    if (exported := judge_conda_export(reading.lines)) is not None:
+        yield Derived(exported[0], exported[1], exported[2].strip()[:300])
+    elif reading.refusal is not None:
         for hit in judge_refusal(reading.refusal, facts):
             yield Derived(hit, reading.refusal.line, hit.detail[:300])
 
@@ -184,7 +202,7 @@ def _of_failure(failure: Failure, facts: Facts) -> Iterator[Hit]:
         if answered is not None:
             yield answered
             return
-    hit: Hit | None = judge_not_loaded(failure, facts) or judge_keys(failure, facts) or judge_model(failure, facts)
+    hit: Hit | None = judge_not_loaded(failure, facts) or judge_column(failure) or judge_keys(failure, facts) or judge_model(failure, facts)
     if hit is not None:
         yield hit
         return
@@ -203,7 +221,7 @@ def _of_failure(failure: Failure, facts: Facts) -> Iterator[Hit]:
     if (hit := hit or judge_own_call(statement, failure)) is not None:
         yield hit
         return
-    if LIBRARY_TEXT.search(failure.message):
+    if LIBRARY_TEXT.search(failure.message) and not TRIED.search(failure.message):
         found = judge_library(failure.message, facts, failure)
         if found is not None:
             yield found

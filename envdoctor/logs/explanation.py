@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from envdoctor.engine.diagnosis import Because, Diagnosis, Finding, Location, Status, finding_of
 from envdoctor.engine.likelihood import breadth
 from envdoctor.facts.fact import Facts
+from envdoctor.logs.asked import ARGUMENT
 from envdoctor.logs.attribution import MESSAGE_LINES, is_guess, is_near, names_package, packages_required, packages_there
 from envdoctor.logs.builds import BUILD
 from envdoctor.logs.demanded import DEMAND, NOT_INSTALLED
@@ -125,7 +126,8 @@ def explain(
         # What stops a run did not stop this one.
         findings = [replace(one, status="possible") if one.rule.effect != "silent" else one for one in findings]
     guesses = {one.finding.rule.id for one in candidates if one.guess}
-    findings = _with_derived(findings, [(one, _derived_finding(one, pages[one.hit.rule], facts, log)) for one in derived], reading)
+    told = [one for one in derived if not _is_of_a_namesake(one, findings, there)]
+    findings = _with_derived(findings, [(one, _derived_finding(one, pages[one.hit.rule], facts, log)) for one in told], reading)
     findings = _without_hearsay(findings, diagnosis, derived)
     explained = any(one.rule.id not in guesses for one in findings)
     if not explained:
@@ -188,6 +190,13 @@ def _with_derived(findings: list[Finding], derived: Sequence[tuple[Derived, Find
     about = {name for one in at_end for name in one.packages}
     absent += [finding for finding in ended if finding.rule.id == BUILD and about.isdisjoint(finding.packages)]
     return [*absent, *at_end, *(one for one in ended if one not in absent), *beside, *passing, *possible, *said]
+
+
+def _is_of_a_namesake(one: Derived, findings: Sequence[Finding], there: frozenset[str]) -> bool:
+    """Whether an argument is computed of a class whose package is nowhere, while a page of packages that are there knows the text."""
+    if one.hit.rule != ARGUMENT or not one.hit.packages or one.hit.packages[0] in there:
+        return False
+    return any(other.status == "matched" and _is_about(other, one) and not there.isdisjoint(other.packages) for other in findings)
 
 
 def _without_hearsay(findings: list[Finding], diagnosis: Diagnosis, derived: Sequence[Derived]) -> list[Finding]:

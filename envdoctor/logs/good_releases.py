@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from envdoctor.atlas.answers import answer as look_up
 from envdoctor.atlas.masks import stretches
 from envdoctor.atlas.volume import Volume
 from envdoctor.atlas.words import good_specifiers
+from envdoctor.logs.asked import MODULE, NAME, Asked
 from envdoctor.world.releases import release_texts
 
 
@@ -25,3 +27,32 @@ def on_both_sides(there: int, volume: Volume, place: int) -> list[str]:
         upper = f",<={volume.releases[last]}" if last + 1 < len(volume.releases) else ""
         found.append((min(abs(first - place), abs(last - place)), f">={volume.releases[first]}{upper}"))
     return [one for _, one in sorted(found)]
+
+
+def absent_everywhere(asked: Asked) -> str:
+    """In words, that none of the releases that were read has what was asked for; where its module came later, when."""
+    volume = asked.bound.volume
+    if asked.family == NAME and (between := _of_the_module(asked)):
+        return f"of the releases that were read none has it, and its module came after {between[0]}: it is of a release before {between[1]}"
+    words = f"of the releases that were read none has it, from {volume.releases[0]} on"
+    return f"{words}: it is of an older or a newer one, or mistyped" if asked.family == MODULE else words
+
+
+def older_or_between(asked: Asked) -> list[str]:
+    """Where a name may be that no release that was read has: before the first, or between the two between which its module came."""
+    between = _of_the_module(asked)
+    if not between:
+        return [f"<{asked.bound.volume.releases[0]}"]
+    released = release_texts(asked.bound.volume.name)
+    apart = set(between) <= set(released) and released.index(between[1]) - released.index(between[0]) > 1
+    return [f">{between[0]},<{between[1]}"] if apart else []
+
+
+def _of_the_module(asked: Asked) -> tuple[str, str] | tuple[()]:
+    """The last release without the module of a name, and the first with it, where the first that was read lacks it."""
+    module = asked.symbol.rpartition(".")[0]
+    told = look_up(module) if "." in module else None
+    if told is None or not told.there or not told.gone & 1:
+        return ()
+    first, releases = stretches(told.there)[0][0], asked.bound.volume.releases
+    return (releases[first - 1], releases[first]) if first and told.gone >> (first - 1) & 1 else ()

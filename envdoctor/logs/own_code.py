@@ -9,7 +9,7 @@ import re
 
 from envdoctor.atlas.shelf import open_package
 from envdoctor.checks.hit import Hit
-from envdoctor.logs.callables_named import OFTEN, has_function
+from envdoctor.logs.callables_named import OFTEN, classes_named, has_function
 from envdoctor.logs.statements import (
     MissingArguments,
     MissingMember,
@@ -35,6 +35,14 @@ _OF_ITS_VALUES = frozenset(
 # What somebody who runs out of memory or loses a peer has on their screen is no fault of the line that was running.
 _OF_THE_MACHINE = re.compile(
     r"out of memory|CUDA|cuda|NCCL|cuDNN|Connection|timed? ?out|No space left|HTTP|Client Error|certificate", re.IGNORECASE
+)
+
+# Of a class that no package gives: builtins have lower-case names.
+_OWN_OBJECT = re.compile(r"'(?P<cls>(?!NoneType)[A-Z]\w{3,80})' object has no attribute '(?P<name>\w{1,80})'$")
+_NOTHING = (
+    "look where that value comes from: a setting or a path that is missing or null in the configuration, a file that was not "
+    "found or is of "
+    "another kind, or a function that returned nothing"
 )
 
 
@@ -177,7 +185,10 @@ def judge_own_lines(failure: Failure) -> Hit | None:
     frame = innermost_own(failure)
     if frame is None or _passes_packages(failure) or not failure.told:
         return None
-    if failure.kind not in _OF_ITS_VALUES and not frame.text.startswith("raise "):
+    if (of_own := _OWN_OBJECT.match(failure.message)) is not None and failure.kind == "AttributeError":
+        return _of_two_states(of_own, frame)
+    nothing = failure.kind in ("AttributeError", "TypeError") and "'NoneType' object" in failure.message
+    if failure.kind not in _OF_ITS_VALUES and not nothing and not frame.text.startswith("raise "):
         return None
     if not frame.path.endswith((".py", "<notebook>")) or _OF_THE_MACHINE.search(failure.told):
         return None
@@ -187,6 +198,28 @@ def judge_own_lines(failure: Failure) -> Hit | None:
         None,
         detail=f"{place_of(frame)}{code}; no package is on the way, and none is known to be behind it",
         edge=f"lines:{frame.path[-60:]}:{frame.line}",
-        headline="It was raised in the project's own code",
-        advice="look at what that line works on: an argument, a setting, a file, or a row of the data",
+        headline="The project's own code got nothing (None) where it wants a value"
+        if nothing
+        else "It was raised in the project's own code",
+        advice=_NOTHING if nothing else "look at what that line works on: an argument, a setting, a file, or a row of the data",
+    )
+
+
+def _of_two_states(told: re.Match[str], frame: Frame) -> Hit | None:
+    """An object of a class that is none of a package's that was read, and what it lacks: parts of one project that are of two states."""
+    if next(classes_named(told["cls"]), None) is not None:
+        return None
+    return Hit(
+        OWN,
+        None,
+        detail=(
+            f"{place_of(frame)} asks a {told['cls']} for {told['name']}; no package that was read has such a class: it is of the project, "
+            "or of what it brings along"
+        ),
+        edge=f"object:{told['cls']}.{told['name']}",
+        headline=f"{told['cls']} has no {told['name']}: the parts of the project are of two states",
+        advice=(
+            "bring the project and what it brings (submodules, repositories, its requirements file) to one state: the newest, "
+            "or that of a release"
+        ),
     )

@@ -30,6 +30,7 @@ _OFFLINE = re.compile(
     r"|outgoing traffic has been disabled"
     r"|Max retries exceeded with url|Failed to resolve 'huggingface\.co'|Cannot connect to proxy|Connection to huggingface\.co timed out"
 )
+_CERTIFICATE = re.compile(r"CERTIFICATE_VERIFY_FAILED|SSLCertVerificationError|certificate verify failed")
 _NOT_THERE = re.compile(
     r"(?P<name>\S{1,200}) is not a local folder and is not a valid model identifier|"
     r"Can't load (?:tokenizer|the configuration|the model|feature extractor|image processor|processor) (?:of|for) "
@@ -68,9 +69,18 @@ _CUT_SIZES = re.compile(
 )
 _LENGTHS = re.compile(
     r"The size of tensor a \((?P<a>\d{1,12})\) must match the size of tensor b \((?P<b>\d{1,12})\) at non-singleton dimension"
-    r"|mat1 and mat2 shapes cannot be multiplied \((?P<c>\d{1,12}x\d{1,12}) and (?P<d>\d{1,12}x\d{1,12})\)"
 )
-_VOCABULARY = re.compile(r"(?:embed_tokens|lm_head|wte|word_embeddings|shared|embed_out|embed_in)(?:\.base_layer)?\.weight$")
+_PRODUCT = re.compile(r"mat1 and mat2 shapes cannot be multiplied \(\d{1,12}x(?P<wide>\d{1,6}) and (?P<takes>\d{1,6})x(?P<out>\d{1,6})\)")
+# Layers of models are no narrower; of smaller numbers alone nobody can tell what they are of.
+_WIDTH = 64
+# The width of a text for the layers of a diffusion model (cross_attention_dim of their unet/config.json) and for those of Flux and SD 3.
+_TEXTS = {"768": "Stable Diffusion 1", "1024": "Stable Diffusion 2", "2048": "SDXL", "4096": "a T5 encoder (Flux, SD 3)"}
+_VOCABULARY = re.compile(
+    r"(?:embed_tokens|lm_head|wte|word_embeddings|shared|embed_out|embed_in)"
+    r"(?:\.base_layer|\.modules_to_save\.default)?\.weight$"
+)
+# The layer on top, as classes of transformers for classification and tokens call it.
+_HEAD = re.compile(r"(?:^|\.)(?:classifier|score|classification_head|qa_outputs)(?:\.\w+){0,3}\.(?:weight|bias)$")
 # Rules that tell of the same shapes what they come from.
 _SAID_BETTER = ("snapshot-adapter-empty", "snapshot-adapter-other-base")
 # Between the model and the operation: whoever passes through here did not choose what the tensors are.
@@ -103,6 +113,14 @@ def _hub(told: str) -> Hit | None:
     elif code:
         what, behind = f"The hub failed ({code})", ""
         advice = "the same again later, or from the cache with HF_HUB_OFFLINE=1"
+    elif _CERTIFICATE.search(told):
+        what = "The connection to the hub has a certificate that this Python does not trust"
+        behind = "a proxy or a virus scanner stands between and signs with its own certificate, or the machine's certificates are old"
+        advice = (
+            "SSL_CERT_FILE and REQUESTS_CA_BUNDLE with the file of that proxy's certificate, or pip install --upgrade certifi; "
+            "else hf download "
+            "elsewhere, copy the cache and set HF_HUB_OFFLINE=1"
+        )
     elif _OFFLINE.search(told):
         what, behind = "The hub was not reached, and the cache lacks the files", ""
         advice = "hf download where there is a network, then HF_HUB_OFFLINE=1; or a proxy (HTTPS_PROXY) or a mirror (HF_ENDPOINT)"
@@ -179,6 +197,9 @@ def _owner_of_class(name: str, failure: Failure) -> str:
 def _tensors(failure: Failure) -> Hit | None:
     at = next((frame for frame in reversed(failure.frames) if frame.package and frame.package not in _PASSING), None)
     found = _disagreement(failure.message)
+    product = _PRODUCT.search(failure.message)
+    if found is None and product is not None and (at is not None or min(int(product["wide"]), int(product["takes"])) >= _WIDTH):
+        found = _widths(product)
     if found is None and at is not None and (lengths := _LENGTHS.search(failure.message)) is not None:
         behind = "the caller and the called are of different releases, or the inputs are of another length"
         found = (
@@ -194,6 +215,21 @@ def _tensors(failure: Failure) -> Hit | None:
     told, edge = "; ".join(filter(None, (behind, where))), f"{owner or 'code'}:tensors"
     packages = (owner,) if owner else ()
     return Hit(TENSORS, True, detail=told, packages=packages, edge=edge, headline=what, advice=advice, unless=_SAID_BETTER)
+
+
+def _widths(product: re.Match[str]) -> tuple[str, str, str] | None:
+    """What goes into a layer is of another width than it takes; None where one side is a packed weight, or they agree."""
+    wide, takes = product["wide"], product["takes"]
+    if wide == takes or "1" in (takes, product["out"]) or wide == "1":
+        return None
+    of = {_TEXTS[width] for width in (wide, takes) if width in _TEXTS}
+    texts = len(of) == 2 and f"{wide} is the width of a text for {_TEXTS[wide]}, {takes} that for {_TEXTS[takes]}"
+    behind = texts or "what goes in was made by another model: a text encoder, a VAE, an adapter or features that were cached for one"
+    advice = (
+        f"take the text encoder, VAE, adapter (LoRA, ControlNet) and cached features that belong to this very model; what "
+        f"makes {wide} is of another"
+    )
+    return f"What goes into a layer is {wide} wide, and the layer takes {takes}", behind, advice
 
 
 def _disagreement(message: str) -> tuple[str, str, str] | None:
@@ -217,6 +253,9 @@ def _disagreement(message: str) -> tuple[str, str, str] | None:
         what = f"{found['name']} is [{found['a']}] in the checkpoint and [{found['b']}] in the model"
         if _RANK.search(found["name"]) and (ranks := _ranks(found)):
             return what, f"the adapter has rank {ranks[0]}, and the model was given one of rank {ranks[1]}", f"r={ranks[0]} in LoraConfig"
+        if _HEAD.search(found["name"]) and a != b:
+            advice = f"num_labels={a} where it is loaded; or ignore_mismatched_sizes=True, which begins a new head for {b}"
+            return what, f"the checkpoint's head is for {a} labels, and the model was made for {b}", advice
         return what, "another model, or another configuration", "the base model and the configuration that the checkpoint was made with"
     if (found := _CUT_SIZES.search(message)) is not None:
         rows = found["a"].split(",")[0].strip()

@@ -143,6 +143,8 @@ def judge_saying(failure: Failure, facts: Facts) -> Hit | None:
     framed = bool(failure.frames)
     if not framed and not _OF_OTHERS.isdisjoint(packages):
         return None  # a sentence of torch's that others have copied
+    if framed and not raised and len(packages) > 1:
+        return None  # in the project's own lines, by words of several: whose object it was, nobody says
     named = bool(packages) and next(iter(packages)) in _words(failure)
     least = _NAMED if named else _CERTAIN
     if len(packages) > 1:

@@ -55,7 +55,26 @@ def test_shapes_that_do_not_fit_are_told_where_a_package_brought_them() -> None:
     text = "RuntimeError: mat1 and mat2 shapes cannot be multiplied (4x7 and 8x2)\n"
     assert derive(text) == ()
     frame = 'Traceback (most recent call last):\n  File "/e/site-packages/timm/layers/mlp.py", line 4, in forward\n    x = self.fc1(x)\n'
-    assert "4x7, 8x2" in derive(frame + text)[0].hit.said
+    assert "What goes into a layer is 7 wide, and the layer takes 8" in derive(frame + text)[0].hit.said
+
+
+def test_the_widths_of_two_kinds_of_texts_are_told_by_their_models() -> None:
+    (found,) = derive("RuntimeError: mat1 and mat2 shapes cannot be multiplied (154x2048 and 768x320)\n")
+    assert "2048 is the width of a text for SDXL, 768 that for Stable Diffusion 1" in found.hit.said
+
+
+def test_a_weight_that_is_packed_in_4_bits_is_no_width() -> None:
+    (found,) = derive("RuntimeError: mat1 and mat2 shapes cannot be multiplied (1536x4096 and 1x8388608)\n")
+    assert "packed in 4 bits" in found.hit.said
+
+
+def test_a_head_of_another_number_of_labels_is_told_as_that() -> None:
+    (found,) = derive(
+        "RuntimeError: size mismatch for classifier.weight: copying a param with shape torch.Size([1, 768]) from checkpoint, the shape in "
+        "current model is torch.Size([111, 768]).\n"
+    )
+    assert "the checkpoint's head is for 1 labels, and the model was made for 111" in found.hit.said
+    assert "num_labels=1" in found.hit.advice
 
 
 def test_the_frames_tell_whose_tensors_they_were() -> None:
