@@ -1,4 +1,4 @@
-"""What files bring into a list that is otherwise all there is: a notebook that installs `trl[vllm]` does not lack vLLM."""
+"""What files bring that they do not name: what a pin requires exactly, and what a list that is otherwise all there is does not lack."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from envdoctor.world.releases import newest
 
 if TYPE_CHECKING:
     from envdoctor.sources.targets import Target
+    from envdoctor.world.installation import Installation
 
 _PACKAGE = "packages."
 
@@ -60,3 +61,15 @@ def _brought(package: str, extras: Sequence[str], facts: Facts) -> Iterator[str]
 
 
 __all__ = ["say_what_is_brought"]
+
+
+def say_what_is_required(facts: Facts, targets: Sequence[Target], installation: Installation | None) -> Facts:
+    """The facts of files that are yet to be installed, with the releases that their pins leave no choice of."""
+    declaring = [target.collected for target in targets if target.kind in ("requirements", "image")]
+    if not declaring or (all(one.apart for one in declaring if one.wanted) and any(one.wanted for one in declaring)):
+        return facts
+    from envdoctor.engine.required_pins import with_required_pins
+    from envdoctor.world.installation import Installation
+
+    elsewhere = [line.partition(" @ ")[0] for one in declaring for line in one.wanted if " @ " in line]
+    return with_required_pins(facts, installation or Installation(), elsewhere)

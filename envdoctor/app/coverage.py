@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envdoctor.facts.fact import Facts
+from envdoctor.facts.fact import REQUIRED, Facts
 from envdoctor.facts.versions import Exact, Ranged, version_condition
 from envdoctor.report.model import Coverage
 from envdoctor.world.releases import listed, newest, tracked
@@ -14,7 +14,7 @@ def measure_coverage(*several: Facts) -> Coverage:
     for facts in several:
         for name in facts:
             package = name.removeprefix("packages.")
-            if package == name or not isinstance(facts.value(name), Exact | Ranged):
+            if package == name or not isinstance(facts.value(name), Exact | Ranged) or facts[name].origin.source.startswith(REQUIRED):
                 continue
             stated.add(package)
             if package not in listed():

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from envdoctor.app.brought import say_what_is_brought
+from envdoctor.app.brought import say_what_is_brought, say_what_is_required
 from envdoctor.app.gathered import Gathered
 from envdoctor.app.loads import say_what_is_not_loaded, tell_that_nothing_trains
 from envdoctor.app.request import Request
@@ -109,7 +109,7 @@ def _situations(request: Request, log: Collected | None, *, choices: bool = Fals
                 here = here or read_stack(request, log, optional=bool(targets) or bool(request.settings) or log is not None)
                 stack = replace(here, label=_name_declared((), log)) if here.installed is None and log is not None else here
             lenient = each or log is not None
-            found = _gather(request, stack, chosen, (("log", log or Collected()), *by_hand), label, lenient=lenient, log=log)
+            found = _gather(request, stack, chosen, (("log", log or Collected()), *by_hand), label, installation, lenient=lenient, log=log)
             yield replace(found, installation=installation)
 
 
@@ -129,6 +129,7 @@ def _gather(
     targets: Sequence[Target],
     stated: Sequence[tuple[str, Collected]],
     label: str,
+    installation: Installation | None,
     *,
     lenient: bool,
     log: Collected | None,
@@ -138,6 +139,8 @@ def _gather(
     closed = stack.installed is not None or any(found.closed for _, found in stated) or is_locked(targets, stated)
     known = any(target.recognised or target.kind in DECLARING for target in targets)
     situation = merge(parts, closed=closed, may_be_empty=lenient or known)
+    if log is None and stack.installed is None:
+        situation = replace(situation, facts=say_what_is_required(situation.facts, targets, installation))
     situation = replace(situation, facts=say_what_is_brought(situation.facts, targets))
     if log is None:
         situation = replace(situation, facts=say_what_is_not_loaded(situation.facts, targets))

@@ -24,6 +24,8 @@ class NotUnderstood:
 
 OVERRIDE = "an override in "
 """How the source of a package begins that a file sets against what others require of it."""
+REQUIRED = "required by "
+"""How the source of a package begins that no line names, and of which a pinned line requires this one release."""
 STARTED = "what is started by "
 """How the source of a fact begins that is of the run which an image starts by itself: whoever names another run replaces it."""
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from textwrap import wrap as wrapped
 
 from envdoctor.engine.diagnosis import Because
+from envdoctor.facts.fact import REQUIRED
 from envdoctor.files.paths import working_directory
 from envdoctor.report.excerpt import Excerpt, Sources
 from envdoctor.report.model import Diagnosed
@@ -100,6 +101,8 @@ def _value(reason: Because, beside: Because | None) -> str:
     if reason.line is not None and reason.file is not None:
         same = beside is not None and beside.file == reason.file
         where = f"line {reason.line}" if same else _place(reason.file, reason.line)
+        # The line names another package, which leaves no choice of this one.
+        where = f"{reason.source}, {where}" if reason.source.startswith(REQUIRED) else where
     else:
         where = "" if beside is not None and beside.line is None and beside.source == reason.source else reason.source
     return f"{fact} {reason.value}{f' ({where})' if where else ''}"

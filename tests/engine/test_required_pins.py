@@ -1,0 +1,86 @@
+"""What pinned lines leave no choice of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from envdoctor.cli import main
+from envdoctor.engine.required_pins import with_required_pins
+from envdoctor.facts.fact import Fact, Facts, Origin
+from envdoctor.facts.values import parse_value
+from envdoctor.world.installation import Installation
+
+LINUX = Installation().on("linux", "x86_64")
+SCRIPT = """from transformers import AutoModelForCausalLM, BitsAndBytesConfig
+AutoModelForCausalLM.from_pretrained("meta-llama/Llama-2-7b-hf", quantization_config=BitsAndBytesConfig(load_in_4bit=True))
+"""
+
+
+def declared(*lines: str, **other: str) -> Facts:
+    facts = [
+        Fact(
+            f"packages.{line.partition('==')[0]}",
+            parse_value("packages.x", f"=={line.partition('==')[2]}"),
+            Origin("r.txt", "r.txt", number),
+        )
+        for number, line in enumerate(lines, 1)
+    ]
+    facts += [Fact(name, parse_value(name, value), Origin("--set")) for name, value in other.items()]
+    return Facts({fact.name: fact for fact in facts}, False)
+
+
+def brought(facts: Facts, where: Installation = LINUX, *elsewhere: str) -> dict[str, str]:
+    after = with_required_pins(facts, where, elsewhere)
+    return {name.removeprefix("packages."): f"{fact.value} {fact.origin.source}" for name, fact in after.items() if name not in facts}
+
+
+def test_a_pin_brings_what_it_requires_exactly_and_that_in_its_turn() -> None:
+    assert brought(declared("torch==2.6.0"))["triton"] == "3.2.0 required by torch 2.6.0"
+    found = brought(declared("vllm==0.6.3"))
+    assert found["torch"] == "2.4.0 required by vllm 0.6.3"
+    assert found["triton"] == "3.0.0 required by torch 2.4.0"
+    assert not any(name.startswith("nvidia-") for name in found)
+
+
+def test_a_label_of_the_pin_changes_nothing_of_it() -> None:
+    assert brought(declared("torch==2.6.0+cu124"))["triton"].startswith("3.2.0")
+
+
+@pytest.mark.parametrize("where", [Installation().on("windows", "x86_64"), Installation().on("macos", "arm64")])
+def test_a_marker_that_does_not_hold_brings_nothing(where: Installation) -> None:
+    assert "triton" not in brought(declared("torch==2.6.0"), where)
+
+
+def test_the_stated_system_outranks_where_markers_are_evaluated() -> None:
+    assert "triton" not in brought(declared("torch==2.6.0", os="windows"))
+
+
+def test_what_a_line_or_a_url_says_of_the_package_stays() -> None:
+    facts = declared("torch==2.6.0", "triton==3.1.0")
+    assert str(with_required_pins(facts, LINUX).value("packages.triton")) == "3.1.0"
+    assert "triton" not in brought(declared("torch==2.6.0"), LINUX, "triton")
+
+
+def test_of_two_required_releases_none_is_taken() -> None:
+    assert "torch" not in brought(declared("vllm==0.6.3", "torchvision==0.20.1"))
+
+
+def test_what_nobody_pinned_in_a_file_brings_nothing() -> None:
+    facts = Facts({"packages.torch": Fact("packages.torch", parse_value("packages.torch", "==2.6.0"), Origin("--set"))}, False)
+    assert brought(facts) == {}
+    closed = Facts(dict(declared("torch==2.6.0").items()), True)
+    assert brought(closed) == {}
+
+
+def test_a_list_of_requirements_is_an_error_where_a_pin_leaves_no_other_choice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "requirements.txt").write_text("torch==2.6.0\nbitsandbytes==0.43.0\ntransformers==4.46.3\n")
+    (tmp_path / "train.py").write_text(SCRIPT)
+    texts = [str(tmp_path / "requirements.txt"), str(tmp_path / "train.py")]
+    assert main(["check", *texts, "--set", "os=linux", "--set", "machine=x86_64"]) == 1
+    out = " ".join(capsys.readouterr().out.replace("|", " ").split())
+    assert "error: this bitsandbytes imports triton.ops, which triton 3.2 removed" in out
+    assert "with triton 3.2.0 (required by torch 2.6.0, line 1)" in out
+    assert 'fix: pip install "bitsandbytes==0.45.1"' in out
+    assert main(["check", *texts, "--set", "os=windows"]) == 0
