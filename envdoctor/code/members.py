@@ -167,13 +167,14 @@ def _is_needed(context: Context, module: RemoteModule, owner: str, use: Use) -> 
 
 
 def _of_names(context: Context) -> Iterator[Hit]:
-    """Calls of imported functions and classes with arguments that the installed ones do not take."""
+    """Calls of imported functions and classes, or of those of an imported module, with arguments that the installed ones do not take."""
     for module in context.code.modules.values():
         for owner, uses in module.uses.items():
             for use in uses:
-                if use.owner or use.arguments is None or use.guarded or not _is_needed(context, module, owner, use):
+                if use.arguments is None or use.guarded or not _is_needed(context, module, owner, use):
                     continue
-                target = full_name(module, use.name)
+                # A function of a module of the library, where the module is what was imported.
+                target = f"{full_name(module, use.owner)}.{use.name}" if use.owner else full_name(module, use.name)
                 if not target.startswith("transformers.") or find_own(context.code, module, use.name) is not None:
                     continue
                 source, _, name = target.rpartition(".")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from envdoctor.code.shape import DISPLAYS, Arguments, Store, Use
 from envdoctor.records import dataclass, field
@@ -17,6 +17,8 @@ _CATCHES_ABSENCE = frozenset(
     ("AttributeError", "TypeError", "ImportError", "ModuleNotFoundError", "NameError", "Exception", "BaseException")
 )
 _REGISTERS = frozenset(("register_buffer", "register_parameter", "add_module", "register_module", "__setattr__"))
+# Methods after which a dict may lack what it was made with.
+_TAKES_OUT = frozenset(("pop", "popitem", "clear"))
 _CONTAINERS = (ast.List, ast.Tuple, ast.Set, ast.Dict, ast.ListComp, ast.SetComp, ast.DictComp)
 
 
@@ -63,11 +65,13 @@ class Scan:
         self.method = ""
         self.looked: dict[str, frozenset[str] | None] = {}
         self.aliases: dict[str, str] = {}
+        self.tables: dict[str, tuple[_State, tuple[str, ...]]] = {}
 
     def function(self, function: Function, method: str) -> None:
         self.method = method
         self.looked = {}
         self.aliases = {}
+        self.tables = {}
         if self.everything:
             for argument in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs):
                 if argument.annotation is not None:
@@ -129,6 +133,8 @@ class Scan:
         elif isinstance(node, ast.Raise) and self.everything and not state.branch:
             self.found.uses.append(Use(self.method, "raise", "", node.lineno))
         elif isinstance(node, ast.Subscript):
+            if isinstance(node.ctx, ast.Del) and isinstance(node.value, ast.Name):
+                self.tables.pop(node.value.id, None)
             self.visit(node.value, state, "indexed")
             self.visit(node.slice, state)
         else:
@@ -194,8 +200,11 @@ class Scan:
 
     def _call(self, node: ast.Call, state: _State, result: str) -> None:
         func = node.func
-        arguments = _arguments(node)
+        # What was made on another branch may be another dict.
+        arguments = _arguments(node, {name: keys for name, (made, keys) in self.tables.items() if made == state})
         if isinstance(func, ast.Attribute):
+            if isinstance(func.value, ast.Name) and func.attr in _TAKES_OUT:
+                self.tables.pop(func.value.id, None)
             owner = self._owner(func.value)
             if owner in ("self", "super"):
                 self._use(owner, func.attr, func.lineno, state, arguments, result=result)
@@ -280,6 +289,7 @@ class Scan:
             for target in targets:
                 if isinstance(target, ast.Name):
                     self._local(target.id, node.value, looked)
+                    self._table(target.id, node.value, state)
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and self.everything:
             self._kind(node.target.id, node.annotation)
         for target in targets:
@@ -296,6 +306,12 @@ class Scan:
             self.aliases.pop(name, None)
         if self.everything and isinstance(value, ast.Call):
             self._kind(name, value.func)
+
+    def _table(self, name: str, value: ast.expr, state: _State) -> None:
+        self.tables.pop(name, None)
+        if isinstance(value, ast.Dict):
+            keys = tuple(key.value for key in value.keys if isinstance(key, ast.Constant) and isinstance(key.value, str))
+            self.tables[name] = (state, keys)
 
     def _kind(self, name: str, expression: ast.expr) -> None:
         self.found.kinds.setdefault((self.method, name), set()).update(names_in(expression))
@@ -322,10 +338,13 @@ def _leaves(body: list[ast.stmt]) -> bool:
     return bool(body) and isinstance(body[-1], ast.Return | ast.Raise | ast.Continue | ast.Break)
 
 
-def _arguments(node: ast.Call) -> Arguments:
+def _arguments(node: ast.Call, tables: Mapping[str, tuple[str, ...]]) -> Arguments:
+    """What a call passes; of a ``**`` the keys that its dict was made with, which may have got more since."""
+    given = [keyword.value.id for keyword in node.keywords if keyword.arg is None and isinstance(keyword.value, ast.Name)]
+    unpacked = [key for name in given for key in tables.get(name, ())]
     stars = int(any(isinstance(item, ast.Starred) for item in node.args)) + 2 * int(any(item.arg is None for item in node.keywords))
     count = sum(not isinstance(item, ast.Starred) for item in node.args)
-    return Arguments(count, tuple(item.arg for item in node.keywords if item.arg is not None), stars)
+    return Arguments(count, (*(item.arg for item in node.keywords if item.arg is not None), *unpacked), stars)
 
 
 def display(value: ast.expr | None) -> str:

@@ -172,6 +172,27 @@ def test_arguments_that_the_library_does_not_take(tmp_path: Path, call: str, wor
 
 
 @pytest.mark.parametrize(
+    ("body", "line"),
+    [
+        ("masking_utils.create_causal_mask(x, input_embeds=x)", 1),
+        ("given = {'config': x, 'input_embeds': x}\n    create_causal_mask(**given)", 2),
+        ("if x:\n        given = {'config': x, 'input_embeds': x}\n        mask = {'full': create_causal_mask(**given)}", 3),
+        ("given = {'config': x, 'inputs_embeds': x}\n    create_causal_mask(**given)", 0),
+        # what is taken out, or made another dict on another branch, is not passed for certain
+        ("given = {'config': x, 'input_embeds': x}\n    given.pop('input_embeds')\n    create_causal_mask(**given)", 0),
+        ("given = {'config': x, 'input_embeds': x}\n    del given['input_embeds']\n    create_causal_mask(**given)", 0),
+        ("if x:\n        given = {'input_embeds': x}\n    else:\n        given = {'inputs_embeds': x}\n    create_causal_mask(**given)", 0),
+    ],
+)
+def test_arguments_of_a_dict_and_functions_of_a_module(tmp_path: Path, body: str, line: int) -> None:
+    code = model(f"def forward(self, x):\n    {body}")
+    imports = "from transformers import masking_utils\nfrom transformers.masking_utils import create_causal_mask\n"
+    hits = found(tmp_path, {name: imports + text for name, text in code.items()}, MODEL)
+    told = [(hit.rule, (hit.line or 0) - BODY - 3) for hit in hits]
+    assert told == ([("remote-code-argument-refused", line)] if line else [])
+
+
+@pytest.mark.parametrize(
     "call", ["self._extract(x)", "self._extract(*x)", "self._extract(**x)", "DynamicCache()", "self.generate(x, any=1)"]
 )
 def test_arguments_that_may_be_taken(tmp_path: Path, call: str) -> None:

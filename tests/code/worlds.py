@@ -40,6 +40,9 @@ LIBRARY: Mapping[str, str] = {
         class DynamicCache(Cache):
             def __init__(self, data=None): self.layers = []
     """,
+    "transformers/masking_utils.py": """
+        def create_causal_mask(config, inputs_embeds, attention_mask=None): return attention_mask
+    """,
     "transformers/configuration_utils.py": """
         class PretrainedConfig:
             def __init__(self, *, use_cache=True, **kwargs):

@@ -231,6 +231,10 @@ def _distribution(reader: Reader, table: Table) -> None:
         ranks = table.get(f"{name}_size")
         if type(ranks) is int and ranks > 1:
             reader.say(f"plan.{name}", ranks, f"{name}_size")
+    # The name of context_parallel_size up to release 0.11.
+    degree = table.get("sequence_parallel_degree")
+    if type(degree) is int and degree > 1:
+        reader.say("plan.context_parallel", degree, "sequence_parallel_degree")
     fsdp, config = table.get("fsdp"), table.get("fsdp_config")
     key = "fsdp" if is_yes(fsdp) else "fsdp_config" if isinstance(config, dict) and config else None
     if key:

@@ -47,6 +47,7 @@ _SHARED = Settings(
         "double_quant": "<bnb_4bit_use_double_quant",
         "liger": "use_liger_kernel? use_liger? use_liger_kernel",
         "vllm": "use_vllm",
+        "context_parallel": "<sequence_parallel_size",
         "use_reentrant": ">gradient_checkpointing_kwargs.use_reentrant",
         "load_dtype": ">torch_dtype",
         "attn": ">attn_impl",

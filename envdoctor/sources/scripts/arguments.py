@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from pathlib import Path
 
-from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Skip
-from envdoctor.files.paths import is_file
-from envdoctor.files.text import plain
 from envdoctor.sources.plans.training_arguments import DEFAULTS, DIRECT, FIELDS, STRATEGIES
 from envdoctor.sources.scripts.adapters import read_checkpointing_kwargs
+from envdoctor.sources.scripts.deepspeed import read_configuration
 from envdoctor.sources.scripts.kinds import Known, Symbol
 from envdoctor.sources.scripts.loading import read_model_kwargs
 from envdoctor.sources.scripts.names import LOCAL
@@ -151,7 +148,7 @@ def _more(reading: Reading, call: Call, given: Mapping[str, object]) -> None:
             reading.claims.say("accelerator", Known("cpu", known.default, known.line), call.line_of(keyword), call.scope)
     _fsdp(reading, call)
     if "deepspeed" in given:
-        _deepspeed(reading, call)
+        read_configuration(reading, call, "deepspeed")
     if "model_init_kwargs" in call.keywords:
         expression, scope = call.keywords["model_init_kwargs"]
         table = reading.evaluator.table(expression, scope)
@@ -171,48 +168,6 @@ def _fsdp(reading: Reading, call: Call) -> None:
     reading.claims.say("plan.distributed", Known("fsdp", known.default, known.line), line, call.scope)
     offload = "both" if "offload" in words.lower() else "none"
     reading.claims.say("plan.offload", Known(offload, known.default, known.line), line, call.scope)
-
-
-def _deepspeed(reading: Reading, call: Call) -> None:
-    """``deepspeed=``: a dict, or the path of a configuration, which is read as a plan of its own."""
-    expression, scope = call.keywords.get("deepspeed", (None, call.scope))
-    line = call.line_of("deepspeed")
-    known = reading.of(expression, scope)
-    table = reading.evaluator.table(expression, scope)
-    if table is not None:
-        reading.claims.state("plan.deepspeed", True, line, call.scope)
-        inner = reading.evaluator.table(*table.entries["zero_optimization"]) if "zero_optimization" in table.entries else None
-        stage = reading.of(*inner.entries["stage"]) if inner is not None and "stage" in inner.entries else None
-        if stage is not None and stage.value in (1, 2, 3):
-            reading.claims.state("plan.distributed", f"zero{stage.value}", line, call.scope)
-    elif known is None:
-        reading.claims.unknown("plan.deepspeed", line, call.scope, "deepspeed= of no constant value")
-        reading.claims.unknown("plan.distributed", line, call.scope, "deepspeed= of no constant value")
-    elif isinstance(known.value, str) and known.value:
-        reading.claims.say("plan.deepspeed", Known(True, known.default, known.line), line, call.scope)
-        _configuration(reading, known.value, line)
-
-
-def _configuration(reading: Reading, named: str, line: int) -> None:
-    """Stage and offload from the DeepSpeed configuration that a script names, where it lies beside it or a few levels above."""
-    from envdoctor.sources.plans.plan import collect_plan
-
-    if "\0" in named or len(named) > 1024:
-        return
-    folder = Path(reading.source.path).parent
-    places = [folder / up / named for up in ("", "..", "../..")]
-    reading.claims.looked_for.extend(map(str, places))
-    try:
-        found = next(filter(is_file, places), None)
-        facts = collect_plan(found).facts if found is not None else ()
-    except (OSError, EnvdoctorError) as error:
-        reading.claims.skips.append(Skip(plain(named), plain(str(error))))
-        return
-    if found is None:
-        reading.claims.skips.append(Skip(reading.source.place(line), plain(f"the DeepSpeed configuration {named} was not found beside it")))
-    for fact in facts:
-        if fact.name in ("plan.distributed", "plan.offload", "plan.max_grad_norm"):
-            reading.claims.adopt(fact)
 
 
 def _from_command_line(reading: Reading) -> None:

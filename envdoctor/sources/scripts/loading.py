@@ -48,6 +48,8 @@ def read_loading(reading: Reading) -> list[Call]:
         say_model(reading, call, "pretrained_model_name_or_path")
         before = {fact: len(reading.claims.claims.get(fact, ())) for fact in _CHOSEN}
         _load(reading, call)
+        if "AutoLigerKernelFor" in call.name:
+            reading.claims.state("plan.liger", True, call.line, call.scope)
         silent += ((fact, call) for fact in _CHOSEN if len(reading.claims.claims.get(fact, ())) == before[fact])
     # What one load asks for and another leaves out is not one plan.
     for fact, call in silent:

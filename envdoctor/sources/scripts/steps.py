@@ -6,6 +6,7 @@ import ast
 import re
 
 from envdoctor.sources.scripts.adapters import read_checkpointing_kwargs
+from envdoctor.sources.scripts.deepspeed import read_engines
 from envdoctor.sources.scripts.kinds import Known
 from envdoctor.sources.scripts.names import LOCAL, is_from
 from envdoctor.sources.scripts.outline import Store
@@ -155,6 +156,7 @@ def _assigned_to(reading: Reading, call: Call) -> str:
 
 def _accelerator(reading: Reading) -> None:
     """``Accelerator(mixed_precision="fp16")`` of a loop without a trainer."""
+    read_engines(reading)
     for call in reading.named("accelerate", "Accelerator"):
         if "mixed_precision" in call.keywords:
             known = reading.value(call, "mixed_precision")

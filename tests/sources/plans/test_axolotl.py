@@ -120,6 +120,7 @@ def test_a_qlora_run(tmp_path: Path) -> None:
          {"plan.distributed": "fsdp", "plan.offload": "both", "plan.gradient_checkpointing": True}),
         ("fsdp_version: 2\nfsdp_config:\n  reshard_after_forward: true\ncontext_parallel_size: 4\ntensor_parallel_size: 1",
          {"plan.fsdp_version": 2, "plan.context_parallel": 4, "plan.tensor_parallel": None}),
+        ("sequence_parallel_degree: 2", {"plan.context_parallel": 2}),
     ],
 )  # fmt: skip
 def test_one_setting(tmp_path: Path, text: str, expected: dict[str, FactValue | None]) -> None:

@@ -122,3 +122,20 @@ def test_one_setting(tmp_path: Path, text: str, expected: dict[str, FactValue | 
 def test_what_only_the_trainers_of_a_ray_run_are_told_has_its_line(tmp_path: Path) -> None:
     found = collect(tmp_path, "rlhf_type: grpo\nmodel: x\ntrain:\n  tuner_type: lora\n  lora_rank: 4\n")
     assert (stated(found)["plan.lora_r"], lines(found)["plan.lora_r"]) == (4, 5)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("model_type: qwen-7b-chat", {"model.type": "qwen", "model.remote_code": None}),
+        ("model_type: chatglm3-6b", {"model.type": "chatglm", "model.family": "chatglm3"}),
+        ("model: /data/Qwen2.5-7B-Instruct-AWQ", {"model.type": "qwen2", "model.quant_method": "awq", "model.remote_code": False}),
+        # a model that is named counts, and the types of later releases are families
+        ("model_type: qwen-7b-chat\nmodel_id_or_path: some/thing", {"model.type": None, "model.id": "some/thing"}),
+        ("model_type: qwen2_5", {"model.type": None}),
+        ("sequence_parallel_size: 4", {"plan.context_parallel": 4}),
+    ],
+)
+def test_what_the_name_of_a_model_says(tmp_path: Path, text: str, told: dict[str, FactValue | None]) -> None:
+    found = stated(collect(tmp_path, f"train_type: lora\nsplit_dataset_ratio: 0.1\nswift_version: 3\n{text}\n"))
+    assert {name: found.get(name) for name in told} == told
