@@ -1,8 +1,8 @@
 """The third draw and the later ones of ``own_code/``: which public projects are looked at, and which of their commits and files.
 
 ``order LISTS --draw N`` prints the names in the order in which they are taken; LISTS is a file of JSON, of each word the names that an
-index of public repositories returned for it. What it printed is kept (``own_code/order-7.txt``): what this repository names grows.
-``choose ORDER --draw N --mirrors DIR`` prints the first projects that fit, as ``own_code/projects-7.json`` has them; DIR has
+index of public repositories returned for it. What it printed is kept (``own_code/order-8.txt``): what this repository names grows.
+``choose ORDER --draw N --mirrors DIR`` prints the first projects that fit, as ``own_code/projects-8.json`` will have them; DIR has
 owner+name/repo, each a git directory.
 The rule stands in docs/own-code.md.
 """
@@ -18,9 +18,9 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-SEEDS = {3: 20261128, 4: 20261129, 5: 20270110, 6: 20270401, 7: 20270601}
-MOST = {3: 40, 4: 40, 5: 227, 6: 40, 7: 247}
-FIRST = 30
+SEEDS = {3: 20261128, 4: 20261129, 5: 20270110, 6: 20270401, 7: 20270601, 8: 20271202}
+MOST = {3: 40, 4: 40, 5: 227, 6: 40, 7: 247, 8: 362}
+FIRST = {8: 100}
 COMMITS = 15
 FILES = 150
 # The name says another language, or no training.
@@ -43,7 +43,7 @@ def order(lists: dict[str, list[str]], draw: int) -> list[str]:
         and path.suffix in (".md", ".toml", ".json", ".jsonl", ".py")
         and path.name not in (f"lists-{draw}.json", f"projects-{draw}.json")
     )
-    names = [name for some in lists.values() for name in some[:FIRST]]
+    names = [name for some in lists.values() for name in some[: FIRST.get(draw, 30)]]
     names = [name for name in dict.fromkeys(names) if name.lower() not in known and not OTHER.search(name)]
     random.Random(SEEDS[draw]).shuffle(names)
     return names
