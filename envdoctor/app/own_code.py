@@ -169,7 +169,7 @@ def _outline(source: Source) -> Outline:
     from envdoctor.atlas.instances import in_one_step
     from envdoctor.atlas.reading import read_tree
 
-    hides = in_one_step(source.body)
+    hides = in_one_step(source.body, source.text)
     return read_tree(ast.Module(source.body, []), source.text, "__main__", hides=hides)
 
 

@@ -77,15 +77,22 @@ class Project:
         """The top-level names of full names that are modules of the project itself, whatever is installed under them.
 
         A script of a package may be run in any folder of it: ``datasets.own`` is looked for there, and shows that ``datasets`` is its own.
+        That a package has a folder ``transformers``, in which the script lies or which lacks all that it names, shows nothing.
         """
-        roots, within = self.roots_of(path.parent), tuple(self._folders_of_package(path.parent))
+        within = tuple(self._folders_of_package(path.parent))
+        roots = tuple(one for one in self.roots_of(path.parent) if one == path.parent or one not in within)
+        inner = tuple(one for one in self.roots_of(path.parent) if one not in roots)
         found: dict[str, bool] = {}
+        full = {name.partition(".")[0] for name in names if "." in name}
         for name in names:
             top = name.partition(".")[0]
             if top not in found:
                 found[top] = self.own_file(roots, top) is not None
             if not found[top] and within and top != name:
                 found[top] = self.own_file(within, name) is not None
+            elif not found[top] and inner and top not in full:
+                file = self.own_file(inner, name)
+                found[top] = file is not None and file.parent not in path.parents
         return frozenset(top for top, own in found.items() if own)
 
     def _folders_of_package(self, folder: Path) -> Iterator[Path]:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from envdoctor.atlas.masks import stretches
+from envdoctor.atlas.objects import MODELS, TOKENIZERS
 from envdoctor.atlas.signatures import HIDDEN, names_of
 from envdoctor.atlas.volume import Sheet, Volume, sum_of
 
 _DEEPEST = 16
 _PLAIN_BASES = frozenset(("object", "abc:ABC", "typing:Generic", "typing:Protocol", "torch.nn:Module", "torch:nn.Module"))
+MODULES_OF_TORCH = frozenset(("torch.nn:Module", "torch:nn.Module", "torch.nn.modules:Module", "torch.nn.modules.module:Module"))
+_NO_MEMBERS = frozenset(("object", "abc:ABC", "Enum", "typing:Generic", "typing:Protocol"))
 _FIELD = ("=", ":")
 # Its stubs follow the compiled code by a few releases, and a class there may be made in several ways.
 _COMPILED = "torch._C"
@@ -20,6 +25,7 @@ _PLAIN_DECORATORS = frozenset(
         "requires",
         "deprecated",
         "export",
+        "document",
         "runtime_checkable",
         "keras_export",
         "experimental",
@@ -35,8 +41,9 @@ _ADDING = frozenset(
         "proxy_method_directly", "proxy_property_directly",
     )
 )  # fmt: skip
-# Members that went with a release, of classes whose metaclass adds some that no source shows, and never these: gradio 4 has events.
-_NEVER_MADE = {"gradio": ("update",)}
+# Members that went with a release, of classes that have more than their source shows, and never these: gradio 4 has events, a tokenizer
+# special tokens, and a model what it registers.
+_NEVER_MADE = {"gradio": ("style", "update"), "transformers": (*MODELS, *TOKENIZERS)}
 # They make a class, or look one up, when the class is called.
 _ENUMERATIONS = ("Enum", "Flag", "EnumMeta", "NamedTuple", "TypedDict")
 
@@ -105,6 +112,59 @@ def has_member(volume: Volume, module: str, name: str, member: str, place: int) 
             return True
     whole = whole or member in _NEVER_MADE.get(volume.name, ())
     return False if whole and not (member.startswith("__") and member.endswith("__")) else None
+
+
+def bases_outside(volume: Volume, module: str, name: str, place: int) -> tuple[list[Sheet], frozenset[str]] | None:
+    """What a class of a release is made of in its own package, and its bases of others as links; None where it may have any member."""
+    sheets, _ = lineage(volume, module, name, place, dynamic=True)
+    outside: set[str] = set()
+    for sheet in sheets:
+        words = {word for decorators, mask in sheet.decorators.items() if mask >> place & 1 for word in decorators}
+        if sheet.dynamic >> place & 1 or not _ADDING.isdisjoint(words):
+            return None
+        for link in (link for bases, mask in sheet.bases.items() if mask >> place & 1 for link in bases):
+            if link in _NO_MEMBERS or sheet_of(volume, link, place) is not None:
+                continue
+            if ":" not in link or link.partition(":")[0].partition(".")[0] in volume.tops:
+                return None
+            outside.add(link)
+    return (sheets, frozenset(outside)) if sheets and len(sheets) < _DEEPEST else None
+
+
+def is_member_of(sheets: list[Sheet], member: str, place: int) -> bool:
+    """Whether one of these classes has a member of its own in a release."""
+    masks = (sum_of(sheet.methods.get(member, {})) | sheet.attributes.get(member, 0) for sheet in sheets)
+    return any(mask >> place & 1 for mask in masks)
+
+
+def is_method_of(sheets: list[Sheet], member: str, place: int) -> bool:
+    """Whether one of these classes defines a method of this name in a release."""
+    told = (item for sheet in sheets for item in sheet.methods.get(member, {}).items())
+    return any(mask >> place & 1 and signature not in _FIELD for signature, mask in told)
+
+
+def lacks_method(volume: Volume, module: str, name: str, member: str, place: int) -> bool:
+    """Whether a class of a release, which is a module of torch's, has no method of a name: what such a one registers is none."""
+    found = bases_outside(volume, module, name, place)
+    if found is None or not found[1] or not found[1] <= MODULES_OF_TORCH:
+        return False
+    return member not in members_of_modules()
+
+
+@lru_cache(maxsize=1)
+def members_of_modules() -> frozenset[str]:
+    """What torch's own class of modules has, in any release; everything where torch is not in the atlas."""
+    from envdoctor.atlas.shelf import open_package
+
+    torch = open_package("torch")
+    chunk = None if torch is None else torch.volume.chunk("torch.nn.modules.module")
+    sheet = None if chunk is None else chunk.classes.get("Module")
+    return _Everything() if sheet is None else frozenset((*sheet.attributes, *sheet.methods))
+
+
+class _Everything(frozenset[str]):
+    def __contains__(self, other: object) -> bool:
+        return True
 
 
 def signature_of(volume: Volume, module: str, name: str, place: int) -> str:

@@ -9,6 +9,7 @@ import sys
 from envdoctor.atlas import guards as conditions
 from envdoctor.atlas.generated import call_of_generated
 from envdoctor.atlas.guards import NEVER, Guards
+from envdoctor.atlas.objects import made_of
 from envdoctor.atlas.outline import Outline, Said, Taken
 from envdoctor.atlas.rebinding import stored_by
 from envdoctor.atlas.signatures import last_word, of_call
@@ -127,6 +128,8 @@ class Expressions:
             found = self.dotted(node, scope)
             if found is None:
                 self.expression(node.value, guard, where, scope, condition)
+                if self.own and type(node.ctx) is ast.Load and (result := self.of_result(node, scope)):
+                    self.take(result, node.lineno, guard, where)
             elif type(node.ctx) is ast.Load:
                 self.take(found, node.lineno, guard, where)
         elif kind is ast.Call:
@@ -165,6 +168,8 @@ class Expressions:
                     self.take(f"{self.parents[-1]}.{func.attr}", node.lineno, guard, where, of_call(node))
             else:
                 self.expression(func.value, guard, where, scope, condition)
+                if self.own and (result := self.of_result(func, scope)):
+                    self.take(result, func.end_lineno or node.lineno, guard, where, of_call(node))
             self.said(node, func, where, condition)
         elif isinstance(func, ast.Name):
             target = self.target(func.id, scope)
@@ -208,6 +213,15 @@ class Expressions:
         if scope is not None and name in self.rebound and name not in scope:
             return None  # by the time the function is called it may be something else
         return scope[name] if scope is not None and name in scope else self.bound.get(name)
+
+    def of_result(self, node: ast.Attribute, scope: dict[str, str | None] | None) -> str | None:
+        """The full name of ``.x`` of an object that stands there as the call that makes it: ``gradio.Chatbot(...).style``."""
+        made = made_of(node.value)
+        if made is None:
+            return None
+        name = self.target(made.id, scope) if isinstance(made, ast.Name) else None
+        name = self.dotted(made, scope) if isinstance(made, ast.Attribute) else name
+        return f"{name}.{node.attr}" if name else None
 
     def dotted(self, node: ast.Attribute, scope: dict[str, str | None] | None) -> str | None:
         """The full name of ``a.b.c`` where ``a`` is imported."""

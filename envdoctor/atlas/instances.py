@@ -2,30 +2,35 @@
 
 ``trainer = Trainer(...)`` and then ``trainer.prediction_loop`` take ``Trainer.prediction_loop``; ``settings = {"a": 1}`` and then
 ``f(**settings)`` passes ``a``, and so does ``partial(f, a=1)``; a class that adds neither constructor nor field is called as its base is.
-Only names that are bound once, and dictionaries that nothing adds to.
+Only names that are bound to objects of one class, and dictionaries that nothing adds to.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 
+from envdoctor.atlas.objects import OWN_METHODS, annotated, made_of
+from envdoctor.atlas.results import results_of, rewrite_fields
 from envdoctor.syntax.walking import FIELDS, statements, walk
 
 _KEPT = frozenset(
     (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.Import, ast.ImportFrom, ast.ExceptHandler, ast.Global,
-     ast.Nonlocal, ast.MatchAs, ast.MatchStar, ast.Call, ast.Assign)
+     ast.Nonlocal, ast.MatchAs, ast.MatchStar, ast.Call, ast.Assign, ast.AnnAssign)
 )  # fmt: skip
+_ANY_TOKENIZER = re.compile(r"'(?:Auto|PreTrained)Tokenizer")
 # Of classes that derive from one another.
 _DEEPEST = 8
 _Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
 
 
-def in_one_step(body: Sequence[ast.stmt]) -> bool:
+def in_one_step(body: Sequence[ast.stmt], text: str = "") -> bool:
     """Write uses of such names in their place, in the tree itself; whether anything in it assigns to a name that an import binds."""
     assigned: set[str] = set()
-    calls = _Calls()
+    calls = _Calls(results_of(body), any_tokenizer=not any(word in text.lower() for word in OWN_METHODS))
     _rewrite(list(body), {}, {}, assigned, calls)
+    rewrite_fields(body, calls.is_bound_once, calls.made_of)
     # An object of a class of the file has more than its base: only the call itself is that of the base.
     calls.rewrite(body)
     imports = (one for one in statements(body) if isinstance(one, ast.Import | ast.ImportFrom))
@@ -44,10 +49,10 @@ def _rewrite(
         classes = {name: made for name, made in classes.items() if name not in bound}
     if not bound.keys().isdisjoint(tables):
         tables = {name: rows for name, rows in tables.items() if name not in bound}
-    own = [one for one in scope.assigned if bound[one.targets[0].id] == 1]  # type: ignore[attr-defined]
-    if own:
+    own = [one for one in scope.assigned if bound[one.targets[0].id] == scope.times[one.targets[0].id]]  # type: ignore[attr-defined]
+    if own or scope.several:
         classes, tables = dict(classes), dict(tables)
-        _settle(own, body, classes, tables)
+        _settle(own, body, classes, tables, scope, calls)
     for call in scope.unpacking:
         call.keywords = [one for keyword in call.keywords for one in _unpacked(keyword, tables)]
     for attribute in scope.attributes if classes else ():
@@ -56,25 +61,37 @@ def _rewrite(
             attribute.value = classes[owner.id]
     calls.take(scope)
     for node in scope.inner:
-        _rewrite([node.body] if isinstance(node, ast.Lambda) else node.body, _less(classes, node), _less(tables, node), assigned, calls)
+        inner = {**_less(classes, node), **calls.parameters(node)}
+        _rewrite([node.body] if isinstance(node, ast.Lambda) else node.body, inner, _less(tables, node), assigned, calls)
 
 
 def _settle(
-    assigned: Sequence[ast.Assign], body: Sequence[ast.AST], classes: dict[str, ast.expr], tables: dict[str, list[ast.keyword]]
+    assigned: Sequence[ast.Assign],
+    body: Sequence[ast.AST],
+    classes: dict[str, ast.expr],
+    tables: dict[str, list[ast.keyword]],
+    scope: _Contents,
+    calls: _Calls,
 ) -> None:
-    """Take down what names of a scope stand for that are assigned to once."""
+    """Take down what names of a scope stand for, all of whose assignments say the same."""
     whole: frozenset[str] | None = None
+    made: dict[str, list[ast.expr | None]] = {}
     for one in assigned:
         assert isinstance(one.targets[0], ast.Name)
         name = one.targets[0].id
-        rows = _keywords(one.value)
+        rows = _keywords(one.value) if scope.bound[name] == 1 else None
         if rows is not None:
             # Asked for where there is such a dictionary alone: it looks through all that stands in the scope.
             whole = _only_unpacked(body) if whole is None else whole
             if name in whole:
                 tables[name] = rows
-        elif isinstance(one.value, ast.Call) and _is_class(one.value.func) and not _leads_back(one.value.func, name, classes):
-            classes[name] = one.value.func
+        made.setdefault(name, []).append(calls.made_of(one.value))
+    for name, told in (*made.items(), *((name, [told]) for name, told in calls.unpacked(scope))):
+        first = told[0]
+        if first is None or any(one is None or ast.dump(one) != ast.dump(first) for one in told[1:]):
+            continue
+        if not _leads_back(first, name, classes):
+            classes[name] = first
 
 
 def _leads_back(function: ast.expr, name: str, classes: dict[str, ast.expr]) -> bool:
@@ -92,12 +109,42 @@ def _leads_back(function: ast.expr, name: str, classes: dict[str, ast.expr]) -> 
 class _Calls:
     """The callees of a file that stand for others: ``functools.partial``, and classes that take what their base takes.
 
-    Only names that the file binds once, wherever in it.
+    Only names that the file binds once, wherever in it. ``results`` are what its functions give.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, results: Mapping[str, ast.expr | list[ast.expr | None]], *, any_tokenizer: bool) -> None:
         self._bound: dict[str, int] = {}
         self._calls: list[ast.Call] = []
+        self._results = results
+        self._any_tokenizer = any_tokenizer
+
+    def is_bound_once(self, name: str) -> bool:
+        """Whether a file binds a name once, wherever in it."""
+        return self._bound.get(name) == 1
+
+    def made_of(self, value: ast.expr) -> ast.expr | None:
+        """The class of an object that a call makes, or that a function of the file gives."""
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in self._results:
+            found = self._results[value.func.id]
+            return self._known(found) if isinstance(found, ast.expr) else None
+        return self._known(made_of(value))
+
+    def _known(self, made: ast.expr | None) -> ast.expr | None:
+        """A class, unless it is that of any tokenizer, in a file that names one which kept what others lost."""
+        return made if made is None or self._any_tokenizer or not _ANY_TOKENIZER.search(ast.dump(made)) else None
+
+    def unpacked(self, scope: _Contents) -> Iterator[tuple[str, ast.expr | None]]:
+        """The names that take apart what a function of the file gives, each bound once."""
+        for names, call in scope.several:
+            found = self._results.get(call.func.id) if isinstance(call.func, ast.Name) else None
+            if isinstance(found, list) and len(found) == len(names):
+                yield from ((name, self._known(one)) for name, one in zip(names, found, strict=True) if scope.bound.get(name) == 1)
+
+    def parameters(self, node: _Scope) -> dict[str, ast.expr]:
+        """The parameters of a function of which it says the class."""
+        arguments = getattr(node, "args", None)
+        found = annotated(arguments) if isinstance(arguments, ast.arguments) else {}
+        return {name: one for name, one in found.items() if self._known(one) is not None}
 
     def take(self, scope: _Contents) -> None:
         """Take down what a scope binds, with the parameters of what is defined in it, and what it calls by a name."""
@@ -182,6 +229,8 @@ class _Contents:
         self.bound: dict[str, int] = {}
         self.stored: set[str] = set()
         self.assigned: list[ast.Assign] = []
+        self.times: dict[str, int] = {}
+        self.several: list[tuple[list[str], ast.Call]] = []
         self.calls: list[ast.Call] = []
         self.unpacking: list[ast.Call] = []
         self.attributes: list[ast.Attribute] = []
@@ -223,14 +272,25 @@ class _Contents:
             if any(keyword.arg is None for keyword in node.keywords):
                 self.unpacking.append(node)
             return
+        if isinstance(node, ast.AnnAssign):
+            if isinstance(node.target, ast.Name) and isinstance(node.value, ast.Call):
+                self._assign(node.target.id, ast.Assign([node.target], node.value))
+            return
         if isinstance(node, ast.Assign):
-            if len(node.targets) == 1 and isinstance(node.targets[0], ast.Name) and isinstance(node.value, ast.Call | ast.Dict):
-                self.assigned.append(node)
+            target = node.targets[0]
+            if len(node.targets) == 1 and isinstance(target, ast.Name) and isinstance(node.value, ast.Call | ast.Dict):
+                self._assign(target.id, node)
+            elif len(node.targets) == 1 and isinstance(target, ast.Tuple) and isinstance(node.value, ast.Call):
+                self.several.append(([one.id if isinstance(one, ast.Name) else "" for one in target.elts], node.value))
             return
         if isinstance(node, _Scope):
             self.inner.append(node)
         for name in _names_bound(node):
             self.bound[name] = self.bound.get(name, 0) + 1
+
+    def _assign(self, name: str, node: ast.Assign) -> None:
+        self.assigned.append(node)
+        self.times[name] = self.times.get(name, 0) + 1
 
 
 def _outside(node: _Scope) -> list[ast.expr | ast.keyword]:
@@ -264,12 +324,6 @@ def _less(known: dict, node: ast.AST) -> dict:  # type: ignore[type-arg]
 
     hidden = parameters(arguments)
     return {name: one for name, one in known.items() if name not in hidden}
-
-
-def _is_class(function: ast.expr) -> bool:
-    """Whether a callee is written as a class is."""
-    name = function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
-    return name[:1].isupper() and not name.isupper()
 
 
 def _keywords(value: ast.expr) -> list[ast.keyword] | None:

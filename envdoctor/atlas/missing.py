@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from envdoctor.atlas.callables import has_member, method_of, signature_of
+from envdoctor.atlas.callables import has_member, is_method_of, lacks_method, lineage, method_of, signature_of
 from envdoctor.atlas.generated import is_generated, refused_of_generated
 from envdoctor.atlas.masks import stretches
 from envdoctor.atlas.signatures import Call, Signature, read, read_call, refusal, refused_together
@@ -126,7 +126,8 @@ def _is_a_name(volume: Volume, module: str, name: str) -> bool:
     chunk = volume.chunk(module)
     if chunk is None:
         return False
-    return name in chunk.classes or name in chunk.functions or any(":" in target for target in chunk.links.get(name, ()))
+    others = (one for one in chunk.links.get(name, ()) if ":" in one and volume.chunk(one.replace(":", ".")) is None)
+    return name in chunk.classes or name in chunk.functions or any(others)
 
 
 def _is_an_object(volume: Volume, module: str, name: str) -> bool:
@@ -235,18 +236,24 @@ def _after_it_came(presence: Presence) -> int:
 
 def _members(volume: Volume, module: str, name: str, member: str, there: int) -> int:
     gone = 0
-    known = False
+    known = was_method = False
     answers: dict[int, bool | None] = {}
+    homes: dict[int, tuple[str, str]] = {}
     for first, last in stretches(there):
         for place in range(first, last + 1):
             found = volume.follow(module, name, place)
             if found is None:
                 continue
-            answers[place] = has_member(volume, found[0], found[1], member, place)
+            homes[place] = found
+            answers[place] = has_member(volume, *found, member, place)
     for place, answer in answers.items():
         known = known or answer is True
         if answer is False:
             gone |= 1 << place
+        elif answer is True and not was_method:
+            was_method = is_method_of(lineage(volume, *homes[place], place, dynamic=True)[0], member, place)
+    unsure = [place for place, answer in answers.items() if answer is None] if was_method else []
+    gone |= sum(1 << place for place in unsure if lacks_method(volume, *homes[place], member, place))
     # What no release ever had is made in a way that the source does not show.
     return gone if known else 0
 

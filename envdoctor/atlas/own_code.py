@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator
 from envdoctor.atlas.answers import definitions, new_keyword, new_places
 from envdoctor.atlas.binding import Bound
 from envdoctor.atlas.breaks import provider_of
-from envdoctor.atlas.callables import fields_of, open_dataclass
+from envdoctor.atlas.callables import MODULES_OF_TORCH, bases_outside, fields_of, is_member_of, members_of_modules, open_dataclass
 from envdoctor.atlas.decisions import decide
 from envdoctor.atlas.distributions import may_bring
 from envdoctor.atlas.known_renames import known_rename
 from envdoctor.atlas.missing import by_body, given_to, handed_on, missing, refused, refuses_at, signature_at, split
+from envdoctor.atlas.objects import class_of_result
 from envdoctor.atlas.outline import Outline, Taken
 from envdoctor.atlas.shelf import open_package
 from envdoctor.atlas.signatures import read, read_call, refused_together
@@ -116,7 +117,11 @@ def _faults_once(taken: Taken, stack: Stack, opened: Open, known: Known) -> tupl
 
 
 def _faults(taken: Taken, stack: Stack, opened: Open) -> Iterator[Fault]:
-    provider = provider_of(taken.name, stack)
+    name = class_of_result(taken.name)
+    if name is None:
+        return
+    taken = taken if name == taken.name else replace(taken, name=name)
+    provider = provider_of(name, stack)
     bound = None if provider is None else opened(provider)
     if provider is None or bound is None:
         return
@@ -129,6 +134,7 @@ def _faults(taken: Taken, stack: Stack, opened: Open) -> Iterator[Fault]:
     bad, call = gone, ""
     if not holds(gone, where):
         if not taken.call:
+            yield from _of_outer(taken, volume, where, stack, opened)
             return
         bad = refused(volume, taken.name, taken.call) if refuses_at(volume, taken.name, taken.call, where) else 0
         call = taken.call
@@ -137,6 +143,7 @@ def _faults(taken: Taken, stack: Stack, opened: Open) -> Iterator[Fault]:
         if not holds(bad, where):
             if len(where) == 1:
                 yield from _of_base(taken, volume, where, stack, opened)
+                yield from _of_outer(taken, volume, where, stack, opened)
             return
         bad |= gone  # a release without the class takes the call as little: it is neither a way out nor what took it before
     moduleless = not call and not holds(volume.has_module(taken.name.partition(":")[0]), where)
@@ -180,6 +187,18 @@ def _of_base(taken: Taken, volume: Volume, where: tuple[int, ...], stack: Stack,
         yield from _faults(of_base, stack, opened)
     if went:
         yield from _fields_that_went(taken, of_base, went, volume, where[-1], stack, opened)
+
+
+def _of_outer(taken: Taken, volume: Volume, where: tuple[int, ...], stack: Stack, opened: Open) -> Iterator[Fault]:
+    """A member that a class has of its base in another package, and that is not there any more: ``SFTTrainer.prediction_loop``."""
+    module, first, rest = split(volume, taken.name)
+    found = volume.follow(module, first, where[-1]) if len(rest) == len(where) == 1 else None
+    outer = None if found is None else bases_outside(volume, *found, where[-1])
+    if outer is None or is_member_of(outer[0], rest[0], where[-1]):
+        return
+    bases = outer[1] - MODULES_OF_TORCH
+    if len(bases) == 1 and (bases == outer[1] or rest[0] not in members_of_modules()):
+        yield from _faults(replace(taken, name=f"{next(iter(bases))}.{rest[0]}"), stack, opened)
 
 
 def _went(volume: Volume, module: str, name: str, field: str, place: int) -> bool:

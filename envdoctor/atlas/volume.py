@@ -34,8 +34,19 @@ from envdoctor.errors import EnvdoctorError
 from envdoctor.records import dataclass, field
 
 _DEEPEST = 12
-# Names that a _LazyModule of transformers 5 turns into others when it has none of that name.
-_RENAMED = ("Tokenizer", "TokenizerFast", "ImageProcessorFast", "ImageProcessor")
+# Names that a _LazyModule of transformers 5 turns into others when it has none of that name: one that ends so into the one without
+# ``Fast``, and a tokenizer that has a converter (convert_slow_tokenizer.SLOW_TO_FAST_CONVERTERS of 5.0.0 to 5.24.0) into one with the same.
+_FAST = ("TokenizerFast", "ImageProcessorFast")
+_CONVERTED = frozenset(
+    f"{name}Tokenizer"
+    for name in (
+        "Albert", "Bart", "Barthez", "Bert", "BigBird", "Blenderbot", "CLIP", "Camembert", "CodeGen", "CodeLlama", "ConvBert",
+        "DPRContextEncoder", "DPRQuestionEncoder", "DPRReader", "Deberta", "DebertaV2", "DistilBert", "Electra", "FNet", "Funnel", "GPT2",
+        "Gemma", "Herbert", "LED", "LayoutLM", "LayoutLMv2", "LayoutLMv3", "LayoutXLM", "Llama", "Longformer", "Lxmert", "MBart", "MBart50",
+        "MPNet", "MarkupLM", "MobileBert", "Mvp", "Nllb", "OpenAIGPT", "Pegasus", "Phi3", "Qwen2", "Reformer", "RemBert", "RoFormer",
+        "Roberta", "SeamlessM4T", "Splinter", "SqueezeBert", "T5", "Udop", "VideoPrism", "Whisper", "XGLM", "XLMRoberta", "XLNet",
+    )
+)  # fmt: skip
 
 
 # Modules that take over all names of others when they are imported, in a loop that no reader of source can follow.
@@ -213,8 +224,9 @@ class Volume:
             maybe &= ~chunk.expired.get(name, 0)
             if module in _SET_BY and name in _SET_BY[module][1]:
                 maybe |= self.has_module(_SET_BY[module][0])
-            if self.name == "transformers" and name.endswith(_RENAMED):
-                maybe |= own
+            if self.name == "transformers" and name.endswith(("Tokenizer", *_FAST)):
+                plain = name.removesuffix("Fast")
+                maybe |= own if plain in _CONVERTED else self.provides(module, plain, depth - 1).there if plain != name and depth else 0
         there = own
         if depth:
             for target, mask in self._aliases(module).items():

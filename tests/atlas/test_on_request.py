@@ -181,7 +181,10 @@ def test_transformers_5_makes_others_of_tokenizers_and_image_processors_and_of_n
     volume = Volume("package transformers\ntop transformers\nrelease 4.57.6\nrelease 5.0.0\n", {"transformers": TRANSFORMERS}.get)
     assert volume.provides("transformers", "ViTFeatureExtractor").gone == 0b10
     assert volume.provides("transformers", "ViTImageProcessorFast").gone == 0
-    assert volume.provides("transformers", "OldTokenizer").gone == 0
+    # MPNetTokenizer has a converter, and becomes another tokenizer that has the same; Bloom's has none.
+    assert volume.provides("transformers", "MPNetTokenizerFast").gone == 0
+    assert volume.provides("transformers", "BloomTokenizerFast").gone == 0b11
+    assert volume.provides("transformers", "MT5Tokenizer").gone == 0b11
 
 
 MEMBERS = """

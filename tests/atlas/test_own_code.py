@@ -11,6 +11,7 @@ import pytest
 
 from envdoctor.app.own_code import read_own
 from envdoctor.atlas.answers import answer, new_keyword
+from envdoctor.atlas.callables import members_of_modules
 from envdoctor.atlas.instances import in_one_step
 from envdoctor.atlas.own_code import faults_of, replacement
 from envdoctor.atlas.reading import read_tree
@@ -326,6 +327,15 @@ class TestProjects:
         files |= {"pkg/inner/run/train.py": f"from {line} import Old\n", f"pkg/inner/{own}": ""}
         assert len(self.told(capsys, tmp_path, files, "pkg/inner/run/train.py")) == told
 
+    def test_a_folder_of_a_package_hides_no_library_of_its_name_from_what_lies_in_it(
+        self, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    ) -> None:
+        files = {"project/pyproject.toml": "", "project/src/pkg/__init__.py": "", "project/src/pkg/acme/__init__.py": ""}
+        files |= {"project/src/pkg/acme/model/__init__.py": "", "project/src/pkg/acme/model/own.py": "from acme import Old\n"}
+        assert len(self.told(capsys, tmp_path, files, "project/src/pkg/acme/model/own.py")) == 1
+        files |= {"project/src/pkg/run/__init__.py": "", "project/src/pkg/run/train.py": "from acme import Old\n"}
+        assert self.told(capsys, tmp_path, files, "project/src/pkg/run/train.py") == []
+
     def test_a_finding_has_the_line_that_shows_it(self, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
         (tmp_path / "train.py").write_text("import acme\nfrom acme import Old, Kept\nacme.Old()\nacme.Kept(1, b=2)\n")
         (tmp_path / "requirements.txt").write_text("acme==2.0\n")
@@ -531,6 +541,25 @@ IN_TWO_STEPS = {
     "from functools import partial as p\np(acme.Kept, b=2)\n": ["acme.Kept(b)"],
     "import functools\ndef run():\n    return functools.partial(acme.Kept, 1, b=2)\n": ["acme.Kept(b)"],
     "class Own(acme.Kept):\n    def more(self): pass\nclass Deep(Own):\n    x = 1\ndef run():\n    Deep(1, b=2)\n": ["acme.Kept(b)"],
+    # An object of one class, wherever it was made: there, twice, in a function, in a field, by the class itself.
+    "acme.Kept(1).gone()\n": ["acme.Kept.gone()"],
+    "kept = acme.Kept(1)\nkept = acme.Kept(2)\nkept.gone()\n": ["acme.Kept.gone()"],
+    "kept: acme.Kept = acme.Kept(1)\nkept.gone()\n": ["acme.Kept.gone()"],
+    "kept = acme.Kept.from_pretrained('x').to('cuda')\nkept.gone()\n": ["acme.Kept.gone()"],
+    "def run(kept: acme.Kept | None = None):\n    kept.gone()\n": ["acme.Kept.gone()"],
+    "def load():\n    return acme.Kept(1)\ndef run():\n    kept = load()\n    kept.gone()\n": ["acme.Kept.gone()"],
+    "def load():\n    kept = acme.Kept(1)\n    return kept, 2\nkept, other = load()\nkept.gone(), other.gone()\n": ["acme.Kept.gone()"],
+    "class Own:\n    def __init__(self):\n        self.kept = acme.Kept(1)\n    def run(self):\n        self.kept.gone()\n": [
+        "acme.Kept.gone()"
+    ],
+    # Or perhaps not of it.
+    "def load(a):\n    if a:\n        return other()\n    return acme.Kept(1)\nkept = load(1)\nkept.gone()\n": [],
+    "def run(kept: acme.Kept):\n    kept = other()\n    kept.gone()\n": [],
+    "class O:\n    def f(self):\n        self.kept = acme.Kept(1)\n    def g(self):\n        self.kept = 2\n        self.kept.gone()\n": [],
+    "class Own:\n    def __init__(self, Kept):\n        self.kept = Kept(1)\n    def run(self):\n        self.kept.gone()\n": [],
+    "acme.AutoKept.from_pretrained('x').gone()\n": [],
+    "acme.Kept.from_pretrained('x', trust_remote_code=True).gone()\n": [],
+    "acme.Kept(1).other().gone()\n": [],
     # What takes more than its base, or is no class of the file any more.
     "class Own(acme.Kept):\n    def __init__(self, b): pass\nOwn(b=2)\n": [],
     "class Own(acme.Kept):\n    b: int = 1\nOwn(b=2)\n": [],
@@ -567,6 +596,80 @@ def test_what_is_said_in_two_steps(tmp_path: Path) -> None:
             faults = faults_of(read_own(source), Stack({"acme": "2.0"}))
             told[text] = [f"{fault.name}({', '.join(fault.keywords)})" for fault in faults]
         assert told == IN_TWO_STEPS
+
+
+def test_what_a_class_has_of_its_base_in_another_package(tmp_path: Path) -> None:
+    heir = {"user/__init__.py": "import acme\nclass Heir(acme.Kept):\n    def own(self): pass\n"}
+    kept = "class Kept:\n    def there(self, a): pass\n"
+    old = {"acme/__init__.py": f"{kept}    def gone(self): pass\n    def own(self): pass\n    def less(self, a, b=1): pass\n"}
+    new = {"acme/__init__.py": f"{kept}    def less(self, a): pass\n"}
+    text = "import user\nheir = user.Heir()\nheir.gone()\nheir.own()\nheir.there(1)\nheir.never()\nheir.less(1, b=2)\n"
+    with atlas_of(tmp_path, {"acme": {"1.0": old, "2.0": new}, "user": {"1.0": heir}}):
+        (tmp_path / "train.py").write_text(text)
+        source = open_source(tmp_path / "train.py")
+        assert not isinstance(source, Skip)
+        told = {place: list(faults_of(read_own(source), Stack({"acme": place, "user": "1.0"}))) for place in ("1.0", "2.0")}
+        assert [(one.name, one.line) for one in told["2.0"]] == [("acme:Kept.gone", 3), ("acme:Kept.less", 7)]
+        assert told["1.0"] == []
+        assert list(faults_of(read_own(source), Stack({"user": "1.0"}))) == []  # of a base in no known release nothing is said
+
+
+def test_a_method_that_went_from_a_module_of_torch_is_none_that_it_registers(tmp_path: Path) -> None:
+    module = "class Module:\n    def __getattr__(self, name): pass\n    def train(self): pass\n"
+    torch = {"torch/__init__.py": "", "torch/nn/__init__.py": "from .modules.module import Module\n",
+             "torch/nn/modules/__init__.py": "from .module import Module\n", "torch/nn/modules/module.py": module}  # fmt: skip
+    net = "from torch import nn\nclass Net(nn.Module):\n    def __init__(self):\n        self.{} = 1\n"
+    old = {"acme/__init__.py": net.format("head") + "    def gone(self): pass\n    def train(self): pass\n"}
+    new = {"acme/__init__.py": net.format("other")}
+    text = "import acme\nnet = acme.Net()\nnet.gone()\nnet.train()\nnet.head\n"
+    with atlas_of(tmp_path, {"acme": {"1.0": old, "2.0": new}, "torch": {"2.0.0": torch}}):
+        (tmp_path / "train.py").write_text(text)
+        source = open_source(tmp_path / "train.py")
+        assert not isinstance(source, Skip)
+        stack = Stack({"acme": "2.0", "torch": "2.0.0"})
+        members_of_modules.cache_clear()
+        assert [one.name for one in faults_of(read_own(source), stack)] == ["acme.Net.gone"]
+    members_of_modules.cache_clear()
+
+
+TOKENIZERS = """from transformers import AutoTokenizer, AutoModel, BertTokenizer
+tokenizer = AutoTokenizer.from_pretrained("bert")
+tokenizer.encode_plus("a")
+tokenizer.other("a")
+BertTokenizer.from_pretrained("bert").encode_plus("a")
+model = AutoModel.from_pretrained("bert")
+model.get_head_mask(None, 2), model.generate()
+"""
+
+
+def test_what_transformers_5_took_from_all_tokenizers_and_models(tmp_path: Path) -> None:
+    text = "class PreTrainedTokenizerBase:\n{}class BertTokenizer(PreTrainedTokenizerBase): pass\n"
+    text += "class AutoTokenizer: pass\nclass AutoModel: pass\n"
+    old = "    def encode_plus(self): pass\nclass PreTrainedModel:\n    def get_head_mask(self): pass\n    def generate(self): pass\n"
+    new = "    def __getattr__(self, name): pass\nclass PreTrainedModel: pass\n"
+    releases = {name: {"transformers/__init__.py": text.format(of)} for name, of in (("4.57.0", old), ("5.0.0", new))}
+
+    def told(text: str) -> list[tuple[str, int]]:
+        (tmp_path / "train.py").write_text(text)
+        source = open_source(tmp_path / "train.py")
+        assert not isinstance(source, Skip)
+        return [(fault.name, fault.line) for fault in faults_of(read_own(source), Stack({"transformers": "5.0.0"}))]
+
+    of_tokenizers = [("transformers:PreTrainedTokenizerBase.encode_plus", 3), ("transformers:BertTokenizer.encode_plus", 5)]
+    with atlas_of(tmp_path, {"transformers": releases}):
+        assert told(TOKENIZERS) == [*of_tokenizers, ("transformers:PreTrainedModel.get_head_mask", 7)]
+        # LayoutLM's tokenizers have it themselves.
+        assert told(TOKENIZERS + "name = 'microsoft/layoutlmv3-base'\n") == [
+            of_tokenizers[1],
+            ("transformers:PreTrainedModel.get_head_mask", 7),
+        ]
+
+
+def test_a_module_that_is_imported_as_a_name_is_a_module(tmp_path: Path) -> None:
+    files = {"acme/__init__.py": "from acme import io\n", "acme/io.py": "def here(): pass\ndef gone(): pass\n"}
+    new = {**files, "acme/io.py": "def here(): pass\n"}
+    with atlas_of(tmp_path, {"acme": {"1.0": files, "2.0": new}}):
+        assert edges("from acme import io\nio.here()\nio.gone()\n", Stack({"acme": "2.0"})) == ["acme:io.gone()"]
 
 
 def test_a_class_by_the_name_of_its_module_is_the_class(tmp_path: Path) -> None:
