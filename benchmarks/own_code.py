@@ -21,6 +21,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
+from own_code_uses import uses_of
+
 from envdoctor.app.own_code import read_own
 from envdoctor.atlas.own_code import faults_of
 from envdoctor.atlas.shelf import open_package, package_names
@@ -166,15 +168,16 @@ def compiled(what):
         if made not in (object.__new__, object.__init__) and not isinstance(made, types.FunctionType):
             return True
     return False
-def S(what):
-    # The configurations of transformers take any keyword, and a signature that is copied says nothing.
+def S(what, method=False):
+    # The configurations of transformers take any keyword, and a signature that is copied says nothing: neither does one with an object
+    # that nobody passes (``wandb.log`` before there is a run).
     if isinstance(what, type) and (hasattr(what, "model_type") or compiled(what)):
         return None
     try:
         told = inspect.signature(what)
-        return None if str(told) == "(**kwargs)" else told
     except (ValueError, TypeError):
         return None
+    return None if str(told) == "(**kwargs)" or (not method and next(iter(told.parameters), "") == "self") else told
 for line in sys.stdin:
     said = "no error"
     try:
@@ -237,7 +240,9 @@ def recall(projects: list[dict], place: Path, python: str, before: list[str]) ->
             if isinstance(source, Skip):
                 continue
             key = str(project["repo"]), name
-            listed = [one for one in uses_of(source.body) if one[2].split(" ")[1].split(".")[0] in tops]
+            own = own_names(folder_of(project, place))
+            listed = [one for one in uses_of(source.body) if (top := one[2].split(" ")[1].split(".")[0]) in tops and top not in own]
+            listed = [one for one in listed if not is_wrapped(one[2], source.body)]
             uses[key] = [(at, line, beside(line, source.body)) for _, at, line in listed]
             told[key] = {line for fault in faults_of(read_own(source), stack) for line in (fault.line, *fault.more)}
     lines = sorted({line for some in uses.values() for _, line, _ in some})
@@ -258,6 +263,22 @@ def recall(projects: list[dict], place: Path, python: str, before: list[str]) ->
     told_ones = sum(known[line] for line in settled)
     left = f"; {len(failing) - len(settled)} more ran in no earlier environment, {sum(known[one] for one in failing.keys() - settled)} told"
     print(f"{len(lines)} lines, {len(settled)} fail for a change, {told_ones} of them were told{left}", file=sys.stderr)
+
+
+@lru_cache(maxsize=4096)
+def own_names(root: Path) -> frozenset[str]:
+    """The modules and packages that a project has itself: what a file takes under such a name may be the project's."""
+    return frozenset(one.parent.name if one.name == "__init__.py" else one.stem for one in root.rglob("*.py"))
+
+
+def is_wrapped(line: str, body: list[ast.stmt]) -> bool:
+    """Whether a file loads unsloth, which puts its own trainers and settings in the place of trl's."""
+    if line.split(" ")[1].split(".")[0] != "trl":
+        return False
+    nodes = (node for item in body for node in ast.walk(item))
+    names = (alias.name if isinstance(node, ast.Import) else node.module or "" for node in nodes
+             if isinstance(node, ast.Import | ast.ImportFrom) for alias in node.names)  # fmt: skip
+    return any(name.partition(".")[0] == "unsloth" for name in names)
 
 
 def strictly(line: str) -> str:
@@ -295,84 +316,6 @@ RELEASES = """
 import json, importlib.metadata as m
 print(json.dumps({d.metadata["Name"].lower().replace("_", "-"): d.version for d in m.distributions()}))
 """
-
-
-def imported(node: ast.AST) -> Iterator[tuple[str, str, str]]:
-    """The names that an import binds, each with what brings it under the name ``it``, and with the import alone."""
-    if isinstance(node, ast.ImportFrom) and node.module and not node.level:
-        for alias in node.names:
-            if alias.name != "*":
-                line = f"from {node.module} import {alias.name}"
-                yield alias.asname or alias.name, f"{line} as it", line
-    elif isinstance(node, ast.Import):
-        for alias in node.names:
-            whole = alias.name if alias.asname else alias.name.partition(".")[0]
-            yield alias.asname or whole, f"import {whole} as it", f"import {alias.name}"
-
-
-def never_run(body: list[ast.stmt]) -> set[ast.AST]:
-    """The annotations that Python does not look at: those of what a function assigns, and all of them where the file says so."""
-    nodes = [node for item in body for node in ast.walk(item)]
-    later = any(isinstance(node, ast.ImportFrom) and node.module == "__future__" for node in nodes)
-    told = [node.annotation for node in nodes if isinstance(node, ast.AnnAssign | ast.arg) and node.annotation is not None] if later else []
-    functions = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
-    told += [node.returns for node in functions if later and node.returns is not None]
-    inner = [node for function in functions for node in ast.walk(function) if isinstance(node, ast.AnnAssign)]
-    return {*told, *(node.annotation for node in inner)}
-
-
-def uses_of(body: list[ast.stmt]) -> Iterator[tuple[str, int, str]]:
-    """The imports, attributes and calls of a file that stand under no ``if``, ``try`` or ``with``, each as a line that can be run alone.
-
-    Nothing of envdoctor's own reader is used here.
-    """
-    names: dict[str, str] = {}
-    brought: dict[str, set[str]] = {}
-    stores = {node.id for item in body for node in ast.walk(item) if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
-    stores |= {node.arg for item in body for node in ast.walk(item) if isinstance(node, ast.arg)}
-    defined = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    stores |= {node.name for item in body for node in ast.walk(item) if isinstance(node, defined)}
-    waiting: list[ast.AST] = list(body)
-    plain: list[ast.AST] = []
-    never = never_run(body)
-    while waiting:
-        node = waiting.pop(0)
-        if isinstance(node, ast.If | ast.Try | ast.With | ast.IfExp | ast.BoolOp | ast.While) or node in never:
-            continue
-        plain.append(node)
-        waiting += ast.iter_child_nodes(node)
-    for node in (node for item in body for node in ast.walk(item)):
-        for name, brings, _ in imported(node):
-            brought.setdefault(name, set()).add(brings)
-    for node in plain:
-        for name, brings, line in imported(node):
-            # Of a name that two imports bind it is not known which one a use means: the cells of a notebook are run in any order.
-            if len(brought[name]) == 1:
-                names[name] = brings
-            yield "import", node.lineno, line  # type: ignore[attr-defined]
-    for node in plain:
-        function = node.func if isinstance(node, ast.Call) else node
-        chain: list[str] = []
-        while isinstance(function, ast.Attribute):
-            chain.insert(0, function.attr)
-            function = function.value
-        if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
-            continue
-        if (
-            not isinstance(function, ast.Name)
-            or function.id not in names
-            or function.id in stores
-            or not (chain or isinstance(node, ast.Call))
-        ):
-            continue
-        taken = f"{names[function.id]}; {'.'.join(['it', *chain])}"
-        if not isinstance(node, ast.Call):
-            yield "attribute", node.lineno, taken  # type: ignore[attr-defined]
-        elif not any(isinstance(one, ast.Starred) for one in node.args) and all(one.arg for one in node.keywords) and len(chain) < 2:
-            passed = ", ".join([*["None"] * len(node.args), *(f"{one.arg}=None" for one in node.keywords)])
-            # What has no signature that Python can tell refuses nothing here.
-            call = f"{taken}; s = S({'.'.join(['it', *chain])}); s and s.bind({passed})"
-            yield "call", node.lineno, f"{call}"
 
 
 if __name__ == "__main__":

@@ -127,7 +127,7 @@ def _is_a_name(volume: Volume, module: str, name: str) -> bool:
     if chunk is None:
         return False
     others = (one for one in chunk.links.get(name, ()) if ":" in one and volume.chunk(one.replace(":", ".")) is None)
-    return name in chunk.classes or name in chunk.functions or any(others)
+    return name in chunk.classes or name in chunk.functions or name in chunk.names or any(others)
 
 
 def _is_an_object(volume: Volume, module: str, name: str) -> bool:
