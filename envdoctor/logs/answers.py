@@ -26,7 +26,7 @@ from envdoctor.logs.calls_refused import fit_call, judge_never_taken
 from envdoctor.logs.fitting import Fitting
 from envdoctor.logs.forward_calls import judge_forward
 from envdoctor.logs.good_releases import absent_everywhere, certain, older_or_between, on_both_sides
-from envdoctor.logs.guessed_owners import derived_from, makers_of, makers_stated, methods_of, modules_of
+from envdoctor.logs.guessed_owners import derived_from, makers_of, makers_stated, members_given, methods_of, modules_of
 from envdoctor.logs.likely_callers import LikelyCaller, likely_callers
 from envdoctor.logs.members import judge_member, judge_passed
 from envdoctor.logs.not_found import judge_mixed, other_owner, tell_another
@@ -147,6 +147,7 @@ def _classes_meant(statement: MissingMember, failure: Failure, facts: Facts) -> 
     for passed in (False, True):
         yield _nearest_owner(classes_called(statement.cls, failure, passed=passed), failure)
     yield derived_from(statement, failure)
+    yield members_given(statement, failure)
     yield classes_anywhere(statement.cls, failure, facts)
 
 

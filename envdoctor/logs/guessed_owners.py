@@ -13,7 +13,7 @@ from envdoctor.atlas.shelf import open_package, package_names
 from envdoctor.atlas.stack import holds, places
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
-from envdoctor.logs.callables_named import OFTEN, classes_called
+from envdoctor.logs.callables_named import OFTEN, classes_called, classes_of
 from envdoctor.logs.statements import MissingMember, MissingName, RefusedKeyword
 from envdoctor.logs.tracebacks import Failure
 from envdoctor.world.import_names import package_of
@@ -67,9 +67,31 @@ def makers_of(statement: RefusedKeyword, failure: Failure) -> tuple[str, ...]:
     of_class, _, last = statement.function.rpartition(".")
     if last != "__init__" or failure.packages or len(statement.keyword) < _LEAST_KEYWORD:
         return ()
-    found = [one for package in dict.fromkeys(_MADE) for one in _made_with(package, statement.keyword, of_class)]
+    found = [one for package in dict.fromkeys(_MADE) for one in _made_with(package, statement.keyword, of_class) if _is_given(package, one)]
     # Nothing is made more often than a Trainer.
     return tuple(sorted(found, key=lambda one: not one.endswith(":Trainer")))
+
+
+def _is_given(package: str, symbol: str) -> bool:
+    """Whether a package gives a class to its users: at its top, or in a module that is no private one and none of its own commands."""
+    bound = open_package(package)
+    cls = symbol.rpartition(":")[2]
+    at_top = bound is not None and any(bound.volume.provides(top, cls).there for top in bound.volume.tops)
+    return at_top or not re.search(r"\.(?:_\w+|commands|utils|integrations|scripts|cli)[.:]", symbol)
+
+
+def members_given(statement: MissingMember, failure: Failure) -> tuple[str, ...]:
+    """The class of a name that several packages give, in the one whose releases give and lack a member: Lightning's ``Trainer``."""
+    if failure.packages or len(statement.name) < _TELLING:
+        return ()
+    found: dict[str, list[str]] = {}
+    for package in dict.fromkeys(_MADE):
+        bound = open_package(package)
+        for symbol in classes_of(bound, statement.cls) if bound is not None else ():
+            told = look_up(f"{symbol}.{statement.name}")
+            if told is not None and told.there and told.gone and _is_given(package, symbol):
+                found.setdefault(package, []).append(symbol)
+    return tuple(next(iter(found.values()))) if len(found) == 1 else ()
 
 
 def makers_stated(statement: RefusedKeyword, failure: Failure, facts: Facts) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from envdoctor.logs.statements import (
 from envdoctor.logs.tracebacks import Failure, Frame
 from envdoctor.logs.wording import place_of
 from envdoctor.world.import_names import package_of
+from envdoctor.world.other_names import other_distribution
 from envdoctor.world.releases import listed
 
 OWN = "error-of-own-code"
@@ -76,14 +77,16 @@ def judge_beside_itself(one: MissingModule, failure: Failure) -> Hit | None:
     parts = re.split(r"[\\/]", frame.path)
     if top not in parts[:-1]:
         return None
-    folder = "/".join(parts[: parts.index(top)]) or "."
+    where = "/".join(parts[: parts.index(top)]) or f"the folder that holds {top}"
+    # What has a compiled part does not run from its sources.
+    _, how = other_distribution(top) or ("", "")
     return Hit(
         OWN,
         True,
-        detail=f"{place_of(frame)} imports {one.name}, and lies in that folder itself: Python does not look in {folder}",
+        detail=f"{place_of(frame)} imports {one.name}, and lies in that folder itself: Python does not look in {where}",
         edge=f"module:{one.name}",
         headline=f"The project's own module {top} is not found from where it was started",
-        advice=f"pip install -e . in {folder}, or start it from there",
+        advice=how or f"pip install -e . in {where}, or start it from there",
     )
 
 
@@ -162,6 +165,8 @@ def judge_own_call(statement: Statement | None, failure: Failure) -> Hit | None:
     if not isinstance(statement, (RefusedKeyword, MissingArguments, TooManyArguments)) or _passes_packages(failure):
         return None
     function = statement.function
+    if function == "__init__":
+        return _of_some_class(statement, frame)
     if not function or "." in function or any(has_function(package, function) for package in OFTEN):
         return None
     if isinstance(statement, RefusedKeyword):
@@ -177,6 +182,26 @@ def judge_own_call(statement: Statement | None, failure: Failure) -> Hit | None:
         edge=f"call:{function}",
         headline=f"{function}() {how}, and the project calls it otherwise",
         advice="take the newest state of the project, whole; or correct the call",
+    )
+
+
+def _of_some_class(statement: RefusedKeyword | MissingArguments | TooManyArguments, frame: Frame) -> Hit:
+    """A class that is made otherwise than it wants, of which Python before 3.10 tells no name: it may be anybody's."""
+    if isinstance(statement, RefusedKeyword):
+        how = f"does not take {statement.keyword}"
+    elif isinstance(statement, MissingArguments):
+        how = f"needs {', '.join(statement.names)}"
+    else:
+        how = f"takes fewer arguments than the {statement.given} it is given"
+    return Hit(
+        OWN,
+        None,
+        detail=f"{place_of(frame)} ends the call, whose first line names the class; Python before 3.10 does not: it is of a package whose "
+        "release is another than the project was written for, or of the project",
+        edge=f"class:{frame.path[-60:]}:{frame.line}",
+        headline=f"A class that the project makes there {how}",
+        advice="look up the class at that call, and install the release of its package that the project's requirements name, or that of "
+        "the project's day",
     )
 
 

@@ -1,7 +1,7 @@
 """Modules of distributions of which no releases are kept, and how what gives them is installed.
 
-The tops of the first table were read from the wheels that the package index had on 2026-11-28; of the second the projects' own pages say
-how they are installed, for the index has something else by that name, or nothing.
+The tops of the first table were read from the wheels that the package index had on 2026-11-28 and -29; of the second the projects' own
+pages say how they are installed, for the index has something else by that name, or nothing.
 """
 
 from __future__ import annotations
@@ -15,17 +15,21 @@ _ON_THE_INDEX = {
     "av": "av",
     "bert_score": "bert-score",
     "box": "python-box",
+    "classification_models": "image-classifiers",
     "dateparser": "dateparser",
     "decord": "decord",
     "docx": "python-docx",
     "easydict": "easydict",
     "einops_exts": "einops-exts",
     "ema_pytorch": "ema-pytorch",
+    "face_alignment": "face-alignment",
+    "facexlib": "facexlib",
     "fasttext": "fasttext-wheel",
     "ffmpeg": "ffmpeg-python",
     "g2p_en": "g2p-en",
     "hdbscan": "hdbscan",
     "imageio_ffmpeg": "imageio-ffmpeg",
+    "insightface": "insightface",
     "iopath": "iopath",
     "jwt": "pyjwt",
     "k_diffusion": "k-diffusion",
@@ -33,7 +37,11 @@ _ON_THE_INDEX = {
     "lpips": "lpips",
     "magic": "python-magic",
     "mediapipe": "mediapipe",
+    "mmdet": "mmdet",
+    "mmengine": "mmengine",
+    "mmseg": "mmsegmentation",
     "moviepy": "moviepy",
+    "nuscenes": "nuscenes-devkit",
     "open3d": "open3d",
     "opencc": "opencc",
     "past": "future",
@@ -46,6 +54,7 @@ _ON_THE_INDEX = {
     "pypinyin": "pypinyin",
     "pytorch_fid": "pytorch-fid",
     "pytorch_msssim": "pytorch-msssim",
+    "realesrgan": "realesrgan",
     "rotary_embedding_torch": "rotary-embedding-torch",
     "sacremoses": "sacremoses",
     "segment_anything": "segment-anything",
@@ -53,6 +62,7 @@ _ON_THE_INDEX = {
     "speech_recognition": "speechrecognition",
     "termcolor": "termcolor",
     "thop": "thop",
+    "torch_fidelity": "torch-fidelity",
     "trimesh": "trimesh",
     "umap": "umap-learn",
     "unidecode": "unidecode",
