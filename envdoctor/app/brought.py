@@ -65,8 +65,8 @@ __all__ = ["say_what_is_brought"]
 
 def say_what_is_required(facts: Facts, targets: Sequence[Target], installation: Installation | None) -> Facts:
     """The facts of files that are yet to be installed, with the releases that their pins leave no choice of."""
-    declaring = [target.collected for target in targets if target.kind in ("requirements", "image")]
-    if not declaring or (all(one.apart for one in declaring if one.wanted) and any(one.wanted for one in declaring)):
+    declaring = [target.collected for target in targets if target.collected.wanted]
+    if all(one.apart for one in declaring):
         return facts
     from envdoctor.engine.required_pins import with_required_pins
     from envdoctor.world.installation import Installation

@@ -60,7 +60,7 @@ def _left_open(hit: Hit, facts: Facts) -> Hit:
 
 def is_declared(gathered: Gathered) -> bool:
     """Whether files declare the packages that an installer is still to choose releases of."""
-    return any(target.kind in ("requirements", "image") for target in gathered.targets)
+    return any(target.kind in ("requirements", "image") or target.collected.wanted for target in gathered.targets)
 
 
 def predict_facts(gathered: Gathered) -> Facts:

@@ -84,3 +84,9 @@ def test_a_list_of_requirements_is_an_error_where_a_pin_leaves_no_other_choice(t
     assert "with triton 3.2.0 (required by torch 2.6.0, line 1)" in out
     assert 'fix: pip install "bitsandbytes==0.45.1"' in out
     assert main(["check", *texts, "--set", "os=windows"]) == 0
+
+
+def test_what_a_launcher_installs_before_the_run_brings_its_own_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "setup.sh").write_text("pip install torch==2.4.1\npip install triton\npip install bitsandbytes==0.43.1\n")
+    assert main(["check", str(tmp_path / "setup.sh"), "--set", "os=linux", "--set", "machine=x86_64"]) == 0
+    assert "triton.ops" not in capsys.readouterr().out
