@@ -103,7 +103,7 @@ def _shown_by_import(finding: Finding, hits: Sequence[Hit]) -> Finding:
 def _asking(finding: Finding, facts: Facts, known: Known) -> Finding:
     """A possible finding with what to state; one that waits for a package which nothing names is there for who asks for it."""
     condition = finding.rule.condition
-    settings = suggest(condition, finding.missing, known)
+    settings = suggest(condition, finding.missing, known, facts)
     if condition is not None and not finding.because:
         # Of alternatives none of which is decided, what holds in any of them; it does not make the finding rank higher.
         held = (leaf for leaf in accused(condition) if leaf.fact in facts and holds(leaf, facts, known))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 
 from envdoctor.facts.versions import exact
 from envdoctor.facts.vocabulary import term
@@ -15,11 +15,14 @@ _EXAMPLES = {"cuda": "12.8", "cudnn": "9.7", "driver": "570", "glibc": "2.35", "
 _BOUND = re.compile(r"\d+(?:\.\d+)*")
 
 
-def suggest(condition: Condition | None, missing: Iterable[str], known: Known) -> tuple[str, ...]:
-    """One setting for each missing fact; what a user has is to be put in its place. Without a condition, any value that there may be."""
+def suggest(condition: Condition | None, missing: Iterable[str], known: Known, stated: Container[str] = ()) -> tuple[str, ...]:
+    """One setting for each missing fact; what a user has is to be put in its place. Without a condition, any value that there may be.
+
+    ``stated`` are the names of the facts that there are: of several frameworks, one whose package is among them.
+    """
     wanted = dict[str, str]()
     for leaf, sign in () if condition is None else _signed(condition, wanted=True):
-        if leaf.fact not in wanted and (value := _value(leaf, known, sign)) is not None:
+        if leaf.fact not in wanted and (value := _value(leaf, known, sign, stated)) is not None:
             wanted[leaf.fact] = value
     return tuple(f"{name}={wanted[name] if name in wanted else _any_value(name, known)}" for name in missing)
 
@@ -34,7 +37,7 @@ def _signed(condition: Condition, *, wanted: bool) -> Iterator[tuple[Leaf, bool]
         yield condition, wanted
 
 
-def _value(leaf: Leaf, known: Known, wanted: bool) -> str | None:
+def _value(leaf: Leaf, known: Known, wanted: bool, stated: Container[str] = ()) -> str | None:
     """A value for which a comparison comes to what is wanted; None where none is found."""
     if isinstance(leaf, PackageIs):
         if not wanted:
@@ -49,7 +52,8 @@ def _value(leaf: Leaf, known: Known, wanted: bool) -> str | None:
         tried_numbers = (bound + step for _, bound in leaf.clauses for step in (0, 1, -1))
         return next((f"{number:g}" for number in tried_numbers if _is_within(leaf, number) is wanted), None)
     if isinstance(leaf, TextMatches):
-        return leaf.patterns[0].replace("*", "") if wanted else None
+        first = next((one for one in leaf.patterns if f"packages.{one}" in stated), leaf.patterns[0])
+        return first.replace("*", "") if wanted else None
     if wanted:
         return _written(leaf.values[0])
     if isinstance(leaf.values[0], bool):

@@ -8,6 +8,7 @@ from envdoctor.engine.suggestions import suggest
 from envdoctor.facts.fact import NotUnderstood
 from envdoctor.facts.values import parse_value
 from envdoctor.facts.vocabulary import TERMS
+from envdoctor.rules.conditions import parse_condition
 
 
 def releases(package: str) -> tuple[str, ...]:
@@ -24,3 +25,9 @@ def test_what_a_check_waits_for_has_a_value_to_put_right(name: str) -> None:
 
 def test_of_a_package_it_is_the_newest_release() -> None:
     assert suggest(None, ("packages.torch",), releases) == ("packages.torch=2.6.0",)
+
+
+def test_of_several_frameworks_it_is_one_whose_package_is_stated() -> None:
+    condition = parse_condition({"plan.trainer": ["ms-swift", "trl"]})
+    assert suggest(condition, ("plan.trainer",), releases) == ("plan.trainer=ms-swift",)
+    assert suggest(condition, ("plan.trainer",), releases, {"packages.trl"}) == ("plan.trainer=trl",)
