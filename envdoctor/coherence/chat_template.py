@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from envdoctor.checks.hit import Hit
 from envdoctor.coherence.jinja_blocks import NEWER_TAGS, first_output, read_blocks, without_comments
 from envdoctor.coherence.token_table import TokenTable, read_tokens
-from envdoctor.engine.defaults import TRAINING
 from envdoctor.facts.fact import Defect, Facts
 from envdoctor.facts.uses import ADDS_NO_BOS, CODE_USES, RENDERS, does
 from envdoctor.facts.versions import Exact, Ranged, version_condition
+from envdoctor.facts.vocabulary import TRAINING
 from envdoctor.files.text import plain
 from envdoctor.records import dataclass
 from envdoctor.sources.model.snapshot import Snapshot, table_of

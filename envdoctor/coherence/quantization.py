@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from envdoctor.checks.hit import Hit
-from envdoctor.engine.defaults import TRAINING
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact, Ranged, version_condition
-from envdoctor.facts.vocabulary import NOT_LOADED
+from envdoctor.facts.vocabulary import NOT_LOADED, TRAINING
 from envdoctor.files.text import plain
 from envdoctor.sources.model.snapshot import Snapshot, table_of
 

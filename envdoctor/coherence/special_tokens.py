@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from envdoctor.checks.hit import Hit
 from envdoctor.coherence.chat_template import TURN_ENDS, control_tokens, template_of
 from envdoctor.coherence.token_table import read_tokens, text_of
-from envdoctor.engine.defaults import TRAINING
 from envdoctor.facts.fact import Defect, Facts
 from envdoctor.facts.uses import CODE_USES, MASKS_PADDING, OWN_COLLATOR, PADS, PADS_WITH_EOS, STOPS, WITHOUT_COLLATOR, does
 from envdoctor.facts.versions import Exact, Ranged, version_condition
+from envdoctor.facts.vocabulary import TRAINING
 from envdoctor.files.json_file import Document
 from envdoctor.files.text import plain
 from envdoctor.sources.model.model_family import ROLE_STOP_IDS

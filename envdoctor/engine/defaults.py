@@ -16,7 +16,7 @@ from envdoctor.facts.hub_names import glm_family, glm_type
 from envdoctor.facts.published_models import Published, published_model
 from envdoctor.facts.uses import CODE_USES, WRAPPERS, is_variable
 from envdoctor.facts.versions import Exact, exact, version_condition
-from envdoctor.facts.vocabulary import UNCLEAR, WHOLE, term
+from envdoctor.facts.vocabulary import TRAINING, UNCLEAR, WHOLE
 from envdoctor.records import replace
 from envdoctor.sources.machine.hardware import derive_gpu
 from envdoctor.world.architectures import bounds as architecture_bounds
@@ -24,8 +24,6 @@ from envdoctor.world.architectures import is_never_native
 from envdoctor.world.tables import BUNDLED
 from envdoctor.world.torch_builds import variant_cuda
 
-_METHODS = term("plan.method")
-TRAINING = frozenset(_METHODS.choices if _METHODS else ()) - {"inference"}
 _ADAPTERS = frozenset(("lora", "qlora", "dora", "rslora"))
 
 # How the frameworks whose plans are read are imported.

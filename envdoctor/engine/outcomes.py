@@ -9,14 +9,17 @@ from typing import Any
 from envdoctor.engine.likelihood import Weight, accused_versions, background, speaks, weigh
 from envdoctor.facts.fact import Fact, Facts, FactValue, Origin
 from envdoctor.facts.uses import CODE_USES, NOTHING_ELSE, is_variable
-from envdoctor.facts.vocabulary import UNCLEAR, UNREAD
+from envdoctor.facts.vocabulary import TRAINING, UNCLEAR, UNREAD
 from envdoctor.records import replace
-from envdoctor.rules.conditions import All, Condition, Known, PackageIs, judged, leaves
+from envdoctor.rules.conditions import All, Condition, Known, PackageIs, ValueIs, accused, judged, leaves
 from envdoctor.rules.outlines import Outlines
 from envdoctor.rules.rule import Rule
 
 _UNKNOWN = -1
 _MOST_FACTS = 50_000
+_METHOD = "plan.method"
+# What nobody trains is none of the methods.
+_NO_METHOD = Fact(_METHOD, "", Origin("no plan"))
 
 
 class Outcomes:
@@ -76,9 +79,10 @@ class _Row:
     """A condition, the packages that it needs and those whose versions it accuses, and what it came to.
 
     ``key`` takes the numbers of the facts that it names out of those of a view. ``idle`` are the situations to which it says nothing.
+    ``spares_training``: it asks for the method only to let any training be, which need not use what it accuses.
     """
 
-    __slots__ = ("accused", "asks_unread", "condition", "idle", "key", "last", "needed", "outcomes")
+    __slots__ = ("accused", "asks_unread", "condition", "idle", "key", "last", "needed", "outcomes", "spares_training")
 
     def __init__(self, condition: Condition, places: dict[str, int]) -> None:
         self.condition = condition
@@ -89,6 +93,7 @@ class _Row:
         self.needed = frozenset(part.fact for part in parts if isinstance(part, PackageIs))
         self.accused = frozenset(leaf.fact for leaf in accused_versions(condition))
         self.asks_unread = not UNREAD.keys().isdisjoint(named)
+        self.spares_training = _METHOD in named and _spares_training(condition)
         self.outcomes: dict[object, Any] = {}
         self.idle: set[object] = set()
 
@@ -104,6 +109,7 @@ class View:
         self._has_plan = any(name.startswith("plan.") for name in facts.by_name)
         self._background: tuple[object, ...] | None = None
         self._as_read: View | None = None
+        self._untrained: View | None = None
 
     def closed(self) -> View:
         """The same situation, if its packages are all there are."""
@@ -127,7 +133,15 @@ class View:
         found: tuple[bool | None, tuple[str, ...]] = row.outcomes.get(key) or self.judged(condition)
         if row.asks_unread and found[0] is None and not UNREAD.keys().isdisjoint(found[1]) and self.as_read().judged(condition)[0]:
             return True, ()
+        if row.spares_training and found[0] is None and not self._has_plan and self._without_plan().judged(condition)[0]:
+            return True, ()
         return found
+
+    def _without_plan(self) -> View:
+        """The same situation, if nothing is trained: all that is stated is what is there, and who asks means to use it."""
+        if self._untrained is None:
+            self._untrained = self.as_read().with_facts([_NO_METHOD])
+        return self._untrained
 
     def idle_in(self, condition: Condition, taken: View | None) -> tuple[set[object], object]:
         """The situations to which an undecided condition says nothing, and the key of this one, ``taken`` being what is installed of it.
@@ -185,6 +199,14 @@ class View:
         if row.last >= len(self._numbers):  # it names a fact that no condition had named before
             self._numbers += self._outcomes.numbers(self.facts, len(self._numbers))
         return row.key(self._numbers)
+
+
+def _spares_training(condition: Condition) -> bool:
+    """Whether every word about the method stands in a negation, and is about all methods of training."""
+    about = [leaf for leaf in leaves(condition) if leaf.fact == _METHOD]
+    return all(isinstance(leaf, ValueIs) and {*leaf.values} >= TRAINING for leaf in about) and all(
+        leaf.fact != _METHOD for leaf in accused(condition)
+    )
 
 
 def _of_variables_alone(facts: Facts) -> Iterator[Fact]:

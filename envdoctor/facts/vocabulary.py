@@ -354,6 +354,10 @@ ONCE = frozenset(term.name for term in TERMS if term.once)
 MISSED = frozenset(term.name for term in TERMS if term.missed)
 
 
+TRAINING = frozenset(_BY_NAME["plan.method"].choices) - {"inference"}
+"""The methods that change a model."""
+
+
 def term(name: str) -> Term | None:
     """The term of a fact; None for a name that is not a fact. ``packages.*`` are versions."""
     if name.startswith("packages.") and len(name) > len("packages."):

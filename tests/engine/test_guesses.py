@@ -8,6 +8,7 @@ from envdoctor.engine.diagnosis import Finding, diagnose
 from envdoctor.engine.likely_install import taken
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.values import parse_value
+from envdoctor.facts.vocabulary import TRAINING
 from envdoctor.records import replace
 from envdoctor.rules.rule import Rule
 from envdoctor.world.releases import known_until, release_texts
@@ -94,3 +95,21 @@ def test_hidden_guesses_take_the_place_of_none_that_is_shown() -> None:
         told = diagnose(Facts(said), [*hidden, shown], release_texts, taken=taken(Facts(said))).findings
     assert [one.rule.id for one in told if not one.hidden] == ["z"]
     assert any(one.hidden for one in told)
+
+
+def test_two_packages_that_do_not_go_together_are_told_of_where_nobody_trains_anything() -> None:
+    spared = {"any": [{"plan": {"method": sorted(TRAINING)}}, {"plan": {"script": True}}, {"calls": ["transformers.Trainer"]}]}
+    page = rule("client", {"packages": ["openai <1.55.3", "httpx >=0.28"], "any": [{"calls": ["openai"]}, {"not": spared}]})
+    pair = {"packages.openai": "1.54.0", "packages.httpx": "0.28.0"}
+    (one,) = found(pair, page)
+    assert (one.status, one.missing) == ("matched", ())
+    (spared,) = found({**pair, "plan.method": "lora"}, page)
+    assert (spared.status, spared.missing) == ("possible", ("plan.code_uses",))
+    (undecided,) = found({**pair, "plan.batch_size": 4}, page)
+    assert undecided.status == "possible"
+
+
+def test_a_rule_that_asks_for_one_method_still_waits_for_it() -> None:
+    page = rule("serves", {"packages": ["vllm <0.10"], "not": {"any": [{"plan": {"method": ["lora", "full"]}}, {"plan": {"script": True}}]}})
+    (one,) = found({"packages.vllm": "0.9.0"}, page)
+    assert (one.status, one.missing) == ("possible", ("plan.method",))
