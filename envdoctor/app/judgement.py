@@ -9,8 +9,10 @@ from envdoctor.app.gathered import Gathered
 from envdoctor.checks import FACT_CHECKS, installed_hits
 from envdoctor.checks.atlas import breaks_of
 from envdoctor.checks.declared_together import declared_together
+from envdoctor.checks.few_stated import asked_about
 from envdoctor.checks.newest_breaks import breaks_of_newest
 from envdoctor.checks.whole_lists import scanned_names
+from envdoctor.engine.brought import show_what_was_brought
 from envdoctor.engine.defaults import derive
 from envdoctor.engine.diagnosis import Diagnosis, Finding, Outcomes, diagnose
 from envdoctor.engine.likely_install import PROJECT
@@ -39,15 +41,28 @@ def judge(gathered: Gathered, book: Rulebook, outcomes: Outcomes | None = None) 
         hits += [_left_open(hit, gathered.facts) for hit in declared_together(derive(newest)) if hit.outcome]
     if newest is not gathered.facts:
         hits += breaks_of_newest(gathered.facts, newest)
-    return diagnose(
-        gathered.derived,
-        book.rules,
-        release_texts,
-        hits=hits,
-        defects=gathered.situation.defects,
-        outcomes=outcomes,
-        taken=None if newest is gathered.facts else derive(newest),
-    )
+    taken = None if newest is gathered.facts else derive(newest)
+
+    def found(hits: Sequence[Hit]) -> Diagnosis:
+        return diagnose(
+            gathered.derived,
+            book.rules,
+            release_texts,
+            hits=hits,
+            defects=gathered.situation.defects,
+            outcomes=outcomes,
+            taken=taken,
+        )
+
+    told = found(hits)
+    asked = asked_about(gathered.derived)
+    if asked is None or any(one.status == "matched" for one in told.findings):
+        return told
+    from envdoctor.checks.unstated_partners import unstated_partners
+
+    partners = tuple(unstated_partners(gathered.derived, asked))
+    told = found([*hits, *partners]) if partners else told
+    return replace(told, findings=show_what_was_brought(told.findings, gathered.derived))
 
 
 def _left_open(hit: Hit, facts: Facts) -> Hit:

@@ -70,6 +70,13 @@ class Takes:
             name, rest[0] if kind == "refuses" else "", rest[-1], path, lines, "" if where == "-" else where, guard[0] if guard else ""
         )
 
+    def lacking(self) -> Iterator[tuple[str, str]]:
+        """All that is taken somewhere and is not in every release of its provider, with those that lack it, as text."""
+        for line in self._bads:
+            _, *parts = line.split(" ")
+            if parts:
+                yield parts[0], parts[-1]
+
     def by_module(self) -> dict[str, list[int]]:
         """The takes of every module, by its full name."""
         if self._modules is None:
