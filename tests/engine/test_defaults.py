@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor.engine.defaults import SWAYED, TRAINING, bounds, derive
+from envdoctor.engine.defaults import SWAYED, bounds, derive
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.values import parse_value, shown
 from envdoctor.facts.versions import exact, version_condition
-from envdoctor.facts.vocabulary import term
+from envdoctor.facts.vocabulary import TRAINING, term
 from envdoctor.world.releases import releases
 
 
