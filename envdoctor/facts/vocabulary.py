@@ -335,6 +335,11 @@ TERMS: tuple[Term, ...] = (
         closed=True,
         usual="none",
     ),
+    Term(
+        "plan.lora_kernels",
+        "list",
+        "what axolotl's kernels compute together with its adapters: mlp, qkv, o (its lora_mlp_kernel, lora_qkv_kernel, lora_o_kernel)",
+    ),
     Term("plan.vllm", "bool", "vLLM generates during training", usual=False),
     Term("plan.report_to", "list", "where metrics are reported, such as wandb, tensorboard and mlflow", quiet=True),
     Term("plan.whole", "bool", "the plan is all that is asked for: what it leaves out has its default", quiet=True),

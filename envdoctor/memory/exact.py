@@ -81,6 +81,8 @@ def unmeasurable(plan: Plan) -> str | None:
         return "a loop of one's own (its loss, its selective checkpointing, FSDP in one unit) is not played through"
     if plan.liger or plan.fused_loss:
         return "fused loss kernels run on a GPU only"
+    if plan.lora_kernels or plan.unsloth:
+        return "the kernels of axolotl and Unsloth run on a GPU only"
     if plan.compile:
         return "torch.compile decides on a GPU what is kept and what is computed again"
     if plan.attention not in ("sdpa", "eager", "flash_attention_2"):
@@ -124,6 +126,7 @@ def child_params(config: Mapping[str, object], plan: Plan, code: Path | None) ->
         "upcast": plan.upcast,
         "accumulation": plan.accumulation,
         "checkpointing": plan.checkpointing,
+        "reentrant": plan.reentrant,
         "optimizer": plan.optimizer,
         "attention": plan.attention,
         "mask": plan.mask,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from envdoctor.memory import dora, mixers, modeling, windows
+from envdoctor.memory import dora, fused_lora, mixers, modeling, windows
 from envdoctor.memory.architecture import Architecture, Linear
 from envdoctor.memory.plan import WIDTH, Plan
 from envdoctor.memory.stack import at_least
@@ -86,9 +86,11 @@ def before_adapters(architecture: Architecture, plan: Plan, tuned: Sequence[Line
 
 def _norms(architecture: Architecture, plan: Plan, width: Widths, *, trained: bool) -> float:
     hidden = architecture.hidden
-    if plan.liger:
-        # Liger's norms keep their input as it is and one number a row.
-        return architecture.norms * (width.stream * hidden + 4)
+    if plan.fused_norms:
+        # Liger's norms keep their input as it is and one number a row, those of queries and keys too.
+        heads = architecture.head_norms and not plan.compile
+        own_heads = width.product * (architecture.query_width + architecture.key_width) if heads else 0
+        return architecture.norms * (width.stream * hidden + 4) + own_heads
     if plan.compile:
         # The input as it is; the rest is computed again.
         own_heads = width.product * (architecture.query_width + architecture.key_width) if architecture.head_norms else 0
@@ -225,7 +227,7 @@ def _mlp(architecture: Architecture, plan: Plan, width: Widths) -> float:
     if plan.compile:
         return width.product * (2 if architecture.gated else 1) * architecture.ffn
     if architecture.gated:
-        return width.product * (2 if plan.liger else 3) * architecture.ffn
+        return width.product * (2 if plan.fused_activation or fused_lora.has(architecture, plan, "down") else 3) * architecture.ffn
     return modeling.activation(architecture, plan, width.product, full=plan.method == "full") * architecture.ffn
 
 
@@ -277,7 +279,7 @@ def _trained_inputs(architecture: Architecture, plan: Plan, width: Widths, *plac
 def last_input(architecture: Architecture, plan: Plan, width: Widths, tuned: Sequence[Linear]) -> float:
     """Bytes that the input of the last product of the network takes for each token, where that is trained or has an adapter."""
     down = [one for one in (architecture.linears if plan.method == "full" else tuned) if one.role == "down"]
-    if architecture.experts or not down or (plan.method != "full" and plan.adapter is None):
+    if architecture.experts or not down or (plan.method != "full" and plan.adapter is None) or fused_lora.has(architecture, plan, "down"):
         return 0.0
     if plan.method == "full":
         return width.computed * sum(map(_fed, down))
@@ -311,7 +313,15 @@ def _adapter_inputs(architecture: Architecture, tuned: Iterable[Linear], plan: P
     gathered = plan.second and plan.gpus > 1 and architecture.norm == "rms"
     total = 0.0
     shared: dict[str, float] = {}
+    fused = fused_lora.roles(architecture, plan)
+    for place in {_place(one) for one in tuned if one.role in fused and one.role != "down"}:
+        # The kernels keep what the products are given, and compute the rest again.
+        given = max(_fed(one) for one in tuned if _place(one) == place)
+        shared[place] = width.product * given
+        total += (1 + width.product) * given if adapter.dropout else 0.0
     for one in tuned:
+        if one.role in fused:
+            continue
         if adapter.dropout:
             # One byte of mask for each element, and the input as the dropout left it.
             total += (1 + of_adapter) * _fed(one)

@@ -7,7 +7,7 @@ The log-softmax keeps one float32 for each logit, and its backward has three.
 
 from __future__ import annotations
 
-from envdoctor.memory import modeling
+from envdoctor.memory import modeling, pieces
 from envdoctor.memory.architecture import Architecture
 from envdoctor.memory.plan import Plan
 from envdoctor.memory.stack import at_least
@@ -48,7 +48,7 @@ def loss(architecture: Architecture, plan: Plan, width: Widths) -> Loss:
         last, again = last + computed * vocabulary, again + computed * vocabulary
     shifts = 0 if plan.rows == 1 else 1
     if plan.liger:
-        return Loss(last + computed * hidden + _chunk(vocabulary, hidden) * (computed + 4), again + computed * hidden)
+        return Loss(last + computed * hidden + pieces.piece(architecture, plan, computed), again + computed * hidden)
     if plan.method == "inference":
         return Loss(computed * vocabulary, 0.0)
     if plan.litgpt:
@@ -108,7 +108,7 @@ def handed_back(architecture: Architecture, plan: Plan, width: Widths) -> float:
 def last_norm_backward(architecture: Architecture, plan: Plan, width: Widths) -> float:
     """Bytes for each token in the backward of the last norm, when all layers still keep what they have: an RMS norm is written in Python,
     and has its float32 input and five float32 gradients then; a fused one has its input and two gradients."""
-    if plan.liger or modeling.norm(architecture, plan) in ("layer", "layer in float32"):
+    if plan.fused_norms or modeling.norm(architecture, plan) in ("layer", "layer in float32"):
         return 3.0 * width.stream * architecture.hidden
     return 6.0 * 4 * architecture.hidden
 
@@ -136,18 +136,9 @@ def _leaves_logits(architecture: Architecture, plan: Plan) -> bool:
 def last_norm(architecture: Architecture, plan: Plan, width: Widths) -> tuple[float, float]:
     """The norm before the output layer, in the forward and in the backward: what it keeps, and what it hands on, which a trained output
     layer keeps too."""
-    kept = architecture.hidden * (4 if architecture.norm == "rms" and not plan.liger else width.stream)
+    kept = architecture.hidden * (4 if architecture.norm == "rms" and not plan.fused_norms else width.stream)
     handed = width.stream * architecture.hidden
     return kept + handed, kept + (2 * handed if plan.method == "full" else 0)
-
-
-def _chunk(vocabulary: int, hidden: int) -> float:
-    """Logits for each token that Liger's fused linear cross entropy holds at once: it cuts the rows into as many chunks as the vocabulary
-    is longer than the hidden state, rounded up to a power of two (liger_kernel/ops/fused_linear_cross_entropy.py)."""
-    chunks = 1
-    while chunks < vocabulary / max(hidden, 1):
-        chunks *= 2
-    return vocabulary / chunks
 
 
 def _upcasts(architecture: Architecture, plan: Plan) -> bool:

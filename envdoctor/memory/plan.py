@@ -37,6 +37,8 @@ class Stack:
     bitsandbytes: str = ""
     fla: str = ""
     mamba: str = ""
+    axolotl: str = ""
+    unsloth: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +48,16 @@ class Plan:
     ``quant`` is the form of the base model's linear layers: "none", "4bit" (bitsandbytes), "8bit", "gptq", "awq" ...
     ``upcast`` says that what is not quantized was made float32 (prepare_model_for_kbit_training). ``prompt`` are virtual tokens.
     ``fused_loss`` is a cross entropy that keeps no log-softmax (Unsloth's, fms-acceleration's); ``liger`` fuses the output layer too.
+    ``cut_loss``: it does so alone (cut cross entropy), and norms and activations are transformers' own. ``unsloth``: norms and the pieces
+    of the loss are Unsloth's. ``lora_kernels``: of "mlp", "qkv" and "o" what a kernel of axolotl or Unsloth computes with its adapters.
+    ``card``: GiB of the GPU's memory, 0 where nobody says.
     ``second``: FSDP2 (``fully_shard``) in the place of FullyShardedDataParallel. ``tensor`` GPUs share each layer (tensor parallelism).
     ``resharded``: FSDP gives the weights of a layer back after its forward.
     ``packed``: rows are filled up to ``tokens``, so that all of them are as long.
     ``zero_init``: under ZeRO-3 the model was made inside ``zero.Init`` (transformers does so where the training arguments are made first);
     None where nobody says.
     ``offloaded``: whose way has the inputs of checkpointed layers wait on the CPU; "" where they do not.
+    ``reentrant``: which of torch's two ways to checkpoint is asked for; None where nobody says.
     ``every``: of so many layers one is checkpointed; ``ops``: half of a checkpointed layer's products and its attention's output are kept.
     ``joined``: adapters stand in one flat parameter of FSDP with the frozen weights of their layer.
     ``wrapped``: FSDP shares out each layer by itself, and not the model as one unit.
@@ -74,6 +80,7 @@ class Plan:
     prompt: int = 0
     accumulation: int = 1
     checkpointing: bool = False
+    reentrant: bool | None = None
     optimizer: str = "adamw_torch"
     attention: str = "sdpa"
     sharding: Sharding = "none"
@@ -85,6 +92,10 @@ class Plan:
     packed: bool = False
     liger: bool = False
     fused_loss: bool = False
+    cut_loss: bool = False
+    unsloth: bool = False
+    lora_kernels: frozenset[str] = frozenset()
+    card: float = 0.0
     offloaded: str = ""
     every: int = 1
     ops: bool = False
@@ -100,3 +111,13 @@ class Plan:
     expandable: bool = False
     wide_workspace: bool = False
     stack: Stack = Stack()
+
+    @property
+    def fused_norms(self) -> bool:
+        """Whether a kernel computes the norms, which keeps their input as it is: Liger's or Unsloth's."""
+        return (self.liger and not self.cut_loss) or self.unsloth
+
+    @property
+    def fused_activation(self) -> bool:
+        """Whether Liger computes the activation of a gated network."""
+        return self.liger and not self.cut_loss and not self.unsloth

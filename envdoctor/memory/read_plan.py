@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import ABSENT, Exact
 from envdoctor.memory import optimizer as optimizers
+from envdoctor.memory import read_kernels
 from envdoctor.memory.architecture import Architecture
 from envdoctor.memory.asked import Reader
 from envdoctor.memory.estimate import Assumption
@@ -28,8 +29,12 @@ _CHECKPOINTING = {"llamafactory": "LLaMA-Factory", "ms-swift": "ms-swift", "unsl
 _CHECKPOINTS_IN_TRL = "0.22.0"
 # Trainers that compile layer by layer, and no loss: apply_compile of prime-rl (src/prime_rl/trainer/model.py at 8718eb14).
 _COMPILE_LAYERS = frozenset(("prime-rl",))
-# Where Unsloth's loss of a labelled batch makes no logits any more (fused_linear_cross_entropy; fast_cross_entropy_loss in 2024.8).
-_WITHOUT_LOGITS = "2025.3.19"
+# Trainers whose adapters have no dropout unless a plan says so: lora_dropout of Unsloth's get_peft_model, and of axolotl's
+# utils/schemas/peft.py (0.8.0 and 0.19.0).
+_NO_DROPOUT = {"unsloth": "Unsloth", "axolotl": "axolotl"}
+# Where Unsloth's loss of a labelled batch makes no logits any more (fused_linear_cross_entropy in models/llama.py: not in 2024.10.7, in
+# 2024.11.10 and 2025.2.15).
+_WITHOUT_LOGITS = "2024.11"
 # Trainers that leave what is not quantized as it is: prepare_model_for_training of LLaMA-Factory (model_utils/checkpointing.py) makes
 # layer norms float32 where upcast_layernorm is set, and nothing else; Unsloth's (unsloth_zoo 2025.11.1, training_utils.py) makes what is
 # trained float32; torchtune 0.6.1 has none, nor have litgpt 0.5.0 and 0.5.13, nor ms-swift at its tags from 1.7.0 to 3.8.0.
@@ -37,6 +42,10 @@ _UNPREPARED = frozenset(("llamafactory", "ms-swift", "unsloth", "torchtune", "li
 _EXPANDABLE = frozenset(("torchtitan",))
 # Weights of integers, unless FSDP shares them out, for which 4-bit ones are stored as floating-point numbers.
 _OF_INTEGERS = frozenset(("4bit", "8bit", "gptq", "awq"))
+# Trainers that make norms, embeddings and output layer what the run computes in again behind peft's preparation, for every adapter
+# (``_convert_embedding_modules_dtype(dist_dtype=cfg.torch_dtype)`` where needs_fa2_dtype; axolotl 0.8.0 to 0.19.0, loaders/model.py), and
+# under FSDP leave that preparation out.
+_CAST_BACK = frozenset(("axolotl",))
 # Trainers that bring low-rank layers of their own and go without peft: made in the dtype that the weights are loaded in (
 # ``training.set_default_dtype`` in the recipes of torchtune 0.6.1, ``fabric.init_module`` of litgpt 0.5.0 under ``bf16-true``).
 _OWN_ADAPTERS = frozenset(("torchtune", "litgpt"))
@@ -54,6 +63,8 @@ _DECIDING = (
     "bitsandbytes",
     "flash-linear-attention",
     "mamba-ssm",
+    "axolotl",
+    "unsloth",
 )
 # Settings that a plan may state in words that are not understood, and what is counted then.
 _IN_WORDS: Mapping[str, object] = {
@@ -92,6 +103,7 @@ def read_plan(facts: Facts, architecture: Architecture) -> tuple[Plan, tuple[Ass
         prompt=reader.number("plan.virtual_tokens") or VIRTUAL_TOKENS if method == "prompt" else 0,
         accumulation=reader.number("plan.gradient_accumulation") or 1,
         checkpointing=_checkpointing(reader, method),
+        reentrant=reader.flag("plan.use_reentrant"),
         optimizer=_optimizer(reader, stack) if method != "inference" else "none",
         attention=_attention(reader, architecture, stack),
         sharding=sharding,
@@ -106,7 +118,6 @@ def read_plan(facts: Facts, architecture: Architecture) -> tuple[Plan, tuple[Ass
         every=_every(reader),
         offloaded=_offloaded(reader),
         ops=reader.text("plan.selective_checkpointing") == "op",
-        litgpt=reader.text("plan.trainer") == "litgpt",
         joined=method == "adapter" and sharding == "fsdp" and reader.text("plan.trainer") in _JOINED,
         wrapped=reader.flag("plan.fsdp_wrapped") is not False,
         upcast_loss=reader.flag("plan.loss_upcast") is not False,
@@ -120,7 +131,7 @@ def read_plan(facts: Facts, architecture: Architecture) -> tuple[Plan, tuple[Ass
         stack=stack,
     )
     _assume_in_words(reader)
-    return plan, tuple(reader.assumed)
+    return read_kernels.with_kernels(plan, reader, architecture), tuple(reader.assumed)
 
 
 def _assume_in_words(reader: Reader) -> None:
@@ -189,8 +200,9 @@ def _chance(reader: Reader) -> float:
     value = reader.facts.value("plan.lora_dropout")
     if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 1:
         return float(value)
-    if reader.text("plan.trainer") == "unsloth":
-        reader.assume("plan.lora_dropout", 0.0, "default of Unsloth")
+    whose = _NO_DROPOUT.get(reader.text("plan.trainer") or "")
+    if whose is not None:
+        reader.assume("plan.lora_dropout", 0.0, f"default of {whose}")
         return 0.0
     # peft's own default is none; published recipes mostly have some, and it costs memory whatever its chance is.
     reader.assume("plan.lora_dropout", 0.05, "default of TRL")
@@ -200,6 +212,8 @@ def _chance(reader: Reader) -> float:
 def _upcast(reader: Reader, method: str, quant: str, sharding: Sharding) -> bool:
     """Whether what is not quantized became float32: peft's preparation does so, unless FSDP or ZeRO-3 shards the weights."""
     stated = reader.flag("plan.kbit_preparation")
+    if reader.text("plan.trainer") in _CAST_BACK:
+        return False
     # GPTQ and AWQ layers are left as they are by it (peft/utils/other.py).
     if method != "adapter" or quant in ("none", "gptq", "awq") or stated is False:
         return False

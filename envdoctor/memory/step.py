@@ -295,9 +295,9 @@ def _optimizer_step(step: _Step) -> Named:
 def _same(step: _Step) -> float:
     """Bytes for each token of the input of a layer that its first norm keeps as it is, and makes no copy of: what it was given is there."""
     architecture, plan, width = step.run.architecture, step.run.plan, step.run.width
-    if modeling.after_only(architecture) or plan.liger:
+    if modeling.after_only(architecture) or (plan.fused_norms and not plan.lora_kernels):
         return 0.0
-    copies = width.stream < 4 or not modeling.norm(architecture, plan).startswith("rms")
+    copies = (width.stream < 4 and not plan.fused_norms) or not modeling.norm(architecture, plan).startswith("rms")
     return 0.0 if copies else step.boundary
 
 

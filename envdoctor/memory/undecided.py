@@ -158,6 +158,8 @@ def _open(situation: Planned) -> Iterator[tuple[str, FactValue, tuple[FactValue,
         yield "plan.distributed", plan.sharding, ("fsdp",)
     if facts.value("plan.outputs_kept") is None and trainer is None:
         yield "plan.outputs_kept", False, (True,)
+    if "plan.lora_kernels" in assumed and plan.lora_kernels:
+        yield "plan.lora_kernels", tuple(sorted(plan.lora_kernels)), ((),)
     if "plan.optimizer" in assumed and facts.text("plan.optimizer") is not None:
         yield "plan.optimizer", "adamw_torch", ("sgd", "prodigy")
     if trainer == "own" and facts.value("plan.loss_upcast") is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from envdoctor.memory import dora, mixers, modeling
+from envdoctor.memory import dora, fused_lora, mixers, modeling
 from envdoctor.memory.architecture import Architecture, Linear
 from envdoctor.memory.kept import last_input, network
 from envdoctor.memory.plan import Plan
@@ -66,6 +66,9 @@ def _network(architecture: Architecture, plan: Plan, width: Widths, last: float)
         return architecture.experts_per_token * max(4 * wide, wide + width.product * architecture.hidden)
     if architecture.experts:
         return _fullest(architecture) * wide * 3
+    if fused_lora.has(architecture, plan, "down"):
+        # The gradient of what goes into the last product: those of gate and up take the place of gate and up.
+        return wide * (2 if fused_lora.added_apart(plan) else 1)
     if architecture.gated:
         return max(3 * wide - last, wide)
     name = architecture.activation
@@ -134,8 +137,10 @@ def _added(architecture: Architecture, plan: Plan, width: Widths, kept: Mapping[
     dropped = (cast or given) if plan.adapter is not None and plan.adapter.dropout else 0
     # What is kept of the input is one of these where autocast makes no copy of its own.
     copies = cast * (given != 4) + dropped - (0 if plan.autocast is not None else last / max(_fed_down(tuned), 1))
-    most = 0.0
+    most, fused = 0.0, fused_lora.roles(architecture, plan)
     for one in tuned:
+        if one.role in fused:
+            continue
         if one.role in ("gate", "up", "gate_up"):
             later = given * architecture.ffn if one.role == "up" and architecture.gated else kept.get("mlp", 0.0)
             most = max(most, made * one.outputs - later - last)

@@ -102,6 +102,7 @@ def test_the_child_is_told_the_whole_plan() -> None:
             "upcast": True,
             "accumulation": 1,
             "checkpointing": False,
+            "reentrant": None,
             "optimizer": "adamw_torch",
             "attention": "sdpa",
             "mask": True,
@@ -124,6 +125,8 @@ def test_the_child_is_told_the_whole_plan() -> None:
         (replace(PLAN, method="prompt", prompt=20), "a run of the method prompt is not played through"),
         (replace(PLAN, liger=True), "fused loss kernels run on a GPU only"),
         (replace(PLAN, fused_loss=True), "fused loss kernels run on a GPU only"),
+        (replace(LORA, lora_kernels=frozenset({"mlp"})), "the kernels of axolotl and Unsloth run on a GPU only"),
+        (replace(LORA, unsloth=True), "the kernels of axolotl and Unsloth run on a GPU only"),
         (replace(PLAN, compile=True), "torch.compile decides on a GPU what is kept and what is computed again"),
         (replace(PLAN, attention="flash_attention_3"), "there is no stand-in for the attention flash_attention_3"),
         *[

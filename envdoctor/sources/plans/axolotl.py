@@ -104,6 +104,11 @@ def _read(reader: Reader, table: Table) -> None:
     liger = next((key for key in _LIGER if table.get(key) is True), None)
     if liger:
         reader.say("plan.liger", True, liger)
+    kernels = [name for name in ("mlp", "qkv", "o") if table.get(f"lora_{name}_kernel") is not None]
+    if kernels and table.get("adapter"):
+        # One that is set turns the default of the others off.
+        chosen = [name for name in kernels if table.get(f"lora_{name}_kernel") is True]
+        reader.say("plan.lora_kernels", chosen, f"lora_{kernels[0]}_kernel")
     plugins = table.get("plugins")
     if any("CutCrossEntropyPlugin" in word(one) for one in (plugins if isinstance(plugins, list) else ()) if isinstance(one, str)):
         reader.say("plan.fused_loss", "linear_cross_entropy", "plugins")
@@ -189,7 +194,7 @@ def _checkpointing(reader: Reader, table: Table) -> None:
     ways = isinstance(raw, str) and raw in ("unsloth", "offload", "offload_disk")
     reader.say("plan.gradient_checkpointing", True if ways else raw, "gradient_checkpointing")
     offloading = table.get("activation_offloading")
-    if ways or offloading is True or offloading in ("legacy", "disk"):
+    if ways or offloading is True or offloading in ("legacy", "disk", "hidden_states"):
         reader.say("plan.activation_offload", True, "gradient_checkpointing" if ways else "activation_offloading")
     reader.default("plan.gradient_checkpointing", False, _DEFAULT)
     read_checkpointing_kwargs(reader, table, "gradient_checkpointing_kwargs")
