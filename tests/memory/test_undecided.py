@@ -54,6 +54,13 @@ def test_a_length_at_which_a_trainer_cuts_is_no_length_of_the_rows() -> None:
     assert names(replace(found, counted=True)) == set()
 
 
+def test_a_framework_with_layers_of_its_own_does_not_depend_on_the_release_of_transformers() -> None:
+    """litgpt, torchtune and torchtitan read nothing of its modeling files."""
+    for trainer, weighed in (("trl", True), ("litgpt", False), ("torchtune", False), ("torchtitan", False)):
+        found = situation(packages__transformers="", plan__trainer=trainer)
+        assert ("packages.transformers" in {one.fact for one in weigh(found, found.estimate())}) is weighed
+
+
 def test_what_a_loop_of_ones_own_keeps_is_open() -> None:
     rows: dict[str, FactValue] = {"plan__gradient_checkpointing": True, "plan__fused_loss": "cross_entropy", "plan__batch_size": 8}
     assert "plan.outputs_kept" in names(situation(**rows))
