@@ -22,7 +22,9 @@ def suggest(condition: Condition | None, missing: Iterable[str], known: Known, s
     """
     wanted = dict[str, str]()
     for leaf, sign in () if condition is None else _signed(condition, wanted=True):
-        if leaf.fact not in wanted and (value := _value(leaf, known, sign, stated)) is not None:
+        value = _value(leaf, known, sign, stated)
+        before = wanted.get(leaf.fact)
+        if value is not None and (before is None or (f"packages.{value}" in stated and f"packages.{before}" not in stated)):
             wanted[leaf.fact] = value
     return tuple(f"{name}={wanted[name] if name in wanted else _any_value(name, known)}" for name in missing)
 

@@ -28,6 +28,6 @@ def test_of_a_package_it_is_the_newest_release() -> None:
 
 
 def test_of_several_frameworks_it_is_one_whose_package_is_stated() -> None:
-    condition = parse_condition({"plan.trainer": ["ms-swift", "trl"]})
+    condition = parse_condition({"any": [{"plan.trainer": "ms-swift", "plan.packing": True}, {"plan.trainer": ["axolotl", "trl"]}]})
     assert suggest(condition, ("plan.trainer",), releases) == ("plan.trainer=ms-swift",)
     assert suggest(condition, ("plan.trainer",), releases, {"packages.trl"}) == ("plan.trainer=trl",)
