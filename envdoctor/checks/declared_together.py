@@ -13,11 +13,12 @@ from functools import lru_cache, partial
 from itertools import combinations
 
 from envdoctor.checks.hit import Hit
-from envdoctor.facts.fact import OVERRIDE, Fact, Facts
+from envdoctor.facts.fact import OVERRIDE, REQUIRED, Fact, Facts
 from envdoctor.facts.histories import satisfiable
 from envdoctor.facts.versions import Exact, Ranged, exact, parse_package, version_condition
 from envdoctor.records import dataclass, replace
 from envdoctor.world.releases import as_of, exists, release_texts, releases, requires_python
+from envdoctor.world.torch_builds import nearest_variant, other_variants
 
 CONTRADICT = "requirements-contradict"
 REFUSES_PYTHON = "requirement-refuses-python"
@@ -80,6 +81,8 @@ def _ways_out(name: str, value: Exact | Ranged) -> tuple[tuple[str, str], ...]:
     if name == "python" or not isinstance(value, Exact):
         return ()
     known = _newest_first(release_texts(name))
+    if name == "torch" and (near := nearest_variant(value.text)):
+        return ((name, f"=={near}"),)
     sides = (f">{value.text}", f"<{value.text}")
     return tuple((name, side) for side in sides if any(map(version_condition(side).admits, known)))
 
@@ -92,6 +95,8 @@ def _not_there(name: str, value: Exact | Ranged) -> str:
     if not known:
         return ""
     if isinstance(value, Exact):
+        if name == "torch" and (others := other_variants(value.text)):
+            return f"torch {value} was never released: that release was built for {', '.join(others)}"
         newest = version_condition(f">{known[-1]}").admits(value)
         if "+" in value.text or exists(name, value.text) is not False or (newest and not _ended()):
             return ""
@@ -152,7 +157,7 @@ def _declared(facts: Facts) -> dict[str, Exact | Ranged]:
 
 def is_declared(fact: Fact) -> bool:
     """Whether a fact is of a file that an installer is given whole, or of a proposed pin."""
-    file = fact.origin.file
+    file = None if fact.origin.source.startswith(REQUIRED) else fact.origin.file
     return fact.origin.source == "pin" if file is None else _installed_whole(file)
 
 

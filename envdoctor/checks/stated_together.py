@@ -14,7 +14,7 @@ from envdoctor.checks.hit import Hit
 from envdoctor.checks.refused_at_import import BY_ANOTHER, BY_TRANSFORMERS, refused_by, refused_by_transformers, walked
 from envdoctor.checks.requirements import MISSING, UNMET
 from envdoctor.checks.whole_lists import lacks_few, scanned_names
-from envdoctor.facts.fact import Facts
+from envdoctor.facts.fact import REQUIRED, Facts
 from envdoctor.facts.versions import Exact, exact, version_condition
 from envdoctor.records import replace
 from envdoctor.world.dependencies import Dependency
@@ -160,7 +160,9 @@ def is_stated(facts: Facts, fact_name: str) -> bool:
     `pip freeze` printed into a .txt file is no file for an installer.
     """
     origin = facts[fact_name].origin
-    return not origin.source.startswith("installed") and (origin.source == "pin" or facts.closed or not is_declared(facts[fact_name]))
+    return not origin.source.startswith(("installed", REQUIRED)) and (
+        origin.source == "pin" or facts.closed or not is_declared(facts[fact_name])
+    )
 
 
 def _judge(facts: Facts, name: str, value: Exact, wanted: Dependency, *, compared: bool) -> Hit | None:

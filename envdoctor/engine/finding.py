@@ -84,12 +84,13 @@ class Finding:
         return self.severity == "note" and self.rule.id in _ASIDES
 
     def rank(self) -> tuple[int, ...]:
-        """Smaller comes first: decided before possible, harm, what is about this model, what two stated releases do together, then the more
-        specific and better shown."""
+        """Smaller comes first: decided before possible, harm, what an installer would bring about today, what is about this model, what two
+        stated releases do together, then the more specific and better shown."""
         return (
             _STATUS_ORDER.index(self.status),
             _SEVERITY_ORDER.index(self.severity),
             2 if self.weight.averted else int(not self.weight.likely),
+            int(self.status == "possible" and not self.newest),
             -int(any(reason.fact.startswith("model.") for reason in self.because)),
             -int(len({reason.fact for reason in self.because if reason.fact.startswith("packages.")}) > 1),
             self.weight.breadth,

@@ -77,6 +77,24 @@ def variants(release: str, machine: str = "x86_64") -> tuple[str, ...]:
     return tuple(sorted(_rows(machine).get(minor, {}))) if minor else ()
 
 
+def other_variants(version_text: str) -> tuple[str, ...]:
+    """The CUDA variants of a release, where the version names one that it never had: ``2.5.0+cu126`` -> cu118, cu121, cu124.
+
+    Nothing where there is such a build, where the label is none of PyTorch's, or where the release is not in the table.
+    """
+    public, _, label = version_text.partition("+")
+    known = variants(public) if variant_cuda(label) is not None else ()
+    return () if label in known else known
+
+
+def nearest_variant(version_text: str) -> str:
+    """In place of a build that a release never had, the one for the next lower CUDA, else for the lowest: ``2.5.0+cu126`` -> 2.5.0+cu124."""
+    public, _, label = version_text.partition("+")
+    others = sorted(other_variants(version_text), key=lambda one: int(one[2:]))
+    below = [one for one in others if int(one[2:]) < int(label[2:])]
+    return f"{public}+{(below[-1:] or others[:1])[0]}" if others else ""
+
+
 def cuda_builds(cuda: str, machine: str = "x86_64") -> tuple[TorchBuild, ...]:
     """Every listed build for one CUDA version (``12.1``), oldest release first."""
     return tuple(build for release in releases_listed(machine) for build in _rows(machine)[release].values() if build.cuda == cuda)

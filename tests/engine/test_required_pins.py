@@ -90,3 +90,19 @@ def test_what_a_launcher_installs_before_the_run_brings_its_own_too(tmp_path: Pa
     (tmp_path / "setup.sh").write_text("pip install torch==2.4.1\npip install triton\npip install bitsandbytes==0.43.1\n")
     assert main(["check", str(tmp_path / "setup.sh"), "--set", "os=linux", "--set", "machine=x86_64"]) == 0
     assert "triton.ops" not in capsys.readouterr().out
+
+
+def test_an_extra_and_a_third_package_are_not_held_to_a_release_that_nobody_states(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "setup.sh").write_text("pip install torch==2.0.1\npip install deepspeed==0.11.1\n")
+    main(["check", str(tmp_path / "setup.sh"), "--set", "os=linux", "--set", "machine=x86_64", "-f", "json"])
+    assert "extra-requirement-unmet" not in capsys.readouterr().out
+
+
+def test_a_build_of_torch_that_was_never_made_has_the_nearest_in_its_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "requirements.txt").write_text("torch==2.5.0+cu126\ntransformers==4.57.1\n")
+    assert main(["check", str(tmp_path / "requirements.txt")]) == 1
+    out = " ".join(capsys.readouterr().out.replace("|", " ").split())
+    assert "torch 2.5.0+cu126 was never released: that release was built for cu118, cu121, cu124" in out
+    assert 'fix: pip install "torch==2.5.0+cu124" --extra-index-url https://download.pytorch.org/whl/cu124' in out

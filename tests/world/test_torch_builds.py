@@ -4,7 +4,16 @@ from pathlib import Path
 import pytest
 
 import envdoctor.world.torch_builds as module
-from envdoctor.world.torch_builds import TorchBuild, cuda_builds, releases_listed, runs_on, torch_build, variants
+from envdoctor.world.torch_builds import (
+    TorchBuild,
+    cuda_builds,
+    nearest_variant,
+    other_variants,
+    releases_listed,
+    runs_on,
+    torch_build,
+    variants,
+)
 
 
 def _build(*sm: str, ptx: str | None = None) -> TorchBuild:
@@ -118,3 +127,11 @@ def test_the_table_is_whole() -> None:
     assert releases_listed()[0] == "1.8"
     assert releases_listed()[-1] == "2.15"
     assert [build.release for build in cuda_builds("12.4")] == ["2.4", "2.5", "2.6"]
+
+
+def test_a_build_that_a_release_never_had() -> None:
+    assert other_variants("2.5.0+cu126") == ("cu118", "cu121", "cu124")
+    assert nearest_variant("2.5.0+cu126") == "2.5.0+cu124"
+    assert nearest_variant("2.6.0+cu117") == "2.6.0+cu118"
+    for there in ("2.5.0+cu124", "2.5.0", "2.5.0+cpu", "2.5.0+rocm6.2", "99.0+cu124"):
+        assert (other_variants(there), nearest_variant(there)) == ((), "")
