@@ -88,7 +88,7 @@ def other_variants(version_text: str) -> tuple[str, ...]:
 
 
 def nearest_variant(version_text: str) -> str:
-    """In place of a build that a release never had, the one for the next lower CUDA, else for the lowest: ``2.5.0+cu126`` -> 2.5.0+cu124."""
+    """In place of a build that a release never had, the one for the next lower CUDA, else the lowest: ``2.5.0+cu126`` -> 2.5.0+cu124."""
     public, _, label = version_text.partition("+")
     others = sorted(other_variants(version_text), key=lambda one: int(one[2:]))
     below = [one for one in others if int(one[2:]) < int(label[2:])]

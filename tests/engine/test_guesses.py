@@ -103,8 +103,8 @@ def test_two_packages_that_do_not_go_together_are_told_of_where_nobody_trains_an
     pair = {"packages.openai": "1.54.0", "packages.httpx": "0.28.0"}
     (one,) = found(pair, page)
     assert (one.status, one.missing) == ("matched", ())
-    (spared,) = found({**pair, "plan.method": "lora"}, page)
-    assert (spared.status, spared.missing) == ("possible", ("plan.code_uses",))
+    (training,) = found({**pair, "plan.method": "lora"}, page)
+    assert (training.status, training.missing) == ("possible", ("plan.code_uses",))
     (undecided,) = found({**pair, "plan.batch_size": 4}, page)
     assert undecided.status == "possible"
 
