@@ -145,8 +145,8 @@ def _attention(architecture: Architecture, plan: Plan, width: Widths) -> float:
     if modeling.is_eager(architecture, plan):
         kept += matrix * width.computed * (2 if architecture.softcap else 1)
         if architecture.kind == "opt" and not at_least(plan.stack.transformers, "4.49"):
-            # The scores as they were before the largest negative number bounded them.
-            kept += matrix * width.computed
+            # The scores as they were before the largest negative number bounded them, as wide as the mask that was added.
+            kept += matrix * max(width.computed, width.stream)
         if architecture.kind in ("gptj", "codegen") and plan.autocast is None:
             # Queries and keys are multiplied in float32.
             kept += (4 - width.computed) * 2 * query

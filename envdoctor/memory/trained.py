@@ -67,7 +67,8 @@ def _stands_twice(architecture: Architecture, largest: int) -> bool:
 def _whole(one: Linear, plan: Plan) -> int:
     """Parameters of one tensor: experts are one from transformers 5 on (``gate_up_proj`` of their modules), and bare ones at any time."""
     merged = one.count > 1 and (not one.module or at_least(plan.stack.transformers, "5.0"))
-    return one.inputs * one.outputs * (one.count if merged else 1)
+    both = 2 if merged and one.role in ("gate", "up") and at_least(plan.stack.transformers, "5.0") else 1
+    return one.inputs * one.outputs * (one.count * both if merged else 1)
 
 
 def _full_width(plan: Plan) -> int:

@@ -7,6 +7,9 @@ from envdoctor.memory.architecture import Architecture
 from envdoctor.memory.plan import WIDTH, Plan
 from envdoctor.records import dataclass
 
+# Encoders whose layers hand on what their last norm puts out, which autocast makes float32 (BertOutput and its like).
+_NORM_LAST = frozenset(("bert", "roberta", "xlm-roberta", "camembert", "distilbert", "electra", "deberta", "deberta-v2"))
+
 
 @dataclass(frozen=True, slots=True)
 class Widths:
@@ -29,7 +32,7 @@ def widths(architecture: Architecture, plan: Plan) -> Widths:
         # Its mixed precision casts the weights themselves, the embeddings among them.
         stream = WIDTH[plan.autocast]
     computed = WIDTH[plan.autocast] if plan.autocast is not None else stream
-    if architecture.wide_stream:
+    if architecture.wide_stream or (plan.autocast is not None and architecture.kind in _NORM_LAST):
         stream = 4
     if plan.quant not in ("4bit", "8bit"):
         return Widths(computed, stream, computed)

@@ -26,7 +26,8 @@ def test_the_fullest_moment_is_that_of_the_models_own_code(drawn: Mapping[str, A
     empties before the first forward, the layers that it keeps for the keys among their inputs, the weight that DoRA transposes into a
     parameter, logits that CodeGen makes float32 itself, values that ModernBERT leaves in their product, the parameters of experts with
     what adapters add to them, embeddings that FSDP makes a unit, and copies of weights in front of the first adapter, which nothing
-    holds, and the masks of layers that see a window."""
+    holds, and the masks of layers that see a window. Seed 20271203, to work with: gate and up of merged experts in Adafactor's step, OPT's
+    scores beside a mask of float32, and an encoder's layers that hand on what autocast's norm makes float32."""
     found = planned(stated(drawn["facts"]), read_architecture(drawn["config"])).estimate().peak.total / 2**20
     assert found == pytest.approx(drawn["mib"], rel=0.04)
 
