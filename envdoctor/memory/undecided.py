@@ -16,6 +16,8 @@ from envdoctor.world.releases import newest
 _MOVES = 0.25
 _EARLIER = ("4.35.2", "4.45.2")
 _TORCH = "2.5.1"
+# A release whose loss makes all logits at once unless they fill the card (memory/pieces.py).
+_OF_UNSLOTH = ("2026.1.1",)
 # Beside weights of bitsandbytes the releases of May 2023 took more than is counted here: a 7B model in 8 bits and a 13B one in 4 did not go
 # into the 14.6 GiB of a T4 at 1,024 tokens (https://huggingface.co/blog/4bit-transformers-bitsandbytes), where 8.8 and 10.1 are counted.
 _OF_2023 = 1.65
@@ -145,6 +147,8 @@ def _open(situation: Planned) -> Iterator[tuple[str, FactValue, tuple[FactValue,
     if not plan.stack.transformers and (facts.text("plan.trainer") not in _OWN_LAYERS or plan.quant != "none"):
         # What is kept moved with the release: no fused attention before 4.36, float32 copies of the logits up to 4.48.
         yield "packages.transformers", exact(newest("transformers") or _EARLIER[-1]), tuple(map(exact, _EARLIER))
+    if plan.unsloth and not plan.stack.unsloth:
+        yield "packages.unsloth", exact(newest("unsloth") or _OF_UNSLOTH[0]), tuple(map(exact, _OF_UNSLOTH))
     if plan.method == "inference":
         return
     if "plan.method" in assumed:

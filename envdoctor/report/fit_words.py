@@ -133,13 +133,23 @@ def _plan(plan: Plan) -> Iterator[str]:
         yield plan.optimizer
         yield "gradient checkpointing" if plan.checkpointing else "no gradient checkpointing"
     if plan.liger or plan.fused_loss:
-        yield "Liger kernels" if plan.liger else "fused cross entropy"
+        yield _loss(plan)
+    if plan.lora_kernels:
+        yield "adapters in kernels"
     if plan.compile:
         yield "torch.compile"
     if plan.gpus > 1 or plan.sharding not in ("none", "ddp"):
         yield f"{plan.gpus} GPU{'s' if plan.gpus != 1 else ''}{_way(plan)}"
     if plan.offload != "none":
         yield {"optimizer": "optimizer", "parameters": "parameters", "both": "parameters and optimizer"}[plan.offload] + " on the CPU"
+
+
+def _loss(plan: Plan) -> str:
+    if plan.cut_loss:
+        return "cut cross entropy"
+    if plan.unsloth or not plan.liger:
+        return "fused cross entropy"
+    return "Liger kernels"
 
 
 def _way(plan: Plan) -> str:

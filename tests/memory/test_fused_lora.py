@@ -124,3 +124,14 @@ def test_unsloth_makes_as_many_pieces_as_half_of_the_free_memory_asks_for(releas
     plan = replace(found, rows=rows, card=card)
     assert pieces.piece(architecture, plan, 2) == pytest.approx(14 * 151936 / count)
     assert pieces.piece(architecture, replace(plan, unsloth=False), 2) < 10_000
+
+
+def test_a_release_of_unsloth_that_nobody_states_leaves_its_pieces_open() -> None:
+    rows: dict[str, FactValue] = {"plan__trainer": "unsloth", "plan__batch_size": 16, "plan__seq_len": 1024}
+    found = situation(QWEN_HALF_B, **rows)
+    weighed = {one.fact: one for one in weigh(found, found.estimate())}
+    assert (
+        weighed["packages.unsloth"].allocated.high == situation(QWEN_HALF_B, **rows, packages__unsloth="==2026.1.1").estimate().peak.total
+    )
+    said = situation(QWEN_HALF_B, **rows, packages__unsloth="==2026.8.1")
+    assert "packages.unsloth" not in {one.fact for one in weigh(said, said.estimate())}

@@ -14,7 +14,7 @@ from envdoctor.memory.estimate import GIB, Assumption
 from envdoctor.memory.fits import verdict
 from envdoctor.report.fit import FitReport
 from envdoctor.report.fit_text import bar, render
-from tests.report.fits import ESTIMATE, HOSTILE, gib, report, too_much
+from tests.report.fits import ESTIMATE, HOSTILE, PLAN, gib, report, too_much
 
 EXPECTED = Path(__file__).parent / "expected"
 PAGES = {
@@ -102,3 +102,13 @@ def test_where_the_answer_is_a_range_no_figure_in_it_is_shown(card: float | None
     assert told in text
     assert "allocated 20.0 to 79.2" in text
     assert "needed 20.5 to 83.7" in text
+
+
+def test_a_plan_tells_the_kernels_that_its_trainer_brings() -> None:
+    cut = replace(PLAN, liger=True, cut_loss=True, lora_kernels=frozenset({"mlp"}))
+    told = [
+        " ".join(render(replace(report(), plan=plan)).split()) for plan in (cut, replace(PLAN, liger=True), replace(PLAN, unsloth=True))
+    ]
+    assert "cut cross entropy, adapters in kernels" in told[0]
+    assert "Liger kernels" in told[1]
+    assert "adapters in kernels" not in told[1] + told[2]
