@@ -28,7 +28,8 @@ _Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
 def in_one_step(body: Sequence[ast.stmt], text: str = "") -> bool:
     """Write uses of such names in their place, in the tree itself; whether anything in it assigns to a name that an import binds."""
     assigned: set[str] = set()
-    calls = _Calls(results_of(body), any_tokenizer=not any(word in text.lower() for word in OWN_METHODS))
+    lowered = text.lower()
+    calls = _Calls(results_of(body), any_tokenizer=not any(word in lowered for word in OWN_METHODS))
     _rewrite(list(body), {}, {}, assigned, calls)
     rewrite_fields(body, calls.is_bound_once, calls.made_of)
     # An object of a class of the file has more than its base: only the call itself is that of the base.

@@ -126,8 +126,11 @@ def _is_a_name(volume: Volume, module: str, name: str) -> bool:
     chunk = volume.chunk(module)
     if chunk is None:
         return False
-    others = (one for one in chunk.links.get(name, ()) if ":" in one and volume.chunk(one.replace(":", ".")) is None)
-    return name in chunk.classes or name in chunk.functions or name in chunk.names or any(others)
+    if name in chunk.classes or name in chunk.functions:
+        return True
+    links = [one for one in chunk.links.get(name, ()) if ":" in one]
+    # ``from acme import io`` in acme itself is the module, unless the name is given to something else after that.
+    return any(volume.chunk(one.replace(":", ".")) is None for one in links) or bool(links and name in chunk.names)
 
 
 def _is_an_object(volume: Volume, module: str, name: str) -> bool:

@@ -10,10 +10,12 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 
 from envdoctor.atlas.objects import made_of
-from envdoctor.syntax.walking import walk
+from envdoctor.syntax.walking import statements, walk
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Result = ast.expr | list[ast.expr | None]
+# Of what torch's modules have nothing is said, and models are full of them.
+_OF_TORCH = frozenset(("torch", "nn"))
 _NAMED = ("load", "get", "build", "create", "init", "make", "setup", "set_up", "prepare", "initialize")
 
 
@@ -66,10 +68,17 @@ def _is(target: ast.expr, name: str) -> bool:
 
 def rewrite_fields(body: Sequence[ast.stmt], once: Callable[[str], bool], made: Callable[[ast.expr], ast.expr | None]) -> None:
     """Write the class of a field in its place, in the methods of the class; its name has to be one that the file binds once."""
+    imports = (one for one in statements(body) if isinstance(one, ast.Import | ast.ImportFrom))
+    names = {(alias.asname or alias.name).partition(".")[0] for one in imports for alias in one.names} - _OF_TORCH
+
+    def made_elsewhere(value: ast.expr) -> ast.expr | None:
+        found = made(value)
+        return found if found is not None and (root := _root(found)) in names and once(root) else None
+
     for item in body:
         if isinstance(item, ast.ClassDef):
             methods = [one for one in item.body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef) and one.args.args]
-            fields = _fields(methods, once, made)
+            fields = _fields(methods, made_elsewhere)
             for method in methods if fields else ():
                 own = method.args.args[0].arg
                 for node in walk(method):
@@ -77,24 +86,28 @@ def rewrite_fields(body: Sequence[ast.stmt], once: Callable[[str], bool], made: 
                         node.value = fields[name]
 
 
-def _fields(methods: Sequence[Function], once: Callable[[str], bool], made: Callable[[ast.expr], ast.expr | None]) -> dict[str, ast.expr]:
+def _fields(methods: Sequence[Function], made: Callable[[ast.expr], ast.expr | None]) -> dict[str, ast.expr]:
     """The fields of an object that are made of one class, by every assignment in its methods."""
     told: dict[str, list[ast.expr | None]] = {}
+    for method in methods:
+        own = method.args.args[0].arg
+        for item in statements(method.body):
+            if isinstance(item, ast.Assign) and len(item.targets) == 1 and (name := _field(item.targets[0], own)):
+                told.setdefault(name, []).append(made(item.value))
+    if not any(any(some) for some in told.values()):
+        return {}  # most classes: no expression of theirs is looked at
     stores: dict[str, int] = {}
     for method in methods:
         own = method.args.args[0].arg
         for node in walk(method):
             if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load) and (name := _field(node, own)):
                 stores[name] = stores.get(name, 0) + 1
-            elif isinstance(node, ast.Assign) and len(node.targets) == 1 and (name := _field(node.targets[0], own)):
-                told.setdefault(name, []).append(made(node.value))
     found: dict[str, ast.expr] = {}
     for name, some in told.items():
         first = some[0]
         if first is None or stores.get(name) != len(some) or any(one is None or ast.dump(one) != ast.dump(first) for one in some):
             continue
-        if once(_root(first)):
-            found[name] = first
+        found[name] = first
     return found
 
 

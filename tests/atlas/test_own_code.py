@@ -670,6 +670,12 @@ def test_a_module_that_is_imported_as_a_name_is_a_module(tmp_path: Path) -> None
     new = {**files, "acme/io.py": "def here(): pass\n"}
     with atlas_of(tmp_path, {"acme": {"1.0": files, "2.0": new}}):
         assert edges("from acme import io\nio.here()\nio.gone()\n", Stack({"acme": "2.0"})) == ["acme:io.gone()"]
+    asked = "import importlib\nsubmodules = ['io']\ndef __getattr__(name):\n    if name in submodules:\n"
+    asked += "        return importlib.import_module(f'acme.{name}')\n    raise AttributeError(name)\n"
+    folder = tmp_path / "asked"
+    folder.mkdir()
+    with atlas_of(folder, {"acme": {"1.0": {**files, "acme/__init__.py": asked}, "2.0": {**new, "acme/__init__.py": asked}}}):
+        assert edges("from acme import io\nio.here()\nio.gone()\n", Stack({"acme": "2.0"})) == ["acme:io.gone()"]
 
 
 def test_a_class_by_the_name_of_its_module_is_the_class(tmp_path: Path) -> None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
+import importlib
 import sys
 from pathlib import Path
 
-_SPEC = importlib.util.spec_from_file_location("own_code", Path(__file__).parent.parent.parent / "benchmarks" / "own_code.py")
-assert _SPEC is not None
-assert _SPEC.loader is not None
-READER = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(READER)
+BENCHMARKS = Path(__file__).parent.parent.parent / "benchmarks"
+sys.path.insert(0, str(BENCHMARKS))
+try:
+    READER = importlib.import_module("own_code")
+finally:
+    sys.path.remove(str(BENCHMARKS))
 
 
 def run(text: str) -> dict[str, bool]:
@@ -43,3 +44,31 @@ def test_what_a_script_sets_and_what_a_package_sets_later_are_no_failures() -> N
     found = run("import builtins\nbuiltins.list.__hash__.later\nbuiltins.list.later\n")
     assert not found["import builtins as it; it.list.__hash__.later"]
     assert found["import builtins as it; it.list.later"]
+
+
+def test_an_object_is_asked_by_its_class() -> None:
+    text = (
+        "import string\nmade = string.Template('a')\nmade.substitute(a=1)\nmade.gone\nother = string.Template('a')\nother = 1\nother.gone\n"
+    )
+    found = run(text)
+    assert found["import string as it; it.Template.gone"]
+    call = "import string as it; it.Template.substitute; s = S(it.Template.substitute, True); s and s.bind_partial(a=None)"
+    assert found[call] is False
+    assert sum("gone" in line for line in found) == 1
+
+
+def test_what_a_project_has_itself_and_what_unsloth_replaces_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / "pkg").mkdir()
+    for name in ("pkg/__init__.py", "own.py"):
+        (tmp_path / name).write_text("")
+    assert READER.own_names(tmp_path) == {"pkg", "own"}
+    body = ast.parse("import unsloth\nfrom trl import SFTTrainer\n").body
+    assert READER.is_wrapped("from trl import SFTTrainer", body)
+    assert not READER.is_wrapped("from peft import LoraConfig", body)
+    assert not READER.is_wrapped("from trl import SFTTrainer", body[1:])
+
+
+def test_a_signature_whose_object_nobody_passes_refuses_nothing(tmp_path: Path) -> None:
+    (tmp_path / "wrapped.py").write_text("class Run:\n    def log(self, data): pass\nlog = Run.log\n")
+    line = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import wrapped as it; s = S(it.log); s and s.bind(None)"
+    assert READER.run_lines([line], sys.executable) == {line: "no error"}
