@@ -96,6 +96,9 @@ def unset_beside(facts: Facts) -> Iterator[Fact]:
     of_accelerate = facts.text("plan.distributed") == "fsdp" and facts.text("plan.trainer") in _WITH_ACCELERATE
     if of_accelerate and _all_at_least(facts, "transformers", "5.0.0") is False:
         yield _default("plan.fsdp_version", 1, "accelerate")
+    # The Trainer of transformers 5 sets it from an argument of its own (training_args.py and trainer.py of 5.0.0 and 5.5.4).
+    if facts.text("plan.trainer") in _WITH_ACCELERATE and _all_at_least(facts, "transformers", "5.0.0"):
+        yield _default("plan.use_cache", False, f"transformers {facts.value('packages.transformers')}")
     if facts.text("plan.trainer") == "transformers":
         yield from _checkpointing(facts)
     if facts.text("plan.trainer") == "trl" and facts.text("plan.method") != "ppo":

@@ -123,8 +123,12 @@ _NAMES: dict[str, tuple[tuple[str, str], ...]] = {
     "tiiuae": _FALCON,
     "openai": _GPT_OSS,
     "openai-community": _GPT2,
-    "eleutherai": ((r"pythia-[\w.]+(-deduped)?", "gpt_neox"), (r"gpt-neo-[\d.]+[mb]", "gpt_neo"), (r"gpt-j-6b", "gptj")),
-    "facebook": ((r"opt-[\d.]+[mb]", "opt"),),
+    "eleutherai": ((r"pythia-[\w.]+(-deduped)?|gpt-neox-20b", "gpt_neox"), (r"gpt-neo-[\d.]+[mb]", "gpt_neo"), (r"gpt-j-6b", "gptj")),
+    "facebook": (
+        (r"opt-[\d.]+[mb]", "opt"),
+        (r"nllb-200-[\w.-]+|m2m100_[\w.]+", "m2m_100"),
+        (r"bart-(base|large)(-cnn|-mnli|-xsum)?", "bart"),
+    ),
     "bigscience": _BLOOM,
     "bigcode": _STARCODER,
     "huggyllama": ((r"llama-\d+b", "llama"),),
@@ -147,7 +151,7 @@ _NAMES: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "allenai": ((r"olmo-(1\.7-)?\d+b-hf", "olmo"), (r"olmo-2-\d+-\d+b(-instruct)?", "olmo2")),
     "bytedance-seed": ((r"seed-oss-36b-(base|instruct)(-wosyn)?", "seed_oss"),),
-    "databricks": ((r"dbrx-(base|instruct)", "dbrx"),),
+    "databricks": ((r"dbrx-(base|instruct)", "dbrx"), (r"dolly-v2-(3|7|12)b", "gpt_neox")),
 }
 # Who publishes the models of others under their names: on the hub, and what ModelScope calls the makers.
 _COPIES: dict[str, tuple[tuple[tuple[str, str], ...], ...]] = {
@@ -187,6 +191,10 @@ _WITH_CODE = frozenset(
 _BNB = re.compile(r"(-unsloth)?(-dynamic)?-bnb-[48]bit$")
 _BF16 = re.compile(r"-bf16$")
 _STORED = ((r"-gptq(-int[48])?$|-int[48]$", "gptq"), (r"-awq(-int4)?$", "awq"), (r"-bnb-[48]bit$|-4bits$", "bitsandbytes"))
+# Families that snapshots tell by other settings (envdoctor/sources/model/model_family.py).
+_FAMILIES = (("qwen", r"qwen-vl", "qwen-vl"), ("qwen", "", "qwen"), ("gemma4", r"gemma-4-e[24]b", "gemma4-e"), ("gemma4", "", "gemma4"))
+# Llama 3.1 and later scale their rotary positions.
+_ROPES = ((r"(meta-)?llama-3\.[123]-", "llama3"), (r"(meta-)?llama-[23]-\d+b", "default"))
 # A folder that is called after a model has its size in the name, or a name that nothing else has.
 _SIZED = re.compile(r"\d[bm](?![a-z])|^(qwen-(vl|audio)|minicpm-|deepseek-|glm-4\.)")
 
@@ -199,6 +207,7 @@ class Published:
     plain: bool
     quant_method: str | None = None
     family: str | None = None
+    rope_type: str | None = None
 
     def facts(self) -> Iterator[tuple[str, FactValue]]:
         """The facts that follow, by name. A type that no release of transformers knows says itself that the code is the snapshot's."""
@@ -210,6 +219,8 @@ class Published:
             yield "model.own_config", False
         if self.quant_method is not None:
             yield "model.quant_method", self.quant_method
+        if self.rope_type is not None:
+            yield "model.rope_type", self.rope_type
 
 
 def published_model(name: str) -> Published | None:
@@ -248,4 +259,6 @@ def _published(kind: str | None, name: str) -> Published | None:
     if kind is None:
         return None
     stored = next((method for pattern, method in _STORED if re.search(pattern, name)), None)
-    return Published(kind, kind not in _WITH_CODE, stored, "qwen-vl" if kind == "qwen" and "qwen-vl" in name else None)
+    family = next((family for of, pattern, family in _FAMILIES if of == kind and re.search(pattern, name)), None)
+    rope = next((rope for pattern, rope in _ROPES if kind == "llama" and re.match(pattern, name)), None)
+    return Published(kind, kind not in _WITH_CODE, stored, family, rope)

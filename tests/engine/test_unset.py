@@ -131,6 +131,17 @@ def test_the_version_of_fsdp_that_nobody_names(trainer: str, transformers: str, 
     assert derived(facts, "plan.fsdp_version") == expected
 
 
+@pytest.mark.parametrize(
+    ("trainer", "transformers", "expected"),
+    [("trl", "5.0.0", "false"), ("transformers", "5.23.0", "false"), ("trl", "4.57.6", None), ("torchtune", "5.0.0", None)],
+)
+def test_the_trainer_of_transformers_5_trains_without_a_cache(trainer: str, transformers: str, expected: str | None) -> None:
+    facts = whole(plan__trainer=trainer, packages__transformers=transformers)
+    assert derived(facts, "plan.use_cache") == expected
+    asked = whole(plan__trainer=trainer, packages__transformers=transformers, plan__use_cache=True)
+    assert derived(asked, "plan.use_cache") == "true"
+
+
 def test_one_gpu_shares_its_work_with_nobody() -> None:
     assert derived(whole(plan__method="lora", gpu__count=1), "plan.distributed") == "none"
     assert derived(whole(plan__method="lora", gpu__count=1), "plan.offload") == "none"

@@ -48,7 +48,11 @@ def test_the_type_is_known_of_what_its_maker_published_alone(name: str, kind: st
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("meta-llama/Llama-2-7b-hf", Published("llama", plain=True)),
+        ("meta-llama/Llama-2-7b-hf", Published("llama", plain=True, rope_type="default")),
+        ("unsloth/Meta-Llama-3.1-8B-Instruct-bnb-4bit", Published("llama", plain=True, quant_method="bitsandbytes", rope_type="llama3")),
+        ("Qwen/Qwen-VL-Chat", Published("qwen", plain=False, family="qwen-vl")),
+        ("google/gemma-4-E2B-it", Published("gemma4", plain=True, family="gemma4-e")),
+        ("google/gemma-4-31B-it", Published("gemma4", plain=True, family="gemma4")),
         ("Qwen/Qwen2.5-7B-Instruct-AWQ", Published("qwen2", plain=True, quant_method="awq")),
         ("Qwen/Qwen2.5-7B-Instruct-GPTQ-Int4", Published("qwen2", plain=True, quant_method="gptq")),
         ("unsloth/gemma-2-9b-bnb-4bit", Published("gemma2", plain=True, quant_method="bitsandbytes")),

@@ -418,6 +418,10 @@ GLM4 = {"model_type": "chatglm", "padded_vocab_size": 151552, "eos_token_id": [1
         ({"model_type": "llama", "vocab_size": 32000}, {}, None, None),
         ({"model_type": "qwen2"}, {"tokenizer_config.json": {"added_tokens_decoder": {"151657": {}}}}, "qwen2.5", None),
         ({"model_type": "qwen2"}, {}, None, None),
+        ({"model_type": "qwen", "visual": {"image_size": 448}}, {}, "qwen-vl", None),
+        ({"model_type": "qwen"}, {}, "qwen", None),
+        ({"model_type": "gemma4", "text_config": {"num_kv_shared_layers": 20}}, {}, "gemma4-e", None),
+        ({"model_type": "gemma4", "text_config": {"num_kv_shared_layers": 0}}, {}, "gemma4", None),
         ({"model_type": ["llama"]}, {}, None, None),
     ],
 )

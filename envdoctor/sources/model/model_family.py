@@ -82,8 +82,13 @@ def _llama(identity: Identity) -> str | None:
     return "llama-2" if identity.named("llama-2") or identity.named("llama2") else None
 
 
+def _gemma4(identity: Identity) -> str | None:
+    inner = identity.config.get("text_config", identity.config)
+    return "gemma4-e" if isinstance(inner, Mapping) and inner.get("num_kv_shared_layers") else "gemma4"
+
+
 def _qwen(identity: Identity) -> str | None:
-    return "qwen-vl" if "visual" in identity.config else None
+    return "qwen-vl" if "visual" in identity.config else "qwen"
 
 
 def _qwen2(identity: Identity) -> str | None:
@@ -93,6 +98,8 @@ def _qwen2(identity: Identity) -> str | None:
 
 _FAMILIES = {
     "chatglm": _chatglm,
+    "gemma4": _gemma4,
+    "gemma4_text": _gemma4,
     "glm": _glm,
     "glm4": lambda identity: "glm-4-0414",
     "llama": _llama,

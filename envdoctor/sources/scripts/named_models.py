@@ -41,13 +41,8 @@ def say_model(reading: Reading, call: Call, keyword: str, position: int = 0) -> 
 
 
 def read_other_names(reading: Reading) -> None:
-    """The model that a pipeline, else a configuration, else a tokenizer is of, where the script loads none."""
+    """The model that a configuration, else a tokenizer is of, where the script loads none."""
     if any(fact in reading.claims.claims for fact in _FACTS):
-        return
-    pipelines = [call for call in reading.named("transformers", "pipeline") if _gives(call, "model", 1)]
-    if pipelines:
-        for call in pipelines:
-            say_model(reading, call, "model", 1)
         return
     loads = [call for call in reading.named("transformers", "from_pretrained") if _gives(call, _KEYWORD, 0)]
     for classes in (_READS_CONFIG, _READS_TEXT):

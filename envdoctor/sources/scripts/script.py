@@ -23,6 +23,7 @@ from envdoctor.sources.scripts.named_models import read_other_names
 from envdoctor.sources.scripts.notebook import read_cells
 from envdoctor.sources.scripts.order import read_order
 from envdoctor.sources.scripts.outline import outline
+from envdoctor.sources.scripts.pipelines import read_pipelines
 from envdoctor.sources.scripts.reading import Reading
 from envdoctor.sources.scripts.shell import collect_installs
 from envdoctor.sources.scripts.source import Piece, Source, read_pieces
@@ -128,6 +129,7 @@ def _read(source: Source) -> tuple[Collected, tuple[str, ...]]:
     read_arguments(reading)
     read_order(reading, loads)
     trainers = read_trainers(reading)
+    answers = read_pipelines(reading, [*loads, *trainers])
     read_other_names(reading)
     read_resumption(reading)
     read_given_optimizers(reading, trainers)
@@ -135,7 +137,7 @@ def _read(source: Source) -> tuple[Collected, tuple[str, ...]]:
     fits = [call for package in ("lightning", "pytorch_lightning") for call in reading.named(package, "Trainer", "Fabric")]
     if loops or (fits and not trainers):
         claims.state("plan.trainer", "own", next(reading.methods("backward")).line if loops else fits[0].line)
-    read_method(reading, trainers, loads, trains_itself=loops)
+    read_method(reading, trainers, [*loads, *answers], trains_itself=loops)
     if trainers or loops or (loads and "plan.method" in claims.claims):
         claims.default(WHOLE, True, "default of a script that was read to its end")
         # What another module decides cannot be read here.

@@ -105,10 +105,6 @@ def _generation(reading: Reading) -> None:
     for call in reading.methods("generate", "stream_chat", "fast_generate"):
         if not of_own_class(reading, call):
             reading.claims.state("plan.generate", True, call.line)
-    for call in reading.named("transformers", "pipeline"):
-        task = reading.value(call, "task", 0)
-        if task is not None and task.value == "text-generation":
-            reading.claims.state("plan.generate", True, call.line)
     # A template of the script's own takes the place of the snapshot's.
     own = (
         any(store.key == "chat_template" for store in reading.outline.stores)
