@@ -43,6 +43,17 @@ def test_kernels_that_do_not_load_are_told_as_such() -> None:
     assert pins == (("sgl-kernel", ">=0.3.5,<=0.3.14.post1 || >=0.3.15,<=0.3.17.post1"), ("torch", ">=2.9,<2.10"))
 
 
+@pytest.mark.parametrize(("release", "torch"), [("0.1.8", "2.2.1"), ("0.1.8", "2.0.1+cu118"), ("0.1.5", "2.2.0")])
+def test_autoawq_had_its_kernels_with_it(release: str, torch: str) -> None:
+    assert [one[:2] for one in told(torch, autoawq=release)] == [(FAILS, "autoawq")]
+    assert told("2.1.2", autoawq=release) == told(torch, autoawq="0.2.3") == []
+
+
+def test_its_kernels_are_left_out_since_they_are_a_package_of_their_own() -> None:
+    assert [one[:2] for one in told("2.3.0", autoawq="0.2.4", autoawq_kernels="0.0.6")] == [(IDLE, "autoawq-kernels")]
+    assert told("2.5.1", autoawq="0.2.7", autoawq_kernels="0.0.8") == []
+
+
 @pytest.mark.parametrize(
     ("torch", "label", "wanted"),
     [
