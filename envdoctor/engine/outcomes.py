@@ -17,9 +17,10 @@ from envdoctor.rules.rule import Rule
 
 _UNKNOWN = -1
 _MOST_FACTS = 50_000
-_METHOD = "plan.method"
-# What nobody trains is none of the methods.
-_NO_METHOD = Fact(_METHOD, "", Origin("no plan"))
+# What a rule may let be where a plan says so: any training, which need not use what it accuses, and any attention of torch's own.
+_SPARED = {"plan.method": TRAINING, "plan.attn": frozenset(("eager", "sdpa"))}
+# Where there is no plan it is none of these.
+_NOT_SPARED = tuple(Fact(name, "", Origin("no plan")) for name in _SPARED)
 
 
 class Outcomes:
@@ -79,10 +80,10 @@ class _Row:
     """A condition, the packages that it needs and those whose versions it accuses, and what it came to.
 
     ``key`` takes the numbers of the facts that it names out of those of a view. ``idle`` are the situations to which it says nothing.
-    ``spares_training``: it asks for the method only to let any training be, which need not use what it accuses.
+    ``spares``: it asks for the method, or the attention, only to let be who does not use what it accuses.
     """
 
-    __slots__ = ("accused", "asks_unread", "condition", "idle", "key", "last", "needed", "outcomes", "spares_training")
+    __slots__ = ("accused", "asks_unread", "condition", "idle", "key", "last", "needed", "outcomes", "spares")
 
     def __init__(self, condition: Condition, places: dict[str, int]) -> None:
         self.condition = condition
@@ -93,7 +94,7 @@ class _Row:
         self.needed = frozenset(part.fact for part in parts if isinstance(part, PackageIs))
         self.accused = frozenset(leaf.fact for leaf in accused_versions(condition))
         self.asks_unread = not UNREAD.keys().isdisjoint(named)
-        self.spares_training = _METHOD in named and _spares_training(condition)
+        self.spares = not _SPARED.keys().isdisjoint(named) and _only_spares(condition)
         self.outcomes: dict[object, Any] = {}
         self.idle: set[object] = set()
 
@@ -109,7 +110,7 @@ class View:
         self._has_plan = any(name.startswith("plan.") for name in facts.by_name)
         self._background: tuple[object, ...] | None = None
         self._as_read: View | None = None
-        self._untrained: View | None = None
+        self._unspared: View | None = None
 
     def closed(self) -> View:
         """The same situation, if its packages are all there are."""
@@ -133,15 +134,15 @@ class View:
         found: tuple[bool | None, tuple[str, ...]] = row.outcomes.get(key) or self.judged(condition)
         if row.asks_unread and found[0] is None and not UNREAD.keys().isdisjoint(found[1]) and self.as_read().judged(condition)[0]:
             return True, ()
-        if row.spares_training and found[0] is None and not self._has_plan and self._without_plan().judged(condition)[0]:
+        if row.spares and found[0] is None and not self._has_plan and self._without_plan().judged(condition)[0]:
             return True, ()
         return found
 
     def _without_plan(self) -> View:
-        """The same situation, if nothing is trained: all that is stated is what is there, and who asks means to use it."""
-        if self._untrained is None:
-            self._untrained = self.as_read().with_facts([_NO_METHOD])
-        return self._untrained
+        """The same situation, if no plan spares it: all that is stated is what is there, and who asks means to use it."""
+        if self._unspared is None:
+            self._unspared = self.as_read().with_facts(_NOT_SPARED)
+        return self._unspared
 
     def idle_in(self, condition: Condition, taken: View | None) -> tuple[set[object], object]:
         """The situations to which an undecided condition says nothing, and the key of this one, ``taken`` being what is installed of it.
@@ -201,12 +202,11 @@ class View:
         return row.key(self._numbers)
 
 
-def _spares_training(condition: Condition) -> bool:
-    """Whether every word about the method stands in a negation, and is about all methods of training."""
-    about = [leaf for leaf in leaves(condition) if leaf.fact == _METHOD]
-    return all(isinstance(leaf, ValueIs) and {*leaf.values} >= TRAINING for leaf in about) and all(
-        leaf.fact != _METHOD for leaf in accused(condition)
-    )
+def _only_spares(condition: Condition) -> bool:
+    """Whether every word about the method and the attention stands in a negation, and is about all that may be spared."""
+    about = [leaf for leaf in leaves(condition) if leaf.fact in _SPARED]
+    spares = all(isinstance(leaf, ValueIs) and _SPARED[leaf.fact] <= {*leaf.values} for leaf in about)
+    return spares and all(leaf.fact not in _SPARED for leaf in accused(condition))
 
 
 def _of_variables_alone(facts: Facts) -> Iterator[Fact]:
