@@ -114,3 +114,12 @@ def test_a_rule_that_asks_for_one_method_still_waits_for_it() -> None:
     page = rule("serves", {"packages": ["vllm <0.10"], "not": spared})
     (one,) = found({"packages.vllm": "0.9.0"}, page)
     assert (one.status, one.missing) == ("possible", ("plan.method",))
+
+
+def test_what_spares_the_attention_of_torch_needs_no_plan_either() -> None:
+    own = {"packages": ["transformers >=4.55"], "plan": {"attn": ["eager", "sdpa", "flex_attention"]}}
+    page = rule("wheels", {"packages": ["flash-attn <2.8.3", "torch >=2.6"], "all": [{"not": own}, {"any": [{"plan": {"script": False}}]}]})
+    pair = {"packages.flash-attn": "2.8.2", "packages.torch": "2.6.0"}
+    assert [one.status for one in found(pair, page)] == ["matched"]
+    assert found({**pair, "packages.transformers": "4.56.0", "plan.attn": "sdpa"}, page) == ()
+    assert [one.status for one in found({**pair, "plan.method": "lora"}, page)] == ["possible"]
