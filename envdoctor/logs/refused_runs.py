@@ -196,6 +196,9 @@ def _owner_of_class(name: str, failure: Failure) -> str:
 
 def _tensors(failure: Failure) -> Hit | None:
     at = next((frame for frame in reversed(failure.frames) if frame.package and frame.package not in _PASSING), None)
+    sizes = _SIZES.search(failure.message)
+    if sizes is not None and sizes["a"].strip() == "0" and "lora_" not in sizes["name"]:
+        return Hit("snapshot-tensor-empty", True, detail=f"{sizes['name']} has no elements in the checkpoint, [{sizes['b']}] in the model")
     found = _disagreement(failure.message)
     product = _PRODUCT.search(failure.message)
     if found is None and product is not None and (at is not None or min(int(product["wide"]), int(product["takes"])) >= _WIDTH):

@@ -147,3 +147,13 @@ def test_the_nearest_release_that_meets_a_demand_is_proposed_before_the_newest()
 def test_a_symbol_on_the_next_line_is_read() -> None:
     found = derive("/e/site-packages/acme.cpython-310-x86_64-linux-gnu.so: undefined\n symbol: _ZN3c104cuda9SetDeviceEi\n")
     assert found[0].hit.rule == "error-symbol-undefined"
+
+
+def test_a_tensor_without_elements_is_what_zero_3_left() -> None:
+    """https://github.com/huggingface/transformers/issues/20082"""
+    (found,) = derive(
+        "RuntimeError: Error(s) in loading state_dict for RobertaModel:\n\tsize mismatch for embeddings.word_embeddings.weight: copying a param "
+        "with shape torch.Size([0]) from checkpoint, the shape in current model is torch.Size([50265, 1024])."
+    )
+    assert found.hit.rule == "snapshot-tensor-empty"
+    assert found.hit.detail == "embeddings.word_embeddings.weight has no elements in the checkpoint, [50265, 1024] in the model"
