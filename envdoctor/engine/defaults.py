@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from envdoctor.engine.unset import OBJECTIVES, unset, unset_beside, what_runs_it
 from envdoctor.facts.fact import Fact, Facts, FactValue, NotUnderstood, Origin
-from envdoctor.facts.hub_names import glm_family, glm_type
+from envdoctor.facts.hub_names import glm_bits, glm_family, glm_type
 from envdoctor.facts.published_models import Published, published_model
 from envdoctor.facts.uses import CODE_USES, WRAPPERS, is_variable
 from envdoctor.facts.versions import Exact, exact, version_condition
@@ -161,6 +161,9 @@ def _model(facts: Facts) -> Iterator[Fact]:
     if family is not None:
         yield _fact("model.family", family, "the model's name")
         yield _fact("model.type", "chatglm", "the model's name")
+        bits = glm_bits(facts.text("model.id") or "")
+        if bits is not None:
+            yield _fact("model.quant_method", bits, "the model's name")
         return
     name = facts.text("model.id") or ""
     kind = glm_type(name)

@@ -38,6 +38,12 @@ def glm_family(name: str) -> str | None:
     return "glm-4" if own and re.match(r"glm-4v?-9b|codegeex4-all-9b|longwriter-glm4-9b", last) else None
 
 
+def glm_bits(name: str) -> str | None:
+    """How the weights of a quantized repository of ChatGLM-6B or ChatGLM2-6B are stored, which its own quantization.py reads."""
+    found = re.search(r"chatglm2?-6b-(int[48])(?:-qe)?/?$", name.lower())
+    return f"chatglm-{found[1]}" if found is not None else None
+
+
 def glm_type(name: str) -> str | None:
     """The type of a repository of GLM-4 that transformers has a class of its own for: ``-hf`` and the editions of April 2025."""
     last = name.replace("\\", "/").rstrip("/").lower().rpartition("/")[2]

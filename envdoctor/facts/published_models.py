@@ -120,6 +120,7 @@ _NAMES: dict[str, tuple[tuple[str, str], ...]] = {
     "huggingfaceh4": _ZEPHYR,
     "lmsys": _VICUNA,
     "01-ai": _YI,
+    "state-spaces": ((r"mamba-[\d.]+[mb]-hf", "mamba"),),
     "tiiuae": _FALCON,
     "openai": _GPT_OSS,
     "openai-community": _GPT2,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from envdoctor.facts.hub_names import glm_bits
 from envdoctor.facts.published_models import Published, model_of_folder, published_model, published_type
 
 
@@ -19,6 +20,8 @@ from envdoctor.facts.published_models import Published, model_of_folder, publish
         ("google/gemma-3-4b-it", "gemma3"),
         ("deepseek-ai/DeepSeek-R1-Distill-Qwen-7B", "qwen2"),
         ("bert-base-uncased", "bert"),
+        ("state-spaces/mamba-130m-hf", "mamba"),
+        ("state-spaces/mamba-130m", None),
         ("Qwen/Qwen-7B-Chat", "qwen"),
         ("Qwen/Qwen-VL-Chat", "qwen"),
         ("zai-org/GLM-4.1V-9B-Thinking", "glm4v"),
@@ -82,3 +85,11 @@ def test_what_more_the_configuration_of_a_published_model_says(name: str, told: 
 def test_a_folder_that_has_the_name_of_a_published_model(path: str, kind: str | None) -> None:
     found = model_of_folder(path)
     assert (found.type if found is not None else None) == kind
+
+
+@pytest.mark.parametrize(
+    ("name", "stored"),
+    [("THUDM/chatglm2-6b-int4", "chatglm-int4"), ("./chatglm-6b-int8/", "chatglm-int8"), ("THUDM/chatglm3-6b", None), ("a/glm-int4", None)],
+)
+def test_how_a_quantized_chatglm_is_stored(name: str, stored: str | None) -> None:
+    assert glm_bits(name) == stored

@@ -152,8 +152,8 @@ def test_a_symbol_on_the_next_line_is_read() -> None:
 def test_a_tensor_without_elements_is_what_zero_3_left() -> None:
     """https://github.com/huggingface/transformers/issues/20082"""
     (found,) = derive(
-        "RuntimeError: Error(s) in loading state_dict for RobertaModel:\n\tsize mismatch for embeddings.word_embeddings.weight: copying a param "
-        "with shape torch.Size([0]) from checkpoint, the shape in current model is torch.Size([50265, 1024])."
+        "RuntimeError: Error(s) in loading state_dict for RobertaModel:\n\tsize mismatch for embeddings.word_embeddings.weight: copying "
+        "a param with shape torch.Size([0]) from checkpoint, the shape in current model is torch.Size([50265, 1024])."
     )
     assert found.hit.rule == "snapshot-tensor-empty"
     assert found.hit.detail == "embeddings.word_embeddings.weight has no elements in the checkpoint, [50265, 1024] in the model"

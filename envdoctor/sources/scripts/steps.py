@@ -34,6 +34,7 @@ def read_steps(reading: Reading, *, has_trainer: bool) -> bool:
     _model_settings(reading)
     _generation(reading)
     _compiles(reading)
+    _padding(reading)
     _data(reading, loops=loops)
     if not has_trainer:
         _accelerator(reading)
@@ -128,6 +129,17 @@ def _compiles(reading: Reading) -> None:
             _event(reading, call, "plan.compile", Known(True))
         elif call.name.startswith("liger_kernel.") and _PUTS_LIGER.fullmatch(".".join(call.name.split(".")[-2:])):
             _event(reading, call, "plan.liger", Known(True))
+
+
+def _padding(reading: Reading) -> None:
+    """``tokenizer([first, second], padding=True)``: several texts that are filled up to one length."""
+    for call in reading.calls:
+        asked = reading.value(call, "padding") if "padding" in call.keywords and call.node.args and call.sure else None
+        if asked is None or asked.value not in (True, "longest", "max_length"):
+            continue
+        texts = reading.of(call.node.args[0], call.scope)
+        if texts is not None and isinstance(texts.value, tuple) and len(texts.value) > 1:
+            reading.claims.state("plan.padding", True, call.line_of("padding"))
 
 
 def _data(reading: Reading, *, loops: bool) -> None:

@@ -791,3 +791,24 @@ def test_a_loop_that_takes_the_models_own_loss_says_so(tmp_path: Path, loss: str
 @pytest.mark.parametrize("package", ["lightning", "pytorch_lightning"])
 def test_lightning_runs_a_loop_that_is_not_transformers(tmp_path: Path, package: str) -> None:
     assert values(read(tmp_path, f"import {package} as L\nL.Trainer(max_steps=3).fit(model, loader)\n"))["plan.trainer"] == "own"
+
+
+@pytest.mark.parametrize(
+    ("call", "padded"),
+    [
+        ('tokenizer(["a", "b c"], padding=True)', True),
+        ('tokenizer(texts, padding="longest")', True),
+        ('tokenizer("a", padding=True)', None),
+        ('tokenizer(["a", "b c"])', None),
+        ("tokenizer(given(), padding=True)", None),
+    ],
+)
+def test_texts_that_are_filled_up_to_one_length(tmp_path: Path, call: str, padded: bool | None) -> None:
+    text = f"""
+        from transformers import AutoTokenizer
+        tokenizer = AutoTokenizer.from_pretrained("gpt2")
+        texts = ["a", "b"]
+        {call}
+    """
+    told = {fact.name: fact.value for fact in read(tmp_path, text).facts}
+    assert told.get("plan.padding") is padded
