@@ -24,6 +24,7 @@ from envdoctor.logs.data_columns import judge_column
 from envdoctor.logs.demanded import DEMAND, NOT_INSTALLED, demand_of_found, join_demands, judge_demand, judge_met, judge_wanted
 from envdoctor.logs.demands import read_demands, read_wants
 from envdoctor.logs.ffmpeg import TRIED, judge_ffmpeg
+from envdoctor.logs.given_up import judge_given_up
 from envdoctor.logs.hosts import judge_guest
 from envdoctor.logs.last_resort import NO_MEMORY, NO_NUMBER, RAISED
 from envdoctor.logs.linking import BINDING, FLOOR, LIBRARY_TEXT, NO_LIBRARY, SYMBOL, judge_binding, judge_library
@@ -62,7 +63,7 @@ from envdoctor.logs.windows_libraries import judge_not_loaded, judge_torch_libra
 from envdoctor.logs.wording import among_installed, caller_of, describe, named, reasons
 from envdoctor.records import dataclass, replace
 from envdoctor.world.import_names import PORTIONS, package_of
-from envdoctor.world.other_names import given_up, names_written_down, other_distribution
+from envdoctor.world.other_names import names_written_down, other_distribution
 from envdoctor.world.releases import listed
 
 NAME, MODULE, ATTRIBUTE = "error-name-missing", "error-module-missing", "error-attribute-missing"
@@ -198,7 +199,8 @@ def _of_failure(failure: Failure, facts: Facts) -> Iterator[Hit]:
         return
     if statement is not None:
         loading = judge_loading(statement, failure, facts) if isinstance(statement, RefusedKeyword) else None
-        answered = loading or judge_python(statement, failure, facts) or answer(statement, failure, facts)
+        answered = loading or judge_python(statement, failure, facts) or judge_given_up(statement, failure, facts)
+        answered = answered or answer(statement, failure, facts)
         if answered is not None:
             yield answered
             return
@@ -314,12 +316,6 @@ def _module(one: MissingModule, failure: Failure, facts: Facts) -> Hit | None:
         return None
     caller, where = caller_of(failure)
     provider = package_of(one.name)
-    if (left := given_up(one.name)) is not None:
-        package, since, instead = left
-        asks = f"{describe(caller, facts)} imports it ({where})" if caller else "it is imported there"
-        detail = f"{package} has no {one.name} from {since} on; {asks}"
-        edge, before = f"{caller or 'code'}:{one.name}", ((package, f"<{since}"),)
-        return Hit(MODULE, True, (), detail=detail, packages=named(package, caller), pins=before, edge=edge, advice=instead)
     if one.name in _UNBUILT:
         detail, advice = _UNBUILT[one.name]
         return Hit(MODULE, True, (), detail=detail, packages=named(top, caller), edge=f"{caller or 'code'}:{one.name}", advice=advice)

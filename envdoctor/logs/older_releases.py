@@ -16,10 +16,6 @@ from envdoctor.logs.specifiers import admits
 from envdoctor.logs.statements import MissingAttribute, MissingModule, MissingName, RefusedKeyword, Statement
 from envdoctor.logs.tracebacks import Failure
 
-# Names that a compiled part gives in some releases, and not in those from one to another: the wheels of numpy 1.24.4 and 2.0.2, and
-# https://numpy.org/doc/stable/release/2.0.0-notes.html.
-_BETWEEN = {"numpy:long": ("1.24", "2.0", "int in place of np.long, where no C long is meant")}
-
 
 def judge_older(statement: Statement, failure: Failure, facts: Facts) -> Hit | None:
     """The finding that an older release ran than any that was read; None where these differ, or one of them is stated."""
@@ -31,8 +27,6 @@ def judge_older(statement: Statement, failure: Failure, facts: Facts) -> Hit | N
         symbol, family = statement.name, MODULE
     else:
         return None
-    if symbol in _BETWEEN:
-        return _gone_between(symbol, failure, facts)
     bound = owner_of(symbol)
     told = None if bound is None else look_up(symbol)
     if bound is None or told is None or told.there != bound.volume.all:
@@ -41,21 +35,6 @@ def judge_older(statement: Statement, failure: Failure, facts: Facts) -> Hit | N
     if not isinstance(stated, Exact):
         return tell_hidden(symbol, family, bound.volume, failure)
     return _hit(symbol.replace(":", "."), family, bound.volume, failure, facts)
-
-
-def _gone_between(symbol: str, failure: Failure, facts: Facts) -> Hit | None:
-    """A name that a package gave up and took up again under another meaning."""
-    package, _, name = symbol.partition(":")
-    since, again, instead = _BETWEEN[symbol]
-    stated = facts.value(f"packages.{package}")
-    if isinstance(stated, Exact) and not admits(f">={since},<{again}", stated):
-        return None
-    caller = caller_of(failure, package)
-    detail = f"{package} has no {name} from {since} on until {again}, where it means something else; {caller.words(facts, package, 'uses')}"
-    packages = tuple(dict.fromkeys(one for one in (package, caller.package) if one))
-    edge = f"{caller.package or 'code'}:{symbol.replace(':', '.')}"
-    advice = "" if caller.package else instead
-    return Hit(ATTRIBUTE, True, (), detail=detail, packages=packages, pins=((package, f"<{since}"),), edge=edge, advice=advice)
 
 
 def _took_always(statement: RefusedKeyword, failure: Failure, facts: Facts) -> Hit | None:

@@ -86,18 +86,6 @@ _FROM_THEIR_PAGE = {
 }
 
 
-# Modules that a distribution gave up: the release that did, and what its page says to write instead.
-_GIVEN_UP = {
-    # https://zulko.github.io/moviepy/getting_started/updating_to_v2.html
-    "moviepy.editor": ("moviepy", "2.0", "from moviepy import ... in place of from moviepy.editor import ..."),
-}
-
-
-def given_up(module: str) -> tuple[str, str, str] | None:
-    """The distribution that gave a module up, the first release without it, and what to write instead."""
-    return _GIVEN_UP.get(module)
-
-
 def names_written_down() -> tuple[str, ...]:
     """The modules of all these distributions."""
     return tuple(_ON_THE_INDEX)
