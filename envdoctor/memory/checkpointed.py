@@ -6,11 +6,14 @@ from collections.abc import Sequence
 
 from envdoctor.memory.architecture import Architecture
 from envdoctor.memory.run import Layers, Run
+from envdoctor.memory.stack import at_least
 
 # Inputs that are on the GPU at once where all others wait on the CPU: the last layer's, which is not moved, and the buffer that they come
 # back through (``UnslothCheckpointFunction`` of unsloth_zoo 2025.4.1 and 2026.1.1, gradient_checkpointing.py); elsewhere so many are on
-# their way (``max_fwd_stash_size`` of TRL 0.23.0, models/activation_offloading.py, and torchtune 0.6.1).
+# their way (``max_fwd_stash_size`` of TRL 0.23.0, models/activation_offloading.py, and torchtune 0.6.1). Unsloth has two such buffers from
+# 2026.5 on (``GPU_BUFFERS_B``: not in unsloth_zoo 2026.1.1, in 2026.5.1).
 _OF_UNSLOTH, _ON_THEIR_WAY = 2, 5
+_TWO_BUFFERS = "2026.5"
 # Elements below which nothing is moved (``MINIMUM_SIZE`` there: 2 MiB of 16 bits).
 _SMALL = 2**20
 
@@ -21,7 +24,8 @@ def kept_of_all(run: Run, boundary: float, counted: Sequence[Layers]) -> float:
         return sum(one.times * one.kept for one in counted)
     layers = sum(one.times for one in counted)
     if run.plan.offloaded and run.tokens * run.architecture.hidden > _SMALL:
-        layers = min(layers, _OF_UNSLOTH if run.plan.offloaded == "unsloth" else _ON_THEIR_WAY)
+        of_unsloth = _OF_UNSLOTH + at_least(run.plan.stack.unsloth, _TWO_BUFFERS)
+        layers = min(layers, of_unsloth if run.plan.offloaded == "unsloth" else _ON_THEIR_WAY)
     return layers * boundary
 
 

@@ -7,7 +7,7 @@ from envdoctor.memory import sharding
 from envdoctor.memory.architecture import Architecture, Linear, Parameters
 from envdoctor.memory.plan import WIDTH, Plan
 from envdoctor.memory.stack import at_least
-from envdoctor.memory.weights import other_width
+from envdoctor.memory.weights import other_width, saved_modules
 from envdoctor.records import dataclass, replace
 
 
@@ -45,7 +45,7 @@ def trained(architecture: Architecture, parameters: Parameters, plan: Plan, adap
         groups = ((parameters.total, _full_width(plan)),)
         root = parameters.embedding + parameters.head
         return _of(architecture, plan, groups, added=False, root=root, largest=largest, twice=_stands_twice(architecture, largest))
-    head, embedding = _saved_modules(parameters, plan)
+    head, embedding = saved_modules(parameters, plan)
     float32 = plan.adapter is None or plan.adapter.float32
     low_rank, wide = 4 if float32 else WIDTH[plan.load_dtype], int(other_width(plan))
     made = _of(
@@ -76,19 +76,6 @@ def _full_width(plan: Plan) -> int:
     if plan.sharding == "fsdp" and plan.autocast is not None:
         return 4
     return WIDTH[plan.load_dtype]
-
-
-def _saved_modules(parameters: Parameters, plan: Plan) -> tuple[int, int]:
-    """Parameters of the output layer and of the embedding that peft copies to train in full, by the names of modules."""
-    named = plan.adapter.modules_to_save if plan.adapter is not None else ()
-    head = embedding = 0
-    for name in named:
-        word = name.lower().rpartition(".")[2]
-        if word in ("lm_head", "output_layer", "output", "embed_out", "score", "classifier"):
-            head = parameters.head or parameters.embedding
-        elif "emb" in word or word in ("wte", "tok_embeddings"):
-            embedding = parameters.embedding
-    return head, embedding
 
 
 def _of(

@@ -42,9 +42,26 @@ def other_width(plan: Plan) -> float:
     return 4 if plan.upcast else WIDTH[plan.load_dtype]
 
 
+def saved_modules(parameters: Parameters, plan: Plan) -> tuple[int, int]:
+    """Parameters of the output layer and of the embedding that peft copies to train in full, by the names of modules."""
+    named = plan.adapter.modules_to_save if plan.adapter is not None else ()
+    head = embedding = 0
+    for name in named:
+        word = name.lower().rpartition(".")[2]
+        if word in ("lm_head", "output_layer", "output", "embed_out", "score", "classifier"):
+            head = parameters.head or parameters.embedding
+        elif "emb" in word or word in ("wte", "tok_embeddings"):
+            embedding = parameters.embedding
+    return head, embedding
+
+
 def base_bytes(architecture: Architecture, parameters: Parameters, plan: Plan) -> float:
     """Bytes of the base model, whole."""
     others = parameters.embedding + parameters.head + parameters.other
+    if plan.unsloth and plan.offloaded:
+        # Of what is copied to be trained the frozen tensors go to the disk (offload_input_embeddings, offload_output_embeddings and
+        # _offload_frozen_module_for_training of unsloth/models/llama.py, 2024.8, 2025.4.1 and 2026.10.9).
+        others -= min(sum(saved_modules(parameters, plan)), parameters.embedding + parameters.head)
     quantized = parameters.linear
     if quantizes_head(plan):
         others, quantized = others - parameters.head, quantized + parameters.head

@@ -70,3 +70,18 @@ def test_a_plan_that_offloads_what_it_checkpoints_has_five_inputs_on_their_way()
     less = here.estimate().peak.total - moved.estimate().peak.total
     assert less == pytest.approx(27 * 4096 * here.plan.tokens * (4 if here.plan.upcast else 2), rel=0.05)
     assert "plan.activation_offload" not in {one.fact for one in undecided(moved, moved.estimate())}
+
+
+def test_unsloth_puts_the_frozen_copies_of_trained_modules_on_the_disk() -> None:
+    saved: dict[str, FactValue] = {"plan__modules_to_save": ("embed_tokens", "lm_head")}
+    weights = [
+        situation(_LLAMA, 2048, **more).estimate().moments[-1].terms["weights"]
+        for more in ({}, saved, {**saved, "plan__activation_offload": False})
+    ]
+    assert weights[0] - weights[1] == pytest.approx(2 * 128256 * 4096 * 2)
+    assert weights[2] == weights[0]
+
+
+def test_two_inputs_come_back_at_once_in_newer_releases() -> None:
+    earlier, later = (situation(_LLAMA, 40724, packages__unsloth=f"=={release}") for release in ("2026.1.1", "2026.5.1"))
+    assert later.estimate().peak.total - earlier.estimate().peak.total == pytest.approx(4096 * 2 * 40724)
