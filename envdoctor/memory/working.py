@@ -25,14 +25,16 @@ def backward(
     points = [(_network(architecture, plan, width, last), False)]
     if written_out:
         points.append((_last_product(architecture, plan, width, last) + written_out, True))
-    if modeling.makes_matrix(architecture, plan):
-        points.append((_scores(architecture, plan, width) - network(architecture, plan, tuned), False))
     if architecture.mixer is not None:
         points.append((mixers.busy(architecture.mixer, plan, width.computed) - network(architecture, plan, tuned), False))
+    if modeling.makes_matrix(architecture, plan):
+        points.append((_scores(architecture, plan, width) - network(architecture, plan, tuned), False))
     again = dora.passing(plan, width, tuned) / max(plan.rows * plan.tokens, 1) if plan.checkpointing else 0.0
     if again:
         # The forward that a checkpointed layer repeats, in which no gradient is on its way yet.
         points.append((again + dora.input_copies(plan, width, tuned) - stream, False))
+    elif architecture.attends and fused_lora.has(architecture, plan, "down"):
+        points.append((_fused_attention(architecture, width) - network(architecture, plan, tuned), False))
     held = _held(architecture, plan, width)
     if held:
         points.append((held, False))
@@ -67,8 +69,10 @@ def _network(architecture: Architecture, plan: Plan, width: Widths, last: float)
     if architecture.experts:
         return _fullest(architecture) * wide * 3
     if fused_lora.has(architecture, plan, "down"):
-        # The gradient of what goes into the last product: those of gate and up take the place of gate and up.
-        return wide * (2 if fused_lora.added_apart(plan) else 1)
+        # The gradient of what goes into the last product: those of gate and up take the place of gate and up, and the gradient of the input
+        # is made beside all of them. What comes through a norm behind the network is none of the two that come and go.
+        behind = width.stream * architecture.hidden if architecture.norms == 4 else 0
+        return wide * (2 if fused_lora.added_apart(plan) else 1) + behind
     if architecture.gated:
         return max(3 * wide - last, wide)
     name = architecture.activation
@@ -110,6 +114,15 @@ def _scores(architecture: Architecture, plan: Plan, width: Widths) -> float:
         # One kernel makes float32 of float16, forward and back; GPT-J's and CodeGen's scores are float32 before it.
         made = 10
     return float(matrix * (made - freed - (1 if architecture.attention_dropout else 0)))
+
+
+def _fused_attention(architecture: Architecture, width: Widths) -> float:
+    """The backward of FlashAttention's kernels: the gradients of output, queries, keys and values, a sum in float32 for the queries
+    (``dq_accum``), and keys' and values' for every head where several share one (``dk_expanded``; mha_bwd in csrc/flash_attn/flash_api.cpp
+    of flash-attention, and in ATen/native/transformers/cuda/flash_attn). Beside a network that no kernel computes it is never the most."""
+    query, key = architecture.query_width, architecture.key_width
+    expanded = 2 * query if architecture.kv_heads < architecture.heads else 0
+    return float(4 * query + width.computed * (2 * query + 2 * key + expanded))
 
 
 def passing_scores(architecture: Architecture, plan: Plan, width: Widths) -> float:
