@@ -18,6 +18,14 @@ class Reader:
     def text(self, name: str) -> str | None:
         return self.facts.text(name)
 
+    @property
+    def trainer(self) -> str | None:
+        """Who trains: what is stated, or Unsloth where a script loads its model with it, or a plan of another trainer asks for it."""
+        stated, uses = self.text("plan.trainer"), self.words("plan.code_uses") or ()
+        if stated in ("llamafactory", "ms-swift"):
+            return "unsloth" if "unsloth" in uses else stated
+        return "unsloth" if any(use.startswith("unsloth.Fast") for use in uses) else stated
+
     def flag(self, name: str) -> bool | None:
         value = self.facts.value(name)
         return value if isinstance(value, bool) else None

@@ -21,7 +21,7 @@ _ROLLED_OUT = frozenset(("dpo", "grpo", "kto", "orpo", "ppo", "ipo", "simpo"))
 
 def with_kernels(plan: Plan, reader: Reader, architecture: Architecture) -> Plan:
     """The plan with what its trainer's layers and kernels compute in the place of transformers and peft."""
-    trainer = reader.text("plan.trainer")
+    trainer = reader.trainer
     alone = plan.liger and trainer == "axolotl" and reader.flag("plan.liger") is not True
     kernels = _lora_kernels(plan, reader, architecture)
     own = replace(plan, litgpt=trainer == "litgpt", unsloth=trainer == "unsloth", cut_loss=alone)
@@ -30,7 +30,7 @@ def with_kernels(plan: Plan, reader: Reader, architecture: Architecture) -> Plan
 
 def _lora_kernels(plan: Plan, reader: Reader, architecture: Architecture) -> frozenset[str]:
     """Of "mlp", "qkv" and "o" those that are computed with their adapters at once."""
-    stated, trainer, release = reader.words("plan.lora_kernels"), reader.text("plan.trainer"), plan.stack.axolotl
+    stated, trainer, release = reader.words("plan.lora_kernels"), reader.trainer, plan.stack.axolotl
     if plan.adapter is None or trainer not in ("axolotl", "unsloth"):
         return frozenset()
     if trainer == "unsloth":

@@ -200,7 +200,7 @@ def _chance(reader: Reader) -> float:
     value = reader.facts.value("plan.lora_dropout")
     if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 1:
         return float(value)
-    whose = _NO_DROPOUT.get(reader.text("plan.trainer") or "")
+    whose = _NO_DROPOUT.get(reader.trainer or "")
     if whose is not None:
         reader.assume("plan.lora_dropout", 0.0, f"default of {whose}")
         return 0.0
@@ -219,7 +219,7 @@ def _upcast(reader: Reader, method: str, quant: str, sharding: Sharding) -> bool
         return False
     if stated is not None or quant not in ("4bit", "8bit") or sharding in ("fsdp", "zero3"):
         return stated is True
-    trainer = reader.text("plan.trainer")
+    trainer = reader.trainer
     if trainer is None:
         reader.assume("plan.kbit_preparation", True, "as peft prepares quantized models")
     return trainer not in _UNPREPARED
@@ -231,7 +231,7 @@ def _checkpointing(reader: Reader, method: str) -> bool:
         return False
     stated = reader.flag("plan.gradient_checkpointing")
     if stated is None:
-        trainer = reader.text("plan.trainer") or ""
+        trainer = reader.trainer or ""
         release = reader.facts.value("packages.trl")
         of_trl = trainer == "trl" and isinstance(release, Exact) and at_least(release.text, _CHECKPOINTS_IN_TRL)
         stated = trainer in _CHECKPOINTING or of_trl
@@ -244,10 +244,10 @@ def _offloaded(reader: Reader) -> str:
     """Whether the inputs of checkpointed layers wait on the CPU: as a plan says, or as Unsloth's loader patches it where nobody does
     (``use_gradient_checkpointing = "unsloth"`` of its notebooks, and of get_peft_model in 2026.1.1; True in 2024.8 and 2025.4.1)."""
     stated = reader.flag("plan.activation_offload")
-    if stated is None and reader.text("plan.trainer") == "unsloth":
+    if stated is None and reader.trainer == "unsloth":
         reader.assume("plan.activation_offload", True, "as Unsloth checkpoints")
         stated = True
-    return (reader.text("plan.trainer") or "own") if stated else ""
+    return (reader.trainer or "own") if stated else ""
 
 
 def _every(reader: Reader) -> int:
@@ -271,11 +271,11 @@ def _optimizer(reader: Reader, stack: Stack) -> str:
 def _loss(reader: Reader) -> str | None:
     """The cross entropy that is stated, or that Unsloth brings."""
     stated = reader.text("plan.fused_loss")
-    if stated is not None or reader.text("plan.trainer") != "unsloth":
+    if stated is not None or reader.trainer != "unsloth":
         return stated
     release = reader.facts.value("packages.unsloth")
-    newer = isinstance(release, Exact) and at_least(release.text, _WITHOUT_LOGITS)
-    taken = "linear_cross_entropy" if newer else "cross_entropy"
+    older = isinstance(release, Exact) and not at_least(release.text, _WITHOUT_LOGITS)
+    taken = "cross_entropy" if older else "linear_cross_entropy"
     reader.assume("plan.fused_loss", taken, "as Unsloth computes it")
     return taken
 

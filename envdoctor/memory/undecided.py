@@ -101,6 +101,9 @@ def _perhaps_of_2023(situation: Planned) -> bool:
     """Whether an adapter's run may be one of the first half of 2023, by the packages that are stated beside transformers."""
     stack = situation.plan.stack
     later = ((stack.torch, "2.1"), (stack.peft, "0.5"), (stack.bitsandbytes, "0.41"), (stack.accelerate, "0.22"))
+    # Unsloth, Liger's kernels and cut cross entropy are younger.
+    if situation.plan.unsloth or situation.plan.liger:
+        return False
     return situation.plan.method == "adapter" and not any(one not in ("", "-") and at_least(one, least) for one, least in later)
 
 

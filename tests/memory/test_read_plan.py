@@ -179,7 +179,11 @@ def test_releases_of_2023_are_ruled_out_by_what_is_stated_beside_transformers() 
 @pytest.mark.parametrize(
     ("facts", "checkpointing", "dropout", "liger", "fused"),
     [
-        ({"plan.trainer": "Unsloth"}, True, 0.0, False, True),
+        ({"plan.trainer": "Unsloth"}, True, 0.0, True, False),
+        ({"plan.trainer": "Unsloth", "packages.unsloth": "==2024.8"}, True, 0.0, False, True),
+        ({"plan.trainer": "trl", "plan.code_uses": ["unsloth.FastLanguageModel.from_pretrained"]}, True, 0.0, True, False),
+        ({"plan.trainer": "llamafactory", "plan.code_uses": ["unsloth"]}, True, 0.0, True, False),
+        ({"plan.trainer": "trl", "plan.code_uses": ["unsloth"], "packages.trl": "==0.15.2"}, False, 0.05, False, False),
         ({"plan.trainer": "unsloth", "packages.unsloth": "==2026.1.1"}, True, 0.0, True, False),
         ({"plan.trainer": "unsloth", "plan.fused_loss": "none", "plan.gradient_checkpointing": False}, False, 0.0, False, False),
         ({"plan.trainer": "trl"}, False, 0.05, False, False),
