@@ -86,12 +86,13 @@ def _hit(facts: Facts, name: str, release: str, found: list[Partner]) -> Hit:
     bound = open_package(name)
     assert bound is not None
     at = places(bound.volume, release)[-1]
-    pins = []
+    pins: list[tuple[str, str]] = []
     for one in found:
-        if not one.takes:
-            pins.append((one.package, f">{one.last}"))
-        elif all(pin[0] != name for pin in pins):
-            pins += [(name, specifier) for specifier in good_specifiers(bound.volume, one.one.bad, at)[:1]]
+        theirs = open_package(one.one.provider)
+        assert theirs is not None
+        place_there = at if one.takes else places(theirs.volume, one.last)[-1]
+        if all(pin[0] != one.one.provider for pin in pins):
+            pins += [(one.one.provider, specifier) for specifier in good_specifiers(theirs.volume, one.one.bad, place_there)[:1]]
     return Hit(
         RULE,
         True,

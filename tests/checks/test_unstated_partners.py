@@ -62,7 +62,7 @@ def test_releases_that_take_what_the_stated_one_took_away() -> None:
 
 @pytest.mark.usefixtures("_atlas")
 def test_releases_that_lack_what_the_stated_one_is_the_first_to_take() -> None:
-    assert told(rider="0.3") == [("rider 0.3 cannot be used together with bolt 1.0", (("bolt", ">1.0"),))]
+    assert told(rider="0.3") == [("rider 0.3 cannot be used together with bolt 1.0", (("bolt", ">=2.0"),))]
 
 
 @pytest.mark.usefixtures("_atlas")

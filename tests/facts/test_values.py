@@ -61,7 +61,7 @@ def same(name: str, written: tuple[object, ...], meant: object) -> list[tuple[st
         *same("plan.optimizer", ("adamw_torch", "AdamW_Torch", "AdamW", "torch.optim.AdamW"), "adamw_torch"),
         *same("plan.optimizer", ("paged_adamw_8bit", "Paged AdamW 8bit"), "paged_adamw_8bit"),
         *same("os", ("linux", "Linux", "Ubuntu 22.04", "Ubuntu 20.04 (glibc 2.31)", "CentOS 7.9", "WSL2", "Windows 11 (WSL2)"), "linux"),
-        *same("os", ("Linux-5.15.0-91-generic-x86_64-with-glibc2.35", "Red Hat Enterprise Linux 8", "Google Colab", "Arch Linux"), "linux"),
+        *same("os", ("Linux-5.15.0-91-generic-x86_64-with-glibc2.35", "Red Hat Enterprise Linux 8", "Google Colab", "Arch Linux", "EndeavourOS", "Pop!_OS 22.04"), "linux"),
         *same("os", ("windows", "Windows 11", "win32", "Microsoft Windows 10 Pro"), "windows"),
         *same("os", ("macos", "macOS 14.1", "Mac OS X", "Darwin"), "macos"),
         *same("machine", ("x86_64", "x86-64", "amd64"), "x86_64"),

@@ -149,6 +149,7 @@ _OBJECTIVES = {
     "reward": "reward", "rm": "reward", "rewardmodel": "reward", "rewardmodeling": "reward", "rewardmodelling": "reward", "prm": "reward",
     "rlhf": "ppo", "rl": "rl", "rloo": "rloo", "reinforce++": "reinforce++", "gspo": "grpo", "dapo": "grpo", "drgrpo": "grpo",
     "ipo": "dpo", "cpo": "cpo", "simpo": "simpo", "onlinedpo": "dpo", "bco": "bco", "gkd": "gkd", "distillation": "distillation",
+    "dreambooth": "dreambooth", "textualinversion": "textual-inversion", "controlnet": "controlnet",
 }  # fmt: skip
 _SEVERAL = re.compile(r"deepspeed|\bzero\b|multi|\bgpus\b|parallel|torchrun|accelerate", re.IGNORECASE)
 
