@@ -33,7 +33,7 @@ def stated_together(facts: Facts) -> tuple[Hit, ...]:
         hits = tuple(hit for hit in hits if hit.packages[1] not in absent)
     # A proposed pin is judged with the declared ones.
     said = {name: value for name, value in stated_releases(facts) if facts[f"{_PACKAGE}{name}"].origin.source != "pin"}
-    return (*hits, *_of_a_third(facts), *refusals(facts, said))
+    return (*hits, *_of_development(facts), *_of_a_third(facts), *refusals(facts, said))
 
 
 def stated_releases(facts: Facts) -> Iterator[tuple[str, Exact]]:
@@ -99,6 +99,38 @@ def _no_common(facts: Facts, third: str, sides: Sequence[tuple[str, Exact, str, 
         yields=True,
         headline=f"No release of {third} suits both {names[0]} and {names[1]}",
     )
+
+
+def _of_development(facts: Facts) -> Iterator[Hit]:
+    """What a development release most likely requires: what the releases before and after it both do, and a stated one does not meet."""
+    from envdoctor.world.dependencies import dependencies_around
+
+    stated = dict(stated_releases(facts))
+    for name, value in stated.items():
+        around = dependencies_around(name, value.text.partition("+")[0])
+        if not around:
+            continue
+        (before, first), (after, second) = around
+        for wanted in second:
+            other = stated.get(wanted.name)
+            earlier = [one for one in first if one.name == wanted.name]
+            if other is None or not all(_refuses(facts, one, other) for one in (*earlier, wanted)) or not earlier:
+                continue
+            hit = _judge(facts, name, value, wanted, compared=False)
+            if hit is not None:
+                words = f"{name} {value} lies between {before} and {after}, which require {_both(earlier[0], wanted)}"
+                yield replace(hit, rule=UNMET, detail=f"{words}, and {wanted.name} {other} is stated")
+
+
+def _refuses(facts: Facts, wanted: Dependency, other: Exact) -> bool:
+    """Whether a requirement that applies here shuts a release out."""
+    return demands_hold(facts, wanted.marker) and not version_condition(wanted.specifier).admits(exact(other.text.partition("+")[0]))
+
+
+def _both(first: Dependency, second: Dependency) -> str:
+    """Two requirements of one package, once where they say the same."""
+    told = dict.fromkeys((first.specifier, second.specifier))
+    return " and ".join(f"{first.name}{one}" for one in told)
 
 
 def _stated_names(facts: Facts) -> set[str]:

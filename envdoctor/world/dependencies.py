@@ -52,6 +52,30 @@ def dependencies(name: str, version: str, *, unbound: bool = False) -> tuple[Dep
     return _row(name, place, "") if unbound else _bound(name, place)
 
 
+def dependencies_around(name: str, version: str) -> tuple[tuple[str, tuple[Dependency, ...]], ...]:
+    """What the final releases before and after a development release or a pre-release require, each with its version.
+
+    Empty for a version that is none, or is in the table itself, and where one of the two is missing.
+    """
+    if version.replace(".", "").isdigit() or _place_of(name, version) is not None:
+        return ()
+    from packaging.version import InvalidVersion, Version
+
+    try:
+        asked = Version(version)
+        known = [(Version(one), one) for one in versions(name)]
+    except InvalidVersion:
+        return ()
+    if not asked.is_prerelease:
+        return ()
+    finals = [(one, text) for one, text in known if not one.is_prerelease]
+    before = max((pair for pair in finals if pair[0] < asked), default=None)
+    after = min((pair for pair in finals if pair[0] > asked), default=None)
+    if before is None or after is None:
+        return ()
+    return tuple((text, dependencies(name, text) or ()) for _, text in (before, after))
+
+
 def extra_dependencies(name: str, version: str, extra: str) -> tuple[Dependency, ...] | None:
     """What a release requires besides under an extra, by normalised name; None for a release that is not in the table.
 
@@ -162,4 +186,14 @@ def _parsed(text: str) -> tuple[Dependency, str]:
     return Dependency(name, specifier, marker, tuple(extras.split(",")) if extras else ()), extra
 
 
-__all__ = ["Dependency", "as_of", "dependencies", "extra_dependencies", "of_extras", "releases_as_of", "rows", "versions"]
+__all__ = [
+    "Dependency",
+    "as_of",
+    "dependencies",
+    "dependencies_around",
+    "extra_dependencies",
+    "of_extras",
+    "releases_as_of",
+    "rows",
+    "versions",
+]

@@ -77,3 +77,13 @@ def test_a_bound_for_a_python_that_no_stated_release_runs_on_counts_for_nothing(
     # pandas 2.2.0 asks for numpy 1.22.4 or later under 3.9 and 3.10, for later ones above; it does not run on 3.8.
     assert [packages for _, packages, _ in said({"packages.pandas": "2.2.0", "packages.numpy": "1.21.6"})] == [("pandas", "numpy")]
     assert said({"packages.pandas": "2.2.0", "packages.numpy": "1.22.4"}) == []
+
+
+def test_a_development_release_requires_what_its_neighbours_both_do() -> None:
+    (hit,) = stated_together(stated({"packages.llamafactory": "0.9.3.dev0", "packages.trl": "0.16.1"}))
+    assert (hit.rule, hit.packages) == ("declared-requirement-unmet", ("llamafactory", "trl"))
+    assert "llamafactory 0.9.3.dev0 lies between 0.9.2 and 0.9.3" in hit.detail
+    # 0.9.3 ends transformers at 4.52.4, and 0.9.4 at 4.57.1
+    assert said({"packages.llamafactory": "0.9.4.dev0", "packages.transformers": "4.56.1"}) == []
+    assert said({"packages.llamafactory": "99.0.dev0", "packages.trl": "0.16.1"}) == []
+    assert said({"packages.llamafactory": "0.9.3.dev0", "packages.trl": "0.9.6"}) == []

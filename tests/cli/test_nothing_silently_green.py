@@ -92,7 +92,10 @@ def test_a_value_that_a_fact_does_not_have_is_an_error_with_a_suggestion(capsys:
     assert "did you mean `lora`?" in ran.err
 
 
-@pytest.mark.parametrize(("word", "goal"), [("sft", "sft"), ("RM", "reward"), ("reward-modeling", "reward"), ("simpo", "simpo"), ("dreambooth", "dreambooth")])
+@pytest.mark.parametrize(
+    ("word", "goal"),
+    [("sft", "sft"), ("RM", "reward"), ("reward-modeling", "reward"), ("simpo", "simpo"), ("dreambooth", "dreambooth")],
+)
 def test_a_method_that_says_only_what_is_learned_loses_no_finding(capsys: pytest.CaptureFixture[str], word: str, goal: str) -> None:
     stack = ("--set", "packages.peft=0.11.1", "--set", f"plan.method={word}")
     ran = run(capsys, "check", *stack, "--format", "json")
