@@ -79,7 +79,7 @@ STOPS = (
 )  # fmt: skip
 RENDERS = ("?.apply_chat_template(tokenize=False)", "transformers.*.apply_chat_template(tokenize=False)")
 ADDS_NO_BOS = (
-    "transformers.*.__call__(add_special_tokens=False)", "transformers.*.encode(add_special_tokens=False)",
+    "?.__call__(add_special_tokens=False)", "transformers.*.encode(add_special_tokens=False)",
     "?.encode(add_special_tokens=False)",
     "?.add_bos_token = *", "transformers.*.from_pretrained(add_bos_token)",
 )  # fmt: skip

@@ -28,7 +28,7 @@ _SECRET = re.compile(r"TOKEN|KEY|SECRET|PASS|CREDENTIAL", re.IGNORECASE)
 _COMMAND = re.compile(r"[!%]?\s*(?:[A-Z_]+=\S*\s+)*([\w./-]+(?:\s+[A-Za-z][\w.-]*)?)")
 _MOST_USES = 20_000
 # Attributes of a tokenizer or a configuration that a script sets itself, whatever it makes of them.
-_OF_TOKENS = frozenset(("pad_token", "pad_token_id", "eos_token_id", "add_bos_token"))
+_OF_TOKENS = frozenset(("pad_token", "pad_token_id", "eos_token_id", "add_bos_token", "output_router_logits"))
 
 
 def read_uses(reading: Reading) -> None:
@@ -125,8 +125,8 @@ def _callees(reading: Reading, call: Call) -> tuple[list[str], bool]:
     if call.name:
         return [], True
     if not isinstance(function, ast.Attribute):
-        called = reading.made(reading.of(function, call.scope))
-        return ([] if called is None else [f"{owner}.__call__" for owner in _bases(reading, called.kind)]), True
+        # A tokenizer is called as it is.
+        return ([f"{_UNKNOWN}.__call__"] if "add_special_tokens" in call.keywords else []), True
     made = reading.made(reading.of(function.value, call.scope))
     if made is None:
         return [f"{_UNKNOWN}.{function.attr}"], True

@@ -255,3 +255,19 @@ def test_an_argument_that_must_be_absent_is_kept_for_who_asks() -> None:
 def test_a_call_that_some_releases_alone_are_given_is_no_use(tmp_path: Path, body: str) -> None:
     head = "import inspect, transformers\nfrom trl import SFTConfig\nOLD = transformers.__version__ < '5'\n"
     assert not list_meant(["trl.SFTConfig(packing)"], uses(read(tmp_path, head + body + "\n")))
+
+
+def test_what_a_script_makes_of_a_tokenizer_and_its_call(tmp_path: Path) -> None:
+    text = """
+        from transformers import AutoTokenizer, AutoModelForCausalLM
+        tokenizer = AutoTokenizer.from_pretrained("gpt2")
+        if tokenizer.pad_token is None:
+            tokenizer.pad_token = tokenizer.eos_token
+        model = AutoModelForCausalLM.from_pretrained("gpt2")
+        model.config.output_router_logits = True
+        tokenizer("a", add_special_tokens=False)
+    """
+    (found,) = [fact.value for fact in read(tmp_path, text).facts if fact.name == "plan.code_uses"]
+    assert isinstance(found, tuple)
+    told = {"?.pad_token = eos_token", "?.output_router_logits = ?", "?.__call__(0=a, add_special_tokens=False)"}
+    assert told <= set(found)
