@@ -28,6 +28,7 @@ from envdoctor.logs.forward_calls import judge_forward
 from envdoctor.logs.good_releases import absent_everywhere, certain, older_or_between, on_both_sides
 from envdoctor.logs.guessed_owners import derived_from, makers_of, makers_stated, members_given, methods_of, modules_of
 from envdoctor.logs.likely_callers import LikelyCaller, likely_callers
+from envdoctor.logs.loaded_objects import judge_loaded
 from envdoctor.logs.members import judge_member, judge_passed
 from envdoctor.logs.not_found import judge_mixed, other_owner, tell_another
 from envdoctor.logs.older_releases import judge_older
@@ -75,6 +76,8 @@ def answer(statement: Statement, failure: Failure, facts: Facts) -> Hit | None:
             return forward
         if asked is None:
             return judge_older(statement, failure, facts)
+        if isinstance(statement, MissingMember) and (loaded := judge_loaded(asked, failure, facts)) is not None:
+            return loaded
         return _with_class(_hit(asked, failure, facts), statement, failure)
     except DamagedAtlasError:
         return None

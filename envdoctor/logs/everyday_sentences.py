@@ -154,5 +154,78 @@ SPREAD = (
         "peft",
     ),
 )
+FILES = (
+    # https://github.com/zai-org/VisualGLM-6B/issues/96
+    Sentence(
+        r"launch\.py: error: unrecognized arguments: --(?:enable_each_rank_log|save_pid|no_local_rank|no_python|bind_core)",
+        "DeepSpeed's runner starts a launch.py of another release than its own, or the project was written for a later deepspeed",
+        "",
+        "pip install --force-reinstall --no-deps deepspeed, of the release that the project names, or a later one",
+        "deepspeed",
+    ),
+    # https://github.com/KeYang8/WITT/issues/7 (workers on Windows), https://github.com/JIA-Lab-research/VFIformer/issues/13 (a weight file)
+    Sentence(
+        r"EOFError: Ran out of input|^Ran out of input",
+        "A pickle that is to be read is empty",
+        "a file of weights or of a cache that was cut off or is being written by another process; in a worker on Windows what the "
+        "DataLoader hands it could not be pickled, and another traceback says what",
+        "num_workers=0 where the frames are of a DataLoader or of multiprocessing; else delete the file that the frame opens, and have it "
+        "made or fetched again",
+    ),
+    Sentence(
+        r"stack expects each tensor to be equal size, but got \[[134], \d{1,5}, \d{1,5}\]",
+        "Images of one batch differ in size or in channels",
+        "nothing makes them of one size, or there is a grey or a transparent one among coloured ones (the first number)",
+        "image.convert('RGB') where it is opened, Resize((h, w)) in place of Resize(h), or a collate_fn that pads",
+    ),
+    Sentence(
+        r"can't convert (?:cuda|mps|xpu)(?::\d{1,3})? device type tensor to numpy",
+        "A tensor on the GPU is handed to what computes in NumPy",
+        "a metric, a plot or a loss value that is kept as it is",
+        "x.detach().cpu().numpy() in the line of the innermost frame of your own; for bfloat16 .float() before .numpy()",
+    ),
+    # https://github.com/pytorch/pytorch/pull/66419, https://github.com/openai/DALL-E/issues/75
+    Sentence(
+        r"'Upsample' object has no attribute 'recompute_scale_factor'",
+        "A model that was pickled whole under a torch before 1.11 runs under a later one, whose Upsample has a field more",
+        "",
+        "after torch.load m.recompute_scale_factor = None for each m of model.modules() that is an Upsample; or the state of the project "
+        "that knows torch 1.11",
+        "torch",
+    ),
+    # https://github.com/pyca/pyopenssl/issues/1114 and /1142, https://github.com/pyca/cryptography/issues/7126
+    Sentence(
+        r"module 'lib' has no attribute '(?:X509_V_FLAG_(?:CB_ISSUER_CHECK|NOTIFY_POLICY)|OpenSSL_add_all_algorithms)'",
+        "pyOpenSSL is older than the cryptography beside it: from 37 on cryptography is for pyOpenSSL 22 and later",
+        "",
+        "python -m pip install --upgrade pyopenssl; where pip itself ends so, the system's copy is in its way: apt-get remove "
+        "python3-openssl, or run pip in a venv",
+    ),
+)
+TOOLKIT = (
+    # https://github.com/NVIDIA/apex/issues/368, https://github.com/IDEA-Research/GroundingDINO/issues/165
+    Sentence(
+        r"(?:'|: )(?::/[^\s':]{1,200}|/[^\s']{1,200}:[^\s']{0,200})/bin/nvcc\b",
+        "CUDA_HOME is a list with a colon in it, and must be one folder",
+        "export CUDA_HOME=$CUDA_HOME:/usr/local/cuda, as one writes it for PATH",
+        "export CUDA_HOME=/usr/local/cuda (the folder whose bin has nvcc), in ~/.bashrc too",
+    ),
+    # https://github.com/lbin/DCNv2/issues/25
+    Sentence(
+        r"No such file or directory: '(?:[^\s']{0,200}/)?nvcc'|/bin/nvcc'?: (?:No such file or directory|not found)",
+        "CUDA code is to be compiled, and nvcc is not where CUDA_HOME leads",
+        "no toolkit is installed (torch brings none), or CUDA_HOME is of another one",
+        "which nvcc; ls -d /usr/local/cuda*; then export CUDA_HOME= to the one that is there and of torch's own CUDA "
+        "(python -c 'import torch; print(torch.version.cuda)'), or conda install -c nvidia cuda-toolkit",
+        "torch",
+    ),
+    Sentence(
+        r"Microsoft Visual C\+\+ 14\.\d{1,2} (?:or greater )?is required",
+        "A package has no wheel for this Python and is to be compiled, and Windows has no C++ compiler",
+        "a Python that is newer than the package's wheels, or a package that has none for Windows",
+        "a Python for which the package has a wheel (pip download --only-binary :all: tells); else the Build Tools for Visual Studio with "
+        "'Desktop development with C++'",
+    ),
+)
 BESIDE = (*COMPILERS, *COMMANDS)
-EVERYDAY = (*ROWS, *ACCOUNTS, *TOOLS, *COMPILERS, *COMMANDS, *PARTS, *DEVICES, *SPREAD)
+EVERYDAY = (*FILES, *ROWS, *ACCOUNTS, *TOOLS, *COMPILERS, *COMMANDS, *PARTS, *DEVICES, *SPREAD, *TOOLKIT)

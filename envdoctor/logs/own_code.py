@@ -234,6 +234,18 @@ def _of_two_states(told: re.Match[str], frame: Frame) -> Hit | None:
     """An object of a class that is none of a package's that was read, and what it lacks: parts of one project that are of two states."""
     if next(classes_named(told["cls"]), None) is not None:
         return None
+    if told["cls"].endswith("Trainer"):
+        # https://github.com/princeton-nlp/MeZO/issues/12: what it inherits is of the release that runs.
+        return Hit(
+            OWN,
+            None,
+            detail=f"{place_of(frame)} asks a {told['cls']} for {told['name']}, which the Trainer that it derives from (that of "
+            "transformers, as a rule) gave it in the release that the project was written for",
+            packages=("transformers",),
+            edge=f"object:{told['cls']}.{told['name']}",
+            headline=f"{told['cls']} has no {told['name']}: it inherits from a class of another release",
+            advice="install the release that the project's requirements name, or that of the project's day; a newer state of the project",
+        )
     return Hit(
         OWN,
         None,

@@ -36,7 +36,7 @@ SENTENCES = (
         "num_labels as many as the data has, labels that begin at 0, and -100 for what does not count",
     ),
     Sentence(
-        r"stack expects each tensor to be equal size",
+        r"stack expects each tensor to be equal size(?!, but got \[[134], \d{1,5}, \d{1,5}\])",
         "Rows of one batch have different lengths",
         "no collator pads them, or they were not cut",
         "tokenizer.pad or a DataCollatorWithPadding; truncation=True with a max_length",
@@ -316,16 +316,23 @@ SENTENCES = (
         "torch",
     ),
     Sentence(
-        r"TCPStore|connect\(\) timed out|Socket Timeout|RendezvousTimeoutError",
+        r"TCPStore|connect\(\) timed out|Socket Timeout|RendezvousTimeoutError|DistStoreError",
         "A process did not come to the meeting",
         "it failed before, asks at another address or port, or a firewall stands between the nodes",
         "read the other processes' logs, and compare MASTER_ADDR and MASTER_PORT",
     ),
     Sentence(
-        r"DataLoader worker \(pid\(?s?\)? [\d, ]{1,40}\) (?:is killed by signal|exited unexpectedly)",
+        r"DataLoader worker \(pid\(?s?\)? [\d, ]{1,40}\) is killed by signal",
         "A worker that loads data was ended",
         "the container's shared memory or the machine's memory was full",
         "dataloader_num_workers=0 shows the error itself; fewer workers, or --shm-size=8g for a container",
+    ),
+    Sentence(
+        r"DataLoader worker \(pid\(?s?\)? [\d, ]{1,40}\) exited unexpectedly",
+        "A worker that loads data ended by itself or was ended",
+        "an error of its own, which stands above or is not printed; on Windows and macOS a script without if __name__ == '__main__'; or "
+        "the machine's memory or a container's shared memory was full",
+        "num_workers=0 shows the error itself; where that runs, fewer workers, or --shm-size=8g for a container",
     ),
     Sentence(
         r"No inf checks were recorded for this optimizer",

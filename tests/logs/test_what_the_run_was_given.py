@@ -87,6 +87,27 @@ TWO_STATES = """Traceback (most recent call last):
   File "/root/webui/modules/exllama_hf.py", line 103, in from_pretrained
     config.calculate_rotary_embedding_base()
 AttributeError: 'ExLlamaConfig' object has no attribute 'calculate_rotary_embedding_base'"""
+INHERITED = """Traceback (most recent call last):
+  File "/content/MeZO/large_models/trainer.py", line 555, in _inner_training_loop
+    if self.deepspeed:
+AttributeError: 'OurTrainer' object has no attribute 'deepspeed'"""
+PICKLED = """Traceback (most recent call last):
+  File "/e/site-packages/torch/nn/modules/upsampling.py", line 154, in forward
+    recompute_scale_factor=self.recompute_scale_factor)
+  File "/e/site-packages/torch/nn/modules/module.py", line 1185, in __getattr__
+    raise AttributeError("'{}' object has no attribute '{}'".format(
+AttributeError: 'Upsample' object has no attribute 'recompute_scale_factor'"""
+UPSAMPLE = {
+    "torch": {
+        version: {
+            "torch/__init__.py": "",
+            "torch/nn/__init__.py": "from torch.nn.modules.upsampling import Upsample\n",
+            "torch/nn/modules/__init__.py": "",
+            "torch/nn/modules/upsampling.py": f"class Upsample:\n    def __init__(self, size=None):\n        self.{field} = size\n",
+        }
+        for version, field in (("1.10.2", "size"), ("1.11.0", "recompute_scale_factor"))
+    }
+}
 TIMM = {
     "timm": {
         "0.6.13": {"timm/__init__.py": "", "timm/models/__init__.py": ""},
@@ -137,6 +158,21 @@ def timm(tmp_path: Path) -> Iterator[None]:
             "error-shared-library-missing",
             "deepspeed compiles cpu_adam",
         ),
+        ("EOFError: Ran out of input", "error-of-the-run", "A pickle that is to be read is empty"),
+        (
+            "RuntimeError: stack expects each tensor to be equal size, but got [3, 224, 224] at entry 0 and [1, 224, 224] at entry 1",
+            "error-of-the-run",
+            "Images of one batch differ",
+        ),
+        ("RuntimeError: stack expects each tensor to be equal size, but got [77] at entry 0", "error-of-the-run", "Rows of one batch"),
+        ("TypeError: can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu()", "error-of-the-run", "computes in NumPy"),
+        ("AttributeError: module 'lib' has no attribute 'X509_V_FLAG_CB_ISSUER_CHECK'", "error-of-the-run", "pyOpenSSL is older than"),
+        ("FileNotFoundError: [Errno 2] No such file or directory: ':/usr/local/cuda-9.0/bin/nvcc'", "error-of-the-run", "with a colon"),
+        ("FileNotFoundError: [Errno 2] No such file or directory: 'nvcc'", "error-of-the-run", "nvcc is not where CUDA_HOME leads"),
+        ("error: Microsoft Visual C++ 14.0 or greater is required.", "error-of-the-run", "Windows has no C++ compiler"),
+        ("launch.py: error: unrecognized arguments: --enable_each_rank_log=None", "error-of-the-run", "DeepSpeed's runner"),
+        ("RuntimeError: DataLoader worker (pid(s) 15332) exited unexpectedly", "error-of-the-run", "ended by itself or was ended"),
+        (INHERITED, "error-of-own-code", "it inherits from a class of another release"),
         ("requests.exceptions.SSLError: HTTPSConnectionPool(host='huggingface.co', port=443): Max retries exceeded with url: /x (Caused by "
          "SSLError(SSLCertVerificationError(1, '[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: self-signed certificate')))",
          "error-hub-refuses", "a certificate that this Python does not trust"),
@@ -224,3 +260,12 @@ def test_a_class_that_the_line_calls_is_no_function_of_the_project(capsys: pytes
         first, *_ = findings(capsys, tmp_path, log)
     assert (first["rule"], first["packages"]) == ("error-argument-refused", ["accelerate"])
     assert first["fixes"][0]["note"] == "project_config in place of accelerator_project_config"
+
+
+def test_an_object_that_an_earlier_release_pickled_is_no_release_that_lacks_a_name(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    with atlas_of(tmp_path, UPSAMPLE):
+        first, *_ = findings(capsys, tmp_path, PICKLED)
+    assert "An object of torch was pickled under an earlier release" in first["detail"]
+    assert [fix["pins"] for fix in first["fixes"] if fix.get("pins")] == [{"torch": "==1.10.2"}]
