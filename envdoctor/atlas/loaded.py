@@ -35,6 +35,9 @@ _WHEN_CALLED = {
     "torch": ("setuptools", "triton"),
     "huggingface-hub": ("hf-xet",),
     "wandb": ("numpy",),  # util.get_module, by its name
+    "langchain": ("openai",),  # by whatever makes a model
+    "llama-index": ("openai",),
+    "liger-kernel": ("transformers",),  # by the whole of liger_kernel.transformers up to 0.5.6
     # Their message classes, in modules that are made at build time.
     "tensorboard": ("protobuf",),
     "tensorboardx": ("protobuf",),
@@ -66,6 +69,11 @@ _FOLLOWED = frozenset(("transformers",))
 # They read a model's configuration with transformers and bring models of their own.
 _SERVES = frozenset(("lmdeploy", "sglang", "vllm"))
 _TRAINS = re.compile(r"Trainer|trainer|TrainingArguments|training_args")
+# trl's judges import it where it is installed, and so does what imports them: these trainers and the callbacks (trl 0.15.2 to 0.25.1).
+_JUDGES, _WITH_JUDGES = (
+    "llm-blender",
+    re.compile(r"trl(?:\.\w+)*\.(?:(?:DPO|GRPO|RLOO|OnlineDPO|NashMD|XPO)Trainer|\w*Judge|\w+Callback)(?:\.\w+)*"),
+)
 # What of transformers neither is a model or a configuration of one, nor loads one.
 _TEXT_ALONE = re.compile(
     r"transformers(?:\.(?:models(?:\.\w+)*|tokenization_\w+|data(?:\.\w+)*|utils(?:\.\w+)*|hf_argparser|trainer_utils))?"
@@ -102,6 +110,8 @@ def not_loaded(names: tuple[str, ...]) -> tuple[str, ...] | None:
     trains = any(_TRAINS.search(name) for name in names) or any("transformers" in _follow([(one, one)], known) for one in training)
     if models and trains:
         called += _BY_A_TRAINER
+    if any(map(_WITH_JUDGES.fullmatch, names)):
+        called.append(_JUDGES)
     if any(name.endswith((".load_adapter", ".add_adapter")) for name in names):
         called.append("peft")
     found.update(called)

@@ -34,6 +34,10 @@ PACKAGES = {
     "trl": {
         "0.9.6": {"trl/__init__.py": "from transformers import HybridCache\nfrom transformers import Trainer\nclass SFTTrainer: pass\n"}
     },
+    "llm-blender": {"0.0.2": {"llm_blender/__init__.py": "class Blender: pass\n"}},
+    "langchain": {"0.0.300": {"langchain/__init__.py": "class OpenAI: pass\n"}},
+    "openai": {"1.0.0": {"openai/__init__.py": "class OpenAI: pass\n"}},
+    "liger-kernel": {"0.5.6": {"liger_kernel/__init__.py": "class LigerRMSNorm: pass\n"}},
     "tokenizers": {"0.22.0": {"tokenizers/__init__.py": "class Tokenizer: pass\n"}},
     "torch": {"2.1.0": {"torch/__init__.py": "class Tensor: pass\n"}},
     "pandas": {"2.2.0": {"pandas/__init__.py": "def read_parquet(path):\n    import pyarrow\n"}},
@@ -175,3 +179,19 @@ def test_what_is_imported_by_its_name_when_something_is_called(capsys: pytest.Ca
 
 def test_messages_of_protobuf_are_loaded_with_what_is_made_of_them() -> None:
     assert "protobuf" not in (not_loaded(("tensorboard.notebook",)) or ("protobuf",))
+
+
+@pytest.mark.parametrize(
+    ("name", "package", "is_spared"),
+    [
+        ("trl.DPOTrainer", "llm-blender", False),
+        ("trl.trainer.callbacks.LogCompletionsCallback", "llm-blender", False),
+        ("trl.SFTTrainer", "llm-blender", True),
+        ("langchain.chat_models.ChatOpenAI", "openai", False),
+        ("liger_kernel.transformers.LigerRMSNorm", "transformers", False),
+    ],
+)
+def test_what_is_imported_where_it_is_installed(name: str, package: str, is_spared: bool) -> None:
+    told = not_loaded((name,))
+    assert told is not None
+    assert (package in told) is is_spared

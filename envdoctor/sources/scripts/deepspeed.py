@@ -13,6 +13,7 @@ from envdoctor.sources.scripts.reading import Call, Reading
 
 # What DeepSpeedPlugin takes where neither the call nor the environment says it (accelerate/utils/dataclasses.py).
 _STAGE = 2
+_OFFLOAD = {(False, False): "none", (True, False): "optimizer", (False, True): "parameters", (True, True): "both"}
 
 
 def read_engines(reading: Reading) -> None:
@@ -38,6 +39,11 @@ def _plugin(reading: Reading, call: Call) -> None:
         claims.unknown("plan.distributed", line, call.scope, "zero_stage= of no constant value")
     elif call.whole:
         claims.state("plan.distributed", f"zero{stage.value if stage is not None else _STAGE}", line, call.scope)
+    devices = [reading.value(call, name) for name in ("offload_optimizer_device", "offload_param_device")]
+    given = [name in call.keywords for name in ("offload_optimizer_device", "offload_param_device")]
+    if all(one is not None or not told for one, told in zip(devices, given, strict=True)) and call.whole:
+        optimizer, weights = (one is not None and one.value in ("cpu", "nvme") for one in devices)
+        claims.state("plan.offload", _OFFLOAD[optimizer, weights], line, call.scope)
     if "gradient_accumulation_steps" in call.keywords:
         known = reading.value(call, "gradient_accumulation_steps")
         claims.say("plan.gradient_accumulation", known, call.line_of("gradient_accumulation_steps"), call.scope)

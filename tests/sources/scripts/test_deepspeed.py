@@ -14,16 +14,16 @@ LOOP = "for batch in []:\n    loss = model(batch)\n    accelerator.backward(loss
 @pytest.mark.parametrize(
     ("asked", "told"),
     [
-        ("DeepSpeedPlugin(zero_stage=3, gradient_accumulation_steps=4)", (True, "zero3", 4)),
-        ("DeepSpeedPlugin()", (True, "zero2", None)),
-        ("DeepSpeedPlugin(hf_ds_config={'zero_optimization': {'stage': 1}})", (True, "zero1", None)),
-        ("DeepSpeedPlugin(zero_stage=stage)", (True, None, None)),
+        ("DeepSpeedPlugin(zero_stage=3, gradient_accumulation_steps=4)", (True, "zero3", 4, "none")),
+        ("DeepSpeedPlugin(offload_optimizer_device='cpu')", (True, "zero2", None, "optimizer")),
+        ("DeepSpeedPlugin(hf_ds_config={'zero_optimization': {'stage': 1}})", (True, "zero1", None, None)),
+        ("DeepSpeedPlugin(zero_stage=stage, offload_param_device=where)", (True, None, None, None)),
     ],
 )
 def test_a_plugin_says_the_stage(tmp_path: Path, asked: str, told: tuple[object, ...]) -> None:
     text = f"from accelerate import Accelerator, DeepSpeedPlugin\naccelerator = Accelerator(deepspeed_plugin={asked})\n{LOOP}"
     found = values(read(tmp_path, text))
-    assert tuple(found.get(f"plan.{name}") for name in ("deepspeed", "distributed", "gradient_accumulation")) == told
+    assert tuple(found.get(f"plan.{name}") for name in ("deepspeed", "distributed", "gradient_accumulation", "offload")) == told
 
 
 @pytest.mark.parametrize("keyword", ["config", "config_params"])
