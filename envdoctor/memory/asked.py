@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from envdoctor.facts.fact import Facts, NotUnderstood
+from envdoctor.facts.versions import Exact
 from envdoctor.memory.estimate import Assumption
+from envdoctor.memory.stack import at_least
 
 _MOST = 2**24
 
@@ -25,6 +27,11 @@ class Reader:
         if stated in ("llamafactory", "ms-swift"):
             return "unsloth" if "unsloth" in uses else stated
         return "unsloth" if any(use.startswith("unsloth.Fast") for use in uses) else stated
+
+    def of_trl(self, bound: str) -> bool:
+        """Whether TRL trains, in a release that is stated and is a bound or later."""
+        release = self.facts.value("packages.trl")
+        return self.trainer == "trl" and isinstance(release, Exact) and at_least(release.text, bound)
 
     def flag(self, name: str) -> bool | None:
         value = self.facts.value(name)

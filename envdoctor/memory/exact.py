@@ -79,6 +79,8 @@ def unmeasurable(plan: Plan) -> str | None:
         return f"a run of the method {plan.method} is not played through"
     if not plan.upcast_loss or plan.ops or plan.every > 1 or not plan.wrapped:
         return "a loop of one's own (its loss, its selective checkpointing, FSDP in one unit) is not played through"
+    if plan.loss_rows:
+        return "TRL's loss in pieces is not played through"
     if plan.liger or plan.fused_loss:
         return "fused loss kernels run on a GPU only"
     if plan.lora_kernels or plan.unsloth:

@@ -25,6 +25,8 @@ _LOGIT, _SOFTCAPPED = 14, 16
 
 def piece(architecture: Architecture, plan: Plan, computed: int) -> float:
     """Bytes for each token of the batch that one piece of the logits takes, with its gradient."""
+    if plan.loss_rows:
+        return architecture.vocab * _SOFTCAPPED * min(1.0, plan.loss_rows / max(plan.rows * plan.tokens, 1))
     if not plan.unsloth or (plan.stack.unsloth and not at_least(plan.stack.unsloth, _OWN)):
         return _of_liger(architecture.vocab, architecture.hidden) * (computed + 4)
     each = _SOFTCAPPED if architecture.softcap else _LOGIT

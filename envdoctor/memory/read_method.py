@@ -97,10 +97,19 @@ def load_dtype_of(reader: Reader, method: Method, quant: str) -> Dtype:
     return half
 
 
+# Where TRL's configurations ask for bfloat16 unless they are told float16 (``self.bf16 = not (self.fp16) if self.bf16 is None``: not in
+# sft_config.py of 0.18.2, in 0.19.0 to 1.16.0).
+_MIXED_IN_TRL = "0.19"
+
+
 def autocast_of(reader: Reader) -> Dtype | None:
     """Mixed precision asked of the trainer; none where nobody asked."""
     if reader.flag("plan.bf16"):
         return "bfloat16"
     if reader.flag("plan.fp16"):
         return "float16"
+    if reader.of_trl(_MIXED_IN_TRL) and reader.facts.value("plan.bf16") is None:
+        if "plan.bf16" not in {one.fact for one in reader.assumed}:
+            reader.assume("plan.bf16", True, "default of TRL")
+        return "bfloat16"
     return None

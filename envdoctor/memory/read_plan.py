@@ -220,6 +220,8 @@ def _upcast(reader: Reader, method: str, quant: str, sharding: Sharding) -> bool
     if stated is not None or quant not in ("4bit", "8bit") or sharding in ("fsdp", "zero3"):
         return stated is True
     trainer = reader.trainer
+    if reader.of_trl(read_kernels.UNPREPARED_IN_TRL):
+        return False
     if trainer is None:
         reader.assume("plan.kbit_preparation", True, "as peft prepares quantized models")
     return trainer not in _UNPREPARED
@@ -271,6 +273,9 @@ def _optimizer(reader: Reader, stack: Stack) -> str:
 def _loss(reader: Reader) -> str | None:
     """The cross entropy that is stated, or that Unsloth brings."""
     stated = reader.text("plan.fused_loss")
+    if stated is None and read_kernels.in_pieces_of_trl(reader):
+        reader.assume("plan.fused_loss", "linear_cross_entropy", "as TRL computes it")
+        return "linear_cross_entropy"
     if stated is not None or reader.trainer != "unsloth":
         return stated
     release = reader.facts.value("packages.unsloth")

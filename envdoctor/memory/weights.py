@@ -39,7 +39,7 @@ def linear_width(architecture: Architecture, plan: Plan) -> float:
 def other_width(plan: Plan) -> float:
     """Bytes for each parameter of embeddings, output layer and norms: no quantizer replaces them, and preparing for k-bit training
     makes them float32 (peft, ``prepare_model_for_kbit_training``)."""
-    return 4 if plan.upcast else WIDTH[plan.load_dtype]
+    return 4 if plan.upcast and not plan.narrow_ends else WIDTH[plan.load_dtype]
 
 
 def saved_modules(parameters: Parameters, plan: Plan) -> tuple[int, int]:

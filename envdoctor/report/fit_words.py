@@ -145,6 +145,8 @@ def _plan(plan: Plan) -> Iterator[str]:
 
 
 def _loss(plan: Plan) -> str:
+    if plan.loss_rows:
+        return "a loss in pieces"
     if plan.cut_loss:
         return "cut cross entropy"
     if plan.unsloth or not plan.liger:

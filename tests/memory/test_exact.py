@@ -123,6 +123,7 @@ def test_the_child_is_told_the_whole_plan() -> None:
         (replace(PLAN, offload="optimizer"), "offloading moves tensors between devices, and there is one only"),
         (replace(LORA, quant="gptq"), "the kernels of gptq weights run on a GPU only"),
         (replace(PLAN, method="prompt", prompt=20), "a run of the method prompt is not played through"),
+        (replace(PLAN, liger=True, loss_rows=256), "TRL's loss in pieces is not played through"),
         (replace(PLAN, liger=True), "fused loss kernels run on a GPU only"),
         (replace(PLAN, fused_loss=True), "fused loss kernels run on a GPU only"),
         (replace(LORA, lora_kernels=frozenset({"mlp"})), "the kernels of axolotl and Unsloth run on a GPU only"),

@@ -111,4 +111,5 @@ def test_a_plan_tells_the_kernels_that_its_trainer_brings() -> None:
     ]
     assert "cut cross entropy, adapters in kernels" in told[0]
     assert "Liger kernels" in told[1]
+    assert "a loss in pieces" in " ".join(render(replace(report(), plan=replace(cut, loss_rows=256))).split())
     assert "adapters in kernels" not in told[1] + told[2]

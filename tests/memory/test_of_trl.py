@@ -1,0 +1,75 @@
+"""What TRL's trainers do unless they are told otherwise, by release."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from envdoctor.facts.fact import FactValue
+from envdoctor.memory.config import read_architecture
+from envdoctor.memory.plan import Plan
+from envdoctor.memory.situation import planned
+from tests.memory.models import LLAMA_2_13B, stated
+
+_ALL: Mapping[str, FactValue] = {
+    "plan.method": "qlora", "plan.quant": "4bit", "plan.load_dtype": "bfloat16", "plan.batch_size": 2, "plan.seq_len": 2048,
+    "plan.trainer": "trl", "packages.transformers": "==4.57.1", "packages.peft": "==0.18.0",
+}  # fmt: skip
+
+
+def plan(release: str, **changed: FactValue) -> Plan:
+    values = {**_ALL, **{name.replace("__", "."): value for name, value in changed.items()}}
+    facts = {**values, **({"packages.trl": f"=={release}"} if release else {})}
+    return planned(stated(facts), read_architecture(LLAMA_2_13B)).plan
+
+
+@pytest.mark.parametrize(
+    ("release", "mixed", "prepared", "float32", "pieces"),
+    [
+        ("", None, True, True, 0),
+        ("0.18.2", None, True, True, 0),
+        ("0.19.0", "bfloat16", True, True, 0),
+        ("0.25.1", "bfloat16", True, True, 0),
+        ("0.26.0", "bfloat16", False, False, 0),
+        ("1.6.0", "bfloat16", False, False, 0),
+        ("1.7.1", "bfloat16", False, False, 256),
+        ("1.16.0", "bfloat16", False, False, 256),
+    ],
+)
+def test_each_release_has_its_defaults(release: str, mixed: str | None, prepared: bool, float32: bool, pieces: int) -> None:
+    found = plan(release)
+    assert found.adapter is not None
+    assert (found.autocast, found.upcast, found.adapter.float32, found.loss_rows) == (mixed, prepared, float32, pieces)
+    assert found.liger is found.cut_loss is bool(pieces)
+    assert not found.fused_norms
+
+
+def test_what_a_plan_says_goes_before_them() -> None:
+    told = plan("1.16.0", plan__fp16=True, plan__kbit_preparation=True, plan__fused_loss="none")
+    assert (told.autocast, told.upcast, told.loss_rows, told.liger) == ("float16", True, 0, False)
+    assert plan("1.16.0", plan__bf16=False).autocast is None
+    assert plan("1.16.0", plan__objective="dpo").loss_rows == 0
+    assert plan("1.16.0", plan__trainer="transformers").upcast
+
+
+def test_embeddings_and_output_layer_are_16_bits_again_behind_the_preparation() -> None:
+    """peft_module_casting_to_bf16, for 4 bits under bfloat16."""
+
+    def weights(**changed: FactValue) -> float:
+        values = {**_ALL, "packages.trl": "==0.25.1", **{name.replace("__", "."): value for name, value in changed.items()}}
+        return planned(stated(values), read_architecture(LLAMA_2_13B)).estimate().moments[-1].terms["weights"]
+
+    ends = 2 * 32000 * 5120
+    assert weights(plan__fp16=True) - weights() == pytest.approx(2 * ends, rel=0.01)
+    assert weights(plan__quant="8bit", plan__fp16=True) == weights(plan__quant="8bit")
+
+
+def test_the_logits_are_made_for_256_tokens_at_a_time() -> None:
+    def logits(release: str) -> float:
+        values = {**_ALL, "packages.trl": f"=={release}"}
+        moments = planned(stated(values), read_architecture(LLAMA_2_13B)).estimate().moments
+        return next(moment for moment in moments if moment.name == "loss").terms["logits"]
+
+    assert logits("1.16.0") < 256 * 32000 * 16 + 2 * 2048 * 5120 * 10
+    assert logits("1.6.0") > 2 * 2048 * 32000 * 8
