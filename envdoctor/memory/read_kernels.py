@@ -20,12 +20,20 @@ _ROLLED_OUT = frozenset(("dpo", "grpo", "kto", "orpo", "ppo", "ipo", "simpo"))
 
 
 # Where TRL's trainers leave a quantized model as it is, and make its adapters bfloat16 (``param.data.to(torch.bfloat16)``, sft_trainer.py
-# and grpo_trainer.py of 0.26.0 to 1.16.0; prepare_model_for_kbit_training up to 0.25.1), and from where on they made embeddings and output
-# layer of 4-bit models 16 bits again behind it (peft_module_casting_to_bf16: 0.8.6 to 0.25.1).
-UNPREPARED_IN_TRL, _CAST_IN_TRL = "0.26", "0.8.6"
+# and grpo_trainer.py of 0.26.0 to 1.16.0; prepare_model_for_kbit_training up to 0.25.1, and in dpo_trainer.py up to 0.26.0, not in 0.29.0),
+# and from where on they made embeddings and output layer of 4-bit models 16 bits again behind it (peft_module_casting_to_bf16: 0.8.6 to
+# 0.25.1).
+_UNPREPARED, _LATER_UNPREPARED, _CAST_IN_TRL = "0.26", "0.29", "0.8.6"
+_COMPARED = frozenset(("dpo", "kto", "orpo", "cpo"))
 # Where SFTTrainer makes the logits of so many tokens at a time (``chunked_nll`` of sft_config.py: the default of 1.7.1 and 1.8.0, not of
 # 1.6.0, and what "nll" means in 1.16.0; _CHUNKED_LM_HEAD_CHUNK_SIZE).
 _IN_PIECES, _ROWS_IN_TRL = "1.7", 256
+
+
+def unprepared_by_trl(reader: Reader) -> bool:
+    """Whether TRL's trainer leaves a quantized model as it is, and makes its adapters 16 bits."""
+    goal = reader.text("plan.objective") or reader.text("plan.method") or ""
+    return reader.of_trl(_LATER_UNPREPARED if goal in _COMPARED else _UNPREPARED)
 
 
 def in_pieces_of_trl(reader: Reader) -> bool:
@@ -40,7 +48,7 @@ def with_kernels(plan: Plan, reader: Reader, architecture: Architecture) -> Plan
     pieces = plan.liger and reader.text("plan.fused_loss") is None and in_pieces_of_trl(reader)
     alone = (plan.liger and trainer == "axolotl" and reader.flag("plan.liger") is not True) or pieces
     adapter, narrow = plan.adapter, False
-    if plan.quant in ("4bit", "8bit") and adapter is not None and reader.of_trl(UNPREPARED_IN_TRL):
+    if plan.quant in ("4bit", "8bit") and adapter is not None and unprepared_by_trl(reader):
         adapter = replace(adapter, float32=False)
     elif plan.quant == "4bit" and plan.upcast and plan.autocast == "bfloat16":
         narrow = reader.of_trl(_CAST_IN_TRL)

@@ -220,7 +220,7 @@ def _upcast(reader: Reader, method: str, quant: str, sharding: Sharding) -> bool
     if stated is not None or quant not in ("4bit", "8bit") or sharding in ("fsdp", "zero3"):
         return stated is True
     trainer = reader.trainer
-    if reader.of_trl(read_kernels.UNPREPARED_IN_TRL):
+    if read_kernels.unprepared_by_trl(reader):
         return False
     if trainer is None:
         reader.assume("plan.kbit_preparation", True, "as peft prepares quantized models")

@@ -18,6 +18,8 @@ _EARLIER = ("4.35.2", "4.45.2")
 _TORCH = "2.5.1"
 # A release whose loss makes all logits at once unless they fill the card (memory/pieces.py).
 _OF_UNSLOTH = ("2026.1.1",)
+# As which an unstated release of TRL is counted, and one with today's defaults (memory/read_kernels.py), which asks for transformers 4.56.
+_OF_TRL, _NEWER_TRL, _BESIDE_TRL = "0.18.2", "1.16.0", "4.56"
 # Beside weights of bitsandbytes the releases of May 2023 took more than is counted here: a 7B model in 8 bits and a 13B one in 4 did not go
 # into the 14.6 GiB of a T4 at 1,024 tokens (https://huggingface.co/blog/4bit-transformers-bitsandbytes), where 8.8 and 10.1 are counted.
 _OF_2023 = 1.65
@@ -152,6 +154,8 @@ def _open(situation: Planned) -> Iterator[tuple[str, FactValue, tuple[FactValue,
         yield "packages.transformers", exact(newest("transformers") or _EARLIER[-1]), tuple(map(exact, _EARLIER))
     if plan.unsloth and not plan.stack.unsloth:
         yield "packages.unsloth", exact(newest("unsloth") or _OF_UNSLOTH[0]), tuple(map(exact, _OF_UNSLOTH))
+    if facts.text("plan.trainer") == "trl" and not plan.unsloth and _may_be_newer(situation):
+        yield "packages.trl", exact(_OF_TRL), (exact(newest("trl") or _NEWER_TRL),)
     if plan.method == "inference":
         return
     if "plan.method" in assumed:
@@ -200,6 +204,12 @@ def _open(situation: Planned) -> Iterator[tuple[str, FactValue, tuple[FactValue,
     ):
         # Beside float32 weights, loaded or made so by k-bit preparation, everything is computed so, unless mixed precision is asked for.
         yield "plan.bf16", False, (True,)
+
+
+def _may_be_newer(situation: Planned) -> bool:
+    """Whether nobody states the release of TRL, and that of transformers allows today's."""
+    stack = situation.plan.stack
+    return not isinstance(situation.facts.value("packages.trl"), Exact) and at_least(stack.transformers, _BESIDE_TRL)
 
 
 def _is_cut(situation: Planned) -> bool:

@@ -10,6 +10,7 @@ from envdoctor.facts.fact import FactValue
 from envdoctor.memory.config import read_architecture
 from envdoctor.memory.plan import Plan
 from envdoctor.memory.situation import planned
+from envdoctor.memory.undecided import weigh
 from tests.memory.models import LLAMA_2_13B, stated
 
 _ALL: Mapping[str, FactValue] = {
@@ -51,6 +52,8 @@ def test_what_a_plan_says_goes_before_them() -> None:
     assert plan("1.16.0", plan__bf16=False).autocast is None
     assert plan("1.16.0", plan__objective="dpo").loss_rows == 0
     assert plan("1.16.0", plan__trainer="transformers").upcast
+    assert plan("0.26.0", plan__objective="dpo").upcast
+    assert not plan("0.29.0", plan__objective="dpo").upcast
 
 
 def test_embeddings_and_output_layer_are_16_bits_again_behind_the_preparation() -> None:
@@ -73,3 +76,15 @@ def test_the_logits_are_made_for_256_tokens_at_a_time() -> None:
 
     assert logits("1.16.0") < 256 * 32000 * 16 + 2 * 2048 * 5120 * 10
     assert logits("1.6.0") > 2 * 2048 * 32000 * 8
+
+
+def test_a_release_that_nobody_states_is_open_to_what_is_default_today() -> None:
+    def open_to(**more: FactValue) -> float:
+        values = {**_ALL, **{name.replace("__", "."): value for name, value in more.items()}}
+        found = planned(stated(values), read_architecture(LLAMA_2_13B))
+        return next((one.allocated.low for one in weigh(found, found.estimate()) if one.fact == "packages.trl"), 0.0)
+
+    today = planned(stated({**_ALL, "packages.trl": "==1.16.0"}), read_architecture(LLAMA_2_13B)).estimate()
+    assert open_to() == today.peak.total
+    # TRL 0.26 and later ask for transformers 4.56.
+    assert open_to(packages__transformers="==4.51.3") == open_to(packages__trl="==0.19.0") == open_to(plan__trainer="transformers") == 0
