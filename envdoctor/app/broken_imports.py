@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from envdoctor.app.gathered import Gathered
-from envdoctor.checks.atlas import IMPORT_BREAKS, atlas_breaks, stack_of
-from envdoctor.checks.hit import Hit
+from envdoctor.checks.atlas import IMPORT_BREAKS, stack_of
 from envdoctor.facts.fact import Fact, Origin
 from envdoctor.facts.vocabulary import BROKEN_IMPORTS, NOT_LOADED
 from envdoctor.records import replace
@@ -22,7 +19,7 @@ _RUN_BY = {
 def say_what_breaks(gathered: Gathered) -> Gathered:
     """The situation with the imports that fail in it, as far as it is certain that somebody comes to them."""
     gathered = _with_framework(gathered)
-    hits = list(_certain(gathered))
+    hits = [hit for hit in gathered.hits if hit.rule == IMPORT_BREAKS and hit.outcome is not None]
     edges = tuple(sorted({edge for hit in hits for edge in hit.edges}))
     if not edges or BROKEN_IMPORTS in gathered.facts:
         return gathered
@@ -44,13 +41,6 @@ def _with_framework(gathered: Gathered) -> Gathered:
 
     stack = stack_of(gathered.derived)
     told = {(hit.rule, hit.packages) for hit in (*hits_of(stack, ()), *gathered.hits)}
-    more = tuple(hit for hit in hits_of(stack, (entry,)) if (hit.rule, hit.packages) not in told)
+    reached = hits_of(replace(stack, idle=frozenset(stack.releases)), (entry,))
+    more = tuple(replace(hit, outcome=False) if (hit.rule, hit.packages) in told else hit for hit in reached)
     return replace(gathered, hits=(*gathered.hits, *more)) if more else gathered
-
-
-def _certain(gathered: Gathered) -> Iterator[Hit]:
-    """The hits at imports that somebody writes, and where a script shows all that it loads those of what it loads."""
-    hits = gathered.hits
-    if NOT_LOADED in gathered.derived:
-        hits = (*hits, *atlas_breaks(gathered.derived))
-    return (hit for hit in hits if hit.rule == IMPORT_BREAKS and hit.outcome)

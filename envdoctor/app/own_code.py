@@ -137,6 +137,9 @@ def _examine_scripts(outlines: Outlines, files: list[Path], stack: Stack, opened
         # What the imports of these lead to, beyond what the import of each package does by itself.
         without = {(hit.rule, hit.packages) for hit in hits_of(stack, ())}
         hits += [hit for hit in hits_of(stack, tuple(entries)) if (hit.rule, hit.packages) not in without]
+        # What the import of a package does by itself is told of the stack; that this script comes to it, here.
+        reached = hits_of(replace(stack, idle=frozenset(stack.releases)), tuple(entries))
+        hits += [replace(hit, outcome=False) for hit in reached if (hit.rule, hit.packages) in without]
     return hits
 
 

@@ -7,7 +7,7 @@ from envdoctor.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One rule that holds (``outcome`` True) or that cannot be told for want of the ``missing`` facts (None).
+    """One rule that holds (``outcome`` True), that cannot be told for want of the ``missing`` facts (None), or is told elsewhere (False).
 
     ``because`` pairs a fact's name with the condition it satisfies, in words. ``pins`` are alternatives,
     nearest first: a package and the specifier under which the rule no longer holds. ``plan`` are plan

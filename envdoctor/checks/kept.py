@@ -59,12 +59,12 @@ def _hit(row: Mapping[str, object]) -> Hit:
     missing, packages, unless, names, edges = (_texts(row[name]) for name in _TEXTS)
     because, pins = (_pairs(row[name]) for name in _PAIRS)
     outcome, file, line, yields = (row[name] for name in ("outcome", "file", "line", "yields"))
-    if outcome not in (True, None) or not isinstance(yields, bool):
+    if outcome not in (True, False, None) or not isinstance(yields, bool):
         raise ValueError("no hit")
     if not isinstance(file, str | None) or not isinstance(line, int | None):
         raise TypeError("no place")
     parts = tuple(_hit({**part, "parts": []}) for part in _rows(row["parts"]))
-    return Hit(rule, None if outcome is None else True, because, missing, detail, packages, pins, (), file, line, yields, unless,
+    return Hit(rule, None if outcome is None else bool(outcome), because, missing, detail, packages, pins, (), file, line, yields, unless,
                edge, headline, witness, names, advice, entry, edges=edges, parts=parts)  # fmt: skip
 
 

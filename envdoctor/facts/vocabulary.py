@@ -285,6 +285,22 @@ TERMS: tuple[Term, ...] = (
         "text",
         "what checkpointing spares: op (half of the matrix products and the attention's output are kept) or n (each n-th layer has it)",
     ),
+    Term(
+        "plan.fsdp_wrap",
+        "choice",
+        "which layers FSDP shares out by themselves: those that the model lists, classes that are named, by their size, or none",
+        choices=("own", "named", "size", "none"),
+        closed=True,
+        quiet=True,
+    ),
+    Term(
+        "plan.fsdp_state_dict",
+        "choice",
+        "in what form FSDP saves a checkpoint",
+        choices=("full", "sharded", "local"),
+        closed=True,
+        quiet=True,
+    ),
     Term("plan.fsdp_wrapped", "bool", "FSDP shares out each layer by itself; false: no wrap policy, the model is one unit"),
     Term(
         "plan.zero_init",

@@ -272,3 +272,48 @@ def test_the_command_of_evaluate_imports_repository(capsys: pytest.CaptureFixtur
     stack = '[packages]\nhuggingface-hub = "1.1.0"\nevaluate = "0.4.6"\n'
     found = told(capsys, tmp_path, "run.sh", 'evaluate-cli create "My Metric"\n', stack)
     assert found.get("huggingface-hub-repository-removed") == "matched"
+
+
+SHARED = "compute_environment: LOCAL_MACHINE\ndistributed_type: FSDP\nfsdp_config:\n  fsdp_auto_wrap_policy: %s\nnum_processes: 2\n"
+TRAINS = 'from transformers import Trainer, TrainingArguments\nTrainer("m", TrainingArguments("o"%s)).train()\n'
+
+
+@pytest.mark.parametrize(
+    ("arguments", "policy", "reached"),
+    [
+        ("", "TRANSFORMER_BASED_WRAP", True),
+        ("", "TRANSFORMER_BASED_WRAP\n  fsdp_transformer_layer_cls_to_wrap: LlamaDecoderLayer", False),
+        ("", "SIZE_BASED_WRAP", False),
+        ("", "NO_WRAP", False),
+        (', fsdp="full_shard auto_wrap"', None, True),
+        (', fsdp="full_shard"', None, False),
+        (', fsdp="full_shard auto_wrap", fsdp_config={"transformer_layer_cls_to_wrap": ["LlamaDecoderLayer"]}', None, False),
+    ],
+)
+def test_which_layers_fsdp_wraps(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, arguments: str, policy: str | None, reached: bool
+) -> None:
+    (tmp_path / "train.py").write_text(TRAINS % arguments)
+    (tmp_path / "acc.yaml").write_text(SHARED % policy if policy else "")
+    launch = f"accelerate launch {'--config_file acc.yaml ' if policy else ''}train.py\n"
+    stack = '[packages]\naccelerate = "0.34.0"\ntransformers = "4.44.2"\n'
+    found = told(capsys, tmp_path, "run.sh" if policy else "train.py", launch if policy else TRAINS % arguments, stack)
+    assert (found.get("accelerate-0-34-0-fsdp-wraps-by-letters") == "matched") is reached
+
+
+def test_a_launcher_says_what_trains_in_the_script_beside_it(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(TRAINS % "")
+    (tmp_path / "acc.yaml").write_text(SHARED % "NO_WRAP")
+    found = told(capsys, tmp_path, "run.sh", "accelerate launch --config_file acc.yaml train.py\n", '[packages]\ntransformers = "4.47.0"\n')
+    assert found.get("trainer-4-47-0-fsdp-optimizer-before-wrapping") == "matched"
+
+
+@pytest.mark.parametrize(("text", "reached"), [(ARGUMENTS + LOADING, False), (LOADING + ARGUMENTS, True)])
+def test_a_model_that_is_loaded_before_zero_3_is_configured(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str, reached: bool
+) -> None:
+    (tmp_path / "ds.json").write_text(ZERO_3)
+    head = "from transformers import AutoModelForCausalLM, Trainer, TrainingArguments\n"
+    script = f"{head}{text}Trainer(model, arguments).train()\n"
+    found = told(capsys, tmp_path, "train.py", script, '[packages]\ntransformers = "4.44.0"\n')
+    assert (found.get("trainer-4-44-0-zero-3-init-check") == "matched") is reached

@@ -34,6 +34,8 @@ _PROGRAM_OF = {"llamafactory.cli": "llamafactory-cli", "swift.cli.main": "swift"
 _SAYS = frozenset(("version", "env", "help"))
 _TRL_COMMANDS = frozenset(("sft", "dpo", "grpo", "kto", "orpo", "reward", "rloo", "cpo"))
 _TRL_GOALS = frozenset(("dpo", "grpo", "kto", "orpo", "reward"))
+# What a script decides, however it is started.
+_WHO_TRAINS = frozenset(("plan.trainer", "plan.method"))
 _TRAINS = frozenset(("sft", "pt", "rlhf"))
 
 ReadScript: TypeAlias = Callable[[Path], Collected]
@@ -97,6 +99,9 @@ def told_by(path: Path, launch: Launch, read: ReadScript | None = None) -> Told:
         told.facts[WHOLE] = Fact(WHOLE, False, Origin(plain(str(path), 4096), str(path), launch.line))
     if told.facts or launch.starters:
         _devices(told, path, launch, read)
+    for fact in _of_script(path, launch, read):
+        if fact.name in _WHO_TRAINS:
+            told.facts.setdefault(fact.name, fact)
     return told
 
 
@@ -148,6 +153,7 @@ def _tool(told: Told, path: Path, launch: Launch) -> None:
     elif name == "axolotl" or launch.tool.startswith("axolotl.cli."):
         if command == "train" or launch.tool in ("axolotl.cli.train", "axolotl.cli.main"):
             _follow(told, path, [piece for piece in before if piece.text.endswith(_PLANS)][:1], "axolotl")
+            reader.default("plan.trainer", "axolotl", reader.origin())
             if table:
                 reader.skip(
                     f"{path}:{launch.line}", f"flags that replace settings of the plan are not read: {', '.join(sorted(text_keys(table)))}"
@@ -291,7 +297,9 @@ def _accelerate(told: Told, path: Path, options: Mapping[str, Piece]) -> None:
         lines["distributed_type"] = lines[switch[0]]
         table["deepspeed_config"] = {key: table.get(key) for key in ("zero_stage", "offload_optimizer_device", "offload_param_device",
                                                                      "deepspeed_config_file")}  # fmt: skip
-        table["fsdp_config"] = {key: table.get(key) for key in ("fsdp_offload_params", "fsdp_activation_checkpointing")}
+        table["fsdp_config"] = {key: table.get(key) for key in ("fsdp_offload_params", "fsdp_activation_checkpointing",
+                                                                  "fsdp_auto_wrap_policy", "fsdp_state_dict_type",
+                                                                  "fsdp_transformer_layer_cls_to_wrap")}  # fmt: skip
     reader = _reader(path, lines)
     read_accelerate(reader, table)
     told.add(reader.collected())
@@ -342,15 +350,18 @@ def _is_plain_trainer(told: Told) -> bool:
     return ("plan.arguments" in told.facts or "plan.trainer" in told.facts) and not _uses_deepspeed(told)
 
 
+def _of_script(path: Path, launch: Launch, read: ReadScript | None) -> tuple[Fact, ...]:
+    """What is read of the Python script that is started, where it lies there."""
+    script = beside(path, launch.tool) if launch.tool.endswith(".py") else None
+    try:
+        return () if script is None or read is None else read(script).facts
+    except EnvdoctorError:
+        return ()
+
+
 def _starts_a_trainer(told: Told, path: Path, launch: Launch, read: ReadScript | None) -> bool:
     """Whether the script that is started makes a Trainer of transformers or trl, and names neither DeepSpeed nor FSDP."""
-    script = beside(path, launch.tool) if launch.tool.endswith(".py") and not _uses_deepspeed(told) else None
-    if script is None or read is None:
-        return False
-    try:
-        facts = {fact.name: fact.value for fact in read(script).facts}
-    except EnvdoctorError:
-        return False
+    facts = {} if _uses_deepspeed(told) else {fact.name: fact.value for fact in _of_script(path, launch, read)}
     trainer = facts.get("plan.trainer") in ("transformers", "trl")
     return trainer and facts.get("plan.deepspeed") is not True and "plan.distributed" not in facts
 

@@ -6,6 +6,7 @@ clipping of its deepspeed_config are the trainer's to decide and are not stated.
 
 from __future__ import annotations
 
+from envdoctor.facts.fact import Origin
 from envdoctor.sources.plans.deepspeed import offload_word, read_setting
 from envdoctor.sources.plans.reader import Dialect, Reader, Table, is_open, is_yes, word
 from envdoctor.sources.plans.settings import Settings
@@ -13,6 +14,7 @@ from envdoctor.sources.plans.settings import Settings
 _MARKS = frozenset(("compute_environment", "distributed_type", "num_machines", "machine_rank"))
 _WITH_TYPE = frozenset(("mixed_precision", "num_processes", "deepspeed_config", "fsdp_config", "main_training_function"))
 _ACCELERATORS = {"MULTI_CPU": "cpu", "MULTI_NPU": "npu", "MULTI_XPU": "xpu"}
+_WRAPS = {"TRANSFORMER_BASED_WRAP": "own", "SIZE_BASED_WRAP": "size", "NO_WRAP": "none"}
 _ON_GPUS = frozenset(("MULTI_GPU", "DEEPSPEED", "FSDP", "MEGATRON_LM"))
 
 SETTINGS = Settings(
@@ -71,6 +73,14 @@ def _fsdp(reader: Reader, table: Table) -> None:
         for name in ("fsdp_reshard_after_forward", "fsdp_sharding_strategy"):
             if config.get(name) in (False, "SHARD_GRAD_OP", 2):
                 reader.say("plan.reshard_after_forward", False, "fsdp_config", name)
+        saved = word(config.get("fsdp_state_dict_type") or "").upper().removesuffix("_STATE_DICT").lower()
+        reader.say("plan.fsdp_state_dict", saved if saved in ("full", "sharded", "local") else None, "fsdp_config", "fsdp_state_dict_type")
+        reader.default("plan.fsdp_state_dict", "full", Origin("default of accelerate"))
+        wrap = word(config.get("fsdp_auto_wrap_policy") or "").upper()
+        named = is_yes(config.get("fsdp_transformer_layer_cls_to_wrap"))
+        reader.say(
+            "plan.fsdp_wrap", ("named" if named else _WRAPS[wrap]) if wrap in _WRAPS else None, "fsdp_config", "fsdp_auto_wrap_policy"
+        )
         moved = config.get("fsdp_offload_params")
         if isinstance(moved, bool):
             reader.say("plan.offload", "both" if moved else "none", "fsdp_config", "fsdp_offload_params")

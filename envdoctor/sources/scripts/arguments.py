@@ -6,6 +6,7 @@ import ast
 from collections.abc import Mapping
 
 from envdoctor.facts.fact import Skip
+from envdoctor.sources.plans.arguments import wrap_of
 from envdoctor.sources.plans.training_arguments import DEFAULTS, DIRECT, FIELDS, STRATEGIES
 from envdoctor.sources.scripts.adapters import read_checkpointing_kwargs
 from envdoctor.sources.scripts.deepspeed import read_configuration
@@ -168,6 +169,19 @@ def _fsdp(reading: Reading, call: Call) -> None:
     reading.claims.say("plan.distributed", Known("fsdp", known.default, known.line), line, call.scope)
     offload = "both" if "offload" in words.lower() else "none"
     reading.claims.say("plan.offload", Known(offload, known.default, known.line), line, call.scope)
+    config = "fsdp_config" in call.keywords
+    table = reading.evaluator.table(*call.keywords["fsdp_config"]) if config else None
+    if not config:
+        reading.claims.default("plan.fsdp_state_dict", "full", "default of accelerate")
+    elif table is None:
+        return
+    entries = {} if table is None else table.entries
+    for name in ("version", "fsdp_version"):
+        version = reading.of(*entries.get(name, (None, call.scope)))
+        if version is not None and version.value in (1, 2):
+            reading.claims.say("plan.fsdp_version", version, line, call.scope)
+    settings: dict[object, object] = dict.fromkeys((*call.keywords, *entries), True)
+    reading.claims.say("plan.fsdp_wrap", Known(wrap_of(words.lower(), settings), known.default, known.line), line, call.scope)
 
 
 def _from_command_line(reading: Reading) -> None:

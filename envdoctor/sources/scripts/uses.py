@@ -105,11 +105,23 @@ def _called(reading: Reading, call: Call) -> Iterator[tuple[str, int]]:
     names, shown = _callees(reading, call)
     if not names:
         return
-    given = ", ".join(_arguments(reading, call))
+    given = ", ".join((*_arguments(reading, call), *_surroundings(reading, call)))
     for name in names:
         yield f"{name}({given})", call.line
         if not shown:
             yield name, call.line
+
+
+def _surroundings(reading: Reading, call: Call) -> Iterator[str]:
+    """The context of another package that a model is loaded in, as if it were one of the arguments."""
+    node: ast.AST | None = call.node if call.name.endswith(".from_pretrained") else None
+    while node is not None:
+        below, node = node, reading.outline.parents.get(id(node))
+        for item in node.items if isinstance(node, ast.With) and isinstance(below, ast.stmt) else ():
+            made = item.context_expr
+            name = reading.dotted(made.func, call.scope) if isinstance(made, ast.Call) else None
+            if name is not None and _is_elsewhere(name):
+                yield f"within={name}"
 
 
 def _callees(reading: Reading, call: Call) -> tuple[list[str], bool]:
