@@ -35,7 +35,7 @@ OUT = Path(__file__).resolve().parent.parent / "envdoctor" / "data" / "model_typ
 # config.json with its auto_map was read of each; a type that only some package registers is none of them.
 REMOTE_ONLY = (
     "RefinedWeb", "RefinedWebModel", "Yi", "aquila", "baichuan", "bailing_moe", "chatglm", "deepseek", "exaone", "internlm", "internlm2",
-    "internvl_chat", "kimi_vl", "minicpm", "minicpmo", "minicpmv", "phi-msft", "phi3_v", "qwen", "skywork", "telechat", "xverse",
+    "internvl_chat", "kimi_vl", "minicpm", "minicpmo", "minicpmv", "phi-msft", "phi3_v", "phi4mm", "qwen", "skywork", "telechat", "xverse",
 )  # fmt: skip
 
 _MAPPING = "CONFIG_MAPPING_NAMES"

@@ -80,7 +80,7 @@ _TEXT_ALONE = re.compile(
     r"(?:\.(?:\w*Tokenizer\w*|DataCollator\w*|default_data_collator|BatchEncoding|AddedToken|HfArgumentParser|set_seed|logging|utils|"
     r"__version__)(?:\.\w+)*)?"
 )
-_CONFIGURES = re.compile(r"transformers(?:\.\w+)*\.(?:\w*Config|configuration_\w+)(?:\.\w+)*")
+_CONFIGURES = re.compile(r"transformers(?:\.\w+)*\.(?:\w*(?:Config|Processor|FeatureExtractor)|configuration_\w+)(?:\.\w+)*")
 
 
 @lru_cache(maxsize=64)

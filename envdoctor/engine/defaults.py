@@ -7,6 +7,7 @@ asks for the default, is none), and where the releases at hand do not determine 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 
@@ -28,6 +29,7 @@ _ADAPTERS = frozenset(("lora", "qlora", "dora", "rslora"))
 
 # How the frameworks whose plans are read are imported.
 _MODULES = {"axolotl": "axolotl", "llamafactory": "llamafactory", "ms-swift": "swift", "torchtune": "torchtune"}
+_LOADS_TOKENIZER = re.compile(r"transformers(?:\.\w+)*\.\w*Tokenizer(?:Fast)?\.from_pretrained\b")
 # What is compiled against torch, and for what else than CUDA it is built.
 _BUILT = ("torch", "vllm")
 _KINDS = ("cpu", "rocm", "xpu")
@@ -334,6 +336,9 @@ def _batches(facts: Facts) -> Iterator[Fact]:
 def _work(facts: Facts) -> Iterator[Fact]:
     """What a run does: it tokenizes text, saves what it trained, and generates when it infers or evaluates by generating."""
     method = facts.text("plan.method")
+    uses = facts.value(CODE_USES)
+    if isinstance(uses, tuple) and any(_LOADS_TOKENIZER.match(str(use)) for use in uses):
+        yield _fact("plan.tokenize", True, "a script that loads a tokenizer")
     if method is None:
         return
     yield _fact("plan.tokenize", True, f"a run of {method} tokenizes text")

@@ -66,6 +66,7 @@ _PHI = (
     (r"phi-(1|1_5|2)", "phi"),
     (r"phi-3-(mini|medium)-\d+k-instruct|phi-3\.5-mini-instruct|phi-4|phi-4-mini-instruct|phi-4(-mini)?-reasoning(-plus)?", "phi3"),
     (r"phi-3\.5-moe-instruct", "phimoe"),
+    (r"phi-4-multimodal-instruct", "phi4mm"),
     (r"phi-3(\.5)?-vision(-128k)?-instruct", "phi3_v"),
 )
 _GLM = (
@@ -186,7 +187,8 @@ _BARE = {
 # Types that repositories of their makers publish with an auto_map, be it in some revision.
 _WITH_CODE = frozenset(
     ("baichuan", "chatglm", "cohere", "dbrx", "deepseek", "deepseek_v2", "deepseek_v3", "falcon", "gpt_bigcode", "internlm", "internlm2",
-     "internlm3", "internvl_chat", "minicpm", "minicpm3", "minicpmo", "minicpmv", "phi", "phi3", "phi3_v", "phimoe", "qwen")
+     "internlm3", "internvl_chat", "minicpm", "minicpm3", "minicpmo", "minicpmv", "phi", "phi3", "phi3_v", "phi4mm", "phimoe",
+     "qwen")
 )  # fmt: skip
 # What unsloth adds to a name when it quantizes, and what their makers add.
 _BNB = re.compile(r"(-unsloth)?(-dynamic)?-bnb-[48]bit$")

@@ -317,3 +317,51 @@ def test_a_model_that_is_loaded_before_zero_3_is_configured(
     script = f"{head}{text}Trainer(model, arguments).train()\n"
     found = told(capsys, tmp_path, "train.py", script, '[packages]\ntransformers = "4.44.0"\n')
     assert (found.get("trainer-4-44-0-zero-3-init-check") == "matched") is reached
+
+
+WITHOUT_SENTENCEPIECE = "".join(
+    f"{line}\n"
+    for line in (
+        "filelock==3.13.1", "huggingface-hub==0.23.0", "numpy==1.26.4", "packaging==24.0", "PyYAML==6.0.1", "regex==2023.12.25",
+        "requests==2.31.0", "safetensors==0.4.2", "tokenizers==0.19.1", "torch==2.1.0", "tqdm==4.66.2", "transformers==4.40.0",
+    )
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "reached"),
+    [
+        ('from transformers import T5Tokenizer\nT5Tokenizer.from_pretrained("t5-small")\n', True),
+        (
+            'from transformers import AutoTokenizer\nAutoTokenizer.from_pretrained("baichuan-inc/Baichuan-7B", trust_remote_code=True)\n',
+            True,
+        ),
+        ('from transformers import AutoTokenizer\nAutoTokenizer.from_pretrained("meta-llama/Llama-2-7b-hf")\n', False),
+    ],
+)
+def test_tokenizers_that_need_sentencepiece(capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str, reached: bool) -> None:
+    (tmp_path / "s.py").write_text(text)
+    (tmp_path / "freeze.txt").write_text(WITHOUT_SENTENCEPIECE)
+    done = run(capsys, "check", str(tmp_path / "s.py"), "--facts", str(tmp_path / "freeze.txt"), "-f", "json", every_rule=True)
+    assert ("sentencepiece-missing" in {one["rule"] for one in json.loads(done.out)["findings"]}) is reached
+
+
+@pytest.mark.parametrize(
+    ("model", "loaded", "release", "rule"),
+    [
+        ("bert-base-uncased", "AutoModelForSequenceClassification", "4.46.3", "transformers-grad-accumulation-no-loss-kwargs"),
+        ("t5-small", "AutoModelForSeq2SeqLM", "4.47.1", "transformers-grad-accumulation-no-loss-kwargs"),
+        ("meta-llama/Llama-3.1-8B", "AutoModelForSequenceClassification", "4.47.0", "transformers-grad-accumulation-no-loss-kwargs"),
+        ("meta-llama/Llama-3.1-8B", "AutoModelForCausalLM", "4.47.0", "transformers-grad-accumulation-native-loss"),
+        ("meta-llama/Llama-3.1-8B", "AutoModelForCausalLM", "4.46.3", None),
+    ],
+)
+def test_which_models_take_the_count_of_labels(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, model: str, loaded: str, release: str, rule: str | None
+) -> None:
+    script = (
+        f'from transformers import {loaded}, Trainer, TrainingArguments\nmodel = {loaded}.from_pretrained("{model}")\n'
+        'Trainer(model, TrainingArguments("o", gradient_accumulation_steps=4)).train()\n'
+    )
+    found = told(capsys, tmp_path, "train.py", script, f'[packages]\ntransformers = "{release}"\n')
+    assert [one for one in found if one.startswith("transformers-grad-accumulation-n")] == ([rule] if rule else [])

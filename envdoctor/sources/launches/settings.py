@@ -35,7 +35,7 @@ _SAYS = frozenset(("version", "env", "help"))
 _TRL_COMMANDS = frozenset(("sft", "dpo", "grpo", "kto", "orpo", "reward", "rloo", "cpo"))
 _TRL_GOALS = frozenset(("dpo", "grpo", "kto", "orpo", "reward"))
 # What a script decides, however it is started.
-_WHO_TRAINS = frozenset(("plan.trainer", "plan.method"))
+_WHO_TRAINS = frozenset(("plan.trainer", "plan.method", "plan.resume"))
 _TRAINS = frozenset(("sft", "pt", "rlhf"))
 
 ReadScript: TypeAlias = Callable[[Path], Collected]
