@@ -13,6 +13,7 @@ from envdoctor.facts.vocabulary import NOT_LOADED
 if TYPE_CHECKING:
     from envdoctor.sources.targets import Target
 
+_TEMPLATE = ".apply_chat_template"
 _SHOWN, _TRAINER = "plan.script", "plan.trainer"
 # They bring loops of their own, which are called by other names than a Trainer's.
 _TRAINING = frozenset(
@@ -42,6 +43,8 @@ def say_what_is_not_loaded(facts: Facts, targets: Sequence[Target]) -> Facts:
     names = dict.fromkeys(use.name for use in read if use.kind in ("name", "def") and not use.name.startswith("?"))
     if not names or any(use.kind == "command" for use in read):
         return facts
+    if any(use.name == f"?{_TEMPLATE}" for use in read):  # of a tokenizer, whose class from_pretrained does not show
+        names[f"transformers.PreTrainedTokenizerBase{_TEMPLATE}"] = None
     return _with(facts, targets, tuple(sorted(names)), "imports of the script")
 
 

@@ -46,6 +46,7 @@ _WHEN_CALLED = {
     "streamlit": ("protobuf",),
     "torchtune": ("wandb", "tensorboard", "comet-ml", "mlflow", "torchdata"),
     "datasets": ("pandas", "pillow", "librosa", "torchcodec", "torchvision", "torchaudio", "jax", "scipy"),
+    "langchain": ("sentence-transformers", "huggingface-hub", "transformers"),  # community's embeddings, when one is made
     "sentence-transformers": ("peft", "datasets", "optimum", "onnxruntime"),
     "accelerate": ("deepspeed", "bitsandbytes", "wandb", "tensorboard", "mlflow", "comet-ml", "clearml", "aim", "swanlab"),
 }
@@ -114,6 +115,8 @@ def not_loaded(names: tuple[str, ...]) -> tuple[str, ...] | None:
         called.append(_JUDGES)
     if any(name.endswith((".load_adapter", ".add_adapter")) for name in names):
         called.append("peft")
+    if any(name.endswith(".apply_chat_template") for name in names):
+        called += ["jinja2", "markupsafe"]
     found.update(called)
     told = ((CONFIG, configures), (MODEL, models), (TRAINER, models and trains))
     return (*sorted(known - found), *(name for name, there in told if not there))

@@ -16,6 +16,7 @@ from envdoctor.records import dataclass
 
 CODE_USES = "plan.code_uses"
 # What lies in a package's experimental part is what rules send one to.
+_CAPITAL = frozenset(("FlagEmbedding", "InstructorEmbedding", "TTS"))  # packages that are imported by such a name
 _EXPERIMENTAL = ".experimental."
 # A value that is given, and that no constant shows: a name, a function, a call.
 SOME = "..."
@@ -34,6 +35,7 @@ SWITCHES = (
     "DISABLE_MLFLOW_INTEGRATION",
     "DISABLE_VERSION_CHECK",
     "DS_ALLOW_DEPRECATED_FP16",
+    "HF_DATASETS_TRUST_REMOTE_CODE",
     "HF_HUB_ENABLE_HF_TRANSFER",
     "NCCL_IB_DISABLE",
     "NCCL_P2P_DISABLE",
@@ -148,7 +150,8 @@ def is_meant(pattern: str, use: str) -> bool:
 
 _PATTERN = re.compile(
     r"env:\w+(?:=\S+)?|\$ \S.*|\?\.\w+ = [\w.*]+|"
-    r"(?:def )?(?:\?|[a-z_][\w*]*)(?:\.[\w*]+)*(?:\([^(),=\s]+(?:=[^(),\s]+)?(?:, [^(),=\s]+(?:=[^(),\s]+)?)*\)|\(\))?"
+    rf"(?:def )?(?:\?|[a-z_][\w*]*|{'|'.join(sorted(_CAPITAL))})"
+    r"(?:\.[\w*]+)*(?:\([^(),=\s]+(?:=[^(),\s]+)?(?:, [^(),=\s]+(?:=[^(),\s]+)?)*\)|\(\))?"
 )
 
 
@@ -219,7 +222,7 @@ def _is_name(pattern: str, name: str) -> bool:
 
 def _is_bare(parts: list[str]) -> bool:
     """Whether a name comes without its package, as rules, facts files and packs wrote it once: ``SFTTrainer``, ``PPOTrainer.step``."""
-    return len(parts) == 1 or parts[0][:1].isupper()
+    return len(parts) == 1 or (parts[0][:1].isupper() and parts[0] not in _CAPITAL)
 
 
 def _is_given(wanted: Use, found: Use) -> bool:

@@ -365,3 +365,51 @@ def test_which_models_take_the_count_of_labels(
     )
     found = told(capsys, tmp_path, "train.py", script, f'[packages]\ntransformers = "{release}"\n')
     assert [one for one in found if one.startswith("transformers-grad-accumulation-n")] == ([rule] if rule else [])
+
+
+@pytest.mark.parametrize(
+    ("stack", "text", "rule", "reached"),
+    [
+        ('fairseq = "0.12.2"\ntorch = "2.6.0"\n', "import torch\n", "fairseq-torch-2-6-weights-only", False),
+        (
+            'fairseq = "0.12.2"\ntorch = "2.6.0"\n',
+            'import fairseq\nfairseq.checkpoint_utils.load_model_ensemble_and_task(["x"])\n',
+            "fairseq-torch-2-6-weights-only",
+            True,
+        ),
+        (
+            'instructorembedding = "1.0.1"\nsentence-transformers = "2.7.0"\n',
+            'from sentence_transformers import SentenceTransformer\nSentenceTransformer("x")\n',
+            "instructor-embedding-sentence-transformers-2-3",
+            False,
+        ),
+        (
+            'instructorembedding = "1.0.1"\nsentence-transformers = "2.7.0"\n',
+            'from InstructorEmbedding import INSTRUCTOR\nINSTRUCTOR("x")\n',
+            "instructor-embedding-sentence-transformers-2-3",
+            True,
+        ),
+        (
+            'flagembedding = "1.4.0"\ntransformers = "5.0.0"\n',
+            'from FlagEmbedding import FlagModel\nFlagModel("x").encode(["a"])\n',
+            "flagembedding-reranker-transformers-5",
+            False,
+        ),
+        (
+            'flagembedding = "1.4.0"\ntransformers = "5.0.0"\n',
+            'from FlagEmbedding import FlagReranker\nFlagReranker("x")\n',
+            "flagembedding-reranker-transformers-5",
+            True,
+        ),
+        (
+            'sentence-transformers = "5.2.0"\ntransformers = "5.2.0"\n',
+            'from sentence_transformers import SentenceTransformer\nSentenceTransformer("x").fit([])\n',
+            "sentence-transformers-before-5-2-3-transformers-5-2",
+            True,
+        ),
+    ],
+)
+def test_what_a_script_asks_of_a_package_that_is_there(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, stack: str, text: str, rule: str, reached: bool
+) -> None:
+    assert (told(capsys, tmp_path, "s.py", text, f"[packages]\n{stack}").get(rule) == "matched") is reached
