@@ -35,7 +35,7 @@ _WHEN_CALLED = {
     "torch": ("setuptools", "triton"),
     "huggingface-hub": ("hf-xet",),
     "wandb": ("numpy",),  # util.get_module, by its name
-    "langchain": ("openai",),  # by whatever makes a model
+    "langchain": ("openai", "sentence-transformers", "huggingface-hub", "transformers"),  # by whatever makes a model, or embeds
     "llama-index": ("openai", "chromadb", "numpy"),  # its integrations are packages below its name
     "liger-kernel": ("transformers",),  # by the whole of liger_kernel.transformers up to 0.5.6
     # Their message classes, in modules that are made at build time.
@@ -46,7 +46,6 @@ _WHEN_CALLED = {
     "streamlit": ("protobuf",),
     "torchtune": ("wandb", "tensorboard", "comet-ml", "mlflow", "torchdata"),
     "datasets": ("pandas", "pillow", "librosa", "torchcodec", "torchvision", "torchaudio", "jax", "scipy"),
-    "langchain": ("sentence-transformers", "huggingface-hub", "transformers"),  # community's embeddings, when one is made
     "sentence-transformers": ("peft", "datasets", "optimum", "onnxruntime"),
     "accelerate": ("deepspeed", "bitsandbytes", "wandb", "tensorboard", "mlflow", "comet-ml", "clearml", "aim", "swanlab"),
 }
