@@ -63,7 +63,7 @@ from envdoctor.logs.windows_libraries import judge_not_loaded, judge_torch_libra
 from envdoctor.logs.wording import among_installed, caller_of, describe, named, reasons
 from envdoctor.records import dataclass, replace
 from envdoctor.world.import_names import PORTIONS, package_of
-from envdoctor.world.other_names import names_written_down, other_distribution
+from envdoctor.world.other_names import from_its_page, names_written_down, other_distribution
 from envdoctor.world.releases import listed
 
 NAME, MODULE, ATTRIBUTE = "error-name-missing", "error-module-missing", "error-attribute-missing"
@@ -319,6 +319,10 @@ def _module(one: MissingModule, failure: Failure, facts: Facts) -> Hit | None:
     if one.name in _UNBUILT:
         detail, advice = _UNBUILT[one.name]
         return Hit(MODULE, True, (), detail=detail, packages=named(top, caller), edge=f"{caller or 'code'}:{one.name}", advice=advice)
+    if "." in one.name and provider not in listed() and (paged := from_its_page(one.name)) is not None:
+        package, how = paged
+        detail = f"there is no module {one.name} here: what is found as {top} is another project's, or a folder of that name"
+        return Hit(MODULE, True, (), detail=detail, packages=named(package, caller), edge=f"{caller or 'code'}:{one.name}", advice=how)
     if "." in one.name and one.name not in PORTIONS:
         # A project has modules of its own: what no installed file imports, and nobody lists, may be one of them.
         if not is_of_a_package(one.name, failure) or (provider not in listed() and not among_installed(top, caller, failure)):

@@ -202,6 +202,39 @@ FILES = (
         "python3-openssl, or run pip in a venv",
     ),
 )
+RENAMED = (
+    # https://github.com/piskvorky/gensim/wiki/Migrating-from-Gensim-3.x-to-4; the wheel of gensim 3.8.3
+    Sentence(
+        r"The \w{1,40} attribute was removed from KeyedVector in Gensim 4|Word2Vec(?:\.__init__)?\(\)? got an unexpected keyword argument "
+        r"'(?:size|iter)'|Word2Vec\.__init__\(\) got an unexpected keyword argument '(?:size|iter)'",
+        "The code is for gensim 3, and gensim 4 ran, which renamed it",
+        "",
+        "model.wv.key_to_index for wv.vocab, index_to_key for index2word, vector_size for size, epochs for iter; or gensim 3.8.3",
+        "gensim",
+    ),
+    # https://github.com/yaml/pyyaml/releases/tag/6.0
+    Sentence(
+        r"\bload\(\) missing 1 required positional argument: 'Loader'",
+        "The code is for a PyYAML before 6, whose yaml.load needed no Loader",
+        "",
+        "yaml.safe_load(f) in place of yaml.load(f); or PyYAML 5.4.1",
+        "pyyaml",
+    ),
+    Sentence(
+        r"'(?:DataFrame|Series)' object has no attribute 'ix'",
+        "The code is for a pandas before 1.0, which had .ix",
+        "",
+        ".loc for labels and .iloc for places, in place of .ix",
+        "pandas",
+    ),
+    # https://github.com/huggingface/sentence-transformers/issues/770, https://github.com/mo-vic/BezierLaneNet/issues/3
+    Sentence(
+        r"Found dtype \w{1,20} but expected \w{1,20}",
+        "The loss is of another type than what backward goes through",
+        "labels or weights of the loss that are Double or Long where the output is Float, or Half beside Float",
+        "cast what enters the loss to one type: labels.float(), criterion weights of the output's dtype, or the whole step under autocast",
+    ),
+)
 TOOLKIT = (
     # https://github.com/NVIDIA/apex/issues/368, https://github.com/IDEA-Research/GroundingDINO/issues/165
     Sentence(
@@ -228,4 +261,4 @@ TOOLKIT = (
     ),
 )
 BESIDE = (*COMPILERS, *COMMANDS)
-EVERYDAY = (*FILES, *ROWS, *ACCOUNTS, *TOOLS, *COMPILERS, *COMMANDS, *PARTS, *DEVICES, *SPREAD, *TOOLKIT)
+EVERYDAY = (*FILES, *ROWS, *ACCOUNTS, *TOOLS, *COMPILERS, *COMMANDS, *PARTS, *DEVICES, *SPREAD, *RENAMED, *TOOLKIT)

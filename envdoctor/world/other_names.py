@@ -77,10 +77,24 @@ _FROM_THEIR_PAGE = {
     "clip": ("clip", "pip install git+https://github.com/openai/CLIP.git: the package index has others by that name"),
     "detectron2": ("detectron2", "build it from github.com/facebookresearch/detectron2 against the torch that is there"),
     "diff_gaussian_rasterization": ("diff-gaussian-rasterization", "build it from the submodule of the project that asks for it"),
+    "google.colab": (
+        "google-colab",
+        "it is in Colab's own notebooks alone: elsewhere leave out what imports it (files, drive, userdata)",
+    ),
     "groundingdino": ("groundingdino", "build it from github.com/IDEA-Research/GroundingDINO"),
+    "ldm": (
+        "ldm",
+        "it is the folder of the project itself (CompVis/stable-diffusion and what was made from it): start from its top folder, or pip "
+        "install -e . there; what the package index has by that name is another project",
+    ),
     "pytorch3d": ("pytorch3d", "build it from github.com/facebookresearch/pytorch3d against the torch that is there"),
     "sam2": ("sam2", "pip install git+https://github.com/facebookresearch/sam2.git"),
     "simple_knn": ("simple-knn", "build it from the submodule of the project that asks for it"),
+    "taming": (
+        "taming-transformers",
+        "pip install git+https://github.com/CompVis/taming-transformers.git: 0.0.1 of the package index lacks VectorQuantizer2, which "
+        "latent diffusion imports",
+    ),
     "tinycudann": ("tinycudann", "build it from github.com/NVlabs/tiny-cuda-nn (bindings/torch)"),
     "whisper": ("openai-whisper", "pip install openai-whisper: what the package index has as whisper is another project"),
 }
@@ -89,6 +103,11 @@ _FROM_THEIR_PAGE = {
 def names_written_down() -> tuple[str, ...]:
     """The modules of all these distributions."""
     return tuple(_ON_THE_INDEX)
+
+
+def from_its_page(module: str) -> tuple[str, str] | None:
+    """What gives a module that the package index has not, and how to get it; of a module below a top as of the top."""
+    return _FROM_THEIR_PAGE.get(module) or _FROM_THEIR_PAGE.get(module.partition(".")[0])
 
 
 def other_distribution(top: str) -> tuple[str, str] | None:

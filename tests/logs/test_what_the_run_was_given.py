@@ -172,6 +172,11 @@ def timm(tmp_path: Path) -> Iterator[None]:
         ("error: Microsoft Visual C++ 14.0 or greater is required.", "error-of-the-run", "Windows has no C++ compiler"),
         ("launch.py: error: unrecognized arguments: --enable_each_rank_log=None", "error-of-the-run", "DeepSpeed's runner"),
         ("RuntimeError: DataLoader worker (pid(s) 15332) exited unexpectedly", "error-of-the-run", "ended by itself or was ended"),
+        ("AttributeError: The vocab attribute was removed from KeyedVector in Gensim 4.0.0.", "error-of-the-run", "for gensim 3"),
+        ("TypeError: load() missing 1 required positional argument: 'Loader'", "error-of-the-run", "a PyYAML before 6"),
+        ("AttributeError: 'DataFrame' object has no attribute 'ix'", "error-of-the-run", "a pandas before 1.0"),
+        ("RuntimeError: Found dtype Double but expected Float", "error-of-the-run", "The loss is of another type"),
+        ("ModuleNotFoundError: No module named 'ldm.modules'", "error-module-missing", "what is found as ldm is another project's"),
         (INHERITED, "error-of-own-code", "it inherits from a class of another release"),
         ("requests.exceptions.SSLError: HTTPSConnectionPool(host='huggingface.co', port=443): Max retries exceeded with url: /x (Caused by "
          "SSLError(SSLCertVerificationError(1, '[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: self-signed certificate')))",
