@@ -90,7 +90,7 @@ def uses_of(body: list[ast.stmt]) -> Iterator[tuple[str, int, str]]:
 
 
 def uses_of_objects(body: list[ast.stmt], plain: list[ast.AST], names: dict[str, str]) -> Iterator[tuple[str, int, str]]:
-    """The attributes and calls with keywords of objects that a name is bound to once, told of the class that they are made of."""
+    """The methods that are called of objects which a name is bound to once, told of the class that they are made of."""
     nodes = [node for item in body for node in ast.walk(item)]
     times: dict[str, int] = {}
     for node in nodes:
@@ -105,18 +105,19 @@ def uses_of_objects(body: list[ast.stmt], plain: list[ast.AST], names: dict[str,
             if times.get(name) == 1 and len(node.targets) == 1 and made:
                 classes[name] = made
     for node in plain:
-        function = node.func if isinstance(node, ast.Call) else node
-        if not isinstance(function, ast.Attribute) or not isinstance(function.ctx, ast.Load):
+        # What is read and not called may be set on the object itself, which no line of the class shows.
+        function = node.func if isinstance(node, ast.Call) else None
+        if not isinstance(node, ast.Call) or not isinstance(function, ast.Attribute) or not isinstance(function.value, ast.Name):
             continue
-        if isinstance(function.value, ast.Name) and function.value.id in classes:
+        if function.value.id in classes:
             taken = f"{classes[function.value.id]}.{function.attr}"
             member = taken.partition("; ")[2]
-            keywords = [one.arg for one in node.keywords] if isinstance(node, ast.Call) else []
+            keywords = [one.arg for one in node.keywords]
             if not keywords:
-                yield "attribute", node.lineno, taken  # type: ignore[attr-defined]
+                yield "attribute", node.lineno, taken
             elif all(keywords):
                 passed = ", ".join(f"{one}=None" for one in keywords)
-                yield "call", node.lineno, f"{taken}; s = S({member}, True); s and s.bind_partial({passed})"  # type: ignore[attr-defined]
+                yield "call", node.lineno, f"{taken}; s = S({member}, True); s and s.bind_partial({passed})"
 
 
 def made_of(function: ast.expr, names: dict[str, str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -20,6 +21,8 @@ _TRAINING = frozenset(
     ("adapters", "axolotl", "composer", "deepspeed", "fastai", "flair", "keras", "lightning", "litgpt", "llamafactory", "megatron",
      "mlx_lm", "openrlhf", "pytorch_lightning", "setfit", "simpletransformers", "spacy", "swift", "torchtune", "trl", "unsloth", "verl")
 )  # fmt: skip
+# By what it is kept.
+_KEPT = "loads-"
 _TRAINS = re.compile(r"[Tt]rain(?!ed)|backward|optim|schedule")
 # They load the framework that they are of, or configure what loads more than the script.
 _RUN_MORE = ("plan", "image")
@@ -65,11 +68,33 @@ def _uses_more(fact: Fact) -> bool:
 
 def _with(facts: Facts, targets: Sequence[Target], names: tuple[str, ...], why: str) -> Facts:
     """The facts with what these imports never lead to, of what is there."""
-    from envdoctor.atlas.loaded import OF_TRANSFORMERS, not_loaded
+    from envdoctor.atlas.loaded import OF_TRANSFORMERS
 
-    found = not_loaded(names)
+    found = _not_loaded(names)
     if found is None:
         return facts
     adapter = any(target.adapter is not None for target in targets)
     told = (one for one in found if one in OF_TRANSFORMERS or f"packages.{one}" in facts)
     return facts.with_facts([Fact(NOT_LOADED, tuple(one for one in told if not adapter or one != "peft"), Origin(why))])
+
+
+def _not_loaded(names: tuple[str, ...]) -> tuple[str, ...] | None:
+    """The same, kept while the atlas and what follows imports stay what they are: it looks at thousands of imports of others."""
+    from envdoctor.atlas.shelf import files_of, package_names
+    from envdoctor.checks.atlas import DECIDING
+    from envdoctor.files.kept import keep, key, recall
+    from envdoctor.files.user_cache import cache_directory
+    from envdoctor.world import tables
+
+    world = os.path.dirname(tables.__file__)
+    of = key([_KEPT, *names], (*DECIDING, world, *tables.files_of("dependencies"), *files_of(sorted(package_names()))))
+    before = recall(cache_directory(), of, _KEPT)
+    told = None if before is None else before.get("told")
+    if isinstance(told, list) and all(isinstance(one, str) for one in told):
+        return tuple(told)
+    from envdoctor.atlas.loaded import not_loaded
+
+    found = not_loaded(names)
+    if found is not None:
+        keep(cache_directory(), of, {"told": list(found)}, {}, _KEPT)
+    return found

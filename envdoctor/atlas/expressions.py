@@ -105,7 +105,7 @@ class Expressions:
         self.top = module.partition(".")[0]
         self.home = module if package else module.rpartition(".")[0]
         self.text = text
-        self.guards = Guards(asks_version="__version__" in text)
+        self.guards = Guards(asks_version="__version__" in text, own=self.own)
         self.bound: dict[str, str | None] = {}
         self.annotations = "from __future__ import annotations" not in text
         self.patched: set[str] = set()

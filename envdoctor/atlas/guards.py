@@ -36,6 +36,7 @@ _LOOKS = frozenset(
     )
 )
 _ASKING = ("version", "available", "installed", "_ge_", "greater", "has_", "supports")
+_DEVICES = frozenset(("cuda", "mps", "xpu", "npu", "hpu", "distributed", "dist"))
 _WRAPS = frozenset(("bool", "set", "list", "tuple", "frozenset", "sorted", "keys"))
 _PARSERS = frozenset(("parse", "Version", "LooseVersion", "StrictVersion", "parse_version"))
 _VERSION = re.compile(r"[0-9]+(?:\.[0-9]+)*(?:(?:\.?dev|a|b|rc|\.?post)[0-9]*)?")
@@ -150,14 +151,24 @@ def _is_asking(word: str) -> bool:
     return word in _LOOKS or any(part in word.lower() for part in _ASKING)
 
 
+def _is_of_a_device(node: ast.AST) -> bool:
+    """Whether a name is ``is_available`` of ``torch.cuda`` or its like."""
+    if not isinstance(node, ast.Attribute) or node.attr != "is_available":
+        return False
+    owner = node.value
+    return (owner.attr if isinstance(owner, ast.Attribute) else owner.id if isinstance(owner, ast.Name) else "") in _DEVICES
+
+
 class Guards:
     """Reads tests; ``names`` are what the module's top level binds, by which a name stands for what it was bound to.
 
     ``flags`` are names that say how an attempt to import went, or what a test of what is there came to, with the condition of that.
-    ``asks_version`` says whether the module names ``__version__`` at all.
+    ``asks_version`` says whether the module names ``__version__`` at all, ``own`` that it is somebody's own: what it asks of a device is
+    nothing that it asks of packages.
     """
 
-    def __init__(self, *, asks_version: bool = True) -> None:
+    def __init__(self, *, asks_version: bool = True, own: bool = False) -> None:
+        self.own = own
         self.names: dict[str, ast.expr] = {}
         self.modules: dict[str, str] = {}
         self.flags: dict[str, str] = {}
@@ -172,7 +183,7 @@ class Guards:
         """Whether a test asks what is there: by ``hasattr``, by a release, by a flag of availability."""
         for node in walk(test):
             word = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
-            if word and (word in self.flags or _is_asking(word)):
+            if word and (word in self.flags or (_is_asking(word) and not (self.own and _is_of_a_device(node)))):
                 return True
         return False
 

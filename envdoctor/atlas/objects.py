@@ -23,6 +23,12 @@ MODELS = (
     "add_memory_hooks", "create_extended_attention_mask_for_decoder", "estimate_tokens", "get_extended_attention_mask", "get_head_mask",
     "invert_attention_mask", "prune_heads", "reset_memory_hooks_state", "reverse_bettertransformer", "to_bettertransformer",
 )  # fmt: skip
+# What stands in their place, as transformers 4.46.3 said of each (tokenization_utils_base.py), and 5.24.0 takes.
+INSTEAD = {
+    "as_target_tokenizer": "pass text_target= to the tokenizer",
+    "batch_encode_plus": "call the tokenizer itself: tokenizer(...)",
+    "encode_plus": "call the tokenizer itself: tokenizer(...)",
+}
 # Tokenizers that have the first of these themselves; of a file that names one of them it is not known which class it loads.
 OWN_METHODS = ("layoutlm", "layoutxlm", "markuplm", "pop2piano", "rocbert", "roc_bert", "roc-bert", "tapas", "udop")
 _RESULTS = {"transformers": (("AutoTokenizer", "PreTrainedTokenizerBase", TOKENIZERS), ("AutoModel", "PreTrainedModel", MODELS))}

@@ -12,7 +12,7 @@ from envdoctor.atlas.decisions import decide
 from envdoctor.atlas.distributions import may_bring
 from envdoctor.atlas.known_renames import known_rename
 from envdoctor.atlas.missing import by_body, given_to, handed_on, missing, refused, refuses_at, signature_at, split
-from envdoctor.atlas.objects import class_of_result
+from envdoctor.atlas.objects import INSTEAD, class_of_result
 from envdoctor.atlas.outline import Outline, Taken
 from envdoctor.atlas.shelf import open_package
 from envdoctor.atlas.signatures import read, read_call, refused_together
@@ -254,6 +254,8 @@ def replacement(fault: Fault) -> str:
                 return f"write {new}= for {keyword}="
         return ""
     module, first, rest = split(volume, fault.name)
+    if volume.name == "transformers" and len(rest) == 1 and "Tokenizer" in first:
+        return INSTEAD.get(rest[0], "")
     if not first or rest or not _is_one(fault, module, first):
         return ""
     found = [one for one in new_places(bound, first, fault.place) if one != module]

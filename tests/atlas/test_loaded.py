@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from envdoctor.app import loads
 from envdoctor.atlas.loaded import not_loaded
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.values import parse_value
@@ -195,3 +196,11 @@ def test_what_is_imported_where_it_is_installed(name: str, package: str, is_spar
     told = not_loaded((name,))
     assert told is not None
     assert (package in told) is is_spared
+
+
+def test_what_a_script_does_not_load_is_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = loads._not_loaded(("transformers.AutoTokenizer",))
+    assert first is not None
+    assert "peft" in first
+    monkeypatch.setattr("envdoctor.atlas.loaded.not_loaded", pytest.fail)
+    assert loads._not_loaded(("transformers.AutoTokenizer",)) == first

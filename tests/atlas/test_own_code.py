@@ -653,7 +653,9 @@ def test_what_transformers_5_took_from_all_tokenizers_and_models(tmp_path: Path)
         (tmp_path / "train.py").write_text(text)
         source = open_source(tmp_path / "train.py")
         assert not isinstance(source, Skip)
-        return [(fault.name, fault.line) for fault in faults_of(read_own(source), Stack({"transformers": "5.0.0"}))]
+        faults = list(faults_of(read_own(source), Stack({"transformers": "5.0.0"})))
+        assert {replacement(fault) for fault in faults if "Tokenizer" in fault.name} == {"call the tokenizer itself: tokenizer(...)"}
+        return [(fault.name, fault.line) for fault in faults]
 
     of_tokenizers = [("transformers:PreTrainedTokenizerBase.encode_plus", 3), ("transformers:BertTokenizer.encode_plus", 5)]
     with atlas_of(tmp_path, {"transformers": releases}):
@@ -663,6 +665,25 @@ def test_what_transformers_5_took_from_all_tokenizers_and_models(tmp_path: Path)
             of_tokenizers[1],
             ("transformers:PreTrainedModel.get_head_mask", 7),
         ]
+
+
+def test_what_is_asked_of_a_device_is_nothing_that_is_asked_of_packages(tmp_path: Path) -> None:
+    lines = "import acme, torch\n{}\nacme.Old()\n"
+    asked = {
+        "if not torch.cuda.is_available():\n    raise SystemExit": 1,
+        "use = torch.backends.mps.is_available()\nif use:\n    acme.Old()": 2,
+        "if not is_acme_available():\n    raise SystemExit": 0,
+        "if not other.is_available():\n    raise SystemExit": 0,
+    }
+    with atlas_of(tmp_path, {"acme": LIB}):
+        told = {}
+        for text in asked:
+            (tmp_path / "train.py").write_text(lines.format(text))
+            source = open_source(tmp_path / "train.py")
+            assert not isinstance(source, Skip)
+            faults = faults_of(read_own(source), Stack({"acme": "2.0"}))
+            told[text] = sum(1 + len(fault.more) for fault in faults)
+        assert told == asked
 
 
 def test_a_module_that_is_imported_as_a_name_is_a_module(tmp_path: Path) -> None:
