@@ -85,6 +85,12 @@ class Takes:
                 self._modules.setdefault(module_at(line.split(" ", 2)[1]), []).append(number)
         return self._modules
 
+    def in_function(self, name: str) -> Iterator[int]:
+        """The takes of the body of a function."""
+        for number, line in enumerate(self._takes):
+            if line.split(" ", 4)[3] == name:
+                yield number
+
     def entry(self, name: str) -> tuple[Reached, ...] | None:
         """What an import leads to; None for one that the atlas did not follow."""
         numbers = self.numbers(name)

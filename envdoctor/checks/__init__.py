@@ -17,6 +17,7 @@ from envdoctor.checks import (
     declared_together,
     extras_together,
     hardware,
+    run_by_plans,
     stated_together,
     withdrawn,
 )
@@ -35,6 +36,7 @@ FACT_CHECKS = (
     *stated_together.CHECKS,
     *asked_for.CHECKS,
     *atlas.CHECKS,
+    *run_by_plans.CHECKS,
     *withdrawn.CHECKS,
     *built_for_torch.CHECKS,
     *built_for_numpy.CHECKS,
@@ -51,6 +53,7 @@ _RAISED_BY = {
         ("declared-requirement-unmet", "declared-requirement-missing", "package-refuses-at-import", "transformers-refuses-at-import"),
         stated_together.CHECKS,
     ),
+    "plan-runs-into-break": run_by_plans.CHECKS,
     "release-yanked": withdrawn.CHECKS,
     **dict.fromkeys(("built-for-another-torch", "compiled-part-for-another-torch"), built_for_torch.CHECKS),
     "built-for-numpy-1": built_for_numpy.CHECKS,
