@@ -43,7 +43,7 @@ def _is_brought(finding: Finding, facts: Facts) -> bool:
 def _is_averted(setting: str, facts: Facts) -> bool:
     """Whether a stated release requires other releases of a package than the one under which a rule holds."""
     name, _, release = setting.removeprefix("packages.").partition("=")
-    if not setting.startswith("packages."):
+    if not setting.startswith("packages.") or not release[:1].isdigit():
         return False
     for fact in facts.by_name.values():
         stated = fact.value

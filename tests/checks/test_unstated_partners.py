@@ -96,3 +96,10 @@ def test_a_rule_that_begins_with_the_stated_release_is_shown(capsys: pytest.Capt
     assert rules_told(capsys, tmp_path, 'packages.httpx = "0.27.2"\n') == []
     # vllm itself requires the torch without which the rule would hold
     assert not any("torch" in rule for rule, _ in rules_told(capsys, tmp_path, 'packages.vllm = "0.8.3"\n'))
+
+
+def test_a_rule_that_waits_for_the_absence_of_a_package_is_shown_or_not_and_never_compared(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    text = 'packages.trl = "0.15.2"\nplan.method = "lora"\nplan.gradient_checkpointing = true\n'
+    assert all(status in ("matched", "possible") for _, status in rules_told(capsys, tmp_path, text))
