@@ -36,7 +36,7 @@ _WHEN_CALLED = {
     "huggingface-hub": ("hf-xet",),
     "wandb": ("numpy",),  # util.get_module, by its name
     "langchain": ("openai", "sentence-transformers", "huggingface-hub", "transformers"),  # by whatever makes a model, or embeds
-    "llama-index": ("openai", "chromadb", "numpy"),  # its integrations are packages below its name
+    "llama-index-core": ("openai", "chromadb", "numpy"),  # its integrations are packages below its name
     "liger-kernel": ("transformers",),  # by the whole of liger_kernel.transformers up to 0.5.6
     # Their message classes, in modules that are made at build time.
     "tensorboard": ("protobuf",),

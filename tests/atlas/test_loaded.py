@@ -37,6 +37,7 @@ PACKAGES = {
     },
     "llm-blender": {"0.0.2": {"llm_blender/__init__.py": "class Blender: pass\n"}},
     "langchain": {"0.0.300": {"langchain/__init__.py": "class OpenAI: pass\n"}},
+    "llama-index-core": {"0.10.0": {"llama_index/__init__.py": "class Index: pass\n"}},
     "openai": {"1.0.0": {"openai/__init__.py": "class OpenAI: pass\n"}},
     "liger-kernel": {"0.5.6": {"liger_kernel/__init__.py": "class LigerRMSNorm: pass\n"}},
     "tokenizers": {"0.22.0": {"tokenizers/__init__.py": "class Tokenizer: pass\n"}},
@@ -189,6 +190,7 @@ def test_messages_of_protobuf_are_loaded_with_what_is_made_of_them() -> None:
         ("trl.trainer.callbacks.LogCompletionsCallback", "llm-blender", False),
         ("trl.SFTTrainer", "llm-blender", True),
         ("langchain.chat_models.ChatOpenAI", "openai", False),
+        ("llama_index.llms.openai.OpenAI", "openai", False),
         ("liger_kernel.transformers.LigerRMSNorm", "transformers", False),
     ],
 )
