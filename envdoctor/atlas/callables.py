@@ -146,7 +146,7 @@ def is_method_of(sheets: list[Sheet], member: str, place: int) -> bool:
 def lacks_method(volume: Volume, module: str, name: str, member: str, place: int) -> bool:
     """Whether a class of a release, which is a module of torch's, has no method of a name: what such a one registers is none."""
     found = bases_outside(volume, module, name, place)
-    if found is None or not found[1] or not found[1] <= MODULES_OF_TORCH:
+    if found is None or not found[1] or not found[1] <= MODULES_OF_TORCH or member.startswith("__"):
         return False
     return member not in members_of_modules()
 

@@ -619,9 +619,12 @@ def test_a_method_that_went_from_a_module_of_torch_is_none_that_it_registers(tmp
     torch = {"torch/__init__.py": "", "torch/nn/__init__.py": "from .modules.module import Module\n",
              "torch/nn/modules/__init__.py": "from .module import Module\n", "torch/nn/modules/module.py": module}  # fmt: skip
     net = "from torch import nn\nclass Net(nn.Module):\n    def __init__(self):\n        self.{} = 1\n"
-    old = {"acme/__init__.py": net.format("head") + "    def gone(self): pass\n    def train(self): pass\n"}
+    old = {
+        "acme/__init__.py": net.format("head")
+        + "    def gone(self): pass\n    def train(self): pass\n    def __init_subclass__(cls): pass\n"
+    }
     new = {"acme/__init__.py": net.format("other")}
-    text = "import acme\nnet = acme.Net()\nnet.gone()\nnet.train()\nnet.head\n"
+    text = "import acme\nnet = acme.Net()\nnet.gone()\nnet.train()\nnet.head\nnet.__init_subclass__()\n"
     with atlas_of(tmp_path, {"acme": {"1.0": old, "2.0": new}, "torch": {"2.0.0": torch}}):
         (tmp_path / "train.py").write_text(text)
         source = open_source(tmp_path / "train.py")
