@@ -89,6 +89,7 @@ _LOSS = re.compile(
     r"|\bgrad_norm\W{1,6}nan",
     re.IGNORECASE,
 )
+_OF_EVALUATION = re.compile(r"^\W{0,40}eval_loss\W{1,6}nan\W{0,10}$", re.IGNORECASE)
 _NOT_TOLD = frozenset(("KeyboardInterrupt", "SystemExit"))
 
 
@@ -103,7 +104,9 @@ def judge_at_last(reading: Reading, facts: Facts) -> Iterator[tuple[Hit, int, st
     if reading.history or shown is not None:
         number, line = shown or (0, reading.history)
         detail = f"the numbers: {reading.history}" if reading.history else "the loss, its gradient or the outputs are no number"
-        yield Hit(NO_NUMBER, True, (), detail=detail, packages=(), edge="loss"), number or 1, line.strip()[:300]
+        # Of an evaluation alone it may be that no row had a label left: nothing then is wrong with what is installed.
+        sure = None if not reading.history.replace("eval_loss", "").count("loss") and _OF_EVALUATION.search(line) else True
+        yield Hit(NO_NUMBER, sure, (), detail=detail, packages=(), edge="loss"), number or 1, line.strip()[:300]
         return
     last = reading.decisive
     if last is None and reading.refusal is None and reading.count <= _PASTED:

@@ -264,7 +264,8 @@ def _possible_one(sheet: Sheet, diagnosed: Diagnosed) -> None:
         sheet.line("where a script asks for it: check yours beside this", 4, "dim")
     elif finding.missing:
         sheet.line(f"could not tell: needs {', '.join(finding.missing)}", 4, "dim")
-        sheet.unbroken(f"    {' '.join(f'--set {quote(setting)}' for setting in finding.state)}")
+        if finding.state:
+            sheet.unbroken(f"    {' '.join(f'--set {quote(setting)}' for setting in finding.state)}")
     elif finding.detail:
         sheet.line(finding.detail, 4)
     if diagnosed.cures:

@@ -126,3 +126,16 @@ def test_an_error_that_is_handed_on_is_not_of_the_frames_that_import() -> None:
     reading = read_log([(text + "libbitsandbytes_cpu.so: /x/site-packages/bitsandbytes/cextension.py is broken\n").encode()], ())
     ((hit, _, _),) = judge_at_last(reading, Facts({}))
     assert hit.packages == ("bitsandbytes",)
+
+
+@pytest.mark.parametrize(
+    ("text", "sure"),
+    [
+        ("'eval_loss': nan", None),
+        ("{'eval_loss': nan, 'epoch': 1.0}", True),
+        ("{'loss': nan, 'epoch': 1.0}\n'eval_loss': nan", True),
+    ],
+)
+def test_a_loss_of_an_evaluation_alone_lays_nothing_on_what_is_installed(text: str, sure: bool | None) -> None:
+    (hit, _, _), *_ = judge_at_last(read_log([text.encode() + b"\n"], ()), Facts({}))
+    assert (hit.rule, hit.outcome) == ("loss-is-no-number", sure)
