@@ -51,7 +51,9 @@ def _value(leaf: Leaf, known: Known, wanted: bool, stated: Container[str] = ()) 
         tried = (*bounds, *(f"{int(one.partition('.')[0]) + step}.0" for one in bounds for step in (-1, 1)))
         return next((one for one in tried if not one.startswith("-") and leaf.version.admits(exact(one)) is wanted), None)
     if isinstance(leaf, NumberIs):
-        tried_numbers = (bound + step for _, bound in leaf.clauses for step in (0, 1, -1))
+        tried_numbers = (
+            number for _, bound in leaf.clauses for number in (bound, bound + 1, *([] if 0 < bound < 1 else [bound - 1]), bound / 2)
+        )
         return next((f"{number:g}" for number in tried_numbers if _is_within(leaf, number) is wanted), None)
     if isinstance(leaf, TextMatches):
         first = next((one for one in leaf.patterns if f"packages.{one}" in stated), leaf.patterns[0])

@@ -232,11 +232,12 @@ def _possible(sheet: Sheet, possible: Sequence[Diagnosed], report: Report, *, fu
     """What could not be told, one by one where nothing else was found or on request; else a line for the end of the report."""
     if not possible:
         return ""
-    missing = list(dict.fromkeys(name for d in possible if not d.finding.newest for name in d.finding.missing))
+    waiting = [d.finding for d in possible if not d.finding.newest]
+    missing = list(dict.fromkeys(name for one in waiting for name in one.missing))
     if not full and not alone:
         # Where a plan is what is missing, a hint says so.
         told = not missing or any("plan" in hint for hint in report.hints)
-        state = next((setting for d in possible for setting in d.finding.state), f"{missing[0]}=..." if missing else "")
+        state = next((setting for one in waiting for setting in one.state), f"{missing[0]}=..." if missing else "")
         return "" if told else f"could not tell: needs {', '.join(missing[:3])} (--set {quote(state)})"
     sheet.blank()
     sheet.headline(("could not tell", STYLES["possible"]), f" ({len(possible)} possible):")

@@ -31,3 +31,8 @@ def test_of_several_frameworks_it_is_one_whose_package_is_stated() -> None:
     condition = parse_condition({"any": [{"plan.trainer": "ms-swift", "plan.packing": True}, {"plan.trainer": ["axolotl", "trl"]}]})
     assert suggest(condition, ("plan.trainer",), releases) == ("plan.trainer=ms-swift",)
     assert suggest(condition, ("plan.trainer",), releases, {"packages.trl"}) == ("plan.trainer=trl",)
+
+
+def test_a_number_below_a_small_bound_stays_above_zero() -> None:
+    assert suggest(parse_condition({"plan.optimizer_eps": "<6e-8"}), ("plan.optimizer_eps",), releases) == ("plan.optimizer_eps=3e-08",)
+    assert suggest(parse_condition({"plan.batch_size": "<4"}), ("plan.batch_size",), releases) == ("plan.batch_size=3",)
