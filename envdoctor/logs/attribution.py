@@ -10,8 +10,9 @@ from envdoctor.facts.fact import Facts
 from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import ABSENT, Exact
 from envdoctor.logs.asked import ARGUMENT
+from envdoctor.logs.circular_imports import NAME
 from envdoctor.logs.demanded import DEMAND, NOT_INSTALLED
-from envdoctor.logs.derived import ATTRIBUTE, MODULE, NAME, Derived
+from envdoctor.logs.derived import ATTRIBUTE, MODULE, Derived
 from envdoctor.logs.ffmpeg import FFMPEG
 from envdoctor.logs.likely_callers import asks_for
 from envdoctor.logs.linking import FLOOR, NO_LIBRARY, SYMBOL

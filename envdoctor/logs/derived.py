@@ -18,6 +18,7 @@ from envdoctor.facts.versions import Exact
 from envdoctor.logs.answers import answer, answer_member, say, with_author
 from envdoctor.logs.asked import ARGUMENT
 from envdoctor.logs.builds import BUILD, judge_build
+from envdoctor.logs.circular_imports import NAME, judge_circular
 from envdoctor.logs.conda_exports import judge_conda_export
 from envdoctor.logs.crashes import judge_crash
 from envdoctor.logs.data_columns import judge_column
@@ -26,20 +27,30 @@ from envdoctor.logs.demands import read_demands, read_wants
 from envdoctor.logs.ffmpeg import TRIED, judge_ffmpeg
 from envdoctor.logs.given_up import judge_given_up
 from envdoctor.logs.hosts import judge_guest
+from envdoctor.logs.known_breaks import judge_break
 from envdoctor.logs.last_resort import NO_MEMORY, NO_NUMBER, RAISED
 from envdoctor.logs.linking import BINDING, FLOOR, LIBRARY_TEXT, NO_LIBRARY, SYMBOL, judge_binding, judge_library
 from envdoctor.logs.loading_keywords import judge_loading
 from envdoctor.logs.named_models import judge_gpu, judge_model
 from envdoctor.logs.newest import newest_for
 from envdoctor.logs.numpy_abi import NUMPY_ABI, judge_numpy
-from envdoctor.logs.own_code import OWN, judge_beside_itself, judge_own_call, judge_own_module, judge_own_name, judge_own_option
+from envdoctor.logs.own_code import (
+    OWN,
+    judge_beside_itself,
+    judge_moved,
+    judge_own_call,
+    judge_own_module,
+    judge_own_name,
+    judge_own_option,
+)
 from envdoctor.logs.pickled import judge_pickled
 from envdoctor.logs.places import owner_of
 from envdoctor.logs.python_names import judge_python
 from envdoctor.logs.quoted_errors import judge_command
 from envdoctor.logs.reading import Reading
-from envdoctor.logs.refusals import NO_FILE, REFUSES_PYTHON, judge_refusal
+from envdoctor.logs.refusals import REFUSES_PYTHON, judge_refusal
 from envdoctor.logs.refused_keys import judge_keys
+from envdoctor.logs.refused_otherwise import NO_FILE
 from envdoctor.logs.refused_runs import CONFIG, HUB, TENSORS, judge_run
 from envdoctor.logs.run_errors import COPIED, RUN, judge_beside, judge_known
 from envdoctor.logs.sayings import SAID
@@ -66,7 +77,7 @@ from envdoctor.world.import_names import PORTIONS, package_of
 from envdoctor.world.other_names import from_its_page, names_written_down, other_distribution
 from envdoctor.world.releases import listed
 
-NAME, MODULE, ATTRIBUTE = "error-name-missing", "error-module-missing", "error-attribute-missing"
+MODULE, ATTRIBUTE = "error-module-missing", "error-attribute-missing"
 FAMILIES = (NO_LIBRARY, ARGUMENT, NAME, MODULE, NOT_INSTALLED, ATTRIBUTE, DEMAND, FLOOR, SYMBOL, NO_FILE, HUB, CONFIG, TENSORS,
             UNDEFINED, SAID, BUILD, RAISED, NO_NUMBER, NO_MEMORY, RUN, NUMPY_ABI, OWN)  # fmt: skip
 
@@ -118,9 +129,10 @@ def _derived(reading: Reading, facts: Facts) -> Iterator[Derived]:
         yield Derived(built[0], built[1], shown[:300])
         return
     ordered = sorted(reading.failures, key=lambda failure: failure is not last)
+    around = "\n".join(line.strip() for _, line in reading.lines) if reading.count <= _PASTED else ""
     for failure in ordered:
         decisive = failure is last or (last is not None and _states_cause(failure, last))
-        for hit in _of_failure(failure, facts):
+        for hit in _of_failure(failure, facts, around):
             if hit.rule == SAID and failure.wraps and failure is not last:
                 continue  # it only tells of the one that was told before
             if reading.refusal is None or not _is_of_the_installer(hit, failure):
@@ -144,6 +156,10 @@ def _derived(reading: Reading, facts: Facts) -> Iterator[Derived]:
                         yield Derived(wanted, number, line.strip()[:300])
     if last is None and reading.refusal is None and reading.count <= _PASTED and not reading.ended_well:
         # What a program logs instead of raising it.
+        whole = Failure("", around, reading.lines[0][0]) if reading.lines else None
+        if whole is not None and (broken := judge_break(whole, facts, around)) is not None:
+            yield Derived(broken, whole.line, around[:300])
+            return
         for number, line in reading.lines:
             one = Failure("", line.strip(), number)
             if (said := judge_not_loaded(one, facts) or judge_known(one, facts) or say(one, facts)) is not None:
@@ -190,8 +206,11 @@ def _states_cause(failure: Failure, last: Failure) -> bool:
     return (last.chained and abs(last.line - failure.line) < 400) or (bool(failure.message) and failure.message[:80] in last.message)
 
 
-def _of_failure(failure: Failure, facts: Facts) -> Iterator[Hit]:
+def _of_failure(failure: Failure, facts: Facts, around: str = "") -> Iterator[Hit]:
     if failure.kind.endswith("Warning"):
+        return
+    if (broken := judge_break(failure, facts, around)) is not None:
+        yield broken
         return
     statement = parse_statement(failure)
     if (guest := judge_guest(statement, failure)) is not None:
@@ -209,9 +228,10 @@ def _of_failure(failure: Failure, facts: Facts) -> Iterator[Hit]:
         yield hit
         return
     if isinstance(statement, MissingName):
-        hit = _name(statement, failure, facts) or judge_own_name(statement, failure)
+        hit = _name(statement, failure, facts) or judge_own_name(statement, failure, facts)
     elif isinstance(statement, MissingModule):
-        hit = judge_beside_itself(statement, failure) or _module(statement, failure, facts) or judge_own_module(statement, failure)
+        hit = judge_beside_itself(statement, failure) or _module(statement, failure, facts) or judge_moved(statement, failure, facts)
+        hit = hit or judge_own_module(statement, failure)
     elif isinstance(statement, MissingAttribute):
         hit = _attribute(statement, failure, facts)
     elif isinstance(statement, UndefinedName):
@@ -263,7 +283,7 @@ def is_of_a_package(module: str, failure: Failure, path: str = "") -> bool:
 
 def _name(one: MissingName, failure: Failure, facts: Facts) -> Hit | None:
     if one.module and one.circular:
-        return _circular(one.module, one.path, failure) if is_of_a_package(one.module, failure) else None
+        return judge_circular(one.module, one.path, failure) if is_of_a_package(one.module, failure) else None
     if not one.module or not is_of_a_package(one.module, failure, one.path):
         return None
     provider = package_of(one.module)
@@ -274,26 +294,6 @@ def _name(one: MissingName, failure: Failure, facts: Facts) -> Hit | None:
     detail = f"{describe(provider, facts)} has no {one.name} in {one.module}; {asks}"
     packages = named(provider, caller)
     return Hit(NAME, True, reasons(*packages), detail=detail, packages=packages, edge=f"{caller or 'code'}:{one.module}.{one.name}")
-
-
-def _circular(module: str, path: str, failure: Failure) -> Hit:
-    """A package that imports itself before it is ready: a file of its name stands before it, or its files are of several releases."""
-    package = package_of(module)
-    top = module.partition(".")[0]
-    own = next((frame.path for frame in reversed(failure.frames) if not frame.package and frame.path.endswith(f"{top}.py")), "")
-    own = own or (path if path.endswith(f"{top}.py") and not owner_of(path)[0] else "")
-    if own:
-        why = f"{own.replace(chr(92), '/').rpartition('/')[2]} of your own has its name and is imported in its place: rename it"
-        advice = "mv FILE my_FILE".replace("FILE", f"{top}.py")
-    else:
-        why = (
-            f"a file or folder of your own called {top} or like one of its modules, files of several releases in one folder, or two of its "
-            "modules that need each other"
-        )
-        shown = f"python -c 'import {top}; print({top}.__file__)'"
-        advice = f"{shown} where it failed: rename what is your own; else install it again in a new environment"
-    detail = f"{package} was asked for {module} before that was imported: {why}"
-    return Hit(NAME, True, (), detail=detail, packages=named(package), edge=f"circular:{module}", advice=advice)
 
 
 # Packages whose release on the package index holds no module of their name: the source distribution of pyairports 0.0.1.
@@ -381,7 +381,7 @@ def _attribute(one: MissingAttribute, failure: Failure, facts: Facts) -> Hit | N
     if not is_of_a_package(one.module, failure):
         return None
     if one.circular:
-        return _circular(one.module, "", failure)
+        return judge_circular(one.module, "", failure)
     provider = package_of(one.module)
     caller, where = caller_of(failure)
     asks = f"{describe(caller, facts)} uses it ({where})" if caller and caller != provider else "it is used there"

@@ -22,7 +22,8 @@ from envdoctor.logs.last_resort import judge_at_last, named_in
 from envdoctor.logs.loss_curve import EVENTS
 from envdoctor.logs.out_of_memory import PREFIX
 from envdoctor.logs.reading import Reading
-from envdoctor.logs.refusals import NO_FILE, OF_INSTALLERS
+from envdoctor.logs.refusals import OF_INSTALLERS
+from envdoctor.logs.refused_otherwise import NO_FILE
 from envdoctor.logs.sayings import SAID, author_of
 from envdoctor.logs.signatures import Shown
 from envdoctor.records import dataclass, replace

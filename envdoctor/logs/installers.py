@@ -37,7 +37,11 @@ _PIP_NONE = re.compile(
     rf"Could not find a version that satisfies the requirement (?P<name>{_NAME}){_EXTRA} ?(?P<spec>{_SPEC})?"
     rf"[^\n]{{0,300}}?\(from versions: (?P<versions>[^)]{{0,20000}})\)"
 )
-_PIP_NO_MATCH = re.compile(rf"No matching distribution found for (?P<name>{_NAME}){_EXTRA} ?(?P<spec>{_SPEC})?")
+_PIN = re.compile(rf"(?P<name>{_NAME}){_EXTRA}(?P<spec>{_SPEC})(?:\s|$|\()")
+_PIP_NO_MATCH = re.compile(
+    rf"(?:No matching distribution found for|Could not find a version that satisfies the requirement) "
+    rf"(?P<name>{_NAME}){_EXTRA} ?(?P<spec>{_SPEC})?"
+)
 _PIP_PYTHON = re.compile(
     rf"Package ['\"](?P<name>{_NAME})['\"] requires a different Python: (?P<python>\d\.\d{{1,2}}(?:\.\d{{1,"
     rf"3}})?\S{{0,8}}) not in ['\"](?P<spec>[^'\"]{{1,200}})['\"]"
@@ -120,6 +124,7 @@ _STARTS = (
         r")?requirements")),
 )  # fmt: skip
 _MOST = 60
+_OF_UV_OR_POETRY = ("depend", "require", "no version", "was not found", "has no", "doesn't have", "does not satisfy", "was yanked")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +146,8 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Unavailable:
-    """A package of which nothing fits. ``why`` is ``no release``, ``no package``, ``no wheel``, ``no file``, ``withdrawn`` or ``python``.
+    """A package of which nothing fits. ``why`` is ``no release``, ``no package``, ``no wheel``, ``no file``, ``withdrawn``,
+    ``tried`` or ``python``.
 
     ``offered`` are the releases that the installer saw, ``python`` what it ran on, ``refused`` what the release asks of Python.
     """
@@ -231,16 +237,7 @@ class _Reading:
         self._pip(body)
         if "installation candidates" in body and (none := _POETRY_NO_FILE.search(body)) is not None:
             self.lack(Unavailable(canonical(none["name"]), f"=={none['version']}", "no file"))
-        if (
-            "depend" in body
-            or "require" in body
-            or "no version" in body
-            or "was not found" in body
-            or "has no" in body
-            or "doesn't have" in body
-            or "does not satisfy" in body
-            or "was yanked" in body
-        ):
+        if any(words in body for words in _OF_UV_OR_POETRY):
             self._uv(body)
             self._poetry(body)
         if body.startswith("- ") or "none of the providers" in body or "No candidates" in body:
@@ -256,6 +253,10 @@ class _Reading:
         if known is None or (not known.offered and one.offered) or (known.why == "no release" and one.why in ("no wheel", "python")):
             self.unavailable[one.name] = one
 
+    def _leave(self, found: re.Match[str], have: str) -> None:
+        one = Asked(canonical(found["name"]), as_pep_440(found["spec"] or ""), canonical(found["by"]), f"=={found['release']}")
+        self.left.setdefault((one.by, one.name), (one, have))
+
     def _pip(self, body: str) -> None:
         if found := _COMPILE_NEEDS.match(body):
             self.ask(found["name"], found["spec"], found["by"], found["release"] or "")
@@ -264,15 +265,16 @@ class _Reading:
         if found := _PIP_NEEDS.match(body):
             self.ask(found["name"], found["spec"], found["by"], f"=={found['release']}")
         for found in _PIP_LEFT.finditer(body):
-            one = Asked(canonical(found["name"]), as_pep_440(found["spec"] or ""), canonical(found["by"]), f"=={found['release']}")
-            self.left.setdefault((one.by, one.name), (one, found["have"].rstrip(".")))
+            self._leave(found, found["have"].rstrip("."))
         if found := _PIP_LACKS.search(body):
-            one = Asked(canonical(found["name"]), as_pep_440(found["spec"] or ""), canonical(found["by"]), f"=={found['release']}")
-            self.left.setdefault((one.by, one.name), (one, ""))
+            self._leave(found, "")
         if found := _PIP_CANNOT.search(body):
-            for part in re.split(r", | and ", found["what"]):
-                if pin := re.match(rf"(?P<name>{_NAME}){_EXTRA}(?P<spec>{_SPEC})(?:\s|$|\()", part.strip().removeprefix("-r ")):
-                    self.ask(pin["name"], pin["spec"])
+            pins = [pin for part in re.split(r", | and ", found["what"]) if (pin := _PIN.match(part.strip().removeprefix("-r ")))]
+            if len(pins) > 1 and len(names := {canonical(pin["name"]) for pin in pins}) == 1:  # pip tried one after the other
+                self.lack(Unavailable(names.pop(), "", "tried", tuple(pin["spec"].removeprefix("==") for pin in pins)))
+                pins = []
+            for pin in pins:
+                self.ask(pin["name"], pin["spec"])
         if found := _PIP_IGNORED.search(body):
             self.ignored = tuple(dict.fromkeys(spec.strip() for spec in re.findall(r"Requires-Python ([^;]{1,80})", found["versions"])))
         if found := _PIP_NONE.search(body):

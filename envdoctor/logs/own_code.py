@@ -9,6 +9,8 @@ import re
 
 from envdoctor.atlas.shelf import open_package
 from envdoctor.checks.hit import Hit
+from envdoctor.facts.fact import Facts
+from envdoctor.facts.names import canonical
 from envdoctor.logs.callables_named import OFTEN, classes_named, has_function
 from envdoctor.logs.statements import (
     MissingArguments,
@@ -26,7 +28,7 @@ from envdoctor.world.import_names import package_of
 from envdoctor.world.other_names import other_distribution
 from envdoctor.world.releases import listed
 
-OWN = "error-of-own-code"
+OWN, MODULE_GONE, NAME_GONE = "error-of-own-code", "error-module-missing", "error-name-missing"
 _OF_PYTHON = re.compile(r"[\\/]lib[\\/]python3[\w.]{0,6}[\\/](?!(?:site|dist)-packages)|<frozen |<string>|importlib|[\\/]runpy\.py$")
 # What a line does to its own values. Of the members and arguments of objects nobody knows whose they are.
 _OF_ITS_VALUES = frozenset(
@@ -90,6 +92,51 @@ def judge_beside_itself(one: MissingModule, failure: Failure) -> Hit | None:
     )
 
 
+# Packages of which no releases are kept, by their module, and what went from them when, and what has it now.
+# https://github.com/PaddlePaddle/Paddle/issues/62967, https://github.com/PaddlePaddle/PaddleNLP/issues/8029
+_DISTRIBUTIONS = {"paddle": ("paddlepaddle", "paddlepaddle-gpu")}
+_WENT = {
+    "paddle.fluid": (
+        "paddlepaddle has no paddle.fluid since 2.6.0: what is left of it is paddle.base",
+        'pip install "paddlepaddle==2.5.2" (paddlepaddle-gpu likewise), or a later release of what asks for it, which does without',
+    ),
+}
+
+
+def stated_as(top: str, facts: Facts) -> str:
+    """The distribution that is stated and gives a module of that name; empty where none is."""
+    names = (*_DISTRIBUTIONS.get(top, ()), canonical(top))
+    return next((name for name in names if facts.value(f"packages.{name}") is not None), "")
+
+
+def judge_moved(one: MissingModule, failure: Failure, facts: Facts) -> Hit | None:
+    """A part of a package that is there: Python names ``a.b`` where it found ``a``, and ``a`` alone where it did not."""
+    above, _, last = one.name.rpartition(".")
+    top = one.name.partition(".")[0]
+    if not above or _is_anybodys(one):
+        return None
+    stated = stated_as(top, facts)
+    went = next((told for name, told in _WENT.items() if one.name == name or one.name.startswith(f"{name}.")), None)
+    frame = innermost_own(failure)
+    where = f"{place_of(frame)} imports it; " if frame is not None else ""
+    detail, advice = went or (
+        f"{where}{above} was found, and has no {last}: it moved or went in a later release, came after this one, or is of files that were "
+        f"not installed; a folder of your own called {top} does the same",
+        f"python -c 'import {above}; print({above}.__path__)' shows what is imported, and where {last} is now; take the "
+        f"code and {top} of one "
+        "state: an example of the tag that is installed, or the release that the code was written for",
+    )
+    return Hit(
+        OWN if went is None else MODULE_GONE,
+        True if went is not None or stated else None,
+        detail=detail,
+        packages=(stated,) if stated else _DISTRIBUTIONS.get(top, ())[:1],
+        edge=f"module:{one.name}",
+        headline=f"The {top} that is there has no module {one.name}",
+        advice=advice,
+    )
+
+
 def judge_own_module(one: MissingModule, failure: Failure) -> Hit | None:
     """A module that no package that anybody knows gives, asked for by the project."""
     frame = innermost_own(failure)
@@ -113,10 +160,24 @@ def _is_anybodys(one: MissingModule) -> bool:
     return bool(one.shadowed) or package in listed() or is_known(package)
 
 
-def judge_own_name(one: MissingName, failure: Failure) -> Hit | None:
-    """A name that the project's own module does not have."""
+def judge_own_name(one: MissingName, failure: Failure, facts: Facts) -> Hit | None:
+    """A name that the project's own module does not have, or one of a stated package of which no releases are kept."""
     top = one.module.partition(".")[0]
     frame = innermost_own(failure)
+    if top and (stated := stated_as(top, facts)) and not is_known(package_of(top)) and package_of(top) not in listed() and not one.circular:
+        release = facts.value(f"packages.{stated}")
+        detail = (
+            f"{stated} {release} is stated, and its {one.module} has no {one.name}: it came with a later release, or went with this one"
+        )
+        advice = (
+            f"the {stated} that what asks for {one.name} was written for: newer where that is newer than {stated} "
+            f"{release}, and older where it "
+            "is older"
+        )
+        return Hit(
+            NAME_GONE, True, detail=detail, packages=(stated,), edge=f"{stated}:{one.module}.{one.name}", advice=advice,
+            headline=f"{stated} {release} has no {one.name}",
+        )  # fmt: skip
     if not one.module or frame is None or package_of(one.module) in listed() or "-packages" in one.path or one.circular:
         return None
     if is_known(package_of(one.module)):

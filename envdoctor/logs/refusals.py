@@ -10,6 +10,7 @@ from envdoctor.facts.fact import Facts
 from envdoctor.facts.histories import satisfiable
 from envdoctor.facts.versions import Exact, exact, version_condition
 from envdoctor.logs.installers import Asked, Refusal, Unavailable
+from envdoctor.logs.refused_otherwise import NO_FILE, OTHERWISE, judge_not_filled_in, judge_tried
 from envdoctor.logs.specifiers import admits
 from envdoctor.records import replace
 from envdoctor.world.dependencies import dependencies, versions
@@ -17,7 +18,6 @@ from envdoctor.world.releases import release_texts, releases
 from envdoctor.world.torch_builds import releases_listed
 from envdoctor.world.torch_builds import variants as builds_of
 
-NO_FILE = "error-no-distribution"
 CONTRADICT = "requirements-contradict"
 LEFT = "declared-requirement-unmet"
 REFUSES_PYTHON = "requirement-refuses-python"
@@ -121,6 +121,10 @@ def _same_release(refusal: Refusal) -> Hit | None:
                 f"{one.name}=={public} and {one.name}{one.specifier} go together, as PEP 440 has it; what takes them for two is this "
                 f"release of {refusal.tool or 'the installer'}: an earlier or a later one, or the label left out of the requirement"
             )
+            if ".dev" in public:
+                detail += (
+                    "; a nightly index drops such builds after some weeks, and then there is none to find: take a later one, or a release"
+                )
             packages = _named(refusal.tool, translated(one.name))
             return Hit(CONTRADICT, True, (), detail=detail, packages=packages, edge=f"{refusal.tool}:{one.name}")
     return None
@@ -163,7 +167,10 @@ def _newest(name: str, specifier: str) -> int:
 
 
 def _go_together(name: str, one: Asked, other: Asked) -> bool:
-    # A local label makes no other release, and the package index lists none.
+    # A local label makes no other release, and the package index lists none; nor does it list what a nightly index has.
+    pins = {re.sub(r"\+[a-z0-9.]+$", "", side.specifier) for side in (one, other)}
+    if len(pins) == 1 and next(iter(pins)).startswith("==") and "*" not in next(iter(pins)):
+        return one.specifier == other.specifier or "+" not in one.specifier or "+" not in other.specifier
     sides = [one.specifier, other.specifier]
     both = ",".join(sides if all("+" in side for side in sides) else (re.sub(r"\+[a-z0-9.]+", "", side) for side in sides))
     try:
@@ -201,6 +208,11 @@ def _unavailable(one: Unavailable, refusal: Refusal, facts: Facts) -> Hit | None
         return Hit(REFUSES_PYTHON, True, (), detail=detail, packages=_named(name, "python"), edge=name, advice=f"a Python {one.refused}")
     if one.why == "no package":
         return None
+    if one.why == "tried":
+        # What they depend on, or that somebody asks for both, says more.
+        return None if refusal.asked else judge_tried(one, facts)
+    if one.specifier.endswith("+"):
+        return judge_not_filled_in(one)
     if one.why == "withdrawn":
         return _withdrawn(one, refusal)
     if one.why == "no file":
@@ -243,11 +255,21 @@ def _unavailable(one: Unavailable, refusal: Refusal, facts: Facts) -> Hit | None
         detail = f"{wanted} exists, and the installer found nothing to install: {kind}{newer}"
     else:
         detail = f"the installer found no release of {name} at all: another name, another index, or no file for this Python and platform"
+    advice = OTHERWISE.get(name, "") if not one.offered else ""
     # What the index has begins behind what is asked for: its wheels for this Python do.
     only_newer = (
         bool(one.offered and matching and public.startswith("==")) and admits(f"<{one.offered[0]}", public.removeprefix("==")) is True
     )
-    return Hit(NO_FILE, True, (), detail=detail, packages=_named(name, "python" if only_newer else ""), pins=_nearest(one), edge=name)
+    return Hit(
+        NO_FILE,
+        True,
+        (),
+        detail=detail,
+        packages=_named(name, "python" if only_newer else ""),
+        pins=_nearest(one),
+        edge=name,
+        advice=advice,
+    )
 
 
 def _unnamed(facts: Facts) -> Hit:

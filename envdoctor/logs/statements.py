@@ -18,6 +18,11 @@ _NAME_FROM = re.compile(
     rf"cannot import name {_Q}?(?P<name>[A-Za-z_]\w{{0,150}}){_Q}?"
     rf"(?: from (?P<partial>partially initialized module )?{_Q}(?P<module>{_DOTTED}){_Q}?)?(?P<rest>.{{0,600}})"
 )
+# What a saved object says whose class is not where it was.
+_SAVED = re.compile(
+    rf"Can't get attribute {_Q}(?P<name>\w{{1,150}}){_Q} on <module {_Q}(?P<module>(?!__main__|__mp_main__){_DOTTED}){_Q}"
+    rf"(?: from {_Q}(?P<path>[^'\">]{{1,1000}}))?"
+)
 _MODULE = re.compile(rf"No module named {_Q}?(?P<name>{_DOTTED}){_Q}?(?:; {_Q}(?P<package>[\w.]{{1,100}}){_Q} is not a package)?")
 _ATTRIBUTE = re.compile(
     rf"(?P<partial>partially initialized )?module {_Q}?(?P<module>{_DOTTED}){_Q}? has no attribute {_Q}?(?P<name>\w{{1,150}}){_Q}?"
@@ -135,6 +140,8 @@ Statement: TypeAlias = (
 def parse_missing_name(message: str) -> MissingName | None:
     """``cannot import name 'X' from 'a.b' (/path/b.py)``, with or without quotes, module and path."""
     found = _NAME_FROM.search(message)
+    if found is None and (saved := _SAVED.search(message)) is not None:
+        return MissingName(saved["name"], saved["module"], saved["path"] or "", circular=False)
     if found is None:
         return None
     path = _PATH.search(found["rest"] or "")
@@ -215,7 +222,7 @@ def _imported_from(name: str, failure: Failure) -> str:
 def parse_statement(failure: Failure) -> Statement | None:
     """What one error states; None where it is of no kind that is known here."""
     message = failure.message
-    if "import name" in message:
+    if "import name" in message or "Can't get attribute" in message:
         one = parse_missing_name(message)
         return replace(one, module=_imported_from(one.name, failure)) if one is not None and not one.module else one
     if "No module named" in message:

@@ -1,0 +1,31 @@
+"""A package that is asked for a name before it is ready: what stands in its way."""
+
+from __future__ import annotations
+
+from envdoctor.checks.hit import Hit
+from envdoctor.logs.places import owner_of
+from envdoctor.logs.tracebacks import Failure
+from envdoctor.logs.wording import named
+from envdoctor.world.import_names import package_of
+
+NAME = "error-name-missing"
+
+
+def judge_circular(module: str, path: str, failure: Failure) -> Hit:
+    """A package that imports itself before it is ready: a file of its name stands before it, or its files are of several releases."""
+    package = package_of(module)
+    top = module.partition(".")[0]
+    own = next((frame.path for frame in reversed(failure.frames) if not frame.package and frame.path.endswith(f"{top}.py")), "")
+    own = own or (path if path.endswith(f"{top}.py") and not owner_of(path)[0] else "")
+    if own:
+        why = f"{own.replace(chr(92), '/').rpartition('/')[2]} of your own has its name and is imported in its place: rename it"
+        advice = "mv FILE my_FILE".replace("FILE", f"{top}.py")
+    else:
+        why = (
+            f"a file or folder of your own called {top} or like one of its modules, files of several releases in one folder, or two of its "
+            "modules that need each other"
+        )
+        shown = f"python -c 'import {top}; print({top}.__file__)'"
+        advice = f"{shown} where it failed: rename what is your own; else install it again in a new environment"
+    detail = f"{package} was asked for {module} before that was imported: {why}"
+    return Hit(NAME, True, (), detail=detail, packages=named(package), edge=f"circular:{module}", advice=advice)

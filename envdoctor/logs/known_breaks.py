@@ -1,0 +1,205 @@
+"""Errors of a few words that one change of one package is behind, by the words: what the atlas cannot tell from a name alone.
+
+Asked before everything else that reads an error. Each was read in the wheels on both sides of its bound, or in the threads it names.
+"""
+
+from __future__ import annotations
+
+import re
+
+from envdoctor.checks.hit import Hit
+from envdoctor.facts.fact import Facts
+from envdoctor.facts.versions import Exact
+from envdoctor.logs.specifiers import admits
+from envdoctor.logs.tracebacks import Failure
+from envdoctor.records import dataclass
+
+ARGUMENT, ATTRIBUTE, TENSORS, RUN = "error-argument-refused", "error-attribute-missing", "error-tensors-disagree", "error-of-the-run"
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """``says`` is a pattern of the error. Where frames were printed, ``line`` must be in the code of the innermost one and ``within`` be
+    the function of one. A stated release of the first of ``packages`` that ``since`` does not admit refutes it."""
+
+    says: str
+    means: str
+    behind: str
+    advice: str
+    rule: str
+    packages: tuple[str, ...] = ()
+    since: str = ""
+    pins: tuple[tuple[str, str], ...] = ()
+    line: str = ""
+    within: str = ""
+
+
+_ONE_OPENCV = (
+    "pip uninstall -y opencv-python opencv-python-headless opencv-contrib-python opencv-contrib-python-headless, "
+    "remove what is left of the "
+    "folder cv2 (and a system's or an image's own OpenCV), then install one of the four"
+)
+BREAKS = (
+    # https://github.com/opencv/opencv-python/issues/884, https://github.com/vllm-project/vllm/issues/8650
+    Break(
+        r"module 'cv2\.dnn' has no attribute 'DictValue'|partially initialized module 'cv2' has no attribute"
+        r"|module 'cv2(?:\.cv2)?' has no attribute '(?:gapi\w*|_registerMatType|typing|utils)'",
+        "Files of two OpenCVs lie over each other in one folder cv2",
+        "opencv-python, opencv-python-headless, opencv-contrib-python and its headless one all bring the module cv2, "
+        "and an image or a system "
+        "may bring one more: the Python files of one release ask the compiled file of another; a file cv2.py of your own does the same",
+        _ONE_OPENCV,
+        ATTRIBUTE,
+        ("opencv-python",),
+    ),
+    # The source of clip 0.2.0 on the index, which is of another project; https://github.com/openai/CLIP
+    Break(
+        r"module 'clip' has no attribute '(?:load|tokenize|available_models|clip|model)'",
+        "The clip that is imported is not OpenAI's: the package index has another project by that name",
+        "pip install clip installs that one; OpenAI's is installed from its repository (clip-anytorch and openai-clip "
+        "on the index give the "
+        "same module), or a file or folder of your own called clip stands before it",
+        "pip uninstall -y clip, then pip install git+https://github.com/openai/CLIP.git",
+        ATTRIBUTE,
+        ("clip",),
+    ),
+    # librosa 0.9.2 takes them with a warning (@deprecate_positional_args over def load), 0.10.0 does not.
+    Break(
+        r"\bload\(\) takes 1 positional argument but \d{1,2} (?:were given|positional arguments? \(and \d keyword-only)",
+        "librosa.load() takes all but the path by name, and gets more by position",
+        "librosa 0.9 warned of it, 0.10 refuses; a load() of the project's own would be named with its class by Python 3.10 and later",
+        "librosa.load(path, sr=RATE) in place of librosa.load(path, RATE)",
+        ARGUMENT,
+        ("librosa",),
+        ">=0.10",
+        (("librosa", "==0.9.2"),),
+        line=r"librosa",
+    ),
+    # timm 0.4.5 has it in DistilledVisionTransformer, 0.4.9 to 0.5.4 in VisionTransformer itself, 0.6.5 in VisionTransformerDistilled.
+    Break(
+        r"'VisionTransformer' object has no attribute 'dist_token'",
+        "timm's VisionTransformer has a dist_token from 0.4.9 to 0.5.4 alone",
+        "before and after that the distilled models have a class of their own; code that looks for it was written for these releases",
+        "",
+        ATTRIBUTE,
+        ("timm",),
+        "<0.4.9 || >=0.6",
+        (("timm", "==0.5.4"),),
+    ),
+    # get_expanded_tied_weights_keys came with transformers 5.0.0; https://github.com/PrimeIntellect-ai/prime-rl/pull/1998
+    Break(
+        r"'list' object has no attribute 'keys'",
+        "transformers 5 wants _tied_weights_keys as a dict, and the model's class has a list",
+        "the class is the project's, or of code that the model brings, and was written for transformers 4",
+        '_tied_weights_keys = {"lm_head.weight": "model.embed_tokens.weight"} in place of the list, a newer state of the project',
+        ATTRIBUTE,
+        ("transformers",),
+        ">=5",
+        (("transformers", "<5"),),
+        within="get_expanded_tied_weights_keys",
+    ),
+    # https://github.com/kijai/ComfyUI-Florence2/issues/199; in configuration_utils.py of 4.57.1
+    # each configuration has both, in that of 5.0.0 none.
+    Break(
+        r"'\w{2,60}Config' object has no attribute '(?:forced_bos_token_id|forced_eos_token_id)'",
+        "The configuration's class is of code for transformers 4: since 5 the settings of generation are no fields of a configuration",
+        "the code that a model or a node brings reads them from its configuration",
+        "the newest state of the project or node, or the model that transformers has itself (florence-community/Florence-2-base)",
+        ATTRIBUTE,
+        ("transformers",),
+        ">=5",
+        (("transformers", "<5"),),
+    ),
+    # https://github.com/flairNLP/flair/issues/3284; transformers registers the buffer with persistent=False since 4.31.0.
+    Break(
+        r'(?s)Unexpected key\(s\) in state_dict: (?:"[\w.]{0,200}\bposition_ids"[, ]{0,4}){1,40}\.?\s*$',
+        "The checkpoint has position_ids, which transformers does not keep with the weights since 4.31",
+        "it was saved under an older transformers, which kept that buffer; it holds 0, 1, 2, ... and nothing that was learned",
+        "load_state_dict(state, strict=False), or take the keys that end in position_ids out of the state before it is loaded",
+        TENSORS,
+        ("transformers",),
+        ">=4.31",
+        (("transformers", "<4.31"),),
+    ),
+    Break(
+        r"module 'webdataset' has no attribute 'Dataset'",
+        "webdataset has no Dataset since 0.2",
+        "0.1.103 still has it; WebDataset takes its place",
+        "webdataset.WebDataset(urls) in place of webdataset.Dataset(urls)",
+        ATTRIBUTE,
+        ("webdataset",),
+        ">=0.2",
+        (("webdataset", "==0.1.103"),),
+    ),
+    # https://github.com/mbzuai-oryx/UniMed-CLIP/issues/2
+    Break(
+        r"^KeyError: ['\"]fname['\"]",
+        "A later webdataset gives an empty sample at the end of a shard, which this reader does not expect",
+        "0.2.100 ends a shard with an empty sample (eof_value={}), 0.2.86 does not; the project has a reader of its own over webdataset's",
+        "skip them: if 'fname' not in filesample: continue",
+        RUN,
+        ("webdataset",),
+        ">0.2.86",
+        (("webdataset", "==0.2.86"),),
+        line=r"filesample\[",
+    ),
+    # https://github.com/gradio-app/gradio/issues/9278, https://github.com/Kwai-Kolors/Kolors/issues/141
+    Break(
+        r"Unable to generate pydantic-core schema for <class 'starlette\.requests\.Request'>",
+        "gradio and the pydantic beside it are not of one time",
+        "gradio before 4.43 and pydantic 2.9 with its core 2.23.2 or a later fastapi do not go together",
+        "",
+        RUN,
+        ("gradio", "pydantic", "fastapi"),
+        "<4.43",
+        (("gradio", "==4.43.0"),),
+    ),
+    # https://github.com/IDEA-Research/GroundingDINO/issues/80
+    Break(
+        r"name '_C' is not defined",
+        "The compiled part (_C) of the package was not built, or does not load here",
+        "the package tries to import it, warns and goes on: the build found no nvcc or no CUDA_HOME, or was made for another torch",
+        "with CUDA_HOME of torch's own CUDA: pip install --no-build-isolation --force-reinstall --no-deps -e . in the "
+        "project's folder, and "
+        "python -c 'import PACKAGE._C' shows what it lacks; a notebook restarts after it",
+        RUN,
+    ),
+)
+
+
+def judge_break(failure: Failure, facts: Facts, around: str = "") -> Hit | None:
+    """The change behind an error that is known by its words; None where none is, or a stated release refutes it.
+
+    ``around`` is what was pasted with it, where that is short.
+    """
+    for one in BREAKS:
+        if re.search(one.says, failure.told) and _is_there(one, failure, around) and not _is_refuted(one, facts):
+            owner = one.packages[0] if one.packages else "code"
+            edge = f"{owner}:{'-'.join(re.findall(r'[a-z0-9]+', one.means.lower())[:6])}"
+            # What is said in place of a pin is said beside it here.
+            before = "".join(f'; or pip install "{name}{spec}"' for name, spec in one.pins[:1]) if one.advice else ""
+            return Hit(
+                one.rule,
+                True,
+                detail=one.behind,
+                packages=one.packages,
+                pins=one.pins,
+                edge=edge,
+                headline=one.means,
+                advice=f"{one.advice}{before}",
+            )
+    return None
+
+
+def _is_there(one: Break, failure: Failure, around: str) -> bool:
+    if one.within:
+        return one.within in around or any(frame.function.endswith(one.within) for frame in failure.frames)
+    shown = failure.frames[-1].text if failure.frames else ""
+    return not one.line or not (failure.frames or failure.near) or re.search(one.line, f"{shown} {failure.near} {around}") is not None
+
+
+def _is_refuted(one: Break, facts: Facts) -> bool:
+    stated = facts.value(f"packages.{one.packages[0]}") if one.packages else None
+    if not one.since or not isinstance(stated, Exact):
+        return False
+    return not any(admits(part.strip(), stated) for part in one.since.split("||"))
