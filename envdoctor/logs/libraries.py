@@ -14,9 +14,13 @@ from envdoctor.world.import_names import package_of
 from envdoctor.world.releases import listed
 
 _FLOOR = re.compile(
-    r"(?P<library>[\w./+-]{1,400}\.so[\w.]{0,20}): version ['\"`\u2018\u2019]{1,2}(?P<name>GLIBC|"
-    r"GLIBCXX|CXXABI|GCC|GOMP)_(?P<version>\d{1,3}(?:\.\d{1,3}){0,3})['\"`\u2018\u2019]{1,2}"
+    r"(?P<library>[\w./+-]{1,400}\.so[\w.]{0,20}): version ['\"`\u2018\u2019]{0,2}(?P<name>GLIBC|"
+    r"GLIBCXX|CXXABI|GCC|GOMP)_(?P<version>\d{1,3}(?:\.\d{1,3}){0,3})['\"`\u2018\u2019]{0,2}"
     r" not found(?: \(required by (?P<by>[^)\n]{1,600})\))?"
+)
+# Reached from a package's own folder too: ``envs/x/lib/python3.10/site-packages/torch/lib/../../../.././libstdc++.so.6``.
+_OF_CONDA = re.compile(
+    r"/(?:envs/[^/]+|[\w.-]*conda\d?|miniforge\d?|mambaforge)/(?:bin/\.\./)?lib/(?:python[^\s]{1,200}/(?:\.\.?/){3,8})?libstdc"
 )
 _UNDEFINED = re.compile(r"(?:(?P<library>[\w./+-]{1,600}\.so[\w.+-]{0,40}): )?undefined symbol: (?P<symbol>[\w.$@]{3,1500})")
 # libgthread-2.0.so.0 and libpython3.10.so.1.0 have dots before their end.
@@ -177,7 +181,7 @@ def parse_floor(message: str) -> LibraryFloor | None:
     if found is None:
         return None
     by = found["by"] or ""
-    conda = re.search(r"/(?:envs/[^/]+|[\w.-]*conda\d?|miniforge\d?|mambaforge)/(?:bin/\.\./)?lib/libstdc", found["library"]) is not None
+    conda = _OF_CONDA.search(found["library"]) is not None
     return LibraryFloor(
         found["library"].rpartition("/")[2], found["name"], found["version"], package_of_file(by), by.rpartition("/")[2], conda
     )

@@ -26,7 +26,7 @@ from envdoctor.world.releases import listed
 FLOOR, SYMBOL, NO_LIBRARY = "error-system-library-too-old", "error-symbol-undefined", "error-shared-library-missing"
 ARGUMENT = "error-argument-refused"
 
-LIBRARY_TEXT = re.compile(r"undefined symbol: |\.so[\d.]{0,12}: cannot open shared object|version .{1,4}(?:GLIBC|GLIBCXX|CXXABI)_")
+LIBRARY_TEXT = re.compile(r"undefined symbol: |\.so[\d.]{0,12}: cannot open shared object|version .{0,4}(?:GLIBC|GLIBCXX|CXXABI)_")
 # What pybind11 says of a call that fits none of its signatures.
 BINDING = re.compile(r"\b([a-z][a-z0-9]*(?:_[a-z0-9]+)+)\(\): incompatible (?:function|constructor) arguments")
 # The line of code that somebody pasted with the error.
@@ -76,6 +76,15 @@ def _absent(one: AbsentLibrary, failure: Failure | None, facts: Facts) -> Hit:
     advice = brings[1] if brings is not None and one.owner() is None else ""
     if brings and not advice:
         detail += f": {brings[1]}"
+    if one.library.startswith("libcudnn"):
+        # https://github.com/SYSTRAN/faster-whisper, its README on LD_LIBRARY_PATH
+        advice = (
+            f"where pip installed cuDNN (pip list | grep cudnn) and its major is that of {one.library}: export "
+            f"LD_LIBRARY_PATH=$(python3 -c "
+            "'import os, nvidia.cublas.lib as b, nvidia.cudnn.lib as c; print(*b.__path__, *c.__path__, "
+            "sep=os.pathsep)'), before the program "
+            "starts; where the major is another, or none is there: pip install 'nvidia-cudnn-cu12==8.*' for .so.8, '==9.*' for .so.9"
+        )
     # The library comes with torch's own wheel for that CUDA.
     of_torch = brings is not None and brings[0].startswith("nvidia-")
     packages = named(caller, brings[0] if brings else "", "torch" if of_torch else "")
@@ -112,7 +121,27 @@ def _floor(one: LibraryFloor, facts: Facts) -> Hit:
         detail=detail,
         packages=named(one.by, "libstdcxx-ng" if one.environment else ""),
         pins=(("torch", _TORCH_OF_OLD_SYSTEMS),) if one.by == "torch" and one.name == "GLIBC" else (),
+        advice=_newer_runtime(one),
         edge=f"{one.by or one.file}:{one.name}_{one.version}",
+    )
+
+
+def _newer_runtime(one: LibraryFloor) -> str:
+    """What helps where the runtime of the compiler is too old; empty for glibc, which nobody replaces."""
+    if one.name not in ("GLIBCXX", "CXXABI"):
+        return ""
+    first = "LD_LIBRARY_PATH=$CONDA_PREFIX/lib (or LD_PRELOAD=$CONDA_PREFIX/lib/libstdc++.so.6)"
+    if one.environment:
+        return (
+            "conda install -c conda-forge 'libstdcxx-ng>=12' into that environment; or, where the system's own is "
+            "newer, have it loaded first: "
+            "LD_PRELOAD=/usr/lib/x86_64-linux-gnu/libstdc++.so.6"
+        )
+    return (
+        "under conda, whose libstdc++ is newer as a rule (strings $CONDA_PREFIX/lib/libstdc++.so.6 | grep GLIBCXX): "
+        "have it loaded before the "
+        f"system's: {first}, or import the package that needs it before torch; where it is not newer conda install -c conda-forge "
+        "'libstdcxx-ng>=12'; without conda a newer system, or the package built from source here"
     )
 
 
@@ -151,4 +180,12 @@ def _symbol(one: UndefinedSymbol, facts: Facts) -> Hit:
     edge = f"{one.by or one.file}:{one.symbol}"[:200]
     if owner and owner == one.by:
         advice = f"pip install --force-reinstall --no-cache-dir {owner}"
+    if one.symbol.startswith(("__nvJitLink", "nvJitLink")):
+        # https://github.com/mlcommons/inference/issues/1700, https://github.com/pytorch/pytorch/issues/111469
+        detail += "; the libnvJitLink that is found first is of an older CUDA than the one that torch was built for"
+        advice = (
+            "unset LD_LIBRARY_PATH, or put site-packages/nvidia/nvjitlink/lib before the toolkit's folder in it; where "
+            "the toolkit has to stay "
+            "first, one as new as torch.version.cuda, or a torch for the CUDA of that toolkit"
+        )
     return Hit(SYMBOL, True, reasons(*packages), detail=detail, packages=packages, edge=edge, advice=advice)
