@@ -252,6 +252,14 @@ TOOLKIT = (
         "(python -c 'import torch; print(torch.version.cuda)'), or conda install -c nvidia cuda-toolkit",
         "torch",
     ),
+    # https://github.com/sicxu/Deep3DFaceRecon_pytorch/issues/95 (nvdiffrast)
+    Sentence(
+        r"Could not locate a supported Microsoft Visual C\+\+ installation|Error checking compiler version for cl\b",
+        "An extension is compiled when it is first used, and Windows has no C++ compiler where it is looked for",
+        "the Build Tools are missing, or cl.exe is on no path that the package looks at",
+        "the Build Tools for Visual Studio with 'Desktop development with C++', and the program started from the 'x64 Native Tools Command "
+        "Prompt' of that Visual Studio, where cl.exe is on the PATH",
+    ),
     Sentence(
         r"Microsoft Visual C\+\+ 14\.\d{1,2} (?:or greater )?is required",
         "A package has no wheel for this Python and is to be compiled, and Windows has no C++ compiler",

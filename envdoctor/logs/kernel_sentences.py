@@ -56,4 +56,31 @@ KERNELS = (
         "pip install the nvidia-cudnn that it names, and unset LD_LIBRARY_PATH; python -c 'import tensorflow as tf; "
         "print(tf.sysconfig.get_build_info())' shows which it wants",
     ),
+    # https://github.com/pytorch/pytorch/issues/164346; torch says it of every kernel that a build lacks.
+    Sentence(
+        r"HIP error: (?:invalid device function|no kernel image is available)|hipErrorNoBinaryForGpu",
+        "This ROCm build of torch has no kernels for this AMD GPU",
+        "a build lists the GPUs that it was compiled for, and newer or smaller ones (gfx1103, gfx1151, ...) came later",
+        "python -c 'import torch; print(torch.cuda.get_arch_list())' lists them: a build that has this one; until then "
+        "HSA_OVERRIDE_GFX_VERSION "
+        "of the nearest that it has (11.0.0 for gfx1100 on gfx1103 and gfx1151, 10.3.0 for gfx1030)",
+        "torch",
+    ),
+    # https://github.com/meta-pytorch/torchcodec/issues/795
+    Sentence(
+        r"Could not run 'torchcodec_ns::\w+' with arguments from the",
+        "torchcodec's library was made for another torch than the one that is there, or was not loaded",
+        "each release of torchcodec is for one release of torch, as its page lists them; builds of a vendor's own, as "
+        "NVIDIA's containers have "
+        "them, go with none",
+        "the torchcodec that its page names for this torch (a pre-release for a torch that is newer than all), or a datasets before 4 "
+        "(pip install 'datasets<4'), which decodes audio without it",
+        "torchcodec",
+    ),
+    Sentence(
+        r"Could not run '(?!aten::|torchvision::|prims::|torchcodec_ns::|quantized::)(?P<space>\w+)::\w+' with arguments from the",
+        "An operator of an extension has no kernel for the device that its tensors are on",
+        "the library was built for the CPU alone, for another torch, or was not loaded",
+        "install the extension for this torch and CUDA, or build it with CUDA_HOME set; else move the tensors to the device that it has",
+    ),
 )

@@ -30,6 +30,7 @@ _OLD_MODULE = re.compile(r"A module that was compiled using NumPy 1\.x cannot be
 _DTYPE = re.compile(r"numpy\.dtype size changed, may indicate binary incompatibility\. Expected 96 from C header, got 88")
 # numpy 1.20 gave the array a field more: https://numpy.org/doc/stable/release/1.20.0-notes.html
 _ARRAY = re.compile(r"numpy\.ndarray size changed, may indicate binary incompatibility\. Expected 88 from C header, got 80")
+_CHANGED = re.compile(r"numpy\.(?:ndarray|dtype|ufunc) size changed,? (?:may indicate )?binary incompatibility")
 _UNTOLD = re.compile(r"numpy\.(?:_core|core)\.(?:_?multiarray(?:_umath)?|umath) failed to import")
 _MAJOR = "it was compiled for numpy 1, and numpy 2 is there: numpy below 2, or a release of it that was built for numpy 2"
 
@@ -78,6 +79,14 @@ def _told(line: str) -> tuple[str, str] | None:
         return f"a compiled module does not go with the numpy that is there: {_MAJOR}", "<2"
     if _ARRAY.search(line):
         return "a compiled module was built for numpy 1.20 or later, and an older one is there", ">=1.20,<2"
+    if _CHANGED.search(line):
+        return (
+            "a compiled module was built for another numpy than the one that is there, mostly a newer one: a numpy as new as that one, or "
+            "the module built or installed again (pip install --force-reinstall --no-cache-dir --no-deps PACKAGE, "
+            "whose name the import above "
+            "has)",
+            ">=1.20,<2",
+        )
     if _UNTOLD.search(line):
         which = "whose it is, the import in the frame above says"
         return f"a compiled module does not go with the numpy that is there ({which}): mostly {_MAJOR}", "<2"
