@@ -40,7 +40,7 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "score.md"
 DECIDED = ("matched", "confirmed")
 PLAN = (
     "method", "load_dtype", "fp16", "bf16", "batch_size", "seq_len", "quant", "gradient_checkpointing", "gradient_accumulation",
-    "optimizer", "attn", "distributed",
+    "optimizer", "attn", "distributed", "torch_compile", "attn_implementation", "fsdp", "load_in_4bit",
 )  # fmt: skip
 
 

@@ -79,6 +79,8 @@ _SPELLINGS: dict[str, dict[str, str]] = {
         "continualpretraining": "pretrain", "continuepretraining": "pretrain",
         "generate": "inference", "infer": "inference", "serving": "inference", "chat": "inference",
         "eval": "inference", "evaluation": "inference",
+        # A calibration only runs the model: nothing is trained.
+        "quantize": "inference", "quantise": "inference", "quantization": "inference", "quantisation": "inference", "ptq": "inference",
     },
     "plan.padding_side": {}, "plan.offload": {
         "cpu": "both", "no": "none", "false": "none", "true": "both", "yes": "both", "all": "both", "nvme": "both", "cpuoffload": "both",

@@ -117,9 +117,9 @@ def find_gpu(text: str) -> Gpu | None:
     tokens = _tokens(name[: size.start()] + " " + name[size.end() :] if size else name)
     if "".join(tokens) in _NO_GPU:
         return Gpu("none", "none", None, None, None)
-    row = _row(_whole(tokens, name))
+    row = _row(_whole(tokens, name)) or _row_beside_its_target(tokens)
     stated = float(size[1]) if size else None
-    gpu = _vendor_only(tokens, stated) if row is None else _gpu(row, stated)
+    gpu = (_vendor_only(tokens, stated) or _capability_only(tokens, stated)) if row is None else _gpu(row, stated)
     if gpu is None or not slice_found:
         return gpu
     return replace(gpu, name=f"{gpu.name} (MIG slice)", memory_gib=None, memory_from=None)
@@ -167,6 +167,31 @@ def _vendor_only(tokens: list[str], size: float | None) -> Gpu | None:
             return None
         name, maker = f"Ascend {ascend[1].upper()}", "huawei"
     return Gpu(name if size is None else f"{name} {size:g}GB", maker, None, size, None, None if size is None else "stated")
+
+
+def _row_beside_its_target(tokens: list[str]) -> _Row | None:
+    """The row of a product written with its own target beside it: ``RTX 5090 (sm_120)``."""
+    text = " ".join(tokens)
+    target = re.search(r"\bsm ?(\d{1,2})(\d)\b", text)
+    row = _row((text[: target.start()] + text[target.end() :]).split()) if target else None
+    return row if row is not None and target is not None and row["compute_capability"] == f"{target[1]}.{target[2]}" else None
+
+
+def _capability_only(tokens: list[str], size: float | None) -> Gpu | None:
+    """A card that is told by its target alone: ``sm_61``, with or without a family that has it."""
+    text = "".join(token for token in tokens if token not in _NOISE and token not in _FAMILIES)
+    target = re.fullmatch(r"(?:sm|computecapability|compute|cc)(\d{1,2})(\d)", text)
+    capability = f"{target[1]}.{target[2]}" if target else ""
+    families = [token for token in tokens if token in _FAMILIES]
+    # A capability that no product has is more likely a slip, or a model's number.
+    if not any(row["compute_capability"] == capability for row in _rows().values()):
+        return None
+    if not all(capability.startswith(_FAMILIES[family]) for family in families):
+        return None
+    key = capability_key(capability)
+    bf16 = None if key is None else key >= (8, 0)
+    name = f"sm_{capability.replace('.', '')}"
+    return Gpu(name if size is None else f"{name} {size:g}GB", "nvidia", capability, size, bf16, None if size is None else "stated")
 
 
 def _row(tokens: list[str]) -> _Row | None:

@@ -94,6 +94,7 @@ def _collect(table: Mapping[str, object], place: str, lines: Mapping[str, int]) 
 
 def _stated(statements: list[tuple[str, object, Origin]], place: str, errors: list[EnvdoctorError]) -> Collected:
     facts, skips = [], []
+    statements = [_as_a_fact(name, raw, origin) for name, raw, origin in statements]
     said = {name for name, _, _ in statements}
     for name, raw, origin in statements:
         if term(name) is None:
@@ -118,6 +119,20 @@ def _stated(statements: list[tuple[str, object, Origin]], place: str, errors: li
     if errors:
         raise SeveralErrors(errors)
     return Collected(facts=tuple(facts), skips=tuple(skips))
+
+
+# Arguments of trainers and of from_pretrained that people state by their own names.
+_ARGUMENTS = {"plan.torch_compile": "plan.compile", "plan.attn_implementation": "plan.attn", "plan.fsdp": "plan.distributed"}
+
+
+def _as_a_fact(name: str, raw: object, origin: Origin) -> tuple[str, object, Origin]:
+    """A statement under the name of its fact: ``torch_compile = true`` is ``plan.compile``, ``deepspeed = "zero3"`` how work is shared."""
+    if name == "plan.fsdp" and isinstance(raw, bool):
+        raw = "fsdp" if raw else "none"
+    stage = re.sub(r"[\s_-]+", "", str(raw).lower())
+    if name == "plan.deepspeed" and re.fullmatch(r"(?:zero|stage)?[123]", stage) and not isinstance(raw, bool):
+        return "plan.distributed", f"zero{stage[-1]}", origin
+    return _ARGUMENTS.get(name, name), raw, origin
 
 
 def _outside(name: str, value: FactValue, *, typed: bool) -> Callable[[str], EnvdoctorError] | None:
