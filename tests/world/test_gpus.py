@@ -55,7 +55,7 @@ WRITTEN = [
     ("NVIDIA Pascal (sm_61)", "sm_61", "nvidia", "6.1", None),
     ("sm_86", "sm_86", "nvidia", "8.6", None),
     ("compute capability 8.6, 24 GB", "sm_86 24GB", "nvidia", "8.6", 24.0),
-    ("RTX 5090 (sm_120)", "GeForce RTX 5090", "nvidia", "12.0", 32.0),
+    ("RTX 5090 (sm_120)", "GeForce RTX 5090", "nvidia", "12.0", 31.84),
 ]
 
 
