@@ -310,8 +310,8 @@ class Verdicts:
 
     def is_new(self, clash: Clash, state: State) -> bool:
         """Whether a clash counts against the changes, and not as one that was there before."""
-        if clash not in self.clashes_before:
-            return True
+        if clash not in self.clashes_before or (self.strict and clash[0] in state and not clash[2]):
+            return True  # a release that is moved to is to find what it requires, even where the one before it did not
         return clash[0] in FAMILY and clash[1] in FAMILY and (clash[0] in state or clash[1] in state)
 
     def all_clashes(self, state: State, package: str = "", before: Sequence[Clash] = ()) -> list[Clash]:

@@ -212,6 +212,7 @@ def everything(world: World, wanted: Sequence[Finding], *, strict: bool) -> dict
             for clash in clashes(world, facts)
             if clash not in clashed or (len(clash) == 2 and set(clash) <= set(FAMILY) and set(clash) & set(choice))
             or (len(clash) == 3 and set(clash[:2]) <= set(FAMILY) and set(clash[:2]) & set(choice))
+            or (strict and len(clash) == 2 and clash[0] in choice)
         }  # fmt: skip
         if new:
             continue
