@@ -6,7 +6,7 @@ import, it is an error.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from itertools import combinations
 
 from envdoctor.checks.declared_together import OF_A_BUILD, agreeing, compatible, demands_hold, is_declared, pythons_of, refusals
@@ -19,6 +19,7 @@ from envdoctor.facts.versions import Exact, exact, version_condition
 from envdoctor.records import replace
 from envdoctor.world.dependencies import Dependency
 from envdoctor.world.releases import as_of, release_texts
+from envdoctor.world.torch_pythons import has_a_wheel
 
 _PACKAGE = "packages."
 
@@ -148,13 +149,34 @@ def _hits(facts: Facts) -> Iterator[Hit]:
                 yield one.name
 
     compared = walked(stated, required)
-    pythons = pythons_of(facts, stated)
+    pythons = _with_a_torch(pythons_of(facts, stated), stated)
     for name, value in stated.items():
         wanted = dependencies(name, value.text.partition("+")[0]) or ()
+        if name == "torch":
+            yield from _of_most_pythons(facts, value, wanted, pythons)
         for one in (*_demanded(facts, wanted, pythons), *_compared_extras(name, value, {one.name for one in wanted})):
             hit = _judge(facts, name, value, one, compared=name in compared)
             if hit is not None:
                 yield hit
+
+
+def _with_a_torch(pythons: Sequence[str], stated: Mapping[str, Exact]) -> Sequence[str]:
+    """The Pythons for which the stated torch has wheels; all of them where it has none, which is another fault."""
+    torch = stated.get("torch")
+    return pythons if torch is None else [one for one in pythons if has_a_wheel(torch, one)] or pythons
+
+
+def _of_most_pythons(facts: Facts, torch: Exact, wanted: Sequence[Dependency], pythons: Sequence[str]) -> Iterator[Hit]:
+    """The triton that torch requires under most of its Pythons and not under all: which one runs decides.
+
+    torch 2.2 and 2.3 have wheels for Python 3.12, for which there was no triton yet.
+    """
+    for one in wanted:
+        holds = [python for python in pythons if demands_hold(facts, one.marker, (python,))]
+        if one.name == "triton" and 2 * len(holds) > len(pythons) > len(holds):
+            hit = _judge(facts, "torch", torch, replace(one, marker=""), compared=False)
+            if hit is not None:
+                yield replace(hit, outcome=None, missing=("python",), detail=f"{hit.detail}; under Python {holds[-1]} and older")
 
 
 def _demanded(facts: Facts, wanted: Sequence[Dependency], pythons: Sequence[str]) -> Iterator[Dependency]:

@@ -87,3 +87,16 @@ def test_a_development_release_requires_what_its_neighbours_both_do() -> None:
     assert said({"packages.llamafactory": "0.9.4.dev0", "packages.transformers": "4.56.1"}) == []
     assert said({"packages.llamafactory": "99.0.dev0", "packages.trl": "0.16.1"}) == []
     assert said({"packages.llamafactory": "0.9.3.dev0", "packages.trl": "0.9.6"}) == []
+
+
+def test_the_triton_of_a_torch_is_told_where_every_python_with_a_wheel_of_it_agrees() -> None:
+    """torch 2.4 asks for triton below Python 3.13, for which it has no wheel; 2.2 below 3.12, for which it has one."""
+    linux = {"os": "linux", "machine": "x86_64"}
+    ((rule, packages, pins),) = said({**linux, "packages.torch": "2.4.1", "packages.triton": "2.2.0"})
+    assert (rule, packages, pins) == ("declared-requirement-unmet", ("torch", "triton"), {"triton": "==3.0.0"})
+    (hit,) = stated_together(stated({**linux, "packages.torch": "2.2.2", "packages.triton": "3.0.0"}))
+    assert (hit.outcome, hit.missing) == (None, ("python",))
+    (hit,) = stated_together(stated({**linux, "python": "3.10", "packages.torch": "2.2.2", "packages.triton": "3.0.0"}))
+    assert hit.outcome is True
+    assert said({**linux, "python": "3.12", "packages.torch": "2.2.2", "packages.triton": "3.0.0"}) == []
+    assert said({**linux, "packages.torch": "2.2.2", "packages.triton": "2.2.0"}) == []
