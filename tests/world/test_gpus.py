@@ -71,8 +71,8 @@ def test_what_people_write_for_a_gpu_is_understood(text: str, name: str, maker: 
     "text",
     [
         "", "x", "GPU", "Ampere", "Hopper", "NVIDIA GeForce ...", "RTX 6000", "RTX A6000 Ada", "RTX 3090 Turing", "A100X", "RTX 3080 T...",
-        "RTX3090/4090 24GB", "GRID T4-16Q", "RTX 9090", "M4", "AMD MI50 (gfx90a)", "24GB", "RTX 4090 Super Duper", "Pascal (sm_86)", "RTX 5090 (sm_61)", "sm_99",
-         "A100\x00" * 200,
+        "RTX3090/4090 24GB", "GRID T4-16Q", "RTX 9090", "M4", "AMD MI50 (gfx90a)", "24GB", "RTX 4090 Super Duper",
+        "Pascal (sm_86)", "RTX 5090 (sm_61)", "sm_99", "A100\x00" * 200,
     ],
 )  # fmt: skip
 def test_a_name_that_is_not_one_product_is_not_guessed(text: str) -> None:
