@@ -22,6 +22,8 @@ from envdoctor.world.built_for_torch import built_for, packages
 from envdoctor.world.dependencies import dependencies
 
 TORCH = "torch"
+# Every transformers 4 asks for a hub below 1 (Requires-Dist of 4.57.6).
+_BELOW_ONE = ("huggingface-hub",)
 # Their compiled parts fit one release of torch, which their metadata names.
 _BUILT_FOR_ONE = ("torchvision", "torchaudio", "xformers", "torchtext")
 
@@ -57,6 +59,8 @@ def as_of_a_log(cures: Sequence[Cure], finding: Finding, stated: Facts, sought: 
         ordered[1:1] = [found]
     places = [place for place, cure in enumerate(cures) if cure.pins]
     before, behind = cures[: places[0]], cures[places[0] :]
+    once = {tuple(sorted(cure.pins.items())): cure for cure in reversed(ordered)}
+    ordered = [cure for cure in ordered if once[tuple(sorted(cure.pins.items()))] is cure]
     return (*before, *ordered, *(cure for cure in behind if not cure.pins))
 
 
@@ -71,6 +75,7 @@ def _recent(cure: Cure, finding: Finding, stated: Facts) -> Cure:
     fits = [one for one in installable(name, stated) if version_condition(spec).admits(one)]
     # Releases before 1.0 are a line of their own, which nobody promises to keep.
     majors = list(dict.fromkeys(major for one in fits if (major := _major(one)) > "0")) or ["0"]
+    majors = ["0"] if name in _BELOW_ONE and any(_major(one) == "0" for one in fits) else majors
     fits = [one for one in fits if _major(one) == majors[0]]
     return replace(cure, pins={name: pinned(name, fits[-1], stated)}) if fits else cure
 

@@ -63,6 +63,17 @@ BREAKS = (
         ATTRIBUTE,
         ("clip",),
     ),
+    # The wheel of torchvision 0.9.1 has _get_image_size, that of 0.11.3 get_image_size alone.
+    Break(
+        r"module 'torchvision\.transforms\.functional' has no attribute '_get_image_size'",
+        "torchvision has no _get_image_size any more: it is called get_image_size",
+        "a private name, which 0.9.1 has and 0.11.3 does not",
+        "get_image_size in place of _get_image_size in the line that asks for it",
+        ATTRIBUTE,
+        ("torchvision",),
+        ">=0.11",
+        (("torchvision", "<=0.9.1"),),
+    ),
     # librosa 0.9.2 takes them with a warning (@deprecate_positional_args over def load), 0.10.0 does not.
     Break(
         r"\bload\(\) takes 1 positional argument but \d{1,2} (?:were given|positional arguments? \(and \d keyword-only)",
@@ -153,6 +164,25 @@ BREAKS = (
         ("gradio", "pydantic", "fastapi"),
         "<4.43",
         (("gradio", "==4.43.0"),),
+    ),
+    # https://github.com/volcengine/verl/issues/1084: torch.ops._C is where vLLM registers its own.
+    Break(
+        r"'_OpNamespace' '_C(?:_cache_ops|_custom_ar)?' object has no attribute '\w+'",
+        "vLLM's compiled operators did not load: they were built for another torch than the one that is there",
+        "something moved torch after vLLM was installed, and vLLM goes on where its own library does not load",
+        "pip install --force-reinstall vllm (the same version), into an environment of its own: it brings the torch that it was built for; "
+        "python -c 'import vllm._C' shows why the library does not load",
+        ATTRIBUTE,
+        ("vllm", "torch"),
+    ),
+    # https://github.com/yanqinJiang/Consistent4D/issues/8
+    Break(
+        r"'_OpNamespace'(?: 'aten')? object has no attribute '\w+'",
+        "This torch is older than a package that asks it for one of its operators",
+        "the operators of torch.ops are no members of a class: each release has more of them",
+        "a later torch; or, where the project is for this torch, the releases of diffusers, transformers and others from its day",
+        ATTRIBUTE,
+        ("torch",),
     ),
     # https://github.com/IDEA-Research/GroundingDINO/issues/80
     Break(

@@ -40,7 +40,10 @@ def _known(rule: str, what: str, name: str, spans: Spans | None, facts: Facts) -
         if rule != TOKENIZER:
             return _of_no_release(rule, name)
         detail = f"no release of transformers has {what}: it is code that comes with the model: trust_remote_code=True, with its .py files"
-        return Hit(rule, True, (), detail=detail, packages=("transformers",), edge=name)
+        advice = (
+            "AutoTokenizer.from_pretrained(MODEL, trust_remote_code=True), with the model's own .py files beside its tokenizer_config.json"
+        )
+        return Hit(rule, True, (), detail=detail, packages=("transformers",), edge=name, advice=advice)
     ranges = [span.specifier() for span in spans]
     known = " or ".join(ranges)
     if not isinstance(stated, Exact):

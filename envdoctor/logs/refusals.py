@@ -224,8 +224,12 @@ def _unavailable(one: Unavailable, refusal: Refusal, facts: Facts) -> Hit | None
         return Hit(UNSATISFIABLE, True, (), detail=detail, packages=_named(name), pins=_nearest(one), edge=name)
     refused = [release for release in matching if python and not _runs(release.requires_python, python)]
     if matching and len(refused) == len(matching):
-        detail = f"{wanted} runs on Python {refused[-1].requires_python}, and this is Python {python}"
-        return Hit(REFUSES_PYTHON, True, (), detail=detail, packages=_named(name), pins=_nearest(one), edge=name)
+        asked = refused[-1].requires_python
+        detail = f"{wanted} runs on Python {asked}, and this is Python {python}"
+        near = _nearest(one)
+        older = f'; or pip install "{near[0][0]}{near[0][1]}"' if near else ""
+        advice = f"a Python {asked} for {wanted} (uv venv --python 3.X, conda create -n x python=3.X){older}"
+        return Hit(REFUSES_PYTHON, True, (), detail=detail, packages=_named(name, "python"), pins=near, edge=name, advice=advice)
     if one.why == "no wheel" and refusal.tool == "uv" and refusal.index and name in _OF_PYTORCH and not label and public.startswith("=="):
         detail = (
             f"{wanted} is asked for at https://download.pytorch.org/whl/{refusal.index}, whose wheels are of {public[2:]}+{refusal.index}: "

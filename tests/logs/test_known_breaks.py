@@ -37,6 +37,17 @@ OF_SYSTEM = "ImportError: /lib/x86_64-linux-gnu/libstdc++.so.6: version `GLIBCXX
         ("AttributeError: module 'webdataset' has no attribute 'Dataset'", "no Dataset since 0.2", 'pip install "webdataset==0.1.103"'),
         ("AttributeError: module 'cv2.dnn' has no attribute 'DictValue'", "Files of two OpenCVs", "pip uninstall -y opencv-python "),
         ("AttributeError: module 'clip' has no attribute 'load'", "not OpenAI's", "pip install git+https://github.com/openai/CLIP.git"),
+        (
+            "AttributeError: module 'torchvision.transforms.functional' has no attribute '_get_image_size'",
+            "it is called get_image_size",
+            "get_image_size in place of _get_image_size",
+        ),
+        (
+            "AttributeError: '_OpNamespace' '_C' object has no attribute 'rms_norm'",
+            "vLLM's compiled operators did not load",
+            "import vllm._C",
+        ),
+        ("AttributeError: '_OpNamespace' object has no attribute 'lift_fresh'", "This torch is older than a package", "a later torch"),
         ("HIP error: invalid device function", "no kernels for this AMD GPU", "HSA_OVERRIDE_GFX_VERSION"),
         ("Could not run 'torchcodec_ns::decode' with arguments from the 'CPU' backend.", "made for another torch", "datasets<4"),
         ("RuntimeError: Could not locate a supported Microsoft Visual C++ installation", "no C++ compiler", "Build Tools"),
@@ -112,3 +123,15 @@ def test_an_old_runtime_of_the_compiler_is_not_advised_as_glibc_is(capsys: pytes
     system, *_ = findings(capsys, tmp_path, OF_SYSTEM)
     assert "LD_LIBRARY_PATH=$CONDA_PREFIX/lib" in str(system["fixes"])
     assert "for GLIBC:" not in str(system["fixes"])
+
+
+def test_where_torch_npu_is_stated_no_wheel_for_cuda_is_advised(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    stated = '[packages]\ntorch = "2.2.0"\ntorch-npu = "2.2.0"\n'
+    first, *_ = findings(capsys, tmp_path, "AssertionError: Torch not compiled with CUDA enabled", stated)
+    assert "torch-npu-asked-for-cuda" in str(first)
+
+
+def test_a_python_that_a_release_admits_comes_before_an_older_release(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = "ERROR: Could not find a version that satisfies the requirement kokoro==0.9.4 (from versions: 0.7.15, 0.7.16)"
+    first, *_ = findings(capsys, tmp_path, log, 'python = "3.13"\n')
+    assert str(first["fixes"]).index("a Python <3.13") < str(first["fixes"]).index("kokoro==0.7.16")
