@@ -135,3 +135,12 @@ def test_a_python_that_a_release_admits_comes_before_an_older_release(capsys: py
     log = "ERROR: Could not find a version that satisfies the requirement kokoro==0.9.4 (from versions: 0.7.15, 0.7.16)"
     first, *_ = findings(capsys, tmp_path, log, 'python = "3.13"\n')
     assert str(first["fixes"]).index("a Python <3.13") < str(first["fixes"]).index("kokoro==0.7.16")
+
+
+def test_a_warning_that_numpy_grew_accuses_nobody_and_the_bare_words_do(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    warned = (
+        "RuntimeWarning: numpy.ufunc size changed, may indicate binary incompatibility. Expected 216 from C header, got 232 from PyObject"
+    )
+    assert not [one for one in findings(capsys, tmp_path, warned) if one["status"] == "matched"]
+    first, *_ = findings(capsys, tmp_path, "train crashes with numpy.ndarray size changed, binary incompatibility")
+    assert first["rule"] == "error-compiled-for-another-numpy"
