@@ -21,6 +21,8 @@ _AS_NUMPY = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "
 # Keywords that a decorator of the package itself passes on by their new names, and until which release: validate_hf_hub_args
 # (huggingface_hub/utils/_validators.py, smoothly_deprecate_use_auth_token), which every function that takes a token has.
 _SMOOTHED = {"huggingface-hub": ({"use_auth_token": "token"}, "1.0.0")}
+# Keywords that it drops with a warning from that release on (smoothly_deprecate_legacy_arguments): they count as one that is taken.
+_DROPPED = dict.fromkeys(("proxies", "resume_download", "force_filename", "local_dir_use_symlinks"), "token")
 # Folders of a package that are not read: nothing below them is known.
 UNREAD = frozenset(("tests", "test", "testing_data", "examples", "docs", "benchmarks", "node_modules", "third_party"))
 # Parts of packages that no training imports and that would double the reading, or that lie in a source archive and are never installed
@@ -360,7 +362,7 @@ def given_to(volume: Volume, signature: Signature | None, call: Call, place: int
         table = _AS_NUMPY
     elif volume.name in _SMOOTHED:
         table, end = _SMOOTHED[volume.name]
-        table = table if place < volume.places.get(end, len(volume.releases)) else {}
+        table = table if place < volume.places.get(end, len(volume.releases)) else _DROPPED
     if signature is None or table.keys().isdisjoint(call.keywords):
         return call
     return replace(call, keywords=tuple(one if signature.takes(one) else table.get(one, one) for one in call.keywords))

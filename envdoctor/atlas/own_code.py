@@ -51,8 +51,8 @@ Open = Callable[[str], Bound | None]
 Known = dict[tuple[str, str], tuple[Fault, ...]]
 
 _PYTHON, _SYSTEM = "3.12", "Linux"
-# The one field that unsloth gives to every configuration of trl that has it no more (unsloth/models/rl.py).
-_BROUGHT = ("max_seq_length",)
+# The fields that unsloth takes for every configuration of trl that has them no more (unsloth/models/rl.py, rl_config_compat.py).
+_BROUGHT = frozenset(("max_seq_length", "warmup_ratio"))
 
 
 def faults_of(
@@ -76,7 +76,8 @@ def faults_of(
         for fault in _faults_once(let_through[0], stack, opened, known) if let_through else ():
             if not fault.call and _is_imported(fault.name, let_through) and _reckoned(fault.name, reckoned):
                 continue
-            if wrapped and fault.call and fault.provider == "trl" and (fault.name.endswith("Trainer") or fault.keywords == _BROUGHT):
+            of_trl = wrapped and bool(fault.call) and "trl" in (fault.provider, let_through[0].name.partition(":")[0].partition(".")[0])
+            if of_trl and (fault.name.endswith("Trainer") or (fault.keywords and _BROUGHT.issuperset(fault.keywords))):
                 continue
             over = [one for one in let_through if not (fault.moduleless and _saved(one.guard, stack, moduleless=True))]
             lines = list(dict.fromkeys(one.line for one in over))

@@ -17,7 +17,8 @@ RANKS = (
     "default", "image", "requirements", "lock", "script", "plan", "model", "hardware", "installed", "log", "profile", "facts file",
     "--target", "--set",
 )  # fmt: skip
-_DECLARED = (RANKS.index("requirements"), RANKS.index("lock"))
+# Scripts, notebooks and launchers install too.
+_DECLARED = tuple(RANKS.index(rank) for rank in ("requirements", "lock", "script", "plan"))
 _STACK = (RANKS.index("installed"), RANKS.index("facts file"))
 # Said of the machine that a run is meant for, in the project's settings or for this run.
 _MACHINE = (RANKS.index("profile"), RANKS.index("--target"))

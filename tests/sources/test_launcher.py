@@ -406,3 +406,19 @@ def test_one_install(tmp_path: Path, line: str, stated: list[str], skipped: list
     found = collect(tmp_path, f"{line}\n")
     assert [fact.name for fact in found.facts] == stated
     assert [skip.why for skip in found.skips] == skipped
+
+
+@pytest.mark.parametrize(
+    ("main", "own"),
+    [
+        ("import argparse\np = argparse.ArgumentParser()\np.add_argument('--lr')\n", True),
+        ("from transformers import HfArgumentParser, TrainingArguments\np = HfArgumentParser(TrainingArguments)\n", False),
+        ("from project.train import main\nmain()\n", False),
+    ],
+)
+@pytest.mark.parametrize("start", ["python -m main", "python main.py", "torchrun --nproc_per_node=2 -m main"])
+def test_flags_of_a_parser_of_its_own_are_no_training_arguments(tmp_path: Path, start: str, main: str, own: bool) -> None:
+    (tmp_path / "main.py").write_text(main)
+    flags = "--output_dir o --warmup_ratio 0.1 --logging_dir x --per_device_train_batch_size 2 --learning_rate 1e-4"
+    found = {fact.name for fact in collect(tmp_path, f"{start} {flags}\n").facts}
+    assert ("plan.arguments" not in found) is own

@@ -42,6 +42,9 @@ _OBEYED_LATER = frozenset(
 # Settings that count as on by being given: a number, a path.
 _GIVEN = (("neftune_noise_alpha", "plan.neftune"), ("resume_from_checkpoint", "plan.resume"), ("torch_compile_backend", "plan.compile"))
 
+# What unsloth's configurations of trl hand on under the name that the release takes (unsloth/models/rl_config_compat.py, 2026.10.9).
+_HANDED_ON = frozenset(("warmup_ratio",))
+
 
 def arguments_kind(reading: Reading, name: str) -> str:
     """``transformers`` for TrainingArguments and what derives from it, ``trl`` for TRL's own, "" for anything else."""
@@ -59,7 +62,9 @@ def read_arguments(reading: Reading) -> None:
     calls = reading.few([call for call in reading.calls if call.last[:1].isupper() and arguments_kind(reading, call.name)])
     provided = [call for call in calls if reading.is_provided(call)]
     for call in calls:
-        _made(reading, call, arguments_kind(reading, call.name), _spared(reading, call, provided))
+        kind = arguments_kind(reading, call.name)
+        handed_on = _HANDED_ON if kind == "trl" and reading.imports("unsloth") else frozenset()
+        _made(reading, call, kind, _spared(reading, call, provided) | handed_on)
     _from_command_line(reading)
 
 
