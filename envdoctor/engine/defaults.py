@@ -110,8 +110,10 @@ def _cuda_build(facts: Facts) -> Iterator[Fact]:
     cuda = variant_cuda(label)
     if cuda is not None:
         yield _fact("cuda", exact(cuda), f"label of torch {torch}")
-    if kind := next((kind for kind in _KINDS if label.startswith(kind)), None):
-        yield _fact("accelerator", kind, f"label of torch {torch}")
+    builds = facts.value("builds")
+    of_index = next((one[6:] for one in builds if one.startswith("torch+")), "") if isinstance(builds, tuple) and not label else ""
+    if kind := next((kind for kind in _KINDS if (label or of_index).startswith(kind)), None):
+        yield _fact("accelerator", kind, f"label of torch {torch}" if label else "the index that torch is from")
     elif cuda is not None or (not label and facts.value("cuda") is not None):
         yield _fact("accelerator", "cuda", f"CUDA build of torch {torch}")
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
+from envdoctor.engine.required_pins import is_of_another_build
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.versions import ABSENT, Exact, Ranged, exact, parse_package, version_condition
 from envdoctor.records import dataclass, field
@@ -58,6 +59,7 @@ def taken(
     system, machine = facts.text("os") or "linux", facts.text("machine") or "x86_64"
     found = _walk(roots, tuple(sorted(constraints)), python, system, machine, as_of(), apart, tuple(sorted(elsewhere)))
     absent = {name for name in found if facts.value(f"{_PACKAGE}{name}") is ABSENT}
+    absent |= {"triton"} if is_of_another_build(facts) else set()
     others = [(name, "*", ELSEWHERE) for name in elsewhere] + [(*project, PROJECT) for project in projects]
     facts = facts.with_facts(
         Fact(f"{_PACKAGE}{name}", parse_package(version), Origin(source))

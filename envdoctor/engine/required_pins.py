@@ -12,6 +12,7 @@ from envdoctor.facts.versions import Exact, Ranged, exact, version_condition
 from envdoctor.world.dependencies import dependencies
 from envdoctor.world.installation import Installation
 from envdoctor.world.releases import release_texts
+from envdoctor.world.torch_builds import variant_cuda
 
 _PACKAGE = "packages."
 # Where no Python is stated: those that have wheels of most releases.
@@ -32,7 +33,8 @@ def with_required_pins(facts: Facts, installation: Installation, elsewhere: Iter
     python = facts.value("python")
     pythons = (".".join(python.text.split(".")[:2]),) if isinstance(python, Exact) else _PYTHONS
     wheres = tuple(where.with_python(one) for one in pythons)
-    unknown = frozenset(elsewhere)
+    # A build for a CPU or for other accelerators requires another compiler than the index's, or none.
+    unknown = frozenset((*elsewhere, *(("triton",) if is_of_another_build(facts) else ())))
     found: dict[str, Fact] = {}
     twice: set[str] = set()
     waiting = [
@@ -51,6 +53,13 @@ def with_required_pins(facts: Facts, installation: Installation, elsewhere: Iter
             found[told] = Fact(told, exact(version), Origin(source, by.origin.file, by.origin.line))
             waiting.append(found[told])
     return facts.with_facts(fact for name, fact in found.items() if name not in twice)
+
+
+def is_of_another_build(facts: Facts) -> bool:
+    """Whether torch is of a build for a CPU or for other accelerators than CUDA, by its label or by the index that it is from."""
+    torch, builds = facts.value(f"{_PACKAGE}torch"), facts.value("builds")
+    label = torch.text.partition("+")[2] if isinstance(torch, Exact) else ""
+    return (bool(label) and variant_cuda(label) is None) or (isinstance(builds, tuple) and any(one.startswith("torch+") for one in builds))
 
 
 def _leaves_open(facts: Facts, name: str, version: str) -> bool:
@@ -73,4 +82,4 @@ def _required(name: str, version: str, wheres: tuple[Installation, ...]) -> tupl
     return tuple(pins.items())
 
 
-__all__ = ["with_required_pins"]
+__all__ = ["is_of_another_build", "with_required_pins"]

@@ -106,3 +106,18 @@ def test_a_build_of_torch_that_was_never_made_has_the_nearest_in_its_place(tmp_p
     out = " ".join(capsys.readouterr().out.replace("|", " ").split())
     assert "torch 2.5.0+cu126 was never released: that release was built for cu118, cu121, cu124" in out
     assert 'fix: pip install "torch==2.5.0+cu124" --extra-index-url https://download.pytorch.org/whl/cu124' in out
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "torch==2.6.0+cpu\n",
+        "--index-url https://download.pytorch.org/whl/cpu\ntorch==2.6.0\n",
+        "--extra-index-url https://download.pytorch.org/whl/rocm6.2.4\ntorch==2.6.0\n",
+    ],
+)
+def test_a_build_for_no_cuda_brings_no_triton(tmp_path: Path, capsys: pytest.CaptureFixture[str], lines: str) -> None:
+    (tmp_path / "requirements.txt").write_text(f"{lines}bitsandbytes==0.43.0\n")
+    (tmp_path / "train.py").write_text(SCRIPT)
+    main(["check", str(tmp_path / "requirements.txt"), str(tmp_path / "train.py"), "--set", "os=linux", "--set", "machine=x86_64"])
+    assert "triton.ops" not in capsys.readouterr().out

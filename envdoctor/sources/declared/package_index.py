@@ -13,6 +13,8 @@ from envdoctor.sources.declared.declarations import Declarations
 
 _PYTORCH = re.compile(r"https?://download(?:-r2)?\.pytorch\.org/whl/(nightly/|test/)?(cu[0-9]{2,3})?(?:/|$)", re.ASCII)
 
+_OTHER_KIND = re.compile(r"https?://download(?:-r2)?\.pytorch\.org/whl/(?:nightly/|test/)?(cpu|rocm|xpu)", re.ASCII)
+
 
 def cuda_of_index(url: str) -> str | None:
     """The CUDA of every torch in an index: ``https://download.pytorch.org/whl/cu118`` -> ``11.8``; None for any other."""
@@ -20,6 +22,12 @@ def cuda_of_index(url: str) -> str | None:
 
     match = _PYTORCH.match(url)
     return variant_cuda(match[2]) if match and match[2] else None
+
+
+def kind_of_index(url: str) -> str | None:
+    """What every torch in an index is built for besides CUDA: ``https://download.pytorch.org/whl/cpu`` -> ``cpu``; None for any other."""
+    match = _OTHER_KIND.match(url)
+    return match[1] if match else None
 
 
 def is_nightly(url: str) -> bool:
@@ -50,6 +58,12 @@ class Indexes:
             or self.none
             or self._on_macos(declarations)
         ):
+            return
+        # A local label counts as higher than none, so that it is taken from a further index too.
+        kinds = {kind: origin for url, origin in filter(None, (self.only, *self.more)) if (kind := kind_of_index(url))}
+        if len(kinds) == 1 and not any(cuda_of_index(url) for url, _ in filter(None, (self.only, *self.more))):
+            ((kind, origin),) = kinds.items()
+            declarations.say(Fact("builds", parse_value("builds", [f"torch+{kind}"]), origin))
             return
         if self.only is not None and not self.more:
             cuda = cuda_of_index(self.only[0])
