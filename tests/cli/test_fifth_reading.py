@@ -48,3 +48,16 @@ def test_what_the_hub_drops_with_a_warning_is_not_refused(tmp_path: Path, capsys
     (tmp_path / "get.py").write_text('from huggingface_hub import snapshot_download\nsnapshot_download("x/y", use_auth_token="t")\n')
     assert main(["check", str(tmp_path / "get.py"), "--facts", str(tmp_path / "hub.toml")]) == 1
     assert "use_auth_token" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("setting", "expected"), [("use_cache=True", 0), ("use_cache=True, gradient_checkpointing=True", 1), ("learning_rate=1e-4", 1)]
+)
+def test_a_cache_that_the_arguments_leave_on_is_heard(tmp_path: Path, setting: str, expected: int) -> None:
+    (tmp_path / "five.toml").write_text('[packages]\ntransformers = "5.5.0"\n')
+    (tmp_path / "train.py").write_text(
+        "from transformers import AutoModelForCausalLM, Trainer, TrainingArguments\n"
+        'model = AutoModelForCausalLM.from_pretrained("google/gemma-4-E2B-it")\n'
+        f'Trainer(model, TrainingArguments(output_dir="o", {setting})).train()\n'
+    )
+    assert main(["check", str(tmp_path / "train.py"), "--facts", str(tmp_path / "five.toml")]) == expected

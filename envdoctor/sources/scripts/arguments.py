@@ -27,7 +27,7 @@ _TRL_OWN = frozenset(
      "plan.batch_size", "plan.gradient_accumulation", "plan.max_grad_norm")
 )  # fmt: skip
 _DIRECT = (
-    *(row for row in DIRECT if row[0] != "use_cache"),  # of the model, where a script says it
+    *DIRECT,
     ("max_seq_length", "plan.seq_len"),
     ("max_length", "plan.seq_len"),
     ("packing", "plan.packing"),
