@@ -56,7 +56,8 @@ KERNELS = (
         "pip install the nvidia-cudnn that it names, and unset LD_LIBRARY_PATH; python -c 'import tensorflow as tf; "
         "print(tf.sysconfig.get_build_info())' shows which it wants",
     ),
-    # https://github.com/pytorch/pytorch/issues/164346; torch says it of every kernel that a build lacks.
+    # https://github.com/pytorch/pytorch/issues/164346 (11.0.0 on gfx1151), 132570 (10.3.0 on gfx1031); torch says it of every kernel
+    # that a build lacks.
     Sentence(
         r"HIP error: (?:invalid device function|no kernel image is available)|hipErrorNoBinaryForGpu",
         "This ROCm build of torch has no kernels for this AMD GPU",
