@@ -10,10 +10,10 @@ from typing import TypeAlias
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Fact, Origin, Skip
 from envdoctor.facts.vocabulary import WHOLE
-from envdoctor.files.json_file import UnreadableError, read_bounded
 from envdoctor.files.text import plain
 from envdoctor.records import dataclass, field, replace
 from envdoctor.sources.launches.flag_table import setting_of, table_of_flags
+from envdoctor.sources.launches.own_parser import parses_by_itself
 from envdoctor.sources.launches.programs import TOOLS, Launch, flags
 from envdoctor.sources.launches.variables import Piece
 from envdoctor.sources.plans.accelerate import read_accelerate
@@ -60,11 +60,6 @@ _SHARED = (
 )
 # In the names of scripts that are given an adapter, and train none.
 _BESIDE_TRAINING = re.compile(r"infer|eval|test|predict|generat|demo|chat|serve|merge|export|prune|web|api|cli")
-_OWN_PARSER = re.compile(r"(?<![A-Za-z0-9_])ArgumentParser\(")
-_PARSER_OF_DATACLASSES = re.compile(
-    r"HfArgumentParser|TrlParser|H4ArgumentParser|parse_args_into_dataclasses|dataclasses\.fields|add_arguments\(|parse_known_args"
-)
-_MOST_OF_A_SCRIPT = 2**20
 _LORA_SWITCHES = ("lora_enable", "use_lora", "use_peft")
 
 
@@ -183,7 +178,7 @@ def _tool(told: Told, path: Path, launch: Launch) -> None:
     elif launch.tool.endswith(".py") or launch.module or launch.starters:
         _script(told, reader, path, table, before, launch.tool)
     found = reader.collected()
-    if _parses_by_itself(path, launch):
+    if parses_by_itself(path, launch):
         found = replace(found, facts=tuple(fact for fact in found.facts if fact.name != "plan.arguments"))
     if "" in values:
         first = values[""][0]
@@ -356,17 +351,6 @@ def _devices(told: Told, path: Path, launch: Launch, read: ReadScript | None) ->
 def _is_plain_trainer(told: Told) -> bool:
     """Whether ranks share the work by DDP: transformers' Trainer does without being told, other scripts do what they like."""
     return ("plan.arguments" in told.facts or "plan.trainer" in told.facts) and not _uses_deepspeed(told)
-
-
-def _parses_by_itself(path: Path, launch: Launch) -> bool:
-    """Whether the script that is started, or the module, has a parser of its own: its flags then are nobody else's arguments."""
-    named = launch.tool if launch.tool.endswith(".py") else f"{launch.tool.replace('.', '/')}.py" if launch.module else ""
-    script = beside(path, named) if named else None
-    try:
-        text = "" if script is None else read_bounded(script, _MOST_OF_A_SCRIPT).decode("utf-8", "replace")
-    except UnreadableError:
-        return False
-    return _OWN_PARSER.search(text) is not None and _PARSER_OF_DATACLASSES.search(text) is None
 
 
 def _of_script(path: Path, launch: Launch, read: ReadScript | None) -> tuple[Fact, ...]:

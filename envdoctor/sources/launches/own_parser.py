@@ -1,0 +1,27 @@
+"""Whether a script that is started has a parser of its own: its flags then are nobody else's arguments."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from envdoctor.files.json_file import UnreadableError, read_bounded
+from envdoctor.sources.launches.programs import Launch
+from envdoctor.sources.plans.deepspeed import beside
+
+_OWN_PARSER = re.compile(r"(?<![A-Za-z0-9_])ArgumentParser\(")
+_PARSER_OF_DATACLASSES = re.compile(
+    r"HfArgumentParser|TrlParser|H4ArgumentParser|parse_args_into_dataclasses|dataclasses\.fields|add_arguments\(|parse_known_args"
+)
+_LIMIT = 2**20
+
+
+def parses_by_itself(path: Path, launch: Launch) -> bool:
+    """Whether the script or module that a launch in a file at a path starts makes a parser that no dataclass fills, where it lies there."""
+    named = launch.tool if launch.tool.endswith(".py") else f"{launch.tool.replace('.', '/')}.py" if launch.module else ""
+    script = beside(path, named) if named else None
+    try:
+        text = "" if script is None else read_bounded(script, _LIMIT).decode("utf-8", "replace")
+    except UnreadableError:
+        return False
+    return _OWN_PARSER.search(text) is not None and _PARSER_OF_DATACLASSES.search(text) is None
