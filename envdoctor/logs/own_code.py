@@ -230,12 +230,7 @@ def judge_own_call(statement: Statement | None, failure: Failure) -> Hit | None:
         return _of_some_class(statement, frame)
     if not function or "." in function or any(has_function(package, function) for package in OFTEN):
         return None
-    if isinstance(statement, RefusedKeyword):
-        how = f"does not take {statement.keyword}"
-    elif isinstance(statement, MissingArguments):
-        how = f"needs {', '.join(statement.names)}"
-    else:
-        how = f"takes fewer arguments than the {statement.given} it is given"
+    how = _say_how(statement)
     return Hit(
         OWN,
         True,
@@ -246,14 +241,18 @@ def judge_own_call(statement: Statement | None, failure: Failure) -> Hit | None:
     )
 
 
+def _say_how(statement: RefusedKeyword | MissingArguments | TooManyArguments) -> str:
+    """In which way a call and what is called do not go together."""
+    if isinstance(statement, RefusedKeyword):
+        return f"does not take {statement.keyword}"
+    if isinstance(statement, MissingArguments):
+        return f"needs {', '.join(statement.names)}"
+    return f"takes fewer arguments than the {statement.given} it is given"
+
+
 def _of_some_class(statement: RefusedKeyword | MissingArguments | TooManyArguments, frame: Frame) -> Hit:
     """A class that is made otherwise than it wants, of which Python before 3.10 tells no name: it may be anybody's."""
-    if isinstance(statement, RefusedKeyword):
-        how = f"does not take {statement.keyword}"
-    elif isinstance(statement, MissingArguments):
-        how = f"needs {', '.join(statement.names)}"
-    else:
-        how = f"takes fewer arguments than the {statement.given} it is given"
+    how = _say_how(statement)
     return Hit(
         OWN,
         None,

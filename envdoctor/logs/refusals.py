@@ -14,7 +14,7 @@ from envdoctor.logs.refused_otherwise import NO_FILE, OTHERWISE, judge_not_fille
 from envdoctor.logs.specifiers import admits
 from envdoctor.records import replace
 from envdoctor.world.dependencies import dependencies, versions
-from envdoctor.world.releases import release_texts, releases
+from envdoctor.world.releases import Release, release_texts, releases
 from envdoctor.world.torch_builds import releases_listed
 from envdoctor.world.torch_builds import variants as builds_of
 
@@ -217,7 +217,7 @@ def _unavailable(one: Unavailable, refusal: Refusal, facts: Facts) -> Hit | None
         return _withdrawn(one, refusal)
     if one.why == "no file":
         return _no_file(name, one.specifier.removeprefix("=="), facts)
-    public, label, index = one.specifier.partition("+")
+    public, label, _ = one.specifier.partition("+")
     matching = [release for release in known if not one.specifier or admits(public, release.version)]
     if one.why == "no release" and known and not matching and one.specifier:
         detail = f"no release of {name} until {known[-1].date} satisfies {one.specifier}"
@@ -237,6 +237,28 @@ def _unavailable(one: Unavailable, refusal: Refusal, facts: Facts) -> Hit | None
         )
         pins = ((name, f"{public}+{refusal.index}"),)
         return Hit(NO_FILE, True, (), detail=detail, packages=_named(name), pins=pins, edge=name)
+    detail = _say_what_there_is(one, refusal, name, matching)
+    advice = OTHERWISE.get(name, "") if not one.offered else ""
+    # What the index has begins behind what is asked for: its wheels for this Python do.
+    only_newer = (
+        bool(one.offered and matching and public.startswith("==")) and admits(f"<{one.offered[0]}", public.removeprefix("==")) is True
+    )
+    return Hit(
+        NO_FILE,
+        True,
+        (),
+        detail=detail,
+        packages=_named(name, "python" if only_newer else ""),
+        pins=_nearest(one),
+        edge=name,
+        advice=advice,
+    )
+
+
+def _say_what_there_is(one: Unavailable, refusal: Refusal, name: str, matching: Sequence[Release]) -> str:
+    """What the index has of a package for the installer that found nothing to install, as far as its words and the bundled list say."""
+    wanted, known = f"{name}{one.specifier}", releases(name)
+    public, label, index = one.specifier.partition("+")
     if not one.offered and name in _OF_PYTORCH and (told := _index_lacks(refusal.index, name, public)):
         detail = f"{wanted} was looked for at https://download.pytorch.org/whl/{refusal.index}, and {told}"
     elif label and re.fullmatch(r"cu\d{2,3}|cpu|rocm[\d.]+", index):
@@ -259,21 +281,7 @@ def _unavailable(one: Unavailable, refusal: Refusal, facts: Facts) -> Hit | None
         detail = f"{wanted} exists, and the installer found nothing to install: {kind}{newer}"
     else:
         detail = f"the installer found no release of {name} at all: another name, another index, or no file for this Python and platform"
-    advice = OTHERWISE.get(name, "") if not one.offered else ""
-    # What the index has begins behind what is asked for: its wheels for this Python do.
-    only_newer = (
-        bool(one.offered and matching and public.startswith("==")) and admits(f"<{one.offered[0]}", public.removeprefix("==")) is True
-    )
-    return Hit(
-        NO_FILE,
-        True,
-        (),
-        detail=detail,
-        packages=_named(name, "python" if only_newer else ""),
-        pins=_nearest(one),
-        edge=name,
-        advice=advice,
-    )
+    return detail
 
 
 def _unnamed(facts: Facts) -> Hit:
