@@ -67,7 +67,7 @@ KERNELS = (
         "of the nearest that it has (11.0.0 for gfx1100 on gfx1103 and gfx1151, 10.3.0 for gfx1030)",
         "torch",
     ),
-    # https://github.com/meta-pytorch/torchcodec/issues/795
+    # https://github.com/meta-pytorch/torchcodec/issues/795; the table of its README (pull 1096) has one torch for each release.
     Sentence(
         r"Could not run 'torchcodec_ns::\w+' with arguments from the",
         "torchcodec's library was made for another torch than the one that is there, or was not loaded",
