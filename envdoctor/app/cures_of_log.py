@@ -12,7 +12,7 @@ from envdoctor.app.whole_pins import as_whole, broken_by, takes_back
 from envdoctor.engine.diagnosis import Finding
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact, exact, version_condition
-from envdoctor.logs.refusals import OF_INSTALLERS
+from envdoctor.logs.installer_rules import OF_INSTALLERS
 from envdoctor.records import replace
 from envdoctor.remedies.candidates import installable, pinned
 from envdoctor.remedies.cures import Cure

@@ -14,12 +14,12 @@ from envdoctor.logs.circular_imports import NAME
 from envdoctor.logs.demanded import DEMAND, NOT_INSTALLED
 from envdoctor.logs.derived import ATTRIBUTE, MODULE, Derived
 from envdoctor.logs.ffmpeg import FFMPEG
+from envdoctor.logs.installer_rules import REFUSES_PYTHON
 from envdoctor.logs.likely_callers import asks_for
 from envdoctor.logs.linking import FLOOR, NO_LIBRARY, SYMBOL
 from envdoctor.logs.numpy_abi import NUMPY_ABI
 from envdoctor.logs.own_code import innermost_own
 from envdoctor.logs.reading import Reading
-from envdoctor.logs.refusals import REFUSES_PYTHON
 from envdoctor.logs.refused_runs import TENSORS
 from envdoctor.logs.run_errors import RUN
 from envdoctor.logs.signatures import Shown

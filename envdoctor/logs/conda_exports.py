@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 
 from envdoctor.checks.hit import Hit
-from envdoctor.logs.refused_otherwise import NO_FILE
+from envdoctor.logs.installer_rules import NO_FILE
 
 # "nothing provides requested zlib ==1.2.13 h5eee18b_0", "- libgcc-ng=11.2.0=h1234567_1" below ResolvePackageNotFound.
 _BUILD = r"(?:py\d[\w.]{0,40}_\w{1,40}|h[0-9a-f]{7}_\w{1,20}|[\w.]{1,40}_\d{1,4})"

@@ -9,9 +9,9 @@ from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
 from envdoctor.logs.demands import Demand
+from envdoctor.logs.installer_rules import REFUSES_PYTHON
 from envdoctor.logs.last_resort import named_in
 from envdoctor.logs.newest import newest_for
-from envdoctor.logs.refusals import REFUSES_PYTHON
 from envdoctor.logs.specifiers import admits
 from envdoctor.logs.tracebacks import Failure
 from envdoctor.logs.wording import describe, named

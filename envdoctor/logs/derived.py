@@ -27,6 +27,7 @@ from envdoctor.logs.demands import read_demands, read_wants
 from envdoctor.logs.ffmpeg import TRIED, judge_ffmpeg
 from envdoctor.logs.given_up import judge_given_up
 from envdoctor.logs.hosts import judge_guest
+from envdoctor.logs.installer_rules import NO_FILE, REFUSES_PYTHON
 from envdoctor.logs.known_breaks import judge_break
 from envdoctor.logs.last_resort import NO_MEMORY, NO_NUMBER, RAISED
 from envdoctor.logs.linking import BINDING, FLOOR, LIBRARY_TEXT, NO_LIBRARY, SYMBOL, judge_binding, judge_library
@@ -48,9 +49,8 @@ from envdoctor.logs.places import owner_of
 from envdoctor.logs.python_names import judge_python
 from envdoctor.logs.quoted_errors import judge_command
 from envdoctor.logs.reading import Reading
-from envdoctor.logs.refusals import REFUSES_PYTHON, judge_refusal
+from envdoctor.logs.refusals import judge_refusal
 from envdoctor.logs.refused_keys import judge_keys
-from envdoctor.logs.refused_otherwise import NO_FILE
 from envdoctor.logs.refused_runs import CONFIG, HUB, TENSORS, judge_run
 from envdoctor.logs.run_errors import COPIED, RUN, judge_beside, judge_known
 from envdoctor.logs.sayings import SAID

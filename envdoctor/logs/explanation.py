@@ -18,12 +18,11 @@ from envdoctor.logs.attribution import MESSAGE_LINES, is_guess, is_near, names_p
 from envdoctor.logs.builds import BUILD
 from envdoctor.logs.demanded import DEMAND, NOT_INSTALLED
 from envdoctor.logs.derived import Derived
+from envdoctor.logs.installer_rules import NO_FILE, OF_INSTALLERS
 from envdoctor.logs.last_resort import judge_at_last, named_in
 from envdoctor.logs.loss_curve import EVENTS
 from envdoctor.logs.out_of_memory import PREFIX
 from envdoctor.logs.reading import Reading
-from envdoctor.logs.refusals import OF_INSTALLERS
-from envdoctor.logs.refused_otherwise import NO_FILE
 from envdoctor.logs.sayings import SAID, author_of
 from envdoctor.logs.signatures import Shown
 from envdoctor.records import dataclass, replace

@@ -9,8 +9,9 @@ from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.histories import satisfiable
 from envdoctor.facts.versions import Exact, exact, version_condition
+from envdoctor.logs.installer_rules import CONTRADICT, LEFT, NO_FILE, REFUSES_PYTHON, UNSATISFIABLE
 from envdoctor.logs.installers import Asked, Refusal, Unavailable
-from envdoctor.logs.refused_otherwise import NO_FILE, OTHERWISE, judge_not_filled_in, judge_tried
+from envdoctor.logs.refused_otherwise import OTHERWISE, judge_not_filled_in, judge_tried
 from envdoctor.logs.specifiers import admits
 from envdoctor.records import replace
 from envdoctor.world.dependencies import dependencies, versions
@@ -18,17 +19,12 @@ from envdoctor.world.releases import Release, release_texts, releases
 from envdoctor.world.torch_builds import releases_listed
 from envdoctor.world.torch_builds import variants as builds_of
 
-CONTRADICT = "requirements-contradict"
-LEFT = "declared-requirement-unmet"
-REFUSES_PYTHON = "requirement-refuses-python"
-UNSATISFIABLE = "requirement-unsatisfiable"
 _OF_PYTORCH = ("torch", "torchvision", "torchaudio")
 # The newest Python that torch has wheels for, by the first release that has them: the files of its releases on the package index.
 _TORCH_FOR_PYTHON = (("3.10", "1.11.0"), ("3.11", "1.13.0"), ("3.12", "2.2.0"), ("3.13", "2.5.0"), ("3.14", "2.9.0"))
 _LAST_FOR_INTEL_MACS = "2.2.2"
 # So many releases of one package that end alike are no accident.
 _SEVERAL = 3
-OF_INSTALLERS = frozenset((NO_FILE, CONTRADICT, LEFT, REFUSES_PYTHON, UNSATISFIABLE))
 
 
 def _named(*packages: str) -> tuple[str, ...]:

@@ -1,13 +1,12 @@
-"""What an installer refuses for another reason than its words say: releases that were only tried, a variable, a "
-"package for other machines."""
+"""What an installer refuses for another reason than its words say: releases only tried, a variable, a package for other machines."""
 
 from __future__ import annotations
 
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
+from envdoctor.logs.installer_rules import NO_FILE
 from envdoctor.logs.installers import Unavailable
 
-NO_FILE = "error-no-distribution"
 # What gives the same module on machines for which a package has no file: the wheels of decord 0.6.0 and eva-decord 0.6.1 on the index.
 OTHERWISE = {
     "decord": "on a Mac with Apple silicon pip install eva-decord, which gives the same module (decord's own wheels are for Intel's and "
