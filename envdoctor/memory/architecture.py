@@ -58,7 +58,8 @@ class Architecture:
     normalised as keys are, without a weight; ``injected`` is the width of an embedding that each layer is given beside the residual stream,
     ``window`` is what the attention of some layers sees of a row, 0 where all see all; ``windowed`` is their part of the layers.
     ``wide_stream`` says that this stream is float32 whatever the weights are. ``inside`` is the kind of the whole model of
-    which this is the language model, "" where there is none around it.
+    which this is the language model, "" where there is none around it. ``caches`` is ``use_cache`` of config.json: whether a model that is
+    not told otherwise returns its keys and values.
     """
 
     kind: str
@@ -111,6 +112,7 @@ class Architecture:
     window: int = 0
     windowed: float = 0.0
     inside: str = ""
+    caches: bool = True
     variants: tuple[Architecture, ...] = ()
 
     @property

@@ -77,6 +77,7 @@ def read_architecture(config: Mapping[str, object]) -> Architecture:
         beside_low_rank=vision_low_rank(config, architecture.hidden) if inner is not None or "vision_config" in config else 0,
         remote=isinstance(config.get("auto_map"), dict),
         inside=outer_kind if inner is not None else "",
+        caches=(inner or config).get("use_cache") is not False,
         assumed=tuple(fields.assumed),
         packed_bits=_packed(config, "bits", 16),
         packed_group=_packed(config, "group_size", 2**20),

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from envdoctor.facts.fact import Facts
-from envdoctor.memory import reserved, sharding, working
+from envdoctor.facts.versions import Exact
+from envdoctor.memory import evaluation, reserved, sharding
 from envdoctor.memory.architecture import Architecture
 from envdoctor.memory.closed_form import estimate
 from envdoctor.memory.estimate import Assumption, Estimate, Moment, Term
+from envdoctor.memory.evaluation import Evaluated
 from envdoctor.memory.parameters import parameters
 from envdoctor.memory.plan import WIDTH, Dtype, Plan
 from envdoctor.memory.read_method import objective, sequences
+from envdoctor.memory.stack import at_least
 from envdoctor.memory.uncertainty import spread
 from envdoctor.memory.weights import base_bytes
-from envdoctor.memory.widths import widths
 from envdoctor.records import dataclass, replace
 
 # freeze_trainable_layers of LLaMA-Factory (hparams/finetuning_args.py).
@@ -24,6 +26,10 @@ _EVALUATED = 8
 # Who trains by TrainingArguments, or may; a loop of one's own and litgpt (data.connect(batch_size=train.micro_batch_size) in its
 # finetune/lora.py) load both sets alike.
 _WITH_ARGUMENTS = (None, "transformers", "trl", "llamafactory", "ms-swift", "axolotl", "unsloth")
+# Who asks the model for its keys and values while it evaluates, unless it is told not to: LLaMA-Factory, ms-swift, axolotl and Unsloth turn
+# the model's cache off before they train. TRL's SFTTrainer passes use_cache=False (sft_trainer.py: not in 0.21.0, in 0.22.2).
+_CACHING = frozenset((None, "transformers", "trl", "accelerate"))
+_WITHOUT_CACHE = "0.22"
 # Trainers that compare with a frozen copy of the model; beside an adapter the model without it serves (TRL's DPOTrainer and KTOTrainer,
 # LLaMA-Factory's create_ref_model).
 _COMPARED = frozenset(("dpo", "kto"))
@@ -34,23 +40,23 @@ _ROLLED_OUT = frozenset(("ppo", "grpo"))
 class Regime:
     """``trained_layers`` of a plan that freezes the rest; ``resting`` is the dtype of what is frozen; ``reference`` that of a frozen copy.
 
-    ``evaluated`` are the rows of a batch that is evaluated between steps, 0 without.
+    ``evaluated`` is a batch that is evaluated between steps, of no rows without.
     """
 
     trained_layers: int | None = None
     reference: Dtype | None = None
     resting: Dtype = "bfloat16"
-    evaluated: int = 0
+    evaluated: Evaluated = Evaluated()
     assumptions: tuple[Assumption, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
     def plain(self) -> bool:
         """Whether the closed form is all there is to it."""
-        return self.trained_layers is None and self.reference is None and not self.evaluated
+        return self.trained_layers is None and self.reference is None and not self.evaluated.rows
 
 
-def read_regime(facts: Facts, plan: Plan) -> Regime:
+def read_regime(facts: Facts, plan: Plan, architecture: Architecture) -> Regime:
     """The regime that facts describe of a plan that was read from them."""
     assumptions: list[Assumption] = []
     layers = None
@@ -64,17 +70,28 @@ def read_regime(facts: Facts, plan: Plan) -> Regime:
     resting = plan.autocast if of_factory and plan.autocast is not None else plan.load_dtype
     goal = objective(facts)
     compared = plan.method == "full" and goal in _COMPARED
-    evaluated = 0
+    evaluated = Evaluated()
     if plan.method != "inference" and facts.value("plan.evaluate") is True and facts.value("plan.predict_with_generate") is not True:
-        stated = _count(facts, "plan.eval_batch_size")
-        usual, why = _EVALUATED, "default of TrainingArguments"
-        if facts.text("plan.trainer") not in _WITH_ARGUMENTS:
-            usual, why = plan.rows // sequences(facts), "the batch that is trained on"
-        if stated is None:
-            assumptions.append(Assumption("plan.eval_batch_size", usual, why))
-        evaluated = (stated or usual) * sequences(facts)
+        evaluated = _evaluated(facts, plan, architecture, assumptions)
     notes = tuple(_notes(goal, compared=compared))
     return Regime(layers, resting if compared else None, resting, evaluated, tuple(assumptions), notes)
+
+
+def _evaluated(facts: Facts, plan: Plan, architecture: Architecture, assumptions: list[Assumption]) -> Evaluated:
+    stated = _count(facts, "plan.eval_batch_size")
+    usual, why = _EVALUATED, "default of TrainingArguments"
+    trainer = facts.text("plan.trainer")
+    if trainer not in _WITH_ARGUMENTS:
+        usual, why = plan.rows // sequences(facts), "the batch that is trained on"
+    if stated is None:
+        assumptions.append(Assumption("plan.eval_batch_size", usual, why))
+    release, told = plan.stack.transformers, facts.value("plan.use_cache")
+    # The Trainer of transformers 5 sets use_cache of the model, to False unless it is asked for.
+    asked = told is True or (told is None and architecture.caches and bool(release) and not at_least(release, "5.0"))
+    trl = facts.value("packages.trl")
+    without = trainer not in _CACHING or (trainer == "trl" and isinstance(trl, Exact) and at_least(trl.text, _WITHOUT_CACHE))
+    widened = plan.autocast is not None and trainer in (None, "transformers", "trl")
+    return Evaluated((stated or usual) * sequences(facts), asked and not without, widened)
 
 
 def _count(facts: Facts, name: str) -> int | None:
@@ -101,14 +118,16 @@ def beside_training(computed: Estimate, architecture: Architecture, plan: Plan, 
     moments = computed.moments
     if regime.trained_layers is not None:
         moments = tuple(_frozen(moment, architecture, plan, regime) for moment in moments)
-    if regime.evaluated:
-        moments = (*moments, _evaluation(moments, architecture, plan, regime))
+    if regime.evaluated.rows:
+        moments = (*moments, evaluation.moment(moments, architecture, plan, regime.evaluated))
     if regime.reference is not None:
         copied = base_bytes(architecture, parameters(architecture), replace(plan, load_dtype=regime.reference))
         held: dict[Term, float] = {"weights": copied * sharding.shares(plan).weights}
         moments = tuple(_with(moment, held) for moment in moments)
     allocated = spread(architecture, plan, max(moments, key=lambda moment: moment.total), moments[0].terms.get("weights", 0.0))
-    cached = reserved.held(moments, allocated, plan, 0.0)
+    training = [moment for moment in moments if moment.name != evaluation.NAME]
+    trained = spread(architecture, plan, max(training, key=lambda moment: moment.total), moments[0].terms.get("weights", 0.0))
+    cached = evaluation.reserved(reserved.held(training, trained, plan, 0.0), allocated, architecture, plan, regime.evaluated)
     return replace(computed, moments=moments, allocated=allocated, reserved=cached)
 
 
@@ -134,15 +153,3 @@ def _frozen(moment: Moment, architecture: Architecture, plan: Plan, regime: Regi
     if "other" in terms:
         terms["other"] = max(0.0, terms["other"] - bucket)
     return Moment(moment.name, terms)
-
-
-def _evaluation(moments: tuple[Moment, ...], architecture: Architecture, plan: Plan, regime: Regime) -> Moment:
-    """A forward of the rows that are evaluated, with its loss, beside the weights and the states of the run; no gradient is there then."""
-    rows = replace(plan, rows=regime.evaluated, mask=regime.evaluated > 1 and (plan.mask or plan.rows == 1), accumulation=1)
-    forward = next(moment for moment in estimate(architecture, rows).moments if moment.name == "loss")
-    held = next((moment for moment in moments if moment.name == "loss"), forward)
-    tokens = rows.rows * rows.tokens
-    busy = working.forward(architecture, rows, widths(architecture, rows)) * tokens * sharding.shares(plan).activations
-    terms: dict[Term, float] = {**held.terms, "logits": forward.terms.get("logits", 0.0), "activations": busy}
-    terms.pop("gradients", None)
-    return Moment("evaluation", terms)

@@ -59,7 +59,7 @@ class Planned:
             checkpointing_works=facts.text("model.gc_support") != "no-op",
             half=key is not None and key >= (8, 0),
             sequences=sequences(facts),
-            evaluated=self.regime.evaluated // sequences(facts),
+            evaluated=self.regime.evaluated.rows // sequences(facts),
             lengths=lengths,
         )
 
@@ -68,7 +68,7 @@ def planned(stated: Facts, architecture: Architecture) -> Planned:
     """The situation of stated and read facts on an architecture; releases that nobody knows are assumed to be the newest."""
     facts = derive(stated.without(WHOLE))
     plan, assumed = read_plan(facts, architecture)
-    regime = read_regime(facts, plan)
+    regime = read_regime(facts, plan, architecture)
     return Planned(architecture, stated, facts, plan, regime, (*assumed, *regime.assumptions, *_releases(plan)))
 
 

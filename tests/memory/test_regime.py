@@ -116,3 +116,69 @@ def test_what_llama_factory_trains_is_float32_unless_it_says_otherwise() -> None
     # The reference and the frozen layers stay in 16 bits.
     frozen = planned(stated({**values, "plan.method": "freeze"}), read_architecture(LLAMA_2_13B)).estimate()
     assert term(frozen, "weights") == pytest.approx(WEIGHTS * 1.05, rel=0.01)
+
+
+def of_the_notebook(config: dict[str, object] | None = None, **facts: object) -> Planned:
+    """A QLoRA run that trains on two rows of 2,048 and evaluates in eights, as seven notebooks do (benchmarks/unseen/memory-7.json)."""
+    values = {name.replace("__", "."): value for name, value in facts.items()}
+    plan = {
+        "plan.method": "qlora",
+        "plan.quant": "4bit",
+        "plan.load_dtype": "float16",
+        "plan.fp16": True,
+        "plan.batch_size": 2,
+        "plan.seq_len": 2048,
+        "plan.gradient_checkpointing": True,
+        "plan.attn": "flash_attention_2",
+        "plan.trainer": "transformers",
+        "plan.evaluate": True,
+        "packages.transformers": "4.38.2",
+        "packages.torch": "2.1.0",
+        "packages.peft": "0.8.2",
+    }
+    return planned(stated({**plan, **values}), read_architecture({**LLAMA_2_13B, **(config or {})}))
+
+
+def evaluation(one: Planned) -> dict[Term, float]:
+    found = next(moment for moment in one.estimate().moments if moment.name == "evaluation")
+    return {term: count / GIB for term, count in found.terms.items()}
+
+
+def test_an_evaluation_holds_the_keys_and_values_of_its_batch() -> None:
+    # 40 layers, 8 rows of 2048, 2 x 5120 numbers of 16 bits: 12.5 GiB, and twice as much in accelerate's float32 copies of the tuple.
+    assert evaluation(of_the_notebook())["activations"] == pytest.approx(37.5, rel=0.01)
+    # A DynamicCache is no tuple of tensors.
+    assert evaluation(of_the_notebook(packages__transformers="4.49.0"))["activations"] == pytest.approx(12.5, rel=0.01)
+    # Without mixed precision nothing is copied.
+    plain = of_the_notebook(plan__fp16=False, plan__bf16=False, plan__load_dtype="float16", plan__kbit_preparation=False)
+    assert evaluation(plain)["activations"] == pytest.approx(12.5, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("config", "facts"),
+    [
+        ({"use_cache": False}, {}),
+        ({}, {"plan__use_cache": False}),
+        ({}, {"packages__transformers": "5.0.0"}),
+        ({}, {"plan__trainer": "trl", "packages__trl": "0.24.0", "packages__transformers": "4.57.1"}),
+        ({}, {"plan__trainer": "llamafactory"}),
+    ],
+)
+def test_an_evaluation_without_a_cache_is_its_logits(config: dict[str, object], facts: dict[str, object]) -> None:
+    found = evaluation(of_the_notebook(config, **facts))
+    assert found.get("activations", 0.0) < 1.0
+    assert found["logits"] > 4.0
+
+
+def test_torch_keeps_the_blocks_of_a_larger_evaluation_beside_those_of_the_training() -> None:
+    # 63.3 GiB were reserved in the notebook with this model.
+    with_it, without = of_the_notebook(plan__lora_r=64).estimate(), of_the_notebook(plan__lora_r=64, plan__evaluate=False).estimate()
+    assert with_it.reserved.expected == pytest.approx(63.3 * GIB, rel=0.1)
+    assert with_it.reserved.expected > without.reserved.expected + 40 * GIB
+    as_large = of_the_notebook(plan__lora_r=64, plan__eval_batch_size=2).estimate()
+    assert as_large.reserved.expected < with_it.reserved.expected / 2
+
+
+def test_ligers_loss_is_for_training_alone() -> None:
+    with_liger, without = of_the_notebook(plan__liger=True, plan__use_cache=False), of_the_notebook(plan__use_cache=False)
+    assert evaluation(with_liger)["logits"] == pytest.approx(evaluation(without)["logits"], rel=0.05)
