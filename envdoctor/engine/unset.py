@@ -92,10 +92,13 @@ def unset_beside(facts: Facts) -> Iterator[Fact]:
         return
     if facts.text("plan.distributed") in ("none", "ddp", "dp"):
         yield Fact("plan.offload", "none", Origin(f"plan.distributed = {facts.value('plan.distributed')}"))
-    # Releases of transformers 5 differ in what they take where none is named.
+    # Where none is named the Trainer takes 2 from 5.10.0 on (training_args.py of 5.5.0, 5.9.0 and 5.10.0).
     of_accelerate = facts.text("plan.distributed") == "fsdp" and facts.text("plan.trainer") in _WITH_ACCELERATE
-    if of_accelerate and _all_at_least(facts, "transformers", "5.0.0") is False:
+    is_later = _all_at_least(facts, "transformers", "5.10.0") if of_accelerate else None
+    if is_later is False:
         yield _default("plan.fsdp_version", 1, "accelerate")
+    elif is_later and "fsdp" in (arguments if isinstance(arguments := facts.value("plan.arguments"), tuple) else ()):
+        yield _default("plan.fsdp_version", 2, f"transformers {facts.value('packages.transformers')}")
     # The Trainer of transformers 5 sets it from an argument of its own (training_args.py and trainer.py of 5.0.0 and 5.5.4).
     if facts.text("plan.trainer") in _WITH_ACCELERATE and _all_at_least(facts, "transformers", "5.0.0"):
         yield _default("plan.use_cache", False, f"transformers {facts.value('packages.transformers')}")

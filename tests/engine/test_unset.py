@@ -124,11 +124,24 @@ def test_the_variant_of_checkpointing_that_nobody_names(release: str, expected: 
 
 @pytest.mark.parametrize(
     ("trainer", "transformers", "expected"),
-    [("trl", "4.57.6", "1"), ("llamafactory", "4.50.0", "1"), ("trl", "5.23.0", None), ("trl", ">=4", None), ("torchtune", "4.57.6", None)],
-)
+    [
+        ("trl", "4.57.6", "1"),
+        ("llamafactory", "4.50.0", "1"),
+        ("trl", "5.9.0", "1"),
+        ("trl", "5.23.0", None),
+        ("trl", ">=4", None),
+        ("torchtune", "4.57.6", None),
+    ],
+)  # fmt: skip
 def test_the_version_of_fsdp_that_nobody_names(trainer: str, transformers: str, expected: str | None) -> None:
     facts = whole(plan__trainer=trainer, plan__distributed="fsdp", packages__transformers=transformers)
     assert derived(facts, "plan.fsdp_version") == expected
+
+
+def test_the_version_of_fsdp_that_the_trainer_of_5_10_takes() -> None:
+    facts = {"plan__trainer": "trl", "plan__distributed": "fsdp", "packages__transformers": "5.10.1"}
+    assert derived(whole(**facts, plan__arguments=("fsdp",)), "plan.fsdp_version") == "2"
+    assert derived(whole(**facts, plan__arguments=("bf16",)), "plan.fsdp_version") is None
 
 
 @pytest.mark.parametrize(

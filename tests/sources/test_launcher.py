@@ -142,7 +142,7 @@ def test_what_a_launcher_installs(tmp_path: Path) -> None:
         ("export HF_HOME=$1/hf\npython t.py --fp16 True", {"code_uses": ("env:HF_HOME=...",)}),
         ("export HF_HOME=\npython t.py --fp16 True", {"code_uses": None}),
         ("torchrun --nproc_per_node 2 trainer.py", {"gpu.count": 2, "distributed": "ddp"}),
-        ("torchrun --nproc_per_node 2 fsdp.py", {"gpu.count": 2, "distributed": None}),
+        ("torchrun --nproc_per_node 2 fsdp.py", {"gpu.count": 2, "distributed": "fsdp"}),
         ("torchrun --nproc_per_node 2 loop.py", {"gpu.count": 2, "distributed": None}),
         ("vllm serve Qwen/Qwen3-8B --port 1", {"code_uses": ("vllm",), "method": "inference", "model.id": "Qwen/Qwen3-8B"}),
         ("python -m vllm.entrypoints.openai.api_server --model Qwen/Qwen3-8B", {"code_uses": ("vllm",), "model.id": "Qwen/Qwen3-8B"}),
@@ -422,3 +422,47 @@ def test_flags_of_a_parser_of_its_own_are_no_training_arguments(tmp_path: Path, 
     flags = "--output_dir o --warmup_ratio 0.1 --logging_dir x --per_device_train_batch_size 2 --learning_rate 1e-4"
     found = {fact.name for fact in collect(tmp_path, f"{start} {flags}\n").facts}
     assert ("plan.arguments" not in found) is own
+
+
+TRAINS = """
+from transformers import AutoModelForCausalLM, BitsAndBytesConfig, Trainer, TrainingArguments
+from peft import LoraConfig, get_peft_model
+import argparse
+parser = argparse.ArgumentParser()
+parser.add_argument("--base", default="Qwen/Qwen2-7B")
+parser.add_argument("--rank", type=int, default=8)
+options = parser.parse_args()
+model = AutoModelForCausalLM.from_pretrained(options.base, quantization_config=BitsAndBytesConfig(load_in_8bit=True))
+model = get_peft_model(model, LoraConfig(r=options.rank))
+Trainer(model=model, args=TrainingArguments("out", bf16=True), train_dataset=None).train()
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("python t.py", {"quant": "8bit", "method": "lora", "bf16": True, "model.id": "Qwen/Qwen2-7B", "lora_r": 8}),
+        ("accelerate launch t.py --rank 16", {"quant": "8bit", "model.id": "Qwen/Qwen2-7B", "lora_r": None}),
+        ("accelerate launch --use_fsdp --fsdp_version 2 t.py", {"quant": "8bit", "distributed": "fsdp", "fsdp_version": 2}),
+        ("accelerate launch t.py --base Qwen/Qwen2.5-7B", {"quant": "8bit", "model.id": None, "lora_r": 8}),
+        ("python t.py options.yaml", {"quant": "8bit", "model.id": None, "lora_r": None}),
+        ("accelerate launch t.py\npython merge.py --fp16 True", {"quant": None, "method": "lora", "trainer": "transformers"}),
+        ("python data.py\naccelerate launch t.py", {"quant": "8bit", "model.id": "Qwen/Qwen2-7B"}),
+    ],
+)  # fmt: skip
+def test_what_the_script_shows_that_a_command_starts(tmp_path: Path, text: str, expected: dict[str, FactValue | None]) -> None:
+    (tmp_path / "t.py").write_text(TRAINS)
+    (tmp_path / "data.py").write_text("import datasets\ndatasets.load_dataset('a').save_to_disk('b')\n")
+    found = {fact.name.removeprefix("plan."): fact.value for fact in collect(tmp_path, text + "\n").facts}
+    assert {name: found.get(name) for name in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("config", "version", "unclear"),
+    [("two.json", 2, False), ("one.json", 1, False), ("""'{"version": 2}'""", 2, False), ("absent.json", None, True)],
+)
+def test_the_configuration_of_fsdp_that_a_command_names(tmp_path: Path, config: str, version: int | None, unclear: bool) -> None:
+    (tmp_path / "two.json").write_text('{"fsdp_version": 2}')
+    (tmp_path / "one.json").write_text('{"version": 1}')
+    found = stated(collect(tmp_path, f"torchrun t.py --fsdp full_shard --fsdp_config {config} --bf16 True --output_dir o\n"))
+    assert (found.get("fsdp_version"), "unclear" in found) == (version, unclear)

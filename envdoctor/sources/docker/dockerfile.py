@@ -19,7 +19,7 @@ from envdoctor.sources.docker.environments import Environment
 from envdoctor.sources.docker.parse import Dockerfile, parse_dockerfile
 from envdoctor.sources.docker.stage import Stage
 from envdoctor.sources.docker.started import with_started
-from envdoctor.sources.launches.settings import ReadScript
+from envdoctor.sources.launches.started import ReadScript
 from envdoctor.world.installation import Installation
 from envdoctor.world.releases import tracked
 

@@ -21,7 +21,8 @@ from envdoctor.sources.docker.parse import Instruction
 from envdoctor.sources.docker.stage import Stage
 from envdoctor.sources.launches.launcher import agreed, is_launcher, read_launcher
 from envdoctor.sources.launches.script import read_script
-from envdoctor.sources.launches.settings import ReadScript, told_by
+from envdoctor.sources.launches.settings import told_by
+from envdoctor.sources.launches.started import ReadScript, is_one_run
 from envdoctor.sources.shell.marks import is_known
 
 # A name of a file that a command may hand on: what it starts, or the plan.
@@ -58,7 +59,8 @@ def _started(stage: Stage, dockerfile: Path, read: ReadScript | None) -> Collect
     exported = "".join(f"export {name}={shlex.quote(value)}; " for name, value in _variables(stage))
     # The lines that are told are those of the Dockerfile.
     script = read_script("\n" * (line - 1) + exported + _here(text.replace("\n", " "), stage, dockerfile))
-    told = [(launch, told_by(dockerfile, launch, read)) for launch in script.launches]
+    alone = is_one_run(dockerfile, script.launches, read)
+    told = [(launch, told_by(dockerfile, launch, read, alone=alone)) for launch in script.launches]
     skips: list[Skip] = []
     facts = agreed(str(dockerfile), told, skips)
     return Collected(tuple(facts.values()), skips=tuple(dict.fromkeys([*(skip for _, found in told for skip in found.skips), *skips])))

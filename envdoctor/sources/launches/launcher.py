@@ -15,7 +15,8 @@ from envdoctor.files.text import plain
 from envdoctor.records import dataclass, replace
 from envdoctor.sources.launches.programs import Launch
 from envdoctor.sources.launches.script import Install, Script, each_option, read_script
-from envdoctor.sources.launches.settings import ReadScript, Told, told_by
+from envdoctor.sources.launches.settings import Told, told_by
+from envdoctor.sources.launches.started import ReadScript, is_one_run
 from envdoctor.sources.plans.plan_file import PlanFile
 from envdoctor.sources.plans.reader import Reader
 
@@ -102,7 +103,8 @@ def read_launcher(path: Path, read: ReadScript | None = None) -> Launcher:
     launches = script.launches[:_MOST_LAUNCHES]
     if len(script.launches) > _MOST_LAUNCHES:
         skips.append(Skip(place, f"{len(script.launches)} commands that start a run: the first {_MOST_LAUNCHES} are read"))
-    told = [(launch, told_by(path, launch, read)) for launch in launches]
+    alone = is_one_run(path, launches, read)
+    told = [(launch, told_by(path, launch, read, alone=alone)) for launch in launches]
     said = [(launch, found) for launch, found in told if found.facts or found.skips]
     facts = agreed(place, said, skips)
     for _, found in said:

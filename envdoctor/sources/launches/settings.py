@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TypeAlias
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Fact, Origin, Skip
@@ -15,6 +14,7 @@ from envdoctor.records import dataclass, field, replace
 from envdoctor.sources.launches.flag_table import setting_of, table_of_flags
 from envdoctor.sources.launches.own_parser import parses_by_itself
 from envdoctor.sources.launches.programs import TOOLS, Launch, flags
+from envdoctor.sources.launches.started import ReadScript, add_script, is_default, script_of, trains
 from envdoctor.sources.launches.variables import Piece
 from envdoctor.sources.plans.accelerate import read_accelerate
 from envdoctor.sources.plans.arguments import read_arguments, state_arguments
@@ -35,11 +35,7 @@ _PROGRAM_OF = {"llamafactory.cli": "llamafactory-cli", "swift.cli.main": "swift"
 _SAYS = frozenset(("version", "env", "help"))
 _TRL_COMMANDS = frozenset(("sft", "dpo", "grpo", "kto", "orpo", "reward", "rloo", "cpo"))
 _TRL_GOALS = frozenset(("dpo", "grpo", "kto", "orpo", "reward"))
-# What a script decides, however it is started.
-_WHO_TRAINS = frozenset(("plan.trainer", "plan.method", "plan.resume"))
 _TRAINS = frozenset(("sft", "pt", "rlhf"))
-
-ReadScript: TypeAlias = Callable[[Path], Collected]
 
 # Flags that the training scripts of many projects share, beside TrainingArguments'.
 _SHARED = (
@@ -77,32 +73,27 @@ class Told:
     def add(self, found: Collected) -> None:
         for fact in found.facts:
             before = self.facts.get(fact.name)
-            if before is None or _is_default(before) or not _is_default(fact):
+            if before is None or is_default(before) or not is_default(fact):
                 self.facts[fact.name] = fact
         self.skips += found.skips
 
 
-def _is_default(fact: Fact) -> bool:
-    return fact.origin.source.startswith("default of")
-
-
-def told_by(path: Path, launch: Launch, read: ReadScript | None = None) -> Told:
-    """The facts of a launch in a script at a path; ``read`` says what is in the Python script that it starts."""
+def told_by(path: Path, launch: Launch, read: ReadScript | None = None, *, alone: bool = False) -> Told:
+    """The facts of a launch in a script at a path; ``read`` reads the Python script that it starts, ``alone``: nothing else is started."""
     told, ran = Told(), Told()
+    script = script_of(path, launch, read)
     for kind, options in launch.starters:
         if kind == "accelerate":
             _accelerate(told, path, options)
     _tool(ran, path, launch)
-    if not (ran.facts or ran.skips) and _known_tool(launch):
+    if not (ran.facts or ran.skips) and _known_tool(launch) and not (alone and trains(script)):
         return ran
     told.add(Collected(tuple(ran.facts.values()), skips=tuple(ran.skips)))
     if told.lost or ran.lost:
         told.facts[WHOLE] = Fact(WHOLE, False, Origin(plain(str(path), 4096), str(path), launch.line))
     if told.facts or launch.starters:
-        _devices(told, path, launch, read)
-    for fact in _of_script(path, launch, read):
-        if fact.name in _WHO_TRAINS:
-            told.facts.setdefault(fact.name, fact)
+        _devices(told, path, launch, script)
+    add_script(told.facts, script, launch, alone=alone, parses=parses_by_itself(path, launch))
     return told
 
 
@@ -184,7 +175,7 @@ def _tool(told: Told, path: Path, launch: Launch) -> None:
         first = values[""][0]
         why = f"{first.text} adds arguments when the run starts: what is left out here is unknown"
         skips = (*found.skips, Skip(f"{plain(str(path), 4096)}:{first.line}", plain(why)))
-        told_so_far = tuple(fact for fact in found.facts if not _is_default(fact))
+        told_so_far = tuple(fact for fact in found.facts if not is_default(fact))
         found = replace(found, facts=(*told_so_far, Fact(WHOLE, False, reader.origin())), skips=skips)
     told.lost = told.lost or (command == "webui" and name in ("llamafactory-cli", "lmf"))
     told.add(found)
@@ -302,13 +293,14 @@ def _accelerate(told: Told, path: Path, options: Mapping[str, Piece]) -> None:
                                                                      "deepspeed_config_file")}  # fmt: skip
         table["fsdp_config"] = {key: table.get(key) for key in ("fsdp_offload_params", "fsdp_activation_checkpointing",
                                                                   "fsdp_auto_wrap_policy", "fsdp_state_dict_type",
-                                                                  "fsdp_transformer_layer_cls_to_wrap")}  # fmt: skip
+                                                                  "fsdp_transformer_layer_cls_to_wrap", "fsdp_version",
+                                                                  "fsdp_reshard_after_forward", "fsdp_sharding_strategy")}  # fmt: skip
     reader = _reader(path, lines)
     read_accelerate(reader, table)
     told.add(reader.collected())
 
 
-def _devices(told: Told, path: Path, launch: Launch, read: ReadScript | None) -> None:
+def _devices(told: Told, path: Path, launch: Launch, script: Sequence[Fact]) -> None:
     """How many GPUs the run gets, and whether ranks share the work where nothing else says how."""
     processes: Piece | None = None
     nodes: Piece | None = None
@@ -340,7 +332,7 @@ def _devices(told: Told, path: Path, launch: Launch, read: ReadScript | None) ->
         if "gpu.count" not in told.facts:
             reader.say("gpu.count", count * across, "count")
         shared = told.facts.get("plan.distributed")
-        trains = count * across == 1 or _is_plain_trainer(told) or _starts_a_trainer(told, path, launch, read)
+        trains = count * across == 1 or _is_plain_trainer(told) or _starts_a_trainer(told, script)
         if shared is None and starter == "torchrun" and trains:
             reader.say("plan.distributed", "ddp" if count * across > 1 else "none", "count")
         elif shared is None and starter is None and count == 1 and not _uses_deepspeed(told):
@@ -353,18 +345,9 @@ def _is_plain_trainer(told: Told) -> bool:
     return ("plan.arguments" in told.facts or "plan.trainer" in told.facts) and not _uses_deepspeed(told)
 
 
-def _of_script(path: Path, launch: Launch, read: ReadScript | None) -> tuple[Fact, ...]:
-    """What is read of the Python script that is started, where it lies there."""
-    script = beside(path, launch.tool) if launch.tool.endswith(".py") else None
-    try:
-        return () if script is None or read is None else read(script).facts
-    except EnvdoctorError:
-        return ()
-
-
-def _starts_a_trainer(told: Told, path: Path, launch: Launch, read: ReadScript | None) -> bool:
+def _starts_a_trainer(told: Told, script: Sequence[Fact]) -> bool:
     """Whether the script that is started makes a Trainer of transformers or trl, and names neither DeepSpeed nor FSDP."""
-    facts = {} if _uses_deepspeed(told) else {fact.name: fact.value for fact in _of_script(path, launch, read)}
+    facts = {} if _uses_deepspeed(told) else {fact.name: fact.value for fact in script}
     trainer = facts.get("plan.trainer") in ("transformers", "trl")
     return trainer and facts.get("plan.deepspeed") is not True and "plan.distributed" not in facts
 

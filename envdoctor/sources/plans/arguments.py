@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from envdoctor.facts.fact import Origin
 from envdoctor.sources.plans.deepspeed import read_setting
-from envdoctor.sources.plans.reader import Reader, Table, is_open, is_yes, word
+from envdoctor.sources.plans.fsdp import read_fsdp
+from envdoctor.sources.plans.reader import Reader, Table, is_open, word
 from envdoctor.sources.plans.training_arguments import DEFAULTS, FIELDS, SETTINGS, STRATEGIES
 
 _DEFAULT = Origin("default of TrainingArguments")
-
-_OF_ACCELERATE = Origin("default of accelerate")
 
 
 def read_arguments(reader: Reader, table: Table, *above: str) -> None:
@@ -53,32 +52,3 @@ def read_checkpointing_kwargs(reader: Reader, table: Table, *keys: str) -> None:
         reader.say("plan.gradient_checkpointing_kwargs", True, *keys)
         if isinstance(kwargs, dict):
             reader.say("plan.use_reentrant", kwargs.get("use_reentrant"), *keys, "use_reentrant")
-
-
-def read_fsdp(reader: Reader, table: Table, *above: str) -> None:
-    """The ``fsdp`` field, in words, and what its configuration adds."""
-    fsdp = table.get("fsdp")
-    if not is_yes(fsdp):
-        return
-    reader.say("plan.distributed", "fsdp", *above, "fsdp")
-    reader.say("plan.offload", "both" if "offload" in word(fsdp).lower() else "none", *above, "fsdp")
-    config = table.get("fsdp_config")
-    settings = config if isinstance(config, dict) else {}
-    if config is None:
-        reader.default("plan.fsdp_state_dict", "full", _OF_ACCELERATE)
-    if config is None or settings:
-        reader.say("plan.fsdp_wrap", wrap_of(word(fsdp).lower(), {**table, **settings}), *above, "fsdp")
-    for name in ("version", "fsdp_version"):
-        if settings.get(name) in (1, 2):
-            reader.say("plan.fsdp_version", settings[name], *above, "fsdp_config", name)
-    if settings.get("activation_checkpointing") is True:
-        reader.say("plan.gradient_checkpointing", True, *above, "fsdp_config", "activation_checkpointing")
-
-
-def wrap_of(words: str, settings: Table) -> str:
-    """Which layers are shared out by themselves: ``auto_wrap``, and what the configuration beside it names."""
-    if "auto_wrap" not in words:
-        return "none"
-    if any(is_yes(settings.get(f"{prefix}min_num_params")) for prefix in ("", "fsdp_")):
-        return "size"
-    return "named" if any(is_yes(settings.get(f"{prefix}transformer_layer_cls_to_wrap")) for prefix in ("", "fsdp_")) else "own"

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from envdoctor.facts.fact import Origin
 from envdoctor.records import replace
-from envdoctor.sources.plans.arguments import read_checkpointing_kwargs, read_fsdp
+from envdoctor.sources.plans.arguments import read_checkpointing_kwargs
 from envdoctor.sources.plans.deepspeed import PRESETS, read_setting
+from envdoctor.sources.plans.fsdp import read_fsdp
 from envdoctor.sources.plans.peft import lora_kind, say_targets
 from envdoctor.sources.plans.reader import Dialect, Reader, Table, is_open, is_yes, text_keys, word
 from envdoctor.sources.plans.settings import Settings

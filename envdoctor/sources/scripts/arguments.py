@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
+from pathlib import Path
 
 from envdoctor.facts.fact import Skip
-from envdoctor.sources.plans.arguments import wrap_of
+from envdoctor.sources.plans.fsdp import VERSIONS, fsdp_configuration, wrap_of
 from envdoctor.sources.plans.training_arguments import DEFAULTS, DIRECT, FIELDS, STRATEGIES
 from envdoctor.sources.scripts.adapters import read_checkpointing_kwargs
 from envdoctor.sources.scripts.deepspeed import read_configuration
@@ -175,18 +176,31 @@ def _fsdp(reading: Reading, call: Call) -> None:
     offload = "both" if "offload" in words.lower() else "none"
     reading.claims.say("plan.offload", Known(offload, known.default, known.line), line, call.scope)
     config = "fsdp_config" in call.keywords
-    table = reading.evaluator.table(*call.keywords["fsdp_config"]) if config else None
     if not config:
         reading.claims.default("plan.fsdp_state_dict", "full", "default of accelerate")
-    elif table is None:
+    settings = _fsdp_settings(reading, call) if config else {}
+    if settings is None:
+        reading.claims.unknown("plan.fsdp_version", line, call.scope, "fsdp_config= is not shown")
         return
-    entries = {} if table is None else table.entries
-    for name in ("version", "fsdp_version"):
-        version = reading.of(*entries.get(name, (None, call.scope)))
-        if version is not None and version.value in (1, 2):
-            reading.claims.say("plan.fsdp_version", version, line, call.scope)
-    settings: dict[object, object] = dict.fromkeys((*call.keywords, *entries), True)
-    reading.claims.say("plan.fsdp_wrap", Known(wrap_of(words.lower(), settings), known.default, known.line), line, call.scope)
+    version = next((settings[name] for name in VERSIONS if settings.get(name) in (1, 2)), None)
+    if version is not None:
+        reading.claims.say("plan.fsdp_version", Known(version), line, call.scope)
+    named: dict[object, object] = dict.fromkeys((*call.keywords, *settings), True)
+    reading.claims.say("plan.fsdp_wrap", Known(wrap_of(words.lower(), named), known.default, known.line), line, call.scope)
+
+
+def _fsdp_settings(reading: Reading, call: Call) -> dict[object, object] | None:
+    """The configuration of FSDP: a dict, or the file that a constant names; None where neither is shown."""
+    table = reading.evaluator.table(*call.keywords["fsdp_config"])
+    if table is not None:
+        return {name: None if (known := reading.of(*entry)) is None else known.value for name, entry in table.entries.items()}
+    known = reading.value(call, "fsdp_config")
+    if known is None or known.default or not isinstance(known.value, str):
+        return None
+    path = Path(reading.source.path)
+    reading.claims.looked_for.append(str(path.parent / known.value))
+    found = fsdp_configuration(path, known.value)
+    return None if found is None else dict(found)
 
 
 def _from_command_line(reading: Reading) -> None:
