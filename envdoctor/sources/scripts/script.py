@@ -17,6 +17,7 @@ from envdoctor.sources.scripts.adapters import read_adapters
 from envdoctor.sources.scripts.alone import shows_all
 from envdoctor.sources.scripts.arguments import ASKED_OF_ARGUMENTS, read_arguments
 from envdoctor.sources.scripts.claims import Claims
+from envdoctor.sources.scripts.commands import read_commands
 from envdoctor.sources.scripts.launched import with_launched
 from envdoctor.sources.scripts.loading import ASKED_OF_LOADS, read_loading
 from envdoctor.sources.scripts.named_models import read_other_names
@@ -123,6 +124,7 @@ def _read(source: Source) -> tuple[Collected, tuple[str, ...]]:
     claims = Claims(source)
     reading = Reading(source, found, evaluator, claims)
     reading.find_calls()
+    read_commands(reading)
     find_training(reading)
     loads = read_loading(reading)
     read_adapters(reading)

@@ -27,6 +27,12 @@ _PLAIN = re.compile(r"[\w./:@+-]{1,80}")
 _SECRET = re.compile(r"TOKEN|KEY|SECRET|PASS|CREDENTIAL", re.IGNORECASE)
 _COMMAND = re.compile(r"[!%]?\s*(?:[A-Z_]+=\S*\s+)*([\w./-]+(?:\s+[A-Za-z][\w.-]*)?)")
 _MOST_USES = 20_000
+# What modelscope wraps of transformers (modelscope/utils/hf_util of 1.24.0, modelscope/utils/hf_util.py of 1.9.5).
+_OF_MODELSCOPE = re.compile(
+    r"(def |)modelscope\.(?:utils\.hf_util\.)?((?:Auto(?:Model(?:For\w+)?|Tokenizer|Config|Processor|ImageProcessor|FeatureExtractor)"
+    r"|(?:BitsAndBytes|GPTQ|Awq|Generation)Config|Llama(?:Model|PreTrainedModel|ForCausalLM)|T5EncoderModel"
+    r"|Qwen2(?:_5_)?VLForConditionalGeneration)\b)"
+)
 # Attributes of a tokenizer or a configuration that a script sets itself, whatever it makes of them.
 _OF_TOKENS = frozenset(("pad_token", "pad_token_id", "eos_token_id", "add_bos_token", "output_router_logits"))
 
@@ -35,13 +41,21 @@ def read_uses(reading: Reading) -> None:
     """State the script's uses of other packages, each with the first line that shows it."""
     found: dict[str, int] = {}
     for use, line in _all(reading):
-        if len(found) < _MOST_USES:
-            found[use] = min(line, found.get(use, line))
+        for name in (use, *_handed_on(use)):
+            if len(found) < _MOST_USES:
+                found[name] = min(line, found.get(name, line))
     if found:
         uses = tuple(sorted(found))
         origins = {line: reading.source.origin(line) for line in found.values()}
         places = tuple(origins[found[use]] for use in uses)
         reading.claims.adopt(Fact(CODE_USES, uses, origins[min(found.values())], places))
+
+
+def _handed_on(use: str) -> Iterator[str]:
+    """The class of transformers that a use of modelscope's of the same name ends in: it loads from ModelScope, and hands the rest on."""
+    handed = _OF_MODELSCOPE.match(use)
+    if handed is not None:
+        yield f"{handed[1]}transformers.{use[handed.start(2) :]}"
 
 
 def _all(reading: Reading) -> Iterator[tuple[str, int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable
 
 from envdoctor.records import replace
@@ -19,6 +20,10 @@ _MOST_STEPS = 400_000
 _DTYPES = frozenset(
     ("float32", "float", "float16", "half", "bfloat16", "float64", "double", "int8", "uint8", "float8_e4m3fn", "float8_e5m2")
 )
+
+# Both hubs' (huggingface_hub 0.36.2, modelscope 1.24.0), from whichever module it is taken.
+_DOWNLOADS = re.compile(r"(?:huggingface_hub|modelscope)(?:\.\w+)*\.snapshot_download")
+_REPOSITORY = ("repo_id", "model_id")
 
 
 class Evaluator:
@@ -200,9 +205,19 @@ class Evaluator:
             return None
         if name is None:
             return None
+        if _DOWNLOADS.fullmatch(name):
+            return self._downloaded(node, scope, depth)
         last = name.rpartition(".")[2]
         is_class = name[:2] == f"{LOCAL}." and last in self.found.classes
         return Known(Made(name, node, scope)) if is_class or last[:1].isupper() else None
+
+    def _downloaded(self, node: ast.Call, scope: Scope, depth: int) -> Known | None:
+        """The repository whose folder a download gives back: what is loaded from there is that model."""
+        words = {word.arg: word.value for word in node.keywords}
+        kind = self.of(words["repo_type"], scope, depth) if "repo_type" in words else Known("model")
+        named = next((words[name] for name in _REPOSITORY if name in words), node.args[0] if node.args else None)
+        known = self.of(named, scope, depth) if kind is not None and kind.value in ("model", None) else None
+        return known if known is not None and isinstance(known.value, str) else None
 
     def _table_of(self, node: ast.Call, scope: Scope, depth: int) -> Known:
         return Known(self.keywords(node, scope, depth))

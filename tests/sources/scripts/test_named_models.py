@@ -47,3 +47,22 @@ def test_a_folder_elsewhere_that_is_called_after_a_model(tmp_path: Path) -> None
         "model.own_config": False,
         "model.quant_method": "awq",
     }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"from huggingface_hub import snapshot_download\nmade(snapshot_download('{LLAMA}', local_dir='m'))\n",
+        f"import huggingface_hub\nmade(huggingface_hub.snapshot_download(repo_id='{LLAMA}'))\n",
+        f"from modelscope import snapshot_download\npath = snapshot_download(model_id='{LLAMA}')\nmade(path)\n",
+        f"from modelscope.hub.snapshot_download import snapshot_download\nNAME = '{LLAMA}'\npath = snapshot_download(NAME)\nmade(path)\n",
+    ],
+)
+def test_a_model_that_is_downloaded_first(tmp_path: Path, text: str) -> None:
+    text = text.replace("made(", "AutoModelForCausalLM.from_pretrained(")
+    assert stated(tmp_path, f"from transformers import AutoModelForCausalLM\n{text}") == {"model.id": LLAMA}
+
+
+def test_a_download_of_data_is_no_model(tmp_path: Path) -> None:
+    text = f"from huggingface_hub import snapshot_download\npath = snapshot_download('{LLAMA}', repo_type='dataset')\n"
+    assert stated(tmp_path, f"{text}from transformers import AutoModel\nAutoModel.from_pretrained(path)\n") == {}
