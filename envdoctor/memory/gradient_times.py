@@ -23,6 +23,8 @@ def root_gradient(run: Run) -> float:
 def accumulated(run: Run, gradients: float) -> float:
     """Gradients that are there while the next micro-batch runs. FSDP does not reduce them until the last one (``no_sync``, which accelerate
     enters for all but the last): they are whole then."""
+    if run.plan.sharding == "megatron":
+        return gradients
     if run.plan.accumulation < 2:
         return gradients if sharding.holds_gradients(run.plan) else 0.0
     if run.plan.joined:

@@ -7,7 +7,7 @@ from typing import Literal
 from envdoctor.records import dataclass
 
 Dtype = Literal["float32", "float16", "bfloat16"]
-Sharding = Literal["none", "ddp", "zero1", "zero2", "zero3", "fsdp", "device_map"]
+Sharding = Literal["none", "ddp", "zero1", "zero2", "zero3", "fsdp", "device_map", "megatron"]
 Method = Literal["full", "adapter", "prompt", "inference"]
 Offload = Literal["none", "optimizer", "parameters", "both"]
 WIDTH = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "float8": 1, "int8": 1, "uint8": 1}
@@ -117,10 +117,10 @@ class Plan:
 
     @property
     def fused_norms(self) -> bool:
-        """Whether a kernel computes the norms, which keeps their input as it is: Liger's or Unsloth's."""
-        return (self.liger and not self.cut_loss) or self.unsloth
+        """Whether a kernel computes the norms, which keeps their input as it is: Liger's, Unsloth's or Transformer Engine's."""
+        return (self.liger and not self.cut_loss) or self.unsloth or self.sharding == "megatron"
 
     @property
     def fused_activation(self) -> bool:
-        """Whether Liger computes the activation of a gated network."""
-        return self.liger and not self.cut_loss and not self.unsloth
+        """Whether Liger computes the activation of a gated network, or Megatron (``bias_swiglu_fusion``)."""
+        return (self.liger and not self.cut_loss and not self.unsloth) or self.sharding == "megatron"

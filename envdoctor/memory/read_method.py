@@ -78,6 +78,10 @@ def quant_of(reader: Reader, method: str | None) -> str:
     return "none"
 
 
+# Under DeepSpeed its engine casts the weights and scales the loss itself.
+_CASTING = frozenset(("zero1", "zero2", "zero3", "megatron"))
+
+
 def load_dtype_of(reader: Reader, method: Method, quant: str) -> Dtype:
     stated = _DTYPES.get(reader.text("plan.load_dtype") or "")
     if stated is not None:
@@ -86,6 +90,11 @@ def load_dtype_of(reader: Reader, method: Method, quant: str) -> Dtype:
         # init_adapter (model/adapter.py) of llamafactory 0.9.3 casts what is trained to float32; pure_bf16, which keeps it from that, goes
         # without bf16 and fp16.
         reader.assume("plan.load_dtype", "float32", "LLaMA-Factory trains in float32 unless pure_bf16 is set")
+        return "float32"
+    scaled = method == "full" and quant == "none" and autocast_of(reader) == "float16" and reader.text("plan.distributed") not in _CASTING
+    if scaled:
+        # GradScaler.unscale_ refuses gradients of float16 ("Attempting to unscale FP16 gradients", torch/amp/grad_scaler.py).
+        reader.assume("plan.load_dtype", "float32", "fp16 with a gradient scaler trains float32 weights")
         return "float32"
     for name, why in (("model.dtype", "as the weights are stored"), ("model.config_dtype", "as config.json says")):
         value = _DTYPES.get(reader.text(name) or "")

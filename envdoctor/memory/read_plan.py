@@ -80,7 +80,7 @@ def read_plan(facts: Facts, architecture: Architecture) -> tuple[Plan, tuple[Ass
     stack = _stack(reader)
     autocast = autocast_of(reader)
     tensor = tensor_of(reader, architecture, method)
-    sharding, gpus = sharding_of(reader, tensor)
+    sharding, gpus = sharding_of(reader, tensor, method)
     whole = quant in _OF_INTEGERS and sharding != "fsdp" and reader.text("plan.trainer") not in _OWN_ADAPTERS
     adapter = _adapter(reader, architecture, stack, beside_integers=whole) if method == "adapter" else None
     offload, sharding = offload_of(reader, method, sharding)
@@ -143,8 +143,8 @@ def _assume_in_words(reader: Reader) -> None:
 
 def _cast_by_deepspeed(sharding: Sharding, dtype: Dtype, autocast: Dtype | None) -> tuple[Dtype, Dtype | None]:
     """The dtypes that the weights have and that is computed in: DeepSpeed's engine casts the weights and computes in that dtype, and
-    accelerate does not autocast then (Accelerator, native_amp)."""
-    if sharding in ("zero1", "zero2", "zero3") and autocast is not None:
+    accelerate does not autocast then (Accelerator, native_amp). Megatron has its parameters in that dtype too."""
+    if sharding in ("zero1", "zero2", "zero3", "megatron") and autocast is not None:
         return autocast, None
     return dtype, autocast
 

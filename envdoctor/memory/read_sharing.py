@@ -23,12 +23,14 @@ def tensor_of(reader: Reader, architecture: Architecture, method: Method) -> int
     return ranks if ranks > 1 and method in ("full", "inference") and slices(architecture, ranks) else 1
 
 
-def sharding_of(reader: Reader, tensor: int) -> tuple[Sharding, int]:
+def sharding_of(reader: Reader, tensor: int, method: Method) -> tuple[Sharding, int]:
     """How the GPUs that have a whole model between them and others share it, and how many such there are."""
     stated = reader.number("gpu.count")
     gpus = max(1, (stated or 1) // tensor)
     named = reader.text("plan.distributed")
     known = _SHARDINGS.get(named or "")
+    if named == "megatron" and method == "full" and gpus > 1:
+        return "megatron", gpus
     if known is not None:
         if known in _SHARDED and stated is None:
             reader.assume("gpu.count", 1)

@@ -43,9 +43,9 @@ def run_of(architecture: Architecture, plan: Plan) -> Run:
     if named is None or not modeling.adapts_experts(architecture, plan, every=not EVERY_LINEAR.isdisjoint(named)):
         architecture = modeling.as_merged(architecture, plan)
     if plan.tensor > 1:
-        architecture = tensor_parallel.sliced(architecture, plan.tensor)
+        architecture = tensor_parallel.sliced(architecture, plan.tensor, vocabulary=plan.sharding == "megatron")
     counted = parameters(modeling.as_merged(architecture, plan))
-    if plan.tensor > 1:
+    if plan.tensor > 1 and plan.sharding != "megatron":
         counted = tensor_parallel.with_head_sliced(counted, plan.tensor)
     targets: tuple[Linear, ...] = ()
     added = 0

@@ -35,6 +35,8 @@ def shares(plan: Plan) -> Shares:
         "zero2": Shares(gradients=part, optimizer=part),
         "zero3": Shares(part, part, part),
         "fsdp": Shares(part, part, part),
+        # The distributed optimizer of Megatron-Core, on in ms-swift's arguments (use_distributed_optimizer of 3.8.0).
+        "megatron": Shares(optimizer=part),
         # Layers lie on one GPU after the other: each holds its own, and the activations of its own.
         "device_map": Shares(part, part, part, part),
     }[plan.sharding]

@@ -2,7 +2,8 @@
 
 ``base_model_tp_plan`` of its configurations (configuration_llama.py of 5.0.0): queries, keys, values, gate and up are cut by their outputs,
 the attention's output and down by their inputs; ``_tp_plan`` cuts the output layer by the vocabulary and gathers the logits. Norms,
-embeddings and the residual stream are whole on each rank.
+embeddings and the residual stream are whole on each rank. Megatron cuts embeddings and logits by the vocabulary too, and computes the loss
+of its part (core/tensor_parallel/layers.py and cross_entropy.py of megatron-core 0.16.1).
 """
 
 from __future__ import annotations
@@ -28,9 +29,10 @@ def slices(architecture: Architecture, ranks: int) -> bool:
     return plain and roles and architecture.head == "causal" and not any(size % ranks for size in sizes)
 
 
-def sliced(architecture: Architecture, ranks: int) -> Architecture:
+def sliced(architecture: Architecture, ranks: int, *, vocabulary: bool) -> Architecture:
     return replace(
         architecture,
+        vocab=architecture.vocab // ranks if vocabulary else architecture.vocab,
         heads=architecture.heads // ranks,
         kv_heads=architecture.kv_heads // ranks,
         ffn=architecture.ffn // ranks,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from envdoctor.facts.fact import FactValue
 from envdoctor.facts.versions import ABSENT, Exact, exact
 from envdoctor.memory import mixers
-from envdoctor.memory.estimate import Estimate, Range
+from envdoctor.memory.estimate import GIB, Estimate, Range
 from envdoctor.memory.situation import Planned
 from envdoctor.memory.stack import at_least
 from envdoctor.records import dataclass, replace
@@ -35,6 +35,8 @@ _SELECTED = frozenset(("none", "op", "full"))
 # state it with batches of 4 to 16, what they measured is that of 0.1 to 0.8 times so many tokens (benchmarks/unseen/memory-4.json, 9859 to
 # 9870); one row at a time comes to the cut sooner or later.
 _CUTS = frozenset(("ms-swift", "llamafactory", "litgpt"))
+# TRL's max_length and Unsloth's max_seq_length cut too: where several rows of a batch are neither packed nor padded to it, five notebooks
+# took 0.55 to 0.7 times what full rows do (benchmarks/unseen/memory-7.json, 8 and 53 to 56).
 # Those of litgpt that cut at 512 (benchmarks/unseen/memory-5.json, 55 to 89) took what 0.65 times as many tokens do, or more.
 _SHORTER, _SHORT = 8, 256
 # Where rows are not packed, the longest batch may be shorter than what is stated, by so much of what lives for its tokens: nine runs of
@@ -44,6 +46,8 @@ _LONGEST = 0.1
 # torchtune (torchtune/modules of 0.6.1) and torchtitan (torchtitan/models at 0168bd51). What litgpt's runs in 4 bits keep is not
 # understood: they took up to 27 % more than is counted (benchmarks/unseen/memory-5.json, 53 to 89), and keep the range of before.
 _OWN_LAYERS = frozenset(("litgpt", "torchtune", "torchtitan"))
+# Whose scripts call from_pretrained themselves: float32 up to transformers 4 unless they name a dtype.
+_LOAD_BY_THEMSELVES = frozenset((None, "own", "transformers", "trl", "accelerate"))
 _NEUTRAL: Mapping[str, FactValue] = {"plan.activation_offload": False, "plan.float8": False}
 
 
@@ -73,7 +77,7 @@ def weigh(situation: Planned, computed: Estimate) -> tuple[Undecided, ...]:
     """What was not stated, or is not modelled, with the range that each leaves open, the widest first."""
     expected = computed.allocated.expected
     found = []
-    for fact, taken, others in _open(situation):
+    for fact, taken, others in _open(situation, expected):
         estimates = [situation.estimate_with(_change(situation, fact, other)) for other in others]
         ranges = [one.allocated.expected for one in estimates]
         low, high = min(*ranges, expected), max(*ranges, expected)
@@ -138,13 +142,13 @@ def spanning(computed: Estimate, found: Iterable[Undecided]) -> Estimate:
     return computed
 
 
-def _open(situation: Planned) -> Iterator[tuple[str, FactValue, tuple[FactValue, ...]]]:
+def _open(situation: Planned, expected: float) -> Iterator[tuple[str, FactValue, tuple[FactValue, ...]]]:
     """Facts that were assumed, what was taken, and what else is usual."""
     plan, facts = situation.plan, situation.facts
     assumed = {one.fact for one in situation.assumptions}
     if "plan.seq_len" in assumed:
         yield "plan.seq_len", plan.tokens, (256, 4096)
-    elif plan.rows > 1 and not plan.packed and facts.text("plan.trainer") in _CUTS and _is_cut(situation):
+    elif plan.rows > 1 and not plan.packed and _is_cut(situation):
         yield "plan.seq_len", plan.tokens, (max(plan.tokens // _SHORTER, min(plan.tokens, _SHORT)),)
     if "plan.batch_size" in assumed:
         # per_device_train_batch_size of TrainingArguments.
@@ -168,7 +172,8 @@ def _open(situation: Planned) -> Iterator[tuple[str, FactValue, tuple[FactValue,
         if facts.value(f"packages.{package}") is None:
             yield f"packages.{package}", _THERE, (ABSENT,)
     trainer = facts.text("plan.trainer")
-    if plan.gpus > 1 and "plan.distributed" in assumed and (trainer is None or facts.value("plan.distributed") is not None):
+    unsaid = trainer is None or facts.value("plan.distributed") is not None or _is_too_large(situation, expected)
+    if plan.gpus > 1 and "plan.distributed" in assumed and unsaid:
         # None is stated, or one that is not modelled (context, pipeline or expert parallelism): somewhere between all on each and parts.
         yield "plan.distributed", plan.sharding, ("fsdp",)
     if facts.value("plan.outputs_kept") is None and trainer is None:
@@ -191,7 +196,7 @@ def _open(situation: Planned) -> Iterator[tuple[str, FactValue, tuple[FactValue,
         yield "plan.selective_checkpointing", selected, ("op", "2")
     if "plan.gradient_checkpointing" in assumed and not plan.checkpointing and _may_checkpoint(situation):
         yield "plan.gradient_checkpointing", False, (True,)
-    if "plan.load_dtype" in assumed and plan.quant == "none" and trainer is None and not _as_stored(situation):
+    if "plan.load_dtype" in assumed and plan.quant == "none" and trainer in _LOAD_BY_THEMSELVES and not _as_stored(situation):
         # from_pretrained makes float32 of every checkpoint up to transformers 4 unless it is told another dtype.
         yield "plan.load_dtype", plan.load_dtype, ("float32",)
     if "plan.kbit_preparation" in assumed:
@@ -206,6 +211,11 @@ def _open(situation: Planned) -> Iterator[tuple[str, FactValue, tuple[FactValue,
         yield "plan.bf16", False, (True,)
 
 
+def _is_too_large(situation: Planned, expected: float) -> bool:
+    """Whether a card that is stated could not hold the model on each GPU: it is then rather shared out, by whatever launches the run."""
+    return 0 < situation.plan.card < expected / GIB
+
+
 def _may_be_newer(situation: Planned) -> bool:
     """Whether nobody states the release of TRL, and that of transformers allows today's."""
     stack = situation.plan.stack
@@ -215,7 +225,9 @@ def _may_be_newer(situation: Planned) -> bool:
 def _is_cut(situation: Planned) -> bool:
     """Whether the length is what a trainer's setting says, and nobody said or counted how long the rows are."""
     facts = situation.facts
-    return "plan.seq_len" in facts and facts["plan.seq_len"].origin.source != "--set" and not situation.counted
+    padded, trainer = situation.stated.value("plan.padding"), facts.text("plan.trainer")
+    cuts = trainer in _CUTS or (padded is False and trainer == "trl") or (padded is not True and situation.plan.unsloth)
+    return cuts and "plan.seq_len" in facts and facts["plan.seq_len"].origin.source != "--set" and not situation.counted
 
 
 def _unmodelled(situation: Planned, computed: Estimate) -> Iterator[Undecided]:
@@ -235,6 +247,10 @@ def _unmodelled(situation: Planned, computed: Estimate) -> Iterator[Undecided]:
     if context > 1:
         shorter = situation.estimate_with({"plan.seq_len": max(1, situation.plan.tokens // context)})
         yield without("plan.context_parallel", shorter.allocated.low)
+    if facts.text("plan.distributed") == "megatron" and situation.plan.gpus > 1 and facts.value("plan.tensor_parallel") is None:
+        # Its layers are mostly cut among some of its ranks.
+        gpus = situation.plan.gpus
+        yield Undecided("plan.tensor_parallel", 1, (gpus,), Range(expected / gpus, expected, expected))
     for fact in ("plan.pipeline_parallel", "plan.expert_parallel"):
         if parts(fact) > 1:
             yield without(fact, expected / parts(fact))

@@ -195,3 +195,13 @@ def test_unsloth_has_defaults_of_its_own(
     plan, _ = read(facts)
     assert plan.adapter is not None
     assert (plan.checkpointing, plan.adapter.dropout, plan.liger, plan.fused_loss) == (checkpointing, dropout, liger, fused)
+
+
+def test_mixed_precision_of_float16_trains_float32_weights() -> None:
+    """A gradient scaler refuses gradients of float16; DeepSpeed scales the loss itself, and adapters are float32 anyway."""
+    facts = {"plan.method": "full", "plan.fp16": True, "model.config_dtype": "float16", "plan.trainer": "own"}
+    assert planned(stated(facts), read_architecture(LLAMA_2_13B)).plan.load_dtype == "float32"
+    assert planned(stated({**facts, "plan.load_dtype": "float16"}), read_architecture(LLAMA_2_13B)).plan.load_dtype == "float16"
+    under_zero = planned(stated({**facts, "plan.distributed": "zero2", "gpu.count": 2}), read_architecture(LLAMA_2_13B)).plan
+    assert (under_zero.load_dtype, under_zero.autocast) == ("float16", None)
+    assert planned(stated({**facts, "plan.method": "lora"}), read_architecture(LLAMA_2_13B)).plan.load_dtype == "float16"

@@ -198,3 +198,17 @@ def test_a_model_around_another_one_is_run_with_the_embeddings_that_are_counted(
         inner,
     ):
         assert child_params(stated, plan, None)["config"] == stated
+
+
+def test_megatron_keeps_float32_gradients_and_shares_out_masters_and_states() -> None:
+    """2 bytes a parameter, 4 of its gradient, and 12 of master and states among the ranks of the same part (megatron-core 0.16.1)."""
+    megatron = {"plan__distributed": "megatron", "plan__batch_size": 1, "plan__load_dtype": "bfloat16"}
+    alone = situation(QWEN, **megatron, plan__tensor_parallel=1).estimate()
+    cut = situation(QWEN, **megatron, plan__tensor_parallel=2, gpu__count=8).estimate()
+    for computed, part in ((alone, 1), (cut, 2)):
+        terms = computed.peak.terms
+        assert terms["weights"] == pytest.approx(2 * 7.616e9 / part, rel=0.01)
+        assert terms["gradients"] == pytest.approx(4 * 7.616e9 / part, rel=0.05)
+        assert terms["optimizer"] == pytest.approx(12 * 7.616e9 / part / 4, rel=0.01)
+    # Logits are cut by the vocabulary, too.
+    assert cut.peak.terms.get("logits", 0.0) < 0.6 * max(moment.terms.get("logits", 0.0) for moment in alone.moments)

@@ -266,3 +266,35 @@ def test_no_range_is_narrower_than_what_adapters_of_one_source_left_open() -> No
     short = situation(plan__seq_len=25, plan__batch_size=2, plan__lora_targets=("all-linear",)).estimate().allocated
     assert short.high >= 1.05 * short.expected
     assert short.low <= 0.97 * short.expected
+
+
+@pytest.mark.parametrize(
+    ("facts", "cut"),
+    [
+        ({"plan__trainer": "unsloth"}, True),
+        ({"plan__trainer": "trl", "plan__padding": False}, True),
+        ({"plan__trainer": "unsloth", "plan__padding": True}, False),
+        ({"plan__trainer": "unsloth", "plan__packing": True}, False),
+        ({"plan__trainer": "trl"}, False),
+        ({"plan__trainer": "transformers", "plan__padding": False}, False),
+    ],
+)
+def test_the_length_of_trl_and_unsloth_is_a_cut_where_rows_are_neither_packed_nor_padded(facts: dict[str, FactValue], cut: bool) -> None:
+    found = situation(plan__seq_len=8192, plan__batch_size=8, packages__unsloth="==2026.10.9", packages__trl="==0.24.0", **facts)
+    assert any(one.fact == "plan.seq_len" and one.others for one in weigh(found, found.estimate())) is cut
+
+
+def test_a_model_that_no_card_holds_whole_is_rather_shared_out() -> None:
+    """Three GPUs of 80 GB trained Llama-2-7B in full, and nobody said how (benchmarks/unseen/memory-7.json, 61)."""
+    large: dict[str, FactValue] = {"plan__method": "full", "gpu__count": 4, "plan__trainer": "transformers", "plan__load_dtype": "float32"}
+    assert "plan.distributed" in names(situation(**large, gpu__memory_gib=6))
+    assert "plan.distributed" not in names(situation(**large, gpu__memory_gib=80))
+    assert "plan.distributed" not in names(situation(**large, gpu__memory_gib=6, plan__distributed="ddp"))
+
+
+def test_the_ranks_that_megatron_cuts_a_layer_among_are_open_until_they_are_stated() -> None:
+    megatron: dict[str, FactValue] = {"plan__method": "full", "plan__distributed": "megatron", "gpu__count": 8, "plan__load_dtype": ""}
+    found = situation(**megatron)
+    assert "plan.tensor_parallel" in names(found)
+    assert spanning(found.estimate(), undecided(found, found.estimate())).is_a_range
+    assert names(situation(**megatron, plan__tensor_parallel=2)) == set()

@@ -28,6 +28,9 @@ SETTINGS = Settings(
 )
 
 
+_MEGATRON = (("megatron_lm_tp_degree", "plan.tensor_parallel"), ("megatron_lm_pp_degree", "plan.pipeline_parallel"))
+
+
 def _recognises(_: Table, keys: frozenset[str]) -> bool:
     return len(keys & _MARKS) >= 2 or ("distributed_type" in keys and bool(keys & _WITH_TYPE))
 
@@ -42,6 +45,10 @@ def read_accelerate(reader: Reader, table: Table) -> None:
         reader.say("plan.distributed", "ddp", "distributed_type")
     elif kind == "MEGATRON_LM":
         reader.say("plan.distributed", "megatron", "distributed_type")
+        sizes = table.get("megatron_lm_config")
+        for key, fact in _MEGATRON:
+            if isinstance(sizes, dict) and type(sizes.get(key)) is int:
+                reader.say(fact, sizes[key], "megatron_lm_config", key)
     elif kind == "FSDP":
         _fsdp(reader, table)
     elif kind == "DEEPSPEED":

@@ -195,9 +195,19 @@ def _megatron(reader: Reader, table: Table, mark: str) -> None:
     """``megatron sft``: Megatron-LM's own names for batches, rates and recomputation."""
     reader.say("plan.distributed", "megatron", mark)
     reader.say_all(table, (("micro_batch_size", "plan.batch_size"), ("lr", "plan.learning_rate"), ("clip_grad", "plan.max_grad_norm")))
+    sizes = (
+        ("tensor_model_parallel_size", "plan.tensor_parallel"),
+        ("pipeline_model_parallel_size", "plan.pipeline_parallel"),
+        ("context_parallel_size", "plan.context_parallel"),
+        ("expert_model_parallel_size", "plan.expert_parallel"),
+    )
+    reader.say_all(table, sizes)
+    # Megatron's own default (megatron/argument/megatron_args.py of ms-swift 3.8.0).
+    reader.default("plan.tensor_parallel", 1, _DEFAULT)
     granularity = table.get("recompute_granularity")
     if granularity is not None:
-        reader.say("plan.gradient_checkpointing", word(granularity).lower() != "none", "recompute_granularity")
+        # "selective" computes the attention alone again (recompute_modules), of which a fused kernel keeps nothing.
+        reader.say("plan.gradient_checkpointing", word(granularity).lower() == "full", "recompute_granularity")
 
 
 SWIFT = Dialect("ms-swift", _recognises, read_swift)

@@ -48,6 +48,8 @@ def test_zero_3(tmp_path: Path) -> None:
         ("distributed_type: MULTI_GPU\nnum_processes: 4", {"plan.distributed": "ddp", "gpu.count": 4}),
         ("distributed_type: MULTI_CPU\nnum_processes: 4", {"plan.distributed": "ddp", "accelerator": "cpu", "gpu.count": None}),
         ("distributed_type: MEGATRON_LM\nnum_processes: -1", {"plan.distributed": "megatron", "gpu.count": None}),
+        ("distributed_type: MEGATRON_LM\nmegatron_lm_config:\n  megatron_lm_tp_degree: 2\n  megatron_lm_pp_degree: 4",
+         {"plan.tensor_parallel": 2, "plan.pipeline_parallel": 4}),
         ("distributed_type: FSDP\nfsdp_config:\n  fsdp_offload_params: true\n  fsdp_activation_checkpointing: true",
          {"plan.distributed": "fsdp", "plan.offload": "both", "plan.gradient_checkpointing": True}),
         ("distributed_type: FSDP\nfsdp_config:\n  fsdp_version: 2", {"plan.distributed": "fsdp", "plan.fsdp_version": 2}),

@@ -111,6 +111,8 @@ def test_release_2(tmp_path: Path) -> None:
         ("tuner_type: lora\neval_strategy: no\nsave_strategy: steps", {"plan.evaluate": False, "plan.save": True}),
         ("tuner_type: lora\nrecompute_granularity: full\nmicro_batch_size: 4",
          {"plan.distributed": "megatron", "plan.gradient_checkpointing": True, "plan.batch_size": 4}),
+        ("tuner_type: full\nrecompute_granularity: selective\ntensor_model_parallel_size: 2\npipeline_model_parallel_size: 4",
+         {"plan.gradient_checkpointing": False, "plan.tensor_parallel": 2, "plan.pipeline_parallel": 4}),
         ("rlhf_type: grpo\nmoe_grouped_gemm: true\ntrain:\n  tuner_type: full", {"plan.method": "grpo", "plan.distributed": "megatron"}),
     ],
 )  # fmt: skip
