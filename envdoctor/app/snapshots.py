@@ -11,7 +11,9 @@ from envdoctor.app.watch import Watch
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Defect, Skip
 from envdoctor.facts.versions import Exact
+from envdoctor.facts.vocabulary import NOT_LOADED
 from envdoctor.records import replace
+from envdoctor.world.architectures import known_types
 
 if TYPE_CHECKING:
     from envdoctor.snapshot.record import Record
@@ -72,11 +74,17 @@ def _too_large(snapshot: Snapshot, gathered: Gathered) -> tuple[Hit, ...]:
     return exceeding(gathered.facts, table_of(snapshot.config))
 
 
+def _is_native(gathered: Gathered, release: Exact) -> bool:
+    """Whether transformers takes a class of its own: it knows the type, and nobody asks for the snapshot's code."""
+    kind = gathered.derived.value("model.type")
+    return gathered.derived.value("plan.trust_remote_code") is False and isinstance(kind, str) and kind in known_types(release)
+
+
 def _remote_code(snapshot: Snapshot, gathered: Gathered, records: Mapping[str, Record]) -> Found:
     """The snapshot's own code against the transformers that is installed, or that is known of the release stated."""
     maps = [snapshot.table(name).get("auto_map") for name in WITH_AUTO_MAP]
     value = gathered.derived.value("packages.transformers")
-    if not any(maps) or not isinstance(value, Exact):
+    if not any(maps) or not isinstance(value, Exact) or _is_native(gathered, value):
         return (), ()
     from envdoctor.checks.kept import keep, key, recall
     from envdoctor.files.user_cache import cache_directory
@@ -85,7 +93,9 @@ def _remote_code(snapshot: Snapshot, gathered: Gathered, records: Mapping[str, R
     releases = {} if installed is None else {one.name: one.version for one in installed.distributions if one.version is not None}
     sites = () if installed is None else installed.site_dirs
     read = sorted(f"{name} {record.sha256}" for name, record in records.items() if name.endswith((".py", ".json")))
-    plan = [str(gathered.derived.value(name)) for name in _OF_THE_PLAN]
+    unused = gathered.derived.value(NOT_LOADED)
+    models = not isinstance(unused, tuple) or "model" not in unused
+    plan = [str(models), *(str(gathered.derived.value(name)) for name in _OF_THE_PLAN)]
     of = key([str(snapshot.directory.path), value.text, repr(sites), repr(sorted(releases.items())), *read, *plan], _COMPARING)
     before = recall(cache_directory(), of)
     if before is not None:
@@ -99,7 +109,7 @@ def _remote_code(snapshot: Snapshot, gathered: Gathered, records: Mapping[str, R
     if library is None:
         return (), ()
     known = len(snapshot.directory.skips)
-    found = examine(snapshot.directory, entries_of(*maps), library, settings=table_of(snapshot.config), facts=gathered.derived)
+    found = examine(snapshot.directory, entries_of(*maps, models=models), library, table_of(snapshot.config), gathered.derived)
     hits = tuple(replace(hit, unless=rules_for(hit)) for hit in found)
     skips = tuple(snapshot.directory.skips[known:])
     files = {}

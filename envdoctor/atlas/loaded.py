@@ -42,7 +42,7 @@ _WHEN_CALLED = {
     "tensorboard": ("protobuf",),
     "tensorboardx": ("protobuf",),
     "mlflow": ("protobuf",),
-    "ray": ("protobuf",),
+    "ray": ("protobuf", "pydantic"),  # by the processes that ray.init starts
     "streamlit": ("protobuf",),
     "torchtune": ("wandb", "tensorboard", "comet-ml", "mlflow", "torchdata"),
     "datasets": ("pandas", "pillow", "librosa", "torchcodec", "torchvision", "torchaudio", "jax", "scipy"),

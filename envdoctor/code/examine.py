@@ -22,8 +22,11 @@ GATE = "remote-code-gate-minor-only"
 _MODELS = ("AutoModelForCausalLM", "AutoModel", "AutoModelForSeq2SeqLM", "AutoModelForImageTextToText", "AutoModelForVision2Seq")
 
 
-def entries_of(*auto_maps: object) -> tuple[str, ...]:
-    """The ``module.Class`` names of the auto_map tables; classes for other tasks only where there is none for language modelling."""
+def entries_of(*auto_maps: object, models: bool = True) -> tuple[str, ...]:
+    """The ``module.Class`` names of the auto_map tables; classes for other tasks only where there is none for language modelling.
+
+    Without ``models`` those that a tokenizer's or a configuration's load takes.
+    """
     found: dict[str, None] = {}
     for auto_map in auto_maps:
         table = {"AutoTokenizer": auto_map} if isinstance(auto_map, list) else auto_map
@@ -31,6 +34,8 @@ def entries_of(*auto_maps: object) -> tuple[str, ...]:
             continue
         language = any(kind in _MODELS for kind in table)
         for kind, value in table.items():
+            if str(kind).startswith("AutoModel") and not models:
+                continue
             if language and str(kind).startswith("AutoModel") and kind not in _MODELS:
                 continue
             for item in value if isinstance(value, list) else [value]:

@@ -19,7 +19,7 @@ from envdoctor.facts.vocabulary import ADDING_UP
 from envdoctor.records import replace
 from envdoctor.sources.docker.parse import Instruction
 from envdoctor.sources.docker.stage import Stage
-from envdoctor.sources.launches.launcher import agreed, is_launcher, read_launcher
+from envdoctor.sources.launches.launcher import add_surroundings, agreed, is_launcher, read_launcher
 from envdoctor.sources.launches.script import read_script
 from envdoctor.sources.launches.settings import told_by
 from envdoctor.sources.launches.started import ReadScript, is_one_run
@@ -63,6 +63,8 @@ def _started(stage: Stage, dockerfile: Path, read: ReadScript | None) -> Collect
     told = [(launch, told_by(dockerfile, launch, read, alone=alone)) for launch in script.launches]
     skips: list[Skip] = []
     facts = agreed(str(dockerfile), told, skips)
+    if script.commands or facts:
+        add_surroundings(dockerfile, script, facts)
     return Collected(tuple(facts.values()), skips=tuple(dict.fromkeys([*(skip for _, found in told for skip in found.skips), *skips])))
 
 

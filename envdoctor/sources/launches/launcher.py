@@ -109,12 +109,7 @@ def read_launcher(path: Path, read: ReadScript | None = None) -> Launcher:
     facts = agreed(place, said, skips)
     for _, found in said:
         skips += [skip for skip in found.skips if skip not in skips]
-    for fact in _surroundings(path, script, facts):
-        before = facts.get(fact.name)
-        if before is not None and fact.name == "plan.code_uses":
-            facts[fact.name] = Fact(fact.name, tuple(sorted({*_items(before), *_items(fact)})), before.origin)
-        else:
-            facts.setdefault(fact.name, fact)
+    add_surroundings(path, script, facts)
     if not facts and not skips and not script.installs:
         skips.append(Skip(place, "no command in it starts a training run that is known"))
     return Launcher(Collected(tuple(facts.values()), skips=tuple(skips)), tuple(script.installs))
@@ -159,6 +154,16 @@ def agreed(place: str, said: Sequence[tuple[Launch, Told]], skips: list[Skip]) -
 
 def _items(fact: Fact) -> tuple[str, ...]:
     return fact.value if isinstance(fact.value, tuple) else ()
+
+
+def add_surroundings(path: Path, script: Script, facts: dict[str, Fact]) -> None:
+    """Add what holds for all commands of a script to the facts of its launches, which have their say first."""
+    for fact in _surroundings(path, script, facts):
+        before = facts.get(fact.name)
+        if before is not None and fact.name == "plan.code_uses":
+            facts[fact.name] = Fact(fact.name, tuple(sorted({*_items(before), *_items(fact)})), before.origin)
+        else:
+            facts.setdefault(fact.name, fact)
 
 
 def _surroundings(path: Path, script: Script, facts: dict[str, Fact]) -> list[Fact]:

@@ -154,13 +154,19 @@ def _outline(file: str, tree: ast.Module, text: str) -> Module:
 
 
 def _uses(tree: ast.Module, module: Module, members: frozenset[str]) -> dict[str, int]:
-    """What the file needs unconditionally: nothing under ``try``, nor under a test of the release or of ``hasattr``."""
-    own = {item.name for item in ast.walk(tree) if isinstance(item, Function)} if members else set()
+    """What the file needs unconditionally: nothing under ``try``, a test of the release or of ``hasattr``, or for type checkers alone.
+
+    A member that the file defines, or sets on an object itself, is its own.
+    """
+    own = {name for item in ast.walk(tree) if (name := _own_member(item)) is not None} if members else set()
     found: dict[str, int] = {}
     stack: list[ast.AST] = list(reversed(tree.body))
     while stack:
         node = stack.pop()
         if isinstance(node, ast.Try) or (isinstance(node, (ast.If, ast.IfExp)) and _chooses(node.test, module.version_names)):
+            continue
+        if isinstance(node, ast.If) and _is_for_checkers(node.test):
+            stack.extend(reversed(node.orelse))
             continue
         if isinstance(node, ast.ImportFrom) and node.level == 0 and (node.module or "").partition(".")[0] == "transformers":
             found.update((alias.name, node.lineno) for alias in node.names if alias.name not in found)
@@ -169,6 +175,16 @@ def _uses(tree: ast.Module, module: Module, members: frozenset[str]) -> dict[str
         below = ast.iter_child_nodes(node) if members else [*getattr(node, "body", ()), *getattr(node, "orelse", ())]
         stack.extend(reversed([child for child in below if isinstance(child, ast.AST)]))
     return found
+
+
+def _own_member(item: ast.AST) -> str | None:
+    if isinstance(item, Function):
+        return item.name
+    return item.attr if isinstance(item, ast.Attribute) and isinstance(item.ctx, ast.Store) else None
+
+
+def _is_for_checkers(test: ast.expr) -> bool:
+    return (test.attr if isinstance(test, ast.Attribute) else test.id if isinstance(test, ast.Name) else "") == "TYPE_CHECKING"
 
 
 def _chooses(test: ast.expr, names: set[str]) -> bool:

@@ -97,3 +97,8 @@ def test_what_the_image_starts_is_judged(tmp_path: Path, capsys: pytest.CaptureF
     started(tmp_path, 'RUN pip install llamafactory==0.9.3 accelerate==1.8.1\nCMD ["llamafactory-cli", "webui"]')
     assert main(["check", str(tmp_path / "Dockerfile")]) == 1
     assert "error: LLaMA-Factory 0.9.3 refuses this accelerate at start-up" in capsys.readouterr().out
+
+
+def test_a_command_that_rules_wait_for_is_one_of_the_image(tmp_path: Path) -> None:
+    found = started(tmp_path, 'CMD ["ray", "start", "--head"]', "FROM python:3.11\n")
+    assert found["plan.code_uses"].value == ("$ ray start",)
