@@ -14,14 +14,14 @@ from functools import lru_cache
 from envdoctor.engine.unset import OBJECTIVES, unset, unset_beside, what_runs_it
 from envdoctor.facts.fact import Fact, Facts, FactValue, NotUnderstood, Origin
 from envdoctor.facts.hub_names import glm_bits, glm_family, glm_type
-from envdoctor.facts.published_models import Published, published_model
+from envdoctor.facts.published_models import STILL_WITH_CODE, Published, published_model
 from envdoctor.facts.uses import CODE_USES, WRAPPERS, is_variable
 from envdoctor.facts.versions import Exact, exact, version_condition
 from envdoctor.facts.vocabulary import TRAINING, UNCLEAR, WHOLE
 from envdoctor.records import replace
 from envdoctor.sources.machine.hardware import derive_gpu
 from envdoctor.world.architectures import bounds as architecture_bounds
-from envdoctor.world.architectures import is_never_native
+from envdoctor.world.architectures import is_never_native, known_types, oldest
 from envdoctor.world.tables import BUNDLED
 from envdoctor.world.torch_builds import variant_cuda
 
@@ -52,7 +52,7 @@ def derive(facts: Facts) -> Facts:
 
 
 SWAYED: dict[str, frozenset[str]] = {
-    "transformers": frozenset(("plan.load_dtype", "plan.optimizer", "plan.attn")),
+    "transformers": frozenset(("plan.load_dtype", "plan.optimizer", "plan.attn", "model.remote_code")),
     "torch": frozenset(("plan.optimizer", "plan.attn", "cuda", "accelerator", "builds")),
     "vllm": frozenset(("builds",)),
 }
@@ -182,6 +182,16 @@ def _remote(facts: Facts) -> Iterator[Fact]:
     kind = facts.text("model.type")
     if kind is not None and is_never_native(kind):
         yield _fact("model.remote_code", True, f"no release of transformers knows model_type {kind}")
+    published, release = published_model(facts.text("model.id") or ""), _release(facts, "transformers")
+    if (
+        published is None
+        or published.type not in STILL_WITH_CODE
+        or release is None
+        or not version_condition(f">={oldest()}").admits(release)
+    ):
+        return
+    if published.type == kind and kind not in known_types(release):
+        yield _fact("model.remote_code", True, f"transformers {release} knows no model_type {kind}")
 
 
 def _untrusted(facts: Facts) -> Iterator[Fact]:

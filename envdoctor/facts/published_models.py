@@ -100,6 +100,11 @@ _LLAVA = (
 )
 _YI = ((r"yi(-1\.5|-coder)?-[\d.]+b(-chat)?(-16k|-200k|-[48]bits)?", "llama"),)
 _GPT_OSS = ((r"gpt-oss-(safeguard-)?(20|120)b", "gpt_oss"),)
+_ALLENAI = (
+    (r"olmo-(1\.7-)?\d+b-hf", "olmo"),
+    (r"olmo-2-\d+-\d+b(-instruct)?", "olmo2"),
+    (r"molmo2-(o-)?\d+b", "molmo2"),
+)
 _TINY = ((r"tinyllama-1\.1b-.*|tinyllama_v1\.1", "llama"),)
 _GPT2 = ((r"gpt2(-medium|-large|-xl)?", "gpt2"),)
 _FALCON = ((r"falcon-(7|40|180|11)b(-instruct|-chat)?", "falcon"),)
@@ -151,8 +156,11 @@ _NAMES: dict[str, tuple[tuple[str, str], ...]] = {
         (r"internvl3(_5)?-\d+b(-a\d+b)?-hf", "internvl"),
         (r"(mini-)?internvl(2|2_5|3|3_5|-chat-v1-5)?(-chat)?-[\w-]*\d+b[\w-]*(?<!-hf)", "internvl_chat"),
     ),
-    "allenai": ((r"olmo-(1\.7-)?\d+b-hf", "olmo"), (r"olmo-2-\d+-\d+b(-instruct)?", "olmo2")),
     "bytedance-seed": ((r"seed-oss-36b-(base|instruct)(-wosyn)?", "seed_oss"),),
+    "allenai": _ALLENAI,
+    "eurobert": ((r"eurobert-(210m|610m|2\.1b)", "eurobert"),),
+    "inclusionai": ((r"llada2\.0-(mini|flash)(-preview)?", "llada2_moe"),),
+    "mosaicml": ((r"mpt-(1b|7b|30b)(-instruct|-chat|-storywriter|-8k|-8k-instruct|-8k-chat)?", "mpt"),),
     "databricks": ((r"dbrx-(base|instruct)", "dbrx"), (r"dolly-v2-(3|7|12)b", "gpt_neox")),
 }
 # Who publishes the models of others under their names: on the hub, and what ModelScope calls the makers.
@@ -186,18 +194,31 @@ _BARE = {
 }
 # Types that repositories of their makers publish with an auto_map, be it in some revision.
 _WITH_CODE = frozenset(
-    ("baichuan", "chatglm", "cohere", "dbrx", "deepseek", "deepseek_v2", "deepseek_v3", "falcon", "gpt_bigcode", "internlm", "internlm2",
-     "internlm3", "internvl_chat", "minicpm", "minicpm3", "minicpmo", "minicpmv", "phi", "phi3", "phi3_v", "phi4mm", "phimoe",
-     "qwen")
+    ("baichuan", "chatglm", "cohere", "dbrx", "deepseek", "deepseek_v2", "deepseek_v3", "eurobert", "falcon", "gpt_bigcode", "internlm",
+     "internlm2", "internlm3", "internvl_chat", "llada2_moe", "minicpm", "minicpm3", "minicpmo", "minicpmv", "molmo2", "mpt", "phi", "phi3",
+     "phi3_v", "phi4mm", "phimoe", "qwen")
 )  # fmt: skip
+# Of these all revisions have it, as far as issues tell (hiyouga/LlamaFactory#6829, allenai/molmo2#22, KRLabsOrg/LettuceDetect#33,
+# huggingface/diffusers#13357): a transformers without a class of that type runs the repository's.
+STILL_WITH_CODE = frozenset(("deepseek_v2", "deepseek_v3", "eurobert", "llada2_moe", "molmo2", "mpt"))
 # What unsloth adds to a name when it quantizes, and what their makers add.
 _BNB = re.compile(r"(-unsloth)?(-dynamic)?-bnb-[48]bit$")
 _BF16 = re.compile(r"-bf16$")
 _STORED = ((r"-gptq(-int[48])?$|-int[48]$", "gptq"), (r"-awq(-int4)?$", "awq"), (r"-bnb-[48]bit$|-4bits$", "bitsandbytes"))
 # Families that snapshots tell by other settings (envdoctor/sources/model/model_family.py).
-_FAMILIES = (("qwen", r"qwen-vl", "qwen-vl"), ("qwen", "", "qwen"), ("gemma4", r"gemma-4-e[24]b", "gemma4-e"), ("gemma4", "", "gemma4"))
+_INTERNLM2_INSIDE = r"internvl(2|2_5)-(2|8|26)b|internvl3-9b|internvl-chat-v1-5"
+_FAMILIES = (
+    ("internvl_chat", _INTERNLM2_INSIDE, "internvl-internlm2"),
+    ("internvl_chat", "", "internvl"),
+    ("qwen", r"qwen-vl", "qwen-vl"),
+    ("qwen", "", "qwen"),
+    ("gemma4", r"gemma-4-e[24]b", "gemma4-e"),
+    ("gemma4", "", "gemma4"),
+)
 # Llama 3.1 and later scale their rotary positions.
 _ROPES = ((r"(meta-)?llama-3\.[123]-", "llama3"), (r"(meta-)?llama-[23]-\d+b", "default"))
+# Published with code that asks for their rotary positions by name, and without a scaling.
+_UNSCALED = frozenset(("eurobert", "llada2_moe", "molmo2"))
 # A folder that is called after a model has its size in the name, or a name that nothing else has.
 _SIZED = re.compile(r"\d[bm](?![a-z])|^(qwen-(vl|audio)|minicpm-|deepseek-|glm-4\.)")
 
@@ -264,4 +285,5 @@ def _published(kind: str | None, name: str) -> Published | None:
     stored = next((method for pattern, method in _STORED if re.search(pattern, name)), None)
     family = next((family for of, pattern, family in _FAMILIES if of == kind and re.search(pattern, name)), None)
     rope = next((rope for pattern, rope in _ROPES if kind == "llama" and re.match(pattern, name)), None)
+    rope = "default" if kind in _UNSCALED else rope
     return Published(kind, kind not in _WITH_CODE, stored, family, rope)

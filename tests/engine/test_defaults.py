@@ -561,3 +561,18 @@ def test_a_script_that_asks_for_no_code_of_the_snapshot_runs_none(told: dict[str
 @pytest.mark.parametrize(("label", "told"), [("cpu", "torch+cpu"), ("rocm6.2", "torch+rocm"), ("nv25.01", "torch+own"), ("cu124", None)])
 def test_a_label_tells_another_build(label: str, told: str | None) -> None:
     assert derive(stated(packages__torch=f"2.6.0+{label}")).value("builds") == ((told,) if told else None)
+
+
+@pytest.mark.parametrize(
+    ("model", "release", "remote"),
+    [
+        ("deepseek-ai/DeepSeek-V3", "4.50.3", True),
+        ("deepseek-ai/DeepSeek-V3", "4.51.0", None),
+        ("allenai/Molmo2-8B", "5.0.0", True),
+        # its repository has none any more
+        ("microsoft/Phi-3-mini-4k-instruct", "4.40.2", None),
+        ("Qwen/Qwen2.5-7B-Instruct", "4.30.2", False),
+    ],
+)
+def test_a_release_without_the_class_runs_the_code_of_the_repository(model: str, release: str, remote: bool | None) -> None:
+    assert derive(stated(model__id=model, packages__transformers=release)).value("model.remote_code") is remote

@@ -61,6 +61,10 @@ def test_the_type_is_known_of_what_its_maker_published_alone(name: str, kind: st
         ("unsloth/gemma-2-9b-bnb-4bit", Published("gemma2", plain=True, quant_method="bitsandbytes")),
         # published with code of their own at first
         ("deepseek-ai/DeepSeek-V3", Published("deepseek_v3", plain=False)),
+        ("mosaicml/mpt-7b-instruct", Published("mpt", plain=False)),
+        ("OpenGVLab/InternVL2_5-8B-MPO", Published("internvl_chat", plain=False, family="internvl-internlm2")),
+        ("OpenGVLab/InternVL3-8B", Published("internvl_chat", plain=False, family="internvl")),
+        ("allenai/Molmo2-8B", Published("molmo2", plain=False, rope_type="default")),
         ("microsoft/Phi-3-mini-4k-instruct", Published("phi3", plain=False)),
     ],
 )

@@ -386,6 +386,7 @@ ROLES = b'ROLES = ("<|system|>", "<|user|>", "<|assistant|>", "<|observation|>")
 PLAIN = b"class ChatGLMTokenizer: pass\n"
 REMOTE = {"auto_map": {"AutoTokenizer": ["tokenization_chatglm.ChatGLMTokenizer", None]}}
 CHATGLM = {"model_type": "chatglm", "padded_vocab_size": 65024, "eos_token_id": 2}
+INTERNVL = {"model_type": "internvl_chat", "llm_config": {"architectures": ["InternLM2ForCausalLM"]}}
 GLM4 = {"model_type": "chatglm", "padded_vocab_size": 151552, "eos_token_id": [151329, 151336, 151338]}
 
 
@@ -422,6 +423,10 @@ GLM4 = {"model_type": "chatglm", "padded_vocab_size": 151552, "eos_token_id": [1
         ({"model_type": "qwen"}, {}, "qwen", None),
         ({"model_type": "gemma4", "text_config": {"num_kv_shared_layers": 20}}, {}, "gemma4-e", None),
         ({"model_type": "gemma4", "text_config": {"num_kv_shared_layers": 0}}, {}, "gemma4", None),
+        (INTERNVL, {}, "internvl-internlm2", None),
+        (INTERNVL, {"modeling_internlm2.py": "class InternLM2ForCausalLM(PreTrainedModel, GenerationMixin): ..."}, "internvl", None),
+        ({"model_type": "internvl_chat", "llm_config": {"architectures": ["Qwen2ForCausalLM"]}}, {}, "internvl", None),
+        ({"model_type": "internvl_chat"}, {}, None, None),
         ({"model_type": ["llama"]}, {}, None, None),
     ],
 )

@@ -28,6 +28,7 @@ class Identity:
 
     ``names`` are lower-case: ``_name_or_path`` of its configuration files and the repository of a hub cache.
     ``tokenizer_source`` is the text of the remote tokenizer, None where there is none; ``begin`` the tokenizer's bos_token.
+    ``language_source`` is that of the language model inside, where it has a file of its own.
     """
 
     config: Mapping[str, object]
@@ -35,6 +36,7 @@ class Identity:
     added_tokens: Mapping[str, object]
     tokenizer_source: str | None
     begin: object = None
+    language_source: str | None = None
 
     def named(self, fragment: str) -> bool:
         return any(fragment in name for name in self.names)
@@ -87,6 +89,19 @@ def _gemma4(identity: Identity) -> str | None:
     return "gemma4-e" if isinstance(inner, Mapping) and inner.get("num_kv_shared_layers") else "gemma4"
 
 
+def _internvl(identity: Identity) -> str | None:
+    """InternVL with InternLM2 inside, whose class takes the methods of generation from nobody but PreTrainedModel."""
+    inner = identity.config.get("llm_config")
+    classes = inner.get("architectures") if isinstance(inner, Mapping) else None
+    if not isinstance(classes, list):
+        return None
+    return (
+        "internvl-internlm2"
+        if "InternLM2ForCausalLM" in classes and "GenerationMixin" not in (identity.language_source or "")
+        else "internvl"
+    )
+
+
 def _qwen(identity: Identity) -> str | None:
     return "qwen-vl" if "visual" in identity.config else "qwen"
 
@@ -101,6 +116,7 @@ _FAMILIES = {
     "gemma4": _gemma4,
     "gemma4_text": _gemma4,
     "glm": _glm,
+    "internvl_chat": _internvl,
     "glm4": lambda identity: "glm-4-0414",
     "llama": _llama,
     "qwen": _qwen,

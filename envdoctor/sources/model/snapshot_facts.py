@@ -178,17 +178,19 @@ class _Facts:
         hub = self.directory.hub_identity()
         names = [table_of(config).get("_name_or_path"), table.get("name_or_path"), None if hub is None else hub[0]]
         added = table.get("added_tokens_decoder")
-        source = None
-        if "tokenization_chatglm.py" in self.directory.names and isinstance(table.get("auto_map"), dict):
-            data = self.directory.read("tokenization_chatglm.py", SOURCE_LIMIT)
-            source = None if data is None else data.decode("utf-8", "replace")
+        source = self._source("tokenization_chatglm.py") if isinstance(table.get("auto_map"), dict) else None
         return Identity(
             table_of(config),
             tuple(name.lower() for name in names if isinstance(name, str)),
             added if isinstance(added, dict) else {},
             source,
             begin.get("content") if isinstance(begin := table.get("bos_token"), dict) else begin,
+            self._source("modeling_internlm2.py"),
         )
+
+    def _source(self, name: str) -> str | None:
+        data = self.directory.read(name, SOURCE_LIMIT) if name in self.directory.names else None
+        return None if data is None else data.decode("utf-8", "replace")
 
     def _of_weights(self, config: Document, weights: Weights) -> None:
         directory = self.directory

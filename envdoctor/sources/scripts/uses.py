@@ -34,7 +34,10 @@ _OF_MODELSCOPE = re.compile(
     r"|Qwen2(?:_5_)?VLForConditionalGeneration)\b)"
 )
 # Attributes of a tokenizer or a configuration that a script sets itself, whatever it makes of them.
-_OF_TOKENS = frozenset(("pad_token", "pad_token_id", "eos_token_id", "add_bos_token", "output_router_logits"))
+_OF_TOKENS = frozenset(
+    ("pad_token", "pad_token_id", "eos_token_id", "add_bos_token", "output_router_logits", "do_sample", "generation_config", "temperature",
+     "top_p")
+)  # fmt: skip
 
 
 def read_uses(reading: Reading) -> None:

@@ -34,6 +34,7 @@ SHOWS: dict[str, str] = {
         "from transformers import HfArgumentParser, TrainingArguments\nfrom trl import SFTTrainer\n"
         "p = HfArgumentParser((Model, TrainingArguments))\nm, t = p.parse_args_into_dataclasses()\nSFTTrainer(args=t)"
     ),
+    "?.do_sample = *": "from transformers import AutoModel\nm = AutoModel.from_pretrained('a/b')\nm.generation_config.do_sample = True",
     "trl.KTOTrainer(processing_class)": "import trl\ntrl.KTOTrainer(processing_class=t)",
     "trl.PPOTrainer(config, !policy, !reward_model, !value_model, !policy_model, !args)": (
         "from trl import PPOTrainer\nPPOTrainer(config=c, model=m)"
