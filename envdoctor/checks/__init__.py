@@ -19,6 +19,7 @@ from envdoctor.checks import (
     hardware,
     run_by_plans,
     stated_together,
+    wheels_for_python,
     withdrawn,
 )
 from envdoctor.checks.hit import Hit
@@ -42,6 +43,7 @@ FACT_CHECKS = (
     *built_for_numpy.CHECKS,
     *capped_later.CHECKS,
     *extras_together.CHECKS,
+    *wheels_for_python.CHECKS,
 )
 
 # What is raised by some checks alone: whoever asks after one finding of theirs need not run the others. The other findings are cheap.
@@ -59,6 +61,7 @@ _RAISED_BY = {
     "built-for-numpy-1": built_for_numpy.CHECKS,
     "excluded-by-a-later-release": capped_later.CHECKS,
     "extra-requirement-unmet": extras_together.CHECKS,
+    "no-wheel-for-this-python": wheels_for_python.CHECKS,
 }
 
 

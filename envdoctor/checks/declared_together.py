@@ -347,10 +347,10 @@ def agreeing(package: str, name: str, specifier: str, until: str) -> str:
         asked = [one.specifier for one in cautious(package, version) or () if one.name == name]
         return bool(asked) and all(compatible(name, specifier, wanted, other) for wanted in asked)
 
-    return _ranges([agrees(version) for version in known], known)
+    return ranges_of([agrees(version) for version in known], known)
 
 
-def _ranges(chosen: Sequence[bool], known: Sequence[str]) -> str:
+def ranges_of(chosen: Sequence[bool], known: Sequence[str]) -> str:
     """Runs of a list of versions as a condition: ``>=4.31.0,<=4.39.3 || ==4.41.0``."""
     parts: list[str] = []
     start = None
@@ -373,7 +373,7 @@ def refusals(facts: Facts, pins: Mapping[str, Exact]) -> Iterator[Hit]:
         told = _requires_python(name, pin)
         if told and not _runs_on(told, _as_range(python)):
             known = releases(name)
-            fitting = _ranges([not one.requires_python or _runs_on(one.requires_python, _as_range(python)) for one in known],
+            fitting = ranges_of([not one.requires_python or _runs_on(one.requires_python, _as_range(python)) for one in known],
                               [one.version for one in known])  # fmt: skip
             place = facts[f"{_PACKAGE}{name}"].origin
             yield Hit(

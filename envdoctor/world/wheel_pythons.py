@@ -1,0 +1,62 @@
+"""For which Pythons and systems a release without a source archive has wheels, as the package index listed them."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from pathlib import Path
+
+from envdoctor.records import dataclass
+
+_TABLE = Path(__file__).parent.parent / "data" / "wheel_pythons.json"
+SYSTEMS = {"linux": "l", "windows": "w", "macos": "m"}
+
+
+@dataclass(frozen=True, slots=True)
+class Wheels:
+    """The second numbers of the Pythons that the wheels of a release are for, by system; ``since`` is the first of those that all suit."""
+
+    minors: dict[str, frozenset[int]]
+    since: dict[str, int]
+
+    def suit(self, minor: int, system: str) -> bool:
+        """Whether there is one for Python 3.``minor`` on a system."""
+        return minor in self.minors.get(system, ()) or minor >= self.since.get(system, 10_000)
+
+    def newest(self, system: str) -> int | None:
+        """The newest Python that a wheel names; None where there is no wheel for the system, or one for all that are to come."""
+        return None if system in self.since else max(self.minors.get(system, ()), default=None)
+
+
+def wheels_of(name: str, release: str) -> Wheels | None:
+    """The wheels of a release that has nothing else; None where an installer can build it, or nothing is known of it."""
+    return _packages().get(name, {}).get(release)
+
+
+@lru_cache(maxsize=1)
+def _packages() -> dict[str, dict[str, Wheels]]:
+    table = json.loads(_TABLE.read_bytes())
+    return {
+        name: {release: wheels for told, releases in rows for wheels in (_read(told),) for release in releases.split()}
+        for name, rows in table["packages"].items()
+    }
+
+
+@lru_cache(maxsize=512)
+def _read(told: str) -> Wheels:
+    minors: dict[str, frozenset[int]] = {}
+    since: dict[str, int] = {}
+    for part in told.split():
+        system = next(name for name, letter in SYSTEMS.items() if letter == part[0])
+        numbers: set[int] = set()
+        for one in part[1:].split(","):
+            first, _, last = one.partition("-")
+            if one.endswith("+"):
+                since[system] = int(one[:-1])
+            else:
+                numbers |= set(range(int(first), int(last or first) + 1))
+        minors[system] = frozenset(numbers)
+    return Wheels(minors, since)
+
+
+__all__ = ["SYSTEMS", "Wheels", "wheels_of"]
