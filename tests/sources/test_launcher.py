@@ -466,3 +466,42 @@ def test_the_configuration_of_fsdp_that_a_command_names(tmp_path: Path, config: 
     (tmp_path / "one.json").write_text('{"version": 1}')
     found = stated(collect(tmp_path, f"torchrun t.py --fsdp full_shard --fsdp_config {config} --bf16 True --output_dir o\n"))
     assert (found.get("fsdp_version"), "unclear" in found) == (version, unclear)
+
+
+PLAN = "stage: sft\nmodel_name_or_path: Qwen/Qwen2-7B\ntemplate: qwen\ndataset: a\nfinetuning_type: lora\noutput_dir: o\n"
+OF_AXOLOTL = "base_model: Qwen/Qwen2-7B\nadapter: lora\nmicro_batch_size: 2\ntrl:\n  beta: 0.1\n"
+OF_TUNE = (
+    "model: {_component_: torchtune.models.llama3.lora_llama3_8b, lora_rank: 8}\noptimizer: {_component_: torch.optim.AdamW, lr: 1e-4}\n"
+    "batch_size: 2\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("llamafactory-cli train p.yaml enable_liger_kernel=true", {"liger": True, "method": "lora"}),
+        ("llamafactory-cli train p.yaml quantization_bit=4 lora_target=[q,v]", {"quant": "4bit", "lora_targets": ("q", "v")}),
+        ("llamafactory-cli train p.yaml finetuning_type=full deepspeed=ds.json", {"method": "full", "distributed": "zero1"}),
+        ("llamafactory-cli train p.yaml quantization_bit=$BITS", {"quant": NotUnderstood("$BITSbit")}),
+        ("llamafactory-cli train p.yaml", {"liger": None, "method": "lora"}),
+        ("torchrun --nproc_per_node 2 src/train.py p.yaml enable_liger_kernel=true", {"liger": True, "trainer": "llamafactory"}),
+        ("axolotl train x.yaml --adapter qlora --load-in-4bit --trl.use-vllm", {"method": "qlora", "quant": "4bit", "vllm": True}),
+        ("accelerate launch -m axolotl.cli.train x.yaml --micro_batch_size=8 --no-load-in-4bit", {"batch_size": 8, "method": "lora"}),
+        ("tune run lora_finetune_single_device --config t.yaml batch_size=4 model.lora_rank=16", {"batch_size": 4, "lora_r": 16}),
+    ],
+)  # fmt: skip
+def test_what_a_command_gives_in_the_place_of_its_plans(tmp_path: Path, text: str, expected: dict[str, FactValue | None]) -> None:
+    (tmp_path / "ds.json").write_text('{"zero_optimization": {"stage": 1}}')
+    for name, plan in (("p.yaml", PLAN), ("x.yaml", OF_AXOLOTL), ("t.yaml", OF_TUNE)):
+        (tmp_path / name).write_text(plan)
+    found = collect(tmp_path, text + "\n")
+    told = stated(found)
+    assert {name: told.get(name) for name in expected} == expected
+    assert skips(found) == [] or "BITS" in text
+
+
+def test_the_place_of_what_a_command_gives(tmp_path: Path) -> None:
+    (tmp_path / "p.yaml").write_text(PLAN)
+    found = collect(tmp_path, "\nllamafactory-cli train p.yaml \\\n  quantization_bit=4\n")
+    places = {fact.name: (Path(fact.origin.file or "").name, fact.origin.line) for fact in found.facts}
+    assert (places["plan.quant"], places["plan.method"]) == (("train.sh", 3), ("p.yaml", 5))

@@ -12,6 +12,7 @@ from envdoctor.facts.vocabulary import WHOLE
 from envdoctor.files.text import plain
 from envdoctor.records import dataclass, field, replace
 from envdoctor.sources.launches.flag_table import setting_of, table_of_flags
+from envdoctor.sources.launches.overrides import given_by_flags, given_by_words
 from envdoctor.sources.launches.own_parser import parses_by_itself
 from envdoctor.sources.launches.programs import TOOLS, Launch, flags
 from envdoctor.sources.launches.started import ReadScript, add_script, is_default, script_of, trains
@@ -21,7 +22,7 @@ from envdoctor.sources.plans.arguments import read_arguments, state_arguments
 from envdoctor.sources.plans.deepspeed import beside
 from envdoctor.sources.plans.llama_factory import read_command
 from envdoctor.sources.plans.peft import say_targets
-from envdoctor.sources.plans.plan import collect_plan
+from envdoctor.sources.plans.plan import Given, collect_plan
 from envdoctor.sources.plans.plan_file import PlanFile
 from envdoctor.sources.plans.reader import Reader, Table, is_yes, text_keys, word
 from envdoctor.sources.plans.swift import SWIFT, read_swift
@@ -137,19 +138,16 @@ def _tool(told: Told, path: Path, launch: Launch) -> None:
     elif name in ("llamafactory-cli", "lmf") or _LLAMA_FACTORY_SCRIPTS.fullmatch(launch.tool) or _is_llama_factory(launch, table):
         plans = [piece for piece in before if piece.text.endswith(_PLANS)]
         if plans:
-            _follow(told, path, plans[:1], "llamafactory-cli")
+            _follow(told, path, plans[:1], "llamafactory-cli", given_by_words(path, (*before, *values.get("", ()))))
         read_command(reader, {} if plans else table, command)
         if name in ("llamafactory-cli", "lmf") and command in _SAYS:
             # Up to 0.9.3 what trains is imported before the command is looked at: src/llamafactory/cli.py.
             reader.say("plan.code_uses", [f"$ llamafactory-cli {command}"])
     elif name == "axolotl" or launch.tool.startswith("axolotl.cli."):
         if command == "train" or launch.tool in ("axolotl.cli.train", "axolotl.cli.main"):
-            _follow(told, path, [piece for piece in before if piece.text.endswith(_PLANS)][:1], "axolotl")
+            named = [piece for piece in before if piece.text.endswith(_PLANS)][:1]
+            _follow(told, path, named, "axolotl", given_by_flags(path, values, lines))
             reader.default("plan.trainer", "axolotl", reader.origin())
-            if table:
-                reader.skip(
-                    f"{path}:{launch.line}", f"flags that replace settings of the plan are not read: {', '.join(sorted(text_keys(table)))}"
-                )
     elif name == "trl":
         if command in _TRL_COMMANDS:
             _follow(told, path, values.get("config", ()), "trl")
@@ -196,7 +194,7 @@ def _script(told: Told, reader: Reader, path: Path, table: Table, before: Sequen
     if first is not None and first.text.endswith(_PLANS):
         # HfArgumentParser reads a plan that is the first word; a JSON file there may as well be data.
         found = Told()
-        _follow(found, path, [first], None)
+        _follow(found, path, [first], None, given_by_words(path, before[1:]))
         if found.facts or not first.text.endswith(".json"):
             told.add(Collected(tuple(found.facts.values()), skips=tuple(found.skips)))
     if telling(text_keys(table)) and is_given_whole(text_keys(table)):
@@ -243,7 +241,7 @@ def _method(reader: Reader, table: Table, *, trains: bool) -> None:
 def _torchtune(told: Told, path: Path, launch: Launch, values: Mapping[str, Sequence[Piece]]) -> None:
     named = list(values.get("config", ()))[:1]
     if named and named[0].text.endswith(_PLANS):
-        _follow(told, path, named, "tune")
+        _follow(told, path, named, "tune", given_by_words(path, values["config"]))
     elif named:
         why = f"{named[0].text}: a configuration that torchtune brings along"
         told.skips.append(Skip(f"{plain(str(path), 4096)}:{named[0].line}", plain(why)))
@@ -254,13 +252,13 @@ def _torchtune(told: Told, path: Path, launch: Launch, values: Mapping[str, Sequ
         reader.say("plan.distributed", "fsdp" if recipe.text.endswith("_distributed") else "none", "recipe")
         told.add(reader.collected())
     overrides = list(values.get("config", ()))[1:]
-    if overrides:
+    if overrides and not (named and named[0].text.endswith(_PLANS)):
         why = f"settings given on the command line are not read: {' '.join(piece.text for piece in overrides)}"
         told.skips.append(Skip(f"{plain(str(path), 4096)}:{overrides[0].line}", plain(why)))
 
 
-def _follow(told: Told, path: Path, named: Sequence[Piece], by: str | None) -> None:
-    """Read the plans that a command names, where they lie beside the script."""
+def _follow(told: Told, path: Path, named: Sequence[Piece], by: str | None, given: Given | None = None) -> None:
+    """Read the plans that a command names, where they lie beside the script, with what it gives in the place of their settings."""
     for piece in named:
         place = f"{plain(str(path), 4096)}:{piece.line}"
         found = beside(path, piece.text) if piece.known else None
@@ -270,7 +268,7 @@ def _follow(told: Told, path: Path, named: Sequence[Piece], by: str | None) -> N
             told.lost = True
             continue
         try:
-            told.add(collect_plan(found))
+            told.add(collect_plan(found, given))
         except EnvdoctorError as error:
             told.skips.append(Skip(place, plain(str(error), 400)))
             told.lost = True

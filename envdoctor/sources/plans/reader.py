@@ -34,15 +34,21 @@ class Dialect:
 
 @dataclass(slots=True)
 class Reader:
-    """Collects facts from one file; a later statement of a fact replaces an earlier one."""
+    """Collects facts from one file; a later statement of a fact replaces an earlier one.
+
+    ``given`` has the places of settings that a command gives in the place of the file's.
+    """
 
     path: Path
     file: PlanFile
     facts: dict[str, Fact] = field(default_factory=dict)
     skips: list[Skip] = field(default_factory=list)
     open: dict[str, int | None] = field(default_factory=dict)
+    given: Mapping[tuple[str, ...], Origin] = field(default_factory=dict)
 
     def origin(self, *keys: str) -> Origin:
+        if keys in self.given:
+            return self.given[keys]
         place = plain(str(self.path), 4096)
         return Origin(place, place, self.file.line_of(*keys) if keys else self.file.whole)
 
