@@ -39,6 +39,9 @@ _QUANTIZED_NAME = re.compile(
 # Types whose makers publish them quantized.
 _QUANTIZED_TYPES = frozenset(("deepseek_v3", "deepseek_v32", "gpt_oss", "kimi_k2", "minimax_m2"))
 _WITH_ACCELERATE = ("transformers", "trl", "llamafactory", "axolotl", "ms-swift")
+_LORA_KINDS = ("lora", "qlora", "dora", "rslora")
+# They train nothing in full beside an adapter of LoRA's unless they are asked to.
+_SAVE_NO_MODULE = ("axolotl", "llamafactory", "ms-swift")
 # Those that run a plan by themselves, and that nobody imports for a part.
 _RUN_PLANS = ("axolotl", "llamafactory", "ms-swift", "torchtune")
 # Whoever states by hand that one of these is there may well mean to use it.
@@ -92,6 +95,10 @@ def unset_beside(facts: Facts) -> Iterator[Fact]:
         return
     if facts.text("plan.distributed") in ("none", "ddp", "dp"):
         yield Fact("plan.offload", "none", Origin(f"plan.distributed = {facts.value('plan.distributed')}"))
+    adapts = facts.text("plan.trainer") in _SAVE_NO_MODULE and facts.text("plan.method") in _LORA_KINDS
+    # A model of rewards has a head, which peft adds by its task; LLaMA-Factory puts one of its own beside the model.
+    if adapts and (facts.text("plan.objective") != "reward" or facts.text("plan.trainer") == "llamafactory"):
+        yield _default("plan.modules_to_save", (), str(facts.value("plan.trainer")))
     # Where none is named the Trainer takes 2 from 5.10.0 on (training_args.py of 5.5.0, 5.9.0 and 5.10.0).
     of_accelerate = facts.text("plan.distributed") == "fsdp" and facts.text("plan.trainer") in _WITH_ACCELERATE
     is_later = _all_at_least(facts, "transformers", "5.10.0") if of_accelerate else None

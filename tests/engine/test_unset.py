@@ -159,3 +159,17 @@ def test_one_gpu_shares_its_work_with_nobody() -> None:
     assert derived(whole(plan__method="lora", gpu__count=1), "plan.distributed") == "none"
     assert derived(whole(plan__method="lora", gpu__count=1), "plan.offload") == "none"
     assert derived(whole(plan__method="lora", gpu__count=2), "plan.distributed") is None
+
+
+@each(
+    ("facts", "expected"),
+    [
+        ({"plan__trainer": "axolotl", "plan__method": "lora"}, ""),
+        ({"plan__trainer": "ms-swift", "plan__method": "lora", "plan__objective": "reward"}, None),
+        ({"plan__trainer": "llamafactory", "plan__method": "qlora", "plan__objective": "reward"}, ""),
+        ({"plan__trainer": "llamafactory", "plan__method": "full"}, None),
+        ({"plan__trainer": "trl", "plan__method": "lora"}, None),
+    ],
+)
+def test_what_is_trained_beside_an_adapter_where_nobody_says(facts: dict[str, object], expected: str | None) -> None:
+    assert derived(whole(**facts), "plan.modules_to_save") == expected

@@ -85,6 +85,9 @@ def _read(reader: Reader, table: Table) -> None:
         reader.say("plan.trained_layers", abs(layers), "freeze_trainable_layers")
     if kind == "lora":
         lora_facts(reader, table, SETTINGS)
+        if is_yes(table.get("resize_vocab")) and table.get("additional_target") is None:
+            # Embeddings of another size are trained in full: src/llamafactory/model/adapter.py.
+            reader.say("plan.modules_to_save", ["embed_tokens", "lm_head"], "resize_vocab")
         reader.default("plan.lora_r", 8, _DEFAULT)
         reader.default("plan.lora_dropout", 0.0, _DEFAULT)
     bits, method = table.get("quantization_bit"), word(table.get("quantization_method") or "bnb").lower()

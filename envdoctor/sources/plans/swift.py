@@ -92,6 +92,9 @@ def read_swift(reader: Reader, table: Table) -> None:
         # Up to release 2 a model is named by its type alone: qwen-7b-chat.
         reader.say_called(kind, "model_type")
     _method(reader, table, megatron is None)
+    if word(table.get("task_type") or "").lower() == "seq_cls" and table.get("modules_to_save") is None:
+        # peft adds the head of a classifier by the task (swift/llm/train/tuner.py hands it on).
+        reader.say("plan.modules_to_save", ["classifier", "score"], "task_type")
     _quantization(reader, table)
     _precision(reader, table)
     if word(table.get("tuner_backend") or "").lower() == "unsloth":

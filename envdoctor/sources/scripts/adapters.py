@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 
-from envdoctor.sources.scripts.kinds import Known, Table
+from envdoctor.sources.scripts.kinds import Known, Symbol, Table
 from envdoctor.sources.scripts.reading import Call, Reading
 
 _KINDS = {
@@ -22,6 +22,7 @@ _SETTINGS = (
 )
 # Fields of LoraConfig with one default in all releases of peft.
 _DEFAULTS = (("r", "plan.lora_r", 8), ("lora_alpha", "plan.lora_alpha", 8), ("lora_dropout", "plan.lora_dropout", 0))
+_HEADS = (("SEQ_CLS", ("classifier", "score")), ("TOKEN_CLS", ("classifier", "score")), ("QUESTION_ANS", ("qa_outputs",)))
 _ADAPTERS = ("prefix-tuning", "prompt-tuning", "p-tuning")
 _LIBRARIES = frozenset(
     ("torch", "transformers", "peft", "datasets", "accelerate", "numpy", "pandas", "tqdm", "evaluate", "bitsandbytes", "wandb", "fire",
@@ -59,6 +60,7 @@ def _config(reading: Reading, call: Call, kind: str) -> None:
         for keyword, fact, value in _DEFAULTS:
             if call.whole and keyword not in call.keywords:
                 claims.default(fact, value if keyword == "r" else float(value), "default of LoraConfig")
+        _saved(reading, call)
         kind_known = _variant(reading, call)
     elif kind in _ADAPTERS:
         kind_known = Known(kind)
@@ -69,6 +71,19 @@ def _config(reading: Reading, call: Call, kind: str) -> None:
         claims.say("plan.method", kind_known, call.line, call.scope, "a LoraConfig whose kind is no constant")
     else:
         claims.unknown("plan.method", call.line, call.scope, f"{call.last} under a condition")
+
+
+def _saved(reading: Reading, call: Call) -> None:
+    """What is trained in full beside the adapter where modules_to_save says nothing: the head, by the task (peft/peft_model.py)."""
+    task = reading.value(call, "task_type")
+    if "modules_to_save" in call.keywords or not call.whole or ("task_type" in call.keywords and task is None):
+        return
+    named = "" if task is None else task.value.name if isinstance(task.value, Symbol) else str(task.value)
+    heads = next((heads for kind, heads in _HEADS if named.endswith(kind)), ())
+    if heads:
+        reading.claims.say("plan.modules_to_save", Known(heads), call.line, call.scope)
+    else:
+        reading.claims.default("plan.modules_to_save", (), "default of LoraConfig")
 
 
 def _setting(reading: Reading, call: Call, keyword: str, fact: str) -> None:

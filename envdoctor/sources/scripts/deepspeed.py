@@ -8,11 +8,12 @@ from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Skip
 from envdoctor.files.paths import is_file
 from envdoctor.files.text import plain
-from envdoctor.sources.scripts.kinds import Known
+from envdoctor.sources.scripts.kinds import Known, Table
 from envdoctor.sources.scripts.reading import Call, Reading
 
 # What DeepSpeedPlugin takes where neither the call nor the environment says it (accelerate/utils/dataclasses.py).
 _STAGE = 2
+_OF_FILES = ("plan.distributed", "plan.offload", "plan.max_grad_norm")
 _OFFLOAD = {(False, False): "none", (True, False): "optimizer", (False, True): "parameters", (True, True): "both"}
 
 
@@ -20,13 +21,13 @@ def read_engines(reading: Reading) -> None:
     """``DeepSpeedPlugin(zero_stage=3)`` of accelerate, and ``deepspeed.initialize(config=...)``."""
     for call in reading.named("accelerate", "DeepSpeedPlugin"):
         if "hf_ds_config" in call.keywords:
-            read_configuration(reading, call, "hf_ds_config")
+            read_configuration(reading, call, "hf_ds_config", by_itself=True)
         else:
             _plugin(reading, call)
     for call in reading.named("deepspeed", "initialize"):
         keyword = next((name for name in ("config", "config_params") if name in call.keywords), None)
         if keyword is not None:
-            read_configuration(reading, call, keyword)
+            read_configuration(reading, call, keyword, by_itself=True)
         else:
             reading.claims.state("plan.deepspeed", True, call.line, call.scope)
 
@@ -49,27 +50,56 @@ def _plugin(reading: Reading, call: Call) -> None:
         claims.say("plan.gradient_accumulation", known, call.line_of("gradient_accumulation_steps"), call.scope)
 
 
-def read_configuration(reading: Reading, call: Call, keyword: str) -> None:
-    """State what a DeepSpeed configuration says: a dict, or the path of one, which is read as a plan of its own."""
+def read_configuration(reading: Reading, call: Call, keyword: str, *, by_itself: bool = False) -> None:
+    """State what a DeepSpeed configuration says: a dict, or the path of one, which is read as a plan of its own.
+
+    ``by_itself``: no training arguments stand beside it, so that the accumulation is the configuration's.
+    """
     expression, scope = call.keywords.get(keyword, (None, call.scope))
     line = call.line_of(keyword)
     known = reading.of(expression, scope)
     table = reading.evaluator.table(expression, scope)
     if table is not None:
         reading.claims.state("plan.deepspeed", True, line, call.scope)
-        inner = reading.evaluator.table(*table.entries["zero_optimization"]) if "zero_optimization" in table.entries else None
-        stage = reading.of(*inner.entries["stage"]) if inner is not None and "stage" in inner.entries else None
-        if stage is not None and stage.value in (1, 2, 3):
-            reading.claims.state("plan.distributed", f"zero{stage.value}", line, call.scope)
+        _written(reading, table, call, line, by_itself=by_itself)
     elif known is None:
         reading.claims.unknown("plan.deepspeed", line, call.scope, f"{keyword}= of no constant value")
         reading.claims.unknown("plan.distributed", line, call.scope, f"{keyword}= of no constant value")
     elif isinstance(known.value, str) and known.value:
         reading.claims.say("plan.deepspeed", Known(True, known.default, known.line), line, call.scope)
-        _configuration(reading, known.value, line)
+        _configuration(reading, known.value, line, by_itself=by_itself)
 
 
-def _configuration(reading: Reading, named: str, line: int) -> None:
+def _written(reading: Reading, table: Table, call: Call, line: int, *, by_itself: bool) -> None:
+    """A configuration that is written out as a dict."""
+    claims, zero = reading.claims, _below(reading, table, "zero_optimization")
+    stage = None if zero is None else reading.of(*zero.entries.get("stage", (None, call.scope)))
+    if stage is not None and stage.value in (1, 2, 3):
+        claims.state("plan.distributed", f"zero{stage.value}", line, call.scope)
+    if zero is not None and zero.whole:
+        moved = [_moves(reading, zero, name) for name in ("offload_optimizer", "offload_param")]
+        if None not in moved:
+            claims.state("plan.offload", _OFFLOAD[bool(moved[0]), bool(moved[1])], line, call.scope)
+    if by_itself and "gradient_accumulation_steps" in table.entries:
+        claims.say("plan.gradient_accumulation", reading.of(*table.entries["gradient_accumulation_steps"]), line, call.scope)
+
+
+def _below(reading: Reading, table: Table, name: str) -> Table | None:
+    return reading.evaluator.table(*table.entries[name]) if name in table.entries else None
+
+
+def _moves(reading: Reading, zero: Table, name: str) -> bool | None:
+    """Whether a part is moved off the GPU; None where it is not shown."""
+    if name not in zero.entries:
+        return False
+    inner = _below(reading, zero, name)
+    if inner is None or not inner.whole:
+        return None
+    device = reading.of(*inner.entries["device"]) if "device" in inner.entries else Known("cpu")
+    return None if device is None else device.value in ("cpu", "nvme")
+
+
+def _configuration(reading: Reading, named: str, line: int, *, by_itself: bool) -> None:
     """Stage and offload from the DeepSpeed configuration that a script names, where it lies beside it or a few levels above."""
     from envdoctor.sources.plans.plan import collect_plan
 
@@ -87,5 +117,5 @@ def _configuration(reading: Reading, named: str, line: int) -> None:
     if found is None:
         reading.claims.skips.append(Skip(reading.source.place(line), plain(f"the DeepSpeed configuration {named} was not found beside it")))
     for fact in facts:
-        if fact.name in ("plan.distributed", "plan.offload", "plan.max_grad_norm"):
+        if fact.name in _OF_FILES or (by_itself and fact.name == "plan.gradient_accumulation"):
             reading.claims.adopt(fact)

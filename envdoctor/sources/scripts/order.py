@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from envdoctor.sources.scripts.alone import shows_all
 from envdoctor.sources.scripts.arguments import arguments_kind
 from envdoctor.sources.scripts.reading import Call, Reading
 
@@ -17,9 +18,14 @@ def read_order(reading: Reading, loads: list[Call]) -> None:
     ``from_pretrained`` divides the weights where a ``TrainingArguments`` with such a configuration exists: is_deepspeed_zero3_enabled
     of src/transformers/integrations/deepspeed.py.
     """
+    begins = any(call for package, lasts in _BEGINS for call in reading.named(package, *lasts))
+    engines = list(reading.named("deepspeed", "initialize"))
     made = [call for call in reading.calls if call.last[:1].isupper() and arguments_kind(reading, call.name)]
     made += reading.methods(*_PARSES)
-    if not loads or not made or any(call for package, lasts in _BEGINS for call in reading.named(package, *lasts)):
+    if engines and not made and not begins and (loads or shows_all(reading)):
+        # An engine of one's own takes the model as it was made.
+        reading.claims.state("plan.zero_init", False, engines[0].line, engines[0].scope)
+    if not loads or not made or begins:
         return
     first = {scope: min(call.line for call in made if call.scope is scope) for scope in {call.scope for call in made}}
     if all(call.scope in first and call.line < first[call.scope] for call in loads):
