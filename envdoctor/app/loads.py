@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from envdoctor.sources.targets import Target
 
 _TEMPLATE = ".apply_chat_template"
+# Methods of models and pipelines that import peft where they are called (transformers/integrations/peft.py, diffusers/loaders).
+_ADAPTS = (".add_adapter", ".load_adapter", ".load_lora_weights")
 _SHOWN, _TRAINER = "plan.script", "plan.trainer"
 # They bring loops of their own, which are called by other names than a Trainer's.
 _TRAINING = frozenset(
@@ -48,6 +50,8 @@ def say_what_is_not_loaded(facts: Facts, targets: Sequence[Target]) -> Facts:
         return facts
     if any(use.name == f"?{_TEMPLATE}" for use in read):  # of a tokenizer, whose class from_pretrained does not show
         names[f"transformers.PreTrainedTokenizerBase{_TEMPLATE}"] = None
+    if any(use.name.endswith(_ADAPTS) and use.name.partition(".")[0] in ("?", "diffusers", "transformers") for use in read):
+        names["peft"] = None
     return _with(facts, targets, tuple(sorted(names)), "imports of the script")
 
 

@@ -108,11 +108,23 @@ def _placement(reading: Reading, loads: list[Call]) -> None:
     """A device map that places layers by itself, where every load of the script has one."""
     maps = [reading.value(call, "device_map") for call in loads]
     for call, placed in zip(loads, maps, strict=True):
+        places = _written_map(reading, call)
+        if len(loads) == 1 and {"cpu", "disk"} & places and len(places) > 1:
+            line = call.line_of("device_map")
+            reading.claims.state("plan.distributed", "device_map", line, call.scope)
+            reading.claims.state("plan.offload", "parameters", line, call.scope)
         if placed is not None and placed.value in _MAPS:
             known = Known("device_map", placed.default, placed.line)
             reading.claims.say("plan.distributed", known, call.line_of("device_map"), call.scope)
         elif any(other is not None and other.value in _MAPS for other in maps):
             reading.claims.unknown("plan.distributed", call.line, call.scope, quiet=True)
+
+
+def _written_map(reading: Reading, call: Call) -> set[object]:
+    """The places that a device map of one's own names; none where one of them is not shown."""
+    table = reading.evaluator.table(*call.keywords["device_map"]) if "device_map" in call.keywords else None
+    known = [reading.of(*entry) for entry in table.entries.values()] if table is not None and table.whole else []
+    return set() if None in known else {one.value for one in known if one is not None}
 
 
 def _dtype(reading: Reading, call: Call) -> str | None:

@@ -148,6 +148,10 @@ def _loads_itself(reading: Reading, call: Call) -> bool:
     return named or any(True for _ in reading.named("sentence_transformers", "SentenceTransformer"))
 
 
+# A Trainer whose training nobody begins only measures.
+_TRAINS = re.compile(r"\.train\b|hyperparameter_search|\bfit\(")
+
+
 def read_method(reading: Reading, trainers: list[Call], loads: list[Call], *, trains_itself: bool) -> None:
     """What is trained, where no adapter says it: by the trainer's kind, all weights, or nothing at all.
 
@@ -157,6 +161,10 @@ def read_method(reading: Reading, trainers: list[Call], loads: list[Call], *, tr
     if "plan.method" in claims.claims:
         return
     adapters = any(map(reading.imports, ("peft", "unsloth", "swift", "llamafactory", "adapters"))) or "peft_config" in text
+    measures = [call for call in reading.methods("evaluate", "predict") if call.sure] if trainers and not _TRAINS.search(text) else []
+    if measures and not adapters:
+        claims.state("plan.method", "inference", measures[0].line)
+        return
     if trainers and not adapters:
         kinds = {_TRL.get(one.rpartition(".")[2], "") for call in trainers for one in reading.ancestry(call.name)} - {""}
         for call in trainers:

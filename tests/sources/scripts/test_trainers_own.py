@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.sources.scripts.situations import read, values
 
 
@@ -28,3 +30,37 @@ def test_the_tokenizer_of_a_sentence_transformers_trainer_is_its_own(tmp_path: P
     found = values(read(tmp_path, text))
     assert found["plan.trainer"] == "transformers"
     assert "plan.framework_tokenizer_argument" not in found
+
+
+@pytest.mark.parametrize(
+    ("ends", "told"),
+    [
+        ("trainer.evaluate()", "inference"),
+        ("print(trainer.predict(rows).metrics)", "inference"),
+        ("trainer.train()\ntrainer.evaluate()", "full"),
+        ("launch(trainer.train)\ntrainer.evaluate()", "full"),
+        ("", "full"),
+    ],
+)
+def test_a_trainer_that_only_measures_trains_nothing(tmp_path: Path, ends: str, told: str) -> None:
+    made = (
+        "from transformers import AutoModelForCausalLM, Trainer, TrainingArguments\nmodel = AutoModelForCausalLM.from_pretrained('a/b')\n"
+    )
+    text = f"{made}trainer = Trainer(model=model, args=TrainingArguments('o'))\n{ends}\n"
+    assert values(read(tmp_path, text)).get("plan.method") == told
+
+
+@pytest.mark.parametrize(
+    ("places", "told"),
+    [
+        ("{'model.layers': 'disk', 'lm_head': 'cpu'}", ("device_map", "parameters")),
+        ("{'model.layers': 0, 'lm_head': 'cpu'}", ("device_map", "parameters")),
+        ("{'': 'cpu'}", (None, None)),
+        ("{'': 0}", (None, None)),
+        ("{'model.layers': where, 'lm_head': 'cpu'}", (None, None)),
+    ],
+)
+def test_a_device_map_that_is_written_out(tmp_path: Path, places: str, told: tuple[str | None, str | None]) -> None:
+    text = f"from transformers import AutoModelForCausalLM\nmodel = AutoModelForCausalLM.from_pretrained('a/b', device_map={places})\n"
+    found = values(read(tmp_path, text))
+    assert (found.get("plan.distributed"), found.get("plan.offload")) == told
