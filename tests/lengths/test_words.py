@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from envdoctor.lengths.children.words import CHECKED, Words
 
@@ -47,6 +50,12 @@ class Model:
 class Backend:
     def __init__(self) -> None:
         self.model = Model()
+        self.asked: list[str] = []
+
+    def encode(self, text: str, *, add_special_tokens: bool) -> list[str]:
+        assert not add_special_tokens
+        self.asked.append(text)
+        return [text[place : place + 2] for place in range(0, len(text), 2)]
 
     def num_special_tokens_to_add(self, _: bool) -> int:
         return 1
@@ -73,11 +82,11 @@ class Library:
         return len(parts) - 1 + sum(-(-len(word) // 2) for word in words)
 
 
-def opened(tmp_path: Path, told: dict[str, Any], more: int = 0) -> tuple[Words, Library, Model]:
+def opened(tmp_path: Path, told: dict[str, Any], more: int = 0, backend: Backend | None = None) -> tuple[Words, Library, Model]:
     path = tmp_path / "tokenizer.json"
     path.write_text(json.dumps(told))
-    library, backend = Library(told, more), Backend()
-    return Words(library, backend, str(path)), library, backend.model
+    library, asked = Library(told, more), backend or Backend()
+    return Words(library, asked, str(path)), library, asked.model
 
 
 @pytest.mark.parametrize("told", [BY_BYTES, BY_SPACES], ids=["bytes", "spaces"])
@@ -93,14 +102,29 @@ def test_a_word_is_asked_for_once_and_the_library_for_the_first_texts(tmp_path: 
     assert len(model.asked) == len(set(model.asked))
 
 
-def test_letters_beyond_ascii_and_tokens_that_take_spaces_go_to_the_library(tmp_path: Path) -> None:
+def test_pieces_with_letters_beyond_ascii_are_the_librarys_and_texts_with_tokens_that_take_spaces(tmp_path: Path) -> None:
     told = {**BY_BYTES, "added_tokens": [SPECIAL, {**SPECIAL, "content": "<mask>", "lstrip": True}]}
-    words, library, _ = opened(tmp_path, told)
+    backend = Backend()
+    words, library, _ = opened(tmp_path, told, backend=backend)
     plain = ["the hat"] * CHECKED
     words.count(plain, False)
     library.asked.clear()
-    words.count([*plain, "größer", "a <mask>"], False)
-    assert library.asked == ["größer", "a <mask>"]
+    around = "the cat " * 20
+    words.count([*plain, around + "größer " + around + "größer hat", "a <mask>"], False)
+    assert library.asked == ["a <mask>"]
+    assert backend.asked == [" größer"]
+
+
+@given(st.lists(st.sampled_from(["the", " ", " ", "  ", "\n", "\t", "'s", "12", ".", "hat\n", "Hat", "<|end|>", "x" * 70]), max_size=80))
+def test_no_word_crosses_a_space_that_a_text_is_cut_at(parts: list[str]) -> None:
+    text = "".join(parts)
+    for told in (BY_BYTES, BY_SPACES):
+        with TemporaryDirectory() as folder:
+            words, library, _ = opened(Path(folder), told)
+            assert words.count(["the hat"] * CHECKED, False)
+            library.asked.clear()
+            assert words.count([text, text], False) == [Library(told).count([text], False)[0]] * 2
+            assert not library.asked
 
 
 def test_words_that_say_something_else_are_given_up(tmp_path: Path) -> None:

@@ -162,9 +162,17 @@ class _Counting:
             # What is longer than one batch is worth it.
             self.counter, self.by_words = self.by_words(), None
         self.flushed = True
-        before, self.ahead = self.ahead, (pending, self.worker.submit(self._counts, pending)) if pending else None
+        before, self.ahead = self.ahead, (pending, self._begin(pending)) if pending else None
         if before is not None:
             self.settle(*before)
+
+    def _begin(self, pending: list[_Pending]) -> Future[tuple[list[int], list[int], list[int]]]:
+        """The library counts in threads of its own; words are counted here, since two threads of Python only wait for each other."""
+        if not getattr(self.counter, "in_python", False):
+            return self.worker.submit(self._counts, pending)
+        done: Future[tuple[list[int], list[int], list[int]]] = Future()
+        done.set_result(self._counts(pending))
+        return done
 
     def settle(self, pending: list[_Pending], counting: Future[tuple[list[int], list[int], list[int]]]) -> None:
         plain, whole, parts = map(iter, counting.result())

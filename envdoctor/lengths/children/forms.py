@@ -169,9 +169,9 @@ def _turns(said: list[Any]) -> tuple[dict[str, Any], ...] | str:
             return "a turn without a role"
         if content is None:
             return "a turn whose content is no text"
-        turn = {name: part for name, part in one.items() if name not in ("from", "value")}
-        turn.update(role=role, content=content)
-        turns.append(turn)
+        if one.get("role") is not role or one.get("content") is not content or "from" in one or "value" in one:
+            one = {**{name: part for name, part in one.items() if name not in ("from", "value")}, "role": role, "content": content}
+        turns.append(one)
     return tuple(turns)
 
 
@@ -214,11 +214,14 @@ def _tools(tools: Any) -> Any:
 
 
 def _writable(row: Row) -> bool:
-    said = list(row.texts) + [str(turn["content"]) for chat in row.chats for turn in chat]
     try:
-        for text in said:
+        for text in row.texts:
             if not text.isascii():
                 text.encode("utf-8")
+        for chat in row.chats:
+            for turn in chat:
+                if not turn["content"].isascii():
+                    turn["content"].encode("utf-8")
     except UnicodeEncodeError:
         return False
     return True

@@ -49,7 +49,8 @@ def renderer(template: str, variables: dict[str, str]) -> Callable[[list[dict[st
     def render(turns: list[dict[str, Any]], tools: Any) -> str:
         try:
             text = str(compiled.render(messages=turns, tools=tools, documents=None, add_generation_prompt=False, **variables))
-            text.encode("utf-8")
+            if not text.isascii():
+                text.encode("utf-8")
         except (jinja2.TemplateError, *_ROW_ERRORS) as error:
             raise RowError(f"the chat template refuses it: {str(error)[:120] or type(error).__name__}") from None
         return text

@@ -1,8 +1,10 @@
 """Tokens counted word by word, each word once: what the library itself says of a text, where no token crosses from word to word.
 
-A byte-level BPE cuts a text into words by a pattern, and merges inside of them. Python's patterns know the letters of ASCII as the
-library's do; a text with others goes the library's own way. A BPE of SentencePiece cuts nothing, but no token of its vocabulary may hold a
-space behind something else: then no merge crosses there. Whatever is understood here, the first texts are counted both ways.
+A byte-level BPE cuts a text into words by a pattern, and merges inside of them. Each of these patterns begins a word at a space that
+follows anything but white space, so that a text is cut there first, and what stands between is counted once. Python's patterns know the
+letters of ASCII as the library's do; a piece with others is the library's to count. A BPE of SentencePiece cuts nothing, but no token of
+its vocabulary may hold a space behind something else: then no merge crosses there. Whatever is understood here, the first texts are
+counted both ways.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
-MOST_WORDS = 1_000_000
+MOST_WORDS = 400_000
 LONGEST_WORD = 64
 CHECKED = 400
 """Texts that are counted both ways before the words are believed."""
@@ -22,6 +24,10 @@ _CLASSES = {"L": "A-Za-z", "N": "0-9", "Lu": "A-Z", "Ll": "a-z", "M": "", "Lt": 
 
 class Words:
     """Asks ``fast`` for what it cannot count by words."""
+
+    @property
+    def in_python(self) -> bool:
+        return self._one is not None
 
     def __init__(self, fast: Any, backend: Any, path: str) -> None:
         self.library = fast.library
@@ -54,6 +60,10 @@ class Words:
         return told
 
 
+_TANGLED = -1 << 40
+"""For a piece next to which there is more white space than one space: how much of it belongs to which word, its neighbours decide."""
+
+
 class _Known(dict):  # type: ignore[type-arg]
     """How many tokens each word is."""
 
@@ -78,7 +88,7 @@ def _reader(backend: Any, path: str) -> Callable[[str], int] | None:
         plain, odd = _added(told.get("added_tokens") or [])
         pattern = _pattern(told.get("normalizer"), told.get("pre_tokenizer"))
         if pattern is not None:
-            return _of_bytes(backend.model, re.compile(pattern, re.ASCII), plain, odd)
+            return _of_bytes(backend, re.compile(pattern, re.ASCII), plain, odd)
         start = _spaces(told.get("normalizer"), told.get("pre_tokenizer"))
         if start is None or any(re.search("[^\u2581]\u2581", token) for token in model["vocab"]):
             return None
@@ -94,7 +104,7 @@ def _added(tokens: Iterable[Any]) -> tuple[Any, Any]:
     for token in tokens:
         takes_more = token.get("lstrip") or token.get("rstrip") or token.get("single_word") or token.get("normalized")
         (odd if takes_more else plain).append(token["content"])
-    return _any_of(plain), _any_of(odd)
+    return _any_of(plain), _any_of(odd) if any(odd) else None
 
 
 def _any_of(texts: list[str]) -> Any:
@@ -145,17 +155,46 @@ def _in_ascii(pattern: str) -> str:
     return "".join(made)
 
 
-def _of_bytes(model: Any, pattern: Any, plain: Any, odd: Any) -> Callable[[str], int]:
+def _between_spaces(whole: Callable[[str], int]) -> Callable[[str], int]:
+    """The same count of a text, piece by piece between its spaces, each piece once."""
+    short = _Known(whole)
+    after = _Known(lambda piece: _TANGLED if not piece or piece[0].isspace() or piece[-1].isspace() else whole(" " + piece))
+    count = after.__getitem__
+
+    def one(part: str) -> int:
+        if len(part) <= LONGEST_WORD:
+            return short[part]
+        begun, *pieces = part.split(" ")
+        found: int = 0
+        if begun:
+            found = _TANGLED if pieces and begun[-1].isspace() else short[begun] if len(begun) <= LONGEST_WORD else whole(begun)
+        found += sum(map(count, pieces))
+        return found if found >= 0 else whole(part)
+
+    return one
+
+
+def _of_bytes(backend: Any, pattern: Any, plain: Any, odd: Any) -> Callable[[str], int]:
     # What OpenAI's table makes of the bytes of ASCII: the printable ones stay, the others follow on 256 in their order.
     table = {code: chr(256 + place) for place, code in enumerate([*range(33), 127])}
+    model = backend.model
     known = _Known(lambda word: len(model.tokenize(word.translate(table))))
     find, count = pattern.findall, known.__getitem__
 
+    def whole(part: str) -> int:
+        return sum(map(count, find(part))) if part.isascii() else len(backend.encode(part, add_special_tokens=False))
+
+    return _cut_at(plain, odd, "", _between_spaces(whole))
+
+
+def _cut_at(plain: Any, odd: Any, never: str, count: Callable[[str], int]) -> Callable[[str], int]:
+    """The count of a text whose added tokens are one each; -1 for one that is not understood."""
+
     def one(text: str) -> int:
-        if not text.isascii() or odd.search(text):
+        if (odd is not None and odd.search(text)) or (never and never in text):
             return -1
         parts = plain.split(text)
-        return len(parts) - 1 + sum(sum(map(count, find(part))) for part in parts)
+        return len(parts) - 1 + sum(map(count, parts))
 
     return one
 
@@ -177,11 +216,5 @@ def _spaces(normalizer: Any, cutter: Any) -> str | None:
 def _of_spaces(model: Any, start: str, plain: Any, odd: Any) -> Callable[[str], int]:
     known = _Known(lambda word: len(model.tokenize(word.replace(" ", "\u2581"))))
     find, count = re.compile(" *[^ ]+| +").findall, known.__getitem__
-
-    def one(text: str) -> int:
-        if "\u2581" in text or odd.search(text):
-            return -1
-        parts = plain.split(text)
-        return len(parts) - 1 + sum(sum(map(count, find(start + part))) for part in parts if part)
-
-    return one
+    of_part = _between_spaces(lambda part: sum(map(count, find(part))))
+    return _cut_at(plain, odd, "\u2581", lambda part: of_part(start + part) if part else 0)
