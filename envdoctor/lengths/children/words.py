@@ -159,15 +159,16 @@ def _between_spaces(whole: Callable[[str], int]) -> Callable[[str], int]:
     """The same count of a text, piece by piece between its spaces, each piece once."""
     short = _Known(whole)
     after = _Known(lambda piece: _TANGLED if not piece or piece[0].isspace() or piece[-1].isspace() else whole(" " + piece))
-    count = after.__getitem__
+    count: Callable[[str], int] = after.__getitem__
+    of_short: Callable[[str], int] = short.__getitem__
 
     def one(part: str) -> int:
         if len(part) <= LONGEST_WORD:
-            return short[part]
+            return of_short(part)
         begun, *pieces = part.split(" ")
-        found: int = 0
+        found = 0
         if begun:
-            found = _TANGLED if pieces and begun[-1].isspace() else short[begun] if len(begun) <= LONGEST_WORD else whole(begun)
+            found = _TANGLED if pieces and begun[-1].isspace() else of_short(begun) if len(begun) <= LONGEST_WORD else whole(begun)
         found += sum(map(count, pieces))
         return found if found >= 0 else whole(part)
 
