@@ -52,7 +52,7 @@ from envdoctor.logs.reading import Reading
 from envdoctor.logs.refusals import judge_refusal
 from envdoctor.logs.refused_keys import judge_keys
 from envdoctor.logs.refused_runs import CONFIG, HUB, TENSORS, judge_run
-from envdoctor.logs.run_errors import COPIED, RUN, judge_beside, judge_known
+from envdoctor.logs.run_errors import COPIED, RUN, judge_beside, judge_known, judge_wrapped
 from envdoctor.logs.sayings import SAID
 from envdoctor.logs.specifiers import usable_pins
 from envdoctor.logs.statements import (
@@ -211,6 +211,9 @@ def _of_failure(failure: Failure, facts: Facts, around: str = "") -> Iterator[Hi
         return
     if (broken := judge_break(failure, facts, around)) is not None:
         yield broken
+        return
+    if (wrapped := judge_wrapped(failure, facts)) is not None:
+        yield wrapped
         return
     statement = parse_statement(failure)
     if (guest := judge_guest(statement, failure)) is not None:

@@ -10,6 +10,7 @@ import re
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
+from envdoctor.logs.common_sentences import COMMON, NEAR
 from envdoctor.logs.everyday_sentences import BESIDE, EVERYDAY
 from envdoctor.logs.kernel_sentences import KERNELS
 from envdoctor.logs.paired_sentences import PAIRED
@@ -20,19 +21,27 @@ from envdoctor.logs.tracebacks import Failure
 from envdoctor.world.import_names import package_of
 
 RUN = "error-of-the-run"
-_ALL = (*SENTENCES, *KERNELS, *SERVING, *PAIRED, *EVERYDAY)
+_ALL = (*SENTENCES, *KERNELS, *SERVING, *PAIRED, *EVERYDAY, *COMMON)
 # The end of the edge of what failed in a copy of DataParallel's.
 COPIED = "it-failed-in-a-copy-that"
+# Names with an underscore before them are torch's own, which its releases have or lack.
+_WRAPPED = re.compile(r"'(?:Distributed)?DataParallel' object has no attribute '[a-z]")
 _HAND_ON = frozenset(("torch", "accelerate", "peft"))
 
 
 def judge_beside(line: str) -> Hit | None:
     """What a line of a compiler or a command means that an error's own text does not quote."""
-    found = next((one for one in BESIDE if re.search(one.says, line)), None)
+    found = next((one for one in (*BESIDE, *NEAR) if re.search(one.says, line)), None)
     if found is None:
         return None
     edge = f"code:{'-'.join(re.findall(r'[a-z0-9]+', found.means.lower())[:6])}"
     return Hit(RUN, True, detail=found.behind, edge=edge, headline=found.means, advice=found.advice)
+
+
+def judge_wrapped(failure: Failure, facts: Facts) -> Hit | None:
+    """What the attribute of a model means that torch's wrapper for several GPUs does not hand on; None where it is the wrapper's own."""
+    shown = _WRAPPED.search(failure.told)
+    return judge_known(failure, facts) if shown is not None else None
 
 
 def judge_known(failure: Failure, facts: Facts) -> Hit | None:

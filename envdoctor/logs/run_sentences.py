@@ -141,7 +141,7 @@ SENTENCES = (
         r"'(?:Distributed)?DataParallel' object has no attribute",
         "The model is wrapped for several GPUs, and what it has itself is behind .module",
         "",
-        "model.module.generate(...), or accelerator.unwrap_model(model)",
+        "model.module in place of model for it (model.module.config, model.module.generate(...)), or accelerator.unwrap_model(model)",
     ),
     Sentence(
         r"'type' object is not subscriptable",

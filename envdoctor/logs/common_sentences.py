@@ -1,0 +1,293 @@
+"""More sentences of torch, the trainers and the machine that people paste, each with what is behind it: a table, for ``run_errors``."""
+
+from __future__ import annotations
+
+from envdoctor.logs.run_sentences import Sentence
+
+# Each was looked up where it is raised: torch 2.13.0 (the Python files named below, and the strings of libtorch_cpu.so), transformers
+# 5.24.0, accelerate 1.15.0, datasets 5.2.0, peft 0.21.2; CPython's multiprocessing/spawn.py and json/encoder.py. What stands under each is
+# what the code around it tests.
+COMMON = (
+    Sentence(
+        r"Inference tensors cannot be saved for backward",
+        "A tensor that was made under inference_mode goes into a training step",
+        "weights, embeddings or a cache that torch.inference_mode() made: an evaluation or a generation before the step",
+        "torch.no_grad() in place of torch.inference_mode(), or clone() what is taken from it",
+        "torch",
+    ),
+    Sentence(
+        r"Recomputed values for the following tensors have different metadata|A different number of tensors was saved during the original "
+        r"forward and recomputation",
+        "Gradient checkpointing computed a layer a second time and came to something else",
+        "what the layer does differs the second time: a cache that grew, a random choice, autocast that was on only once, or weights "
+        "that a sharded trainer had taken away",
+        "use_cache=False; gradient_checkpointing_kwargs={'use_reentrant': True}, which computes again without comparing",
+        "torch",
+    ),
+    Sentence(
+        r"out of resources?: shared memory, Required: \d+, Hardware limit: \d+",
+        "A Triton kernel wants more shared memory than this GPU has",
+        "its block sizes were chosen on a larger GPU (A100, H100), or by an older triton",
+        "smaller blocks or num_stages where the code lets you, a later release of the package that has the kernel, or its variant without "
+        "Triton",
+        "triton",
+    ),
+    Sentence(
+        r"An attempt has been made to start a new process before the",
+        "The script starts processes while it is still being imported",
+        "Windows and macOS start workers by importing the script again, and what stands outside a function runs again there",
+        "put what runs under if __name__ == '__main__':, or dataloader_num_workers=0 and num_proc=None",
+    ),
+    Sentence(
+        r"num_samples should be a positive integer value, but got num_samples=0",
+        "There is no row to train on",
+        "nothing was loaded, or nothing left after rows were filtered or cut: a wrong path or split, renamed columns, or rows that "
+        "are all longer than the limit",
+        "print(len(dataset), dataset.column_names) just before the trainer is made",
+    ),
+    Sentence(
+        r"load_best_model_at_end requires the save and eval(?:uation)? strategy to match",
+        "load_best_model_at_end wants a checkpoint at every evaluation, and the two strategies differ",
+        "",
+        "save_strategy and eval_strategy alike ('steps' with the same number of steps, or 'epoch'), or load_best_model_at_end=False",
+        "transformers",
+    ),
+    Sentence(
+        r"but you didn't pass an `eval_dataset` to `Trainer`|[Tt]rainer: evaluation requires an eval_dataset",
+        "The plan evaluates, and the trainer was given nothing to evaluate on",
+        "",
+        "eval_dataset=..., or eval_strategy='no' (LLaMA-Factory: val_size or eval_dataset)",
+        "transformers",
+    ),
+    Sentence(
+        r"Object of type (?P<what>\w*(?:Config|Dtype|dtype|Tensor|ndarray|float32|int64)) is not JSON serializable",
+        "A value that JSON has no form for is to be written into a configuration or a log",
+        "an object that was put into the model's configuration, TrainingArguments or the metrics as it is",
+        "convert it first (str(dtype), float(value), config.to_dict()), or keep it out of what is saved and reported",
+    ),
+    Sentence(
+        r"Must flatten tensors with uniform `?requires_grad",
+        "FSDP joins the weights of a layer into one tensor, and some of them are frozen",
+        "LoRA, or a frozen part, in a layer that is wrapped as a whole",
+        "use_orig_params=True (fsdp_use_orig_params: true), or peft's fsdp_auto_wrap_policy, which wraps the adapters by themselves",
+        "torch",
+    ),
+    Sentence(
+        r"did not return a loss from the inputs",
+        "The model got no labels: it returns logits and no loss",
+        "the rows have no column labels, it has another name, or remove_unused_columns took it away",
+        "a column labels (DataCollatorForLanguageModeling(tokenizer, mlm=False) makes it for causal models), label_names=[...] where it is "
+        "called otherwise",
+        "transformers",
+    ),
+    Sentence(
+        r"No columns in the dataset match the model's forward method signature",
+        "No column of the rows is an argument of the model: they are text that was not tokenized",
+        "",
+        "tokenize before the Trainer is made (input_ids, attention_mask, labels), or a trainer that does it itself (SFTTrainer); "
+        "remove_unused_columns=False only where the collator tokenizes",
+        "transformers",
+    ),
+    Sentence(
+        r"Sizes of tensors must match except in dimension \d",
+        "Tensors that are to be joined have different sizes",
+        "rows of a batch that were not padded to one length, images of different sizes, or a cache and inputs of two batch sizes",
+        "a collator that pads; the sizes in the message tell which side is which",
+    ),
+    Sentence(
+        r"value cannot be converted to type (?:at::Half|c10::Half|at::BFloat16|c10::BFloat16|float16)(?: without overflow)?",
+        "A number is put into a 16-bit tensor that cannot hold it",
+        "a mask that is filled with -1e9 or the smallest float32, in code that was written for float32",
+        "torch.finfo(tensor.dtype).min in place of the number, or bfloat16 in place of float16",
+        "torch",
+    ),
+    Sentence(
+        r"unscale_\(\) has already been called on this optimizer since the last update",
+        "The gradients of one step are unscaled twice",
+        "clip_grad_norm_ or unscale_ called by hand beside a trainer that does so itself, or a step that was left out",
+        "clip once a step, after accelerator.backward and before optimizer.step (max_grad_norm with a trainer, and no call of one's own)",
+        "torch",
+    ),
+    Sentence(
+        r"returned an invalid gradient at index \d+ - expected (?:device|type|shape)",
+        "A gradient came back on another device, or in another type or shape, than its weight",
+        "weights that are offloaded or on the meta device in a training step, or a device_map that spreads a model that one process is to "
+        "train",
+        "train without offloading: device_map={'': 0}, a smaller model or fewer bits; print(model.hf_device_map) shows what lies elsewhere",
+    ),
+    Sentence(
+        r"a (?:view of a )?leaf Variable that requires grad is being used in an in-place operation",
+        "A weight is changed in place while its gradient is recorded",
+        "code that fills or adds to a parameter, or to the embeddings' output that checkpointing has made a leaf",
+        "with torch.no_grad(): around it where weights are set; x = x + y in place of x += y in a forward pass",
+        "torch",
+    ),
+    Sentence(
+        r"appears not to match sizes of the same param in process 0|DDP expects same model across all ranks",
+        "The processes of the run do not hold the same model",
+        "each built its own: another number of tokens added, another configuration, or ZeRO-3's partitions under DDP",
+        "the same arguments and files in every process; no DDP beside deepspeed.zero.Init",
+        "torch",
+    ),
+    Sentence(
+        r"Default process group has not been initialized|Error initializing torch\.distributed using env:// rendezvous: "
+        r"environment variable \w+ expected, but not set",
+        "Code of several processes runs in one that nobody launched as such",
+        "the script was started with python, or as a notebook, where torchrun or accelerate sets RANK, WORLD_SIZE and MASTER_ADDR",
+        "torchrun --nproc_per_node N script.py, or accelerate launch script.py; for one GPU without FSDP and DeepSpeed",
+        "torch",
+    ),
+    Sentence(
+        r"uncorrectable (?:NVLink|ECC) error|double bit ECC error",
+        "The GPU reports that its own memory is broken",
+        "",
+        "nvidia-smi -q -d ECC,PAGE_RETIREMENT shows it; restart the machine, and have the card replaced where it comes again",
+    ),
+    Sentence(
+        r"system has unsupported display driver / cuda driver combination",
+        "The CUDA driver library that is loaded is not of the kernel's driver",
+        "a libcuda.so of a container or of the compat folder, older or newer than the driver of the machine",
+        "restart after the driver was updated; take /usr/local/cuda/compat out of LD_LIBRARY_PATH, and let the container take the "
+        "machine's (docker run --gpus all)",
+    ),
+    Sentence(
+        r"Python 3\.1[1-9]\+? not yet supported for torch\.compile|Dynamo is not supported on Python 3\.1[1-9]",
+        "This torch cannot compile for so new a Python",
+        "",
+        "a later torch, an older Python, or torch_compile=False",
+        "torch",
+    ),
+    Sentence(
+        r"because column names don't match",
+        "The files of one data set have different columns",
+        "datasets takes the columns of the first file for all: a file of another kind lies in the same folder or split, or a row has "
+        "a field more",
+        "data_files with the files of one kind alone, or rows that all have the same fields",
+        "datasets",
+    ),
+    Sentence(
+        r"offset overflow while concatenating arrays",
+        "More than 2 GiB of text or bytes would stand in one array of Arrow",
+        "map with batches of large rows (images, audio, long texts)",
+        "a smaller writer_batch_size and batch_size in map, or more shards",
+        "datasets",
+    ),
+    Sentence(
+        r"had weights offloaded to the disk\. Please provide an `offload_folder`",
+        "The model does not fit into the memory that it may use, and is to be written to the disk",
+        "",
+        "free the GPU or take fewer bits (envdoctor fit MODEL --plan PLAN says what it needs); offload_folder=... only to answer, "
+        "not to train",
+        "transformers",
+    ),
+    Sentence(
+        r"Asking to pad but the tokenizer does not have a padding token",
+        "The tokenizer has no padding token, and rows are to be padded",
+        "",
+        "tokenizer.pad_token = a token of the vocabulary that no text has (tokenizer.unk_token for Llama 2); = tokenizer.eos_token for "
+        "generation alone, since a collator that hides padding from the loss hides the end as well",
+        "transformers",
+    ),
+    Sentence(
+        r"Loading \S{1,200} requires (?:you )?to execute (?:the \w+ file|some code|custom code)|"
+        r"contains custom code which must be executed to correctly load|trust_remote_code=True` to (?:remove this error|allow custom code)",
+        "The model brings code of its own, and running it was not allowed",
+        "",
+        "read that code, then trust_remote_code=True (LLaMA-Factory, axolotl: trust_remote_code: true); or a transformers that knows the "
+        "model itself",
+        "transformers",
+    ),
+    Sentence(
+        r"No valid checkpoint found in output directory|Can't find a valid checkpoint at",
+        "The run is to go on from a checkpoint, and there is none that it can use",
+        "the folder holds no checkpoint-N, or one of another kind: an adapter alone, or one saved without DeepSpeed's states",
+        "resume_from_checkpoint with the folder checkpoint-N itself, or false to begin anew",
+        "transformers",
+    ),
+    Sentence(
+        r"No executable batch size found, reached zero",
+        "Even one row at a time does not fit, or another error stands behind each try",
+        "auto_find_batch_size takes some errors of cuDNN and of memory for a batch that is too large",
+        "auto_find_batch_size=False shows the error itself; envdoctor fit MODEL --plan PLAN says what one row needs",
+        "accelerate",
+    ),
+    Sentence(
+        r"Input length of (?:input_ids|decoder_input_ids|inputs_embeds)? ?is \d+, but `max_length` is set to",
+        "The prompt alone is longer than generation may be",
+        "max_length counts the prompt as well",
+        "max_new_tokens=... in place of max_length",
+        "transformers",
+    ),
+    Sentence(
+        r"Please specify `target_modules` in `peft_config`",
+        "peft has no list of layers for this type of model",
+        "a new or renamed architecture, or a wrapper without model_type",
+        'LoraConfig(target_modules="all-linear", ...), or the names of its linear layers',
+        "peft",
+    ),
+    Sentence(
+        r"is on the meta device, we need a `value` to put in on",
+        "A weight of the model is not in the checkpoint, so there is nothing to put in its place",
+        "a checkpoint of another architecture or with other names, one that was saved in part (an adapter, a sharded state), or a "
+        "tied weight",
+        "compare the names in model.safetensors.index.json with model.state_dict(); from_pretrained with the base model, then PeftModel",
+        "accelerate",
+    ),
+    Sentence(
+        r"zero stage \d requires an optimizer",
+        "DeepSpeed's ZeRO is asked for where nothing is trained",
+        "an evaluation, a reference or a reward model that goes through deepspeed.initialize without an optimizer",
+        "ZeRO 3 (stage 0 where the model fits) for models that are not trained, or no deepspeed.initialize for them",
+        "deepspeed",
+    ),
+    Sentence(
+        r"Current loss scale already at minimum - cannot decrease scale anymore",
+        "float16 overflows in every step: the gradients or the loss are no numbers",
+        "a model that was trained in bfloat16 (Llama 2 and later, Qwen, Gemma, T5), too high a learning rate, or rows without labels",
+        "bf16 in place of fp16 where the GPU has it (Ampere or later), else a lower learning rate with warm-up",
+        "deepspeed",
+    ),
+    Sentence(
+        # torchvision's library could not be loaded, which it keeps to itself until the first operator is asked for (extension.py).
+        r"operator torchvision::nms does not exist",
+        "torchvision was built for another torch than the one beside it, or for another CUDA",
+        "torch was installed, or moved, without it",
+        "pip install --force-reinstall torch torchvision, both in one command and from one index",
+        "torchvision",
+    ),
+    Sentence(
+        r"^(?:TypeError: )?not a string$",
+        "The tokenizer was given no path of a SentencePiece model",
+        "the folder or repository has no tokenizer.model, and only the slow tokenizer's class is left that asks for one",
+        "fetch tokenizer.model or tokenizer.json with the model, or the release of transformers that saved the tokenizer",
+    ),
+    Sentence(
+        r"sndfile library not found|cannot load library 'libsndfile",
+        "soundfile finds no libsndfile on this system",
+        "",
+        "pip install soundfile brings one on Linux x86_64, macOS and Windows; else apt-get install libsndfile1",
+        "soundfile",
+    ),
+)
+
+# Lines that are no error of Python's, beside one that is.
+NEAR = (
+    Sentence(
+        r"cannot find -lcuda\b|cannot find -lcudart\b",
+        "The linker finds no CUDA library while an extension or a Triton kernel is built",
+        "libcuda.so is the driver's: in a container without the GPU's driver, under WSL, or where only libcuda.so.1 is there",
+        "export LIBRARY_PATH=/usr/local/cuda/lib64/stubs:$LIBRARY_PATH to build; TRITON_LIBCUDA_PATH=the folder with libcuda.so.1 to run",
+    ),
+    Sentence(
+        r"fatal error: Killed signal terminated program (?:cc1plus|cicc|ptxas)|\b(?:cicc|nvcc|ptxas)['\"]? died due to signal 9",
+        "The compiler was killed: the machine's memory ran out while an extension was built",
+        "ninja starts a job for every core, and each takes several GB",
+        "MAX_JOBS=2 pip install --no-build-isolation ..., or a wheel that is built already",
+    ),
+    Sentence(
+        r"NVML: Driver/library version mismatch",
+        "The NVIDIA driver was updated under the running system: its library is newer than the module in the kernel",
+        "",
+        "restart the machine (or unload and load the nvidia modules where nothing uses them)",
+    ),
+)
