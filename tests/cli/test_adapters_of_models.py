@@ -16,6 +16,7 @@ from envdoctor.cli import main
 def test_a_model_that_loads_an_adapter_imports_peft(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, call: str, told: bool
 ) -> None:
+    monkeypatch.delenv("ENVDOCTOR_ATLAS")
     monkeypatch.chdir(tmp_path)
     Path("requirements.txt").write_text("transformers==4.51.3\npeft==0.18.0\n")
     Path("t.py").write_text(f"from transformers import AutoModelForCausalLM\nm = AutoModelForCausalLM.from_pretrained('a/b')\n{call}\n")
