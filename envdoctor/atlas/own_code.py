@@ -14,6 +14,7 @@ from envdoctor.atlas.known_renames import known_rename
 from envdoctor.atlas.missing import by_body, given_to, handed_on, missing, refused, refuses_at, signature_at, split
 from envdoctor.atlas.objects import INSTEAD, class_of_result
 from envdoctor.atlas.outline import Outline, Taken
+from envdoctor.atlas.set_from_outside import is_set_from_outside
 from envdoctor.atlas.shelf import open_package
 from envdoctor.atlas.signatures import read, read_call, refused_together
 from envdoctor.atlas.stack import Stack, holds, places
@@ -51,8 +52,6 @@ Open = Callable[[str], Bound | None]
 Known = dict[tuple[str, str], tuple[Fault, ...]]
 
 _PYTHON, _SYSTEM = "3.12", "Linux"
-# The fields that unsloth takes for every configuration of trl that has them no more (unsloth/models/rl.py, rl_config_compat.py).
-_BROUGHT = frozenset(("max_seq_length", "warmup_ratio"))
 
 
 def faults_of(
@@ -77,7 +76,8 @@ def faults_of(
             if not fault.call and _is_imported(fault.name, let_through) and _reckoned(fault.name, reckoned):
                 continue
             of_trl = wrapped and bool(fault.call) and "trl" in (fault.provider, let_through[0].name.partition(":")[0].partition(".")[0])
-            if of_trl and (fault.name.endswith("Trainer") or (fault.keywords and _BROUGHT.issuperset(fault.keywords))):
+            # unsloth's configurations of trl take what a release of trl had, and drop it with a note (unsloth/models/rl_config_compat.py).
+            if of_trl and (fault.name.endswith("Trainer") or (fault.named and fault.bad != fault.bound.volume.all)):
                 continue
             over = [one for one in let_through if not (fault.moduleless and _saved(one.guard, stack, moduleless=True))]
             lines = list(dict.fromkeys(one.line for one in over))
@@ -129,6 +129,8 @@ def _faults(taken: Taken, stack: Stack, opened: Open) -> Iterator[Fault]:
     volume, release = bound.volume, stack.releases[provider]
     where = places(volume, release)
     if not where:
+        return
+    if is_set_from_outside(volume, taken.name):
         return
     imported = not taken.call and ":" in taken.name
     gone = missing(volume, taken.name, imported=imported)

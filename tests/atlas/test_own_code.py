@@ -163,6 +163,38 @@ def test_trainers_that_unsloth_put_in_the_place_of_trls_take_the_arguments_of_an
     assert len(found) == told
 
 
+@pytest.mark.parametrize(("first", "told"), [("import torch\n", 1), ("from unsloth import FastModel\n", 0)])
+def test_configurations_beside_unsloth_drop_what_trl_has_given_up(tmp_path: Path, first: str, told: int) -> None:
+    config = "class KeptConfig:\n    def __init__(self, model{}): pass\n"
+    releases = {
+        version: {"trl/__init__.py": "from .kept import KeptConfig\n", "trl/kept.py": config.format(more)}
+        for version, more in (("0.15.0", ", max_prompt_length=None"), ("0.16.0", ""))
+    }
+    file = tmp_path / "train.py"
+    file.write_text(f"{first}from trl import KeptConfig\nKeptConfig(1, max_prompt_length=256)\n")
+    with atlas_of(tmp_path, {"trl": releases}):
+        source = open_source(file)
+        assert not isinstance(source, Skip)
+        found = list(faults_of(read_own(source), Stack({"trl": "0.16.0"})))
+    assert len(found) == told
+
+
+def test_what_lightnings_connectors_set_on_the_trainer_is_there(tmp_path: Path) -> None:
+    trainer = "class Trainer:\n    def __init__(self, max_epochs=None): pass\n"
+    own = f"{trainer}    @property\n    def callbacks(self): pass\n    @property\n    def gone(self): pass\n"
+    releases = {
+        version: {"pytorch_lightning/__init__.py": "from .trainer import Trainer\n", "pytorch_lightning/trainer.py": text}
+        for version, text in (("1.6.5", own), ("2.5.5", trainer))
+    }
+    file = tmp_path / "train.py"
+    file.write_text("from pytorch_lightning import Trainer\ntrainer = Trainer(max_epochs=1)\nprint(trainer.callbacks, trainer.gone)\n")
+    with atlas_of(tmp_path, {"pytorch-lightning": releases}):
+        source = open_source(file)
+        assert not isinstance(source, Skip)
+        found = [fault.name for fault in faults_of(read_own(source), Stack({"pytorch-lightning": "2.5.5"}))]
+    assert found == ["pytorch_lightning:Trainer.gone"]
+
+
 def test_what_numpy_refuses_by_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given = "def __getattr__(name): ...\n"
     later = f"__former_attrs__ = {{name: '' for name in ('int', 'bool')}}\n{given}"

@@ -1,0 +1,23 @@
+"""Attributes that a package gives an object from outside its class, where the class itself shows none of them."""
+
+from __future__ import annotations
+
+from envdoctor.atlas.missing import split
+from envdoctor.atlas.volume import Volume
+
+# What `self.trainer.NAME = ...` sets in pytorch_lightning/trainer/connectors and loops: wheels 1.9.5, 2.0.9 and 2.5.5, where `Trainer`
+# itself has none of these in its body.
+_OF_LIGHTNINGS_TRAINER = frozenset(
+    ("accumulate_grad_batches", "accumulation_scheduler", "auto_lr_find", "auto_scale_batch_size", "callbacks",
+     "check_val_every_n_epoch", "ckpt_path", "datamodule", "fast_dev_run", "limit_predict_batches", "limit_test_batches",
+     "limit_train_batches", "limit_val_batches", "log_every_n_steps", "logger", "loggers", "move_metrics_to_cpu", "num_sanity_val_steps",
+     "overfit_batches", "predict_dataloaders", "profiler", "reload_dataloaders_every_n_epochs", "should_stop", "state", "test_dataloaders",
+     "train_dataloader", "training", "val_check_batch", "val_check_interval", "val_dataloaders", "validating")
+)  # fmt: skip
+_LIGHTNING = frozenset(("lightning", "pytorch-lightning"))
+
+
+def is_set_from_outside(volume: Volume, name: str) -> bool:
+    """Whether an attribute, ``module:Class.name``, is one that other code of the package sets on the object."""
+    _, first, rest = split(volume, name)
+    return volume.name in _LIGHTNING and first == "Trainer" and rest[:1] != () and rest[0] in _OF_LIGHTNINGS_TRAINER
