@@ -505,3 +505,12 @@ def test_the_place_of_what_a_command_gives(tmp_path: Path) -> None:
     found = collect(tmp_path, "\nllamafactory-cli train p.yaml \\\n  quantization_bit=4\n")
     places = {fact.name: (Path(fact.origin.file or "").name, fact.origin.line) for fact in found.facts}
     assert (places["plan.quant"], places["plan.method"]) == (("train.sh", 3), ("p.yaml", 5))
+
+
+@pytest.mark.parametrize(("made", "told"), [("HfArgumentParser(TrainingArguments)", ("overwrite_output_dir",)), ("ArgumentParser()", None)])
+def test_a_flag_alone_of_a_script_whose_arguments_the_command_fills(tmp_path: Path, made: str, told: tuple[str, ...] | None) -> None:
+    text = f"from transformers import HfArgumentParser, Trainer, TrainingArguments\nfrom argparse import ArgumentParser\nparser = {made}\n"
+    ends = "options = parser.parse_args()\nTrainer(model=m, args=TrainingArguments(**vars(options))).train()\n"
+    (tmp_path / "t.py").write_text(text + ends)
+    found = {fact.name: fact.value for fact in collect(tmp_path, "torchrun t.py --overwrite_output_dir\n").facts}
+    assert found.get("plan.arguments") == told

@@ -13,7 +13,7 @@ from envdoctor.files.text import plain
 from envdoctor.records import dataclass, field, replace
 from envdoctor.sources.launches.flag_table import setting_of, table_of_flags
 from envdoctor.sources.launches.overrides import given_by_flags, given_by_words
-from envdoctor.sources.launches.own_parser import parses_by_itself
+from envdoctor.sources.launches.own_parser import fills_arguments, parses_by_itself
 from envdoctor.sources.launches.programs import TOOLS, Launch, flags
 from envdoctor.sources.launches.started import ReadScript, add_script, is_default, script_of, trains
 from envdoctor.sources.launches.variables import Piece
@@ -165,7 +165,7 @@ def _tool(told: Told, path: Path, launch: Launch) -> None:
     elif name == "tune":
         _torchtune(told, path, launch, values)
     elif launch.tool.endswith(".py") or launch.module or launch.starters:
-        _script(told, reader, path, table, before, launch.tool)
+        _script(told, reader, path, table, before, launch)
     found = reader.collected()
     if parses_by_itself(path, launch):
         found = replace(found, facts=tuple(fact for fact in found.facts if fact.name != "plan.arguments"))
@@ -188,7 +188,7 @@ def _is_llama_factory(launch: Launch, table: Table) -> bool:
     return launch.tool.endswith("train.py") and "finetuning_type" in table
 
 
-def _script(told: Told, reader: Reader, path: Path, table: Table, before: Sequence[Piece], tool: str) -> None:
+def _script(told: Told, reader: Reader, path: Path, table: Table, before: Sequence[Piece], launch: Launch) -> None:
     """A training script of a project's own: TrainingArguments by their names, and LoRA as such scripts call it."""
     first = before[0] if before else None
     if first is not None and first.text.endswith(_PLANS):
@@ -197,7 +197,8 @@ def _script(told: Told, reader: Reader, path: Path, table: Table, before: Sequen
         _follow(found, path, [first], None, given_by_words(path, before[1:]))
         if found.facts or not first.text.endswith(".json"):
             told.add(Collected(tuple(found.facts.values()), skips=tuple(found.skips)))
-    if telling(text_keys(table)) and is_given_whole(text_keys(table)):
+    known = telling(text_keys(table)) and is_given_whole(text_keys(table))
+    if known or (table and fills_arguments(path, launch)):
         read_arguments(reader, table)
     else:
         state_arguments(reader, table)
@@ -205,7 +206,7 @@ def _script(told: Told, reader: Reader, path: Path, table: Table, before: Sequen
     reader.say_model(table, "model_name_or_path", "base_model", "model_id")
     if "lora_target_modules" in table or "target_modules" in table:
         say_targets(reader, table, "lora_target_modules" if "lora_target_modules" in table else "target_modules")
-    _method(reader, table, trains=_BESIDE_TRAINING.search(tool.rpartition("/")[2].lower()) is None)
+    _method(reader, table, trains=_BESIDE_TRAINING.search(launch.tool.rpartition("/")[2].lower()) is None)
     switch = next((key for key in _LORA_SWITCHES if table.get(key) is True), None)
     bits = table.get("bits")
     if bits in (4, 8) and ("lora_r" in table or switch):
