@@ -45,7 +45,7 @@ from envdoctor.memory.config import ArchitectureError, read_architecture
 from envdoctor.memory.estimate import GIB, Range
 from envdoctor.memory.fits import verdict
 from envdoctor.memory.situation import planned
-from envdoctor.memory.undecided import spanning, weigh
+from envdoctor.memory.undecided import spanned, weigh
 
 KEPT = Path(__file__).parent.parent / "fixtures" / "memory" / "cases.json"
 # A facts file that states no package would be completed from the machine that this runs on.
@@ -138,7 +138,7 @@ def answer(folder: Path, facts: Path) -> Answer:
     architecture = read_architecture(_config(gathered.snapshots[0].config))
     situation = planned(gathered.facts, architecture)
     computed = situation.estimate()
-    made = spanning(computed, weigh(situation, computed))
+    made = spanned(situation, computed, weigh(situation, computed))
     room = usable_memory(gathered.derived)
     steps = made.moments[1:] or made.moments
     kept = min(sum(moment.terms.get(term, 0.0) for term in ("weights", "adapters", "optimizer")) for moment in steps)

@@ -21,7 +21,7 @@ from envdoctor.memory.no_help import no_help
 from envdoctor.memory.plan import Stack
 from envdoctor.memory.situation import Planned, planned
 from envdoctor.memory.targets import adapter_parameters
-from envdoctor.memory.undecided import deciding, spanning, weigh
+from envdoctor.memory.undecided import deciding, spanned, weigh
 from envdoctor.records import dataclass, replace
 from envdoctor.report.fit import FitReport
 from envdoctor.sources.model.snapshot import Snapshot, table_of
@@ -65,15 +65,15 @@ def fit(request: Request, question: Question) -> FitReport:
     memory = None if room is None else room.usable
     computed = situation.estimate()
     weighed = weigh(situation, computed)
-    spanned = spanning(computed, weighed)
+    spans = spanned(situation, computed, weighed)
     report = FitReport(
         version=__version__,
         model=question.model,
         plan=situation.plan,
         stack=_stack_words(situation.plan.stack),
         gpu=parse_gpu(situation.facts.text("gpu.name") or "")[0],
-        estimate=spanned,
-        verdict=verdict(spanned, memory, None if room is None else room.most),
+        estimate=spans,
+        verdict=verdict(spans, memory, None if room is None else room.most),
         undecided=deciding(weighed),
         assumptions=(*situation.assumptions, *computed.assumptions),
         notes=(*_notes(situation), *_of_the_gpu(situation.facts, room)),

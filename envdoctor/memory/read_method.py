@@ -78,11 +78,13 @@ def quant_of(reader: Reader, method: str | None) -> str:
     return "none"
 
 
+# Encoders whose checkpoints are older than the dtype in config.json (transformers 4.9), and float32.
+_OF_FLOAT32 = frozenset(("bert", "roberta", "xlm-roberta", "camembert", "distilbert", "electra", "deberta-v2", "albert"))
 # Under DeepSpeed its engine casts the weights and scales the loss itself.
 _CASTING = frozenset(("zero1", "zero2", "zero3", "megatron"))
 
 
-def load_dtype_of(reader: Reader, method: Method, quant: str) -> Dtype:
+def load_dtype_of(reader: Reader, method: Method, quant: str, kind: str) -> Dtype:
     stated = _DTYPES.get(reader.text("plan.load_dtype") or "")
     if stated is not None:
         return stated
@@ -101,6 +103,9 @@ def load_dtype_of(reader: Reader, method: Method, quant: str) -> Dtype:
         if value is not None:
             reader.assume("plan.load_dtype", value, why)
             return value
+    if kind in _OF_FLOAT32:
+        reader.assume("plan.load_dtype", "float32", "as checkpoints of its kind are stored")
+        return "float32"
     half: Dtype = "float16" if reader.flag("plan.fp16") and quant != "none" else "bfloat16"
     reader.assume("plan.load_dtype", half)
     return half

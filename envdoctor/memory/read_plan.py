@@ -84,7 +84,7 @@ def read_plan(facts: Facts, architecture: Architecture) -> tuple[Plan, tuple[Ass
     whole = quant in _OF_INTEGERS and sharding != "fsdp" and reader.text("plan.trainer") not in _OWN_ADAPTERS
     adapter = _adapter(reader, architecture, stack, beside_integers=whole) if method == "adapter" else None
     offload, sharding = offload_of(reader, method, sharding)
-    dtype, autocast = _cast_by_deepspeed(sharding, load_dtype_of(reader, method, quant), autocast)
+    dtype, autocast = _cast_by_deepspeed(sharding, load_dtype_of(reader, method, quant, architecture.kind), autocast)
     if adapter is not None and dtype == "float32":
         # Left in the dtype of the base model, an adapter is float32 too.
         adapter = replace(adapter, float32=True)

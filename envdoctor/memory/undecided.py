@@ -14,6 +14,7 @@ from envdoctor.records import dataclass, replace
 from envdoctor.world.releases import newest
 
 _MOVES = 0.25
+_SEVERAL = 2
 _EARLIER = ("4.35.2", "4.45.2")
 _TORCH = "2.5.1"
 # A release whose loss makes all logits at once unless they fill the card (memory/pieces.py).
@@ -46,6 +47,9 @@ _LONGEST = 0.1
 # torchtune (torchtune/modules of 0.6.1) and torchtitan (torchtitan/models at 0168bd51). What litgpt's runs in 4 bits keep is not
 # understood: they took up to 27 % more than is counted (benchmarks/unseen/memory-5.json, 53 to 89), and keep the range of before.
 _OWN_LAYERS = frozenset(("litgpt", "torchtune", "torchtitan"))
+# Who makes the logits in pieces where a setting asks for it: a run of 64,000 tokens took 28 GB in all
+# (https://github.com/PrimeIntellect-ai/prime-rl/issues/1685), where all logits at once are 109 GiB.
+_IN_PIECES = frozenset(("prime-rl",))
 # Whose scripts call from_pretrained themselves: float32 up to transformers 4 unless they name a dtype.
 _LOAD_BY_THEMSELVES = frozenset((None, "own", "transformers", "trl", "accelerate"))
 _NEUTRAL: Mapping[str, FactValue] = {"plan.activation_offload": False, "plan.float8": False}
@@ -56,7 +60,8 @@ class Undecided:
     """``allocated`` spans what the run would take with the value that was ``taken`` and with the ``others``.
 
     Where it is not ``modelled``, the fact is stated, the answer leaves it out, and what it could save at most is the low end.
-    ``reserved`` is the most of what torch is expected to reserve.
+    ``reserved`` is the most of what torch is expected to reserve. ``least`` and ``most`` are the values with which the run would take least
+    and most, None where that is the one that was taken.
     """
 
     fact: str
@@ -65,6 +70,8 @@ class Undecided:
     allocated: Range
     modelled: bool = True
     reserved: float = 0.0
+    least: FactValue | None = None
+    most: FactValue | None = None
 
     @property
     def decides(self) -> bool:
@@ -84,7 +91,9 @@ def weigh(situation: Planned, computed: Estimate) -> tuple[Undecided, ...]:
         if fact == "packages.transformers" and situation.plan.quant in ("4bit", "8bit") and _perhaps_of_2023(situation):
             high = max(high, _OF_2023 * expected)
         cached = max(one.reserved.expected for one in estimates)
-        found.append(Undecided(fact, taken, others, Range(low, expected, high), reserved=cached))
+        least = others[ranges.index(min(ranges))] if min(ranges) < expected else None
+        most = others[ranges.index(max(ranges))] if max(ranges) > expected else None
+        found.append(Undecided(fact, taken, others, Range(low, expected, high), reserved=cached, least=least, most=most))
     found += _unmodelled(situation, computed)
     if situation.plan.rows > 1 and not situation.plan.packed and not situation.counted:
         terms = computed.peak.terms
@@ -142,6 +151,23 @@ def spanning(computed: Estimate, found: Iterable[Undecided]) -> Estimate:
     return computed
 
 
+def spanned(situation: Planned, computed: Estimate, found: Iterable[Undecided]) -> Estimate:
+    """The estimate with a range that holds every value of what is undecided, and what moves it the same way taken together: a run of which
+    neither dtype nor release is known may be one of float32 under an old release."""
+    found = tuple(found)
+    ranged = spanning(computed, found)
+    for values in ([(one, one.least) for one in deciding(found)], [(one, one.most) for one in deciding(found)]):
+        changes = [_change(situation, one.fact, value) for one, value in values if value is not None]
+        if len(changes) < _SEVERAL:
+            continue
+        corner = situation.estimate_with({name: value for change in changes for name, value in change.items()})
+        low, high = min(ranged.allocated.low, corner.allocated.expected), max(ranged.allocated.high, corner.allocated.expected)
+        cached = max(ranged.reserved.high, corner.reserved.expected)
+        held = Range(min(ranged.reserved.low, low), ranged.reserved.expected, cached)
+        ranged = replace(ranged, allocated=Range(low, ranged.allocated.expected, high), reserved=held)
+    return ranged
+
+
 def _open(situation: Planned, expected: float) -> Iterator[tuple[str, FactValue, tuple[FactValue, ...]]]:
     """Facts that were assumed, what was taken, and what else is usual."""
     plan, facts = situation.plan, situation.facts
@@ -182,6 +208,8 @@ def _open(situation: Planned, expected: float) -> Iterator[tuple[str, FactValue,
         yield "plan.lora_kernels", tuple(sorted(plan.lora_kernels)), ((),)
     if "plan.optimizer" in assumed and facts.text("plan.optimizer") is not None:
         yield "plan.optimizer", "adamw_torch", ("sgd", "prodigy")
+    if trainer in _IN_PIECES and facts.value("plan.fused_loss") is None and not plan.liger:
+        yield "plan.fused_loss", "none", ("linear_cross_entropy",)
     if trainer == "own" and facts.value("plan.loss_upcast") is None:
         yield "plan.loss_upcast", True, (False,)
     if trainer in _UNWRAPPED and plan.sharding == "fsdp" and not plan.second and facts.value("plan.fsdp_wrapped") is None:
@@ -272,4 +300,4 @@ def _may_checkpoint(situation: Planned) -> bool:
 
 def _as_stored(situation: Planned) -> bool:
     release = situation.plan.stack.transformers
-    return situation.plan.load_dtype == "float32" or at_least(release, "5.0")
+    return situation.plan.load_dtype == "float32" or (bool(release) and at_least(release, "5.0"))

@@ -205,3 +205,11 @@ def test_mixed_precision_of_float16_trains_float32_weights() -> None:
     under_zero = planned(stated({**facts, "plan.distributed": "zero2", "gpu.count": 2}), read_architecture(LLAMA_2_13B)).plan
     assert (under_zero.load_dtype, under_zero.autocast) == ("float16", None)
     assert planned(stated({**facts, "plan.method": "lora"}), read_architecture(LLAMA_2_13B)).plan.load_dtype == "float16"
+
+
+def test_an_encoder_whose_config_names_no_dtype_is_float32() -> None:
+    config = {"model_type": "roberta", "hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 24, "num_attention_heads": 16}
+    encoder = read_architecture({**config, "vocab_size": 50265, "max_position_embeddings": 514, "type_vocab_size": 1})
+    assert planned(stated({"plan.method": "full"}), encoder).plan.load_dtype == "float32"
+    assert planned(stated({"plan.method": "full", "model.config_dtype": "bfloat16"}), encoder).plan.load_dtype == "bfloat16"
+    assert planned(stated({"plan.method": "full"}), read_architecture(LLAMA_2_13B)).plan.load_dtype == "bfloat16"

@@ -8,7 +8,7 @@ from envdoctor.facts.fact import FactValue
 from envdoctor.memory.config import read_architecture
 from envdoctor.memory.fits import verdict
 from envdoctor.memory.situation import Planned, planned
-from envdoctor.memory.undecided import spanning, undecided, weigh
+from envdoctor.memory.undecided import spanned, spanning, undecided, weigh
 from envdoctor.records import replace
 from tests.memory.models import QWEN_HALF_B, stated
 
@@ -298,3 +298,22 @@ def test_the_ranks_that_megatron_cuts_a_layer_among_are_open_until_they_are_stat
     assert "plan.tensor_parallel" in names(found)
     assert spanning(found.estimate(), undecided(found, found.estimate())).is_a_range
     assert names(situation(**megatron, plan__tensor_parallel=2)) == set()
+
+
+def test_what_is_not_known_may_come_together() -> None:
+    """What is known neither by its dtype nor by its release may be float32 under one that has no fused attention."""
+    found = situation(plan__load_dtype="", plan__bf16="", packages__transformers="", plan__gradient_checkpointing=False, plan__seq_len=4096)
+    computed = found.estimate()
+    weighed = weigh(found, computed)
+    alone, together = spanning(computed, weighed), spanned(found, computed, weighed)
+    assert len([one for one in weighed if one.decides and one.most is not None]) > 1
+    assert together.allocated.high > 1.05 * alone.allocated.high
+    assert together.allocated.expected == alone.allocated.expected
+    one = situation(plan__seq_len="")
+    assert spanned(one, one.estimate(), weigh(one, one.estimate())) == spanning(one.estimate(), weigh(one, one.estimate()))
+
+
+def test_whether_prime_rl_makes_the_logits_at_once_is_a_setting() -> None:
+    rl: dict[str, FactValue] = {"plan__trainer": "prime-rl", "plan__seq_len": 65536, "plan__batch_size": 1}
+    assert names(situation(**rl)) == {"plan.fused_loss"}
+    assert names(situation(**rl, plan__fused_loss="none")) == set()
