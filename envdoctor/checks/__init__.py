@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from envdoctor.checks import (
     architectures,
     asked_for,
+    asserted_at_import,
     atlas,
     built_for_numpy,
     built_for_torch,
@@ -17,6 +18,8 @@ from envdoctor.checks import (
     declared_together,
     extras_together,
     hardware,
+    kernels_for_gpu,
+    pickles_refused,
     run_by_plans,
     stated_together,
     wheels_for_python,
@@ -44,6 +47,9 @@ FACT_CHECKS = (
     *capped_later.CHECKS,
     *extras_together.CHECKS,
     *wheels_for_python.CHECKS,
+    *asserted_at_import.CHECKS,
+    *kernels_for_gpu.CHECKS,
+    *pickles_refused.CHECKS,
 )
 
 # What is raised by some checks alone: whoever asks after one finding of theirs need not run the others. The other findings are cheap.
@@ -52,9 +58,10 @@ _RAISED_BY = {
     **dict.fromkeys(("requirements-contradict", "requirement-unsatisfiable"), declared_together.CHECKS),
     "requirement-refuses-python": (*declared_together.CHECKS, *stated_together.CHECKS),
     **dict.fromkeys(
-        ("declared-requirement-unmet", "declared-requirement-missing", "package-refuses-at-import", "transformers-refuses-at-import"),
+        ("declared-requirement-unmet", "declared-requirement-missing", "transformers-refuses-at-import"),
         stated_together.CHECKS,
     ),
+    "package-refuses-at-import": (*stated_together.CHECKS, *asserted_at_import.CHECKS),
     "plan-runs-into-break": run_by_plans.CHECKS,
     "release-yanked": withdrawn.CHECKS,
     **dict.fromkeys(("built-for-another-torch", "compiled-part-for-another-torch"), built_for_torch.CHECKS),
@@ -62,6 +69,8 @@ _RAISED_BY = {
     "excluded-by-a-later-release": capped_later.CHECKS,
     "extra-requirement-unmet": extras_together.CHECKS,
     "no-wheel-for-this-python": wheels_for_python.CHECKS,
+    "no-kernels-for-this-gpu": kernels_for_gpu.CHECKS,
+    "pickled-weights-refused": pickles_refused.CHECKS,
 }
 
 

@@ -20,7 +20,7 @@ _JETSON = frozenset(("5.3", "6.2", "7.2", "8.7", "11.0"))
 def torch_wheel_lacks_gpu_kernels(facts: Facts) -> tuple[Hit, ...]:
     """The torch build has neither code nor PTX for the GPU: the first kernel fails."""
     rule = "torch-wheel-lacks-gpu-kernels"
-    capability = _capability(facts)
+    capability = capability_of(facts)
     if capability is None:
         return ()
     torch = facts.value("packages.torch")
@@ -51,7 +51,7 @@ def torch_wheel_lacks_gpu_kernels(facts: Facts) -> tuple[Hit, ...]:
 
 def torch_for_gpu(facts: Facts) -> tuple[tuple[str, str], ...]:
     """The releases of torch whose wheels have code for the GPU, as pins; for whoever states none."""
-    return () if _capability(facts) is None else _cures(None, facts)
+    return () if capability_of(facts) is None else _cures(None, facts)
 
 
 def nvidia_driver_older_than_torch_cuda(facts: Facts) -> tuple[Hit, ...]:
@@ -112,7 +112,7 @@ def cpu_torch_beside_a_gpu(facts: Facts) -> tuple[Hit, ...]:
 
 def bf16_on_a_gpu_without_it(facts: Facts) -> tuple[Hit, ...]:
     """bfloat16 is asked of an NVIDIA GPU before Ampere: refused, or emulated slowly, as the releases decide."""
-    capability = _capability(facts)
+    capability = capability_of(facts)
     asked = _bf16_asked(facts)
     if capability is None or not asked or (capability_key(capability) or (8, 0)) >= (8, 0):
         return ()
@@ -212,7 +212,7 @@ def _builds(torch: Exact, facts: Facts) -> tuple[TorchBuild, ...]:
 
 def _cures(torch: Exact | None, facts: Facts) -> tuple[tuple[str, str], ...]:
     """Specifiers of torch that this GPU and driver run: the same release built for another CUDA, then the nearest release."""
-    return _fitting(torch, _machine(facts), _capability(facts), _version(facts, "driver"), facts.text("os"))
+    return _fitting(torch, _machine(facts), capability_of(facts), _version(facts, "driver"), facts.text("os"))
 
 
 # A search for pins asks this of the same machine for one release after the other.
@@ -276,7 +276,7 @@ def _machine(facts: Facts) -> str:
     return "aarch64" if _version(facts, "gpu.compute_capability") in _JETSON else "x86_64"
 
 
-def _capability(facts: Facts) -> str | None:
+def capability_of(facts: Facts) -> str | None:
     """The CUDA compute capability, where an NVIDIA GPU computes."""
     if facts.text("gpu.vendor") not in (None, "nvidia") or facts.text("accelerator") not in (None, "cuda") or facts.value("gpu.count") == 0:
         return None

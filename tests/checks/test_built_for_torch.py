@@ -55,6 +55,35 @@ def test_its_kernels_are_left_out_since_they_are_a_package_of_their_own() -> Non
 
 
 @pytest.mark.parametrize(
+    ("torch", "package", "release", "rule"),
+    [
+        ("2.6.0", "intel_extension_for_pytorch", "2.5.0", FAILS),
+        ("2.1.0", "torch_npu", "2.2.0", FAILS),
+        ("2.7.0", "triton_windows", "3.4.0.post20", IDLE),
+        ("2.1.0", "mmcv", "2.0.1", IDLE),
+        ("2.5.1", "mmcv", "2.2.0", IDLE),
+    ],
+)
+def test_packages_that_follow_torch_and_declare_nothing(torch: str, package: str, release: str, rule: str) -> None:
+    assert [one[:2] for one in told(torch, **{package: release})] == [(rule, package.replace("_", "-"))]
+
+
+@pytest.mark.parametrize(
+    ("torch", "package", "release"),
+    [
+        ("2.5.1", "intel_extension_for_pytorch", "2.5.0"),
+        ("2.5.1", "intel_extension_for_pytorch", "2.6.10+xpu"),
+        ("2.1.0", "torch_npu", "2.1.0.post12"),
+        ("2.9.0", "triton_windows", "3.4.0.post20"),
+        ("1.13.1+cu117", "mmcv", "2.0.1"),
+        ("2.4.1", "mmcv", "2.2.0"),
+    ],
+)
+def test_those_that_follow_it_as_they_should(torch: str, package: str, release: str) -> None:
+    assert told(torch, **{package: release}) == []
+
+
+@pytest.mark.parametrize(
     ("torch", "label", "wanted"),
     [
         ("2.1.0", "pt20cu118", ">=2.0,<2.1"),
