@@ -251,7 +251,9 @@ def published_model(name: str) -> Published | None:
     """What is known of a published repository; None for one that is not known, and for a folder."""
     owner, separator, rest = name.lower().partition("/")
     if not separator:
-        return _published(_BARE.get(owner), owner)
+        # People leave the owner out, as the name of a folder does: Qwen2.5-VL-7B-Instruct.
+        bare = _BARE.get(owner)
+        return _published(bare, owner) if bare is not None else model_of_folder(name)
     rest_plain = _BF16.sub("", _BNB.sub("", rest)) if owner == "unsloth" else rest
     tables = (_NAMES[owner],) if owner in _NAMES else _COPIES.get(owner, ())
     return _published(_first(tables, rest_plain), rest)

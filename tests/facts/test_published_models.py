@@ -33,6 +33,10 @@ from envdoctor.facts.published_models import Published, model_of_folder, publish
         ("NousResearch/Meta-Llama-3-8B-Instruct", "llama"),
         ("LLM-Research/Meta-Llama-3-8B-Instruct", "llama"),
         ("Shanghai_AI_Laboratory/internlm2-chat-7b", "internlm2"),
+        # the owner left out
+        ("Qwen2.5-VL-7B-Instruct", "qwen2_5_vl"),
+        ("Qwen3-0.6B", "qwen3"),
+        ("my-model-7b", None),
         # unsloth's Phi is a model of another type
         ("unsloth/Phi-3-mini-4k-instruct", None),
         ("unsloth/Llama-3.2-1B-Instruct-GGUF", None),
