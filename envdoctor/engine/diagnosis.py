@@ -67,7 +67,7 @@ def diagnose(
             open_.weigh(rule, rule.condition, lacking)
         elif outcome:
             findings.append(judged_finding(rule, rule.condition, facts, known, "matched", ()))
-    findings = [_shown_by_import(one, hits) for one in findings]
+    findings = [_with_pins_of_a_check(_shown_by_import(one, hits), hits) for one in findings]
     newest, suspects = open_.newest, open_.suspects
     untold = [
         part
@@ -98,6 +98,15 @@ def _shown_by_import(finding: Finding, hits: Sequence[Hit]) -> Finding:
     reasons = tuple(one for one in finding.because if one is not told)
     severity = "error" if hit.entry else finding.severity
     return replace(finding, severity=severity, because=reasons, detail=hit.detail, entry=hit.entry, witness=hit.witness)
+
+
+def _with_pins_of_a_check(finding: Finding, hits: Sequence[Hit]) -> Finding:
+    """A rule's finding with the releases that a check of the same packages computed, where the rule says its cure in words."""
+    if finding.pins or any(fix.pins for fix in finding.rule.fixes):
+        return finding
+    same = (hit for hit in hits if hit.outcome and hit.yields and len(hit.packages) > 1 and set(hit.packages) == set(finding.packages))
+    hit = next(same, None)
+    return finding if hit is None else replace(finding, pins=hit.pins)
 
 
 def _asking(finding: Finding, facts: Facts, known: Known) -> Finding:

@@ -28,8 +28,8 @@ def goes_back(pins: Mapping[str, str], stated: Facts) -> bool:
 
 
 def _is_change(cure: Cure) -> bool:
-    # Where no release is known to pin, prose names the range.
-    return bool(cure.plan) or (cure.kind == "code" and not cure.text.startswith("install "))
+    # Where no release is known to pin, prose names the range. To go without a package is for who does not need it.
+    return bool(cure.plan) or (cure.kind == "code" and not cure.text.startswith(("install ", "pip uninstall ")))
 
 
 def _is_below(pin: str, value: object) -> bool:

@@ -194,6 +194,18 @@ def test_a_hit_of_a_check_becomes_a_finding_of_its_rule() -> None:
     assert (unsure.rule.id, unsure.status, unsure.missing, unsure.packages) == ("kernels", "possible", ("cuda",), ("torch",))
 
 
+def test_a_rule_without_pins_takes_those_that_a_check_of_the_same_packages_computed() -> None:
+    facts = stated({"packages.torchcodec": "0.8.1", "packages.torch": "2.8.0"})
+    hits = [Hit("built", True, packages=("torchcodec", "torch"), pins=(("torchcodec", ">=0.6,<0.8"),), yields=True)]
+    in_words = rule("pair", {"packages": ["torchcodec >=0.8, <0.10", "torch <2.9"]}, packages=("torch", "torchcodec"))
+    (found,) = diagnose(facts, [in_words, rule("built", None)], release_texts, hits=hits).findings
+    assert (found.rule.id, found.pins) == ("pair", (("torchcodec", ">=0.6,<0.8"),))
+    (other,) = diagnose(
+        facts, [rule("one", {"packages": ["torch <2.9"]}, packages=("torch",)), rule("built", None)], release_texts
+    ).findings
+    assert other.pins == ()
+
+
 def test_a_defect_of_a_source_becomes_a_finding_at_its_line() -> None:
     defects = [Defect("bad-line", "torch==>2: no requirement", "req.txt", 7, ("torch",)), Defect("bad-file", "unreadable")]
     placed, unplaced = diagnose(

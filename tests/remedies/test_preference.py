@@ -21,6 +21,7 @@ CURES = {
     "plan": Cure("plan", "", {}, {"plan.bf16": True}),
     "code": Cure("code", "", {}, {}, "cast the adapter to float32"),
     "range": Cure("code", "", {}, {}, "install peft <0.7"),
+    "out": Cure("code", "", {}, {}, "pip uninstall peft"),
     "card": Cure("hardware", "", {}, {}, "a card with bfloat16"),
 }
 RULE = replace(
@@ -37,6 +38,7 @@ RULE = replace(
         ("up plan", "up plan"),
         ("down up", "down up"),
         ("down range card", "down range card"),
+        ("down out code", "code down out"),
         ("plan down lower code", "plan code down lower"),
         ("", ""),
     ],
