@@ -46,7 +46,7 @@ def say_what_is_not_loaded(facts: Facts, targets: Sequence[Target]) -> Facts:
     uses = facts.value(CODE_USES)
     read = [read_use(str(use)) for use in uses] if isinstance(uses, tuple) else []
     names = dict.fromkeys(use.name for use in read if use.kind in ("name", "def") and not use.name.startswith("?"))
-    if not names or any(use.kind == "command" for use in read):
+    if any(use.kind == "command" for use in read):
         return facts
     if any(use.name == f"?{_TEMPLATE}" for use in read):  # of a tokenizer, whose class from_pretrained does not show
         names[f"transformers.PreTrainedTokenizerBase{_TEMPLATE}"] = None

@@ -171,9 +171,12 @@ def _outline(source: Source) -> Outline:
 
     from envdoctor.atlas.instances import in_one_step
     from envdoctor.atlas.reading import read_tree
+    from envdoctor.sources.scripts.script import functions_not_called
 
     hides = in_one_step(source.body, source.text)
-    return read_tree(ast.Module(source.body, []), source.text, "__main__", hides=hides)
+    outline = read_tree(ast.Module(source.body, []), source.text, "__main__", hides=hides)
+    idle = functions_not_called(source)
+    return replace(outline, taken=[one for one in outline.taken if one.where.partition(".")[0] not in idle]) if idle else outline
 
 
 def _imports(body: list[ast.stmt]) -> list[ast.stmt]:

@@ -295,7 +295,7 @@ def imports_of(outline: Outline, stack: Stack) -> tuple[tuple[str, str], ...]:
     """What a file imports of the stack's packages when it is loaded or run: package and ``module:name``."""
     found: dict[tuple[str, str], None] = {}
     for taken in outline.taken:
-        if "?" in taken.guard.split(" & "):
+        if _saved(taken.guard, stack):
             continue
         if (asked := _asked_of_package(taken.name, stack)) is not None:
             found[asked] = None

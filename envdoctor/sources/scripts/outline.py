@@ -10,6 +10,10 @@ from envdoctor.sources.model.class_tree import Function
 from envdoctor.syntax.walking import FIELDS
 
 _CATCHES = frozenset(("ImportError", "ModuleNotFoundError", "AttributeError", "TypeError", "Exception", "BaseException"))
+# A ``with`` of these goes on after what they catch.
+_SUPPRESSES = frozenset(("suppress", "raises", "assertRaises"))
+# A handler that ends so ends the run as well.
+_ENDS = frozenset(("exit", "_exit", "quit", "abort"))
 _TAKEN = frozenset(
     (ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.AugAssign, ast.For, ast.AsyncFor, ast.comprehension, ast.withitem, ast.Lambda,
      ast.Delete, ast.Global, ast.Nonlocal, ast.Return, ast.Import, ast.ImportFrom)
@@ -89,7 +93,8 @@ class Store:
 class Outline:
     """Everything of a script that the readers look at, in the order of its lines.
 
-    ``names`` are references, each with its scope and what stands above it; ``parents`` has no constants.
+    ``names`` are references, each with its scope and what stands above it; ``parents`` has no constants. ``attempted`` are names by
+    which a file knows how an import went that it provides for: ``HAS_TRL``, a class that may be None, a function that tries.
     """
 
     module: Scope
@@ -103,6 +108,7 @@ class Outline:
     parents: dict[int, ast.AST] = field(default_factory=dict)
     scopes: list[Scope] = field(default_factory=list)
     returns: dict[int, list[ast.expr]] = field(default_factory=dict)
+    attempted: set[str] = field(default_factory=set)
 
     def release(self) -> None:
         """Let go of the tree: a scope and the guards in it hold one another, and of many files the collector has the most to do."""
@@ -194,12 +200,20 @@ class _Walker:
 
     def _try(self, node: ast.Try, scope: Scope, guard: Guard | None) -> Iterator[_Below]:
         scope.leaves = scope.leaves or isinstance(node.body[-1], ast.Return)
-        attempt = Guard(None, True, scope, guard, attempt=True) if any(map(_catches, node.handlers)) else guard
+        provides = any(map(_catches, node.handlers))
+        if provides and any(isinstance(item, ast.Import | ast.ImportFrom) for item in node.body):
+            self.found.attempted.update(_tried(node, scope))
+        attempt = Guard(None, True, scope, guard, attempt=True) if provides else guard
         yield from ((item, scope, attempt) for item in node.body)
         caught = Guard(None, True, scope, guard)
         yield from ((item, scope, caught) for item in node.handlers)
         yield from ((item, scope, attempt) for item in node.orelse)
         yield from ((item, scope, guard) for item in node.finalbody)
+
+    def _with(self, node: ast.With | ast.AsyncWith, scope: Scope, guard: Guard | None) -> Iterator[_Below]:
+        yield from ((item, scope, guard) for item in node.items)
+        attempt = Guard(None, True, scope, guard, attempt=True) if any(map(_suppresses, node.items)) else guard
+        yield from ((item, scope, attempt) for item in node.body)
 
     def _function(self, node: Function, scope: Scope, guard: Guard | None) -> Iterator[_Below]:
         self.found.functions.setdefault(node.name, (node, scope))
@@ -305,12 +319,40 @@ class _Walker:
 
 _PARTING: Mapping[type[ast.AST], Callable[..., Iterator[_Below]]] = {
     ast.If: _Walker._if, ast.IfExp: _Walker._if, ast.FunctionDef: _Walker._function, ast.AsyncFunctionDef: _Walker._function,
-    ast.ClassDef: _Walker._class, ast.Try: _Walker._try,
+    ast.ClassDef: _Walker._class, ast.Try: _Walker._try, ast.With: _Walker._with, ast.AsyncWith: _Walker._with,
 }  # fmt: skip
 
 
 def _catches(handler: ast.ExceptHandler) -> bool:
+    """Whether a handler goes on without what was not there."""
+    if _ends(handler.body[-1]):
+        return False
     if handler.type is None:
         return True
     named = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
     return any(isinstance(item, ast.Name) and item.id in _CATCHES for item in named)
+
+
+def _ends(last: ast.stmt) -> bool:
+    if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
+        called = last.value.func
+        return (called.attr if isinstance(called, ast.Attribute) else called.id if isinstance(called, ast.Name) else "") in _ENDS
+    return isinstance(last, ast.Raise)
+
+
+def _suppresses(item: ast.withitem) -> bool:
+    call = item.context_expr
+    called = call.func if isinstance(call, ast.Call) else None
+    name = called.attr if isinstance(called, ast.Attribute) else called.id if isinstance(called, ast.Name) else ""
+    return name in _SUPPRESSES
+
+
+def _tried(node: ast.Try, scope: Scope) -> Iterator[str]:
+    """The names that tell how an attempt to import went: what it imports or assigns, and the function that returns by it."""
+    if isinstance(scope.node, Function) and any(isinstance(item, ast.Return) for item in (*node.body, *node.orelse)):
+        yield scope.node.name
+    for item in (*node.body, *node.orelse, *(one for handler in node.handlers for one in handler.body)):
+        if isinstance(item, ast.Import | ast.ImportFrom):
+            yield from ((alias.asname or alias.name).partition(".")[0] for alias in item.names)
+        elif isinstance(item, ast.Assign):
+            yield from (target.id for target in item.targets if isinstance(target, ast.Name))

@@ -56,7 +56,12 @@ class Provision:
         return provided
 
     def asks(self, test: ast.expr, scope: Scope, depth: int = 0) -> bool:
-        """Whether a test asks for a release or for what is there: by itself, by a name's value, by a function of the file."""
+        """Whether a test asks for a release or for what is there: by itself, by a name's value, by a function of the file.
+
+        So does a name that says how an attempt to import went.
+        """
+        if self._found.attempted and any(one in self._found.attempted for one in _told_by(test)):
+            return True
         for node in walk(test):
             name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
             if _is_question(name):
@@ -134,6 +139,23 @@ class Provision:
         for block in branches:
             for inner in block:
                 yield from (method(node) for node in walk(inner) if isinstance(node, ast.Call))
+
+
+def _told_by(test: ast.expr) -> Iterator[str]:
+    """The names that decide a test by being there or not: ``HAS_TRL``, ``SFTTrainer is None``, ``has_trl()``."""
+    waiting = [test]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Name):
+            yield node.id
+        elif isinstance(node, ast.BoolOp):
+            waiting += node.values
+        elif isinstance(node, ast.UnaryOp):
+            waiting.append(node.operand)
+        elif isinstance(node, ast.Compare) and isinstance(node.comparators[0], ast.Constant):
+            waiting.append(node.left)
+        elif isinstance(node, ast.Call) and not node.args and not node.keywords:
+            waiting.append(node.func)
 
 
 def _is_question(name: str) -> bool:

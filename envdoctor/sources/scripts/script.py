@@ -108,7 +108,7 @@ def _decoded(data: bytes, place: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _unused(source: Source) -> frozenset[str]:
+def functions_not_called(source: Source) -> frozenset[str]:
     """The module's functions that a script with an entry of its own never mentions again, in whatever way."""
     text = source.text
     if "__main__" not in text or "Fire()" in text or "globals()" in text:
@@ -119,7 +119,7 @@ def _unused(source: Source) -> frozenset[str]:
 
 
 def _read(source: Source) -> tuple[Collected, tuple[str, ...]]:
-    found = outline(source.body, _unused(source))
+    found = outline(source.body, functions_not_called(source))
     evaluator = Evaluator(found)
     claims = Claims(source)
     reading = Reading(source, found, evaluator, claims)
