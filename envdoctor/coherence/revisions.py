@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -22,9 +23,18 @@ if TYPE_CHECKING:
 MIXED = "snapshot-mixed-revisions"
 OUTSIDE = "snapshot-code-needs-other-transformers"
 
+_WORD = re.compile(r"[a-z]+|[0-9]+")
+# Words in the names of copies, as people and programs make them.
+_COPIES = frozenset(("bak", "backup", "copy", "old", "orig", "original", "prev", "previous", "rej", "save", "swp", "tmp"))
+_NUMBERED = re.compile(r" ?\([0-9]+\)|\.[0-9]+$")
+
 
 def recognised(directory: Path, records: Mapping[str, Record], facts: Facts) -> tuple[Examined, tuple[str, ...]]:
-    """What follows from the content of the files, and what they are in words; ``records`` are their digests by name."""
+    """What follows from the content of the files, and what they are in words; ``records`` are their digests by name.
+
+    What somebody keeps beside them is left out: copies of earlier files, and what lies in folders, of which nothing is loaded.
+    """
+    records = {name: record for name, record in records.items() if not _is_kept_beside(name)}
     if not any(digest in _table() for record in records.values() for digest in _digests(record)):
         return Examined(), ()
     from envdoctor.snapshot.revisions import FileDigest, describe, recognise
@@ -32,6 +42,11 @@ def recognised(directory: Path, records: Mapping[str, Record], facts: Facts) -> 
     recognition = recognise({name: FileDigest(record.size, record.sha256, record.git_blob) for name, record in records.items()})
     sentences = describe(recognition)
     return Examined(tuple(_outside(directory, recognition, facts)), tuple(_mixed(directory, recognition, sentences))), sentences
+
+
+def _is_kept_beside(name: str) -> bool:
+    words = set(_WORD.findall(name.lower()))
+    return "/" in name or name.endswith("~") or not words.isdisjoint(_COPIES) or _NUMBERED.search(name) is not None
 
 
 @lru_cache(maxsize=1)

@@ -188,7 +188,7 @@ def narrow(use: str, patterns: Sequence[str]) -> str | None:
         return packages[0] if told and packages == told else use if told else None
     if not told:
         return None
-    asked = {key for one in meant for text in one.arguments or () for key in text.removeprefix("!").split("|")}
+    asked = {key for one in meant for text in one.arguments or () for key in text.strip("!").split("|")}
     # What keeps a pattern from meaning the use has to stay, or it would mean what is left.
     asked |= {key for pattern in patterns for key in _barred(read_use(pattern), found)}
     rows = [key if value is None else f"{key}={value}" for key, value in found.arguments.items() if key in asked]
@@ -232,8 +232,11 @@ def _is_given(wanted: Use, found: Use) -> bool:
 
 
 def _has(key: str, value: str | None, found: Use) -> bool:
-    """``!key``: is not given; ``a|b=v``: one of them is, with a value that fits."""
+    """``!key``: is not given; ``a|b=v``: one of them is, with a value that fits; ``a|b!=v``: with one that does not, as far as is shown."""
     assert found.arguments is not None
+    if key.endswith("!") and value is not None:
+        told = [found.arguments[one] for one in key[:-1].split("|") if one in found.arguments]
+        return any(one is None or not _is_value(value, one) for one in told)
     if key.startswith("!"):
         return key in found.arguments or (found.whole and key[1:] not in found.arguments)
     given = [found.arguments[one] for one in key.split("|") if one in found.arguments]

@@ -71,3 +71,15 @@ def test_code_that_was_written_for_other_releases_is_said_where_that_is_certain(
 def test_nothing_is_said_of_files_that_are_in_no_table() -> None:
     found, sentences = recognised(HERE, {"config.json": record(("1" * 40, 7))}, with_transformers("5.0.0"))
     assert (found.hits, found.defects, sentences) == ((), (), ())
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["tokenization_chatglm.py.bak", "backup/tokenization_chatglm.py", "checkpoint-100/tokenization_chatglm.py", "tokenization_chatglm.py~",
+     "tokenization_chatglm_old.py", "tokenization_chatglm.py.orig", "tokenization_chatglm (1).py", "tokenization_chatglm.py.1"],
+)  # fmt: skip
+def test_what_is_kept_beside_a_whole_revision_mixes_nothing(name: str) -> None:
+    whole = {"modeling_chatglm.py": record(MODEL_DECEMBER), "tokenization_chatglm.py": record(TOKENIZER_NOVEMBER)}
+    found, sentences = recognised(HERE, {**whole, name: record(TOKENIZER_OCTOBER)}, with_transformers("4.33.3"))
+    assert (found.hits, found.defects) == ((), ())
+    assert sentences[-1].startswith("all 2 recognised files are of THUDM/chatglm3-6b 340a2eb3")

@@ -33,6 +33,7 @@ _OF_MODELSCOPE = re.compile(
     r"|(?:BitsAndBytes|GPTQ|Awq|Generation)Config|Llama(?:Model|PreTrainedModel|ForCausalLM)|T5EncoderModel"
     r"|Qwen2(?:_5_)?VLForConditionalGeneration)\b)"
 )
+_MOST_LISTED = 16
 # Attributes of a tokenizer or a configuration that a script sets itself, whatever it makes of them.
 _OF_TOKENS = frozenset(
     ("pad_token", "pad_token_id", "eos_token_id", "add_bos_token", "output_router_logits", "do_sample", "generation_config", "temperature",
@@ -216,6 +217,8 @@ def _value(reading: Reading, expression: ast.expr | None, scope: Scope) -> str |
         return None  # what the command line may change
     if isinstance(value, Made):
         return "|".join(_bases(reading, value.kind)) or SOME
+    if isinstance(value, tuple) and 0 < len(value) <= _MOST_LISTED and all(isinstance(one, str) and _PLAIN.fullmatch(one) for one in value):
+        return ";".join(value)
     if isinstance(value, Table | tuple):
         return "{}"
     text = value.name if isinstance(value, Symbol) else str(value)
