@@ -216,7 +216,7 @@ _FAMILIES = (
     ("gemma4", "", "gemma4"),
 )
 # Llama 3.1 and later scale their rotary positions.
-_ROPES = ((r"(meta-)?llama-3\.[123]-", "llama3"), (r"(meta-)?llama-[23]-\d+b", "default"))
+_ROPES = ((r"(.*-)?(meta-)?llama-3\.[123]-", "llama3"), (r"(meta-)?llama-[23]-\d+b", "default"))
 # Published with code that asks for their rotary positions by name, and without a scaling.
 _UNSCALED = frozenset(("eurobert", "llada2_moe", "molmo2"))
 # A folder that is called after a model has its size in the name, or a name that nothing else has.
@@ -245,6 +245,7 @@ class Published:
             yield "model.quant_method", self.quant_method
         if self.rope_type is not None:
             yield "model.rope_type", self.rope_type
+            yield "model.rope_type_key", "none" if self.rope_type == "default" else "rope_type"
 
 
 def published_model(name: str) -> Published | None:

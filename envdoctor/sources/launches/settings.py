@@ -33,7 +33,8 @@ _SWIFT_SCRIPTS = re.compile(r"(?:.*/)?(?:llm_sft|llm_pt|llm_rlhf|swift/cli/(?:_m
 _LLAMA_FACTORY_SCRIPTS = re.compile(r"(?:.*/)?(?:train_bash|llamafactory/launcher|llmtuner/launcher)\.py|llamafactory\.launcher")
 # Programs by the module, or the file, that they are.
 _PROGRAM_OF = {"llamafactory.cli": "llamafactory-cli", "swift.cli.main": "swift", "trl.cli": "trl"}
-_SAYS = frozenset(("version", "env", "help"))
+# Commands of LLaMA-Factory that do not train: what they import differs.
+_NAMED = frozenset(("version", "env", "help", "webui", "webchat"))
 _TRL_COMMANDS = frozenset(("sft", "dpo", "grpo", "kto", "orpo", "reward", "rloo", "cpo"))
 _TRL_GOALS = frozenset(("dpo", "grpo", "kto", "orpo", "reward"))
 _TRAINS = frozenset(("sft", "pt", "rlhf"))
@@ -140,7 +141,7 @@ def _tool(told: Told, path: Path, launch: Launch) -> None:
         if plans:
             _follow(told, path, plans[:1], "llamafactory-cli", given_by_words(path, (*before, *values.get("", ()))))
         read_command(reader, {} if plans else table, command)
-        if name in ("llamafactory-cli", "lmf") and command in _SAYS:
+        if name in ("llamafactory-cli", "lmf") and command in _NAMED:
             # Up to 0.9.3 what trains is imported before the command is looked at: src/llamafactory/cli.py.
             reader.say("plan.code_uses", [f"$ llamafactory-cli {command}"])
     elif name == "axolotl" or launch.tool.startswith("axolotl.cli."):

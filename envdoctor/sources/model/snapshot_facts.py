@@ -101,6 +101,9 @@ class _Facts:
         partial = config.get("partial_rotary_factor", scaling.get("partial_rotary_factor") if isinstance(scaling, dict) else None)
         self._say("model.partial_rotary_factor", partial, "config.json", document, "partial_rotary_factor")
         self._say("model.rope_type", "default" if rope_type is None else rope_type, "config.json", document, key)
+        older = config.get("rope_scaling")
+        named = [one for one in ("rope_type", "type") if one in older] if isinstance(older, dict) else []
+        self._say("model.rope_type_key", "both" if len(named) == 2 else (*named, "none")[0], "config.json", document, "rope_scaling")
 
     def _quantization(self, document: Document, config: Mapping[str, object]) -> None:
         quantization = config.get("quantization_config")

@@ -16,6 +16,7 @@ from envdoctor.facts.uses import CODE_USES, PROVIDED_FOR, SOME, WRAPPERS
 from envdoctor.sources.model.class_tree import Function
 from envdoctor.sources.scripts.kinds import Made, Symbol, Table
 from envdoctor.sources.scripts.names import LOCAL
+from envdoctor.sources.scripts.origins import origin_of
 from envdoctor.sources.scripts.outline import Scope
 from envdoctor.sources.scripts.reading import Call, Reading
 from envdoctor.sources.scripts.steps import environment
@@ -34,6 +35,8 @@ _OF_MODELSCOPE = re.compile(
     r"|Qwen2(?:_5_)?VLForConditionalGeneration)\b)"
 )
 _MOST_LISTED = 16
+# Methods of which rules ask what the object comes from.
+_FOLLOWED = frozenset(("generate",))
 # Attributes of a tokenizer or a configuration that a script sets itself, whatever it makes of them.
 _OF_TOKENS = frozenset(
     ("pad_token", "pad_token_id", "eos_token_id", "add_bos_token", "output_router_logits", "do_sample", "generation_config", "temperature",
@@ -159,7 +162,9 @@ def _callees(reading: Reading, call: Call) -> tuple[list[str], bool]:
         return ([f"{_UNKNOWN}.__call__"] if "add_special_tokens" in call.keywords else []), True
     made = reading.made(reading.of(function.value, call.scope))
     if made is None:
-        return [f"{_UNKNOWN}.{function.attr}"], True
+        origin = origin_of(reading, function.value, call.scope) if function.attr in _FOLLOWED else None
+        known = [f"{origin}.{function.attr}"] if origin is not None and _is_elsewhere(origin) else []
+        return [f"{_UNKNOWN}.{function.attr}", *known], True
     owners = _bases(reading, made.kind)
     return [f"{owner}.{function.attr}" for owner in owners], False
 
