@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from envdoctor.app.trainers import MADE, RUN, unused_of_trainers
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.uses import CODE_USES, is_variable, read_use
 from envdoctor.facts.vocabulary import NOT_LOADED
@@ -52,7 +53,7 @@ def say_what_is_not_loaded(facts: Facts, targets: Sequence[Target]) -> Facts:
         names[f"transformers.PreTrainedTokenizerBase{_TEMPLATE}"] = None
     if any(use.name.endswith(_ADAPTS) and use.name.partition(".")[0] in ("?", "diffusers", "transformers") for use in read):
         names["peft"] = None
-    return _with(facts, targets, tuple(sorted(names)), "imports of the script")
+    return _with(facts, targets, tuple(sorted(names)), "imports of the script", tuple(unused_of_trainers(read, facts)))
 
 
 def tell_that_nothing_trains(facts: Facts) -> Fact | None:
@@ -70,8 +71,8 @@ def _uses_more(fact: Fact) -> bool:
     return fact.name == CODE_USES and not (isinstance(fact.value, tuple) and all(map(is_variable, fact.value)))
 
 
-def _with(facts: Facts, targets: Sequence[Target], names: tuple[str, ...], why: str) -> Facts:
-    """The facts with what these imports never lead to, of what is there."""
+def _with(facts: Facts, targets: Sequence[Target], names: tuple[str, ...], why: str, unused: tuple[str, ...] = ()) -> Facts:
+    """The facts with what these imports never lead to, of what is there, and with what of a trainer is ``unused``."""
     from envdoctor.atlas.loaded import OF_TRANSFORMERS
 
     found = _not_loaded(names)
@@ -79,7 +80,9 @@ def _with(facts: Facts, targets: Sequence[Target], names: tuple[str, ...], why: 
         return facts
     adapter = any(target.adapter is not None for target in targets)
     told = (one for one in found if one in OF_TRANSFORMERS or f"packages.{one}" in facts)
-    return facts.with_facts([Fact(NOT_LOADED, tuple(one for one in told if not adapter or one != "peft"), Origin(why))])
+    unused = (MADE, RUN) if "trainer" in found else unused
+    idle = (*(one for one in told if not adapter or one != "peft"), *unused)
+    return facts.with_facts([Fact(NOT_LOADED, idle, Origin(why))])
 
 
 def _not_loaded(names: tuple[str, ...]) -> tuple[str, ...] | None:

@@ -97,7 +97,10 @@ def _load(reading: Reading, call: Call) -> None:
     _quantization(reading, call)
     _attention(reading, call)
     if "config" in call.keywords:
-        claims.state("plan.passes_config", True, call.line_of("config"), scope)
+        # A path is read with the other arguments of the call; an object stays what it is.
+        given = reading.value(call, "config")
+        is_path = given is not None and (given.value is None or isinstance(given.value, str))
+        claims.state("plan.passes_config", not is_path, call.line_of("config"), scope)
     elif call.whole:
         claims.state("plan.passes_config", False, call.line, scope)
     if "use_cache" in call.keywords:
