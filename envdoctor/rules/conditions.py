@@ -338,9 +338,7 @@ def _parse_calls(value: object) -> tuple[str, ...]:
 
 def _parse_loads(value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not value or not all(isinstance(item, str) and _NAME.fullmatch(item) for item in value):
-        raise InvalidConditionError(
-            f"loads: found {value!r}; expected a list of packages, or of 'config', 'model', 'trainer', 'trainer-made' and 'trainer-run'"
-        )
+        raise InvalidConditionError(f"loads: found {value!r}; expected packages, config, model, trainer, trainer-made or trainer-run")
     return tuple(map(canonical, value))
 
 

@@ -67,6 +67,9 @@ SHOWS: dict[str, str] = {
         "old = model.state_dict\n"
         "model.state_dict = (lambda self, *_, **__: get_peft_model_state_dict(self, old())).__get__(model, type(model))"
     ),
+    "peft.get_peft_model.generate(0)": "from peft import get_peft_model\nm = get_peft_model(base, c).to('cuda')\nm.generate(ids)",
+    "peft.PeftModel.generate(0)": "from peft import PeftModel\nm = PeftModel.from_pretrained(base, 'a')\nm.eval()\nm.generate(ids)",
+    "evaluate.load(0|path!=./*|*.py)": "import evaluate\nevaluate.load('rouge')",
     "peft.LoraConfig(bias=all)": "from peft import LoraConfig\nLoraConfig(r=8, bias='all')",
     "trl.PPOTrainer.step": "from trl import PPOTrainer\nt = PPOTrainer(c, m)\nt.step(q, r, s)",
     "def transformers.*Trainer.compute_loss(!num_items_in_batch)": (
@@ -162,6 +165,12 @@ NEAR = (
         "trl.DPOTrainer(args=transformers.TrainingArguments|transformers.Seq2SeqTrainingArguments)",
         "from trl import DPOTrainer\ndef f(args):\n    DPOTrainer(args=args)",
     ),
+    ("peft.get_peft_model.generate(0)", "from peft import get_peft_model\nm = get_peft_model(b, c).merge_and_unload()\nm.generate(ids)"),
+    (
+        "peft.PeftModel.generate(0)",
+        "from peft import PeftModel\nm = PeftModel.from_pretrained(b, 'a')\nb.generate(ids)\nm.base_model.generate(i)",
+    ),
+    ("evaluate.load(0|path!=./*|*.py)", "import evaluate\nevaluate.load('./rouge')\nevaluate.load(path='a/b.py')"),
     ("peft.LoraConfig(bias=all)", "from peft import LoraConfig\nLoraConfig(bias='none')"),
     (
         "def transformers.*Trainer.compute_loss(!num_items_in_batch)",
