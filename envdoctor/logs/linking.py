@@ -180,6 +180,14 @@ def _symbol(one: UndefinedSymbol, facts: Facts) -> Hit:
     edge = f"{one.by or one.file}:{one.symbol}"[:200]
     if owner and owner == one.by:
         advice = f"pip install --force-reinstall --no-cache-dir {owner}"
+    if one.by == "torch" and owner.startswith("nvidia-"):
+        # https://github.com/pytorch/pytorch/issues/119932: another package holds the library back, or LD_LIBRARY_PATH has an older one.
+        release = facts.get("packages.torch")
+        pinned = f"torch=={release.value}" if release is not None and isinstance(release.value, Exact) else "torch"
+        advice = (
+            f'pip install --force-reinstall "{pinned}" brings the {owner} that it was built with; where the error stays, unset '
+            "LD_LIBRARY_PATH, which has an older library"
+        )
     if one.symbol.startswith(("__nvJitLink", "nvJitLink")):
         # https://github.com/mlcommons/inference/issues/1700, https://github.com/pytorch/pytorch/issues/111469
         detail += "; the libnvJitLink that is found first is of an older CUDA than the one that torch was built for"

@@ -206,6 +206,8 @@ class Commands:
         environment = stage.environments[self._target(request, call)]
         if request.python and request.tool in ("pip", "uv-project"):
             environment.facts["python"] = stage.fact("python", request.python, call.line)
+        if not request.isolated:
+            stage.variable_set("PIP_NO_BUILD_ISOLATION", "1", call.line)
         declarations = Declarations(self._marked(environment))
         for argument in request.constraints:
             declare_file(self._path(argument.text, call), stage.files, declarations, self._place(argument), call.value, constraint=True)

@@ -118,11 +118,11 @@ class Environment:
         """The CUDA of a new torch is its own: of an earlier one, and of the system, it says nothing."""
         self._forget_cuda()
         for fact in collected.facts:
-            if fact.name in ("cuda", "cudnn", "accelerator"):
+            if fact.name in ("cuda", "cudnn", "accelerator", "builds"):
                 self.facts[fact.name] = fact
 
     def _forget_cuda(self) -> None:
-        for name in ("cuda", "cudnn"):
+        for name in ("cuda", "cudnn", "builds"):
             self.facts.pop(name, None)
 
     def _their_torch(self, names: set[str], place: str) -> None:

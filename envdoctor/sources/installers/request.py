@@ -26,6 +26,7 @@ class Request:
 
     ``active`` says that uv is to take the environment that is activated, ``apart`` that the directory is made by the
     command (``--target``, ``--prefix``).
+    ``isolated`` says that whatever has no wheel is built with the newest tools that there are.
     ``python`` is the version that the command itself states (``python3.11 -m pip``, ``uv venv --python 3.11``).
     """
 
@@ -45,6 +46,7 @@ class Request:
     python: str | None = None
     apart: bool = False
     active: bool = False
+    isolated: bool = True
 
 
 def read_request(command: tuple[Argument, ...]) -> Request | None:
@@ -114,6 +116,7 @@ def _pip(arguments: tuple[Argument, ...], *, uv: bool = False) -> Request | None
         into=prefix or _environment(python),
         python=_version(python),
         apart=prefix is not None,
+        isolated=not (read.has("--no-build-isolation") or read.values("--build-constraint", "--build-constraints", "-b")),
     )
 
 

@@ -93,6 +93,7 @@ CMD ["python3", "train.py"]
         "accelerator": "cuda @ 3",
         "machine": "x86_64 @ 3",
         "plan.offline": "true @ 5",
+        "plan.code_uses": "env:PIP_NO_BUILD_ISOLATION=1 @ 17",
         "glibc": "2.35 @ 3",
         "python": "3.10 @ 10",
         "cuda": "11.8 @ 14",
@@ -193,6 +194,34 @@ def test_the_cuda_of_the_torch_that_is_installed(tmp_path: Path, commands: str, 
     (variant,) = variants(tmp_path, f"FROM python:3.10\nRUN {commands}\n")
     assert facts(variant).get("cuda", "").partition(" ")[0] == cuda
     assert ("accelerator" in facts(variant)) is commands.endswith("/cpu")
+
+
+@pytest.mark.parametrize(
+    ("commands", "builds"),
+    [
+        ("pip install torch==2.3.1 --index-url https://download.pytorch.org/whl/cpu", "torch+cpu"),
+        ("pip install torch==2.3.1 --index-url https://download.pytorch.org/whl/rocm6.0", "torch+rocm"),
+        ("pip install torch==2.3.1 --index-url https://download.pytorch.org/whl/cpu && pip install -U torch==2.4.0", ""),
+        ("pip install torch==2.3.1", ""),
+    ],
+)
+def test_of_which_build_the_torch_of_an_image_is(tmp_path: Path, commands: str, builds: str) -> None:
+    (variant,) = variants(tmp_path, f"FROM python:3.10\nRUN {commands}\n")
+    assert facts(variant).get("builds", "").partition(" ")[0] == builds
+
+
+@pytest.mark.parametrize(
+    ("text", "uses"),
+    [
+        ("ENV PIP_CONSTRAINT=c.txt\nRUN pip install openai-whisper==20240930", "env:PIP_CONSTRAINT=c.txt"),
+        ("RUN pip install --no-build-isolation openai-whisper==20240930", "env:PIP_NO_BUILD_ISOLATION=1"),
+        ("RUN uv pip install --build-constraints c.txt openai-whisper==20240930", "env:PIP_NO_BUILD_ISOLATION=1"),
+        ("RUN pip install openai-whisper==20240930", ""),
+    ],
+)
+def test_with_what_an_image_builds(tmp_path: Path, text: str, uses: str) -> None:
+    (variant,) = variants(tmp_path, f"FROM python:3.10\n{text}\n")
+    assert facts(variant).get("plan.code_uses", "").partition(" ")[0] == uses
 
 
 def test_stages_environments_and_what_is_copied(tmp_path: Path) -> None:
