@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from envdoctor.logs.run_sentences import Sentence
 
-# Each was looked up where it is raised: torch 2.13.0 (the Python files named below, and the strings of libtorch_cpu.so), transformers
-# 5.24.0, accelerate 1.15.0, datasets 5.2.0, peft 0.21.2; CPython's multiprocessing/spawn.py and json/encoder.py. What stands under each is
-# what the code around it tests.
+# Each was looked up where it is raised: torch 2.13.0 (its Python files, and the strings of libtorch_cpu.so and libtorch_cuda.so),
+# transformers 5.24.0, accelerate 1.15.0, datasets 5.2.0, peft 0.21.2, llamafactory 0.9.4; CPython's multiprocessing/spawn.py and
+# json/encoder.py. What stands under each is what the code around it tests.
 COMMON = (
     Sentence(
         r"Inference tensors cannot be saved for backward",
@@ -260,6 +260,106 @@ COMMON = (
         "The tokenizer was given no path of a SentencePiece model",
         "the folder or repository has no tokenizer.model, and only the slow tokenizer's class is left that asks for one",
         "fetch tokenizer.model or tokenizer.json with the model, or the release of transformers that saved the tokenizer",
+    ),
+    Sentence(
+        r"Expected query, key, and value to have the same dtype",
+        "Attention gets queries, keys and values of different types",
+        "an adapter or a norm that stayed in float32 beside 16-bit weights, and no autocast over the step",
+        "bf16=True or fp16=True of the trainer (torch.autocast in a loop), or all of it cast to one type",
+        "torch",
+    ),
+    Sentence(
+        # Strings of libtorch_cuda.so 2.13.0: the memory-efficient kernel reads a mask in blocks.
+        r"attn_bias_ptr is not correctly aligned|\(\*bias\): last dimension must be contiguous",
+        "torch's memory-efficient attention does not take the mask as it lies in memory",
+        "a mask that was cut or expanded to a length that is no multiple of eight",
+        "attn_implementation='eager', torch.backends.cuda.enable_mem_efficient_sdp(False), or rows padded to a multiple of eight",
+        "torch",
+    ),
+    Sentence(
+        r"CUDA error: out of memory|NPU out of memory",
+        "The accelerator's memory is full",
+        "another process that holds it, an earlier run that did not end, or a plan that needs more than the card has",
+        "nvidia-smi (npu-smi info) shows who holds it; envdoctor fit MODEL --plan PLAN says what the plan needs",
+    ),
+    Sentence(
+        r"Undefined dataset \S+ in dataset_info\.json|Cannot open \S{0,200}dataset_info\.json due to",
+        "LLaMA-Factory finds no entry for the data set: dataset_info.json lacks it, or is in another folder",
+        "dataset_dir is data unless it is set, seen from the folder that the command was started in",
+        "add the name to that dataset_info.json, or dataset_dir: the folder that has one",
+        "llamafactory",
+    ),
+    Sentence(
+        r"^(?:\w+Error: )?Template \S+ does not exist\.",
+        "This LLaMA-Factory has no template of that name",
+        "a name of a later release, or a misspelt one",
+        "a later LLaMA-Factory, or one of the names in src/llamafactory/data/template.py",
+        "llamafactory",
+    ),
+    Sentence(
+        r"Cannot find (?:valid|sufficient) samples, c",
+        "No row of the data set could be used as the template and the columns want it",
+        "columns that are mapped to other names in dataset_info.json, another formatting (alpaca, sharegpt), or rows that are empty",
+        "compare one row with data/README.md: formatting, columns and tags of its entry in dataset_info.json",
+        "llamafactory",
+    ),
+    Sentence(
+        r"Some (?:specified arguments|keys) are not used by the HfArgumentParser",
+        "The plan has settings that this release does not know",
+        "a misspelt name, one of a later or earlier release, or of another framework",
+        "correct or remove what the message lists; envdoctor check PLAN suggests the nearest name",
+        "transformers",
+    ),
+    Sentence(
+        r"Could not load model \S{0,200}? ?with any of the following classes",
+        "Every class that the pipeline tried failed to load the model: each error stands below it",
+        "files of another framework, an incomplete download, or too little memory; the first error below is the cause",
+        "AutoModel...from_pretrained(MODEL) alone shows the error itself",
+        "transformers",
+    ),
+    Sentence(
+        r"No such file or directory: '(?:[^\s']{0,200}/)?ff(?:mpeg|probe)'|\[WinError 2\].{0,40}ffmpeg",
+        "The program ffmpeg is not installed, or not on the PATH",
+        "",
+        "apt-get install ffmpeg, conda install -c conda-forge ffmpeg or brew install ffmpeg; pip's package ffmpeg is another one",
+    ),
+    Sentence(
+        r"Error opening .{1,200}: (?:File contains data in an unknown format|Format not recogni[sz]ed)",
+        "libsndfile cannot read this kind of sound file",
+        "m4a, aac and video are none that it knows, mp3 from libsndfile 1.1 on; or the file is cut, or a page of HTML",
+        "convert it: ffmpeg -i FILE -ar 16000 FILE.wav",
+        "soundfile",
+    ),
+    Sentence(
+        r"'utf-8' codec can't decode byte 0x8b in position 1",
+        "A file that gzip made is read as text",
+        "compressed data under a name that does not say so",
+        "gunzip it, or give it its ending .gz",
+    ),
+    Sentence(
+        r"'where', 'cl'\]' returned non-zero",
+        "An extension is compiled when it is first used, and Windows has no C++ compiler on its path",
+        "",
+        "the Build Tools of Visual Studio with C++, and the run from their x64 prompt; or a release with a wheel",
+    ),
+    Sentence(
+        r"files\.pythonhosted\.org.{0,80}Read timed out",
+        "pip was cut off while it downloaded: the connection is slow, or large files take longer than it waits",
+        "",
+        "pip --default-timeout=1000 install ..., or a mirror with --index-url",
+    ),
+    Sentence(
+        r"THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE",
+        "A downloaded file has not the checksum that was expected",
+        "a download that broke off, a mirror or proxy that changes files, or a list of hashes that was made for other files",
+        "pip install --no-cache-dir ...; where it comes again, compare the file's hash with the one on pypi.org",
+    ),
+    Sentence(
+        r"Unsloth (?:currently )?only works on NVIDIA GPUs|Unsloth cannot find any torch accelerator",
+        "Unsloth finds no GPU that it runs on",
+        "a torch for the CPU, no driver in the container, or a GPU that this release does not know",
+        "python -c 'import torch; print(torch.__version__, torch.cuda.is_available())'; a torch for CUDA, and docker run --gpus all",
+        "unsloth",
     ),
     Sentence(
         r"sndfile library not found|cannot load library 'libsndfile",

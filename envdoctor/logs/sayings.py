@@ -64,6 +64,8 @@ _PYTHONS = re.compile(
     r"|dictionary changed size during iteration|cannot import name from|no module named"
     r"|(?:issubclass|isinstance) arg must be an? .*|maximum recursion depth exceeded(?: .*)?|can only concatenate .*"
 )
+# What a package says to who tests it, nobody meets in a run.
+_TESTS = re.compile(r"\.(?:_?testing|tests?)(?:\.|$)")
 # And so much of one that names its package.
 _NAMED = 30
 
@@ -105,6 +107,8 @@ def sayings(failure: Failure, facts: Facts) -> list[Saying]:
             if _PYTHONS.fullmatch(" ".join(re.findall(r"[a-z]+", " ".join(fixed_parts(message.text))))):
                 continue
             here = frame is not None and frame.module == message.module
+            if not here and _TESTS.search(message.module):
+                continue
             at_line = message.releases(bound.volume.places, frame.line) if here and frame is not None and frame.line else 0
             releases = at_line or message.releases(bound.volume.places)
             of_kind = _is_of_kind(message, failure)

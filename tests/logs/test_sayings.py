@@ -35,7 +35,14 @@ ACME = {
         "    raise EnvironmentError(f'Nothing lies at {name}')\n",
     },
 }
-OTHER = {"1.0": {"other/__init__.py": SOURCE + "def fetch(path): raise IOError(f'Nothing lies at {path}')\n"}}
+TESTED = "def same(one, other):\n    raise ValueError(f'The two halves of this pair of {one} are not alike in their colours')\n"
+OTHER = {
+    "1.0": {
+        "other/testing/__init__.py": "",
+        "other/testing/pairs.py": TESTED,
+        "other/__init__.py": SOURCE + "def fetch(path): raise IOError(f'Nothing lies at {path}')\n",
+    }
+}
 ERROR = "ValueError: The adapter at `/x/y.bin` has no weights for a rank of 16"
 
 
@@ -62,6 +69,13 @@ def test_the_text_is_a_line_a_message_and_moves_with_the_file(made: Path) -> Non
     assert "in acme.files 1.0|2.0|3.0|4.0-" in text
     assert "ValueError\tload\tx,4,1,x\tnot path\tThe adapter at {} has no weights for a rank of {}" in text
     assert "AssertionError\tload\tx,5,1,x\tnot (size > 0)\tsizes are positive in this house" in text
+
+
+def test_what_a_package_says_to_who_tests_it_is_not_what_a_run_met() -> None:
+    said = "ValueError: The two halves of this pair of x are not alike in their colours"
+    frame = 'Traceback (most recent call last):\n  File "/x/site-packages/other/testing/pairs.py", line 2, in same\n    raise ValueError(\n'
+    assert tell(said) == []
+    assert "other.testing.pairs:same" in "".join(tell(frame + said))
 
 
 def test_the_line_of_the_frame_tells_the_release() -> None:
