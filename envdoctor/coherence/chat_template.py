@@ -9,7 +9,7 @@ from envdoctor.checks.hit import Hit
 from envdoctor.coherence.jinja_blocks import NEWER_TAGS, first_output, read_blocks, without_comments
 from envdoctor.coherence.token_table import TokenTable, read_tokens
 from envdoctor.facts.fact import Defect, Facts
-from envdoctor.facts.uses import ADDS_NO_BOS, CODE_USES, RENDERS, does
+from envdoctor.facts.uses import ADDS_NO_BOS, CODE_USES, RENDERS, SETS_TEMPLATE, does
 from envdoctor.facts.versions import Exact, Ranged, version_condition
 from envdoctor.facts.vocabulary import TRAINING
 from envdoctor.files.text import plain
@@ -59,7 +59,9 @@ def control_tokens(text: str) -> frozenset[str]:
 
 
 def template_cannot_be_parsed(snapshot: Snapshot, facts: Facts) -> Iterator[Defect]:
-    """A block that is never closed, or closed by the end of another kind."""
+    """A block that is never closed, or closed by the end of another kind; nothing where the script sets another template."""
+    if does(SETS_TEMPLATE, facts.value(CODE_USES)):
+        return
     for template in (_in_file(snapshot), _in_config(snapshot)):
         blocks = None if template is None else read_blocks(template.text)
         if template is not None and blocks is not None and blocks.problem is not None:

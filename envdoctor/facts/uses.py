@@ -84,6 +84,11 @@ STOPS = (
     "transformers.GenerationConfig(eos_token_id|stop_strings)", "transformers.*.from_pretrained(eos_token_id)",
     "vllm.SamplingParams(stop_token_ids|stop)", "?.eos_token_id = *",
 )  # fmt: skip
+SETS_TEMPLATE = (
+    "?.chat_template = *", "?.from_pretrained(chat_template)", "transformers.*.from_pretrained(chat_template)",
+    "?.apply_chat_template(chat_template)", "transformers.*.apply_chat_template(chat_template)", "trl.setup_chat_format",
+    "trl.clone_chat_template", "unsloth.*get_chat_template",
+)  # fmt: skip
 RENDERS = ("?.apply_chat_template(tokenize=False)", "transformers.*.apply_chat_template(tokenize=False)")
 ADDS_NO_BOS = (
     "?.__call__(add_special_tokens=False)", "transformers.*.encode(add_special_tokens=False)",
@@ -94,7 +99,7 @@ MASKS_PADDING = ("transformers.DataCollatorForLanguageModeling", "trl.DataCollat
 OWN_COLLATOR = ("trl.SFTTrainer(data_collator)",)
 WITHOUT_COLLATOR = ("trl.SFTTrainer(!data_collator)",)
 DOES_ABOUT_FILES = (
-    *PADS_WITH_EOS, *PADS, *RESIZES, *STOPS, *RENDERS, *ADDS_NO_BOS, *MASKS_PADDING, *OWN_COLLATOR, *WITHOUT_COLLATOR,
+    *PADS_WITH_EOS, *PADS, *RESIZES, *STOPS, *SETS_TEMPLATE, *RENDERS, *ADDS_NO_BOS, *MASKS_PADDING, *OWN_COLLATOR, *WITHOUT_COLLATOR,
 )  # fmt: skip
 
 

@@ -116,6 +116,7 @@ TERMS: tuple[Term, ...] = (
         closed=True,
         quiet=True,
     ),
+    Term("model.has_tokenizer_json", "bool", "a fast tokenizer comes with the snapshot (tokenizer.json)", quiet=True),
     Term("model.has_chat_template", "bool", "a chat template comes with the tokenizer"),
     Term("model.weights_format", "choice", "how weights are stored", choices=("safetensors", "pickle", "gguf", "none")),
     Term("model.tied_embeddings", "bool", "tie_word_embeddings of config.json"),

@@ -185,13 +185,15 @@ _CAUSES = (
 
 
 _SOURCE = re.compile(rf"(?:Using cached|Downloading) (?:\S{{0,200}}/)?(?P<name>{_NAME})-(?P<version>\d[\w.]{{0,30}}?)\.(?:tar\.gz|zip)\b")
+# An older pip goes on with setup.py where it could build no wheel.
+_CAME = re.compile(r"^\s*Successfully installed(?P<names> .{1,4000})$")
 # A frame in what an installer unpacked to build it; whoever pastes that need not have pasted the installer's own words.
 _BEING_BUILT = re.compile(r"pip-install-\w{4,12}[\\/][^\"]{1,200}[\\/]setup\.py")
 
 
 def judge_build(lines: Iterable[tuple[int, str]], facts: Facts) -> tuple[Hit, int] | None:
     """The build that failed, with what it lacked, and the line that says so; None where no build did."""
-    name = version = collected = ""
+    name = version = collected = installed = ""
     stopped = being_built = 0
     cause: tuple[str, str, int] | None = None
     place = len(_CAUSES)
@@ -200,6 +202,8 @@ def judge_build(lines: Iterable[tuple[int, str]], facts: Facts) -> tuple[Hit, in
             stopped = number
         if _BEING_BUILT.search(line):
             being_built = number
+        if (came := _CAME.search(line)) is not None:
+            installed = canonical(came["names"])
         if not stopped and (source := _SOURCE.search(line)) is not None:
             collected, version = canonical(source["name"]), source["version"]
         for pattern in _WHOSE:
@@ -217,7 +221,7 @@ def judge_build(lines: Iterable[tuple[int, str]], facts: Facts) -> tuple[Hit, in
     stopped = stopped or (being_built if cause else 0)
     # pip builds what it collected last, before it collects anything more.
     name = name or collected
-    if not stopped or not name:
+    if not stopped or not name or re.search(rf" {re.escape(name)}-\d", installed):
         return None
     lack, advice, at_line = cause or (_UNTOLD, _LOOK, stopped)
     lacks = _IMPORTS.match(lack)

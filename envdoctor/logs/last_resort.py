@@ -96,7 +96,7 @@ _NOT_TOLD = frozenset(("KeyboardInterrupt", "SystemExit"))
 def judge_at_last(reading: Reading, facts: Facts) -> Iterator[tuple[Hit, int, str]]:
     """What is told where nothing else was found: findings with the line and the text that they are about."""
     for number, line in reading.lines:
-        if _MEMORY.search(line):
+        if _MEMORY.search(line) and not reading.ended_well:
             detail = "the GPU had no room for what was asked for, and the message tells no numbers"
             yield Hit(NO_MEMORY, True, (), detail=detail, packages=(), edge="memory"), number, line.strip()[:300]
             return

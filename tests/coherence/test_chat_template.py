@@ -104,6 +104,12 @@ def test_a_template_of_megabytes_is_left_alone(tmp_path: Path) -> None:
     assert [skip.what for skip in read.directory.skips] == [str(tmp_path / "b" / "chat_template.jinja")]
 
 
+@pytest.mark.parametrize("use", ["?.chat_template = ?", "?.apply_chat_template(0, chat_template=...)", "trl.setup_chat_format"])
+def test_a_template_that_the_script_puts_another_in_the_place_of(tmp_path: Path, use: str) -> None:
+    assert found(tmp_path, tokenizer("{% if a %}"), plan_code_uses=[use]) == []
+    assert found(tmp_path, tokenizer("{% if a %}"), plan_code_uses=["transformers.AutoTokenizer"]) != []
+
+
 # --- which template, and which release reads it
 
 

@@ -364,3 +364,18 @@ def test_any_table_is_a_condition_or_an_error_with_a_message(table: Mapping[str,
         told, outcome = str(error), None
     assert outcome is None
     assert told == "" or "expected" in told
+
+
+@pytest.mark.parametrize(
+    ("python", "wanted", "held"),
+    [
+        ("3.12", ">=3.12.4", None),
+        ("3.12", "<3.12.4", None),
+        ("3.12", ">=3.12", True),
+        ("3.12", ">=3.10, <3.13", True),
+        ("3.11", ">=3.12.4", False),
+        ("3.12.5", ">=3.12.4", True),
+    ],
+)
+def test_a_python_that_is_told_without_its_last_number_is_any_of_its_releases(python: str, wanted: str, held: bool | None) -> None:
+    assert evaluate(parse_condition({"python": wanted}), facts_of({"python": python}), known) is held

@@ -96,6 +96,7 @@ def test_all_that_chatglm3_says(fixtures: Path) -> None:
         "tokenizer_class": "ChatGLMTokenizer",
         "tokenizer_class_misspelled": "False",
         "tokenizer_remote_code": "True",
+        "has_tokenizer_json": "False",
         "has_chat_template": "True",
         "weights_format": "safetensors",
         "tokenizer_init": "before-super",

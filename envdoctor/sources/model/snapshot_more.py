@@ -44,6 +44,8 @@ def _tokenizer_class(snapshot: Snapshot) -> Iterator[Fact]:
         misspelled = raw.lower() == "llamatokenizer" and raw != "LlamaTokenizer"
         line = document.line_of("tokenizer_class")
         yield snapshot.directory.fact("model.tokenizer_class_misspelled", misspelled, "tokenizer_config.json", line)
+        there = _TOKENIZER in snapshot.directory.names
+        yield snapshot.directory.fact("model.has_tokenizer_json", there, _TOKENIZER if there else "tokenizer_config.json", None)
 
 
 def _tokenizer_merges(snapshot: Snapshot) -> Iterator[Fact]:

@@ -40,7 +40,7 @@ _FOLLOWED = frozenset(("generate",))
 # Attributes of a tokenizer or a configuration that a script sets itself, whatever it makes of them.
 _OF_TOKENS = frozenset(
     ("pad_token", "pad_token_id", "eos_token_id", "add_bos_token", "output_router_logits", "do_sample", "generation_config", "temperature",
-     "top_p")
+     "top_p", "chat_template", "patch_size")
 )  # fmt: skip
 
 
@@ -70,6 +70,8 @@ def _all(reading: Reading) -> Iterator[tuple[str, int]]:
     for call in reading.calls:
         if not reading.is_provided(call):
             yield from _called(reading, call)
+        if _casts_adapters(reading, call):
+            yield f"{_UNKNOWN}.data = torch.float32", call.line
     yield from _defined(reading)
     yield from _stored(reading)
     for name, value, line, _ in environment(reading):
@@ -131,6 +133,26 @@ def _called(reading: Reading, call: Call) -> Iterator[tuple[str, int]]:
         yield f"{name}({given})", call.line
         if not shown:
             yield name, call.line
+
+
+def _casts_adapters(reading: Reading, call: Call) -> bool:
+    """Whether weights of an adapter are cast to float32: under a test for "lora", or by diffusers' function for all that is trained."""
+    if call.last == "cast_training_params":
+        return ("dtype" not in call.keywords and len(call.node.args) < 2) or _value(reading, *_cast_to(call)) == "torch.float32"
+    if call.last == "to" and call.node.args:
+        known = reading.of(call.node.args[0], call.scope)
+        if known is None or known.value != "torch.float32":
+            return False
+    elif call.last != "float" or call.node.args:
+        return False
+    guard = reading.guards.get(id(call.node))
+    while guard is not None and not (guard.test is not None and guard.wanted and "lora" in ast.unparse(guard.test).lower()):
+        guard = guard.above
+    return guard is not None
+
+
+def _cast_to(call: Call) -> tuple[ast.expr | None, Scope]:
+    return call.keywords.get("dtype") or (call.node.args[1], call.scope)
 
 
 def _surroundings(reading: Reading, call: Call) -> Iterator[str]:

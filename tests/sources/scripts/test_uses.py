@@ -34,6 +34,11 @@ SHOWS: dict[str, str] = {
         "from transformers import HfArgumentParser, TrainingArguments\nfrom trl import SFTTrainer\n"
         "p = HfArgumentParser((Model, TrainingArguments))\nm, t = p.parse_args_into_dataclasses()\nSFTTrainer(args=t)"
     ),
+    "?.data = torch.float32": (
+        "import torch\nfrom peft import get_peft_model\nm = get_peft_model(a, b)\nfor name, part in m.named_modules():\n"
+        "    if 'lora_' in name:\n        part.to(torch.float32)"
+    ),
+    "?.chat_template = *": "from transformers import AutoTokenizer\nt = AutoTokenizer.from_pretrained('a/b')\nt.chat_template = own",
     "?.do_sample = *": "from transformers import AutoModel\nm = AutoModel.from_pretrained('a/b')\nm.generation_config.do_sample = True",
     "trl.KTOTrainer(processing_class)": "import trl\ntrl.KTOTrainer(processing_class=t)",
     "trl.PPOTrainer(config, !policy, !reward_model, !value_model, !policy_model, !args)": (
