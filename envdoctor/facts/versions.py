@@ -199,6 +199,10 @@ class VersionCondition:
 
         return history(known).relation(self, value.text)
 
+    def of_python(self, value: Exact) -> bool | None:
+        """The same of a Python: told without its last number, as a path or a command line does, any of its releases may be meant."""
+        return self.relation(Ranged(f"=={value.text}.*")) if value.text.count(".") == 1 else self.admits(value)
+
 
 def parse_version(text: str) -> Version:
     """A version as packaging reads it.

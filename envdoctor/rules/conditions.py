@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from typing import TypeAlias
 
 from envdoctor.facts.fact import Facts, FactValue, NotUnderstood
@@ -145,7 +144,7 @@ def holds(leaf: Leaf, facts: Facts, known: Known) -> bool | None:
         return _package_holds(leaf, value, known)
     if isinstance(leaf, VersionIs):
         if isinstance(value, Exact):
-            return leaf.version.relation(_minor(value.text)) if _is_minor(leaf, value) else leaf.version.admits(value)
+            return leaf.version.of_python(value) if leaf.fact == "python" else leaf.version.admits(value)
         return leaf.version.relation(value) if isinstance(value, Ranged) else None
     if isinstance(leaf, NumberIs):
         return _number_holds(leaf, value)
@@ -158,16 +157,6 @@ def holds(leaf: Leaf, facts: Facts, known: Known) -> bool | None:
             return None  # asks the library to choose, and does not say what it chose
         return value in leaf.values
     return any(_contains(pattern, str(value)) for pattern in leaf.patterns)
-
-
-def _is_minor(leaf: VersionIs, value: Exact) -> bool:
-    """Whether a Python is told without its last number, as a path or a command line does: any of its releases may be meant."""
-    return leaf.fact == "python" and value.text.count(".") == 1
-
-
-@lru_cache(maxsize=32)
-def _minor(text: str) -> Ranged:
-    return Ranged(f"=={text}.*")
 
 
 def _package_holds(leaf: PackageIs, value: FactValue, known: Known) -> bool | None:

@@ -74,7 +74,10 @@ def test_the_line_of_the_first_flag(tmp_path: Path) -> None:
     ],
 )
 def test_the_spelling_of_the_tokenizer_class(tmp_path: Path, spelling: str, misspelled: bool) -> None:
-    assert facts(tmp_path, tokenizer_config={"tokenizer_class": spelling}) == {"tokenizer_class_misspelled": misspelled}
+    assert facts(tmp_path, tokenizer_config={"tokenizer_class": spelling}) == {
+        "tokenizer_class_misspelled": misspelled,
+        "has_tokenizer_json": False,
+    }
 
 
 @pytest.mark.parametrize(
