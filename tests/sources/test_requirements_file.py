@@ -246,6 +246,25 @@ def test_what_cannot_be_known_is_said_with_its_line(tmp_path: Path, line: str, w
     assert set(stated(path)) == {"numpy"}
 
 
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("git+https://github.com/huggingface/peft.git@v0.17.0", ("peft", "0.17.0")),
+        ("-e git+https://github.com/hiyouga/LLaMA-Factory.git@v0.9.3#egg=llamafactory", ("llamafactory", "0.9.3")),
+        ("transformers @ git+https://u:secret@github.com/huggingface/transformers@v4.46.0", ("transformers", "4.46.0")),
+        ("datasets @ git+https://github.com/huggingface/datasets@2.19.0", ("datasets", "2.19.0")),
+        # no such release, a fork, a branch, another package of that repository
+        ("git+https://github.com/huggingface/peft.git@v0.17.77", None),
+        ("git+https://github.com/somebody/peft.git@v0.17.0", None),
+        ("git+https://github.com/huggingface/peft.git@v0.17-release", None),
+        ("own-peft @ git+https://github.com/huggingface/peft.git@v0.17.0", None),
+    ],
+)
+def test_the_tag_of_a_release_in_the_package_s_own_repository(tmp_path: Path, line: str, told: tuple[str, str] | None) -> None:
+    found = stated(write(tmp_path / "requirements.txt", f"{line}\n"))
+    assert {name: row[0] for name, row in found.items()} == (dict([told]) if told else {})
+
+
 def test_variables_are_put_in_where_pip_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCH_VERSION", "2.1.0")
     monkeypatch.setenv("torch_version", "2.1.0")

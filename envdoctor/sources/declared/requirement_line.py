@@ -12,6 +12,7 @@ from packaging.markers import Marker
 from packaging.requirements import Requirement
 
 from envdoctor.sources.declared.declarations import Declarations
+from envdoctor.sources.declared.official_tags import release_at_tag
 
 MALFORMED = "requirement-malformed"
 _LONGEST = 2000
@@ -139,6 +140,11 @@ def _direct(
         declarations.state(release[0], version, file, line, constraint=constraint, source=f"a wheel, {without_credentials(bare)}")
         return None
     subject = name or _egg(url)
+    tagged = release_at_tag(url, subject)
+    if tagged is not None:
+        source = f"the tag of that release, {without_credentials(_source(url)[0])}"
+        declarations.state(tagged[0], f"=={tagged[1]}", file, line, constraint=constraint, source=source)
+        return None
     address, told = _source(url)
     if subject and not constraint:
         declarations.elsewhere(subject, address)
