@@ -180,8 +180,8 @@ def _callees(reading: Reading, call: Call) -> tuple[list[str], bool]:
     if call.name:
         return [], True
     if not isinstance(function, ast.Attribute):
-        # A tokenizer is called as it is.
-        return ([f"{_UNKNOWN}.__call__"] if "add_special_tokens" in call.keywords else []), True
+        # A tokenizer and a processor are called as they are.
+        return ([f"{_UNKNOWN}.__call__"] if {"add_special_tokens", "images"} & call.keywords.keys() else []), True
     made = reading.made(reading.of(function.value, call.scope))
     if made is None:
         origin = origin_of(reading, function.value, call.scope) if function.attr in _FOLLOWED else None
@@ -227,8 +227,15 @@ def _arguments(reading: Reading, call: Call) -> Iterator[str]:
 
 
 def _argument(reading: Reading, name: str, expression: ast.expr | None, scope: Scope) -> str:
-    value = _value(reading, expression, scope)
+    value = "nested" if name == "images" and _is_nested(expression) else _value(reading, expression, scope)
     return name if value is None else f"{name}={value}"
+
+
+def _is_nested(expression: ast.expr | None) -> bool:
+    """``[[image] for image in images]``: a list of lists, as far as it is written out."""
+    if isinstance(expression, ast.ListComp):
+        return isinstance(expression.elt, ast.List)
+    return isinstance(expression, ast.List) and bool(expression.elts) and all(isinstance(one, ast.List) for one in expression.elts)
 
 
 def _value(reading: Reading, expression: ast.expr | None, scope: Scope) -> str | None:

@@ -38,6 +38,10 @@ SHOWS: dict[str, str] = {
         "import torch\nfrom peft import get_peft_model\nm = get_peft_model(a, b)\nfor name, part in m.named_modules():\n"
         "    if 'lora_' in name:\n        part.to(torch.float32)"
     ),
+    "?.__call__(images=nested)": (
+        "from transformers import AutoProcessor\np = AutoProcessor.from_pretrained('a/b')\n"
+        "p(text=texts, images=[[one['image']] for one in rows], return_tensors='pt')"
+    ),
     "?.chat_template = *": "from transformers import AutoTokenizer\nt = AutoTokenizer.from_pretrained('a/b')\nt.chat_template = own",
     "?.do_sample = *": "from transformers import AutoModel\nm = AutoModel.from_pretrained('a/b')\nm.generation_config.do_sample = True",
     "trl.KTOTrainer(processing_class)": "import trl\ntrl.KTOTrainer(processing_class=t)",
