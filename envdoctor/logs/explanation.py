@@ -122,9 +122,6 @@ def explain(
     candidates = _to_the_point([one for one in candidates if one.known or not there], stated, known)
     candidates.sort(key=lambda one: _order(one, stated, known))
     findings = [replace(one.finding, status=_status(one, candidates)) for one in candidates[:_MOST_FINDINGS]]
-    if reading.ended_well:
-        # What stops a run did not stop this one.
-        findings = [replace(one, status="possible") if one.rule.effect != "silent" else one for one in findings]
     guesses = {one.finding.rule.id for one in candidates if one.guess}
     told = [one for one in derived if not _is_of_a_namesake(one, findings, there)]
     findings = _with_derived(findings, [(one, _derived_finding(one, pages[one.hit.rule], facts, log)) for one in told], reading)
@@ -133,6 +130,9 @@ def explain(
     if not explained:
         # Who raised it is known; whose fault the words would be elsewhere, is not.
         findings = [*_at_last(diagnosis, reading, pages, facts, log), *findings]
+    if reading.ended_well:
+        # What stops a run did not stop this one.
+        findings = [replace(one, status="possible") if one.rule.effect != "silent" else one for one in findings]
     return Explanation(tuple(findings[:_MOST_FINDINGS]), tuple(sorted(elsewhere)), explained)
 
 

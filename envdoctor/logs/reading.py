@@ -54,8 +54,9 @@ class Reading:
 
     @property
     def ended_well(self) -> bool:
-        """Whether the run says that it came to its end, and no error is told of."""
-        return self.decisive is None and self.refusal is None and any("train_runtime" in line for _, line in self.lines)
+        """Whether the run says that it came to its end, and no error is told of but in words that it went on after."""
+        last, end = self.decisive, max((number for number, line in self.lines if "train_runtime" in line), default=0)
+        return self.refusal is None and end > 0 and (last is None or (not last.kind and not last.frames and last.line < end))
 
     @property
     def packages(self) -> tuple[str, ...]:

@@ -19,6 +19,9 @@ FAILED = "  ERROR: Failed building wheel for fairscale\n  Running setup.py insta
     [
         (MEMORY + TRAINED, "gpu-memory-exhausted", False),
         (MEMORY, "gpu-memory-exhausted", True),
+        (f"No module named 'flash_attn', falling back to sdpa\n{TRAINED}", "error-package-not-installed", False),
+        ("No module named 'flash_attn'\n", "error-package-not-installed", True),
+        ("{'loss': 0.5, 'rewards/nan_guard': 0.0, 'epoch': 0.1}\n", "loss-is-no-number", False),
         (f"{FAILED}Successfully installed fairscale-0.4.0 numpy-1.26.4\n", "error-build-failed", False),
         (f"{FAILED}Successfully installed numpy-1.26.4\n", "error-build-failed", True),
         (FAILED, "error-build-failed", True),

@@ -141,7 +141,7 @@ def test_the_toolkit_of_the_system_is_said_where_no_torch_brings_its_own(tmp_pat
         ("RUN pip install torch==2.1.0\nRUN pip install --no-deps vllm==0.5.4", {"torch": "2.1.0", "vllm": "0.5.4"}),
         ("RUN pip install https://x/torch-2.1.0%2Bcu118-cp310-cp310-linux_x86_64.whl", {"torch": "2.1.0+cu118"}),
         ("RUN pip install transformers==4.40.0\nRUN pip install git+https://github.com/huggingface/transformers.git", {}),
-        ("RUN pip install flash-attn==2.5.8\nRUN pip install git+https://github.com/Dao-AILab/flash-attention@v2.6.3", {}),
+        ("RUN pip install peft==0.10.0\nRUN pip install git+https://github.com/huggingface/peft@v0.12.0", {"peft": "0.12.0"}),
         ("RUN pip install trl==0.9 peft==0.5\nRUN git clone https://x/trl && cd trl && pip install -e .", {"peft": "0.5"}),
         ("RUN conda install -y pytorch==2.1.0 transformers=4.35 cpuonly -c pytorch", {"torch": "2.1.0", "transformers": "==4.35.*"}),
         ("ARG V\nRUN pip install torch==2.1.0 peft\nRUN pip install torch==$V", {"peft": ""}),
