@@ -67,11 +67,13 @@ def attention(torch: Any) -> Any:
 
 
 def _by_matrices(torch: Any, query: Any, key: Any, value: Any, mask: Any, is_causal: bool, scale: Any, grouped: bool) -> Any:
-    """The kernel of last resort, which keeps the scores."""
+    """The kernel of last resort, which keeps the scores. Autocast casts what it is given (``scaled_dot_product_attention`` is in
+    AT_FORALL_LOWER_PRECISION_FP) and nothing inside of it, where 16 bits are made float32 from torch 2.5 on."""
     if grouped:
         times = query.shape[-3] // key.shape[-3]
         key, value = key.repeat_interleave(times, -3), value.repeat_interleave(times, -3)
-    return torch.ops.aten._scaled_dot_product_attention_math(query, key, value, mask, 0.0, is_causal, None, scale=scale)[0]
+    with torch.autocast("cpu", enabled=False):
+        return torch.ops.aten._scaled_dot_product_attention_math(query, key, value, mask, 0.0, is_causal, None, scale=scale)[0]
 
 
 def autocast_dtype(torch: Any) -> Any:
