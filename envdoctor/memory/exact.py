@@ -79,9 +79,11 @@ def unmeasurable(plan: Plan) -> str | None:
         return f"a run of the method {plan.method} is not played through"
     if not plan.upcast_loss or plan.ops or plan.every > 1 or not plan.wrapped:
         return "a loop of one's own (its loss, its selective checkpointing, FSDP in one unit) is not played through"
-    if plan.loss_rows:
-        return "TRL's loss in pieces is not played through"
-    if plan.liger or plan.fused_loss:
+    if plan.loss_way == "tiles":
+        return "the kernels of TRL's loss run on a GPU only"
+    if plan.loss_rows and plan.sharding == "fsdp":
+        return "TRL's loss in pieces is not played through under FSDP"
+    if (plan.liger and not plan.loss_rows) or plan.fused_loss:
         return "fused loss kernels run on a GPU only"
     if plan.lora_kernels or plan.unsloth:
         return "the kernels of axolotl and Unsloth run on a GPU only"
@@ -135,6 +137,8 @@ def child_params(config: Mapping[str, object], plan: Plan, code: Path | None) ->
         "ddp": plan.sharding == "ddp",
         "sharding": _sharding(plan),
         "outputs_kept": plan.outputs_kept,
+        "loss_rows": plan.loss_rows,
+        "loss_way": plan.loss_way,
     }
 
 

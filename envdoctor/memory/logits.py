@@ -47,6 +47,9 @@ def loss(architecture: Architecture, plan: Plan, width: Widths) -> Loss:
         # The tanh that caps the logits (Gemma 2) stays for its backward.
         last, again = last + computed * vocabulary, again + computed * vocabulary
     shifts = 0 if plan.rows == 1 else 1
+    if plan.liger and plan.loss_rows:
+        there, back = pieces.of_trl(architecture, plan, computed)
+        return Loss(last + computed * hidden + there, again + computed * hidden + back)
     if plan.liger:
         return Loss(last + computed * hidden + pieces.piece(architecture, plan, computed), again + computed * hidden)
     if plan.method == "inference":

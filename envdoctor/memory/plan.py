@@ -50,8 +50,10 @@ class Plan:
     ``fused_loss`` is a cross entropy that keeps no log-softmax (Unsloth's, fms-acceleration's); ``liger`` fuses the output layer too.
     ``cut_loss``: it does so alone (cut cross entropy), and norms and activations are transformers' own. ``unsloth``: norms and the pieces
     of the loss are Unsloth's. ``lora_kernels``: of "mlp", "qkv" and "o" what a kernel of axolotl or Unsloth computes with its adapters.
-    ``loss_rows``: of so many tokens at a time the logits are made, 0 where that follows from something else. ``narrow_ends``: embeddings
-    and output layer are 16 bits again behind k-bit preparation. ``card``: GiB of the GPU's memory, 0 where nobody says.
+    ``loss_rows``: of so many tokens at a time the logits are made, 0 where that follows from something else; ``loss_way`` is how
+    TRL does so: "float32" with a copy of the output layer that wide, "narrow" without, "tiles" of tokens and vocabulary.
+    ``narrow_ends``: embeddings and output layer are 16 bits again behind k-bit preparation. ``card``: GiB of the GPU's memory, 0 where
+    nobody says.
     ``second``: FSDP2 (``fully_shard``) in the place of FullyShardedDataParallel. ``tensor`` GPUs share each layer (tensor parallelism).
     ``resharded``: FSDP gives the weights of a layer back after its forward.
     ``packed``: rows are filled up to ``tokens``, so that all of them are as long.
@@ -98,6 +100,7 @@ class Plan:
     lora_kernels: frozenset[str] = frozenset()
     card: float = 0.0
     loss_rows: int = 0
+    loss_way: str = ""
     narrow_ends: bool = False
     offloaded: str = ""
     every: int = 1

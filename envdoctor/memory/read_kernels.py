@@ -28,6 +28,9 @@ _COMPARED = frozenset(("dpo", "kto", "orpo", "cpo"))
 # Where SFTTrainer makes the logits of so many tokens at a time (``chunked_nll`` of sft_config.py: the default of 1.7.1 and 1.8.0, not of
 # 1.6.0, and what "nll" means in 1.16.0; _CHUNKED_LM_HEAD_CHUNK_SIZE).
 _IN_PIECES, _ROWS_IN_TRL = "1.7", 256
+# How: ``h.float() @ w.float().t()`` of 1.7.1 to 1.12.0, ``(h @ w.to(h.dtype).t()).float()`` of 1.13.0 and 1.14.0 (sft_trainer.py), and the
+# kernels of 1.15.0 and 1.16.0 (``add_fused_lm_head``, trl/kernels/chunked_logprob.py).
+_NARROW, _IN_TILES = "1.13", "1.15"
 
 
 def unprepared_by_trl(reader: Reader) -> bool:
@@ -54,7 +57,10 @@ def with_kernels(plan: Plan, reader: Reader, architecture: Architecture) -> Plan
         narrow = reader.of_trl(_CAST_IN_TRL)
     kernels = _lora_kernels(plan, reader, architecture)
     own = replace(plan, litgpt=trainer == "litgpt", unsloth=trainer == "unsloth", cut_loss=alone)
-    own = replace(own, adapter=adapter, narrow_ends=narrow, loss_rows=_ROWS_IN_TRL if pieces else 0)
+    if pieces:
+        way = "tiles" if reader.of_trl(_IN_TILES) else "narrow" if reader.of_trl(_NARROW) else "float32"
+        own = replace(own, loss_rows=_ROWS_IN_TRL, loss_way=way)
+    own = replace(own, adapter=adapter, narrow_ends=narrow)
     return replace(own, lora_kernels=kernels, card=_card(reader))
 
 

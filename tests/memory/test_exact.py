@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from envdoctor.memory.estimate import Estimate, Moment, Range
-from envdoctor.memory.exact import Refusal, measure, unmeasurable
+from envdoctor.memory.exact import Refusal, child_params, measure, unmeasurable
 from envdoctor.memory.plan import Adapter, Plan
 from envdoctor.memory.reserved import beside
 from envdoctor.probes.runner import Outcome
@@ -109,8 +109,17 @@ def test_the_child_is_told_the_whole_plan() -> None:
             "ddp": False,
             "sharding": None,
             "outputs_kept": False,
+            "loss_rows": 0,
+            "loss_way": "",
         }
     ]
+
+
+def test_trls_loss_in_pieces_is_played_through() -> None:
+    pieces = replace(PLAN, liger=True, cut_loss=True, loss_rows=256, loss_way="float32")
+    assert unmeasurable(pieces) is None
+    params = child_params(CONFIG, pieces, None)
+    assert (params["loss_rows"], params["loss_way"]) == (256, "float32")
 
 
 @pytest.mark.parametrize(
@@ -123,7 +132,8 @@ def test_the_child_is_told_the_whole_plan() -> None:
         (replace(PLAN, offload="optimizer"), "offloading moves tensors between devices, and there is one only"),
         (replace(LORA, quant="gptq"), "the kernels of gptq weights run on a GPU only"),
         (replace(PLAN, method="prompt", prompt=20), "a run of the method prompt is not played through"),
-        (replace(PLAN, liger=True, loss_rows=256), "TRL's loss in pieces is not played through"),
+        (replace(PLAN, liger=True, loss_rows=256, loss_way="tiles"), "the kernels of TRL's loss run on a GPU only"),
+        (replace(PLAN, sharding="fsdp", gpus=2, liger=True, loss_rows=256), "TRL's loss in pieces is not played through under FSDP"),
         (replace(PLAN, liger=True), "fused loss kernels run on a GPU only"),
         (replace(PLAN, fused_loss=True), "fused loss kernels run on a GPU only"),
         (replace(LORA, lora_kernels=frozenset({"mlp"})), "the kernels of axolotl and Unsloth run on a GPU only"),

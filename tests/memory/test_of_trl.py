@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
 from envdoctor.facts.fact import FactValue
 from envdoctor.memory.config import read_architecture
+from envdoctor.memory.estimate import GIB
 from envdoctor.memory.plan import Plan
 from envdoctor.memory.situation import planned
 from envdoctor.memory.undecided import weigh
@@ -74,7 +77,9 @@ def test_the_logits_are_made_for_256_tokens_at_a_time() -> None:
         moments = planned(stated(values), read_architecture(LLAMA_2_13B)).estimate().moments
         return next(moment for moment in moments if moment.name == "loss").terms["logits"]
 
-    assert logits("1.16.0") < 256 * 32000 * 16 + 2 * 2048 * 5120 * 10
+    assert logits("1.13.0") < 256 * 32000 * 16 + 2 * 2048 * 5120 * 10
+    # A tile of 4,096 tokens and 32,768 words in 16 bits.
+    assert logits("1.16.0") < 4096 * 32768 * 2 + 2 * 2048 * 5120 * 10
     assert logits("1.6.0") > 2 * 2048 * 32000 * 8
 
 
@@ -88,3 +93,33 @@ def test_a_release_that_nobody_states_is_open_to_what_is_default_today() -> None
     assert open_to() == today.peak.total
     # TRL 0.26 and later ask for transformers 4.56.
     assert open_to(packages__transformers="==4.51.3") == open_to(packages__trl="==0.19.0") == open_to(plan__trainer="transformers") == 0
+
+
+@pytest.mark.parametrize(
+    ("release", "facts", "counted"),
+    [
+        # The most that lived at once in its own code under fake tensors, in GiB: Qwen2.5-7B of three layers, two padded rows of 2,048
+        # tokens, torch 2.13.0, transformers 5.24.0 and peft 0.21.2.
+        ("1.7.1", {}, 6.683),
+        ("1.12.0", {"plan.method": "full", "plan.optimizer": "sgd"}, 7.722),
+        ("1.13.0", {}, 4.633),
+        ("1.13.0", {"plan.method": "full", "plan.optimizer": "sgd"}, 6.717),
+    ],
+)
+def test_the_loss_in_pieces_copies_the_output_layer_in_some_releases(release: str, facts: dict[str, FactValue], counted: float) -> None:
+    config = json.loads((Path(__file__).parent / "counted.json").read_text())["models"]["Qwen2.5-7B"]["config"]
+    known: dict[str, FactValue] = {
+        "packages.torch": "==2.13.0", "packages.transformers": "==5.24.0", "packages.peft": "==0.21.2", "packages.trl": f"=={release}",
+        "plan.trainer": "trl", "plan.method": "lora", "plan.load_dtype": "bfloat16", "plan.bf16": True, "plan.batch_size": 2,
+        "plan.seq_len": 2048, "plan.padding": True, "plan.gradient_checkpointing": True, "plan.attn": "sdpa", "plan.lora_r": 8,
+        "plan.optimizer": "adamw_torch", "plan.lora_targets": ("q_proj", "v_proj"), "plan.lora_dropout": 0.0,
+    }  # fmt: skip
+    architecture = read_architecture({**config, "num_hidden_layers": 3})
+    assert planned(stated({**known, **facts}), architecture).estimate().peak.total / GIB == pytest.approx(counted, rel=0.015)
+
+
+def test_the_kernel_of_later_releases_has_a_tile_of_the_logits() -> None:
+    earlier, later = (planned(stated({**_ALL, "packages.trl": f"=={one}"}), read_architecture(LLAMA_2_13B)) for one in ("1.12.0", "1.16.0"))
+    assert (earlier.plan.loss_way, later.plan.loss_way) == ("float32", "tiles")
+    logits = [max(moment.terms.get("logits", 0.0) for moment in one.estimate().moments) for one in (earlier, later)]
+    assert logits[1] < logits[0] - 3 * 32000 * 5120

@@ -21,7 +21,7 @@ from typing import Any
 # cuBLAS keeps one workspace for each thread that multiplies matrices: the one that computes forward and that of the backward
 # engine (aten/src/ATen/cuda/CublasHandlePool.cpp: 4096 KiB x 2 + 16 KiB x 8).
 WORKSPACE = 2 * 4096 * 1024 + 8 * 16 * 1024
-HELPERS = ("allocator", "tracker", "kernels", "autocast", "quantized", "optimizers", "real_model", "sharded")
+HELPERS = ("allocator", "tracker", "kernels", "autocast", "quantized", "optimizers", "real_model", "sharded", "pieces")
 
 
 def run(params: dict[str, Any], stage: Callable[[str], None]) -> dict[str, Any]:
@@ -183,6 +183,8 @@ class _Run:
     def _loss(self, model: Any, batch: dict[str, Any], extra: bool) -> Any:
         """The loss as the Trainer of transformers takes it: what else the model returned dies here, unless a plain loop holds it."""
         torch, kept = self.torch, bool(self.params.get("outputs_kept"))
+        if self.params.get("loss_rows"):
+            return self._in_pieces(batch)
         options = {"num_items_in_batch": 100} if extra and not kept else {}
         if self.params["autocast"] is None:
             outputs = model(**batch, **options)
@@ -196,6 +198,13 @@ class _Run:
         if kept:
             self.outputs = outputs
         return loss / self.params["accumulation"] if self.params["accumulation"] > 1 and not options else loss
+
+    def _in_pieces(self, batch: dict[str, Any]) -> Any:
+        torch, params = self.torch, self.params
+        dtype = params["autocast"]
+        with nullcontext() if dtype is None else torch.autocast("cpu", dtype=getattr(torch, dtype)):
+            loss = self.helpers["pieces"]["loss"](torch, self.base, batch, params["loss_rows"], params["loss_way"] == "float32")
+        return loss / params["accumulation"]
 
     def _accumulated(self, parameter: Any) -> None:
         self.ledger.call(parameter.grad, "gradients")
