@@ -6,7 +6,7 @@ Without an atlas there is no answer, and the finding says what the error says.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from envdoctor.atlas.answers import answer as look_up
 from envdoctor.atlas.answers import new_keyword, new_places, owner_of
@@ -221,7 +221,7 @@ def _hit(asked: Asked, failure: Failure, facts: Facts) -> Hit | None:
         when = since(volume, asked.gone, place, asked.there)
     elif release:
         # The error itself says that this release, which was not read, is like the neighbour that lacks it.
-        like = [one for one in neighbours(volume, release) if asked.gone >> one & 1]
+        like = [one for one in neighbours(volume, release) if asked.gone >> one & 1] or _before_it_came(asked, where)
         if not like:
             return None
         place = like[-1]
@@ -253,7 +253,7 @@ def _hit(asked: Asked, failure: Failure, facts: Facts) -> Hit | None:
     detail = (
         _told(asked, caller, facts, release, when) + taking + ("" if asked.told or asked.maybe or asked.unsure else _instead(asked, place))
     )
-    meant = other_owner(asked.symbol) if not asked.there and asked.family == NAME else ""
+    meant = other_owner(asked.symbol) if not asked.there and asked.family == NAME and not between else ""
     if meant:
         pins = ()
         detail = f"{_told(asked, caller, facts, release, when)}; {meant.partition(':')[0].partition('.')[0]} has one"
@@ -267,6 +267,12 @@ def _hit(asked: Asked, failure: Failure, facts: Facts) -> Hit | None:
     edge = f"{caller.package or 'code'}:{asked.symbol}"
     advice = f"from {meant.replace(':', ' import ')}" if meant else "" if caller.package else asked.advice or _rename(asked, place)
     return Hit(asked.family, True, because, detail=detail, packages=packages, pins=pins, edge=edge, advice=advice)
+
+
+def _before_it_came(asked: Asked, where: Sequence[int]) -> list[int]:
+    """Releases before the first that has a field of a configuration for certain: it takes any keyword, so that files do not tell."""
+    of_configuration = asked.family == ATTRIBUTE and asked.symbol.rpartition(".")[0].endswith("Config")
+    return [one for one in where if of_configuration and asked.there and one < stretches(asked.there)[0][0]]
 
 
 def _held_by(package: str, good: list[str], facts: Facts) -> tuple[tuple[str, str], ...]:
@@ -371,7 +377,7 @@ def _instead(asked: Asked, place: int) -> str:
 
 def _rename(asked: Asked, place: int) -> str:
     """The change of the code that asks for it, where it has gone nowhere else than to another name or another module."""
-    if asked.told or asked.maybe or asked.unsure or not asked.there:
+    if asked.told or asked.maybe or asked.unsure or not (asked.there or asked.family == NAME):
         return ""
     new, module = _new_name(asked, place)
     keyword = asked.symbol.rstrip(")").partition("(")[2]

@@ -88,6 +88,19 @@ _CAUSES = (
         "its build imports {0}, which an isolated build does not see",
         "pip install {0}, then pip install --no-build-isolation {name}",
     ),
+    # https://github.com/kraten/vehicle-speed-check/issues/20: cmake 3.12.0 as a source, and the module of scikit-build
+    _Cause(
+        re.compile(r"ModuleNotFoundError: No module named '(?:skbuild)'"),
+        "its build imports skbuild, which scikit-build brings",
+        "pip install --upgrade pip, and a later release of it, which has a wheel; else pip install scikit-build, then "
+        "pip install --no-build-isolation {name}",
+    ),
+    # https://github.com/dylanaraps/pywal/issues/691
+    _Cause(
+        re.compile(r"module 'setuptools' has no attribute 'setup'"),
+        "the setuptools that is found is an empty or broken one, or a folder of that name stands before it",
+        "python -c 'import setuptools; print(setuptools.__path__)' shows which; pip install --force-reinstall setuptools wheel",
+    ),
     _Cause(
         re.compile(r"(Microsoft Visual C\+\+ 1\d\.\d or greater is required)"),
         "there is no C++ compiler: {0}",
@@ -181,6 +194,11 @@ _CAUSES = (
         "its build asks for {0}, of which there is no file for this Python and platform",
         "take a Python for which {0} has a wheel, or another release with a wheel for this one",
     ),
+    _Cause(
+        re.compile(r"\bModuleNotFoundError: No module named '([A-Za-z_]\w{1,60})"),
+        "its build imports {0}, which is not there",
+        "pip install what gives {0} (its page names it), then pip install --no-build-isolation {name}",
+    ),
 )
 
 
@@ -188,12 +206,16 @@ _SOURCE = re.compile(rf"(?:Using cached|Downloading) (?:\S{{0,200}}/)?(?P<name>{
 # An older pip goes on with setup.py where it could build no wheel.
 _CAME = re.compile(r"^\s*Successfully installed(?P<names> .{1,4000})$")
 # A frame in what an installer unpacked to build it; whoever pastes that need not have pasted the installer's own words.
+# A wheel that was collected beside it is for the Python that runs.
+_TAGGED = re.compile(r"-cp3(?P<minor>\d{1,2})-(?:cp3\d{1,2}|abi3)?\S{0,60}\.whl")
+# So near to it an import that fails is of that very setup.py.
+_NEAR = 12
 _BEING_BUILT = re.compile(r"pip-install-\w{4,12}[\\/][^\"]{1,200}[\\/]setup\.py")
 
 
 def judge_build(lines: Iterable[tuple[int, str]], facts: Facts) -> tuple[Hit, int] | None:
     """The build that failed, with what it lacked, and the line that says so; None where no build did."""
-    name = version = collected = installed = ""
+    name = version = collected = installed = python = ""
     stopped = being_built = 0
     cause: tuple[str, str, int] | None = None
     place = len(_CAUSES)
@@ -204,6 +226,8 @@ def judge_build(lines: Iterable[tuple[int, str]], facts: Facts) -> tuple[Hit, in
             being_built = number
         if (came := _CAME.search(line)) is not None:
             installed = canonical(came["names"])
+        if not stopped and (tag := _TAGGED.search(line)) is not None and f"-cp3{tag['minor']}-cp3{tag['minor']}" in line:
+            python = f" 3.{tag['minor']}"
         if not stopped and (source := _SOURCE.search(line)) is not None:
             collected, version = canonical(source["name"]), source["version"]
         for pattern in _WHOSE:
@@ -214,18 +238,30 @@ def judge_build(lines: Iterable[tuple[int, str]], facts: Facts) -> tuple[Hit, in
                     found.groupdict().get("version") or version,
                 )
         for at, one in enumerate(_CAUSES[:place]):
-            if (told := one.says.search(line)) is not None:
+            if (told := one.says.search(line)) is not None and (one is not _CAUSES[-1] or 0 < number - being_built < _NEAR):
                 words = [word or "" for word in told.groups()]
                 cause, place = (one.lack.format(*words), one.advice.format(*words, name="{name}"), number), at
                 break
     stopped = stopped or (being_built if cause else 0)
     # pip builds what it collected last, before it collects anything more.
     name = name or collected
-    if not stopped or not name or re.search(rf" {re.escape(name)}-\d", installed):
+    if not stopped or not (name or cause) or (name and re.search(rf" {re.escape(name)}-\d", installed)):
         return None
-    lack, advice, at_line = cause or (_UNTOLD, _LOOK, stopped)
+    lack, advice, at_line = cause or (*_of_source(name, version if name == collected else "", python), stopped)
     lacks = _IMPORTS.match(lack)
-    headline = f"the build of {name} {version}".strip() + f" failed: {lack}"
+    headline = f"the build of {name or 'a package'} {version}".strip() + f" failed: {lack}"
     packages = named(name, package_of(lacks[1]) if lacks else "")
-    advice = advice.replace("{name}", f"{name}=={version}" if version else name)
+    advice = advice.replace("{name}", f"{name}=={version}" if version else name or "it")
     return Hit(BUILD, True, (), headline=headline, packages=packages, edge=name, advice=advice), at_line
+
+
+def _of_source(name: str, version: str, python: str) -> tuple[str, str]:
+    """What is certain where the build's own words were not pasted: that pip took a source means that it found no wheel."""
+    if not version:
+        return _UNTOLD, _LOOK
+    this = f"Python{python}" if python else "this Python"
+    lack = f"pip took its source, as it has no wheel of that release for {this} and this platform, and what the build lacked was not pasted"
+    advice = (
+        f"a Python for which {name} {version} has a wheel (an older one, where {this} is new), or a release of {name} with one for {this}"
+    )
+    return lack, advice

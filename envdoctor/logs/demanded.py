@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
+from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import Exact
 from envdoctor.logs.demands import Demand
 from envdoctor.logs.installer_rules import REFUSES_PYTHON
@@ -26,12 +27,16 @@ _FOUND = re.compile(
 )
 # "Your currently installed version of Keras is Keras 3, but this is not yet supported in Transformers."
 _BESIDE = re.compile(r"installed version of (?P<name>[A-Za-z][\w-]{1,30}) is ")
+# pkg_resources tells whose requirement it is behind it: "..., Requirement.parse('numpy<1.22,>=1.18'), {'numba'})"
+_ASKED_BY = re.compile(r"Requirement\.parse\([^)]{1,200}\), \{['\"](?P<name>[\w.-]{1,80})['\"]\}")
 NOT_INSTALLED, DEMAND = "error-package-not-installed", "error-demands-another-release"
 
 
 def judge_demand(demand: Demand, failure: Failure | None, facts: Facts) -> Hit | None:
     """What a message asks for; None where what is stated meets it already."""
     raised = package_of(failure.raised_in) if failure is not None and failure.raised_in else ""
+    if failure is not None and (asked := _ASKED_BY.search(failure.message)) is not None:
+        raised = canonical(asked["name"])
     if demand.package == "python":
         python = facts.value("python")
         if isinstance(python, Exact) and admits(demand.specifier, python):

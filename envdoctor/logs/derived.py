@@ -43,7 +43,9 @@ from envdoctor.logs.own_code import (
     judge_own_module,
     judge_own_name,
     judge_own_option,
+    judge_stated_name,
 )
+from envdoctor.logs.own_values import judge_value
 from envdoctor.logs.pickled import judge_pickled
 from envdoctor.logs.places import owner_of
 from envdoctor.logs.python_names import judge_python
@@ -231,7 +233,7 @@ def _of_failure(failure: Failure, facts: Facts, around: str = "") -> Iterator[Hi
         yield hit
         return
     if isinstance(statement, MissingName):
-        hit = _name(statement, failure, facts) or judge_own_name(statement, failure, facts)
+        hit = judge_stated_name(statement, facts) or _name(statement, failure, facts) or judge_own_name(statement, failure)
     elif isinstance(statement, MissingModule):
         hit = judge_beside_itself(statement, failure) or _module(statement, failure, facts) or judge_moved(statement, failure, facts)
         hit = hit or judge_own_module(statement, failure)
@@ -243,7 +245,7 @@ def _of_failure(failure: Failure, facts: Facts, around: str = "") -> Iterator[Hi
         hit = answer_member(statement, failure, facts) or judge_own_option(statement, failure)
     elif (binding := BINDING.search(failure.message)) is not None:
         hit = judge_binding(binding[1], failure)
-    if (hit := hit or judge_own_call(statement, failure)) is not None:
+    if (hit := hit or judge_value(statement, failure) or judge_own_call(statement, failure)) is not None:
         yield hit
         return
     if LIBRARY_TEXT.search(failure.message) and not TRIED.search(failure.message):
@@ -292,11 +294,18 @@ def _name(one: MissingName, failure: Failure, facts: Facts) -> Hit | None:
     provider = package_of(one.module)
     caller, where = caller_of(failure)
     asks = f"{describe(caller, facts)} imports it ({where})" if caller and caller != provider else "it is imported there"
+    advice = headline = ""
     if caller == provider:
-        asks = f"its own file {where} imports it: two releases are mixed in one installation"
-    detail = f"{describe(provider, facts)} has no {one.name} in {one.module}; {asks}"
-    packages = named(provider, caller)
-    return Hit(NAME, True, reasons(*packages), detail=detail, packages=packages, edge=f"{caller or 'code'}:{one.module}.{one.name}")
+        asks = f"its own file {where} imports it: an upgrade, or an image that had another release, left files behind"
+        headline = f"The files of {provider} are of two releases"
+        advice = (
+            f"pip uninstall -y {provider} until pip knows of none (of each distribution that brings it), look that no folder "
+            f"{one.module.partition('.')[0]} is left in site-packages, and install one release anew"
+        )
+    known = "" if provider in listed() else f"; no releases of {provider} are kept here: whether it came later or went is not known"
+    detail = f"{describe(provider, facts)} has no {one.name} in {one.module}; {asks}{known}"
+    packages, edge = named(provider, caller), f"{caller or 'code'}:{one.module}.{one.name}"
+    return Hit(NAME, True, reasons(*packages), detail=detail, packages=packages, edge=edge, headline=headline, advice=advice)
 
 
 # Packages whose release on the package index holds no module of their name: the source distribution of pyairports 0.0.1.

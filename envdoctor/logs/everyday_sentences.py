@@ -51,6 +51,15 @@ ROWS = (
     ),
 )
 ACCOUNTS = (
+    # https://github.com/TheLastBen/fast-stable-diffusion/issues/2928, where runwayml had taken its model away
+    Sentence(
+        r"could not read Username for 'https://huggingface\.co|Username for 'https://huggingface\.co",
+        "git asks for an account: the repository on the hub is private or gated, or there is none of that name any more",
+        "the hub answers git so in all three cases, and a script has nobody to type a name",
+        "open its page: where it is gone, the name of a copy; where it is gated, accept its terms and hf auth login "
+        "--add-to-git-credential",
+        "huggingface-hub",
+    ),
     # https://github.com/huggingface/open-r1/issues/323, https://github.com/qsh-zh/DiffFlow/issues/1
     Sentence(
         r"[Uu]psert ?[Bb]ucket.{0,120}(?:403|permission denied)|W&B API: permission denied|you do not have permission to access the "
@@ -136,6 +145,13 @@ DEVICES = (
     ),
 )
 SPREAD = (
+    # https://github.com/modelscope/FunASR/issues/303
+    Sentence(
+        r"'\w{1,80}' object has no attribute 'module'$",
+        "Code for several GPUs looks for the model behind .module, and this one is not wrapped",
+        "DataParallel and DistributedDataParallel have it; one process on one GPU does not wrap the model",
+        "start it with torchrun as the project does, or model = getattr(model, 'module', model) in that line",
+    ),
     # https://github.com/tloen/alpaca-lora/issues/8: one visible card, or one process for each, ended it.
     Sentence(
         r"Caught (?!OutOfMemoryError)\w{1,60} in replica \d{1,3} on device \d{1,3}",
@@ -268,5 +284,23 @@ TOOLKIT = (
         "'Desktop development with C++'",
     ),
 )
-BESIDE = (*COMPILERS, *COMMANDS)
+# What a kernel prints over the error that a later call has. https://github.com/gau-nernst/quantized-training/issues/1,
+# https://github.com/shibing624/MedicalGPT/issues/275
+ASSERTED = (
+    Sentence(
+        r"Assertion `(?:srcIndex < srcSelectDimSize|index out of bounds: 0 <= \w{1,12} < \d{2,9})` failed"
+        r"|Assertion `\(?ind >= 0 && ind < ind_dim_size\)?.{0,80}` failed",
+        "An id is not below the number of rows of the embedding",
+        "tokens that were added to the tokenizer alone, a tokenizer of another model, or more positions than the model has",
+        "model.resize_token_embeddings(len(tokenizer)) after tokens were added; else compare max(input_ids) with "
+        "model.get_input_embeddings().weight.shape[0]",
+    ),
+    Sentence(
+        r"Assertion `t >= 0 && t < n_classes` failed",
+        "A label is not below the number of classes",
+        "",
+        "num_labels as many as the data has, labels that begin at 0, and -100 for what does not count",
+    ),
+)
+BESIDE = (*COMPILERS, *COMMANDS, *ASSERTED)
 EVERYDAY = (*FILES, *ROWS, *ACCOUNTS, *TOOLS, *COMPILERS, *COMMANDS, *PARTS, *DEVICES, *SPREAD, *RENAMED, *TOOLKIT)

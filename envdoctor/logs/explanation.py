@@ -23,6 +23,7 @@ from envdoctor.logs.last_resort import judge_at_last, named_in
 from envdoctor.logs.loss_curve import EVENTS
 from envdoctor.logs.out_of_memory import PREFIX
 from envdoctor.logs.reading import Reading
+from envdoctor.logs.run_errors import ASSERTED
 from envdoctor.logs.sayings import SAID, author_of
 from envdoctor.logs.signatures import Shown
 from envdoctor.records import dataclass, replace
@@ -103,6 +104,8 @@ def explain(
             continue
         if _ASSERTED in reading.shown and name != _ASSERTED and _OF_THE_DEVICE.search(seen.symptom):
             continue
+        if name == _ASSERTED and any(one.hit.edge.endswith(ASSERTED) for one in derived):
+            continue  # which value it was stands in the assertion
         outcome = _outcome(rule, already.get(name), seen, stated, known, shared=seen.symptom in general)
         if outcome is False:
             elsewhere.append(name)

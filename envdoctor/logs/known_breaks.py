@@ -132,6 +132,50 @@ BREAKS = (
         ">=4.31",
         (("transformers", "<4.31"),),
     ),
+    # https://github.com/unslothai/unsloth/issues/1268, https://github.com/vllm-project/vllm/issues/11010
+    Break(
+        r"^KeyError: ['\"][\w.]{0,120}layers\.\d{1,3}\.[\w.]{1,120}['\"]",
+        "The checkpoint has a weight of a name that vLLM's model does not have",
+        "weights in 4 bits of bitsandbytes that vLLM was not told of, an adapter or a quantization that was saved otherwise, or a vllm "
+        "that is older than the model",
+        "quantization='bitsandbytes' and load_format='bitsandbytes' for weights in 4 bits; else a vllm as new as the model",
+        RUN,
+        ("vllm",),
+        line=r"params_dict\[",
+    ),
+    # https://github.com/vllm-project/vllm/issues/9712; vLLM's page on installation: Linux only.
+    Break(
+        r"Model architectures \[.{0,4000}(?:are not supported|failed to be inspected)|No module named 'vllm\._C'",
+        "vLLM does not run on Windows: what pip installs there is without its compiled part",
+        "the process that looks at the model's class fails over it, and vLLM says only that the model is not supported",
+        "WSL 2 (or Linux, or a container), and pip install vllm there",
+        RUN,
+        ("vllm",),
+        within="-packages\\vllm\\",
+    ),
+    # https://github.com/Meituan-AutoML/Lenna/issues/2: TOKENIZER_MAPPING goes by the class of the configuration.
+    Break(
+        r"^KeyError: ['\"]\w{2,60}Config['\"]",
+        "AutoTokenizer knows no tokenizer for this class of configuration, and the model's files name none",
+        "the class is the project's, or of code that comes with the model; tokenizer_config.json has no tokenizer_class, or is not there",
+        "the tokenizer's own class in place of AutoTokenizer (LlamaTokenizer.from_pretrained(...)), or tokenizer_class in "
+        "tokenizer_config.json",
+        RUN,
+        ("transformers",),
+        line=r"_reverse_config_mapping\[",
+    ),
+    # https://github.com/salesforce/CodeGen/issues/82; rules/transformers/remote-tokenizer-attribute-after-super.toml
+    Break(
+        r"'\w{2,60}Tokenizer' object has no attribute '\w+'",
+        "The tokenizer's own code sets this attribute after super().__init__(), and transformers asks for it in there since 4.34",
+        "a slow tokenizer registers its special tokens in the constructor since 4.34.0, and asks for its vocabulary to do so",
+        "",
+        ATTRIBUTE,
+        ("transformers",),
+        ">=4.34",
+        (("transformers", "<4.34"),),
+        within="_add_tokens",
+    ),
     Break(
         r"module 'webdataset' has no attribute 'Dataset'",
         "webdataset has no Dataset since 0.2",

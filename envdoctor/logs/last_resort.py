@@ -20,6 +20,7 @@ from envdoctor.facts.versions import Exact
 from envdoctor.logs.callables_named import OFTEN, aliased, classes_called, classes_of, functions_called, functions_named
 from envdoctor.logs.everyday_names import is_anybodys_class, is_everyday
 from envdoctor.logs.hosts import guest_of
+from envdoctor.logs.other_states import judge_states
 from envdoctor.logs.own_code import innermost_own, is_known, is_of_a_package, judge_own_lines
 from envdoctor.logs.owners_anywhere import classes_anywhere
 from envdoctor.logs.places import owner_of
@@ -27,7 +28,7 @@ from envdoctor.logs.reading import Reading
 from envdoctor.logs.sayings import home_of
 from envdoctor.logs.statements import MissingArguments, MissingMember, RefusedKeyword, TooManyArguments, parse_statement
 from envdoctor.logs.tracebacks import Failure, Frame
-from envdoctor.logs.wording import describe, named, place_of
+from envdoctor.logs.wording import AS_SAVED, describe, named, place_of
 from envdoctor.world.import_names import package_of
 from envdoctor.world.releases import listed
 
@@ -118,7 +119,9 @@ def judge_at_last(reading: Reading, facts: Facts) -> Iterator[tuple[Hit, int, st
                 return
     if last is None or last.kind in _NOT_TOLD or last.wraps:
         return
-    hit = _came_with(last, facts) or judge_own_lines(last) or _raised(last, facts)
+    hit = _came_with(last, facts) or judge_own_lines(last) or (judge_states(last, facts) if last.frames else None)
+    # Of a sentence alone, who has what it tells of comes first.
+    hit = hit or _raised(last, facts) or (judge_states(last, facts) if not last.frames else None)
     if hit is not None:
         yield hit, last.line, last.told[:300]
 
@@ -247,9 +250,18 @@ def _of_model_code(inner: Frame, facts: Facts) -> Hit:
     runs = describe("transformers", facts)
     detail = (
         f"it was raised in the code that comes with the model ({place_of(inner)}), which was written for the transformers of its day"
-        f"{f', and {runs} runs' if runs != 'transformers' else ''}: take the model's files anew, or a transformers of about their date"
+        f"{f', and {runs} runs' if runs != 'transformers' else ''}"
     )
-    return Hit(RAISED, None, (), detail=detail, packages=("transformers",), edge=f"model-code:{inner.path[-60:]}:{inner.function}")
+    return Hit(
+        RAISED,
+        None,
+        (),
+        detail=detail,
+        packages=("transformers",),
+        edge=f"model-code:{inner.path[-60:]}:{inner.function}",
+        headline="The code that comes with the model failed, and may be for another transformers than the one that ran",
+        advice=AS_SAVED,
+    )
 
 
 def _owner_of_condition(failure: Failure) -> str:

@@ -27,6 +27,10 @@ FLOOR, SYMBOL, NO_LIBRARY = "error-system-library-too-old", "error-symbol-undefi
 ARGUMENT = "error-argument-refused"
 
 LIBRARY_TEXT = re.compile(r"undefined symbol: |\.so[\d.]{0,12}: cannot open shared object|version .{0,4}(?:GLIBC|GLIBCXX|CXXABI)_")
+# The linker names the library that it loaded, by the major that was asked for, and in which the symbol is not.
+_OLDER = re.compile(
+    r"undefined symbol: (?!_{0,2}nvJitLink)\w{2,200}, version (?P<library>lib(?:cu|nv)\w{2,30}\.so\.\d{1,3}(?:\.\d{1,3})?)\b"
+)
 # What pybind11 says of a call that fits none of its signatures.
 BINDING = re.compile(r"\b([a-z][a-z0-9]*(?:_[a-z0-9]+)+)\(\): incompatible (?:function|constructor) arguments")
 # The line of code that somebody pasted with the error.
@@ -64,6 +68,8 @@ def judge_library(text: str, facts: Facts, failure: Failure | None = None) -> Hi
     if floor is not None:
         return _floor(floor, facts)
     undefined = parse_undefined(text)
+    if undefined is not None and (tag := _OLDER.search(text)) is not None:
+        return _older_library(undefined, tag["library"])
     return None if undefined is None else _symbol(undefined, facts)
 
 
@@ -142,6 +148,28 @@ def _newer_runtime(one: LibraryFloor) -> str:
         "have it loaded before the "
         f"system's: {first}, or import the package that needs it before torch; where it is not newer conda install -c conda-forge "
         "'libstdcxx-ng>=12'; without conda a newer system, or the package built from source here"
+    )
+
+
+def _older_library(one: UndefinedSymbol, library: str) -> Hit:
+    """A library of CUDA that is of the right major and older than what asks it for a symbol: another copy is found first.
+
+    https://github.com/Layne-Huang/PMDM/issues/5 (cudaLaunchKernelExC came with CUDA 11.8)
+    """
+    return Hit(
+        SYMBOL,
+        True,
+        detail=(
+            f"{one.by or one.file} was built with a later CUDA of that major, whose {library} has {one.plain}; the {library} that was "
+            "loaded is an older one: of conda's cudatoolkit, of the system, or of a folder in LD_LIBRARY_PATH"
+        ),
+        packages=named(one.by),
+        edge=f"{one.by or one.file}:{one.symbol}"[:200],
+        headline=f"An older {library} is found before the one that {one.by or one.file} needs",
+        advice=(
+            f"unset LD_LIBRARY_PATH, and ldd on {one.file} shows which {library} is taken; under conda the cudatoolkit of "
+            "torch.version.cuda in place of the older one, or a torch for the CUDA that is there"
+        ),
     )
 
 

@@ -45,6 +45,10 @@ _MARKS = {"ds_": "deepspeed", "_hf_hook": "accelerate", "hf_device_map": "accele
 _OTHERS = ("TF", "Flax")
 # So many classes had an attribute, and so many times as many as have it since, where a package has given it up.
 _MANY, _MOST = 5, 3
+# Classes that end alike in so many letters are of one kind: ``Trainer``, ``Config``.
+_ALIKE = 5
+# Nobody else has a name of so many letters.
+_ONLY_ONES = 20
 # A name with fewer letters is anybody's.
 _TELLING = 10
 # A class with so long a name is one package's.
@@ -72,7 +76,7 @@ def judge_member(one: MissingMember, failure: Failure, facts: Facts) -> Hit | No
         (package,) = owners
         whose = f"{one.cls} of {package} gets its {one.name} when it is set up, in all releases, and this one was not, or was reset"
         given = []
-    elif not owners and len(given) == 1:
+    elif not owners and len(given) == 1 and _speaks_for(given[0], one, failure, facts):
         package = given[0].package
         whose = f"{one.cls} is no class that has {one.name}"
     else:
@@ -85,7 +89,7 @@ def judge_member(one: MissingMember, failure: Failure, facts: Facts) -> Hit | No
     caller = caller_of(failure, package)
     if (
         package in TOOK_OVER
-        and not failure.packages
+        and package not in {package_of(name) for name in failure.packages}
         and not isinstance(facts.value(f"packages.{package}"), Exact)
         and OF_MODELS.fullmatch(one.cls)
     ):
@@ -104,6 +108,15 @@ def judge_member(one: MissingMember, failure: Failure, facts: Facts) -> Hit | No
         detail = f"{whose}{gives}; {caller.words(facts, package, 'asks for')}: it was written for these releases"
         return Hit(ATTRIBUTE, True, (), detail=detail, packages=packages, pins=pins, edge=edge)
     return Hit(ATTRIBUTE, True, (), detail=detail, packages=packages, edge=edge, advice=_advise(one, package, owners=owners))
+
+
+def _speaks_for(giver: _Giver, one: MissingMember, failure: Failure, facts: Facts) -> bool:
+    """Whether more than the name speaks for a package: its frames, a stated release, or a class that ends alike."""
+    asked = next((frame.package for frame in reversed(failure.frames) if frame.package and not frame.function.startswith("__getattr")), "")
+    if facts.value(f"packages.{giver.package}") is not None or (asked and package_of(asked) == giver.package):
+        return True
+    alike = any(_ends_alike(one.cls, cls) >= _ALIKE for cls in giver.classes)
+    return alike or len(giver.classes) >= _MANY or len(one.name) >= _ONLY_ONES
 
 
 def _classes_meant(one: MissingMember, failure: Failure) -> list[str]:

@@ -160,24 +160,28 @@ def _is_anybodys(one: MissingModule) -> bool:
     return bool(one.shadowed) or package in listed() or is_known(package)
 
 
-def judge_own_name(one: MissingName, failure: Failure, facts: Facts) -> Hit | None:
-    """A name that the project's own module does not have, or one of a stated package of which no releases are kept."""
+def judge_stated_name(one: MissingName, facts: Facts) -> Hit | None:
+    """A name that a stated package does not have of which no releases are kept."""
+    top = one.module.partition(".")[0]
+    stated = stated_as(top, facts) if top else ""
+    if not stated or is_known(package_of(top)) or package_of(top) in listed() or one.circular:
+        return None
+    release = facts.value(f"packages.{stated}")
+    detail = f"{stated} {release} is stated, and its {one.module} has no {one.name}: it came with a later release, or went with this one"
+    advice = (
+        f"the {stated} that what asks for {one.name} was written for: newer where that is newer than {stated} {release}, and older "
+        "where it is older"
+    )
+    return Hit(
+        NAME_GONE, True, detail=detail, packages=(stated,), edge=f"{stated}:{one.module}.{one.name}", advice=advice,
+        headline=f"{stated} {release} has no {one.name}",
+    )  # fmt: skip
+
+
+def judge_own_name(one: MissingName, failure: Failure) -> Hit | None:
+    """A name that the project's own module does not have."""
     top = one.module.partition(".")[0]
     frame = innermost_own(failure)
-    if top and (stated := stated_as(top, facts)) and not is_known(package_of(top)) and package_of(top) not in listed() and not one.circular:
-        release = facts.value(f"packages.{stated}")
-        detail = (
-            f"{stated} {release} is stated, and its {one.module} has no {one.name}: it came with a later release, or went with this one"
-        )
-        advice = (
-            f"the {stated} that what asks for {one.name} was written for: newer where that is newer than {stated} "
-            f"{release}, and older where it "
-            "is older"
-        )
-        return Hit(
-            NAME_GONE, True, detail=detail, packages=(stated,), edge=f"{stated}:{one.module}.{one.name}", advice=advice,
-            headline=f"{stated} {release} has no {one.name}",
-        )  # fmt: skip
     if not one.module or frame is None or package_of(one.module) in listed() or "-packages" in one.path or one.circular:
         return None
     if is_known(package_of(one.module)):
@@ -230,7 +234,7 @@ def judge_own_call(statement: Statement | None, failure: Failure) -> Hit | None:
         return _of_some_class(statement, frame)
     if not function or "." in function or any(has_function(package, function) for package in OFTEN):
         return None
-    how = _say_how(statement)
+    how = say_how(statement)
     return Hit(
         OWN,
         True,
@@ -241,7 +245,7 @@ def judge_own_call(statement: Statement | None, failure: Failure) -> Hit | None:
     )
 
 
-def _say_how(statement: RefusedKeyword | MissingArguments | TooManyArguments) -> str:
+def say_how(statement: RefusedKeyword | MissingArguments | TooManyArguments) -> str:
     """In which way a call and what is called do not go together."""
     if isinstance(statement, RefusedKeyword):
         return f"does not take {statement.keyword}"
@@ -252,7 +256,7 @@ def _say_how(statement: RefusedKeyword | MissingArguments | TooManyArguments) ->
 
 def _of_some_class(statement: RefusedKeyword | MissingArguments | TooManyArguments, frame: Frame) -> Hit:
     """A class that is made otherwise than it wants, of which Python before 3.10 tells no name: it may be anybody's."""
-    how = _say_how(statement)
+    how = say_how(statement)
     return Hit(
         OWN,
         None,

@@ -83,6 +83,12 @@ def classes_anywhere(name: str, failure: Failure, facts: Facts) -> tuple[str, ..
     return _of_one(at_top if len(at_top) == 1 else found, failure, facts, alone=len(at_top) == 1 or _is_own(name))
 
 
+def has_class(name: str) -> bool:
+    """Whether any package that was read has a class of this name."""
+    pattern = re.compile(rf"(?m)^c {re.escape(name)}(?:[ \t]|$)")
+    return any(pattern.search(text) for _, bound in pass_packages(package_names()) for _, text in bound.modules(f"c {name}", keep=False))
+
+
 def _is_at_top(package: str, name: str) -> bool:
     bound = open_package(package)
     return bound is not None and any(bound.volume.provides(top, name).there for top in bound.volume.tops)

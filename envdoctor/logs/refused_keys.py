@@ -69,6 +69,9 @@ def judge_keys(failure: Failure, facts: Facts) -> Hit | None:
             headline=f"{', '.join(common[:4])} {'is' if len(common) == 1 else 'are'} of TrainingArguments in every release of transformers",
             advice="the command that trains (llamafactory-cli train, swift sft), or a parser with TrainingArguments among its classes",
         )
+    own = next((package_of(name) for name in failure.packages if package_of(name) not in ("pydantic", "pydantic-core")), "")
+    if own and own not in _TRAINERS and "HfArgumentParser" not in failure.told and not _UNRECOGNIZED.search(failure.told):
+        return None  # its frames say whose configuration it is
     stated = [name for name in _TRAINERS if isinstance(facts.value(f"packages.{name}"), Exact)]
     ways = [
         [name for name in _TRAINERS if name in near and name != "transformers"],

@@ -12,15 +12,17 @@ from envdoctor.atlas.volume import DamagedAtlasError
 from envdoctor.checks.hit import Hit
 from envdoctor.logs.callables_named import classes_called
 from envdoctor.logs.tracebacks import Failure
-from envdoctor.logs.wording import named
+from envdoctor.logs.wording import AS_SAVED, named
 from envdoctor.world.import_names import package_of
 
 HUB, CONFIG, TENSORS = "error-hub-refuses", "error-configuration-refused", "error-tensors-disagree"
 
 _MODEL = r"[\w.-]{1,96}/[\w.-]{1,96}"
-_HUB = re.compile(r"huggingface\.co|gated repo|GatedRepo|RepositoryNotFound|LocalEntryNotFound|OfflineMode", re.IGNORECASE)
+# The hub, and the mirror that most people in China set as HF_ENDPOINT.
+_HOST = r"(?:huggingface\.co|hf-mirror\.com)"
+_HUB = re.compile(r"huggingface\.co|hf-mirror\.com|gated repo|GatedRepo|RepositoryNotFound|LocalEntryNotFound|OfflineMode", re.IGNORECASE)
 _NAMED = re.compile(
-    rf"(?:Access to (?:model|dataset) |https://huggingface\.co/(?:api/)?(?:models/|datasets/)?)(?P<name>{_MODEL}?)(?= is |/|\.?\s|\.?$)"
+    rf"(?:Access to (?:model|dataset) |https://{_HOST}/(?:api/)?(?:models/|datasets/)?)(?P<name>{_MODEL}?)(?= is |/|\.?\s|\.?$)"
 )
 _GATED = re.compile(r"gated repo|GatedRepoError|is restricted and you are not|Access to (?:model|dataset) \S+ is restricted", re.IGNORECASE)
 _STATUS = re.compile(r"\b(?P<status>401|403|404|429|5\d\d) (?:Client|Server) Error")
@@ -43,7 +45,8 @@ _NO_NAME = re.compile(
     r"Repo id must (?:be in the form|use alphanumeric|be a string|have the form)[^\n]{0,200}?: ?'(?P<id>[^']{1,300})'(?=\.|$| Use)"
     r"|Incorrect path_or_model_id: '(?P<path>[^']{1,300})'"
 )
-_RANK = re.compile(r"\.lora_(?:A|B|embedding_A|embedding_B)\.")
+# Kohya's and diffusers' adapters call the two parts down and up.
+_RANK = re.compile(r"(?:^|[._])lora_(?:A|B|embedding_A|embedding_B)\.|lora\w{0,10}[._](?P<part>down|up)\.weight")
 _VALIDATION = re.compile(r"(?P<count>\d{1,4}) validation errors? for (?P<cls>\w{1,80})")
 _FIELD = re.compile(
     r"(?:^| )(?P<field>[a-z_][\w.]{1,80}) (?P<says>Extra inputs are not permitted|Field required|Input should be [^\[]{1,120})"
@@ -103,7 +106,9 @@ def _hub(told: str) -> Hit | None:
         advice = "ask for access on its page with the account that the token is of, then hf auth login (or HF_TOKEN)"
     elif code in ("401", "403"):
         what, behind = f"The hub refuses {name} to this token ({code})", ""
-        advice = "hf auth login (or HF_TOKEN) with an account that may read it"
+        advice = "accept the terms on its page where it has some, then hf auth login (or HF_TOKEN) with that account"
+        if code == "401" and "not found" in told.lower():
+            behind = "or there is none of that name: it says the same of both to who is not logged in"
     elif code == "404":
         what, behind = f"The hub has no {name} (404)", "its name, its revision or the file's name is another one, or it is private"
         advice = "the name as its page has it; for a private one hf auth login"
@@ -215,6 +220,11 @@ def _tensors(failure: Failure) -> Hit | None:
     what, behind, advice = found
     where = f"in {at.module or at.package}{f', {at.function}' if at.function else ''}" if at is not None else ""
     owner = package_of(at.package) if at is not None else ""
+    if at is not None and at.package == "transformers_modules" and _LENGTHS.search(failure.message):
+        # https://github.com/InternLM/InternLM-XComposer/issues/258 and /143: 4.33.2 ran it, what came with 4.36 did not.
+        behind, advice = "in the code that comes with the model, which counts as the transformers of its day did", AS_SAVED
+        edge = "model-code:tensors"
+        return Hit(TENSORS, None, detail=f"{behind}; {where}", packages=("transformers",), edge=edge, headline=what, advice=advice)
     told, edge = "; ".join(filter(None, (behind, where))), f"{owner or 'code'}:tensors"
     packages = (owner,) if owner else ()
     return Hit(TENSORS, True, detail=told, packages=packages, edge=edge, headline=what, advice=advice, unless=_SAID_BETTER)
@@ -254,8 +264,9 @@ def _disagreement(message: str) -> tuple[str, str, str] | None:
             advice = f"load the tokenizer that was saved with it, and model.resize_token_embeddings({a}) before the weights are loaded"
             return what, "tokens were added when it was saved, or it is of another model", advice
         what = f"{found['name']} is [{found['a']}] in the checkpoint and [{found['b']}] in the model"
-        if _RANK.search(found["name"]) and (ranks := _ranks(found)):
-            return what, f"the adapter has rank {ranks[0]}, and the model was given one of rank {ranks[1]}", f"r={ranks[0]} in LoraConfig"
+        if (part := _RANK.search(found["name"])) and (ranks := _ranks(found)):
+            where = f"rank={ranks[0]} where the adapter's layers are made" if part["part"] else f"r={ranks[0]} in LoraConfig"
+            return what, f"the adapter has rank {ranks[0]}, and the model was given one of rank {ranks[1]}", where
         if _HEAD.search(found["name"]) and a != b:
             advice = f"num_labels={a} where it is loaded; or ignore_mismatched_sizes=True, which begins a new head for {b}"
             return what, f"the checkpoint's head is for {a} labels, and the model was made for {b}", advice
@@ -273,7 +284,7 @@ def _ranks(found: re.Match[str]) -> tuple[str, str] | None:
     """The rank of the adapter that was saved and that of the model's, where nothing else differs."""
     saved, here = ([one.strip() for one in found[side].split(",")] for side in ("a", "b"))
     differ = [(one, other) for one, other in zip(saved, here, strict=False) if one != other]
-    of_rank = 0 if ".lora_A." in found["name"] else 1
+    of_rank = 0 if re.search(r"lora_A\.|[._]down\.", found["name"]) else 1
     return differ[0] if len(differ) == 1 and len(saved) == len(here) > of_rank and saved[of_rank] != here[of_rank] else None
 
 

@@ -26,6 +26,8 @@ _ALL = (*SENTENCES, *KERNELS, *SERVING, *PAIRED, *EVERYDAY, *COMMON)
 COPIED = "it-failed-in-a-copy-that"
 # Names with an underscore before them are torch's own, which its releases have or lack.
 _WRAPPED = re.compile(r"'(?:Distributed)?DataParallel' object has no attribute '[a-z]")
+# The ends of the edges of what a kernel's own assertion says.
+ASSERTED = ("an-id-is-not-below-the", "a-label-is-not-below-the")
 _HAND_ON = frozenset(("torch", "accelerate", "peft"))
 
 

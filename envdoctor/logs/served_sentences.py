@@ -6,6 +6,15 @@ from envdoctor.logs.run_sentences import Sentence
 
 # Wordings as vLLM raises them (vllm/config, v1/worker, model_executor, lora); what is behind each is what its message and threads say.
 SERVING = (
+    # https://github.com/baichuan-inc/Baichuan-M1-14B/issues/8; default_weight_loader of vllm/model_executor/model_loader/weight_utils.py
+    Sentence(
+        r"Attempted to load weight \(torch\.Size\(\[[\d, ]{0,60}\]\)\) into parameter",
+        "A weight of the checkpoint has another shape than vLLM made room for",
+        "a tensor_parallel_size that the code of this model does not cut by, a quantized or merged checkpoint, or a vllm whose code is for "
+        "another state of the model",
+        "tensor_parallel_size=1 shows whether it is the cut; else the vllm (or the fork) that the model's page names",
+        "vllm",
+    ),
     Sentence(
         r"LoRA rank \d+ is greater than max_lora_rank",
         "The adapter has a higher rank than vLLM was started for: max_lora_rank is 16 unless it is set",

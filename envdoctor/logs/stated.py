@@ -46,8 +46,9 @@ def _at(fact: Fact, numbers: list[int]) -> Fact:
 
 def _of_paths(reading: Reading, place: str) -> Iterator[Fact]:
     for failure in reading.failures:
-        for frame in failure.frames:
-            found = _IN_PATH.search(frame.path)
+        # "cannot import name X from Y (/lib/python3.8/site-packages/Y-2.8.0-py3.8.egg/Y/z.py)" says it in the message.
+        for path in (*(frame.path for frame in failure.frames), failure.message):
+            found = _IN_PATH.search(path)
             if found is not None:
                 yield from _fact(
                     f"packages.{found['name'].lower().replace('_', '-').replace('.', '-')}", f"=={found['version']}", place, failure.line

@@ -42,7 +42,7 @@ _PACKAGE_OF = {
     "onnx_cpp2py_export": "onnx", "onnxruntime_pybind11_state": "onnxruntime", "_multiarray_umath": "numpy", "_imaging": "pillow",
     "_sentencepiece": "sentencepiece", "_safetensors_rust": "safetensors", "_tiktoken": "tiktoken", "libtriton": "triton",
     "_pywrap_tensorflow_internal": "tensorflow", "_framework_bindings": "mediapipe", "flash_attn_2_cuda": "flash-attn",
-    "_pydantic_core": "pydantic-core", "cv2": "opencv-python",
+    "_pydantic_core": "pydantic-core", "cv2": "opencv-python", "_ufuncs": "scipy", "_fblas": "scipy", "_flapack": "scipy",
 }  # fmt: skip
 _NO_PINS: tuple[tuple[str, str], ...] = ()
 _RUNTIME = "install the newest Microsoft Visual C++ Redistributable (x64)"
@@ -100,8 +100,12 @@ def judge_not_loaded(failure: Failure, facts: Facts) -> Hit | None:
     package = _PACKAGE_OF.get(module) or raised or (package_of(module) if package_of(module) in listed() else "")
     if not package:
         return None
+    # A frame that imports something else was not the last one: the rest was cut.
+    last = failure.frames[-1].text if failure.frames else ""
+    cut = module not in _PACKAGE_OF and bool(last) and "import" in last and module not in last
     stated, floor = facts.value(f"packages.{package}"), _FLOORS.get(package)
-    detail = f"Windows does not load {module} of {describe(package, facts)}"
+    beside = ", or of what that imports" if cut else ""
+    detail = f"Windows does not load {module} of {describe(package, facts)}{beside}"
     advice, pins = f"{_RUNTIME}; or an earlier release of {package}", _NO_PINS
     if package == "onnxruntime" and _NO_PROCEDURE.search(found["why"]):
         detail += ": it calls a function of the system that this Windows does not have, as 1.15.0 did on Windows Server 2016"

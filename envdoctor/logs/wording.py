@@ -7,6 +7,12 @@ from envdoctor.facts.versions import Exact, Ranged
 from envdoctor.logs.tracebacks import Failure, Frame
 from envdoctor.world.import_names import package_of
 
+# transformers writes its own release into each configuration that it saves.
+AS_SAVED = (
+    "pip install \"transformers==VERSION\", with the transformers_version that stands in the model's config.json; or fetch the model's "
+    "files anew, where their author has followed since"
+)
+
 
 def describe(package: str, facts: Facts) -> str:
     """A package with its version, where it is stated: ``peft 0.14.0``."""

@@ -127,7 +127,7 @@ ASSERTED = (
 CUBLAS = "RuntimeError: CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate(handle)`\n"
 
 
-@pytest.mark.parametrize(("log", "rule"), [(CUBLAS, "cublas-handle-on-a-full-gpu"), (ASSERTED + CUBLAS, "device-side-assert")])
+@pytest.mark.parametrize(("log", "rule"), [(CUBLAS, "cublas-handle-on-a-full-gpu"), (ASSERTED + CUBLAS, "error-of-the-run")])
 def test_what_fails_after_an_assertion_of_the_device_is_its_consequence(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, log: str, rule: str
 ) -> None:
