@@ -6,7 +6,7 @@ Without an atlas there is no answer, and the finding says what the error says.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from envdoctor.atlas.answers import answer as look_up
 from envdoctor.atlas.answers import new_keyword, new_places, owner_of
@@ -25,7 +25,7 @@ from envdoctor.logs.callers import Caller, caller_of, takers
 from envdoctor.logs.calls_refused import fit_call, judge_never_taken
 from envdoctor.logs.fitting import Fitting
 from envdoctor.logs.forward_calls import judge_forward
-from envdoctor.logs.good_releases import absent_everywhere, certain, older_or_between, on_both_sides
+from envdoctor.logs.good_releases import absent_everywhere, before_it_came, certain, older_or_between, on_both_sides
 from envdoctor.logs.guessed_owners import derived_from, makers_of, makers_stated, members_given, methods_of, modules_of
 from envdoctor.logs.likely_callers import LikelyCaller, likely_callers
 from envdoctor.logs.loaded_objects import judge_loaded
@@ -221,7 +221,7 @@ def _hit(asked: Asked, failure: Failure, facts: Facts) -> Hit | None:
         when = since(volume, asked.gone, place, asked.there)
     elif release:
         # The error itself says that this release, which was not read, is like the neighbour that lacks it.
-        like = [one for one in neighbours(volume, release) if asked.gone >> one & 1] or _before_it_came(asked, where)
+        like = [one for one in neighbours(volume, release) if asked.gone >> one & 1] or before_it_came(asked, where)
         if not like:
             return None
         place = like[-1]
@@ -250,10 +250,10 @@ def _hit(asked: Asked, failure: Failure, facts: Facts) -> Hit | None:
     pins = tuple(dict.fromkeys((*((volume.name, one) for one in good), *pins, *(pin for one in likely for pin in one.pins()))))
     if likely:
         taking += f"; of what was read, {' and '.join(one.words() for one in likely)} {'asks' if len(likely) == 1 else 'ask'} for it"
-    detail = (
-        _told(asked, caller, facts, release, when) + taking + ("" if asked.told or asked.maybe or asked.unsure else _instead(asked, place))
-    )
-    meant = other_owner(asked.symbol) if not asked.there and asked.family == NAME and not between else ""
+    beyond = bool(between) and not place  # of before the first release that was read: nobody knows where it was then
+    there = "" if asked.told or asked.maybe or asked.unsure or beyond else _instead(asked, place)
+    detail = _told(asked, caller, facts, release, when) + taking + there
+    meant = other_owner(asked.symbol) if not asked.there and asked.family == NAME and not beyond else ""
     if meant:
         pins = ()
         detail = f"{_told(asked, caller, facts, release, when)}; {meant.partition(':')[0].partition('.')[0]} has one"
@@ -265,14 +265,14 @@ def _hit(asked: Asked, failure: Failure, facts: Facts) -> Hit | None:
     packages = tuple(dict.fromkeys(name for name in (volume.name, caller.package, twin, *also) if name))
     because = tuple((f"packages.{name}", when if name == volume.name else "asks for it") for name in packages)
     edge = f"{caller.package or 'code'}:{asked.symbol}"
-    advice = f"from {meant.replace(':', ' import ')}" if meant else "" if caller.package else asked.advice or _rename(asked, place)
+    advice = (
+        f"from {meant.replace(':', ' import ')}"
+        if meant
+        else ""
+        if caller.package
+        else asked.advice or ("" if beyond else _rename(asked, place))
+    )
     return Hit(asked.family, True, because, detail=detail, packages=packages, pins=pins, edge=edge, advice=advice)
-
-
-def _before_it_came(asked: Asked, where: Sequence[int]) -> list[int]:
-    """Releases before the first that has a field of a configuration for certain: it takes any keyword, so that files do not tell."""
-    of_configuration = asked.family == ATTRIBUTE and asked.symbol.rpartition(".")[0].endswith("Config")
-    return [one for one in where if of_configuration and asked.there and one < stretches(asked.there)[0][0]]
 
 
 def _held_by(package: str, good: list[str], facts: Facts) -> tuple[tuple[str, str], ...]:
@@ -305,7 +305,7 @@ def _good(asked: Asked, volume: Volume, place: int, *, unread: bool) -> list[str
         # Of a module or an attribute that none of them has nobody knows that an older one had it.
         return []
     if not asked.there:
-        return older_or_between(asked)
+        return [] if unread and not place else older_or_between(asked)
     if unread or asked.unsure:
         return on_both_sides(asked.there, volume, place)
     return certain(asked.there, volume, place)

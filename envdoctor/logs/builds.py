@@ -14,6 +14,7 @@ from envdoctor.facts.names import canonical
 from envdoctor.logs.wording import named
 from envdoctor.records import dataclass
 from envdoctor.world.import_names import package_of
+from envdoctor.world.releases import releases
 
 BUILD = "error-build-failed"
 
@@ -257,8 +258,8 @@ def judge_build(lines: Iterable[tuple[int, str]], facts: Facts) -> tuple[Hit, in
 
 def _of_source(name: str, version: str, python: str) -> tuple[str, str]:
     """What is certain where the build's own words were not pasted: that pip took a source means that it found no wheel."""
-    if not version:
-        return _UNTOLD, _LOOK
+    if not version or any(one.version == version and not one.wheel for one in releases(name)):
+        return _UNTOLD, _LOOK  # nobody has a wheel of it
     this = f"Python{python}" if python else "this Python"
     lack = f"pip took its source, as it has no wheel of that release for {this} and this platform, and what the build lacked was not pasted"
     advice = (

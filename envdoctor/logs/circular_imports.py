@@ -11,8 +11,12 @@ from envdoctor.world.import_names import package_of
 NAME = "error-name-missing"
 
 
-def judge_circular(module: str, path: str, failure: Failure) -> Hit:
-    """A package that imports itself before it is ready: a file of its name stands before it, or its files are of several releases."""
+def judge_circular(module: str, path: str, failure: Failure, *, known: bool = True) -> Hit:
+    """A package that imports itself before it is ready: a file of its name stands before it, or its files are of several releases.
+
+    Whether a module that is of no ``known`` package is one at all, nobody says: it may be the project's own.
+    https://github.com/mem0ai/mem0/issues/88
+    """
     package = package_of(module)
     top = module.partition(".")[0]
     own = next((frame.path for frame in reversed(failure.frames) if not frame.package and frame.path.endswith(f"{top}.py")), "")
@@ -28,4 +32,7 @@ def judge_circular(module: str, path: str, failure: Failure) -> Hit:
         shown = f"python -c 'import {top}; print({top}.__file__)'"
         advice = f"{shown} where it failed: rename what is your own; else install it again in a new environment"
     detail = f"{package} was asked for {module} before that was imported: {why}"
+    if not known and not own:
+        headline = f"{top} is imported while it is not finished: a file of your own bears its name, or two modules need each other"
+        return Hit(NAME, None, detail=detail, packages=(), edge=f"circular:{module}", headline=headline, advice=advice)
     return Hit(NAME, True, (), detail=detail, packages=named(package), edge=f"circular:{module}", advice=advice)

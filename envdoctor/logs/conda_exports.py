@@ -44,7 +44,7 @@ def judge_conda_export(lines: Iterable[tuple[int, str]]) -> tuple[Hit, int, str]
         advice = "conda config --set channel_priority flexible; or take the builds off the lines of the file, so that any channel will do"
         headline = "Strict channel priority leaves out the channel that the pinned builds are of"
         return _hit(headline, "the file names builds of one channel, and a channel before it has the same packages", advice), number, line
-    if len(absent) < _SEVERAL:
+    if len(absent) < (1 if system else _SEVERAL):
         return None
     number, line = next(iter(absent.values()))
     there = f"; what asks for __{system} is of {'Linux or a Mac' if system == 'unix' else system}" if system else ""

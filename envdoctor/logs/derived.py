@@ -145,7 +145,8 @@ def _derived(reading: Reading, facts: Facts) -> Iterator[Derived]:
         if LIBRARY_TEXT.search(line) and not TRIED.search(line):
             library = judge_library(line, facts)
             # What an error says of it was told with who asks for it.
-            if library is not None and not any(library.edge.partition(":")[2] in failure.message for failure in ordered):
+            stem = library.edge.partition(":")[2].removeprefix("lib").partition(".so")[0] if library is not None else ""
+            if library is not None and not any(stem in failure.message for failure in ordered):
                 yield Derived(library, number, line.strip()[:300])
     if last is None or reading.refusal is not None:
         for number, line in reading.lines:
@@ -288,7 +289,7 @@ def is_of_a_package(module: str, failure: Failure, path: str = "") -> bool:
 
 def _name(one: MissingName, failure: Failure, facts: Facts) -> Hit | None:
     if one.module and one.circular:
-        return judge_circular(one.module, one.path, failure) if is_of_a_package(one.module, failure) else None
+        return judge_circular(one.module, one.path, failure, known=is_of_a_package(one.module, failure))
     if not one.module or not is_of_a_package(one.module, failure, one.path):
         return None
     provider = package_of(one.module)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from envdoctor.atlas.answers import answer as look_up
 from envdoctor.atlas.masks import stretches
 from envdoctor.atlas.volume import Volume
 from envdoctor.atlas.words import good_specifiers
-from envdoctor.logs.asked import MODULE, NAME, Asked
+from envdoctor.logs.asked import ATTRIBUTE, MODULE, NAME, Asked
 from envdoctor.world.releases import release_texts
 
 
@@ -27,6 +29,12 @@ def on_both_sides(there: int, volume: Volume, place: int) -> list[str]:
         upper = f",<={volume.releases[last]}" if last + 1 < len(volume.releases) else ""
         found.append((min(abs(first - place), abs(last - place)), f">={volume.releases[first]}{upper}"))
     return [one for _, one in sorted(found)]
+
+
+def before_it_came(asked: Asked, where: Sequence[int]) -> list[int]:
+    """Releases before the first that has a field of a configuration for certain: it takes any keyword, so that files do not tell."""
+    of_configuration = asked.family == ATTRIBUTE and asked.symbol.rpartition(".")[0].endswith("Config")
+    return [one for one in where if of_configuration and asked.there and one < stretches(asked.there)[0][0]]
 
 
 def absent_everywhere(asked: Asked) -> str:

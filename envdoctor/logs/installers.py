@@ -63,7 +63,7 @@ _UV_NO_VERSION = re.compile(rf"there (?:is|are) no versions? of (?P<name>{_NAME}
 _UV_WITHDRAWN = re.compile(rf"(?P<name>{_NAME})(?P<spec>=={_VERSION}) was yanked")
 _UV_NO_PACKAGE = re.compile(rf"(?P<name>{_NAME}) was not found in the (?:package registry|provided package locations|cache)")
 _UV_NO_WHEEL = re.compile(
-    rf"(?P<name>{_NAME}) ?(?P<spec>{_SPEC})? has no (?:wheels|usable wheels|source distribution "
+    rf"(?P<name>{_NAME}) ?(?P<spec>{_SPEC})? ha(?:s|ve) no (?:wheels|usable wheels|source distribution "
     rf"or wheel)[^\n]{{0,60}}?(?:matching|with a matching) (?P<what>Python version tag|Python implementation(?! tag)|"
     rf"Python ABI tag|Python implementation tag|platform tag|platform)[^`]{{0,40}}(?:`(?P<tag>[\w.]{{1,60}}"
     rf")`)?"
@@ -124,7 +124,9 @@ _STARTS = (
         r")?requirements")),
 )  # fmt: skip
 _MOST = 60
-_OF_UV_OR_POETRY = ("depend", "require", "no version", "was not found", "has no", "doesn't have", "does not satisfy", "was yanked")
+_OF_UV_OR_POETRY = (
+    "depend", "require", "no version", "was not found", "has no", "have no", "doesn't have", "does not satisfy", "was yanked"
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

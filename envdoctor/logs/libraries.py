@@ -203,10 +203,14 @@ def parse_undefined(message: str) -> UndefinedSymbol | None:
     return UndefinedSymbol(file.rpartition("/")[2] or "a compiled file", symbol, plain, package_of_file(file), library, owner)
 
 
+# cffi's words over ctypes.util.find_library: https://github.com/bastibe/python-soundfile/issues/238
+_NOT_LOCATED = re.compile(r"did not manage to locate a library called '(?P<name>[\w.-]{2,40})'")
+
+
 def parse_absent(message: str) -> AbsentLibrary | None:
     """``libcudart.so.11.0: cannot open shared object file: No such file or directory``."""
-    found = _ABSENT.search(message)
-    return None if found is None else AbsentLibrary(found["library"])
+    found, named = _ABSENT.search(message), _NOT_LOCATED.search(message)
+    return AbsentLibrary(found["library"]) if found is not None else AbsentLibrary(f"lib{named['name']}.so") if named is not None else None
 
 
 def parse_extension(message: str) -> str:

@@ -26,7 +26,10 @@ from envdoctor.world.releases import listed
 FLOOR, SYMBOL, NO_LIBRARY = "error-system-library-too-old", "error-symbol-undefined", "error-shared-library-missing"
 ARGUMENT = "error-argument-refused"
 
-LIBRARY_TEXT = re.compile(r"undefined symbol: |\.so[\d.]{0,12}: cannot open shared object|version .{0,4}(?:GLIBC|GLIBCXX|CXXABI)_")
+LIBRARY_TEXT = re.compile(
+    r"undefined symbol: |did not manage to locate a library called|\.so[\d.]{0,12}: cannot open shared object"
+    r"|version .{0,4}(?:GLIBC|GLIBCXX|CXXABI)_"
+)
 # The linker names the library that it loaded, by the major that was asked for, and in which the symbol is not.
 _OLDER = re.compile(
     r"undefined symbol: (?!_{0,2}nvJitLink)\w{2,200}, version (?P<library>lib(?:cu|nv)\w{2,30}\.so\.\d{1,3}(?:\.\d{1,3})?)\b"
@@ -75,6 +78,8 @@ def judge_library(text: str, facts: Facts, failure: Failure | None = None) -> Hi
 
 def _absent(one: AbsentLibrary, failure: Failure | None, facts: Facts) -> Hit:
     caller, where = ("", "") if failure is None else caller_of(failure)
+    if caller == "cffi" and failure is not None:  # who loads a library by cffi stands before it
+        caller, where = next(((package_of(name), "") for name in failure.packages if name != "cffi"), (caller, where))
     if failure is not None and not caller and (imported := _IMPORT.findall(failure.near)):
         caller = package_of(imported[-1])
     brings = one.owner() or one.of_system()

@@ -11,7 +11,7 @@ from envdoctor.facts.histories import satisfiable
 from envdoctor.facts.versions import Exact, exact, version_condition
 from envdoctor.logs.installer_rules import CONTRADICT, LEFT, NO_FILE, REFUSES_PYTHON, UNSATISFIABLE
 from envdoctor.logs.installers import Asked, Refusal, Unavailable
-from envdoctor.logs.refused_otherwise import OTHERWISE, judge_not_filled_in, judge_tried
+from envdoctor.logs.refused_otherwise import OTHERWISE, judge_anywhere, judge_not_filled_in, judge_tried
 from envdoctor.logs.specifiers import admits
 from envdoctor.records import replace
 from envdoctor.world.dependencies import dependencies, versions
@@ -204,6 +204,8 @@ def _unavailable(one: Unavailable, refusal: Refusal, facts: Facts) -> Hit | None
         return Hit(REFUSES_PYTHON, True, (), detail=detail, packages=_named(name, "python"), edge=name, advice=f"a Python {one.refused}")
     if one.why == "no package":
         return None
+    if (anywhere := judge_anywhere(one)) is not None:
+        return anywhere
     if one.why == "tried":
         # What they depend on, or that somebody asks for both, says more.
         return None if refusal.asked else judge_tried(one, facts)
@@ -235,6 +237,8 @@ def _unavailable(one: Unavailable, refusal: Refusal, facts: Facts) -> Hit | None
         return Hit(NO_FILE, True, (), detail=detail, packages=_named(name), pins=pins, edge=name)
     detail = _say_what_there_is(one, refusal, name, matching)
     advice = OTHERWISE.get(name, "") if not one.offered else ""
+    if not advice and re.match(r"macosx|manylinux|linux|win|musllinux", one.tag):
+        advice = "a machine of a platform that its wheels are for (the installer's hint names them), or a build from its repository"
     # What the index has begins behind what is asked for: its wheels for this Python do.
     only_newer = (
         bool(one.offered and matching and public.startswith("==")) and admits(f"<{one.offered[0]}", public.removeprefix("==")) is True

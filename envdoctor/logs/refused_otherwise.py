@@ -14,6 +14,37 @@ OTHERWISE = {
 }
 
 
+# What the index has as one wheel for every Python and platform, in all releases that anybody asks for.
+_FOR_ALL = frozenset(
+    ("wheel", "setuptools", "pip", "six", "packaging", "requests", "certifi", "idna", "urllib3", "tqdm", "typing-extensions", "filelock",
+     "fsspec", "click", "flit-core", "hatchling", "poetry-core", "build", "pyproject-hooks", "setuptools-scm", "ninja-syntax", "tomli")
+)  # fmt: skip
+# What is for one system alone: https://github.com/mhammond/pywin32/issues/1172 and the wheels of the others on the index.
+_OF_WINDOWS = frozenset(("pywin32", "pypiwin32", "pywinpty", "windows-curses", "triton-windows", "pythonnet-winforms"))
+_OF_MACS = frozenset(("pyobjc", "pyobjc-core", "pyobjc-framework-cocoa", "pyobjc-framework-quartz"))
+
+
+def judge_anywhere(one: Unavailable) -> Hit | None:
+    """A package that is for every Python or for one system alone, of which an installer saw no release at all."""
+    if one.offered or one.why != "no release":
+        return None
+    if one.name in _FOR_ALL:
+        headline = f"The installer reached no index: {one.name} has a wheel for every Python, and it saw none"
+        detail = "no network, a proxy that lets nothing through, an index of one's own without it, or --no-index"
+        advice = (
+            f"python -m pip download --no-deps {one.name} -v says why: a proxy in HTTPS_PROXY, the index in pip config list "
+            "(PIP_INDEX_URL), or its certificate"
+        )
+    elif one.name in (*_OF_WINDOWS, *_OF_MACS):
+        system, marker = ("Windows", "win32") if one.name in _OF_WINDOWS else ("macOS", "darwin")
+        headline = f"{one.name} is for {system} alone"
+        detail = f"on another system there is no file of it; on {system} itself it is this Python for which it has none (yet)"
+        advice = f"{one.name}; sys_platform == '{marker}' in the requirements, or leave it out; on {system} an older Python"
+    else:
+        return None
+    return Hit(NO_FILE, True, (), detail=detail, packages=(one.name,), edge=one.name, headline=headline, advice=advice)
+
+
 def judge_tried(one: Unavailable, facts: Facts) -> Hit:
     """Releases of one package that pip refused one after the other: what it could not have is something that all of them require."""
     tried = " and ".join(one.offered[:4])

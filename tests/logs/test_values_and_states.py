@@ -252,3 +252,49 @@ def test_none_in_a_line_of_a_package_is_told_with_the_line(capsys: pytest.Captur
     told = first_of(capsys, tmp_path, traceback("TypeError: 'NoneType' object is not subscriptable", frame))
     assert (told["status"], told["packages"]) == ("possible", ["cellpose"])
     assert "flow_names[0]" in str(told)
+
+
+@pytest.mark.parametrize(
+    ("log", "rule", "words"),
+    [
+        (
+            "ERROR: Could not find a version that satisfies the requirement wheel (from versions: none)\n"
+            "ERROR: No matching distribution found for wheel",
+            "error-no-distribution",
+            "The installer reached no index",
+        ),
+        (
+            "ERROR: Could not find a version that satisfies the requirement pywin32>=223 (from pypiwin32) (from versions: none)\n"
+            "ERROR: No matching distribution found for pywin32>=223",
+            "error-no-distribution",
+            "pywin32 is for Windows alone",
+        ),
+        (
+            "  × No solution found when resolving dependencies:\n  ╰─▶ Because all versions of pyradamsa have no wheels with a matching "
+            "platform tag (e.g., `macosx_26_0_arm64`) and you require pyradamsa,\n      we can conclude that your requirements are "
+            "unsatisfiable.",
+            "error-no-distribution",
+            "a machine of a platform that its wheels are for",
+        ),
+        (
+            "LibMambaUnsatisfiableError: Encountered problems while solving:\n- nothing provides requested zlib ==1.2.13 h5eee18b_0\n"
+            "- nothing provides __unix needed by pysocks-1.7.1-pyha2e5f31_6",
+            "error-no-distribution",
+            "The environment file was exported with its builds",
+        ),
+        (
+            "OSError: ctypes.util.find_library() did not manage to locate a library called 'sndfile'",
+            "error-shared-library-missing",
+            "apt-get install libsndfile1",
+        ),
+        (
+            "ImportError: cannot import name 'App' from partially initialized module 'embedchain' (most likely due to a circular import)",
+            "error-name-missing",
+            "embedchain is imported while it is not finished",
+        ),
+    ],
+)
+def test_what_an_installer_or_a_system_lacks(log: str, rule: str, words: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    told = first_of(capsys, tmp_path, log)
+    assert told["rule"] == rule
+    assert words in str(told)
