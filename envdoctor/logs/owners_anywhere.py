@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from pathlib import Path
 
-from envdoctor.atlas.shelf import open_package, package_names, pass_packages
+from envdoctor.atlas.shelf import folders, open_package, package_names, pass_packages
 from envdoctor.atlas.signatures import read
 from envdoctor.facts.fact import Facts
 from envdoctor.logs.everyday_names import is_anybodys_class, is_everyday
@@ -71,13 +73,7 @@ def classes_anywhere(name: str, failure: Failure, facts: Facts) -> tuple[str, ..
     """The classes of a name in the one package that has such, of all that were read; empty where two have."""
     if len(name) < _TELLING or failure.packages:
         return ()
-    pattern = re.compile(rf"(?m)^c {re.escape(name)}(?:[ \t]|$)")
-    texts = (
-        (package, module, text)
-        for package, bound in pass_packages(package_names())
-        for module, text in bound.modules(f"c {name}", keep=False)
-    )
-    found = _by_package((package, f"{module}:{name}") for package, module, text in texts if pattern.search(text))
+    found = _by_package(_classes(name, tuple(folders())))
     # Some have a class of that name for where the package is not there: whose it is, gives it at its top.
     at_top = {package: symbols for package, symbols in found.items() if _is_at_top(package, name)}
     return _of_one(at_top if len(at_top) == 1 else found, failure, facts, alone=len(at_top) == 1 or _is_own(name))
@@ -85,8 +81,19 @@ def classes_anywhere(name: str, failure: Failure, facts: Facts) -> tuple[str, ..
 
 def has_class(name: str) -> bool:
     """Whether any package that was read has a class of this name."""
+    return bool(_classes(name, tuple(folders())))
+
+
+@lru_cache(maxsize=4)
+def _classes(name: str, _: tuple[Path, ...]) -> tuple[tuple[str, str], ...]:
+    """Every class of a name with its package, in the atlas of these folders."""
     pattern = re.compile(rf"(?m)^c {re.escape(name)}(?:[ \t]|$)")
-    return any(pattern.search(text) for _, bound in pass_packages(package_names()) for _, text in bound.modules(f"c {name}", keep=False))
+    return tuple(
+        (package, f"{module}:{name}")
+        for package, bound in pass_packages(package_names())
+        for module, text in bound.modules(f"c {name}", keep=False)
+        if pattern.search(text)
+    )
 
 
 def _is_at_top(package: str, name: str) -> bool:
