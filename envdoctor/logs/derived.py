@@ -26,6 +26,7 @@ from envdoctor.logs.demanded import DEMAND, NOT_INSTALLED, demand_of_found, join
 from envdoctor.logs.demands import read_demands, read_wants
 from envdoctor.logs.ffmpeg import TRIED, judge_ffmpeg
 from envdoctor.logs.given_up import judge_given_up
+from envdoctor.logs.hollow_packages import HOLLOW, UNBUILT
 from envdoctor.logs.hosts import judge_guest
 from envdoctor.logs.installer_rules import NO_FILE, REFUSES_PYTHON
 from envdoctor.logs.known_breaks import judge_break
@@ -309,28 +310,14 @@ def _name(one: MissingName, failure: Failure, facts: Facts) -> Hit | None:
     return Hit(NAME, True, reasons(*packages), detail=detail, packages=packages, edge=edge, headline=headline, advice=advice)
 
 
-# Packages whose release on the package index holds no module of their name: the source distribution of pyairports 0.0.1.
-_HOLLOW = {"pyairports": "install pyairports from its repository (github.com/ozeliger/pyairports), or outlines >=0.1, which does without"}
-# Compiled parts that some builds of a package leave out. https://github.com/XLearning-SCU/2022-CVPR-AirNet/issues/5 and
-# https://github.com/open-mmlab/mmdetection/issues/3272, and mmcv's own page on its installation.
-_UNBUILT = {
-    "mmcv._ext": (
-        "mmcv is here without its compiled operators: mmcv 1.x is the build without them (mmcv-full has them), in 2.x mmcv-lite is, and "
-        "what was built from source without a compiler has none either",
-        "pip uninstall mmcv mmcv-lite mmcv-full, then mmcv-full (1.x) or mmcv (2.x) as a wheel for this torch and CUDA: "
-        "mim install mmcv-full, mim install mmcv",
-    ),
-}
-
-
 def _module(one: MissingModule, failure: Failure, facts: Facts) -> Hit | None:
     top = one.name.partition(".")[0]
     if one.shadowed or top in _ANYBODYS:
         return None
     caller, where = caller_of(failure)
     provider = package_of(one.name)
-    if one.name in _UNBUILT:
-        detail, advice = _UNBUILT[one.name]
+    if one.name in UNBUILT:
+        detail, advice = UNBUILT[one.name]
         return Hit(MODULE, True, (), detail=detail, packages=named(top, caller), edge=f"{caller or 'code'}:{one.name}", advice=advice)
     if "." in one.name and provider not in listed() and (paged := from_its_page(one.name)) is not None:
         package, how = paged
@@ -357,11 +344,11 @@ def _module(one: MissingModule, failure: Failure, facts: Facts) -> Hit | None:
     if not known and not caller and canonical(provider) == canonical(top):
         return None  # whose module that is nobody knows
     asks = f"; {describe(caller, facts)} imports it ({where})" if caller else ""
-    if provider in _HOLLOW:
+    if provider in HOLLOW:
         detail = f"there is no module {one.name}: what the package index has under the name {provider} holds none{asks}"
         return Hit(
             NOT_INSTALLED, True, (), detail=detail, packages=named(provider, caller), edge=f"{caller or 'code'}:{one.name}",
-            advice=_HOLLOW[provider],
+            advice=HOLLOW[provider],
         )  # fmt: skip
     stated = facts.value(f"packages.{provider}")
     if isinstance(stated, Exact):
