@@ -21,7 +21,7 @@ from envdoctor.logs.numpy_abi import NUMPY_ABI
 from envdoctor.logs.own_code import innermost_own
 from envdoctor.logs.reading import Reading
 from envdoctor.logs.refused_runs import TENSORS
-from envdoctor.logs.run_errors import RUN
+from envdoctor.logs.run_errors import OF_INPUT, RUN
 from envdoctor.logs.signatures import Shown
 from envdoctor.logs.specifiers import admits
 from envdoctor.logs.undefined_names import UNDEFINED
@@ -109,7 +109,7 @@ def is_guess(
         rule.affected is None
         and not rule.log_only
         and not decided
-        and any(one.hit.rule == RUN and is_near(seen.line, one) for one in derived)
+        and any(one.hit.rule in (RUN, OF_INPUT) and is_near(seen.line, one) for one in derived)
     ):
         return True  # a check of what there is, of which nothing is known
     if not decided and any(hit.rule == NUMPY_ABI for hit in _nearby(seen, derived)):

@@ -55,7 +55,7 @@ from envdoctor.logs.reading import Reading
 from envdoctor.logs.refusals import judge_refusal
 from envdoctor.logs.refused_keys import judge_keys
 from envdoctor.logs.refused_runs import CONFIG, HUB, TENSORS, judge_run
-from envdoctor.logs.run_errors import COPIED, RUN, judge_beside, judge_known, judge_wrapped
+from envdoctor.logs.run_errors import COPIED, OF_INPUT, RUN, judge_beside, judge_known, judge_wrapped
 from envdoctor.logs.sayings import SAID
 from envdoctor.logs.specifiers import usable_pins
 from envdoctor.logs.statements import (
@@ -82,7 +82,7 @@ from envdoctor.world.releases import listed
 
 MODULE, ATTRIBUTE = "error-module-missing", "error-attribute-missing"
 FAMILIES = (NO_LIBRARY, ARGUMENT, NAME, MODULE, NOT_INSTALLED, ATTRIBUTE, DEMAND, FLOOR, SYMBOL, NO_FILE, HUB, CONFIG, TENSORS,
-            UNDEFINED, SAID, BUILD, RAISED, NO_NUMBER, NO_MEMORY, RUN, NUMPY_ABI, OWN)  # fmt: skip
+            UNDEFINED, SAID, BUILD, RAISED, NO_NUMBER, NO_MEMORY, RUN, OF_INPUT, NUMPY_ABI, OWN)  # fmt: skip
 
 # A sentence of a program, and none of a person who tells of one.
 _IN_PASSING = re.compile(r"warn|error|exception|\bplease\b|make sure|\bmust\b|is required|(?:does ?n.t|not) support", re.IGNORECASE)

@@ -11,7 +11,8 @@ from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
 from envdoctor.logs.common_sentences import COMMON, NEAR
-from envdoctor.logs.everyday_sentences import BESIDE, EVERYDAY
+from envdoctor.logs.everyday_sentences import BESIDE, EVERYDAY, ROWS
+from envdoctor.logs.given_sentences import GIVEN
 from envdoctor.logs.kernel_sentences import KERNELS
 from envdoctor.logs.paired_sentences import PAIRED
 from envdoctor.logs.run_sentences import SENTENCES
@@ -21,7 +22,9 @@ from envdoctor.logs.tracebacks import Failure
 from envdoctor.world.import_names import package_of
 
 RUN = "error-of-the-run"
-_ALL = (*SENTENCES, *KERNELS, *SERVING, *PAIRED, *EVERYDAY, *COMMON)
+OF_INPUT = "error-of-what-was-given"
+_ALL = (*SENTENCES, *KERNELS, *SERVING, *PAIRED, *EVERYDAY, *COMMON, *GIVEN)
+_INPUTS = frozenset((*ROWS, *GIVEN))
 # The end of the edge of what failed in a copy of DataParallel's.
 COPIED = "it-failed-in-a-copy-that"
 # Names with an underscore before them are torch's own, which its releases have or lack.
@@ -56,7 +59,7 @@ def judge_known(failure: Failure, facts: Facts) -> Hit | None:
     where = f"in {at.module or at.package}{f', {at.function}' if at.function else ''}" if at is not None else ""
     owner = found.package or (package_of(at.package) if at is not None and at.package != "transformers_modules" else "")
     return Hit(
-        RUN,
+        OF_INPUT if found in _INPUTS else RUN,
         True,
         detail="; ".join(filter(None, (found.behind, where))),
         packages=(owner,) if owner else (),

@@ -9,6 +9,8 @@ from envdoctor.report.model import Diagnosed
 
 # What releases require of each other: no second cause where a rule accuses the same pair.
 OF_METADATA = frozenset(("requirements-contradict", "declared-requirement-unmet"))
+# Notes that explain a failure, of which the environment is innocent.
+EXPLAIN = frozenset(("error-of-what-was-given",))
 
 
 @dataclass(frozen=True, slots=True)

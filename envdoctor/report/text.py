@@ -11,7 +11,7 @@ from envdoctor.facts.vocabulary import UNREAD
 from envdoctor.remedies.cures import Cure
 from envdoctor.remedies.remedy import Remedy
 from envdoctor.report.at_length import print_at_length
-from envdoctor.report.causes import OF_METADATA, Cause, find_causes, name
+from envdoctor.report.causes import EXPLAIN, OF_METADATA, Cause, find_causes, name
 from envdoctor.report.excerpt import Sources
 from envdoctor.report.model import ALREADY_TODAY, IN_BASELINE, Diagnosed, Report, Situation
 from envdoctor.report.sheet import STYLES, Sheet
@@ -58,8 +58,8 @@ def _print(sheet: Sheet, report: Report, *, full: bool, seconds: float | None) -
     sources = Sources()
     causes = find_causes(decided)
     possible = [d for d in counted if d.finding.status == "possible" and (report.show_all or not d.finding.hidden)]
-    # Notes alone explain no failure: what may be is told before them.
-    notes = all(d.finding.severity == "note" for d in decided)
+    # Most notes explain no failure: what may be is told before them.
+    notes = all(d.finding.severity == "note" and d.finding.rule.id not in EXPLAIN for d in decided)
     untold = _possible(sheet, possible, report, full=full or report.show_all, alone=True) if notes else ""
     for cause in causes:
         _cause(sheet, cause, report, sources, full=full)
@@ -223,6 +223,9 @@ def _fixes(sheet: Sheet, cause: Cause, report: Report) -> None:
 def _other_way(sheet: Sheet, diagnosed: Diagnosed) -> None:
     """The first pins of a finding that move another package than those before them, or the same one in the other direction."""
     pins = [cure for cure in diagnosed.cures if cure.pins]
+    if len(pins) == 1 and not diagnosed.cures[0].pins:
+        sheet.command(" or", cure_line(pins[0]))
+        return
     other = next((cure for cure in pins[1:] if cure.pins.keys() != pins[0].pins.keys()), pins[1] if len(pins) > 1 else None)
     if other is not None:
         sheet.command(" or" if diagnosed.cures[0].pins else "fix", cure_line(other))

@@ -9,6 +9,7 @@ import pytest
 from envdoctor.facts.fact import Facts
 from envdoctor.logs.run_errors import judge_beside, judge_known
 from envdoctor.logs.tracebacks import Failure
+from tests.cli.run import run
 from tests.logs.diagnosed import findings
 
 
@@ -124,3 +125,16 @@ def test_flash_attention_without_a_gpu_is_not_called_missing(capsys: pytest.Capt
     )
     matched = [one["rule"] for one in findings(capsys, tmp_path, log) if one["status"] == "matched"]
     assert matched == ["flash-attn-off-cuda"]
+
+
+def test_a_sentence_about_the_data_is_a_note_and_the_environment_innocent(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (found,) = findings(capsys, tmp_path, "ValueError: Undefined dataset mine in dataset_info.json.")
+    assert (found["rule"], found["severity"], found["status"]) == ("error-of-what-was-given", "note", "matched")
+
+
+def test_a_cure_in_words_is_followed_by_the_pins_that_do_the_same(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = tmp_path / "log.txt"
+    log.write_text("AttributeError: 'DynamicCache' object has no attribute 'seen_tokens'\n", encoding="utf-8")
+    (tmp_path / "facts.toml").write_text('os = "linux"\n', encoding="utf-8")
+    told = run(capsys, "diagnose", str(log), "--facts", str(tmp_path / "facts.toml")).out
+    assert '   or: pip install "transformers==4.48.3"' in told.splitlines()
