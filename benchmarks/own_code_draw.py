@@ -1,8 +1,8 @@
 """The third draw and the later ones of ``own_code/``: which public projects are looked at, and which of their commits and files.
 
 ``order LISTS --draw N`` prints the names in the order in which they are taken; LISTS is a file of JSON, of each word the names that an
-index of public repositories returned for it. What it printed is kept (``own_code/order-8.txt``): what this repository names grows.
-``choose ORDER --draw N --mirrors DIR`` prints the first projects that fit, as ``own_code/projects-8.json`` will have them; DIR has
+index of public repositories returned for it. What it printed is kept (``own_code/order-9.txt``): what this repository names grows.
+``choose ORDER --draw N --mirrors DIR`` prints the first projects that fit, as ``own_code/projects-9.json`` will have them; DIR has
 owner+name/repo, each a git directory.
 The rule stands in docs/own-code.md.
 """
@@ -18,9 +18,11 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-SEEDS = {3: 20261128, 4: 20261129, 5: 20270110, 6: 20270401, 7: 20270601, 8: 20271202}
-MOST = {3: 40, 4: 40, 5: 227, 6: 40, 7: 247, 8: 362}
-FIRST = {8: 100}
+SEEDS = {3: 20261128, 4: 20261129, 5: 20270110, 6: 20270401, 7: 20270601, 8: 20271202, 9: 20271303}
+MOST = {3: 40, 4: 40, 5: 227, 6: 40, 7: 247, 8: 362, 9: 60}
+FIRST = {8: 100, 9: 60}
+# Folders that hold code which a tool has made or an installer has put there, by the draw that leaves them out besides.
+MADE = {9: ("unsloth_compiled_cache/",)}
 COMMITS = 15
 FILES = 150
 # The name says another language, or no training.
@@ -54,12 +56,14 @@ def git(place: Path, *words: str) -> str:
     return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else ""
 
 
-def choose(name: str, place: Path, seed: int) -> dict[str, object] | None:
+def choose(name: str, place: Path, number: int) -> dict[str, object] | None:
     """The first of the commits drawn that has a list which pins, and a script which imports; the files of it."""
-    draw = random.Random(f"{seed} {name}")
+    draw = random.Random(f"{SEEDS[number]} {name}")
+    left_out = ("site-packages/", *MADE.get(number, ()))
     commits = git(place, "rev-list", "--all").split()
     for commit in draw.sample(commits, min(COMMITS, len(commits))):
-        files = [one for one in git(place, "ls-tree", "-r", "--name-only", "-z", commit).split("\0") if one and "site-packages/" not in one]
+        listed = git(place, "ls-tree", "-r", "--name-only", "-z", commit).split("\0")
+        files = [one for one in listed if one and not any(part in one for part in left_out)]
         pins = [one for one in files if LIST.fullmatch(one) and PINS.search(git(place, "cat-file", "blob", f"{commit}:{one}"))]
         scripts = [one for one in files if one.endswith((".py", ".ipynb"))] if pins else []
         chosen = sorted(draw.sample(scripts, min(FILES, len(scripts))))
@@ -91,7 +95,7 @@ def main() -> int:
         mirror = options.mirrors / name.replace("/", "+") / "repo"
         if mirror.is_dir():
             there += 1
-            project = choose(name, mirror, SEEDS[options.draw])
+            project = choose(name, mirror, options.draw)
             found += [] if project is None else [project]
     print(json.dumps(found))
     print(f"{len(found)} of {there} with a snapshot, of {looked} names", file=sys.stderr)
