@@ -68,7 +68,7 @@ def choose(name: str, place: Path, number: int) -> dict[str, object] | None:
         scripts = [one for one in files if one.endswith((".py", ".ipynb"))] if pins else []
         chosen = sorted(draw.sample(scripts, min(FILES, len(scripts))))
         if any(IMPORTS.search(git(place, "cat-file", "blob", f"{commit}:{one}")) for one in chosen if one.endswith(".py")):
-            day = git(place, "show", "-s", "--format=%cs", commit).strip()
+            day = git(place, "rev-list", "--max-count=1", "--no-commit-header", "--format=%cs", commit).strip()
             return {"repo": name, "commit": commit, "day": day, "pins": pins, "files": chosen}
     return None
 
