@@ -20,4 +20,4 @@ _LIGHTNING = frozenset(("lightning", "pytorch-lightning"))
 def is_set_from_outside(volume: Volume, name: str) -> bool:
     """Whether an attribute, ``module:Class.name``, is one that other code of the package sets on the object."""
     _, first, rest = split(volume, name)
-    return volume.name in _LIGHTNING and first == "Trainer" and rest[:1] != () and rest[0] in _OF_LIGHTNINGS_TRAINER
+    return volume.name in _LIGHTNING and first == "Trainer" and bool(rest) and rest[0] in _OF_LIGHTNINGS_TRAINER

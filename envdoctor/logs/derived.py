@@ -65,6 +65,7 @@ from envdoctor.logs.statements import (
     MissingModule,
     MissingName,
     RefusedKeyword,
+    Statement,
     TooManyArguments,
     UndefinedName,
     parse_statement,
@@ -210,30 +211,19 @@ def _states_cause(failure: Failure, last: Failure) -> bool:
     return (last.chained and abs(last.line - failure.line) < 400) or (bool(failure.message) and failure.message[:80] in last.message)
 
 
-def _of_failure(failure: Failure, facts: Facts, around: str = "") -> Iterator[Hit]:
-    if failure.kind.endswith("Warning"):
-        return
-    if (broken := judge_break(failure, facts, around)) is not None:
-        yield broken
-        return
-    if (wrapped := judge_wrapped(failure, facts)) is not None:
-        yield wrapped
-        return
-    statement = parse_statement(failure)
-    if (guest := judge_guest(statement, failure)) is not None:
-        yield guest
-        return
-    if statement is not None:
+def _first_of_all(statement: Statement | None, failure: Failure, facts: Facts, around: str) -> Hit | None:
+    """What is known of the very words, whoever else they might be about."""
+    hit = judge_break(failure, facts, around) or judge_wrapped(failure, facts) or judge_guest(statement, failure)
+    if hit is None and statement is not None:
         loading = judge_loading(statement, failure, facts) if isinstance(statement, RefusedKeyword) else None
-        answered = loading or judge_python(statement, failure, facts) or judge_given_up(statement, failure, facts)
-        answered = answered or answer(statement, failure, facts)
-        if answered is not None:
-            yield answered
-            return
-    hit: Hit | None = judge_not_loaded(failure, facts) or judge_column(failure) or judge_keys(failure, facts) or judge_model(failure, facts)
-    if hit is not None:
-        yield hit
-        return
+        hit = loading or judge_python(statement, failure, facts) or judge_given_up(statement, failure, facts)
+        hit = hit or answer(statement, failure, facts)
+    return hit or judge_not_loaded(failure, facts) or judge_column(failure) or judge_keys(failure, facts) or judge_model(failure, facts)
+
+
+def _of_statement(statement: Statement | None, failure: Failure, facts: Facts) -> Hit | None:
+    """What the name, the module, the attribute or the call comes to that an error is about."""
+    hit: Hit | None = None
     if isinstance(statement, MissingName):
         hit = judge_stated_name(statement, facts) or _name(statement, failure, facts) or judge_own_name(statement, failure)
     elif isinstance(statement, MissingModule):
@@ -247,7 +237,15 @@ def _of_failure(failure: Failure, facts: Facts, around: str = "") -> Iterator[Hi
         hit = answer_member(statement, failure, facts) or judge_own_option(statement, failure)
     elif (binding := BINDING.search(failure.message)) is not None:
         hit = judge_binding(binding[1], failure)
-    if (hit := hit or judge_value(statement, failure) or judge_own_call(statement, failure)) is not None:
+    return hit or judge_value(statement, failure) or judge_own_call(statement, failure)
+
+
+def _of_failure(failure: Failure, facts: Facts, around: str = "") -> Iterator[Hit]:
+    if failure.kind.endswith("Warning"):
+        return
+    statement = parse_statement(failure)
+    hit = _first_of_all(statement, failure, facts, around) or _of_statement(statement, failure, facts)
+    if hit is not None:
         yield hit
         return
     if LIBRARY_TEXT.search(failure.message) and not TRIED.search(failure.message):

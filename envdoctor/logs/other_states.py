@@ -10,12 +10,11 @@ import re
 
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
-from envdoctor.logs.own_code import OWN, innermost_own, is_known, is_of_a_package, say_how
+from envdoctor.logs.own_code import OWN, innermost_own, is_known, is_of_a_package, package_in, say_how
 from envdoctor.logs.owners_anywhere import has_class
 from envdoctor.logs.statements import MissingArguments, MissingMember, RefusedKeyword, TooManyArguments, parse_statement
 from envdoctor.logs.tracebacks import Failure, Frame
 from envdoctor.logs.wording import describe, named, place_of
-from envdoctor.world.import_names import package_of
 from envdoctor.world.releases import listed
 
 RAISED = "error-raised-by-package"
@@ -35,7 +34,7 @@ def judge_states(failure: Failure, facts: Facts) -> Hit | None:
     """Two parts of different states, of which at least one is no package that was read; None where both are known."""
     statement = parse_statement(failure)
     frame = next((one for one in reversed(failure.frames) if not _PASSING.search(one.path)), None)
-    package = package_of(frame.package) if frame is not None and frame.package and is_of_a_package(frame) else ""
+    package = package_in(frame) if frame is not None else ""
     if package == "transformers_modules":
         return None
     if isinstance(statement, _Refused):

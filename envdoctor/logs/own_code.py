@@ -61,6 +61,11 @@ def is_of_a_package(frame: Frame) -> bool:
     return bool(name) and ("-packages" in frame.path or frame.package == "transformers_modules" or name in listed() or is_known(name))
 
 
+def package_in(frame: Frame) -> str:
+    """The package in whose installed code a frame is; empty for a project's own."""
+    return package_of(frame.package) if frame.package and is_of_a_package(frame) else ""
+
+
 def is_known(package: str) -> bool:
     """Whether the releases of a package were read."""
     return open_package(package) is not None

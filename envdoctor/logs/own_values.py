@@ -10,7 +10,7 @@ from envdoctor.atlas.answers import answer as look_up
 from envdoctor.atlas.shelf import open_package
 from envdoctor.checks.hit import Hit
 from envdoctor.logs.other_states import RAISED
-from envdoctor.logs.own_code import OWN, innermost_own, is_of_a_package
+from envdoctor.logs.own_code import OWN, innermost_own, is_of_a_package, package_in
 from envdoctor.logs.statements import MissingMember, Statement
 from envdoctor.logs.tracebacks import Failure, Frame
 from envdoctor.logs.wording import named, place_of
@@ -85,6 +85,11 @@ def _inner(failure: Failure) -> Frame | None:
     return failure.frames[-1] if failure.frames else None
 
 
+def _shown_own(failure: Failure) -> Frame | None:
+    """The innermost frame of the project whose line is shown."""
+    return next((one for one in reversed(failure.frames) if not is_of_a_package(one) and one.text), None)
+
+
 def _key(failure: Failure) -> Hit | None:
     """A key that a line of the project's own asks a dictionary for: by what the dictionary is called."""
     told, frame = _KEY.match(failure.message.strip()), innermost_own(failure)
@@ -97,7 +102,7 @@ def _key(failure: Failure) -> Hit | None:
     what = holder["what"]
     if what in ("self", "os") and (member := re.search(rf"{what}\.(\w+)\[", frame.text)) is not None:
         what = member[1]
-    line, sure = f"{place_of(frame)}: `{frame.text[:120]}`", True if what not in ("self", "") else None
+    line, sure = f"{place_of(frame)}: `{frame.text[:120]}`", True if what != "self" else None
     if what == "environ":
         headline, advice = f"The environment has no variable {name}", f"export {name}=... before the program starts"
     elif _WEIGHTS.search(what):
@@ -129,7 +134,7 @@ def _assertion(failure: Failure) -> Hit | None:
         return None
     that = told["that"].strip()
     means, advice = next(((means, advice) for words, means, advice in _CONDITIONS if re.search(words, that)), ("", ""))
-    package = package_of(frame.package) if frame.package and is_of_a_package(frame) else ""
+    package = package_in(frame)
     owner = f"in {package}, " if package else "in the project's own code, "
     detail = f"{owner}{place_of(frame)}{f': {means}' if means else ''}"
     return Hit(
@@ -152,7 +157,7 @@ def _nothing(failure: Failure) -> Hit | None:
     if frame is None or not frame.text or not is_of_a_package(frame) or frame.package in _HANDS_ON:
         return None
     package = package_of(frame.package)
-    own = next((one for one in reversed(failure.frames) if not is_of_a_package(one) and one.text), None)
+    own = _shown_own(failure)
     ours = f"; it was called from the project's own {place_of(own)}: `{own.text[:100]}`" if own is not None else ""
     return Hit(
         RAISED,
@@ -171,9 +176,9 @@ def _no_text(one: MissingMember, failure: Failure) -> Hit | None:
     frame = next((one for one in reversed(failure.frames) if one.text), None)
     if frame is None:
         return None
-    own = next((one for one in reversed(failure.frames) if not is_of_a_package(one) and one.text), None)
+    own = _shown_own(failure)
     passes = f"; the project's own {place_of(own)} is on the way: `{own.text[:120]}`" if own is not None and own is not frame else ""
-    package = package_of(frame.package) if frame.package and is_of_a_package(frame) else ""
+    package = package_in(frame)
     empty = one.cls == "float"
     advice = (
         "an empty cell is read as NaN: fillna('') or leave such rows out, and astype(str)"

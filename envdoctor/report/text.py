@@ -221,14 +221,13 @@ def _fixes(sheet: Sheet, cause: Cause, report: Report) -> None:
 
 
 def _other_way(sheet: Sheet, diagnosed: Diagnosed) -> None:
-    """The first pins of a finding that move another package than those before them, or the same one in the other direction."""
+    """After a cure in words the pins that do the same; after pins those of another package, or of the other direction."""
     pins = [cure for cure in diagnosed.cures if cure.pins]
-    if len(pins) == 1 and not diagnosed.cures[0].pins:
-        sheet.command(" or", cure_line(pins[0]))
-        return
-    other = next((cure for cure in pins[1:] if cure.pins.keys() != pins[0].pins.keys()), pins[1] if len(pins) > 1 else None)
+    first, rest = (pins[0], pins[1:]) if diagnosed.cures and diagnosed.cures[0].pins else (None, pins)
+    differing = (cure for cure in rest if first is not None and cure.pins.keys() != first.pins.keys())
+    other = next(differing, rest[0] if rest else None)
     if other is not None:
-        sheet.command(" or" if diagnosed.cures[0].pins else "fix", cure_line(other))
+        sheet.command(" or", cure_line(other))
 
 
 def _possible(sheet: Sheet, possible: Sequence[Diagnosed], report: Report, *, full: bool, alone: bool) -> str:
