@@ -188,6 +188,13 @@ COMMON = (
         "torch",
     ),
     Sentence(
+        r"stft requires the return_complex parameter be given",
+        "The code is for a torch before 2.0, whose stft needed no return_complex",
+        "",
+        "torch.view_as_real(torch.stft(..., return_complex=True)) gives what it gave; or the torch that the project names",
+        "torch",
+    ),
+    Sentence(
         # Strings of libtorch_cuda.so 2.13.0: the memory-efficient kernel reads a mask in blocks.
         r"attn_bias_ptr is not correctly aligned|\(\*bias\): last dimension must be contiguous",
         "torch's memory-efficient attention does not take the mask as it lies in memory",

@@ -161,7 +161,8 @@ def _at_last(diagnosis: Diagnosis, reading: Reading, pages: dict[str, Rule], fac
     """Where the text shows nothing that is known: who raised it, after what rules know of these releases of that package."""
     told = [_derived_finding(Derived(hit, line, text), pages[hit.rule], facts, log) for hit, line, text in judge_at_last(reading, facts)]
     raised = {name for finding in told for name in finding.packages}
-    matched = [finding for finding in diagnosis.findings if finding.status == "matched"]
+    # What is only noted of the stack explains no failure.
+    matched = [finding for finding in diagnosis.findings if finding.status == "matched" and finding.severity != "note"]
     near = [finding for finding in matched if not told or not raised.isdisjoint(finding.packages)]
     return [*near, *told, *(finding for finding in matched if finding not in near)]
 

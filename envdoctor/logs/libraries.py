@@ -6,6 +6,7 @@ Of symbols it is said what they are and whose; which releases have one, is not k
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from envdoctor.logs.demangling import demangle
 from envdoctor.logs.places import owner_of
@@ -142,6 +143,15 @@ class UndefinedSymbol:
     owner: str
 
 
+# Libraries whose own major is not that of their CUDA, or of two: the wheels nvidia-cufft-cu11 10.9.0.58, -cu12 11.2.1.3 and nvidia-cufft
+# 12.0.0.61, and those of cusolver and cusparse beside them.
+_MAJORS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "libcufft": {"10": ("11",), "11": ("12",), "12": ("13",)},
+    "libcusolver": {"11": ("11", "12"), "12": ("13",)},
+    "libcusparse": {"12": ("12", "13")},
+}
+
+
 @dataclass(frozen=True, slots=True)
 class AbsentLibrary:
     """A shared library that the linker does not find."""
@@ -158,8 +168,10 @@ class AbsentLibrary:
         known |= {"libcusparse": "cusparse", "libcufft": "cufft", "libcusolver": "cusolver", "libnvrtc": "cuda-nvrtc"}
         if name in known and name in ("libcudnn", "libnccl"):
             return f"nvidia-{known[name]}-cu12", f"it is of {known[name]} {major}" if major else "it comes with torch's CUDA wheels"
-        if name in known and major in ("10", "11", "12", "13"):
-            return f"nvidia-{known[name]}-cu{major}", f"it is of CUDA {major}: the file was built for it, and torch here is not"
+        cudas = _MAJORS.get(name, {}).get(major, (major,))
+        if name in known and cudas[0] in ("10", "11", "12", "13"):
+            words = f"it is of CUDA {' or '.join(cudas)}: the file was built for it, and its libraries are not found here"
+            return f"nvidia-{known[name]}-cu{cudas[-1]}", words
         return None
 
     def of_system(self) -> tuple[str, str] | None:

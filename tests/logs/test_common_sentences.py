@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from envdoctor.facts.fact import Facts
+from envdoctor.logs.libraries import AbsentLibrary
 from envdoctor.logs.run_errors import judge_beside, judge_known
 from envdoctor.logs.tracebacks import Failure
 from tests.cli.run import run
@@ -53,6 +54,7 @@ from tests.logs.diagnosed import findings
         ("TypeError: not a string", "no path of a SentencePiece model"),
         ("OSError: sndfile library not found", "no libsndfile"),
         ("RuntimeError: Expected query, key, and value to have the same dtype, but got query.dtype: float", "of different types"),
+        ("RuntimeError: stft requires the return_complex parameter be given for real inputs", "before 2.0"),
         ("RuntimeError: p.attn_bias_ptr is not correctly aligned", "as it lies in memory"),
         ("RuntimeError: CUDA error: out of memory", "memory is full"),
         ("ValueError: Undefined dataset mine in dataset_info.json.", "no entry for the data set"),
@@ -138,3 +140,23 @@ def test_a_cure_in_words_is_followed_by_the_pins_that_do_the_same(capsys: pytest
     (tmp_path / "facts.toml").write_text('os = "linux"\n', encoding="utf-8")
     told = run(capsys, "diagnose", str(log), "--facts", str(tmp_path / "facts.toml")).out
     assert '   or: pip install "transformers==4.48.3"' in told.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("library", "told"),
+    [
+        ("libcufft.so.11", "CUDA 12:"),
+        ("libcufft.so.10", "CUDA 11:"),
+        ("libcusolver.so.11", "CUDA 11 or 12:"),
+        ("libcublas.so.11", "CUDA 11:"),
+    ],
+)
+def test_a_library_of_cuda_is_of_the_cuda_that_brings_it(library: str, told: str) -> None:
+    owner = AbsentLibrary(library).owner()
+    assert owner is not None
+    assert told in owner[1]
+
+
+def test_what_is_noted_of_a_stack_is_no_answer_to_a_log(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = "ValueError: the colours of this house are not those of its garden"
+    assert findings(capsys, tmp_path, log, '[packages]\ntorch = "2.0.0"\n') == []
