@@ -8,6 +8,17 @@ from envdoctor.memory.estimate import Assumption
 from envdoctor.memory.stack import at_least
 
 _MOST = 2**24
+# Trainers whose ways are read somewhere here. One of another name is a loop of its own, of which nothing but what is stated is known.
+_TRAINERS = frozenset((
+    "own", "transformers", "trl", "accelerate", "llamafactory", "axolotl", "ms-swift", "unsloth", "torchtune", "litgpt", "torchtitan",
+    "megatron", "nemo", "lightning", "prime-rl", "deepspeed", "fms-hf-tuning",
+))  # fmt: skip
+
+
+def trainer_of(facts: Facts) -> str | None:
+    """Who trains, as a plan states it: "own" for a name that nothing is known of."""
+    stated = facts.text("plan.trainer")
+    return stated if stated is None or stated in _TRAINERS else "own"
 
 
 class Reader:
@@ -23,7 +34,7 @@ class Reader:
     @property
     def trainer(self) -> str | None:
         """Who trains: what is stated, or Unsloth where a script loads its model with it, or a plan of another trainer asks for it."""
-        stated, uses = self.text("plan.trainer"), self.words("plan.code_uses") or ()
+        stated, uses = trainer_of(self.facts), self.words("plan.code_uses") or ()
         if stated in ("llamafactory", "ms-swift"):
             return "unsloth" if "unsloth" in uses else stated
         return "unsloth" if any(use.startswith("unsloth.Fast") for use in uses) else stated

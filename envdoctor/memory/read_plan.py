@@ -222,7 +222,7 @@ def _upcast(reader: Reader, method: str, quant: str, sharding: Sharding) -> bool
     trainer = reader.trainer
     if read_kernels.unprepared_by_trl(reader):
         return False
-    if trainer is None:
+    if trainer in (None, "own"):
         reader.assume("plan.kbit_preparation", True, "as peft prepares quantized models")
     return trainer not in _UNPREPARED
 

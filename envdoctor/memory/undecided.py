@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from envdoctor.facts.fact import FactValue
 from envdoctor.facts.versions import ABSENT, Exact, exact
 from envdoctor.memory import mixers
+from envdoctor.memory.asked import trainer_of
 from envdoctor.memory.estimate import GIB, Estimate, Range
 from envdoctor.memory.situation import Planned
 from envdoctor.memory.stack import at_least
@@ -197,7 +198,7 @@ def _open(situation: Planned, expected: float) -> Iterator[tuple[str, FactValue,
     ):
         if facts.value(f"packages.{package}") is None:
             yield f"packages.{package}", _THERE, (ABSENT,)
-    trainer = facts.text("plan.trainer")
+    trainer = trainer_of(facts)
     unsaid = trainer is None or facts.value("plan.distributed") is not None or _is_too_large(situation, expected)
     if plan.gpus > 1 and "plan.distributed" in assumed and unsaid:
         # None is stated, or one that is not modelled (context, pipeline or expert parallelism): somewhere between all on each and parts.
@@ -253,7 +254,7 @@ def _may_be_newer(situation: Planned) -> bool:
 def _is_cut(situation: Planned) -> bool:
     """Whether the length is what a trainer's setting says, and nobody said or counted how long the rows are."""
     facts = situation.facts
-    padded, trainer = situation.stated.value("plan.padding"), facts.text("plan.trainer")
+    padded, trainer = situation.stated.value("plan.padding"), trainer_of(facts)
     cuts = trainer in _CUTS or (padded is False and trainer == "trl") or (padded is not True and situation.plan.unsloth)
     return cuts and "plan.seq_len" in facts and facts["plan.seq_len"].origin.source != "--set" and not situation.counted
 
@@ -291,7 +292,7 @@ def _may_checkpoint(situation: Planned) -> bool:
     """Whether checkpointing may be on although nobody says so: ``prepare_model_for_kbit_training`` of peft switches it on unless it is told
     not to, which a script may call by itself, and so do TRL's configurations from 0.22 on."""
     plan, facts = situation.plan, situation.facts
-    trainer = facts.text("plan.trainer")
+    trainer = trainer_of(facts)
     if trainer == "trl" and not isinstance(facts.value("packages.trl"), Exact):
         return True
     prepared = plan.method == "adapter" and plan.quant in ("4bit", "8bit") and trainer in ("transformers", "trl", "accelerate")
