@@ -91,8 +91,9 @@ _SPELLINGS: dict[str, dict[str, str]] = {
     "plan.fused_loss": {
         "no": "none", "false": "none", "liger": "linear_cross_entropy", "cce": "linear_cross_entropy",
         "cutcrossentropy": "linear_cross_entropy", "fusedlinearcrossentropy": "linear_cross_entropy",
-        "linear": "linear_cross_entropy", "unsloth": "cross_entropy", "chunkedcrossentropy": "cross_entropy", "chunkedce": "cross_entropy",
-        "chunked": "cross_entropy", "fastce": "cross_entropy", "triton": "cross_entropy",
+        "linear": "linear_cross_entropy", "unsloth": "cross_entropy", "cewithchunkedoutputloss": "chunked_cross_entropy",
+        "chunkedcrossentropy": "chunked_cross_entropy", "chunkedce": "chunked_cross_entropy",
+        "chunked": "chunked_cross_entropy", "fastce": "cross_entropy", "triton": "cross_entropy",
     },
     "os": {"win": "windows", "win32": "windows", "darwin": "macos", "osx": "macos", "mac": "macos", "wsl": "linux", "wsl2": "linux"},
     "machine": {"amd64": "x86_64", "x64": "x86_64"},

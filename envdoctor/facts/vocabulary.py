@@ -241,6 +241,10 @@ TERMS: tuple[Term, ...] = (
     Term("plan.input_require_grads", "bool", "enable_input_require_grads is called, by the plan or by what runs it", quiet=True, once=True),
     Term("plan.gradient_accumulation", "int", "gradient_accumulation_steps", "micro-batches", usual=1),
     Term("plan.optimizer", "text", "optim of TrainingArguments, e.g. adamw_torch", missed=True),
+    Term(
+        "plan.optimizer_state_dtype", "dtype", "dtype of an optimizer's moments where it is not the weights'", choices=_DTYPES, closed=True
+    ),
+    Term("plan.optimizer_in_backward", "bool", "each gradient is stepped with and freed as soon as it is there", usual=False, quiet=True),
     Term("plan.optimizer_eps", "float", "epsilon of an Adam optimizer"),
     Term("plan.learning_rate", "float", "peak learning rate"),
     Term("plan.max_grad_norm", "float", "gradient clipping"),
@@ -295,14 +299,7 @@ TERMS: tuple[Term, ...] = (
         closed=True,
         quiet=True,
     ),
-    Term(
-        "plan.fsdp_state_dict",
-        "choice",
-        "in what form FSDP saves a checkpoint",
-        choices=("full", "sharded", "local"),
-        closed=True,
-        quiet=True,
-    ),
+    Term("plan.fsdp_state_dict", "choice", "form of FSDP's checkpoints", choices=("full", "sharded", "local"), closed=True, quiet=True),
     Term("plan.fsdp_wrapped", "bool", "FSDP shares out each layer by itself; false: no wrap policy, the model is one unit"),
     Term(
         "plan.zero_init",
@@ -349,8 +346,8 @@ TERMS: tuple[Term, ...] = (
     Term(
         "plan.fused_loss",
         "choice",
-        "a cross entropy that keeps no log-softmax (Unsloth, fms-acceleration), or that never makes all logits (Liger, cut cross entropy)",
-        choices=("none", "cross_entropy", "linear_cross_entropy"),
+        "a cross entropy in pieces (torchtune), without its log-softmax (Unsloth), or without the logits (Liger, cut cross entropy)",
+        choices=("none", "chunked_cross_entropy", "cross_entropy", "linear_cross_entropy"),
         closed=True,
         usual="none",
     ),

@@ -83,6 +83,8 @@ def unmeasurable(plan: Plan) -> str | None:
         return "the kernels of TRL's loss run on a GPU only"
     if plan.loss_rows and plan.sharding == "fsdp":
         return "TRL's loss in pieces is not played through under FSDP"
+    if plan.in_backward or plan.state_dtype is not None or plan.chunked_loss:
+        return "an optimizer or a loss of a trainer's own is not played through"
     if (plan.liger and not plan.loss_rows) or plan.fused_loss:
         return "fused loss kernels run on a GPU only"
     if plan.lora_kernels or plan.unsloth:

@@ -10,9 +10,9 @@ from envdoctor.memory.run import Run
 def root_gradient(run: Run) -> float:
     """The gradient of the output layer, the first that is there."""
     made = run.trained
-    if not made.keeps_gradients:
-        return 0.0
     if run.plan.method != "full":
+        if not made.keeps_gradients:
+            return 0.0
         return made.root_gradients * run.shares.gradients
     if run.architecture.head != "causal":
         return 0.0
@@ -109,8 +109,10 @@ def of_embeddings(run: Run) -> float:
     is the one that a loss in chunks adds up.
     """
     plan = run.plan
+    if plan.method == "full" and not run.trained.keeps_gradients:
+        return float(run.parameters.embedding * run.trained.width * (2 if is_tied(run) else 1)) * run.shares.gradients
     earlier = 1 if plan.accumulation > 1 else 0
-    if plan.method != "full" or not run.trained.keeps_gradients:
+    if plan.method != "full":
         return earlier * run.trained.last_gradients * run.shares.gradients
     in_place = plan.liger or (plan.autocast is not None and plan.autocast != plan.load_dtype)
     both = (1 if in_place else 2) if is_tied(run) else 0

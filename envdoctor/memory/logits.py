@@ -24,6 +24,8 @@ _NEVER_UPCAST = frozenset(
 _SEEING = frozenset(("llava", "llava_next", "llava_onevision", "video_llava", "vipllava", "mistral3", "aya_vision", "got_ocr2"))
 # ``self.lm_head(hidden_states).to(torch.float32)`` of modeling_gptj.py and modeling_codegen.py, 4.45.2 and 4.51.3; not in 5.24.0.
 _RETURNS_FLOAT32 = frozenset(("gptj", "codegen"))
+# num_output_chunks of torchtune/modules/loss/ce_chunked_output_loss.py, 0.6.1.
+_CHUNKS = 8
 # Models that took up loss_function later than 4.46, and in which release (read on the wheels of 4.46.0 to 4.49.0).
 _LATER = {"mistral": "4.48", "granite": "4.48", "starcoder2": "4.47", "granitemoe": "4.49"}
 
@@ -71,10 +73,19 @@ def loss(architecture: Architecture, plan: Plan, width: Widths) -> Loss:
         # Upcast, shift and softmax become one kernel: the logits and their gradient, in float32 at most (torchtune's README, 60.0 to 51.0
         # GiB for Llama-3.2-3B at 8192 tokens).
         return Loss(8 * vocabulary + last, 8 * vocabulary + again)
+    if plan.chunked_loss:
+        return _in_chunks(vocabulary, computed, last, again)
     if plan.fused_loss:
         fused = _upcast_logits(architecture, plan, computed, upcast) - 4
         return Loss(fused * vocabulary + last, (computed + upcast) * vocabulary + again)
     return Loss(_upcast_logits(architecture, plan, computed, upcast) * vocabulary + last, 12 * vocabulary + again)
+
+
+def _in_chunks(vocabulary: int, computed: int, last: float, again: float) -> Loss:
+    """``CEWithChunkedOutputLoss`` of torchtune 0.6.1: the logits are eight pieces of a row, and made float32 one after the other; the
+    log-softmax of each is kept. The backward of a piece has two float32 of it beside all that."""
+    piece = 4 / _CHUNKS
+    return Loss((computed + 4 + piece) * vocabulary + last, (computed + 4 + 2 * piece) * vocabulary + again)
 
 
 def _of_litgpt(plan: Plan, logits: int, last: float, again: float, shifts: int) -> Loss:

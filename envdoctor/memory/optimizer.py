@@ -6,7 +6,7 @@ States have the dtype of the parameter (torch.optim) unless said. Names are thos
 from __future__ import annotations
 
 from envdoctor.memory.optimizer_names import listed
-from envdoctor.memory.plan import Plan
+from envdoctor.memory.plan import WIDTH, Plan
 from envdoctor.memory.stack import at_least
 from envdoctor.records import dataclass, replace
 
@@ -119,7 +119,18 @@ def of(plan: Plan) -> Optimizer:
     found = find(plan.optimizer) or Optimizer()
     release = plan.stack.torch
     old = release not in ("", "-") and not at_least(release, "2.1")
-    return replace(found, transient=2.0) if old and found == Optimizer() else found
+    found = replace(found, transient=2.0) if old and found == Optimizer() else found
+    if plan.state_dtype is not None:
+        found = replace(found, moments=0, bytes=found.bytes + found.moments * WIDTH[plan.state_dtype])
+    return _in_backward(found) if plan.in_backward else found
+
+
+def _in_backward(optimizer: Optimizer) -> Optimizer:
+    """The same optimizer, one for each parameter, which steps in a hook of its gradient (``register_post_accumulate_grad_hook``): what its
+    step makes is of one parameter at a time."""
+    two, four = optimizer.largest
+    made = optimizer.transient
+    return replace(optimizer, keeps_gradients=False, transient=0.0, largest=(two + round(2 * made), four + round(4 * made)))
 
 
 def state_bytes(optimizer: Optimizer, width: float, hidden: int) -> float:

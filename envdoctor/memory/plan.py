@@ -47,7 +47,10 @@ class Plan:
 
     ``quant`` is the form of the base model's linear layers: "none", "4bit" (bitsandbytes), "8bit", "gptq", "awq" ...
     ``upcast`` says that what is not quantized was made float32 (prepare_model_for_kbit_training). ``prompt`` are virtual tokens.
+    ``state_dtype``: that of the optimizer's moments where it is not the parameters'; ``in_backward``: each gradient is stepped with and
+    freed as soon as it is there.
     ``fused_loss`` is a cross entropy that keeps no log-softmax (Unsloth's, fms-acceleration's); ``liger`` fuses the output layer too.
+    ``chunked_loss`` makes float32 of the logits piece by piece (torchtune's).
     ``cut_loss``: it does so alone (cut cross entropy), and norms and activations are transformers' own. ``unsloth``: norms and the pieces
     of the loss are Unsloth's. ``lora_kernels``: of "mlp", "qkv" and "o" what a kernel of axolotl or Unsloth computes with its adapters.
     ``loss_rows``: of so many tokens at a time the logits are made, 0 where that follows from something else; ``loss_way`` is how
@@ -85,6 +88,8 @@ class Plan:
     checkpointing: bool = False
     reentrant: bool | None = None
     optimizer: str = "adamw_torch"
+    state_dtype: Dtype | None = None
+    in_backward: bool = False
     attention: str = "sdpa"
     sharding: Sharding = "none"
     gpus: int = 1
@@ -95,6 +100,7 @@ class Plan:
     packed: bool = False
     liger: bool = False
     fused_loss: bool = False
+    chunked_loss: bool = False
     cut_loss: bool = False
     unsloth: bool = False
     lora_kernels: frozenset[str] = frozenset()

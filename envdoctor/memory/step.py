@@ -71,9 +71,10 @@ class _Step:
 
     @property
     def waiting(self) -> float:
-        """The gradient of a tied output layer beside those of earlier micro-batches."""
+        """The gradient of a tied output layer beside those of earlier micro-batches, or where no other one is kept: it waits for that of
+        the embedding."""
         tied = gradient_times.is_tied(self.run) and self.run.plan.method == "full"
-        return self.root_gradient if self.accumulated and tied else 0.0
+        return self.root_gradient if tied and (self.accumulated or not self.run.trained.keeps_gradients) else 0.0
 
 
 def moments(run: Run) -> list[Named]:
@@ -209,7 +210,7 @@ def _last_layer(step: _Step) -> Named:
     layers = run.architecture.layers
     again = step.layer - step.held_back / max(layers, 1) - _same(step) if plan.checkpointing else 0.0
     kept_then = step.saved + again + step.busy
-    gradients = max(step.accumulated + step.waiting, step.root_gradient)
+    gradients = max(step.accumulated + step.waiting, step.root_gradient if run.trained.keeps_gradients else 0.0)
     return (
         "backward of the last layer",
         {

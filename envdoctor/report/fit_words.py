@@ -130,9 +130,9 @@ def _plan(plan: Plan) -> Iterator[str]:
     yield f"{rows}, {plan.accumulation} times a step" if plan.accumulation > 1 else rows
     yield f"{plan.attention} attention"
     if plan.method != "inference":
-        yield plan.optimizer
+        yield _optimizer(plan)
         yield "gradient checkpointing" if plan.checkpointing else "no gradient checkpointing"
-    if plan.liger or plan.fused_loss:
+    if plan.liger or plan.fused_loss or plan.chunked_loss:
         yield _loss(plan)
     if plan.lora_kernels:
         yield "adapters in kernels"
@@ -144,8 +144,13 @@ def _plan(plan: Plan) -> Iterator[str]:
         yield {"optimizer": "optimizer", "parameters": "parameters", "both": "parameters and optimizer"}[plan.offload] + " on the CPU"
 
 
+def _optimizer(plan: Plan) -> str:
+    states = f" with {plan.state_dtype} states" if plan.state_dtype is not None else ""
+    return f"{plan.optimizer}{states}{' in the backward' if plan.in_backward else ''}"
+
+
 def _loss(plan: Plan) -> str:
-    if plan.loss_rows:
+    if plan.loss_rows or plan.chunked_loss:
         return "a loss in pieces"
     if plan.cut_loss:
         return "cut cross entropy"

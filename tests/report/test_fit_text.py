@@ -113,3 +113,5 @@ def test_a_plan_tells_the_kernels_that_its_trainer_brings() -> None:
     assert "Liger kernels" in told[1]
     assert "a loss in pieces" in " ".join(render(replace(report(), plan=replace(cut, loss_rows=256))).split())
     assert "adapters in kernels" not in told[1] + told[2]
+    inside = replace(PLAN, state_dtype="bfloat16", in_backward=True)
+    assert f"{PLAN.optimizer} with bfloat16 states in the backward" in " ".join(render(replace(report(), plan=inside)).split())

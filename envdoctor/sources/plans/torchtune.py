@@ -18,6 +18,7 @@ _SHARED = Settings(
         "max_grad_norm": "clip_grad_norm",
         "resume": "resume_from_checkpoint",
         "compile": ">compile",
+        "optimizer_in_backward": "optimizer_in_bwd",
     }
 )
 _LORA = Settings({"lora_r": "model.lora_rank", "lora_alpha": "model.lora_alpha"})

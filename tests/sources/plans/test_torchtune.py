@@ -72,6 +72,7 @@ def test_a_qlora_recipe(tmp_path: Path) -> None:
         ("m.llama3_8b", "loss:\n  _component_: torchtune.rlhf.loss.DPOLoss\n", {"plan.method": "dpo"}),
         ("m.llama3_8b", "fsdp_cpu_offload: true\n", {"plan.distributed": "fsdp", "plan.offload": "both"}),
         ("m.llama3_8b", "compile:\n  model: true\n", {"plan.compile": True}),
+        ("m.llama3_8b", "optimizer_in_bwd: True\n", {"plan.optimizer_in_backward": True}),
         ("m.llama3_8b", "batch_size: ${bs}\n", {"plan.method": "full"}),
     ],
 )
