@@ -20,6 +20,7 @@ from envdoctor.checks import (
     hardware,
     kernels_for_gpu,
     pickles_refused,
+    python_ends,
     run_by_plans,
     stated_together,
     wheels_for_python,
@@ -50,6 +51,7 @@ FACT_CHECKS = (
     *asserted_at_import.CHECKS,
     *kernels_for_gpu.CHECKS,
     *pickles_refused.CHECKS,
+    *python_ends.CHECKS,
 )
 
 # What is raised by some checks alone: whoever asks after one finding of theirs need not run the others. The other findings are cheap.
@@ -71,6 +73,7 @@ _RAISED_BY = {
     "no-wheel-for-this-python": wheels_for_python.CHECKS,
     "no-kernels-for-this-gpu": kernels_for_gpu.CHECKS,
     "pickled-weights-refused": pickles_refused.CHECKS,
+    "import-ends-with-python": python_ends.CHECKS,
 }
 
 

@@ -10,15 +10,15 @@ from collections.abc import Callable, Iterator, Sequence
 
 from envdoctor.checks.declared_together import ranges_of, refusals
 from envdoctor.checks.hit import Hit
+from envdoctor.checks.pythons import minors_of
 from envdoctor.facts.fact import Facts
-from envdoctor.facts.versions import Exact, Ranged, exact, version_condition
+from envdoctor.facts.versions import Exact, exact
 from envdoctor.world.releases import releases
 from envdoctor.world.wheel_pythons import SYSTEMS, Wheels, wheels_of
 
 RULE = "no-wheel-for-this-python"
 
 _PACKAGE = "packages."
-_MINORS = tuple(range(6, 16))
 _WORDS = {"linux": "Linux", "windows": "Windows", "macos": "macOS"}
 # Labels of PyTorch's own index, which has its wheels for the same Pythons.
 _PYTORCH_LABEL = re.compile(r"(?:cpu|cu[0-9]{2,3}|rocm[0-9]+(?:\.[0-9]+)*|xpu)?", re.ASCII)
@@ -29,7 +29,7 @@ def wheels_for_python(facts: Facts) -> tuple[Hit, ...]:
 
     What is there already came from somewhere, and conda has builds of its own.
     """
-    minors, systems = _minors(facts), _systems(facts)
+    minors, systems = minors_of(facts), _systems(facts)
     if facts.closed or not minors or not systems:
         return ()
     return tuple(_hits(facts, minors, systems))
@@ -83,17 +83,6 @@ def _hit(facts: Facts, name: str, release: Exact, wheels: Wheels, serves: Callab
 
 def _plain(python: object) -> str:
     return str(python).removeprefix("==").removesuffix(".*")
-
-
-def _minors(facts: Facts) -> tuple[int, ...]:
-    """The second numbers of the Pythons that the situation admits; none where nobody says which it is."""
-    python = facts.value("python")
-    if isinstance(python, Exact):
-        return tuple(minor for minor in _MINORS if python.key is not None and python.key[:2] == (3, minor))
-    if isinstance(python, Ranged) and python.text:
-        wanted = version_condition(python.text)
-        return tuple(minor for minor in _MINORS if any(wanted.admits(exact(f"3.{minor}.{patch}")) for patch in (0, 9, 99)))
-    return ()
 
 
 def _systems(facts: Facts) -> tuple[str, ...]:

@@ -8,8 +8,8 @@ from importlib import import_module
 
 import pytest
 
-from envdoctor.logs.python_names import MODULES, NAMES
 from envdoctor.logs.specifiers import admits
+from envdoctor.world.standard_library import MODULES, NAMES
 
 NOW = f"{sys.version_info[0]}.{sys.version_info[1]}.0"
 
