@@ -144,8 +144,8 @@ def _outside(name: str, value: FactValue, *, typed: bool) -> Callable[[str], Env
     if known is None or not known.choices or (isinstance(value, str) and value in known.choices):
         return None
     text = shown(value)
-    if (name == "plan.distributed" and _SEVERAL.search(text)) or _objective(name, text):
-        return None  # it says that the work is shared, and not how; what is learned, and not what is trained
+    if (name == "plan.distributed" and _SEVERAL.search(text)) or _objective(name, text) or _training_alone(name, text):
+        return None  # it says that the work is shared, and not how; what is learned, and not what is trained; that there is training
     from difflib import get_close_matches
 
     close = get_close_matches(text, known.choices, n=1, cutoff=0.5)
@@ -172,6 +172,11 @@ _SEVERAL = re.compile(r"deepspeed|\bzero\b|multi|\bgpus\b|parallel|torchrun|acce
 def _objective(name: str, text: str) -> str:
     """What is learned by a method that says no more than that; empty for every other value."""
     return _OBJECTIVES.get(re.sub(r"[\s_-]+", "", text.lower()), "") if name == "plan.method" else ""
+
+
+def _training_alone(name: str, text: str) -> bool:
+    """``method = "train"``: people say so of a run of which they say no more."""
+    return name == "plan.method" and text.lower() in ("train", "training")
 
 
 def _implied(name: str, raw: object, origin: Origin) -> list[Fact]:
