@@ -84,6 +84,15 @@ FURTHER = (
     "tensorflow-estimator", "tensorflow-metadata", "tensorflow-model-optimization", "tensorrt-llm", "tensorstore", "torch-xla",
     "transformer-engine", "transformer-smaller-training-vocab", "triton-windows", "unstructured", "unstructured-inference", "vllm-ascend",
     "webdataset", "xinference",
+    # projects of speech, diffusion, evaluation and retrieval that threads state
+    "aphrodite-engine", "audiomentations", "autogluon", "autogluon-tabular", "be-great", "clean-fid", "clip-benchmark", "clip-interrogator",
+    "coqpit", "dadaptation", "deepeval", "docling-ibm-models", "effdet", "facexlib", "fire", "fvcore", "gritlm", "imitation", "insightface",
+    "inspect-ai", "invisible-watermark", "iopath", "jaxtyping", "jsonargparse", "laion-clap", "llama-cookbook", "llama-recipes",
+    "llm-guard",
+    "llm2vec", "lycoris-lora", "natten", "opendelta", "openenv-core", "oumi", "paddleocr", "presidio-analyzer", "prodigyopt", "pydantic-ai",
+    "pyserini", "ranx", "recbole", "rembg", "rerankers", "resemble-perth", "rfdetr", "s3tokenizer", "sb3-contrib", "seqeval", "snac",
+    "stable-ts", "supervision", "tabpfn", "tevatron", "torch-fidelity", "trackio", "transformers-interpret", "trulens-eval",
+    "whisper-timestamped", "xfuser",
 )  # fmt: skip
 
 # The packages whose extras are listed too: those that training files ask for by extra. Others have extras by the hundred, one a build.
