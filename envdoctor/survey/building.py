@@ -16,6 +16,8 @@ from envdoctor.survey.packages import CONSUMERS, DEEP, EVERY, MINOR, NEWEST_OF_C
 from envdoctor.survey.writing import write_all_takes, write_contents, write_said
 
 SINCE = "2022-01-01"
+# Their releases of before are installed to this day: projects were left at them.
+OLDER = {"fairseq": "2020-01-01"}
 Failures = list[tuple[str, str]]
 
 
@@ -72,7 +74,7 @@ def _read_package(name: str, cache: Path, get: Get, tell: Callable[[str], None],
     except (NoAnswerError, ValueError) as error:
         return [(name, str(error))]
     newest = NEWEST_OF_CONSUMERS if name in CONSUMERS and name not in DEEP else 10_000
-    releases = choose(name, files, since=SINCE, every=name in EVERY, newest=newest)
+    releases = choose(name, files, since=OLDER.get(name, SINCE), every=name in EVERY, newest=newest)
     kept = Kept(cache / f"{name}.db")
     known = [] if text is None else _out_of_hand(text, kept)
     releases = only_newer(releases, known) if known else releases

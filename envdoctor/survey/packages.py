@@ -155,6 +155,61 @@ MINOR = (
     "zipp",
 )
 
+# Projects that threads of fine-tuning, speech, diffusion and evaluation are about; all minors, for they are installed as they were left.
+PROJECTS = (
+    "audiocraft",
+    "audiomentations",
+    "autogluon-multimodal",
+    "autogluon-timeseries",
+    "basicsr",
+    "be-great",
+    "beir",
+    "chatterbox-tts",
+    "clip-interrogator",
+    "colbert-ai",
+    "coqpit",
+    "coqui-tts",
+    "demucs",
+    "encodec",
+    "f5-tts",
+    "fairseq",
+    "funasr",
+    "gfpgan",
+    "gluonts",
+    "gritlm",
+    "instructorembedding",
+    "langchain-huggingface",
+    "lerobot",
+    "lightning-flash",
+    "llm2vec",
+    "lm-format-enforcer",
+    "lycoris-lora",
+    "mteb",
+    "nnsight",
+    "opacus",
+    "opendelta",
+    "optimum-neuron",
+    "optimum-onnx",
+    "oumi",
+    "prodigyopt",
+    "pytorch-metric-learning",
+    "qwen-tts",
+    "ragatouille",
+    "rembg",
+    "segmentation-models-pytorch",
+    "stable-ts",
+    "tabpfn",
+    "tevatron",
+    "torch-audiomentations",
+    "trackio",
+    "transformer-lens",
+    "transformer-smaller-training-vocab",
+    "transformers-interpret",
+    "vocos",
+    "whisper-timestamped",
+    "xinference",
+)
+
 # What stands on them: the last release of each minor, the newest of those.
 CONSUMERS = (
     "setfit",
@@ -317,6 +372,7 @@ CONSUMERS = (
     "lightning-bolts",
     "pytorch-widedeep",
     "spacy-transformers",
+    *PROJECTS,
 )
 
 NEWEST_OF_CONSUMERS = 14
@@ -324,6 +380,7 @@ NEWEST_OF_CONSUMERS = 14
 # Of these all minors count: they are installed in old releases as often as in new ones.
 DEEP = frozenset(
     (
+        *PROJECTS,
         "adapters",
         "albumentations",
         "bert-score",
