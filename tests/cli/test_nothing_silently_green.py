@@ -105,6 +105,12 @@ def test_a_method_that_says_only_what_is_learned_loses_no_finding(capsys: pytest
     assert f"plan.objective = {goal} " in run(capsys, "facts", *stack).out
 
 
+def test_a_method_that_says_only_that_there_is_training_is_judged_as_unstated(capsys: pytest.CaptureFixture[str]) -> None:
+    ran = run(capsys, "check", "--set", "packages.peft=0.11.1", "--set", "plan.method=train", "--format", "json")
+    assert ran.status == 0
+    assert {one["status"] for one in ran.json["findings"] if one["rule"] == "peft-fp16-adapter-nan"} == {"possible"}
+
+
 def test_a_goal_that_is_stated_stands_whatever_the_method_is_called(capsys: pytest.CaptureFixture[str]) -> None:
     out = run(capsys, "facts", "--set", "plan.method=sft", "--set", "plan.objective=kto", *FACTS).out
     assert "plan.objective = kto " in out
