@@ -13,7 +13,8 @@ class Hit:
     nearest first: a package and the specifier under which the rule no longer holds. ``plan`` are plan
     facts to set together instead. ``file`` and ``line`` are the place to show, where it is not that of a fact.
     A hit that ``yields`` is not told beside a rule that matches the same packages (and, where it has ``names``, is about these), and none
-    beside a finding of a rule in ``unless``: those say the same, and more of it. ``edge`` tells the hits of one family apart. Of these
+    beside a finding of a rule in ``unless``: those say the same, and more of it; of the rules in ``over`` it says more itself. ``edge``
+    tells the hits of one family apart. Of these
     ``headline`` says what is wrong, in place of the family's title, ``witness`` is the line of Python that shows it, and ``advice``
     says what to do, in place of the family's words for it. ``newest``: it holds of what an installer would take, and waits for that.
     ``entry`` is the import of a script (``module:name``) that alone leads to it.
@@ -42,6 +43,7 @@ class Hit:
     newest: bool = False
     edges: tuple[str, ...] = ()
     parts: tuple[Hit, ...] = ()
+    over: tuple[str, ...] = ()
 
     @property
     def said(self) -> str:

@@ -22,7 +22,7 @@ from envdoctor.facts.versions import Exact
 from envdoctor.logs.asked import ARGUMENT, ATTRIBUTE, MODULE, NAME, Asked, symbol_of
 from envdoctor.logs.callables_named import classes_called, classes_of, functions_called
 from envdoctor.logs.callers import Caller, caller_of, takers
-from envdoctor.logs.calls_refused import fit_call, judge_never_taken
+from envdoctor.logs.calls_refused import called_from_outside, fit_call, judge_never_taken
 from envdoctor.logs.fitting import Fitting
 from envdoctor.logs.forward_calls import judge_forward
 from envdoctor.logs.good_releases import absent_everywhere, before_it_came, certain, older_or_between, on_both_sides
@@ -140,7 +140,7 @@ def _asked(statement: Statement, failure: Failure, facts: Facts) -> Asked | None
         classes = _classes_meant(statement, failure, facts)
         return _first_only((symbol_of(f"{one}.{statement.name}", ATTRIBUTE) for one in found) for found in classes)
     if isinstance(statement, RefusedKeyword):
-        functions = _functions_meant(statement, failure, facts)
+        functions = (called_from_outside(found, statement, failure) for found in _functions_meant(statement, failure, facts))
         return _first_only((symbol_of(f"{one}({statement.keyword})", ARGUMENT) for one in found) for found in functions)
     return None
 

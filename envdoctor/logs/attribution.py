@@ -114,6 +114,8 @@ def is_guess(
         return True  # a check of what there is, of which nothing is known
     if not decided and any(hit.rule == NUMPY_ABI for hit in _nearby(seen, derived)):
         return True  # whose module was compiled for another numpy, the words do not say
+    if not decided and rule.affected is not None and any(hit.rule == NO_LIBRARY for hit in _nearby(seen, derived)):
+        return True  # that a library is not found does not say that another one is there
     others = [hit for hit in _nearby(seen, derived) if hit.pins and hit.packages and hit.packages[0] not in rule.packages]
     if not decided and others and _is_of_few_releases(rule.affected):
         return True  # that just this release ran, nobody says, and the error is computed to be another package's

@@ -44,9 +44,9 @@ _TELLING_ARGUMENT = 5
 
 def fit_call(statement: RefusedKeyword | MissingArguments | TooManyArguments, failure: Failure, facts: Facts) -> Fitting | None:
     """What the releases of one package say of a call that was refused; None where they do not tell it, or two packages do."""
-    found = _only(_of_known(statement, functions_called(statement.function, failure)))
+    found = _only(_of_known(statement, failure, functions_called(statement.function, failure)))
     if found is None and isinstance(statement, TooManyArguments):
-        found = _only(_of_known(statement, refusers_of(statement, failure, facts)))
+        found = _only(_of_known(statement, failure, refusers_of(statement, failure, facts)))
     if found is None and isinstance(statement, RefusedKeyword):
         found = _only(_of_fields(statement, failure))
     found = found or _overridden(statement, failure)
@@ -60,7 +60,9 @@ def _only(found: Iterator[Fitting | None]) -> Fitting | None:
     return known[0] if len({(one.there, one.gone, one.bound.volume.name) for one in known}) == 1 else None
 
 
-def _of_known(statement: RefusedKeyword | MissingArguments | TooManyArguments, symbols: Iterable[str]) -> Iterator[Fitting | None]:
+def _of_known(
+    statement: RefusedKeyword | MissingArguments | TooManyArguments, failure: Failure, symbols: Iterable[str]
+) -> Iterator[Fitting | None]:
     """The functions of this name, by their own parameters."""
     if isinstance(statement, RefusedKeyword):
         return
@@ -69,7 +71,7 @@ def _of_known(statement: RefusedKeyword | MissingArguments | TooManyArguments, s
         if bound is None:
             continue
         module, first, rest = split(bound.volume, symbol)
-        if rest and not _defines(f"{module}:{first}", rest[0]):
+        if rest and (not _defines(f"{module}:{first}", rest[0]) or calls_itself(statement, failure, bound.volume.name)):
             continue  # Python names the class that defines it: one of the user's, of the same name
         method = bool(rest) or statement.function.endswith("__init__")
         fits = _needs(statement) if isinstance(statement, MissingArguments) else _holds(statement, method=method)
@@ -236,6 +238,19 @@ def has_outside_bases(symbol: str) -> bool:
 # --- methods that are overridden ---------------------------------------------------------------------------
 
 
+def calls_itself(statement: RefusedKeyword | MissingArguments | TooManyArguments, failure: Failure, package: str) -> bool:
+    """Whether a package's own line calls a method of the object that it is in: it calls its own methods as they are written, so that what
+    refuses the call is an override, of a class that may bear the same name (https://github.com/urchade/GLiNER/issues/208)."""
+    method = statement.function.rpartition(".")[2]
+    inner = failure.frames[-1] if failure.frames else None
+    return inner is not None and bool(inner.package) and package_of(inner.package) == package and f"self.{method}(" in inner.text
+
+
+def called_from_outside(symbols: Iterable[str], statement: RefusedKeyword, failure: Failure) -> Iterator[str]:
+    """The functions that may have refused a keyword: not a package's own method where that package calls it."""
+    return (one for one in symbols if not calls_itself(statement, failure, package_of(one.partition(":")[0].partition(".")[0])))
+
+
 def _overridden(statement: RefusedKeyword | MissingArguments | TooManyArguments, failure: Failure) -> Fitting | None:
     """A class that no package has, whose method a package calls: what the method of that name is called with there."""
     owner, _, method = statement.function.replace(".<locals>", "").rpartition(".")
@@ -243,7 +258,8 @@ def _overridden(statement: RefusedKeyword | MissingArguments | TooManyArguments,
     called = bool(failure.frames) and f".{method}(" in failure.frames[-1].text
     if not (owner or called) or method in _ANY or (method.startswith("__") and method.endswith("__")):
         return None
-    if owner and any(_defines(one, method) for one in classes_called(owner.rpartition(".")[2], failure)):
+    taken = [one for one in classes_called(owner.rpartition(".")[2], failure) if _defines(one, method)] if owner else []
+    if any(bound is None or not calls_itself(statement, failure, bound.volume.name) for bound in map(owner_of, taken)):
         return None
     inner = next((frame for frame in reversed(failure.frames) if frame.text or frame.package), None)
     if inner is not None and (not inner.package or (inner.text and f".{method}(" not in inner.text)):

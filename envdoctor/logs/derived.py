@@ -71,6 +71,7 @@ from envdoctor.logs.statements import (
     parse_statement,
 )
 from envdoctor.logs.system_python import judge_system_python
+from envdoctor.logs.targets_given import judge_targets
 from envdoctor.logs.tracebacks import Failure
 from envdoctor.logs.undefined_names import UNDEFINED, judge_undefined
 from envdoctor.logs.weights_only import judge_weights_only
@@ -218,7 +219,14 @@ def _first_of_all(statement: Statement | None, failure: Failure, facts: Facts, a
         loading = judge_loading(statement, failure, facts) if isinstance(statement, RefusedKeyword) else None
         hit = loading or judge_python(statement, failure, facts) or judge_given_up(statement, failure, facts)
         hit = hit or answer(statement, failure, facts)
-    return hit or judge_not_loaded(failure, facts) or judge_column(failure) or judge_keys(failure, facts) or judge_model(failure, facts)
+    return (
+        hit
+        or judge_not_loaded(failure, facts)
+        or judge_column(failure)
+        or judge_keys(failure, facts)
+        or judge_model(failure, facts)
+        or judge_targets(failure)
+    )
 
 
 def _of_statement(statement: Statement | None, failure: Failure, facts: Facts) -> Hit | None:

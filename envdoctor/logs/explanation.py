@@ -92,7 +92,7 @@ def explain(
     pages = {rule.id: rule for rule in rules}
     there = packages_there(reading, stated)
     with_required = there | packages_required(stated)
-    computed = {one.hit.rule for one in derived}
+    computed = {one.hit.rule for one in derived} | {name for one in derived for name in one.hit.over}
     of_installer = not OF_INSTALLERS.isdisjoint(computed)
     # A text that has a page of its own, which names no cause, has several: there one of them has to be stated.
     general = {seen.symptom for name, seen in reading.shown.items() if pages[name].log_only and pages[name].affected is None}

@@ -60,10 +60,11 @@ KERNELS = (
     # that a build lacks.
     Sentence(
         r"HIP error: (?:invalid device function|no kernel image is available)|hipErrorNoBinaryForGpu",
-        "This ROCm build of torch has no kernels for this AMD GPU",
-        "a build lists the GPUs that it was compiled for, and newer or smaller ones (gfx1103, gfx1151, ...) came later",
-        "python -c 'import torch; print(torch.cuda.get_arch_list())' lists them: a build that has this one; until then "
-        "HSA_OVERRIDE_GFX_VERSION "
+        "This ROCm build of torch has no kernels for the AMD GPU that it took",
+        "a build lists the GPUs that it was compiled for, and newer or smaller ones (gfx1103, gfx1151, ...) came later; beside a processor "
+        "with graphics of its own, that may be the GPU which was taken",
+        "with two GPUs (rocminfo lists them) HIP_VISIBLE_DEVICES=1, or 0, picks the card; python -c 'import torch; "
+        "print(torch.cuda.get_arch_list())' lists what the build has: a build that has this one; until then HSA_OVERRIDE_GFX_VERSION "
         "of the nearest that it has (11.0.0 for gfx1100 on gfx1103 and gfx1151, 10.3.0 for gfx1030)",
         "torch",
     ),

@@ -85,6 +85,8 @@ def judge_beside_itself(one: MissingModule, failure: Failure) -> Hit | None:
     if top not in parts[:-1]:
         return None
     where = "/".join(parts[: parts.index(top)]) or f"the folder that holds {top}"
+    if "." in one.name:
+        return _of_sources(one, frame, where)
     # What has a compiled part does not run from its sources.
     _, how = other_distribution(top) or ("", "")
     return Hit(
@@ -95,6 +97,29 @@ def judge_beside_itself(one: MissingModule, failure: Failure) -> Hit | None:
         headline=f"The project's own module {top} is not found from where it was started",
         advice=how or f"pip install -e . in {where}, or start it from there",
     )
+
+
+def _of_sources(one: MissingModule, frame: Frame, where: str) -> Hit:
+    """A part that a package has not, which was found: Python tells of the first part that is missing (``a`` of ``a.b``)."""
+    above, _, last = one.name.rpartition(".")
+    top = one.name.partition(".")[0]
+    _, how = other_distribution(top) or ("", "")
+    if last.startswith("_"):
+        # Python looks first in the folder that it was started in, or that the script lies in (its sys.path).
+        headline = f"{top} is imported from its sources, which have no compiled {last}"
+        detail = f"{place_of(frame)} imports {one.name}: {above} was found in {where}, and what a build would make is not there"
+        advice = (
+            how
+            or f"start Python in another folder than {where}, so that the installed {top} is found; or build it there (pip install -e .)"
+        )
+    else:
+        headline = f"The {top} that was found has no {one.name}"
+        detail = (
+            f"{place_of(frame)} imports it: another folder or package called {top} comes first, or {last} is not among the files of this "
+            "state of the project"
+        )
+        advice = how or f"python -c 'import {above}; print({above}.__path__)' where it failed shows which is found; take the project whole"
+    return Hit(OWN, True, detail=detail, edge=f"module:{one.name}", headline=headline, advice=advice)
 
 
 # Packages of which no releases are kept, by their module, and what went from them when, and what has it now.

@@ -237,10 +237,16 @@ def _widths(product: re.Match[str]) -> tuple[str, str, str] | None:
         return None
     of = {_TEXTS[width] for width in (wide, takes) if width in _TEXTS}
     texts = len(of) == 2 and f"{wide} is the width of a text for {_TEXTS[wide]}, {takes} that for {_TEXTS[takes]}"
-    behind = texts or "what goes in was made by another model: a text encoder, a VAE, an adapter or features that were cached for one"
+    times = int(wide) // int(takes) if int(wide) % int(takes) == 0 else 0
+    behind = texts or (
+        f"what goes in is {times} times as wide: as many were joined side by side in place of one, or it was made by another model"
+        if times
+        else "what goes in was made by another model (a text encoder, a VAE, an adapter, features that were cached for one), or is cut or "
+        "joined otherwise than this layer takes it"
+    )
     advice = (
-        f"take the text encoder, VAE, adapter (LoRA, ControlNet) and cached features that belong to this very model; what "
-        f"makes {wide} is of another"
+        f"print the shapes where {wide} is made: the text encoder, VAE, adapter (LoRA, ControlNet) and cached features have to be of this "
+        "very model; where they are, the code that joins them is of another release than the model's: take both of one"
     )
     return f"What goes into a layer is {wide} wide, and the layer takes {takes}", behind, advice
 

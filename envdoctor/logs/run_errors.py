@@ -13,6 +13,7 @@ from envdoctor.facts.versions import Exact
 from envdoctor.logs.common_sentences import COMMON, NEAR
 from envdoctor.logs.everyday_sentences import BESIDE, EVERYDAY, ROWS
 from envdoctor.logs.given_sentences import GIVEN
+from envdoctor.logs.gpu_of_its_cuda import judge_older_cuda
 from envdoctor.logs.kernel_sentences import KERNELS
 from envdoctor.logs.paired_sentences import PAIRED
 from envdoctor.logs.run_sentences import SENTENCES
@@ -51,6 +52,8 @@ def judge_wrapped(failure: Failure, facts: Facts) -> Hit | None:
 
 def judge_known(failure: Failure, facts: Facts) -> Hit | None:
     """What an error of the run means; None where it is none of those that are known."""
+    if (older := judge_older_cuda(failure.told, facts)) is not None:
+        return older
     found, shown = next(((one, shown) for one in _ALL if (shown := re.search(one.says, failure.told))), (None, None))
     python = facts.value("python")
     if found is None or shown is None or (found.refuted and isinstance(python, Exact) and admits(found.refuted, python)):

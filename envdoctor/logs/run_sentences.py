@@ -111,9 +111,11 @@ SENTENCES = (
         r"unable to find an engine to execute this computation|Unable to find a valid cuDNN algorithm"
         r"|CUDNN_STATUS_(?:NOT_INITIALIZED|INTERNAL_ERROR|EXECUTION_FAILED|MAPPING_ERROR|SUBLIBRARY_VERSION_MISMATCH)"
         r"|cudnn_frontend\] Error|No execution plans support the graph|No valid execution plans built",
-        "cuDNN found no way to compute it",
-        "the GPU is nearly full, another cuDNN than torch's own is loaded, or the type and shape are none that it knows",
-        "unset LD_LIBRARY_PATH, and pip install the nvidia-cudnn that torch requires; a smaller batch shows whether memory is short",
+        "cuDNN failed, and its status does not say why",
+        "the GPU is nearly full or newer than the CUDA that torch was built for, another cuDNN than torch's own is loaded, or the type and "
+        "shape are none that it knows",
+        "unset LD_LIBRARY_PATH, and pip install the nvidia-cudnn that torch requires; a smaller batch shows whether memory is short, and "
+        "python -c 'import torch; print(torch.cuda.get_arch_list(), torch.cuda.get_device_capability())' whether torch knows the GPU",
         "torch",
     ),
     Sentence(

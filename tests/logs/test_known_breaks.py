@@ -48,7 +48,7 @@ OF_SYSTEM = "ImportError: /lib/x86_64-linux-gnu/libstdc++.so.6: version `GLIBCXX
             "import vllm._C",
         ),
         ("AttributeError: '_OpNamespace' object has no attribute 'lift_fresh'", "This torch is older than a package", "a later torch"),
-        ("HIP error: invalid device function", "no kernels for this AMD GPU", "HSA_OVERRIDE_GFX_VERSION"),
+        ("HIP error: invalid device function", "no kernels for the AMD GPU that it took", "HSA_OVERRIDE_GFX_VERSION"),
         ("Could not run 'torchcodec_ns::decode' with arguments from the 'CPU' backend.", "made for another torch", "datasets<4"),
         ("RuntimeError: Could not locate a supported Microsoft Visual C++ installation", "no C++ compiler", "Build Tools"),
     ],
