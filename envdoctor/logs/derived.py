@@ -58,6 +58,7 @@ from envdoctor.logs.refused_runs import CONFIG, HUB, TENSORS, judge_run
 from envdoctor.logs.run_errors import COPIED, OF_INPUT, RUN, judge_beside, judge_known, judge_wrapped
 from envdoctor.logs.sayings import SAID
 from envdoctor.logs.specifiers import usable_pins
+from envdoctor.logs.stated_values import judge_positions, judge_stated
 from envdoctor.logs.statements import (
     MissingArguments,
     MissingAttribute,
@@ -168,7 +169,8 @@ def _derived(reading: Reading, facts: Facts) -> Iterator[Derived]:
             return
         for number, line in reading.lines:
             one = Failure("", line.strip(), number)
-            if (said := judge_not_loaded(one, facts) or judge_known(one, facts) or say(one, facts)) is not None:
+            said = judge_not_loaded(one, facts) or judge_positions(one) or judge_known(one, facts) or judge_stated(one) or say(one, facts)
+            if said is not None:
                 yield Derived(said, number, line.strip()[:300])
     for number, line in reading.lines:
         if "with CUDA capability" in line and (gpu := judge_gpu(line, facts)) is not None:
@@ -264,8 +266,9 @@ def _of_failure(failure: Failure, facts: Facts, around: str = "") -> Iterator[Hi
     if (loaded := judge_weights_only(failure, facts)) is not None:
         yield loaded
         return
-    said = judge_run(failure)
-    if said is None and (known := judge_known(failure, facts)) is not None:
+    longer = judge_positions(failure)
+    said = judge_run(failure) if longer is None else None
+    if said is None and (known := longer or judge_known(failure, facts)) is not None:
         yield known
         return
     # The command of a process that failed is what was asked of it.
@@ -273,6 +276,7 @@ def _of_failure(failure: Failure, facts: Facts, around: str = "") -> Iterator[Hi
     hits = join_demands([wanted for demand in demands if (wanted := judge_demand(demand, failure, facts)) is not None])
     if not demands and (hit := judge_wanted(read_wants(failure.told), failure, facts)) is not None:
         hits = [hit]
+    said = said or (judge_stated(failure) if not hits else None)
     # Python's own sentences stand in packages that speak as Python does.
     own_words = isinstance(statement, (RefusedKeyword, MissingArguments, TooManyArguments, MissingMember))
     if not hits and (said := said or (None if own_words else say(failure, facts))) is not None:

@@ -26,6 +26,7 @@ from envdoctor.logs.owners_anywhere import classes_anywhere
 from envdoctor.logs.places import owner_of
 from envdoctor.logs.reading import Reading
 from envdoctor.logs.sayings import home_of
+from envdoctor.logs.stated_values import judge_general
 from envdoctor.logs.statements import MissingArguments, MissingMember, RefusedKeyword, TooManyArguments, parse_statement
 from envdoctor.logs.tracebacks import Failure, Frame
 from envdoctor.logs.wording import AS_SAVED, describe, named, place_of
@@ -121,7 +122,9 @@ def judge_at_last(reading: Reading, facts: Facts) -> Iterator[tuple[Hit, int, st
         return
     hit = _came_with(last, facts) or judge_own_lines(last) or (judge_states(last, facts) if last.frames else None)
     # Of a sentence alone, who has what it tells of comes first.
-    hit = hit or _raised(last, facts) or (judge_states(last, facts) if not last.frames else None)
+    hit = hit or _raised(last, facts)
+    if not last.frames:
+        hit = hit or judge_states(last, facts) or judge_general(last)
     if hit is not None:
         yield hit, last.line, last.told[:300]
 

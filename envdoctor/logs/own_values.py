@@ -93,6 +93,8 @@ def _shown_own(failure: Failure) -> Frame | None:
 def _key(failure: Failure) -> Hit | None:
     """A key that a line of the project's own asks a dictionary for: by what the dictionary is called."""
     told, frame = _KEY.match(failure.message.strip()), innermost_own(failure)
+    if told is not None and frame is None:
+        return _key_of_a_configuration(told["name"], failure)
     if told is None or frame is None or not frame.text:
         return None
     name = told["name"]
@@ -124,6 +126,26 @@ def _key(failure: Failure) -> Hit | None:
         headline, advice = f"{what} has no {name}", f"print its keys there: {name} is called otherwise in what it was made from, or missing"
     # What a file or a row holds is certain from the line; which of both has to change is not.
     return Hit(OWN, sure, detail=line, edge=f"key:{name}:{frame.path[-60:]}:{frame.line}"[:160], headline=headline, advice=advice)
+
+
+def _key_of_a_configuration(name: str, failure: Failure) -> Hit | None:
+    """A key that a package asks the configuration of a model for. https://github.com/Blaizzy/mlx-vlm/issues/213"""
+    frame = _inner(failure)
+    package = package_in(frame) if frame is not None else ""
+    if frame is None or not package or frame.package in _HANDS_ON:
+        return None
+    if re.search(rf"\b(?:\w*config|cfg|hparams)(?:\.\w+)?\[['\"]{re.escape(name)}['\"]\]", frame.text) is None:
+        return None
+    return Hit(
+        RAISED,
+        None,
+        detail=f"{place_of(frame)}: `{frame.text[:120]}`; models of one family call the same thing otherwise from one "
+        "generation to the next",
+        packages=named(package),
+        edge=f"key:{package}:{name}"[:160],
+        headline=f"The configuration has no {name}, and {package} reads it there",
+        advice=f"the newest {package}, where the model is newer than the one that runs; else the configuration of this kind of model",
+    )
 
 
 def _assertion(failure: Failure) -> Hit | None:

@@ -63,8 +63,8 @@ _DEVICES = re.compile(
     r"(?: and |, different from other tensors on )(?P<b>\w{2,10}(?::\d{1,3})?)"
 )
 _SIZES = re.compile(
-    r"size mismatch for (?P<name>[\w.]{1,300}): copying a param with shape torch\.Size\(\[(?P<a>[\d, ]{0,60})\]\) from checkpoint,"
-    r" the shape in current model is torch\.Size\(\[(?P<b>[\d, ]{0,60})\]\)"
+    r"size mismatch for (?P<name>[\w.]{1,300}): copying a param with shape torch\.Size\(\[(?P<a>[\d, ]{0,60})\]\) from (?:the )?checkpoint,"
+    r" the shape in (?:the )?current model is torch\.Size\(\[(?P<b>[\d, ]{0,60})\]\)"
 )
 # The same where somebody cut the line behind the first shape.
 _CUT_SIZES = re.compile(
@@ -73,6 +73,8 @@ _CUT_SIZES = re.compile(
 _LENGTHS = re.compile(
     r"The size of tensor a \((?P<a>\d{1,12})\) must match the size of tensor b \((?P<b>\d{1,12})\) at non-singleton dimension"
 )
+# How wide the layers are that take a text there: the blocks of a UNet, and the one width of a transformer.
+_TAKERS = frozenset(("320", "640", "1280", "1536", "2432", "3072"))
 _PRODUCT = re.compile(r"mat1 and mat2 shapes cannot be multiplied \(\d{1,12}x(?P<wide>\d{1,6}) and (?P<takes>\d{1,6})x(?P<out>\d{1,6})\)")
 # Layers of models are no narrower; of smaller numbers alone nobody can tell what they are of.
 _WIDTH = 64
@@ -236,7 +238,8 @@ def _widths(product: re.Match[str]) -> tuple[str, str, str] | None:
     if wide == takes or "1" in (takes, product["out"]) or wide == "1":
         return None
     of = {_TEXTS[width] for width in (wide, takes) if width in _TEXTS}
-    texts = len(of) == 2 and f"{wide} is the width of a text for {_TEXTS[wide]}, {takes} that for {_TEXTS[takes]}"
+    near = len(of) == 2 and product["out"] in _TAKERS
+    texts = near and f"{wide} is the width of a text for {_TEXTS[wide]}, {takes} that for {_TEXTS[takes]}"
     times = int(wide) // int(takes) if int(wide) % int(takes) == 0 else 0
     behind = texts or (
         f"what goes in is {times} times as wide: as many were joined side by side in place of one, or it was made by another model"
@@ -270,6 +273,9 @@ def _disagreement(message: str) -> tuple[str, str, str] | None:
             advice = f"load the tokenizer that was saved with it, and model.resize_token_embeddings({a}) before the weights are loaded"
             return what, "tokens were added when it was saved, or it is of another model", advice
         what = f"{found['name']} is [{found['a']}] in the checkpoint and [{found['b']}] in the model"
+        if found["a"].count(",") == 1 and a != b and found["a"].split(", ") == found["b"].split(", ")[::-1]:
+            advice = "the release that the checkpoint was saved with; or x.T where it is loaded"
+            return what, "the one is the other with its axes exchanged: a release keeps this table the other way round", advice
         if (part := _RANK.search(found["name"])) and (ranks := _ranks(found)):
             where = f"rank={ranks[0]} where the adapter's layers are made" if part["part"] else f"r={ranks[0]} in LoraConfig"
             return what, f"the adapter has rank {ranks[0]}, and the model was given one of rank {ranks[1]}", where

@@ -57,7 +57,7 @@ def test_what_a_package_gives_at_its_top_is_its_own() -> None:
     ],
 )
 def test_an_everyday_name_is_laid_on_nobody(log: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert findings(capsys, tmp_path, log) == []
+    assert [one for one in findings(capsys, tmp_path, log) if one["packages"] or one["severity"] != "note"] == []
 
 
 def test_it_is_where_the_package_is_stated(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

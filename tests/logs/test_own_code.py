@@ -156,7 +156,8 @@ def test_none_in_the_place_of_an_object_is_of_the_package_whose_object_it_would_
     config = "class SFTConfig:\n    def __init__(self):\n        self.model_init_kwargs = None\n"
     with atlas_of(tmp_path, {"trl": {"0.9.0": {"trl/config.py": config}}}):
         ((rule, packages, detail),) = told("AttributeError: 'NoneType' object has no attribute 'model_init_kwargs'")
-        assert told("AttributeError: 'NoneType' object has no attribute 'startswith'") == []
+        ((_, nobody, _),) = told("AttributeError: 'NoneType' object has no attribute 'startswith'")
+        assert nobody == ()
     assert (rule, packages) == ("error-attribute-missing", ("trl",))
     assert detail.startswith("there is None where trl has an object with model_init_kwargs (SFTConfig")
 

@@ -1,0 +1,133 @@
+"""Messages about rows and values that state them: of NumPy, pandas, Arrow and the data that runs are given."""
+
+from __future__ import annotations
+
+from envdoctor.logs.stated_message import StatedMessage
+
+VALUES = (
+    StatedMessage(
+        r"requested array has an inhomogeneous shape after (?P<dims>\d) dimensions?\. The detected shape was (?P<shape>\([\d, ]{1,40}\))",
+        "Rows of unequal length are made one array: {shape} rows that differ in length behind that",
+        "NumPy before 1.24 made an array of objects of them and only warned, so code of that time relied on it",
+        'pip install "numpy<1.24" for code of that time; or dtype=object at the line above, or rows that are padded to one length',
+        given=True,
+    ),
+    StatedMessage(
+        r"(?:ArrowTypeError|ArrowInvalid).{0,40}?\(?[\"'](?P<says>Expected (?P<want>\w{2,12}), got an? '(?P<got>\w{2,20})' object|"
+        r"Could not convert .{1,120}? with type (?P<kind>\w{2,20}): [^\"']{3,80})[\"'], ['\"]Conversion failed for column "
+        r"(?P<column>[^'\"]{1,80}) with type",
+        "Column {column} holds values of several types: {says}",
+        "pandas keeps them as objects, Arrow wants one type in a column",
+        "df['{column}'] = df['{column}'].astype(str) (or one number type) before it is handed on",
+        given=True,
+    ),
+    StatedMessage(
+        r"operands could not be broadcast together with shapes \((?P<a>[\d,]{0,40})\) \((?P<b>[\d,]{0,40})\)"
+        r"|could not broadcast input array from shape \((?P<c>[\d,]{0,40})\) into shape \((?P<d>[\d,]{0,40})\)",
+        "Two arrays do not fit: ({a}{c}) and ({b}{d})",
+        "each axis must be equal or 1: an image with an alpha channel (4) or a grey one beside RGB (3), images of other sizes, or "
+        "rows cut "
+        "otherwise",
+        "convert('RGB') and one size for all images; for rows one length",
+        given=True,
+    ),
+    StatedMessage(
+        r"Object arrays cannot be loaded when allow_pickle=False",
+        "The .npy or .npz file holds objects and not plain numbers",
+        "NumPy loads such files since 1.16.3 only where it is allowed to; a file that is no .npy (cut, a git-lfs pointer) says the same",
+        "np.load(FILE, allow_pickle=True) for a file that you trust; look at its size where it should hold numbers",
+    ),
+    StatedMessage(
+        r"zero-size array to reduction operation (?P<what>\w{1,20}) which has no identity|(?:max"
+        r"|min)\(\) (?:arg is an empty sequence|iterable argument is empty)"
+        r"|Mean of empty slice",
+        "There is nothing to compute with: the list or array is empty",
+        "a data set, a folder or a selection has no rows, or everything was filtered out",
+        "look at why it is empty: the folder and the pattern that files are looked for by, filters, a split's name",
+        given=True,
+    ),
+    StatedMessage(
+        r"could not convert string to float: ['\"]?(?P<text>[^'\"\n]{0,60})"
+        r"|invalid literal for int\(\) with base 10: ['\"](?P<other>[^'\"\n]{0,60})",
+        "A number is wanted, and the text is {text}{other}",
+        "a header or a name in a column of numbers, a list whose fields are separated otherwise, a file name that the code takes a "
+        "number "
+        "from, or a setting in words",
+        "look at the line above for where the text comes from: the row, the column, the name of a file or folder, or the setting",
+        given=True,
+    ),
+    StatedMessage(
+        r"No data found\. Please verify (?:the )?arguments|ignore directory without (?:repeats|number)",
+        "kohya's scripts found no image: train_data_dir must be the folder above those that hold images, and these are called NUMBER_NAME",
+        "10_mycat, say, where 10 is how often each image is repeated",
+        "train_data_dir=FOLDER with the images in FOLDER/10_name/",
+        given=True,
+    ),
+    StatedMessage(
+        r"No valid path is found for|[Nn]o (?:valid )?(?:images?|samples?|files?|videos?|wavs?|audio files?|labels?|data|rows"
+        r"|examples) (?:was |were |are )?found"
+        r"|[Ff]ound 0 (?:files|images|logits|samples|videos)|\b0 (?:train )?images with repeating|[Dd]ataset (?:is empty"
+        r"|contains no)|empty dataset",
+        "No row was found in the data that was given",
+        "another folder than the one that is looked in, files of another ending or layout, a step of preparation that was left out, or a "
+        "filter that removed all",
+        "print the path and the pattern at the line above, list that folder, and bring it into the layout that the project describes",
+        given=True,
+    ),
+    StatedMessage(
+        r"No object file|has no mapping for|Can(?:not| ?'?t) map tensor ['\"](?P<name>[\w.]{1,120})",
+        "llama.cpp's converter knows no place for the tensor {name} in this kind of model",
+        "an adapter or a wrapper that was not merged (base_model., lora_, base_layer), a quantized checkpoint (.quant_state, .SCB, "
+        "qweight), or "
+        "a model whose kind a later state of the converter knows",
+        "merge and save in 16 bits first (merge_and_unload, save_pretrained), and the newest llama.cpp",
+    ),
+    StatedMessage(
+        r"(?:NotImplementedError: |^)(?:Architecture|Model) ['\"]?(?P<name>\w{4,80}(?:ForCausalLM|ForConditionalGeneration|Model"
+        r"|LMHeadModel|ForMaskedLM|ForSequenceClassification))"
+        r"['\"]? (?:is )?not supported|ERROR:hf-to-gguf:Model (?P<other>\w{4,80}) is not supported",
+        "llama.cpp's converter that ran does not know {name}{other}",
+        "it came with a later state of the converter, is the business of another of its scripts (before mid 2024 convert.py had "
+        "Llama), or "
+        "has no place in GGUF",
+        "git pull llama.cpp and pip install its requirements, then convert_hf_to_gguf.py; its page lists the models",
+    ),
+    StatedMessage(
+        r"unknown (?:model )?architecture: ['\"]?(?P<name>[\w.-]{1,60})",
+        "The program that loads the GGUF file does not know the architecture {name}",
+        "its llama.cpp is older than the model; ollama, LM Studio and llama-cpp-python each bring one of their own",
+        "update the program (llama-cpp-python, ollama, the build of llama.cpp) to a release after the model's",
+    ),
+    StatedMessage(
+        r"Could not find a tokenizer matching any of \[(?P<kinds>[^\]]{1,60})\]|Cannot find Llama BPE tokenizer"
+        r"|File not found: \S{0,200}tokenizer\.model",
+        "llama.cpp's converter found no tokenizer of the kind that it looks for in the model's folder",
+        "tokenizer.model or vocab.json lies elsewhere, the tokenizer was not saved beside the model, or the script is the old "
+        "convert.py, which "
+        "does not know Llama 3's and other BPE tokenizers",
+        "save the tokenizer into that folder (or fetch the base model's tokenizer files), and convert_hf_to_gguf.py of the newest "
+        "llama.cpp",
+    ),
+    StatedMessage(
+        r"invalid magic (?:characters|number)|bad magic|not a (?:valid )?GGUF file|unknown \(magic, version\) combination",
+        "The file is no GGUF, or one of an older kind than the program reads",
+        "a cut download, a pointer of git-lfs, or GGML files of before August 2023",
+        "its size against the hub's; fetch it again, or the GGUF of the same model",
+    ),
+    StatedMessage(
+        r"wrong number of tensors; expected (?P<want>\d{1,6}), got (?P<got>\d{1,6})|missing tensor '(?P<name>[\w.]{1,80})'",
+        "The GGUF file has other tensors than the program expects of its architecture ({name}{want})",
+        "it was made by another state of llama.cpp than the one that loads it, or its download was cut",
+        "update the program, or convert the model anew with the llama.cpp that loads it",
+    ),
+    StatedMessage(
+        r"not enough values to unpack \(expected (?P<want>\d{1,3}), got (?P<got>\d{1,3})\)",
+        "{want} values are wanted there, and {got} came",
+        "where a line of a list is split, it has fewer fields than the code wants (a speaker, a language) or another separator; where a "
+        "function returns them, it is of another release or mode than the caller",
+        "print what comes before that line: bring the list into the form of {want} fields that the project describes, or both sides "
+        "to one state",
+        sure=False,
+        given=True,
+    ),
+)

@@ -1,0 +1,120 @@
+"""Messages that state a path, a shape or a place in a file: the answer uses these values, and lays them on no package."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from envdoctor.logs.stated_values import judge_general, judge_stated
+from envdoctor.logs.tracebacks import Failure
+from tests.logs.diagnosed import findings
+from tests.logs.test_refused_runs import derive
+
+
+@pytest.mark.parametrize(
+    ("text", "headline", "behind"),
+    [
+        (
+            "FileNotFoundError: [Errno 2] No such file or directory: '~/models/config.json'",
+            "A file, a folder or a program is not where it is looked for: ~/models/config.json",
+            "Python does not write out the ~",
+        ),
+        (
+            r"FileNotFoundError: [Errno 2] No such file or directory: 'wavs/a.wav|hello there|3'",
+            "A file, a folder or a program is not where it is looked for: wavs/a.wav|hello there|3",
+            "a whole line of a list was taken for the path",
+        ),
+        (
+            "FileNotFoundError: [Errno 2] No such file or directory: '/content/data/clip_01.wav'",
+            "A file, a folder or a program is not where it is looked for: /content/data/clip_01.wav",
+            "a row of the data names a file that is not there",
+        ),
+        ("FileNotFoundError: [Errno 2] No such file or directory: 'ninja'", "The program ninja is started, and it is not on the PATH", ""),
+        (
+            "PermissionError: [Errno 13] Permission denied: '/home/appuser/.cache/huggingface'",
+            "The user that the program runs as may not read or write /home/appuser/.cache/huggingface",
+            "the cache belongs to another user",
+        ),
+        (
+            r"json.decoder.JSONDecodeError: Invalid \escape: line 18 column 28 (char 338)",
+            "The JSON file has a single backslash in line 18, column 28",
+            "a Windows path",
+        ),
+        (
+            "RuntimeError: Given groups=1, weight of size [64, 3, 7, 7], expected input[8, 1, 224, 224] to have 3 channels, but got "
+            "1 channels instead",
+            "A convolution takes 3 channels and gets 1",
+            "1 is grey, 3 is RGB",
+        ),
+        (
+            "ArrowTypeError: (\"Expected bytes, got a 'int' object\", 'Conversion failed for column id with type object')",
+            "Column id holds values of several types: Expected bytes, got a 'int' object",
+            "Arrow wants one type",
+        ),
+        (
+            "RuntimeError: The size of tensor a (504) must match the size of tensor b (448) at non-singleton dimension 1",
+            "A row of 504 meets 448 positions: 448 is how many tokens Whisper's decoder takes: a label is longer",
+            "",
+        ),
+        (
+            "RuntimeError: Attempting to deserialize object on CUDA device 3 but torch.cuda.device_count() is 1.",
+            "The file was saved from GPU 3, which this process does not have",
+            "",
+        ),
+        ("UnicodeDecodeError: 'utf-8' codec can't decode byte 0x80 in position 0: invalid start byte", "A binary file is read as text", ""),
+        ("git: 'lfs' is not a git command. See 'git --help'.", "git-lfs is not installed", ""),
+        ("train.sh: line 2: $'\\r': command not found", "A script has the line ends of Windows", ""),
+        ("bash: accelerate: command not found", "The shell finds no program accelerate on the PATH", ""),
+    ],
+)
+def test_the_answer_is_made_of_the_values(text: str, headline: str, behind: str) -> None:
+    found, *_ = derive(text)
+    assert found.hit.headline.startswith(headline)
+    assert behind in found.hit.detail
+    assert found.hit.packages == ()
+    assert found.hit.advice
+
+
+def test_of_a_width_that_is_no_length_nothing_is_said_of_positions() -> None:
+    found, *_ = derive("RuntimeError: The size of tensor a (1024) must match the size of tensor b (512) at non-singleton dimension 1")
+    assert "positions:" not in found.hit.edge
+
+
+def test_layers_of_a_diffusion_model_alone_take_the_widths_of_texts() -> None:
+    other, *_ = derive("RuntimeError: mat1 and mat2 shapes cannot be multiplied (8256x1024 and 768x256)")
+    assert "Stable Diffusion" not in other.hit.detail
+    found, *_ = derive("RuntimeError: mat1 and mat2 shapes cannot be multiplied (154x1024 and 768x320)")
+    assert "Stable Diffusion" in found.hit.detail
+
+
+def test_a_table_that_is_kept_the_other_way_round_is_told_as_that() -> None:
+    found, *_ = derive(
+        "RuntimeError: Error(s) in loading state_dict for HuggingFaceWhisper:\n"
+        "size mismatch for _mel_filters: copying a param with shape torch.Size([80, 201]) from the checkpoint, the shape in the "
+        "current model is "
+        "torch.Size([201, 80])."
+    )
+    assert "axes exchanged" in found.hit.detail
+
+
+@pytest.mark.parametrize("text", ["IndexError: list index out of range", "TypeError: 'NoneType' object is not iterable"])
+def test_what_any_code_can_raise_is_a_note_that_accuses_nobody(capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str) -> None:
+    (note,) = findings(capsys, tmp_path, text)
+    assert (note["severity"], note["status"], note["packages"]) == ("note", "possible", [])
+    kind, _, message = text.partition(": ")
+    assert judge_stated(Failure(kind, message, 1)) is None
+    assert judge_general(Failure(kind, message, 1)) is not None
+
+
+def test_a_key_of_a_configuration_that_a_package_reads(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = (
+        "Traceback (most recent call last):\n"
+        '  File "/venv/lib/python3.11/site-packages/mlx_vlm/trainer/trainer.py", line 89, in __getitem__\n'
+        '    image_token_index = self.config["image_token_index"]\n'
+        "KeyError: 'image_token_index'"
+    )
+    first, *_ = findings(capsys, tmp_path, log)
+    assert first["status"] == "possible"
+    assert first["packages"] == ["mlx-vlm"]
+    assert "The configuration has no image_token_index, and mlx-vlm reads it there" in first["detail"]
