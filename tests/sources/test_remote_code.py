@@ -74,6 +74,21 @@ AFTER = """
 """
 
 
+QWEN = """
+class XTokenizer(object):
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs); self.st = ()
+        self.ranks = {}
+    def get_vocab(self):
+        return self.ranks
+    def _add_tokens(self, new, special_tokens=False):
+        for token in new:
+            if token.content not in SPECIAL:
+                raise ValueError
+        return 0
+"""
+
+
 @pytest.mark.parametrize(
     ("source", "expected", "at"),
     [
@@ -128,6 +143,10 @@ AFTER = """
             3,
         ),
         ("class XTokenizer(object): pass\n", "before-super", 1),
+        (QWEN, "late-vocabulary", 5),
+        (QWEN.replace("n SPECIAL", "n SPECIAL + self.st"), "late-vocabulary", 5),
+        (QWEN.replace("n SPECIAL", "n SPECIAL + self.st").replace("(**kwargs)", '(pad_token="x", **kwargs)'), "after-super", 4),
+        (QWEN.replace("return 0", "return super()._add_tokens(new)"), "after-super", 5),
     ],
 )
 def test_attributes_set_after_the_base_class_asked_for_them(tmp_path: Path, source: str, expected: str, at: int) -> None:

@@ -14,34 +14,30 @@ from envdoctor.sources.model.class_tree import (
     accepts,
     class_attributes,
     flat,
-    is_self,
     mentions_version,
     root,
     self_attributes,
 )
+from envdoctor.sources.model.late_attributes import order_of_init
 from envdoctor.sources.model.model_directory import ModelDirectory
 
 _CACHE_HOOK = "_extract_past_from_model_output"
 _MODEL_CLASSES = ("AutoModelForCausalLM", "AutoModel", "AutoModelForSeq2SeqLM", "AutoModelForImageTextToText", "AutoModelForVision2Seq")
 
-# What the constructors of slow tokenizers call from transformers 4.34 on, to register added tokens.
-_ASKED_BY_INIT = (
-    "get_vocab", "vocab_size", "__len__", "_convert_token_to_id", "_convert_id_to_token", "convert_tokens_to_ids", "convert_ids_to_tokens",
-    "added_tokens_encoder", "added_tokens_decoder", "all_special_ids",
-    "unk_token", "bos_token", "eos_token", "pad_token", "unk_token_id", "bos_token_id", "eos_token_id", "pad_token_id",
-)  # fmt: skip
 
-
-def read_remote_code(directory: ModelDirectory, config_map: object, tokenizer_map: object) -> list[Fact]:
+def read_remote_code(directory: ModelDirectory, config_map: object, tokenizer_map: object, *, special_tokens: bool = True) -> list[Fact]:
     """Facts about the classes that ``auto_map`` names in config.json and tokenizer_config.json.
+
+    ``special_tokens``: whether the tokenizer's files may name any, which its constructor then registers.
 
     A class without a definition of its own inherits what transformers does; where no class is named, the
     code that runs is transformers' own and the facts say so. A file that cannot be parsed is a skip of the
     directory, and what it would have told stays unknown.
     """
     code = Code(directory)
+    tokenizer = _entry(tokenizer_map, ("AutoTokenizer",)) or _entry(config_map, ("AutoTokenizer",))
     return [
-        *_tokenizer_facts(directory, code, _entry(tokenizer_map, ("AutoTokenizer",)) or _entry(config_map, ("AutoTokenizer",))),
+        *_tokenizer_facts(directory, code, tokenizer, special_tokens),
         *_model_facts(directory, code, _entry(config_map, _MODEL_CLASSES)),
         *_config_facts(directory, code, _entry(config_map, ("AutoConfig",))),
     ]
@@ -64,7 +60,7 @@ def _entry(auto_map: object, kinds: Iterable[str]) -> str | None:
 # --- the tokenizer -------------------------------------------------------------------------------
 
 
-def _tokenizer_facts(directory: ModelDirectory, code: Code, entry: str | None) -> Iterator[Fact]:
+def _tokenizer_facts(directory: ModelDirectory, code: Code, entry: str | None, special_tokens: bool) -> Iterator[Fact]:
     if entry is None:
         yield directory.fact("model.tokenizer_init", "before-super", "config.json")
         yield directory.fact("model.tokenizer_pad_signature", "inherited", "config.json")
@@ -72,11 +68,11 @@ def _tokenizer_facts(directory: ModelDirectory, code: Code, entry: str | None) -
     chain = code.chain(entry)
     if not chain:
         return
-    late = _set_after_super(chain)
+    order, late = order_of_init(chain, special_tokens)
     first = chain[0]
     init = next((function for cls in chain for function in cls.functions("__init__")), None)
     line = first.node.lineno if init is None else init.lineno
-    yield directory.fact("model.tokenizer_init", "before-super" if late is None else "after-super", first.module.file, late or line)
+    yield directory.fact("model.tokenizer_init", order, first.module.file, late or line)
     owner, pad = _nearest(chain, "_pad")
     if pad is None:
         yield directory.fact("model.tokenizer_pad_signature", "inherited", first.module.file, first.node.lineno)
@@ -89,60 +85,6 @@ def _tokenizer_facts(directory: ModelDirectory, code: Code, entry: str | None) -
 
 def _nearest(chain: list[Class], name: str) -> tuple[Class, Function | None]:
     return next(((cls, function) for cls in chain for function in cls.functions(name)), (chain[0], None))
-
-
-def _set_after_super(chain: list[Class]) -> int | None:
-    """The line on which ``__init__`` first sets, after ``super().__init__()``, what that call reads through an override."""
-    read = _read_by_init(chain)
-    before: set[str] = {name for cls in chain for item in flat(cls.node.body) for name in class_attributes(item)}
-    after: list[tuple[str, int]] = []
-    for cls in chain:
-        for init in cls.functions("__init__"):
-            called = False
-            for statement in init.body:
-                if called:
-                    after += self_attributes(statement)
-                else:
-                    before.update(name for name, _ in self_attributes(statement))
-                called = called or _calls_super_init(statement)
-    return min((line for name, line in after if name in read and name not in before), default=None)
-
-
-def _calls_super_init(statement: ast.AST) -> bool:
-    return any(
-        isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "__init__" and _is_base(node.func.value)
-        for node in ast.walk(statement)
-    )
-
-
-def _is_base(node: ast.expr) -> bool:
-    """``super()``, or a class named to call its method: ``PreTrainedTokenizer.__init__(self)``."""
-    if isinstance(node, ast.Call):
-        return isinstance(node.func, ast.Name) and node.func.id == "super"
-    return isinstance(node, ast.Name) and node.id != "self"
-
-
-def _read_by_init(chain: list[Class]) -> set[str]:
-    """Attributes that overridden methods and properties read while the base class's ``__init__`` runs."""
-    methods: dict[str, Function] = {}
-    for cls in reversed(chain):
-        methods.update((item.name, item) for item in flat(cls.node.body) if isinstance(item, Function) and not _is_setter(item))
-    read: set[str] = set()
-    waiting = [name for name in _ASKED_BY_INIT if name in methods]
-    seen = set(waiting)
-    while waiting:
-        for node in ast.walk(methods[waiting.pop()]):
-            if isinstance(node, ast.Attribute) and is_self(node.value):
-                if node.attr in methods and node.attr not in seen:
-                    seen.add(node.attr)
-                    waiting.append(node.attr)
-                elif node.attr not in methods and isinstance(node.ctx, ast.Load):
-                    read.add(node.attr)
-    return read
-
-
-def _is_setter(function: Function) -> bool:
-    return any(isinstance(decorator, ast.Attribute) and decorator.attr in ("setter", "deleter") for decorator in function.decorator_list)
 
 
 # --- the model -----------------------------------------------------------------------------------

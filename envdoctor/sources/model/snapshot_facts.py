@@ -150,11 +150,21 @@ class _Facts:
         if not own_tokenizer and isinstance(config_map, dict):
             # AutoTokenizer goes by tokenizer_config.json: what config.json says beside it is not asked.
             config_map = {kind: entry for kind, entry in config_map.items() if kind != "AutoTokenizer"}
-        facts = read_remote_code(self.directory, config_map, tokenizer_map)
+        facts = read_remote_code(self.directory, config_map, tokenizer_map, special_tokens=self._names_special_tokens())
         if "num_hidden_layers" in table_of(config):
             facts = [fact for fact in facts if fact.name != "model.has_num_hidden_layers"]
             self._say("model.has_num_hidden_layers", True, "config.json", config, "num_hidden_layers")
         self.facts += facts
+
+    def _names_special_tokens(self) -> bool:
+        """Whether the tokenizer's files name a special token, or cannot be read."""
+        files = [name for name in ("tokenizer_config.json", "special_tokens_map.json", "added_tokens.json") if name in self.directory.names]
+        if any(self.snapshot.document(name) is None for name in files):
+            return True
+        tables = [self.snapshot.table(name) for name in files]
+        return any(
+            value for table in tables for key, value in table.items() if key.endswith(("_token", "_tokens", "_tokens_decoder"))
+        ) or bool(self.snapshot.table("added_tokens.json"))
 
     def _own_tokenizer(self, config_map: object, tokenizer_map: object) -> bool:
         """Whether AutoTokenizer takes a class of the snapshot's own: tokenizer_config.json says so, or config.json where it names none."""
