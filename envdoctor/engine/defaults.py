@@ -119,15 +119,23 @@ def _cuda_build(facts: Facts) -> Iterator[Fact]:
 
 
 def _builds(facts: Facts) -> Iterator[Fact]:
-    """A label of a release that names no CUDA: builds for a CPU, for other accelerators, or from source."""
+    """A label of a release that names no CUDA: builds for a CPU, for other accelerators, or from source; of torch also for CUDA 11 or 13.
+
+    On Windows and macOS torch brings its libraries itself and loads none of NVIDIA's packages (their requirement is marked for Linux).
+    """
     labels = {name: release.text.partition("+")[2].lower() for name in _BUILT if (release := _release(facts, name)) is not None}
-    other = tuple(
+    other = [
         f"{name}+{next((kind for kind in _KINDS if label.startswith(kind)), 'own')}"
         for name, label in labels.items()
         if label and variant_cuda(label) is None
-    )
+    ]
+    if "torch" in labels:
+        cuda, system = facts.value("cuda"), facts.text("os")
+        major = cuda.text.partition(".")[0] if isinstance(cuda, Exact) else "12"
+        other += [f"torch+cu{major}"] if major != "12" else []
+        other += [f"torch+{system}"] if system in ("windows", "macos") else []
     if other:
-        yield _fact("builds", other, "labels of releases")
+        yield _fact("builds", tuple(other), "labels of releases, and the CUDA and the system that are stated")
 
 
 def _loaded(facts: Facts) -> Iterator[Fact]:

@@ -58,7 +58,7 @@ TERMS: tuple[Term, ...] = (
     Term(
         "builds",
         "list",
-        "packages that are of another build than the package index's for CUDA: torch+cpu, vllm+rocm, torch+own",
+        "packages of another build than the index's for CUDA 12 on Linux: torch+cpu, vllm+rocm, torch+own, torch+cu11, torch+windows",
         unread=(),
         quiet=True,
         adds_up=True,
@@ -129,8 +129,8 @@ TERMS: tuple[Term, ...] = (
     Term(
         "model.tokenizer_init",
         "choice",
-        "the remote tokenizer sets its attributes before or after super().__init__()",
-        choices=("before-super", "after-super"),
+        "the remote tokenizer sets its attributes before or after super().__init__(); late-vocabulary: too late for transformers 5 alone",
+        choices=("before-super", "after-super", "late-vocabulary"),
         closed=True,
     ),
     Term(

@@ -564,6 +564,23 @@ def test_a_label_tells_another_build(label: str, told: str | None) -> None:
 
 
 @pytest.mark.parametrize(
+    ("release", "said", "told"),
+    [
+        ("2.6.0+cu118", {}, ("torch+cu11",)),
+        ("2.6.0", {"cuda": "11.8"}, ("torch+cu11",)),
+        ("2.9.0", {"cuda": "13.0"}, ("torch+cu13",)),
+        ("2.6.0", {"cuda": "12.4", "os": "linux"}, None),
+        ("2.6.0+cu124", {"os": "windows"}, ("torch+windows",)),
+        ("2.6.0+cpu", {"os": "windows"}, ("torch+cpu", "torch+windows")),
+        ("2.6.0", {"os": "macos"}, ("torch+macos",)),
+        ("2.6.0", {}, None),
+    ],
+)
+def test_a_torch_that_loads_no_packages_for_cuda_12(release: str, said: dict[str, object], told: tuple[str, ...] | None) -> None:
+    assert derive(stated(packages__torch=release, **said)).value("builds") == told
+
+
+@pytest.mark.parametrize(
     ("model", "release", "remote"),
     [
         ("deepseek-ai/DeepSeek-V3", "4.50.3", True),
