@@ -15,7 +15,7 @@ from envdoctor.checks.refused_at_import import BY_ANOTHER, BY_TRANSFORMERS, refu
 from envdoctor.checks.requirements import MISSING, UNMET
 from envdoctor.checks.whole_lists import lacks_few, scanned_names
 from envdoctor.facts.fact import REQUIRED, Facts
-from envdoctor.facts.versions import Exact, exact, version_condition
+from envdoctor.facts.versions import Exact, Ranged, exact, version_condition
 from envdoctor.records import replace
 from envdoctor.world.dependencies import Dependency
 from envdoctor.world.releases import as_of, release_texts
@@ -237,8 +237,17 @@ def _judge(facts: Facts, name: str, value: Exact, wanted: Dependency, *, compare
         rule = BY_TRANSFORMERS if by_transformers and wanted.name != "tokenizers" else BY_ANOTHER if compared else MISSING
         return Hit(rule, True, because, detail=detail, packages=(name, wanted.name), pins=((wanted.name, wanted.specifier),),
                    file=place.file, line=place.line, yields=True)  # fmt: skip
-    if not isinstance(found, Exact) or not wanted.specifier or not is_stated(facts, other):
+    if not wanted.specifier or not isinstance(found, (Exact, Ranged)) or not is_stated(facts, other):
         return None
+    if isinstance(found, Ranged):
+        apart = (
+            bool(found.text)
+            and "||" not in found.text
+            and not compatible(wanted.name, wanted.specifier, found.text, release_texts(wanted.name))
+        )
+        detail = f"{name} {value} requires {requirement}, and {wanted.name} {found} is stated"
+        return Hit(UNMET, True, (*because, (other, f"none in {wanted.specifier}")), detail=detail, packages=(name, wanted.name),
+                   pins=((wanted.name, wanted.specifier),), file=place.file, line=place.line, yields=True) if apart else None  # fmt: skip
     public = exact(found.text.partition("+")[0])
     if version_condition(wanted.specifier).admits(found) or version_condition(wanted.specifier).admits(public):
         return None

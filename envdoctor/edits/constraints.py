@@ -52,7 +52,7 @@ def rewritten_range(text: str, pin: Pin, *, whole: bool = False) -> str:
     Raises:
         RefusedError: no constraint, one of several ranges, or one that nothing satisfies then.
     """
-    from envdoctor.sources.declared.poetry_ranges import alternatives
+    from envdoctor.facts.poetry_ranges import alternatives
 
     try:
         choices = alternatives(text)

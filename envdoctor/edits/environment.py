@@ -185,7 +185,7 @@ def _in_conda(text: str, pin: Pin) -> str:
     Raises:
         RefusedError: a build that decides the device, a local version, or a range that PEP 440 cannot say.
     """
-    from envdoctor.sources.declared.poetry_ranges import hull
+    from envdoctor.facts.poetry_ranges import hull
 
     spec, match = parse_match_spec(text), _SPEC.fullmatch(text.strip())
     if spec is None or match is None or "[" in text or spec.specifier is None:

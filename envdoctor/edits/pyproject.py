@@ -117,7 +117,7 @@ def _add(draft: TomlDraft, package: str, pin: Pin) -> None:
 
 def _pythons(draft: TomlDraft) -> str:
     """The range of Pythons that the project admits, as PEP 440 has it; empty where it says nothing readable."""
-    from envdoctor.sources.declared.poetry_ranges import alternatives, hull
+    from envdoctor.facts.poetry_ranges import alternatives, hull
 
     stated = draft.get("project", "requires-python") or draft.get("tool", "flit", "metadata", "requires-python")
     if isinstance(stated, str):

@@ -125,7 +125,7 @@ def _in_poetry(table: Mapping[str, Any], path: Path, package: str, installation:
 
 def _wanted_here(row: Mapping[str, Any], installation: Installation) -> bool | None:
     """Whether an entry of Poetry's is for this Python and platform; None where its conditions cannot be read."""
-    from envdoctor.sources.declared.poetry_ranges import admits
+    from envdoctor.facts.poetry_ranges import admits
 
     here = installation.environment()
     marker, platform = text_of(row.get("markers")), text_of(row.get("platform"))

@@ -100,3 +100,9 @@ def test_the_triton_of_a_torch_is_told_where_every_python_with_a_wheel_of_it_agr
     assert hit.outcome is True
     assert said({**linux, "python": "3.12", "packages.torch": "2.2.2", "packages.triton": "3.0.0"}) == []
     assert said({**linux, "packages.torch": "2.2.2", "packages.triton": "2.2.0"}) == []
+
+
+@pytest.mark.parametrize(("wanted", "told"), [(">=1.7.7,<2", True), (">=1.6,<2", False), (">=1.6", False), ("<1.6 || >=1.6.2", False)])
+def test_a_stated_range_of_which_no_release_meets_a_requirement(wanted: str, told: bool) -> None:
+    found = said({"packages.autogluon-multimodal": "0.5.2", "packages.pytorch-lightning": wanted})
+    assert [packages for _, packages, _ in found] == [("autogluon-multimodal", "pytorch-lightning")] * told

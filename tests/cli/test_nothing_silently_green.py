@@ -111,6 +111,12 @@ def test_a_method_that_says_only_that_there_is_training_is_judged_as_unstated(ca
     assert {one["status"] for one in ran.json["findings"] if one["rule"] == "peft-fp16-adapter-nan"} == {"possible"}
 
 
+@pytest.mark.parametrize(("stated", "read"), [("^1.7.7", ">=1.7.7,<2"), ("~1.7", ">=1.7,<1.8"), ("~=1.7.7", "~=1.7.7"), ("^x", "^x")])
+def test_a_range_in_the_words_of_poetry_is_read(capsys: pytest.CaptureFixture[str], stated: str, read: str) -> None:
+    out = run(capsys, "facts", "--set", f"packages.pytorch-lightning={stated}").out
+    assert f"packages.pytorch-lightning = {read}" in out
+
+
 def test_a_goal_that_is_stated_stands_whatever_the_method_is_called(capsys: pytest.CaptureFixture[str]) -> None:
     out = run(capsys, "facts", "--set", "plan.method=sft", "--set", "plan.objective=kto", *FACTS).out
     assert "plan.objective = kto " in out

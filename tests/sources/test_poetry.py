@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from packaging.specifiers import SpecifierSet
 
-from envdoctor.sources.declared.poetry_ranges import admits, alternatives, hull, one_specifier
+from envdoctor.facts.poetry_ranges import admits, alternatives, hull, one_specifier
 from envdoctor.sources.declared.pyproject import collect_pyproject
 from envdoctor.sources.declared.variant import Variant
 from envdoctor.world.installation import Installation

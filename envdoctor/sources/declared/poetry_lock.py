@@ -16,11 +16,11 @@ from packaging.version import InvalidVersion
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.names import canonical
+from envdoctor.facts.poetry_ranges import admits, alternatives, hull, one_specifier
 from envdoctor.files.paths import is_file
 from envdoctor.records import dataclass
 from envdoctor.sources.declared.declarations import Declarations
 from envdoctor.sources.declared.locks import HOLDS, Choice, Locked, LockReading
-from envdoctor.sources.declared.poetry_ranges import admits, alternatives, hull, one_specifier
 from envdoctor.sources.declared.project_extras import Stated
 from envdoctor.sources.declared.pyproject_poetry import read_poetry
 from envdoctor.sources.declared.pyproject_sections import Sections

@@ -15,7 +15,7 @@ _POETRY = ("tool", "poetry")
 
 def poetry_pythons(sections: Sections) -> str:
     """The Pythons that ``tool.poetry.dependencies`` admits, as PEP 440 has it; empty where it says nothing."""
-    from envdoctor.sources.declared.poetry_ranges import alternatives, hull, one_specifier
+    from envdoctor.facts.poetry_ranges import alternatives, hull, one_specifier
 
     value = sections.table(*_POETRY, "dependencies").get("python")
     text = text_of(value) or text_of(table_of(value).get("version"))
@@ -100,7 +100,7 @@ def _requirements(name: str, value: object, sections: Sections, keys: tuple[str,
 
 
 def _wanted_here(name: str, table: Mapping[str, object], sections: Sections, path: tuple[str | int, ...]) -> bool:
-    from envdoctor.sources.declared.poetry_ranges import admits
+    from envdoctor.facts.poetry_ranges import admits
 
     here = sections.stated.installation.environment()
     try:
@@ -120,7 +120,7 @@ def _on_platform(wanted: str, here: str) -> bool:
 
 
 def _requirement(name: str, table: Mapping[str, object], sections: Sections, path: tuple[str | int, ...]) -> str | None:
-    from envdoctor.sources.declared.poetry_ranges import alternatives, hull, one_specifier
+    from envdoctor.facts.poetry_ranges import alternatives, hull, one_specifier
 
     marker = text_of(table.get("markers"))
     condition = f" ; {marker}" if marker else ""

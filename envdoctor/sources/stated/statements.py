@@ -125,8 +125,20 @@ def _stated(statements: list[tuple[str, object, Origin]], place: str, errors: li
 _ARGUMENTS = {"plan.torch_compile": "plan.compile", "plan.attn_implementation": "plan.attn", "plan.fsdp": "plan.distributed"}
 
 
+def _from_poetry(text: str) -> str:
+    """``^1.7.7`` and ``~1.7``, which people copy out of a pyproject.toml, as PEP 440 has them; what is no constraint stays as it is."""
+    from envdoctor.facts.poetry_ranges import alternatives, one_specifier
+
+    try:
+        return one_specifier(alternatives(text)) or text
+    except ValueError:
+        return text
+
+
 def _as_a_fact(name: str, raw: object, origin: Origin) -> tuple[str, object, Origin]:
     """A statement under the name of its fact: ``torch_compile = true`` is ``plan.compile``, ``deepspeed = "zero3"`` how work is shared."""
+    if name.startswith("packages.") and isinstance(raw, str) and raw.strip().startswith(("^", "~")) and not raw.strip().startswith("~="):
+        return name, _from_poetry(raw), origin
     if name == "plan.fsdp" and isinstance(raw, bool):
         raw = "fsdp" if raw else "none"
     stage = re.sub(r"[\s_-]+", "", str(raw).lower())
