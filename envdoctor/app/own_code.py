@@ -84,7 +84,7 @@ def examine_own_code(gathered: Gathered, outlines: Outlines | None = None) -> Ga
     if not scripts and not remote:
         return gathered
     stack = stack_of(gathered.derived)
-    if not stack.releases:
+    if not stack.releases and not stack.python:
         return gathered
     examine_scripts = partial(_examine_scripts, outlines or Outlines())
     examine_remote = partial(_examine_remote, frozenset(_adapter_files(gathered)))
@@ -123,6 +123,7 @@ def _examine_scripts(outlines: Outlines, files: list[Path], stack: Stack, opened
     from envdoctor.atlas.own_code import imports_of
     from envdoctor.checks.atlas import hits_of
     from envdoctor.checks.own_code import code_hits
+    from envdoctor.checks.own_python import python_hits
 
     hits: list[Hit] = []
     entries: dict[tuple[str, str], None] = {}
@@ -132,6 +133,7 @@ def _examine_scripts(outlines: Outlines, files: list[Path], stack: Stack, opened
         outline = read_own(source, project, outlines)
         wrapped = any(wrappers_beside(Path(source.path), source.body, project))
         hits += code_hits(outline, stack, source.origin, opened, known, wrapped=wrapped)
+        hits += python_hits(outline, stack, source.origin)
         entries.update(dict.fromkeys(imports_of(outline, stack)))
     if entries:
         # What the imports of these lead to, beyond what the import of each package does by itself.

@@ -15,6 +15,7 @@ from envdoctor.atlas.rebinding import stored_by
 from envdoctor.atlas.signatures import last_word, of_call
 from envdoctor.atlas.templates import template
 from envdoctor.syntax.walking import children
+from envdoctor.world.standard_library import MODULES, NAMES
 
 # What later releases of Python no longer have, by the "What's New" of 3.10, 3.11, 3.12 and 3.13.
 REMOVED = frozenset(
@@ -240,7 +241,8 @@ class Expressions:
             self.record(name, line, guard, where, call)
 
     def record(self, name: str, line: int, guard: str, where: str, call: str = "") -> None:
-        """Keep what is taken, each way of taking it once; of Python's own library what some release of Python no longer has."""
+        """Keep what is taken, each way of taking it once; of Python's own library what some release of Python no longer has, and of
+        somebody's own code what some release has not yet."""
         # Of somebody's own code every line is told.
         own = line if self.own else 0
         key = (name, guard, where if not call else "", call, not where, own)
@@ -248,7 +250,9 @@ class Expressions:
             return
         self.recorded.add(key)
         top = name.partition(".")[0].partition(":")[0]
-        if top not in sys.stdlib_module_names or top in REMOVED or name.replace(":", ".") in REMOVED:
+        dotted = name.replace(":", ".")
+        removed = top in REMOVED or dotted in REMOVED or (self.own and (top in MODULES or dotted in NAMES))
+        if top not in sys.stdlib_module_names or removed:
             self.out.taken.append(Taken(name, line, guard, where, call))
 
     # --- messages ----------------------------------------------------------------------------------------

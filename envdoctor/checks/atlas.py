@@ -25,7 +25,8 @@ PART_BREAKS = "part-breaks"
 _PACKAGE = "packages."
 _SYSTEMS = {"linux": "Linux", "windows": "Windows", "macos": "Darwin"}
 _HERE = os.path.dirname(os.path.dirname(__file__))
-DECIDING = tuple(os.path.join(_HERE, part) for part in ("atlas", "checks", os.path.join("world", "dependencies.py")))
+_WORLD = tuple(os.path.join("world", name) for name in ("dependencies.py", "standard_library.py"))
+DECIDING = tuple(os.path.join(_HERE, part) for part in ("atlas", "checks", *_WORLD))
 
 
 def atlas_breaks(facts: Facts) -> tuple[Hit, ...]:

@@ -10,11 +10,9 @@ from envdoctor.logs.specifiers import admits
 from envdoctor.logs.statements import MissingAttribute, MissingMember, MissingModule, MissingName, RefusedKeyword
 from envdoctor.logs.tracebacks import Failure
 from envdoctor.logs.wording import describe
-from envdoctor.world.standard_library import KEYWORDS, MEMBERS, MODULES, NAMES
+from envdoctor.world.standard_library import INSTEAD, KEYWORDS, MEMBERS, MODULES, NAMES
 
 PYTHON = "requirement-refuses-python"
-
-_INSTEAD = {"imp": "importlib", "distutils": "setuptools brings a copy: pip install setuptools", "collections": "collections.abc"}
 
 
 def judge_python(statement: object, failure: Failure, facts: Facts) -> Hit | None:
@@ -39,7 +37,7 @@ def judge_python(statement: object, failure: Failure, facts: Facts) -> Hit | Non
     caller = caller_of(failure, "python")
     who = f"{describe(caller.package, facts)} ({caller.where})" if caller.package else "the code that asks for it"
     gone = wanted.startswith("<")
-    instead = _INSTEAD.get(name, _INSTEAD.get(name.partition(".")[0], ""))
+    instead = INSTEAD.get(name, INSTEAD.get(name.rpartition(".")[0], ""))
     told = f"Python {wanted[1:]} removed {name}" if gone else f"{name} came with Python {wanted[2:]}"
     there = f", and Python {python} is stated" if isinstance(python, Exact) else ""
     which = (

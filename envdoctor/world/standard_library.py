@@ -101,6 +101,26 @@ MODULES = {
     "parser": "<3.10", "formatter": "<3.10", "symbol": "<3.10", "binhex": "<3.11", "tomllib": ">=3.11", "zoneinfo": ">=3.9",
     "graphlib": ">=3.9", "importlib.metadata": ">=3.8", "annotationlib": ">=3.14",
 }  # fmt: skip
+# What to write in the place of what went.
+INSTEAD = {
+    **{f"collections.{name}": f"from collections.abc import {name}" for name in _ABSTRACT},
+    "imp": "use importlib",
+    "distutils": "setuptools brings a copy: pip install setuptools",
+    "pipes": "use shlex.quote",
+    "inspect.getargspec": "write inspect.getfullargspec",
+    "inspect.formatargspec": "write str(inspect.signature(f))",
+    "asyncio.coroutine": "write async def",
+    "fractions.gcd": "write math.gcd",
+    "time.clock": "write time.perf_counter",
+    "cgi.escape": "write html.escape",
+    "base64.decodestring": "write base64.decodebytes",
+    "base64.encodestring": "write base64.encodebytes",
+    "configparser.SafeConfigParser": "write configparser.ConfigParser",
+    "ssl.wrap_socket": "write ssl.SSLContext(...).wrap_socket",
+    "locale.format": "write locale.format_string",
+    "ast.Num": "write ast.Constant",
+    "ast.Str": "write ast.Constant",
+}
 
 
 def last_minor(wanted: str) -> int | None:
