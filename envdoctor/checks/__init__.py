@@ -70,7 +70,7 @@ _RAISED_BY = {
     "built-for-numpy-1": built_for_numpy.CHECKS,
     "excluded-by-a-later-release": capped_later.CHECKS,
     "extra-requirement-unmet": extras_together.CHECKS,
-    "no-wheel-for-this-python": wheels_for_python.CHECKS,
+    **dict.fromkeys(("no-wheel-for-this-python", "compiled-for-this-python"), wheels_for_python.CHECKS),
     "no-kernels-for-this-gpu": kernels_for_gpu.CHECKS,
     "pickled-weights-refused": pickles_refused.CHECKS,
     "import-ends-with-python": python_ends.CHECKS,

@@ -1,4 +1,4 @@
-"""Pinned releases that have wheels alone, and none for the Python at hand: an installer ends as if they did not exist.
+"""Pinned releases that have no wheel for the Python at hand: an installer ends as if they did not exist, or compiles them.
 
 What ``Requires-Python`` refuses is told elsewhere: it names the oldest Python, and wheels end at the newest one of their day.
 """
@@ -13,15 +13,27 @@ from envdoctor.checks.hit import Hit
 from envdoctor.checks.pythons import minors_of
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact, exact
+from envdoctor.records import dataclass
 from envdoctor.world.releases import releases
-from envdoctor.world.wheel_pythons import SYSTEMS, Wheels, wheels_of
+from envdoctor.world.wheel_pythons import SYSTEMS, Wheels, wheels_beside_source, wheels_of
 
-RULE = "no-wheel-for-this-python"
+NO_WHEEL = "no-wheel-for-this-python"
+COMPILED = "compiled-for-this-python"
 
 _PACKAGE = "packages."
 _WORDS = {"linux": "Linux", "windows": "Windows", "macos": "macOS"}
 # Labels of PyTorch's own index, which has its wheels for the same Pythons.
 _PYTORCH_LABEL = re.compile(r"(?:cpu|cu[0-9]{2,3}|rocm[0-9]+(?:\.[0-9]+)*|xpu)?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """One of the two families: its rule, where the wheels of a release stand, and when they do not serve."""
+
+    rule: str
+    find: Callable[[str, str], Wheels | None]
+    lacks: Callable[[Wheels, Sequence[int], Sequence[str]], bool]
+    source: str
 
 
 def wheels_for_python(facts: Facts) -> tuple[Hit, ...]:
@@ -39,26 +51,37 @@ def _hits(facts: Facts, minors: Sequence[int], systems: Sequence[str]) -> Iterat
     present = facts.value("present")
     there = frozenset(present) if isinstance(present, tuple) else frozenset()
     for fact_name, fact in facts.by_name.items():
-        name = fact_name.removeprefix(_PACKAGE)
-        source = fact.origin.source
+        name, source = fact_name.removeprefix(_PACKAGE), fact.origin.source
         if name == fact_name or not isinstance(fact.value, Exact) or name in there or source.startswith(("installed", "a wheel, ")):
             continue
         public, _, label = fact.value.text.partition("+")
-        wheels = wheels_of(name, public) if _PYTORCH_LABEL.fullmatch(label) else None
-        lacks = wheels is not None and not any(wheels.suit(minor, system) for minor in minors for system in systems)
-        if wheels is not None and lacks and not any(refusals(facts, {name: exact(public)})):
-            yield _hit(facts, name, fact.value, wheels, lambda other: _serves(other, minors, systems), systems)
+        for kind in _KINDS if _PYTORCH_LABEL.fullmatch(label) else ():
+            wheels = kind.find(name, public)
+            if wheels is not None and kind.lacks(wheels, minors, systems) and not any(refusals(facts, {name: exact(public)})):
+                yield _hit(facts, kind, name, wheels, minors, systems)
 
 
-def _serves(wheels: Wheels | None, minors: Sequence[int], systems: Sequence[str]) -> bool:
-    return wheels is None or any(wheels.suit(minor, system) for minor in minors for system in systems)
+def _lack(wheels: Wheels, minors: Sequence[int], systems: Sequence[str]) -> bool:
+    return not any(wheels.suit(minor, system) for minor in minors for system in systems)
 
 
-def _hit(facts: Facts, name: str, release: Exact, wheels: Wheels, serves: Callable[[Wheels | None], bool], systems: Sequence[str]) -> Hit:
-    python, place = facts["python"].value, facts[f"{_PACKAGE}{name}"].origin
+def _end_before(wheels: Wheels, minors: Sequence[int], systems: Sequence[str]) -> bool:
+    """Whether the newest wheels are for older Pythons; for an older one than they are for, a release is refused or was easily built."""
+    newest = [wheels.newest(system) for system in systems if system in wheels.minors]
+    return bool(newest) and _lack(wheels, minors, systems) and all(one is not None and one < min(minors) for one in newest)
+
+
+_KINDS = (
+    _Kind(NO_WHEEL, wheels_of, _lack, "and no source archive"),
+    _Kind(COMPILED, wheels_beside_source, _end_before, "so that its source is compiled"),
+)
+
+
+def _hit(facts: Facts, kind: _Kind, name: str, wheels: Wheels, minors: Sequence[int], systems: Sequence[str]) -> Hit:
+    python, release, place = facts["python"].value, facts[f"{_PACKAGE}{name}"].value, facts[f"{_PACKAGE}{name}"].origin
     known = [one for one in releases(name) if not one.yanked]
     fitting = ranges_of(
-        [serves(wheels_of(name, one.version)) and not any(refusals(facts, {name: exact(one.version)})) for one in known],
+        [_serves(facts, kind, name, one.version, minors, systems) for one in known],
         [one.version for one in known],
     )
     where = f" on {_WORDS[systems[0]]}" if len(systems) == 1 else ""
@@ -66,19 +89,26 @@ def _hit(facts: Facts, name: str, release: Exact, wheels: Wheels, serves: Callab
     until = f"its newest wheels are for Python 3.{newest}" if newest else f"it has none{where} at all"
     said = f"{name} {release} has no wheel for Python {_plain(python)}{where}"
     return Hit(
-        RULE,
+        kind.rule,
         True,
-        ((f"{_PACKAGE}{name}", f"wheels alone, and {until}"), ("python", "none for it")),
-        detail=f"{said}, and no source archive: {until}",
+        ((f"{_PACKAGE}{name}", until), ("python", "none for it")),
+        detail=f"{said}, {kind.source}: {until}",
         packages=(name,),
         pins=((name, fitting),) if fitting else (),
         file=place.file,
         line=place.line,
         yields=True,
         edge=name,
-        headline=said,
+        headline=said if kind.rule == NO_WHEEL else f"{said}: it is compiled",
         advice=f"install under Python 3.{newest}" if newest and not fitting else "",
     )
+
+
+def _serves(facts: Facts, kind: _Kind, name: str, release: str, minors: Sequence[int], systems: Sequence[str]) -> bool:
+    """Whether a release has a wheel, or may; of packages that are compiled without one, it must have one."""
+    wheels = kind.find(name, release)
+    served = not kind.lacks(wheels, minors, systems) if wheels is not None else kind.rule == NO_WHEEL
+    return served and not any(refusals(facts, {name: exact(release)}))
 
 
 def _plain(python: object) -> str:

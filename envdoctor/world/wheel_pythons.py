@@ -1,4 +1,4 @@
-"""For which Pythons and systems a release without a source archive has wheels, as the package index listed them."""
+"""For which Pythons and systems the releases of compiled packages have wheels, as the package index listed them."""
 
 from __future__ import annotations
 
@@ -30,15 +30,20 @@ class Wheels:
 
 def wheels_of(name: str, release: str) -> Wheels | None:
     """The wheels of a release that has nothing else; None where an installer can build it, or nothing is known of it."""
-    return _packages().get(name, {}).get(release)
+    return _packages("packages").get(name, {}).get(release)
 
 
-@lru_cache(maxsize=1)
-def _packages() -> dict[str, dict[str, Wheels]]:
+def wheels_beside_source(name: str, release: str) -> Wheels | None:
+    """The wheels of a release that is compiled from its source archive where there is none; None of packages that are easily built."""
+    return _packages("compiled").get(name, {}).get(release)
+
+
+@lru_cache(maxsize=2)
+def _packages(part: str) -> dict[str, dict[str, Wheels]]:
     table = json.loads(_TABLE.read_bytes())
     return {
         name: {release: wheels for told, releases in rows for wheels in (_read(told),) for release in releases.split()}
-        for name, rows in table["packages"].items()
+        for name, rows in table[part].items()
     }
 
 
@@ -59,4 +64,4 @@ def _read(told: str) -> Wheels:
     return Wheels(minors, since)
 
 
-__all__ = ["SYSTEMS", "Wheels", "wheels_of"]
+__all__ = ["SYSTEMS", "Wheels", "wheels_beside_source", "wheels_of"]

@@ -1,10 +1,10 @@
-"""Releases that come as wheels alone, under a Python for which there is none."""
+"""Releases of compiled packages, under a Python for which there is no wheel."""
 
 from __future__ import annotations
 
 import pytest
 
-from envdoctor.checks.wheels_for_python import wheels_for_python
+from envdoctor.checks.wheels_for_python import COMPILED, wheels_for_python
 from envdoctor.facts.fact import Fact, Facts, FactValue, Origin
 from envdoctor.facts.values import parse_value
 from envdoctor.world.wheel_pythons import wheels_of
@@ -43,7 +43,7 @@ def test_the_nearest_release_with_a_wheel_is_the_way_out(
         # The wheels of Linux and Windows are for every Python 3.
         ("3.13", "linux", {"decord": "0.6.0"}),
         # A source archive is built.
-        ("3.13", "linux", {"sentencepiece": "0.1.99"}),
+        ("3.13", "linux", {"regex": "2023.5.5"}),
         # Some Python that the range admits has one.
         (">=3.8", "linux", {"tensorflow": "2.11.0"}),
         # A build of somebody's own; a release that the table does not know; one that Requires-Python refuses, which is told elsewhere.
@@ -80,3 +80,36 @@ def test_abi3_wheels_suit_all_that_follow() -> None:
     assert wheels.suit(15, "linux")
     assert not wheels.suit(9, "linux")
     assert (wheels.newest("linux"), wheels.newest("windows")) == (None, 14)
+
+
+@pytest.mark.parametrize(
+    ("python", "package", "release", "pin"),
+    [
+        ("3.12", "numpy", "1.24.3", ">=1.26.0"),
+        ("3.12", "scikit-learn", "1.2.2", ">=1.3.1"),
+        ("3.13", "pandas", "2.0.3", ">=2.2.3"),
+        ("3.13", "tiktoken", "0.4.0", ">=0.8.0"),
+    ],
+)
+def test_what_is_hard_to_build_is_told_where_its_wheels_end_before_this_python(python: str, package: str, release: str, pin: str) -> None:
+    (hit,) = wheels_for_python(
+        Facts().with_facts(
+            Fact(name, parse_value(name, text), Origin("test")) for name, text in ((f"packages.{package}", release), ("python", python))
+        )
+    )
+    assert (hit.rule, hit.headline) == (COMPILED, f"{package} {release} has no wheel for Python {python}: it is compiled")
+    assert hit.pins[0][1].startswith(pin)
+
+
+@pytest.mark.parametrize(
+    ("python", "package", "release"),
+    [
+        ("3.12", "numpy", "1.26.4"),
+        # An older Python than its wheels are for.
+        ("3.6", "numpy", "1.26.4"),
+        ("3.13", "opencv-python", "4.10.0.84"),
+        ("3.14", "requests", "2.25.0"),
+    ],
+)
+def test_what_has_a_wheel_or_is_easily_built_is_let_be(python: str, package: str, release: str) -> None:
+    assert told(python, "", {package: release}) == []
