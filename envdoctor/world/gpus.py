@@ -22,7 +22,7 @@ _NOISE = frozenset((
     "gpu", "gpus", "graphics", "card", "cards", "accelerator", "tensor", "core", "cores", "cuda", "mps",
     "sxm", "sxm2", "sxm3", "sxm4", "sxm5", "sxm6", "pcie", "pci", "express",
     "hbm2", "hbm2e", "hbm3", "hbm3e", "gddr5", "gddr5x", "gddr6", "gddr6x", "gddr7", "vram", "memory",
-    "edition", "generation", "with", "and", "each", "active", "lc", "ac",
+    "edition", "generation", "with", "design", "and", "each", "active", "lc", "ac",
 ))  # fmt: skip
 _FAMILIES = {
     "kepler": ("3.",), "maxwell": ("5.",), "pascal": ("6.",), "volta": ("7.0", "7.2"), "turing": ("7.5",),
