@@ -50,6 +50,8 @@ _IMPORT_FROM = re.compile(rf"\bfrom (?P<module>{_DOTTED}) import (?P<names>[\w, 
 _UNDEFINED = re.compile(rf"name {_Q}(?P<name>\w{{1,150}}){_Q} is not defined")
 _CIRCULAR = "circular import"
 _PATH = re.compile(r"\(([^()\n]{1,1000}\.(?:py|so|pyd)[\w.]{0,20}|unknown location)\)")
+# Where transformers looks a model's type up: configuration_auto.py, auto_factory.py, tokenization_auto.py.
+_AUTO_CLASSES = "models/auto/"
 _CHECKPOINT_TYPE = re.compile(rf"model type {_Q}?(?P<name>[\w.-]{{1,80}}){_Q}? but Transformers does not recognize")
 
 
@@ -201,15 +203,18 @@ def parse_undefined_name(message: str) -> UndefinedName | None:
 
 
 def parse_model_type(failure: Failure) -> UnknownModelType | None:
-    """A model type that AutoConfig does not find: transformers' own sentence, or the bare ``KeyError`` of releases before it."""
+    """A model type that AutoConfig does not find: transformers' own sentence, or the bare ``KeyError`` of releases before it.
+
+    Tables of projects have such keys as well (templates, target modules): a traceback that ends outside of transformers is of one of these.
+    """
     from envdoctor.world.architectures import span_of
 
     found = _CHECKPOINT_TYPE.search(failure.message)
     if found is not None:
         return UnknownModelType(found["name"])
-    if failure.kind == "KeyError" and (key := re.match(rf"{_Q}([\w.-]{{2,80}}){_Q}", failure.message)) and span_of(key[1]) is not None:
-        return UnknownModelType(key[1])
-    return None
+    elsewhere = bool(failure.frames) and _AUTO_CLASSES not in failure.frames[-1].path.replace("\\", "/")
+    key = None if failure.kind != "KeyError" or elsewhere else re.match(rf"{_Q}([\w.-]{{2,80}}){_Q}", failure.message)
+    return UnknownModelType(key[1]) if key is not None and span_of(key[1]) is not None else None
 
 
 def _imported_from(name: str, failure: Failure) -> str:

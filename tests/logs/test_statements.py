@@ -18,7 +18,7 @@ from envdoctor.logs.statements import (
     UnknownModelType,
     parse_statement,
 )
-from envdoctor.logs.tracebacks import Failure
+from envdoctor.logs.tracebacks import Failure, Frame
 
 
 @pytest.mark.parametrize(
@@ -173,3 +173,15 @@ def test_packages_that_a_message_tells_to_install() -> None:
     )
     assert read_wants(message) == ("accelerate", "bitsandbytes")
     assert read_wants("I ran pip install accelerate") == ()
+
+
+@pytest.mark.parametrize(
+    ("path", "stated"),
+    [
+        (r"C:\venv\Lib\site-packages\transformers\models\auto\configuration_auto.py", UnknownModelType("gemma2")),
+        ("/home/me/train.py", None),
+    ],
+)
+def test_a_key_that_a_project_looks_up_in_a_table_of_its_own_is_no_model_type(path: str, stated: object) -> None:
+    frames = (Frame(path, 7, "main", ""),)
+    assert parse_statement(Failure("KeyError", "'gemma2'", 9, frames)) == stated
