@@ -42,6 +42,8 @@ _SERVERS = frozenset(("fastapi", "starlette", "uvicorn", "anyio", "gunicorn", "f
 _OF_TORCH = frozenset(("cuda", "tensor", "tensors", "cudnn", "cublas", "nccl", "gpu", "pytorch", "autograd", "grad"))
 # Nearly every stack has these: that they are there tells no two errors apart.
 _EVERYBODYS = frozenset(("torch", "numpy", "transformers", "tokenizers", "huggingface-hub", "triton", "setuptools", "pandas", "protobuf"))
+# What Python says of its own types, of whatever object it was.
+_OF_PYTHON = re.compile(r"'(?:bool|dict|float|int|list|str|tuple)' object has no attribute")
 # What CUDA, Python and safetensors say alike whoever asked: alone it is no sign of a package that is nowhere to be seen.
 _ANYBODYS = re.compile(r"no kernel image is available|unsupported operand type\(s\) for \||Some tensors share memory")
 _IS_NO_NUMBER = re.compile(r"(?:loss|norm)['\"]?(?: is|:) ?['\"]?nan|^loss is nan")
@@ -103,6 +105,8 @@ def is_guess(
         return True  # of its own list of causes the text shows the other one
     if not decided and own.isdisjoint(there) and _IS_NO_NUMBER.search(seen.symptom):
         return True  # a loss that is no number has many causes
+    if not decided and own.isdisjoint(there | _EVERYBODYS) and not names_package(seen, own) and _OF_PYTHON.search(seen.symptom):
+        return True
     if not decided and own.isdisjoint(there) and not names_package(seen, own - {"torch"}) and _ANYBODYS.search(seen.symptom):
         return True
     if (

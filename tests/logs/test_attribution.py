@@ -153,3 +153,12 @@ def test_what_torch_says_of_another_packages_tensors_needs_no_frame_of_that_pack
     capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str, rule: str
 ) -> None:
     assert (rule, "matched") in told(capsys, tmp_path, FRAMES + text)
+
+
+@pytest.mark.parametrize(("where", "first"), [("/srv/job/finetune.py", "possible"), (f"{SITE}/unsloth/models/_utils.py", "matched")])
+def test_what_python_says_of_its_own_types_is_nobodys_alone(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, where: str, first: str
+) -> None:
+    error = "AttributeError: 'int' object has no attribute 'mean'"
+    log = f'Traceback (most recent call last):\n  File "{where}", line 9, in step\n    loss = loss.mean()\n{error}\n'
+    assert dict(told(capsys, tmp_path, log))["unsloth-before-2026-10-3-data-parallel-loss-int"] == first
