@@ -82,6 +82,9 @@ _TEXT_ALONE = re.compile(
 )
 _CONFIGURES = re.compile(r"transformers(?:\.\w+)*\.(?:\w*(?:Config|Processor|FeatureExtractor)|configuration_\w+)(?:\.\w+)*")
 
+# Models that TensorFlow or JAX computes: they ask nothing of torch, nor of what loads weights for it.
+_WITHOUT_TORCH = re.compile(r"transformers(?:\.\w+)*\.(?:TF|Flax)[A-Z]\w*(?:\.\w+)*")
+
 
 @lru_cache(maxsize=64)
 def not_loaded(names: tuple[str, ...]) -> tuple[str, ...] | None:
@@ -101,7 +104,7 @@ def not_loaded(names: tuple[str, ...]) -> tuple[str, ...] | None:
     taken = {package for package, _ in waiting}
     own = [name for name in names if name.partition(".")[0] == "transformers" and not _TEXT_ALONE.fullmatch(name)]
     bringing = _follow([row for row in waiting if row[0] not in _SERVES | {"transformers"}], known)
-    models = "transformers" in bringing or not all(map(_CONFIGURES.fullmatch, own))
+    models = "transformers" in bringing or not all(_CONFIGURES.fullmatch(name) or _WITHOUT_TORCH.fullmatch(name) for name in own)
     configures = models or bool(own) or not _SERVES.isdisjoint(taken)
     training = taken - _NO_TRAINER
     called = [one for package in found for one in _WHEN_CALLED.get(package, ())]

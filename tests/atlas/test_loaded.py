@@ -135,6 +135,13 @@ def test_imports_are_followed_from_package_to_package(names: tuple[str, ...], sp
     assert loaded.isdisjoint(found)
 
 
+@pytest.mark.parametrize(
+    ("name", "spared"), [("TFAutoModel", True), ("models.bert.FlaxBertModel.from_pretrained", True), ("AutoModel", False)]
+)
+def test_a_model_that_tensorflow_or_jax_computes_is_none_of_torch(name: str, spared: bool) -> None:
+    assert ("model" in (not_loaded((f"transformers.{name}",)) or ())) is spared
+
+
 def test_of_a_package_that_nobody_read_nothing_is_told() -> None:
     assert not_loaded(("transformers.AutoTokenizer", "tensorflow")) is None
 
