@@ -125,10 +125,14 @@ def of_own_class(reading: Reading, call: Call) -> bool:
 
 def _compiles(reading: Reading) -> None:
     for call in reading.calls:
-        if call.name == "torch.compile" and call.node.args:
+        if call.name == "torch.compile":  # without arguments, or with keywords alone, it is a decorator
             _event(reading, call, "plan.compile", Known(True))
         elif call.name.startswith("liger_kernel.") and _PUTS_LIGER.fullmatch(".".join(call.name.split(".")[-2:])):
             _event(reading, call, "plan.liger", Known(True))
+    for scope in reading.outline.scopes:
+        for one in getattr(scope.node, "decorator_list", ()):
+            if not isinstance(one, ast.Call) and scope.parent is not None and reading.dotted(one, scope.parent) == "torch.compile":
+                reading.claims.state("plan.compile", True, one.lineno, scope)
 
 
 def _padding(reading: Reading) -> None:

@@ -408,6 +408,13 @@ def test_offline(tmp_path: Path, line: str, offline: bool | None) -> None:
     assert values(read(tmp_path, f"import os\n{line}\n")).get("plan.offline") is offline
 
 
+@pytest.mark.parametrize("decorator", ["torch.compile", 'torch.compile(mode="reduce-overhead")'])
+def test_a_function_that_torch_compile_decorates_is_compiled(tmp_path: Path, decorator: str) -> None:
+    assert (
+        values(read(tmp_path, f"import torch\n@{decorator}\ndef step(x):\n    return x + 1\nstep(torch.ones(1))\n"))["plan.compile"] is True
+    )
+
+
 def test_a_loop_of_its_own(tmp_path: Path) -> None:
     found = values(
         read(
