@@ -355,6 +355,9 @@ def test_llama_factory(tmp_path: Path) -> None:
         ("finetuning_type: lora\nquantization_bit: 8\nquantization_method: hqq", "quant", "hqq"),
         ("finetuning_type: lora\ndisable_gradient_checkpointing: true", "gradient_checkpointing", False),
         ("finetuning_type: lora\npacking: true", "packing", True),
+        ("finetuning_type: lora\nneat_packing: true", "packing", True),
+        ("finetuning_type: lora\nstage: sft", "packing", False),
+        ("finetuning_type: lora\nstage: pt", "packing", None),
         ("stage: sft\ntemplate: glm4", "method", "lora"),
     ],
 )

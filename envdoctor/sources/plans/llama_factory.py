@@ -105,6 +105,9 @@ def _read(reader: Reader, table: Table) -> None:
     reader.say_settings(table, _OWN)
     if table.get("neat_packing") is not False:
         reader.say("plan.packing", table.get("neat_packing"), "neat_packing")
+    if table.get("stage") != "pt" and not is_open(table.get("stage")):
+        # Where nothing is asked for, rows are packed in pretraining alone: src/llamafactory/hparams/parser.py.
+        reader.default("plan.packing", False, _DEFAULT)
     _own_optimizer(reader, table)
     disabled = table.get("disable_gradient_checkpointing") is True
     origin = reader.origin("disable_gradient_checkpointing") if disabled else _DEFAULT
