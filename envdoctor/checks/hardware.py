@@ -90,6 +90,8 @@ def cpu_torch_beside_a_gpu(facts: Facts) -> tuple[Hit, ...]:
     torch = facts.value("packages.torch")
     if not isinstance(torch, Exact) or facts.text("gpu.vendor") != "nvidia" or facts.value("gpu.count") == 0:
         return ()
+    if facts.text("accelerator") == "cpu":
+        return ()  # it is asked for: use_cpu of a plan, a build for it in an image
     build = torch_build(torch.text)
     certain = build is not None and build.cuda is None
     # On Windows the package index has the CPU build alone, but a version told by hand may have lost its label.
