@@ -24,7 +24,7 @@ _QWEN = (
     (r"qwen2\.5-omni-\d+b.*", "qwen2_5_omni"),
     (r"qwen3-omni-.*", "qwen3_omni_moe"),
     (r"qwen3-vl-(30b-a3b|235b-a22b)-.*", "qwen3_vl_moe"),
-    (r"qwen3-vl-\d+b-(instruct|thinking)(-fp8)?", "qwen3_vl"),
+    (r"qwen3-vl-\d+b-(instruct|thinking)(-fp8)?|qwen3-vl-(embedding|reranker)-\d+b", "qwen3_vl"),
     (r"qwen3\.[56]-\d+b-a\d+b(-base|-fp8)?", "qwen3_5_moe"),
     (r"qwen3\.[56]-[\d.]+b(-base|-fp8)?", "qwen3_5"),
     (r"qwen2-audio-.*", "qwen2_audio"),
