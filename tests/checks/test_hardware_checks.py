@@ -163,6 +163,7 @@ def test_driver_and_cuda(facts: Facts, found: list[tuple[bool | None, tuple[str,
 
 def test_a_cpu_build_beside_a_gpu() -> None:
     (hit,) = cpu_torch_beside_a_gpu(situation("2.13.0+cpu", "NVIDIA GeForce RTX 4090", os="linux"))
+    assert cpu_torch_beside_a_gpu(situation("2.13.0+cpu", "NVIDIA GeForce RTX 4090", os="linux", accelerator="cpu")) == ()
     assert hit == Hit(
         rule="cpu-torch-beside-a-gpu",
         outcome=True,
