@@ -10,6 +10,7 @@ from envdoctor.facts.fact import Facts
 from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import ABSENT, Exact
 from envdoctor.logs.asked import ARGUMENT
+from envdoctor.logs.callables_named import classes_named
 from envdoctor.logs.circular_imports import NAME
 from envdoctor.logs.demanded import DEMAND, NOT_INSTALLED
 from envdoctor.logs.derived import ATTRIBUTE, MODULE, Derived
@@ -45,7 +46,19 @@ _EVERYBODYS = frozenset(("torch", "numpy", "transformers", "tokenizers", "huggin
 # What Python says of its own types, of whatever object it was.
 _OF_PYTHON = re.compile(r"'(?:bool|dict|float|int|list|str|tuple)' object has no attribute")
 # What CUDA, Python and safetensors say alike whoever asked: alone it is no sign of a package that is nowhere to be seen.
-_ANYBODYS = re.compile(r"no kernel image is available|unsupported operand type\(s\) for \||Some tensors share memory")
+_ANYBODYS = re.compile(
+    r"no kernel image is available|unsupported operand type\(s\) for \||Some tensors share memory|issubclass\(\) arg 1 must"
+    r"|argument of type 'NoneType' is not iterable|unhashable type: '|pop from an empty|std::bad_alloc"
+    r"|'(?:int|list|dict|str|float|tuple)' object has no attribute"
+    r"|zip\(\) takes no keyword|exceptions\.Exit: 0|422 (?:\()?Unprocessable|Unable to avoid copy|cannot enable executable stack"
+    r"|expected dtype float for `end`|CUDA driver error: device not ready|Tensor\.item\(\) cannot be called on meta"
+    r"|^(?:generate|forward|map)\(\) (?:takes|got)|not supported between instances of|shape '\[-1, 0\]' is invalid"
+    r"|output tensor must have the same type|No module named 'pytest'|KeyError: 'full_attention'"
+    r"|^(?:RuntimeError: )?Failed to import [\w.]+ because of the following error"
+)
+# "MyDataset.__init__() got an unexpected keyword argument": the class stands before it, in Python 3.10 and later.
+_MADE = re.compile(r"\b(?P<cls>[A-Z]\w{1,60})\.__init__\(\) got an unexpected keyword")
+_OF_TRAINERS = ("Trainer", "Arguments", "Config")
 _IS_NO_NUMBER = re.compile(r"(?:loss|norm)['\"]?(?: is|:) ?['\"]?nan|^loss is nan")
 # So few releases are one fault of one day.
 _FEW = 2
@@ -116,6 +129,8 @@ def is_guess(
         and any(one.hit.rule in (RUN, OF_INPUT) and is_near(seen.line, one) for one in derived)
     ):
         return True  # a check of what there is, of which nothing is known
+    if (made := _MADE.search(seen.text)) is not None and f"{made['cls']}." not in seen.symptom and _is_of_nobody(made["cls"]):
+        return True  # a class of the project's own does not take it
     if not decided and any(hit.rule == NUMPY_ABI for hit in _nearby(seen, derived)):
         return True  # whose module was compiled for another numpy, the words do not say
     if not decided and rule.affected is not None and any(hit.rule == NO_LIBRARY for hit in _nearby(seen, derived)):
@@ -131,7 +146,8 @@ def is_guess(
     if _imports_another(about, own, reading):
         return True
     # Who lacks it is told first: a page that does not know of that one is about another error of the same words.
-    if any(not own.isdisjoint(hit.packages) and not set(rule.packages).isdisjoint(hit.packages[:1]) for hit in about):
+    told = [hit for hit in about if not hit.edge.endswith(":torch._six")]  # which the code of many asked for
+    if any(not own.isdisjoint(hit.packages) and not set(rule.packages).isdisjoint(hit.packages[:1]) for hit in told):
         return False
     frames = {package_of(name) for name in reading.packages} - _SERVERS
     if frames and frames.isdisjoint(rule.packages):
@@ -139,8 +155,15 @@ def is_guess(
     # What Python itself dropped, and what a package says of its own, everybody may have asked for. A module that is gone as a whole is
     # asked for by few, and here by those of the one rule that knows of it.
     named = [hit for hit in about if hit.packages or hit.rule == REFUSES_PYTHON]
-    by_few = len(reading.shown) == 1 and all(hit.rule == MODULE and set(hit.packages) <= set(rule.packages) for hit in named)
+    by_few = len(reading.shown) == 1 and all(
+        hit.rule == MODULE and set(hit.packages) <= set(rule.packages) and hit.packages[:1] != ("torch",) for hit in named
+    )
     return bool(named) and not by_few
+
+
+def _is_of_nobody(cls: str) -> bool:
+    """Whether no package that was read has a class of a name, nor one from which it may be derived."""
+    return not cls.endswith(_OF_TRAINERS) and next(classes_named(cls), None) is None
 
 
 def _imports_another(named: Sequence[Hit], own: Iterable[str], reading: Reading) -> bool:

@@ -117,6 +117,7 @@ def explain(
         # What an installer said was read whole; a page that knows its first words knows no more of it.
         guess = is_guess(rule, seen, reading, there, derived, decided=outcome is True)
         guess = guess or (of_installer and outcome is None and rule.effect == "blocked")
+        guess = guess or (rule.effect == "slow" and _is_before_the_end(seen.line, reading))
         stands = _stands(rule, stated, known)
         candidates.append(
             _candidate(rule, seen, finding, outcome, stands=stands, ended=_is_of_the_end(seen.line, reading), known=at_home, guess=guess)
@@ -227,6 +228,12 @@ def _is_of_the_end(line: int, reading: Reading) -> bool:
         return True
     frames = 2 * len(last.frames) + 2
     return last.line - frames <= line <= last.line + MESSAGE_LINES
+
+
+def _is_before_the_end(line: int, reading: Reading) -> bool:
+    """Whether a line stands before the error that ended the run: what only makes a run slow did not end it."""
+    last = reading.decisive
+    return last is not None and line < last.line - 2 * len(last.frames) - 1
 
 
 def _derived_finding(one: Derived, rule: Rule, facts: Facts, log: str) -> Finding:

@@ -43,6 +43,11 @@ def modules_of(statement: MissingName, failure: Failure) -> tuple[str, ...]:
     """The modules that a name may have been imported from: the top of the packages near, else those that somebody takes it from."""
     if len(statement.name) < _TELLING:
         return ()
+    taken = re.search(
+        rf"\bfrom ([A-Za-z_][\w.]{{0,80}}) import [^\n]{{0,200}}\b{re.escape(statement.name)}\b", f"{failure.near}\n{failure.told}"
+    )
+    if taken is not None:
+        return (taken[1],)  # the line that asks for it stands there
     near = [package_of(name) for name in failure.packages]
     tops = [top for package in dict.fromkeys((*near, *OFTEN)) if (bound := open_package(package)) for top in bound.volume.tops[:1]]
     found = [top for top in tops if (told := look_up(f"{top}:{statement.name}")) is not None and told.there and told.gone]
