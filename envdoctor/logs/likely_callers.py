@@ -19,7 +19,7 @@ from envdoctor.atlas.volume import Volume
 from envdoctor.atlas.words import good_specifiers
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
-from envdoctor.records import dataclass
+from envdoctor.records import dataclass, replace
 from envdoctor.world.dependencies import may_require
 
 # More of them are everybody.
@@ -35,12 +35,14 @@ _BROUGHT = frozenset(("transformers", "peft", "trl", "accelerate", "diffusers"))
 
 @dataclass(frozen=True, slots=True)
 class LikelyCaller:
-    """A package that takes the name, the releases that do as a mask over its own, and where the stated one is among them."""
+    """A package that takes the name, the releases that do as a mask over its own, and where the stated one is among them. ``alone``: no
+    other one takes it."""
 
     package: str
     volume: Volume
     asking: int
     stated: str = ""
+    alone: bool = True
 
     def words(self) -> str:
         """``deepspeed 0.5.9-0.8.1``."""
@@ -48,6 +50,8 @@ class LikelyCaller:
 
     def pins(self) -> tuple[tuple[str, str], ...]:
         """The releases of it that do not ask: those after, and those before where all that follow do and it is likely to be there."""
+        if not (self.alone or self.stated or self.package in _COMMON):
+            return ()  # of several that few people have nobody knows which it was
         where = places(self.volume, self.stated) if self.stated else ()
         ways = good_specifiers(self.volume, self.asking, where[-1] if where else self.asking.bit_length() - 1)
         later = [one for one in ways if one.startswith(">=")]
@@ -64,7 +68,7 @@ def likely_callers(symbol: str, provider: str, facts: Facts) -> tuple[LikelyCall
     if stated or sum(fact.startswith("packages.") for fact in facts) >= _WHOLE_LIST:
         found = stated
     found.sort(key=lambda one: _COMMON.index(one.package) if one.package in _COMMON else len(_COMMON))
-    return tuple(found) if len(found) <= _MOST else ()
+    return tuple(replace(one, alone=len(found) == 1) for one in found) if len(found) <= _MOST else ()
 
 
 def asks_for(package: str, name: str, facts: Facts) -> bool:

@@ -6,6 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from envdoctor.atlas.shelf import open_package
+from envdoctor.logs.likely_callers import LikelyCaller
+from envdoctor.records import replace
+from tests.atlas.wheels import atlas_of
 from tests.logs.test_attribution import SITE, told
 
 
@@ -67,3 +71,16 @@ def test_what_makes_a_run_slow_did_not_end_it(capsys: pytest.CaptureFixture[str]
     frames = 'Traceback (most recent call last):\n  File "/home/me/p/train.py", line 20, in <module>\n    x = rows[name]\n'
     assert ("torchao-built-for-another-torch", "matched") in told(capsys, tmp_path, note)
     assert ("torchao-built-for-another-torch", "matched") not in told(capsys, tmp_path, f"{note}{frames}KeyError: 'a'\n")
+
+
+def test_of_several_that_nobody_stated_none_is_moved(tmp_path: Path) -> None:
+    releases = {version: {"rarely/__init__.py": f"version = '{version}'\n"} for version in ("1.0", "2.0")}
+    with atlas_of(tmp_path, {"rarely": releases, "deepspeed": {v: {"deepspeed/__init__.py": f"v = '{v}'\n"} for v in ("1.0", "2.0")}}):
+        rare, common = open_package("rarely"), open_package("deepspeed")
+        assert rare is not None
+        assert common is not None
+        one = LikelyCaller("rarely", rare.volume, 1)
+        assert one.pins() == (("rarely", ">=2.0"),)
+        assert replace(one, alone=False).pins() == ()
+        assert replace(one, alone=False, stated="1.0").pins() == (("rarely", ">=2.0"),)
+        assert LikelyCaller("deepspeed", common.volume, 1, alone=False).pins() == (("deepspeed", ">=2.0"),)
