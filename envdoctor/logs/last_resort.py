@@ -21,7 +21,7 @@ from envdoctor.logs.callables_named import OFTEN, aliased, classes_called, class
 from envdoctor.logs.everyday_names import is_anybodys_class, is_everyday
 from envdoctor.logs.hosts import guest_of
 from envdoctor.logs.other_states import judge_states
-from envdoctor.logs.own_code import innermost_own, is_known, is_of_a_package, judge_own_lines
+from envdoctor.logs.own_code import RAISED_IN_OWN, innermost_own, is_known, is_of_a_package, judge_own_lines
 from envdoctor.logs.owners_anywhere import classes_anywhere
 from envdoctor.logs.places import owner_of
 from envdoctor.logs.reading import Reading
@@ -30,6 +30,7 @@ from envdoctor.logs.stated_values import judge_general
 from envdoctor.logs.statements import MissingArguments, MissingMember, RefusedKeyword, TooManyArguments, parse_statement
 from envdoctor.logs.tracebacks import Failure, Frame
 from envdoctor.logs.wording import AS_SAVED, describe, named, place_of
+from envdoctor.records import replace
 from envdoctor.world.import_names import package_of
 from envdoctor.world.releases import listed
 
@@ -120,13 +121,21 @@ def judge_at_last(reading: Reading, facts: Facts) -> Iterator[tuple[Hit, int, st
                 return
     if last is None or last.kind in _NOT_TOLD or last.wraps:
         return
-    hit = _came_with(last, facts) or judge_own_lines(last) or (judge_states(last, facts) if last.frames else None)
+    hit = _came_with(last, facts) or _explain_own(judge_own_lines(last), last) or (judge_states(last, facts) if last.frames else None)
     # Of a sentence alone, who has what it tells of comes first.
     hit = hit or _raised(last, facts)
     if not last.frames:
         hit = hit or judge_states(last, facts) or judge_general(last)
     if hit is not None:
         yield hit, last.line, last.told[:300]
+
+
+def _explain_own(own: Hit | None, failure: Failure) -> Hit | None:
+    """What the project's own line failed of, with what is certain of the message."""
+    general = judge_general(failure) if own is not None and own.headline == RAISED_IN_OWN else None
+    if own is None or general is None:
+        return own
+    return replace(own, headline=f"In the project's own code: {general.headline}", detail=general.detail, advice=general.advice)
 
 
 def _came_with(failure: Failure, facts: Facts) -> Hit | None:

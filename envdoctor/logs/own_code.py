@@ -42,6 +42,7 @@ _OF_THE_MACHINE = re.compile(
 
 # Of a class that no package gives: builtins have lower-case names.
 _OWN_OBJECT = re.compile(r"'(?P<cls>(?!NoneType)[A-Z]\w{3,80})' object has no attribute '(?P<name>\w{1,80})'$")
+RAISED_IN_OWN = "It was raised in the project's own code"
 _NOTHING = (
     "look where that value comes from: a setting or a path that is missing or null in the configuration, a file that was not "
     "found or is of "
@@ -317,9 +318,7 @@ def judge_own_lines(failure: Failure) -> Hit | None:
         None,
         detail=f"{place_of(frame)}{code}; no package is on the way, and none is known to be behind it",
         edge=f"lines:{frame.path[-60:]}:{frame.line}",
-        headline="The project's own code got nothing (None) where it wants a value"
-        if nothing
-        else "It was raised in the project's own code",
+        headline="The project's own code got nothing (None) where it wants a value" if nothing else RAISED_IN_OWN,
         advice=_NOTHING if nothing else "look at what that line works on: an argument, a setting, a file, or a row of the data",
     )
 

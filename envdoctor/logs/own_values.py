@@ -57,6 +57,16 @@ _CONDITIONS = (
         "a file or a folder is not where it is looked for",
         "the whole path of what is there, or fetch it first",
     ),
+    (
+        r"^len\([\w.\[\]]{1,60}\)\s?(?:>=?|!=)\s?\d",
+        "a list is empty, or shorter than that: no row or no file was found",
+        "look at the step that fills it: the folder, the list of the data, a preparation that was left out or failed",
+    ),
+    (
+        r"^['\"][\w.-]{1,60}['\"] in ",
+        "what it looks for is not among what was found or loaded: its files are not there, or lie a folder too deep",
+        "list the folder that it loads from, and bring the files to where it expects them",
+    ),
     (r"__version__|parse_version|[Vv]ersion\(", "a release is another one than the code wants", "the release that the line names"),
     (
         r"% \w|%\s*self\.|divisible",
@@ -154,7 +164,7 @@ def _assertion(failure: Failure) -> Hit | None:
     told = _ASSERT.match(frame.text) if frame is not None else None
     if frame is None or told is None:
         return None
-    that = told["that"].strip()
+    that = told["that"].partition("  #")[0].strip()
     means, advice = next(((means, advice) for words, means, advice in _CONDITIONS if re.search(words, that)), ("", ""))
     package = package_in(frame)
     owner = f"in {package}, " if package else "in the project's own code, "

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from envdoctor.checks.hit import Hit
+from envdoctor.logs.counted_messages import judge_counted
 from envdoctor.logs.format_messages import FORMATS
 from envdoctor.logs.own_code import innermost_own, is_of_a_package
 from envdoctor.logs.path_clues import clue_of
@@ -38,11 +39,17 @@ _LONGER = re.compile(
     r"[Tt]he (?:size of tensor a|expanded size of the tensor) \((?P<a>\d{1,7})\) must match the (?:size of tensor b|existing size) "
     r"\((?P<b>\d{1,7})\)(?! at non-singleton dimension [2-9])"
 )
+_SPECTROGRAM = re.compile(
+    r"stack expects each tensor to be equal size, but got \[(?:1, )?(?P<bands>80|100|128), (?P<a>\d{1,5})\] at entry \d{1,6} and "
+    r"\[(?:1, )?(?:80|100|128), (?P<b>\d{1,5})\]"
+)
 _CHANNELS = {"1": "grey", "2": "stereo, or grey with alpha", "3": "RGB", "4": "RGBA, or the latents of a VAE"}
 
 
 def judge_stated(failure: Failure) -> Hit | None:
     """What follows from the values that a message states; None where it is none of those that are known."""
+    if (counted := judge_counted(failure)) is not None:
+        return counted
     for one, pattern in _ALL:
         if (shown := pattern.search(failure.told)) is not None:
             return _tell(one, shown, failure)
@@ -51,6 +58,15 @@ def judge_stated(failure: Failure) -> Hit | None:
 
 def judge_positions(failure: Failure) -> Hit | None:
     """A row that is longer than the positions of a model, where one of the sizes is a number of positions that models have."""
+    if (frames := _SPECTROGRAM.search(failure.told)) is not None and frames["a"] != frames["b"]:
+        return Hit(
+            OF_INPUT,
+            True,
+            detail=f"they are of {frames['bands']} bands of frequency (mel), so the last number counts frames of sound",
+            edge="code:spectrograms",
+            headline=f"Spectrograms of one batch differ in length: {frames['a']} frames and {frames['b']}",
+            advice="cut or pad sound and spectrogram to one segment; where both are given, with the hop length of the model",
+        )
     longer = _LONGER.search(failure.told)
     if longer is None or "transformers_modules" in failure.packages:
         return None

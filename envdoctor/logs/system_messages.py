@@ -30,6 +30,26 @@ SYSTEM = (
         "install it (apt-get install, conda install, or its own page), and see which {program}{other}",
     ),
     StatedMessage(
+        r"^error: \[WinError 2\]",
+        "A build could not start its compiler: cl.exe or nvcc is not on the PATH",
+        "setuptools says it in these words where Visual Studio's tools for C++, or CUDA's toolkit, are missing or not set up in this shell",
+        "install the Build Tools for Visual Studio with C++, and build in its x64 Native Tools prompt; where nvcc shows whether CUDA "
+        "is there",
+    ),
+    StatedMessage(
+        r"unsupported Microsoft Visual Studio version",
+        "The Visual Studio that compiles is newer than this CUDA toolkit takes",
+        "",
+        "an older MSVC toolset (14.3x, in the installer of Visual Studio), a newer CUDA toolkit, or nvcc's -allow-unsupported-compiler",
+    ),
+    StatedMessage(
+        r"terminate called (?:after throwing an instance of|without an active exception)",
+        "Compiled code raised an error in C++ that nobody caught, and the program was ended",
+        "its words stand after what():; libraries that were loaded in another order, or of two builds, do this while they are imported",
+        "import torch before the others; python -X faulthandler shows whose code ran",
+        sure=False,
+    ),
+    StatedMessage(
         r"\[Errno 2\] No such file or directory" + _PATH + r"|No such file or directory \(os error 2\)"
         r"|\[WinError [23]\] (?:The system cannot find"
         r" the (?:path|file) specified|系统找不到指定的(?:文件|路径))[^:]{0,60}"

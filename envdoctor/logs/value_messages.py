@@ -64,7 +64,8 @@ VALUES = (
         given=True,
     ),
     StatedMessage(
-        r"No valid path is found for|[Nn]o (?:valid )?(?:images?|samples?|files?|videos?|wavs?|audio files?|labels?|data|rows"
+        r"No valid path is found for|[Nn]o (?:(?:valid|training|train|test|matching|input|audio|supported|usable) )?(?:images?"
+        r"|samples?|files?|videos?|wavs?|audio files?|labels?|data|rows"
         r"|examples) (?:was |were |are )?found"
         r"|[Ff]ound 0 (?:files|images|logits|samples|videos)|\b0 (?:train )?images with repeating|[Dd]ataset (?:is empty"
         r"|contains no)|empty dataset",
@@ -129,5 +130,110 @@ VALUES = (
         "to one state",
         sure=False,
         given=True,
+    ),
+    StatedMessage(
+        r"src data type = (?P<type>\w{2,12}) is not supported|Overload resolution failed",
+        "OpenCV gets an array that it does not take ({type})",
+        "it knows no bool and no int64, and wants arrays of NumPy that lie in one piece, of integers for points and sizes",
+        "mask.astype(np.uint8), np.ascontiguousarray(x), int() around coordinates",
+    ),
+    StatedMessage(
+        r"Assertion failed\) (?:\(?-?\w{0,3}\)? ?)?!?_?(?:s?size|src)\.(?:empty|width"
+        r"|height)[^']{0,60}in function '(?P<what>[\w:]{2,40})'",
+        "OpenCV's {what} gets an empty image",
+        "cv2.imread and VideoCapture return nothing, and raise nothing, where a file is not there or cannot be read (a wrong path, "
+        "letters "
+        "beyond ASCII in it on Windows, a broken file)",
+        "look whether the path exists where it is read, and test 'img is None' there",
+        given=True,
+    ),
+    StatedMessage(
+        r"expected Tensor as element (?P<at>\d{1,6}) in argument 0, but got (?P<got>\w{2,40})",
+        "Tensors are to be joined, and item {at} of the list is a {got}",
+        "a step before gave nothing for this row: a cache of latents or features that was not made, a file that could not be read, or a "
+        "field that the collator passes on as it is",
+        "print what makes that item; build the cache anew, or leave such rows out",
+        given=True,
+    ),
+    StatedMessage(
+        r"Parent directory (?P<path>.{1,200}?) does not exist|File (?P<other>\S{1,200}) cannot be opened",
+        "torch cannot write the file: the folder {path}{other} is not there",
+        "it was not made before, or its name has blanks or letters that torch's writer on Windows does not take",
+        "os.makedirs(folder, exist_ok=True) before torch.save; a path of plain letters without blanks",
+        given=True,
+    ),
+    StatedMessage(
+        r"text input must (?:be )?of type `?str`?|TextEncodeInput must be Union|TextInputSequence must be str",
+        "The tokenizer was given something else than texts",
+        "a column with empty cells (None, NaN), numbers, or lists nested once more than it takes; or the wrong column",
+        "df[col].fillna('').astype(str), or leave such rows out; list(texts) of a column of datasets or pandas",
+        given=True,
+    ),
+    StatedMessage(
+        r"(?:Invalid|invalid) RLE|RLE (?:mask|counts)",
+        "A mask of the annotations is no run-length code of the form that is read",
+        "polygons, or uncompressed counts (a list) in place of compressed ones (a text), as tools export them differently",
+        "pycocotools.mask.frPyObjects and encode make the form that SAM's loaders read; export the data as RLE",
+        given=True,
+    ),
+    StatedMessage(
+        r"added_cond_kwargs",
+        "The UNet is that of SDXL, and what calls it gives it none of SDXL's further conditions (text_embeds, time_ids)",
+        "a script or pipeline for Stable Diffusion 1 or 2 with an SDXL model",
+        "the SDXL pipeline or script (train_..._sdxl.py, StableDiffusionXLPipeline), or a model of that family",
+        given=True,
+    ),
+    StatedMessage(
+        r"Could not load Llama model from path: (?P<file>\S{1,200}(?:ggml|\.bin)\S{0,60})",
+        "llama.cpp does not load {file}: by its name it is a GGML file, the kind of before GGUF (August 2023)",
+        "llama-cpp-python reads GGUF alone since 0.1.79, and each release before it one version of GGML",
+        "the GGUF of the same model; or the llama-cpp-python of the file's day",
+    ),
+    StatedMessage(
+        r"Input tensor at index (?P<at>\d{1,3}) has invalid shape \[(?P<got>[\d, ]{1,60})\], but expected \[(?P<want>[\d, ]{1,60})\]",
+        "DataParallel joins what its copies return, and that of copy {at} has another shape: [{got}] for [{want}]",
+        "each GPU pads its share of the batch to its own longest row",
+        "one GPU (CUDA_VISIBLE_DEVICES=0), DistributedDataParallel, or rows that are padded to one length before they are spread",
+    ),
+    StatedMessage(
+        r"object type '?NpzFile'?|'NpzFile' object has no attribute",
+        "The file is an archive of several arrays (.npz), and the code takes it for one array (.npy)",
+        "",
+        "np.load(FILE)['NAME'] (its .files lists the names), or save it with np.save",
+        given=True,
+    ),
+    StatedMessage(
+        r"packages were previously imported in this runtime|You must restart the runtime",
+        "Colab warns that packages were installed which this session has imported already: what runs is the release of before",
+        "it is no error: what stops the run stands elsewhere",
+        "restart the session once after the installing cell, and run the cells after it; not needed where nothing else fails",
+        sure=False,
+    ),
+    StatedMessage(
+        r"unrecognized namespace (?P<name>[\w:]{2,80})",
+        "The export to ONNX meets {name}, an operator of an extension that ONNX has nothing for",
+        "xformers and flash-attn put such operators in place of torch's attention",
+        "turn them off for the export (no --xformers, attn_implementation='eager' or torch's own attention)",
+    ),
+    StatedMessage(
+        r"Could not find any implementation for node",
+        "TensorRT found no kernel for a part of the network",
+        "too little workspace memory for the tactics (the lines above say so), a type or shape that it has none for, or a fault of "
+        "the release",
+        "more workspace (--memPoolSize=workspace:8192), another precision, fixed shapes, or a newer TensorRT",
+        sure=False,
+    ),
+    StatedMessage(
+        r"number of GPUs per node is not divisible by the number of tensor parallelism",
+        "tensor_parallel_size does not divide the GPUs of the machine",
+        "",
+        "as many GPUs as a multiple of it (CUDA_VISIBLE_DEVICES), or another tensor_parallel_size",
+        given=True,
+    ),
+    StatedMessage(
+        r"Failed to import any qt binding|no Qt binding|Could not load the Qt platform plugin",
+        "No toolkit for windows (Qt) is there that Matplotlib or the program can use",
+        "PyQt5 or PySide is not installed, or the machine has no display",
+        "pip install PyQt5; without a display QT_QPA_PLATFORM=offscreen, MPLBACKEND=Agg",
     ),
 )

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from envdoctor.logs.counted_messages import judge_counted
 from envdoctor.logs.stated_values import judge_general, judge_stated
 from envdoctor.logs.tracebacks import Failure
 from tests.logs.diagnosed import findings
@@ -118,3 +119,76 @@ def test_a_key_of_a_configuration_that_a_package_reads(capsys: pytest.CaptureFix
     assert first["status"] == "possible"
     assert first["packages"] == ["mlx-vlm"]
     assert "The configuration has no image_token_index, and mlx-vlm reads it there" in first["detail"]
+
+
+@pytest.mark.parametrize(
+    ("text", "headline", "more"),
+    [
+        ("AssertionError: only support equal chunk. Got size of DataProto 512 and chunk 6.", "512 is no multiple of 6", "512 = 85 x 6 + 2"),
+        (
+            "ValueError: The global train batch size (7 x 1) must be evenly divisible by the number of generations per prompt (8). Given "
+            "the current train batch size, the valid values for the number of generations are: [7].",
+            "7 is no multiple of 8",
+            "one of 1, 7",
+        ),
+        (
+            "ValueError: train_batch_size (32) must be >= actor.ppo_mini_batch_size (64)",
+            "train_batch_size is 32 and actor.ppo_mini_batch_size is 64",
+            "raise train_batch_size, or lower actor.ppo_mini_batch_size",
+        ),
+        (
+            "torch.multiprocessing.spawn.ProcessExitedException: process 0 terminated with exit code 3221225620",
+            "A process was ended by Windows with 0xC0000094: an integer was divided by zero",
+            "faulthandler",
+        ),
+        (
+            "subprocess.CalledProcessError: Command 'ssh -o BatchMode=yes 10.0.0.1 hostname' returned non-zero exit status 255.",
+            "ssh to 10.0.0.1 failed (255)",
+            "ssh-copy-id 10.0.0.1",
+        ),
+        ("KeyError: 'lora_te_text_model_encoder_layers_0_mlp_fc1.hada_w1_'", "The program has no place for weights", "LoHa"),
+        ("KeyError: 'LOCAL_RANK'", "The environment has no variable LOCAL_RANK", "torchrun"),
+        ("AttributeError: _2D", "An enumeration has no member _2D", "face-alignment"),
+        (
+            "error loading model: unknown (magic, version) combination: 46554747, 00000003; is this really a GGML file?",
+            "The file is a GGUF, and the llama.cpp that reads it is of before GGUF",
+            "0.1.79",
+        ),
+        ("gguf_init_from_file: invalid magic number 67676a74", "The file is GGJT (GGML), the kind of before GGUF", "0.1.78"),
+        (
+            "RuntimeError: stack expects each tensor to be equal size, but got [1, 80, 32] at entry 0 and [1, 80, 31] at entry 3",
+            "Spectrograms of one batch differ in length: 32 frames and 31",
+            "mel",
+        ),
+    ],
+)
+def test_what_the_numbers_come_to(text: str, headline: str, more: str) -> None:
+    found, *_ = derive(text)
+    assert found.hit.headline.startswith(headline)
+    assert more in found.hit.said
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "RuntimeError: all sizes must be divisible by 8",
+        "KeyError: 'TEXT'",
+        "ValueError: 8 is a multiple of 4",
+        "subprocess.CalledProcessError: Command 'make' returned non-zero exit status 2.",
+    ],
+)
+def test_where_there_is_nothing_to_compute_nothing_is(text: str) -> None:
+    kind, _, message = text.partition(": ")
+    assert judge_counted(Failure(kind, message, 1)) is None
+
+
+def test_a_line_of_the_project_is_told_with_what_is_certain_of_its_error(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = (
+        "Traceback (most recent call last):\n"
+        '  File "/home/me/tts/data/dataset.py", line 190, in init_batch\n'
+        "    for _ in range(max(2, int(min_num / leng))):\n"
+        "ZeroDivisionError: division by zero"
+    )
+    first, *_ = findings(capsys, tmp_path, log)
+    assert "A count is zero that is divided by" in first["detail"]
+    assert "min_num / leng" in first["detail"]
