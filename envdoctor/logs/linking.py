@@ -20,6 +20,7 @@ from envdoctor.logs.libraries import (
 from envdoctor.logs.tracebacks import Failure
 from envdoctor.logs.wording import caller_of, describe, named, reasons
 from envdoctor.records import replace
+from envdoctor.world.dependencies import dependencies
 from envdoctor.world.import_names import package_of
 from envdoctor.world.releases import listed
 
@@ -96,11 +97,28 @@ def _absent(one: AbsentLibrary, failure: Failure | None, facts: Facts) -> Hit:
             "sep=os.pathsep)'), before the program "
             "starts; where the major is another, or none is there: pip install 'nvidia-cudnn-cu12==8.*' for .so.8, '==9.*' for .so.9"
         )
+    if brings is not None and (wheel := _wheel_of_torch(brings[0], caller, facts)):
+        detail += (
+            f"; torch {facts.value('packages.torch')} of PyPI takes it from {wheel.partition('=')[0]}, which is not found beside it"
+        )
+        advice = advice if one.library.startswith("libcudnn") else f'pip install "{wheel}", or the same torch anew with what it requires'
     # The library comes with torch's own wheel for that CUDA.
     of_torch = brings is not None and brings[0].startswith("nvidia-")
     packages = named(caller, brings[0] if brings else "", "torch" if of_torch else "")
     edge = f"{caller or 'code'}:{one.library}"
     return Hit(NO_LIBRARY, True, reasons(*packages), detail=detail, packages=packages, edge=edge, advice=advice)
+
+
+def _wheel_of_torch(name: str, caller: str, facts: Facts) -> str:
+    """The requirement of the stated torch that brings a library of CUDA; empty where it has it in its own wheel, or another one asks.
+
+    https://github.com/pytorch/pytorch/issues/89417: torch 1.13.0 was the first whose wheel on PyPI left them to others.
+    """
+    torch = facts.value("packages.torch")
+    if caller not in ("", "torch") or not isinstance(torch, Exact) or "+" in torch.text or facts.value(f"packages.{name}") is not None:
+        return ""
+    required = dependencies("torch", torch.text) or ()
+    return next((f"{one.name}{one.specifier}" for one in required if one.name == name), "")
 
 
 def _not_built(extension: str, failure: Failure | None) -> Hit:

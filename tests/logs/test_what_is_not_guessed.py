@@ -92,3 +92,17 @@ def test_features_twice_as_wide_may_have_been_joined(capsys: pytest.CaptureFixtu
     assert "2 times as wide" in first["detail"]
     first, *_ = findings(capsys, tmp_path, "RuntimeError: mat1 and mat2 shapes cannot be multiplied (2x1000 and 768x3072)")
     assert "times as wide" not in first["detail"]
+
+
+CUBLAS = "OSError: libcublas.so.11: cannot open shared object file: No such file or directory"
+
+
+@pytest.mark.parametrize(
+    ("stated", "taken"),
+    [('torch = "1.13.0"', True), ('torch = "1.12.1"', False), ('torch = "1.13.1+cu117"', False), ('torch = "2.4.0"', False)],
+)
+def test_a_library_of_cuda_is_of_the_package_that_the_stated_torch_requires(
+    stated: str, taken: bool, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    first, *_ = findings(capsys, tmp_path, CUBLAS, f"[packages]\n{stated}\n")
+    assert ("takes it from nvidia-cublas-cu11" in first["detail"]) is taken
