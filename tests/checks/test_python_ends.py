@@ -22,6 +22,9 @@ def told(python: str, packages: dict[str, str], **more: object) -> list[tuple[st
         # Run with Python 3.11: 0.6.12 ends, 0.6.13 does not; hydra-core 1.0.7 and 1.2.0 end, 1.3.0 does not.
         ("3.11.4", "timm", "0.6.12", (("timm", ">=0.6.13"),), ""),
         ("3.12", "hydra-core", "1.0.7", (("hydra-core", ">=1.3.0"),), ""),
+        # Run: with Python 3.12 setuptools 66.0.0 ends and 66.1.0 does not; with Python 3.13 fire 0.6.0 and 0.7.0.
+        ("3.12.1", "setuptools", "66.0.0", (("setuptools", ">=66.1.0"),), ""),
+        ("3.13", "fire", "0.6.0", (("fire", ">=0.7.0"),), ""),
         # No later release of it mends that.
         ("3.11", "fairseq", "0.12.2", (), "run it with Python 3.10"),
         (">=3.11", "fairseq", "0.12.2", (), "run it with Python 3.10"),
@@ -37,6 +40,8 @@ def test_a_later_release_or_an_older_python(python: str, package: str, release: 
     [
         ("3.10.12", {"timm": "0.6.12"}),
         ("3.11", {"timm": "0.6.13"}),
+        ("3.12", {"setuptools": "66.1.0"}),
+        ("3.12", {"fire": "0.6.0"}),
         ("3.11", {"timm": "0.5.4"}),
         (">=3.8", {"timm": "0.6.12"}),
         ("3.11", {"timm": ">=0.6"}),
