@@ -139,8 +139,14 @@ def test_dependencies_extras_and_groups_with_every_line(tmp_path: Path) -> None:
     assert by_label(variants) == {
         "": {"transformers": "<5,>=4.45", "numpy": "<2,>=1.26", "triton": "<3.2,>=3.1", "uvloop": "any", "peft": "0.13.0"},
         "extra torch": {"torch": "<3,>=2.4", "cuda": "12.1"},
-        "extra quantize": {"kernels": "0.1.1+cu123", "datasets": "<=2.16.0,>=2.14.0"},
-        "extra all": {"torch": "<3,>=2.4", "cuda": "12.1", "kernels": "0.1.1+cu123", "datasets": "<=2.16.0,>=2.14.0"},
+        "extra quantize": {"present": "('kernels',)", "kernels": "0.1.1+cu123", "datasets": "<=2.16.0,>=2.14.0"},
+        "extra all": {
+            "present": "('kernels',)",
+            "torch": "<3,>=2.4",
+            "cuda": "12.1",
+            "kernels": "0.1.1+cu123",
+            "datasets": "<=2.16.0,>=2.14.0",
+        },
         "group dev": {"black": "24.1.0", "pytest": "<8,>=7.3"},
         "group docs": {"black": "24.1.0", "pytest": "<8,>=7.3", "sphinx": "any"},
     }

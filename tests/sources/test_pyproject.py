@@ -141,7 +141,14 @@ flash-attn = { url = "https://example.org/flash_attn-2.7.0+cu12-cp311-cp311-linu
 def test_what_uv_keeps(tmp_path: Path) -> None:
     variants = collect(tmp_path, UV)
     assert by_label(variants) == {
-        "": {"torch": ">=2.4", "transformers": "4.48.0", "peft": "0.13.0", "flash-attn": "2.7.0+cu12", "numpy": "<2"},
+        "": {
+            "torch": ">=2.4",
+            "transformers": "4.48.0",
+            "peft": "0.13.0",
+            "flash-attn": "2.7.0+cu12",
+            "numpy": "<2",
+            "present": "('flash-attn',)",
+        },
         "extra cpu": {"torch": "2.5.1"},
         "extra gpu": {"torch": "2.5.1", "cuda": "12.4"},
         "group dev": {"pytest": "any"},

@@ -217,8 +217,22 @@ def test_what_a_line_states(tmp_path: Path, line: str, package: str | None, valu
     if package is None:
         assert [defect.rule for defect in found.defects] == ["requirement-malformed"]
         return
-    assert stated(path) == ({package: (value, "requirements.txt", 1)} if package else {})
+    told = stated(path)
+    by_address = told.pop("present", None)
+    assert told == ({package: (value, "requirements.txt", 1)} if package else {})
+    assert (by_address is not None) == (bool(package) and ".whl" in line)
     assert (found.defects, found.skips) == ((), ())
+
+
+def test_no_index_is_asked_for_a_wheel_that_is_given_by_its_address(tmp_path: Path) -> None:
+    lines = (
+        "triton @ https://example.org/triton-3.0.0-cp310-cp310-win_amd64.whl",
+        "https://example.org/Flash_Attn-2.7.4-cp310-cp310-win_amd64.whl",
+        "https://download.pytorch.org/whl/cu121/torch-2.5.1%2Bcu121-cp310-cp310-win_amd64.whl",
+        "xformers==0.0.28.post3",
+    )
+    found = collected(write(tmp_path / "requirements.txt", "\n".join(lines)))
+    assert [fact.value for fact in found.facts if fact.name == "present"] == [("flash-attn", "triton")]
 
 
 @pytest.mark.parametrize(

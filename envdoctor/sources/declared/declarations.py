@@ -124,6 +124,13 @@ class Declarations:
         self._add(name, wanted, file, line, constraint=constraint, source=source)
         return True
 
+    def bring(self, name: str, origin: Origin) -> None:
+        """Say that a file given by its address is installed: no index is asked for a wheel of the package."""
+        place = next((at for at, fact in enumerate(self.facts) if fact.name == "present"), None)
+        before = () if place is None else self.facts.pop(place).value
+        names = {canonical(name), *(before if isinstance(before, tuple) else ())}
+        self.facts.append(Fact("present", tuple(sorted(names)), origin))
+
     def elsewhere(self, name: str, address: str) -> None:
         """Say that a package comes from a URL, a path or a repository: no release of the index is taken in its place."""
         self._direct.append(f"{canonical(name)} @ {address}")

@@ -11,6 +11,7 @@ from pathlib import PurePosixPath
 from packaging.markers import Marker
 from packaging.requirements import Requirement
 
+from envdoctor.facts.fact import Origin
 from envdoctor.sources.declared.declarations import Declarations
 from envdoctor.sources.declared.official_tags import release_at_tag
 
@@ -21,6 +22,8 @@ _DEEPEST = 20
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/|file:|git@", re.ASCII)
 _PATH = re.compile(r"\.{1,2}(?:$|[/\\\[\s;])|[/\\~]|[A-Za-z]:[/\\]", re.ASCII)
+# Their files are those that an installer takes from the index by itself.
+_OF_AN_INDEX = re.compile(r"https?://(?:files\.pythonhosted\.org|pypi\.org|download(?:-r2)?\.pytorch\.org)/", re.ASCII | re.IGNORECASE)
 _ARCHIVE = re.compile(r"[^\s;]+\.(?:whl|zip|tar\.gz|tgz|tar\.bz2|tar\.xz|tar)(?:$|[\[\s;#])", re.ASCII)
 _FOLDER = re.compile(r"[\w.-]+[/\\][\w./\\-]*(?:$|[\[\s;])", re.ASCII)
 # What builds of one release are told apart by: CUDA, ROCm, the CPU, torch, the ABI, the platform, a revision of the source.
@@ -138,6 +141,8 @@ def _direct(
     if release is not None:
         version = f"=={release[1].replace('_', '-')}"
         declarations.state(release[0], version, file, line, constraint=constraint, source=f"a wheel, {without_credentials(bare)}")
+        if not constraint and _OF_AN_INDEX.match(bare) is None:
+            declarations.bring(release[0], Origin(f"a wheel, {without_credentials(bare)}", file, line))
         return None
     subject = name or _egg(url)
     tagged = release_at_tag(url, subject)
