@@ -32,6 +32,8 @@ _MODULES = {"axolotl": "axolotl", "llamafactory": "llamafactory", "ms-swift": "s
 _LOADS_TOKENIZER = re.compile(r"transformers(?:\.\w+)*\.\w*Tokenizer(?:Fast)?\.from_pretrained\b")
 # What is compiled against torch, and for what else than CUDA it is built.
 _BUILT = ("torch", "vllm")
+# What the index has for one CUDA: a label of any kind is another build.
+_OF_ONE_CUDA = ("autoawq", "onnxruntime-gpu")
 _KINDS = ("cpu", "rocm", "xpu")
 
 
@@ -54,7 +56,7 @@ def derive(facts: Facts) -> Facts:
 SWAYED: dict[str, frozenset[str]] = {
     "transformers": frozenset(("plan.load_dtype", "plan.optimizer", "plan.attn", "model.remote_code")),
     "torch": frozenset(("plan.optimizer", "plan.attn", "cuda", "accelerator", "builds")),
-    "vllm": frozenset(("builds",)),
+    **dict.fromkeys(("vllm", *_OF_ONE_CUDA), frozenset(("builds",))),
 }
 """The facts that a package's release decides, where nobody states them."""
 
@@ -129,6 +131,7 @@ def _builds(facts: Facts) -> Iterator[Fact]:
         for name, label in labels.items()
         if label and variant_cuda(label) is None
     ]
+    other += [f"{name}+own" for name in _OF_ONE_CUDA if (release := _release(facts, name)) is not None and "+" in release.text]
     if "torch" in labels:
         cuda, system = facts.value("cuda"), facts.text("os")
         major = cuda.text.partition(".")[0] if isinstance(cuda, Exact) else "12"

@@ -563,6 +563,11 @@ def test_a_label_tells_another_build(label: str, told: str | None) -> None:
     assert derive(stated(packages__torch=f"2.6.0+{label}")).value("builds") == ((told,) if told else None)
 
 
+def test_any_label_of_what_the_index_has_for_one_cuda_is_another_build() -> None:
+    assert derive(stated(packages__autoawq="0.1.7+cu118")).value("builds") == ("autoawq+own",)
+    assert derive(stated(packages__autoawq="0.1.7")).value("builds") is None
+
+
 @pytest.mark.parametrize(
     ("release", "said", "told"),
     [
