@@ -98,9 +98,7 @@ def _absent(one: AbsentLibrary, failure: Failure | None, facts: Facts) -> Hit:
             "starts; where the major is another, or none is there: pip install 'nvidia-cudnn-cu12==8.*' for .so.8, '==9.*' for .so.9"
         )
     if brings is not None and (wheel := _wheel_of_torch(brings[0], caller, facts)):
-        detail += (
-            f"; torch {facts.value('packages.torch')} of PyPI takes it from {wheel.partition('=')[0]}, which is not found beside it"
-        )
+        detail += f"; torch {facts.value('packages.torch')} of PyPI takes it from {wheel.partition('=')[0]}, which is not found beside it"
         advice = advice if one.library.startswith("libcudnn") else f'pip install "{wheel}", or the same torch anew with what it requires'
     # The library comes with torch's own wheel for that CUDA.
     of_torch = brings is not None and brings[0].startswith("nvidia-")

@@ -271,7 +271,10 @@ def test_of_two_packages_at_odds_what_moved_goes_back_first_and_the_other_way_is
 
 
 def test_torch_moves_last_and_what_is_first_known_of_nothing_stated_is_recent(tmp_path: Path) -> None:
-    log = "ModuleNotFoundError: No module named 'torch._six'\n  deepspeed/runtime/utils.py: from torch._six import inf\n"
+    log = (
+        'Traceback (most recent call last):\n  File "/env/lib/python3.10/site-packages/deepspeed/runtime/utils.py", line 19, in <module>\n'
+        "    from torch._six import inf\nModuleNotFoundError: No module named 'torch._six'\n"
+    )
     first, then = (line for line in run_text(log, tmp_path).splitlines() if "pip install" in line and "To fix" not in line)
     assert "deepspeed==" in first
     assert "deepspeed==0.9.3" not in first
