@@ -9,6 +9,7 @@ from envdoctor.code.chain import Chain, Link
 from envdoctor.code.context import Context, Target, runs_in
 from envdoctor.code.members import MEMBER
 from envdoctor.code.shape import Use
+from envdoctor.facts.uses import CODE_USES, is_used
 
 REFUSES = "remote-code-override-refuses"
 BEFORE_SET = "remote-code-read-before-set"
@@ -171,7 +172,7 @@ def _checkpointing(context: Context, target: Target) -> Iterator[Hit]:
     if not target.entry or found is None or supports != "true":
         return
     link, method = chain.links[found[0]], found[1]
-    if link.remote is None:
+    if link.remote is None or _switched_on(context):
         return
     for use in link.shape.uses:
         if use.method == method.name and (
@@ -185,6 +186,12 @@ def _checkpointing(context: Context, target: Target) -> Iterator[Hit]:
         return
     words = f"the override of {link.shape.name} sets no flag and calls nothing: gradient checkpointing stays off, and nothing says so"
     yield context.hit(NO_OP, link.remote, method.line, method.name, words, needs="plan.gradient_checkpointing")
+
+
+def _switched_on(context: Context) -> bool:
+    """Whether a script calls the library's own method on the model: PreTrainedModel.gradient_checkpointing_enable(model)."""
+    uses = context.facts.value(CODE_USES)
+    return isinstance(uses, tuple) and is_used(["transformers.PreTrainedModel.gradient_checkpointing_enable"], [*map(str, uses)]) is True
 
 
 # --- what the constructor of the base class asks for too early -----------------------------------

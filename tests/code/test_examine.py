@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from envdoctor.facts.fact import FactValue
 from tests.code.worlds import brief, found
 
 MODEL = ("modeling.Model",)
@@ -266,6 +267,9 @@ def test_gradient_checkpointing_that_stays_off(tmp_path: Path, body: str, count:
     assert brief(hits) == [("checkpointing-no-op", "gradient_checkpointing_enable", BODY + 2)] * count
     assert all(hit.outcome for hit in hits)
     assert found(tmp_path, model(NO_OP + body), MODEL, plan={"plan.gradient_checkpointing": False}) == []
+    called = ("transformers.PreTrainedModel.gradient_checkpointing_enable",)
+    plan: dict[str, FactValue] = {"plan.gradient_checkpointing": True, "plan.code_uses": called}
+    assert found(tmp_path, model(NO_OP + body), MODEL, plan=plan) == []
 
 
 LATE = "def __init__(self, **kwargs):\n    super().__init__(**kwargs)\n    self.words = {}\ndef get_vocab(self):\n    return self.words"
