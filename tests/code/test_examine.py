@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from envdoctor.facts.fact import FactValue
 from tests.code.worlds import brief, found
 
 MODEL = ("modeling.Model",)
@@ -268,7 +267,7 @@ def test_gradient_checkpointing_that_stays_off(tmp_path: Path, body: str, count:
     assert all(hit.outcome for hit in hits)
     assert found(tmp_path, model(NO_OP + body), MODEL, plan={"plan.gradient_checkpointing": False}) == []
     called = ("transformers.PreTrainedModel.gradient_checkpointing_enable",)
-    plan: dict[str, FactValue] = {"plan.gradient_checkpointing": True, "plan.code_uses": called}
+    plan: dict[str, bool | tuple[str, ...]] = {"plan.gradient_checkpointing": True, "plan.code_uses": called}
     assert found(tmp_path, model(NO_OP + body), MODEL, plan=plan) == []
 
 

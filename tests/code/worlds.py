@@ -144,7 +144,7 @@ def found(
     changes: Mapping[str, str] | None = None,
     release: str = "5.0.0",
     settings: Mapping[str, object] | None = None,
-    plan: Mapping[str, bool] | None = None,
+    plan: Mapping[str, bool] | Mapping[str, bool | tuple[str, ...]] | None = None,
 ) -> list[Hit]:
     """What is found in a snapshot of these files."""
     directory = ModelDirectory(write(root / "snapshot", code))
