@@ -28,6 +28,7 @@ releases, or what its figure is. Where what nobody stated leaves more than twice
 figure: such a row has no error, and is counted apart. What a source says and no fact can express is in the last column; the estimate
 does not know of it.
 """
+_SHORT = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
 
 
 def page(scored: Sequence[Scored]) -> str:
@@ -119,7 +120,7 @@ def setting(case: Case) -> str:
     if plan.get("quant", "none") != "none":
         words.append(str(plan["quant"]))
     if "load_dtype" in plan:
-        words.append({"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}[plan["load_dtype"]])
+        words.append(_SHORT.get(plan["load_dtype"], plan["load_dtype"]))
     words += [f"{short} autocast" for short in ("bf16", "fp16") if plan.get(short)]
     words.append(_shape(plan))
     if "lora_r" in plan:
