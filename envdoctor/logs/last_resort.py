@@ -26,7 +26,7 @@ from envdoctor.logs.owners_anywhere import classes_anywhere
 from envdoctor.logs.places import owner_of
 from envdoctor.logs.reading import Reading
 from envdoctor.logs.sayings import home_of
-from envdoctor.logs.stated_values import judge_general
+from envdoctor.logs.stated_values import judge_general, judge_own_words
 from envdoctor.logs.statements import MissingArguments, MissingMember, RefusedKeyword, TooManyArguments, parse_statement
 from envdoctor.logs.tracebacks import Failure, Frame
 from envdoctor.logs.wording import AS_SAVED, describe, named, place_of
@@ -125,14 +125,14 @@ def judge_at_last(reading: Reading, facts: Facts) -> Iterator[tuple[Hit, int, st
     # Of a sentence alone, who has what it tells of comes first.
     hit = hit or _raised(last, facts)
     if not last.frames:
-        hit = hit or judge_states(last, facts) or judge_general(last)
+        hit = hit or judge_states(last, facts) or judge_general(last) or judge_own_words(last)
     if hit is not None:
         yield hit, last.line, last.told[:300]
 
 
 def _explain_own(own: Hit | None, failure: Failure) -> Hit | None:
     """What the project's own line failed of, with what is certain of the message."""
-    general = judge_general(failure) if own is not None and own.headline == RAISED_IN_OWN else None
+    general = judge_general(failure) if own is not None and own.headline == RAISED_IN_OWN and failure.kind != "KeyError" else None
     if own is None or general is None:
         return own
     return replace(own, headline=f"In the project's own code: {general.headline}", detail=general.detail, advice=general.advice)

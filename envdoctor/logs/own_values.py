@@ -67,6 +67,12 @@ _CONDITIONS = (
         "what it looks for is not among what was found or loaded: its files are not there, or lie a folder too deep",
         "list the folder that it loads from, and bring the files to where it expects them",
     ),
+    (
+        r"\.(?:shape|size\(\))\s?==\s?\w+\.(?:shape|size\(\))",
+        "a tensor has another shape than the place it is put into: weights of another model, quantized or fused otherwise, or a "
+        "split over GPUs",
+        "the checkpoint and the configuration that belong together; a form of quantization that this release loads for this model",
+    ),
     (r"__version__|parse_version|[Vv]ersion\(", "a release is another one than the code wants", "the release that the line names"),
     (
         r"% \w|%\s*self\.|divisible",

@@ -95,4 +95,24 @@ PYTHON = (
         given=True,
         sure=False,
     ),
+    StatedMessage(
+        r"^KeyError: ['\"](?P<name>[\w.-]*\.(?:weight|bias|[\w-]*\.[\w.-]*))['\"]$",
+        "What was loaded has no weight of the name {name}",
+        "a checkpoint of another model, of another training code or release, or one that holds its weights a level deeper (model, "
+        "state_dict, "
+        "module.)",
+        "print list(state_dict)[:20] before the line above, and load the file that this code was made for",
+        given=True,
+        sure=False,
+    ),
+    StatedMessage(
+        r"^KeyError: ['\"](?P<name>[a-z][A-Za-z0-9_]{1,60})['\"]$",
+        "A dictionary has no key {name}",
+        "a setting that the configuration lacks, a column of the data of another name, or an answer of another form: the line above "
+        "the error, "
+        "which is not here, tells which",
+        "add {name} where that line reads it from (the configuration, the columns of the data), or rename what stands there",
+        given=True,
+        sure=False,
+    ),
 )

@@ -11,6 +11,7 @@ import re
 from envdoctor.checks.hit import Hit
 from envdoctor.logs.counted_messages import judge_counted
 from envdoctor.logs.format_messages import FORMATS
+from envdoctor.logs.loaded_messages import LOADED
 from envdoctor.logs.own_code import innermost_own, is_of_a_package
 from envdoctor.logs.path_clues import clue_of
 from envdoctor.logs.python_messages import PYTHON
@@ -24,7 +25,7 @@ from envdoctor.logs.wording import place_of
 from envdoctor.world.import_names import package_of
 
 RUN, OF_INPUT = "error-of-the-run", "error-of-what-was-given"
-_ALL = tuple((one, re.compile(one.says)) for one in (*SYSTEM, *SHELL, *FORMATS, *TENSORS_STATED, *VALUES))
+_ALL = tuple((one, re.compile(one.says)) for one in (*LOADED, *SYSTEM, *SHELL, *FORMATS, *TENSORS_STATED, *VALUES))
 _GENERAL = tuple((one, re.compile(one.says)) for one in PYTHON)
 _HAND_ON = frozenset(("torch", "accelerate", "peft"))
 # The positions that models have: openai/whisper, google-bert, FacebookAI/roberta-base, openai/clip, openai-community/gpt2.
@@ -39,6 +40,10 @@ _LONGER = re.compile(
     r"[Tt]he (?:size of tensor a|expanded size of the tensor) \((?P<a>\d{1,7})\) must match the (?:size of tensor b|existing size) "
     r"\((?P<b>\d{1,7})\)(?! at non-singleton dimension [2-9])"
 )
+# Classes that projects raise for what they check themselves, with a sentence of some words.
+_OF_CHECKS = frozenset(("AssertionError", "ValueError", "RuntimeError", "NotImplementedError", "Exception"))
+_WORDS = 4
+_TO_DO = re.compile(r"(?i)\b(?:please|you (?:should|must|need|have to|can)|try |set |use |install |make sure|ensure|check )")
 _SPECTROGRAM = re.compile(
     r"stack expects each tensor to be equal size, but got \[(?:1, )?(?P<bands>80|100|128), (?P<a>\d{1,5})\] at entry \d{1,6} and "
     r"\[(?:1, )?(?:80|100|128), (?P<b>\d{1,5})\]"
@@ -70,6 +75,8 @@ def judge_positions(failure: Failure) -> Hit | None:
     longer = _LONGER.search(failure.told)
     if longer is None or "transformers_modules" in failure.packages:
         return None
+    if (patches := _patches(longer["a"], longer["b"])) is not None:
+        return patches
     few, many = sorted((longer["a"], longer["b"]), key=int)
     # Widths of layers are multiples of 64, and so are hardly ever the lengths of rows.
     if few not in _POSITIONS or int(few) * 8 < int(many) or int(many) % 64 == 0 or few == many:
@@ -84,12 +91,54 @@ def judge_positions(failure: Failure) -> Hit | None:
     )
 
 
+def _patches(came: str, made: str) -> Hit | None:
+    """Two numbers of patches: squares of the patches on a side, mostly with one token more."""
+    sides = [_side(int(one)) for one in (came, made)]
+    if came == made or 0 in sides or min(sides) < 2:
+        return None
+    return Hit(
+        OF_INPUT,
+        True,
+        detail="the sizes are squares (and one token for the whole image): patches of an image, and the positions of a vision model",
+        edge="code:patches",
+        headline=f"An image of {sides[0]} x {sides[0]} patches meets positions for {sides[1]} x {sides[1]}",
+        advice="resize the images to the size that the model was made for (224 is 14 x 14 patches of 16), or make the model for theirs "
+        "(img_size, image_size, interpolate_pos_encoding=True)",
+    )
+
+
+def _side(tokens: int) -> int:
+    """The patches on a side of a square image of so many tokens; 0 where they make no square, or are a power of two as widths are."""
+    for patches in (tokens, tokens - 1):
+        side = int(patches**0.5)
+        if side * side == patches and (patches != tokens or tokens & (tokens - 1)):
+            return side
+    return 0
+
+
 def judge_general(failure: Failure) -> Hit | None:
     """What is certain of a message that any code can raise, where nothing more was found."""
     for one, pattern in _GENERAL:
         if (shown := pattern.search(failure.told)) is not None:
             return _tell(one, shown, failure)
     return None
+
+
+def judge_own_words(failure: Failure) -> Hit | None:
+    """A sentence that no package which was read says, and that says itself what to do: a check of the project that runs."""
+    if failure.kind not in _OF_CHECKS or failure.frames:
+        return None
+    to_do = next((one for one in re.split(r"(?<=[.!])\s+", failure.message) if _TO_DO.search(one)), "")
+    if not to_do or len(failure.message.split()) < _WORDS:
+        return None
+    return Hit(
+        OF_INPUT,
+        None,
+        detail="no package whose releases were read says this: the words are those of the project that runs",
+        edge=f"code:own-words:{'-'.join(re.findall(r'[a-z0-9]+', failure.message.lower())[:6])}",
+        headline=f"A check of the program's own failed, and means what it says: {failure.message[:200]}",
+        advice=f"do what it asks for: {to_do[:200]}",
+    )
 
 
 def _tell(one: StatedMessage, shown: re.Match[str], failure: Failure) -> Hit:

@@ -192,3 +192,33 @@ def test_a_line_of_the_project_is_told_with_what_is_certain_of_its_error(capsys:
     first, *_ = findings(capsys, tmp_path, log)
     assert "A count is zero that is divided by" in first["detail"]
     assert "min_num / leng" in first["detail"]
+
+
+@pytest.mark.parametrize(
+    ("text", "headline"),
+    [
+        (
+            "RuntimeError: The size of tensor a (1600) must match the size of tensor b (196) at non-singleton dimension 1",
+            "An image of 40 x 40 patches meets positions for 14 x 14",
+        ),
+        (
+            "RuntimeError: The size of tensor a (5) must match the size of tensor b (197) at non-singleton dimension 1",
+            "An image of 2 x 2 patches meets positions for 14 x 14",
+        ),
+        ("RuntimeError: Library cublas64_11.dll is not found or cannot be loaded", "cublas64_11.dll is not found"),
+        ("Could not locate cublasLt64_12.dll. Please make sure it is in your library path!", "cublasLt64_12.dll is not found"),
+        ("RuntimeError: unexpected EOF, expected 236 more bytes. The file might be corrupted.", "The file of weights ends too early: 236"),
+        ("Segmentation fault (core dumped)", "The process was ended by SIGSEGV"),
+        ("AssertionError: res=<Response [502]>, res.text=''", "The answer is 502"),
+    ],
+)
+def test_what_was_loaded_or_answered(text: str, headline: str) -> None:
+    found, *_ = derive(text)
+    assert found.hit.headline.startswith(headline)
+
+
+def test_a_sentence_that_nobody_knows_is_repeated_where_it_says_what_to_do(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (note,) = findings(capsys, tmp_path, "ValueError: the split is too small for our packing. You should set `our_packing: False`.")
+    assert (note["severity"], note["status"], note["packages"]) == ("note", "possible", [])
+    assert note["fixes"][0]["note"] == "do what it asks for: You should set `our_packing: False`."
+    assert findings(capsys, tmp_path, "ValueError: the split is too small for our packing") == []

@@ -1,0 +1,88 @@
+"""Messages about what a program loads or asks for: libraries of CUDA on Windows, files that are cut, registries, servers that answer
+otherwise, kernels whose own conditions fail.
+"""
+
+from __future__ import annotations
+
+from envdoctor.logs.stated_message import StatedMessage
+
+LOADED = (
+    StatedMessage(
+        r"(?P<dll>(?:cublas|cublasLt|cudart|cudnn\w{0,24}|cufft|curand|cusparse|cusolver|nvrtc)64_(?P<major>\d{1,3})\w{0,4}\.dll)",
+        "{dll} is not found: the program was built for that release of CUDA's libraries ({major})",
+        "the file is not installed, or its folder is not on the PATH; the number in its name is the major of CUDA (of cuDNN in cudnn...)",
+        "the toolkit or the pip packages of that very major (nvidia-cublas-cu{major}, nvidia-cudnn-cu{major} for CUDA's number) with "
+        "their "
+        "bin folder on the PATH; or a release of the program for the CUDA that is there",
+    ),
+    StatedMessage(
+        r"unexpected EOF, expected (?P<left>\d{1,15}) more bytes",
+        "The file of weights ends too early: {left} bytes are missing",
+        "its download or copy broke off, or the disk was full",
+        "remove it, and fetch it again; its size against that on the page",
+        given=True,
+    ),
+    StatedMessage(
+        r"size of dimension does not match previous size, operand (?P<at>\d), dim (?P<dim>\d)"
+        r"|einsum\(\): subscript \w has size (?P<a>\d{1,7}) for operand \d which does not broadcast with previously seen size "
+        r"(?P<b>\d{1,7})",
+        "Two tensors of an einsum do not fit: the same letter stands for two sizes {a} {b}",
+        "an input of another size than the model was made for (img_size, a length), or weights of another model",
+        "resize the input to the size in the model's settings, or make the model for the size of the input",
+        given=True,
+    ),
+    StatedMessage(
+        r"CUDA error: initialization error|cudaErrorInitializationError|CUDA_ERROR_NOT_INITIALIZED",
+        "CUDA does not start in this process",
+        "the driver was replaced without a restart, a stub of libcuda (from a toolkit or a wheel) is loaded in place of the "
+        "driver's, or the "
+        "process was forked after CUDA was used",
+        "nvidia-smi; no .../stubs on LD_LIBRARY_PATH; start workers by spawn",
+        sure=False,
+    ),
+    StatedMessage(
+        r"Assertion `(?P<what>amax >= 0|scale > 0|!isnan\(\w{1,20}\)|isfinite\(\w{1,20}\))",
+        "A kernel found a value that is no number: {what} does not hold",
+        "activations overflowed in float16 while the model was calibrated or computed, or weights hold NaN",
+        "bfloat16 (or float32) for that pass, and a look for NaN in the weights; CUDA_LAUNCH_BLOCKING=1 shows the layer",
+    ),
+    StatedMessage(
+        r"no model for this name found|is not in the \S{1,60} registry|(?:was|is) not registered"
+        r"|(?P<name>\S{1,60}) (?:already )?not found in registry",
+        "A registry has no entry of that name",
+        "entries are made when their module is imported: that import failed quietly (a package is missing or broken), was never "
+        "made, or the "
+        "name is of another release",
+        "python -c 'import PACKAGE.MODULE' of the module that has it shows the error; custom_imports where the framework wants them",
+        sure=False,
+    ),
+    StatedMessage(
+        r"<Response \[(?P<code>50[234])\]>|HTTP(?:Error|/1\.1)?:? ?\"?(?P<other>50[23]) (?:Bad Gateway|Proxy)",
+        "The answer is {code}{other}, which comes from something between: a proxy, or a server whose own backend is not up",
+        "http_proxy is set and is asked for addresses of this machine too",
+        "no_proxy=localhost,127.0.0.1,0.0.0.0 (and NO_PROXY) before the start; else the log of the server itself",
+    ),
+    StatedMessage(
+        r"Cannot instantiate this tokenizer from a slow version|Couldn't instantiate the backend tokenizer",
+        "A fast tokenizer is to be made from a file of SentencePiece or tiktoken, and what reads that file is not there",
+        "the folder has no tokenizer.json, so it is converted",
+        "pip install sentencepiece protobuf tiktoken, and start Python anew; or the tokenizer.json of the model",
+    ),
+    StatedMessage(
+        r"^\W{0,3}(?:\S{1,80}: line \d{1,6}:\s{1,4}\d{1,9} )?Segmentation fault",
+        "The process was ended by SIGSEGV: compiled code read or wrote where it may not",
+        "no Python error belongs to it: parts of different builds side by side (torch, its extensions, conda's beside pip's), a "
+        "driver, or "
+        "memory that is broken",
+        "python -X faulthandler (PYTHONFAULTHANDLER=1) shows whose code ran; install that anew, or another release of it",
+        sure=False,
+    ),
+    StatedMessage(
+        r"^\W{0,3}(?:\S{1,80}: line \d{1,6}:\s{1,4}\d{1,9} )?Killed(?:\s{1,40}\S.{0,200})?$",
+        "The process was ended from outside (SIGKILL): mostly by Linux, because the memory of the machine was full",
+        "loading a model whole, many workers, or the limit of a container or a scheduler",
+        "dmesg | grep -i kill (or the scheduler's log) tells; more memory, fewer workers, or a model that is loaded in pieces",
+        sure=False,
+        unless=("host-memory-ended-the-run",),
+    ),
+)
