@@ -209,6 +209,17 @@ def test_a_line_of_the_project_is_told_with_what_is_certain_of_its_error(capsys:
         ("Could not locate cublasLt64_12.dll. Please make sure it is in your library path!", "cublasLt64_12.dll is not found"),
         ("RuntimeError: unexpected EOF, expected 236 more bytes. The file might be corrupted.", "The file of weights ends too early: 236"),
         ("Segmentation fault (core dumped)", "The process was ended by SIGSEGV"),
+        ("OverflowError: out of range integral type conversion attempted", "Ids are decoded of which one is negative"),
+        (
+            "IndexError: index 24 is out of bounds for dimension 0 with size 22",
+            "Entry 24 is asked for, and dimension 0 has 22 entries",
+        ),
+        (
+            "onnxruntime.capi.onnxruntime_pybind11_state.InvalidArgument: [ONNXRuntimeError] : 2 : INVALID_ARGUMENT : Unexpected input data "
+            "type. Actual: (tensor(int64)) , expected: (tensor(float))",
+            "An input of the ONNX model is tensor(int64), and it takes tensor(float)",
+        ),
+        ("KeyError: '\"name\"'", "A text with braces of its own goes through str.format"),
         ("AssertionError: res=<Response [502]>, res.text=''", "The answer is 502"),
     ],
 )
