@@ -215,8 +215,8 @@ def test_a_line_of_the_project_is_told_with_what_is_certain_of_its_error(capsys:
             "Entry 24 is asked for, and dimension 0 has 22 entries",
         ),
         (
-            "onnxruntime.capi.onnxruntime_pybind11_state.InvalidArgument: [ONNXRuntimeError] : 2 : INVALID_ARGUMENT : Unexpected input data "
-            "type. Actual: (tensor(int64)) , expected: (tensor(float))",
+            "onnxruntime.capi.onnxruntime_pybind11_state.InvalidArgument: [ONNXRuntimeError] : 2 : INVALID_ARGUMENT : Unexpected input "
+            "data type. Actual: (tensor(int64)) , expected: (tensor(float))",
             "An input of the ONNX model is tensor(int64), and it takes tensor(float)",
         ),
         ("KeyError: '\"name\"'", "A text with braces of its own goes through str.format"),
