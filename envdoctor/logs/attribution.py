@@ -146,7 +146,9 @@ def is_guess(
     if _imports_another(about, own, reading):
         return True
     # Who lacks it is told first: a page that does not know of that one is about another error of the same words.
-    told = [hit for hit in about if not hit.edge.endswith(":torch._six")]  # which the code of many asked for
+    # The code of many asked for torch._six: there somebody has to speak of the page's package.
+    spoken = any(name in line for _, line in reading.lines for name in own)
+    told = [hit for hit in about if spoken or not hit.edge.endswith(":torch._six")]
     if any(not own.isdisjoint(hit.packages) and not set(rule.packages).isdisjoint(hit.packages[:1]) for hit in told):
         return False
     frames = {package_of(name) for name in reading.packages} - _SERVERS
@@ -156,7 +158,7 @@ def is_guess(
     # asked for by few, and here by those of the one rule that knows of it.
     named = [hit for hit in about if hit.packages or hit.rule == REFUSES_PYTHON]
     by_few = len(reading.shown) == 1 and all(
-        hit.rule == MODULE and set(hit.packages) <= set(rule.packages) and hit.packages[:1] != ("torch",) for hit in named
+        hit.rule == MODULE and set(hit.packages) <= set(rule.packages) and (spoken or hit.packages[:1] != ("torch",)) for hit in named
     )
     return bool(named) and not by_few
 

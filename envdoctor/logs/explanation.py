@@ -164,8 +164,10 @@ def _at_last(diagnosis: Diagnosis, reading: Reading, pages: dict[str, Rule], fac
     raised = {name for finding in told for name in finding.packages}
     # What is only noted of the stack explains no failure.
     matched = [finding for finding in diagnosis.findings if finding.status == "matched" and finding.severity != "note"]
-    near = [finding for finding in matched if not told or not raised.isdisjoint(finding.packages)]
-    return [*near, *told, *(finding for finding in matched if finding not in near)]
+    near = [finding for finding in matched if not raised.isdisjoint(finding.packages) or (not told and finding.severity == "error")]
+    # What is wrong with the stack, and of which the text shows nothing, may have nothing to do with it.
+    beside = [replace(finding, status="possible") for finding in matched if finding not in near]
+    return [*near, *told, *beside]
 
 
 def _with_derived(findings: list[Finding], derived: Sequence[tuple[Derived, Finding]], reading: Reading) -> list[Finding]:

@@ -84,3 +84,9 @@ def test_of_several_that_nobody_stated_none_is_moved(tmp_path: Path) -> None:
         assert replace(one, alone=False).pins() == ()
         assert replace(one, alone=False, stated="1.0").pins() == (("rarely", ">=2.0"),)
         assert LikelyCaller("deepspeed", common.volume, 1, alone=False).pins() == (("deepspeed", ">=2.0"),)
+
+
+def test_a_fault_of_the_stack_of_which_the_text_shows_nothing_is_possible(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    stated = '[packages]\ncausal-conv1d = "1.2.0.post2"\nmamba-ssm = "1.1.1"\n'
+    found = told(capsys, tmp_path, "NameError: name 'selective_scan_cuda_core' is not defined", stated)
+    assert "matched" not in dict(found).values()
