@@ -220,9 +220,15 @@ def _float(known: Term, raw: object) -> FactValue:
     return number if math.isfinite(number) else NotUnderstood(str(raw))
 
 
+OF_AMD = re.compile(r"\s*(?:rocm|hip)(?![a-z])", re.IGNORECASE)
+"""What people state as the CUDA of an AMD card: ``ROCm 7.12``, which is no release of CUDA."""
+
+
 def _version(known: Term, raw: object) -> FactValue:
     if isinstance(raw, float) and known.name not in ("cuda", "gpu.compute_capability"):
         return _unquoted(raw)
+    if known.name == "cuda" and OF_AMD.match(str(raw)):
+        return NotUnderstood(str(raw).strip())
     text = re.sub(r"^(python|cuda|v)\s*", "", str(raw).strip(), flags=re.IGNORECASE)
     if text[:1] in ("=", "<", ">", "!", "~"):
         try:

@@ -28,3 +28,9 @@ def test_a_stage_of_deepspeed_says_how_the_work_is_shared() -> None:
 
 def test_a_quantization_trains_nothing() -> None:
     assert stated('[plan]\nmethod = "quantize"\n') == {"plan.method": "inference"}
+
+
+def test_a_release_of_rocm_is_none_of_cuda() -> None:
+    collected = collect_facts_text(b'cuda = "ROCm 7.12"\n', "facts.toml")
+    assert [str(fact.value) for fact in collected.facts if fact.name == "accelerator"] == ["rocm"]
+    assert [skip.what for skip in collected.skips] == ["cuda = ROCm 7.12"]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError, SeveralErrors
 from envdoctor.facts.fact import Collected, Fact, FactValue, NotUnderstood, Origin, Skip
-from envdoctor.facts.values import flatten, parse_value, shown
+from envdoctor.facts.values import OF_AMD, flatten, parse_value, shown
 from envdoctor.facts.vocabulary import suggestion, term
 from envdoctor.files.toml import MOST_BYTES, parse_toml
 from envdoctor.sources.stated.stated_value import what_it_should_be
@@ -197,6 +197,8 @@ def _implied(name: str, raw: object, origin: Origin) -> list[Fact]:
         glibc = re.search(r"glibc\s*v?(\d+\.\d+)", str(raw), re.IGNORECASE)
         if glibc:
             return [Fact("glibc", parse_value("glibc", glibc[1]), origin)]
+    if name == "cuda" and OF_AMD.match(str(raw)):
+        return [Fact("accelerator", "rocm", origin)]
     if goal := _objective(name, str(raw)):
         return [Fact("plan.objective", goal, origin)]
     if name == "plan.distributed" and isinstance(parse_value(name, raw), NotUnderstood) and re.search("deepspeed", str(raw), re.IGNORECASE):
