@@ -11,6 +11,7 @@ import re
 from envdoctor.checks.hit import Hit
 from envdoctor.logs.counted_messages import judge_counted
 from envdoctor.logs.format_messages import FORMATS
+from envdoctor.logs.library_messages import LIBRARIES
 from envdoctor.logs.loaded_messages import LOADED
 from envdoctor.logs.own_code import innermost_own, is_of_a_package
 from envdoctor.logs.path_clues import clue_of
@@ -25,7 +26,7 @@ from envdoctor.logs.wording import place_of
 from envdoctor.world.import_names import package_of
 
 RUN, OF_INPUT = "error-of-the-run", "error-of-what-was-given"
-_ALL = tuple((one, re.compile(one.says)) for one in (*LOADED, *SYSTEM, *SHELL, *FORMATS, *TENSORS_STATED, *VALUES))
+_ALL = tuple((one, re.compile(one.says)) for one in (*LOADED, *SYSTEM, *SHELL, *FORMATS, *TENSORS_STATED, *VALUES, *LIBRARIES))
 _GENERAL = tuple((one, re.compile(one.says)) for one in PYTHON)
 _HAND_ON = frozenset(("torch", "accelerate", "peft"))
 # The positions that models have: openai/whisper, google-bert, FacebookAI/roberta-base, openai/clip, openai-community/gpt2.

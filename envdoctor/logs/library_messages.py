@@ -1,0 +1,82 @@
+"""Messages of libraries that a process loads or is built with, and that name no Python: OpenMP, Apple's MPS, NVML, compilers, NLTK.
+
+As threads quote them, with what these came to: https://github.com/unslothai/unsloth/issues/4666,
+https://github.com/Vaibhavs10/insanely-fast-whisper/pull/283,
+https://github.com/ClownsharkBatwing/RES4LYF/issues/109,
+https://github.com/Nerogar/OneTrainer/issues/487,
+https://github.com/Lightning-AI/torchmetrics/issues/1779,
+https://github.com/harry0703/MoneyPrinterTurbo/issues/90.
+"""
+
+from __future__ import annotations
+
+from envdoctor.logs.stated_message import StatedMessage
+
+LIBRARIES = (
+    StatedMessage(
+        r"OMP: Error #15: Initializing (?P<second>[\w.-]{1,60}), but found (?P<first>[\w.-]{1,60}) already initialized",
+        "Two copies of Intel's OpenMP runtime are loaded into one process: {first} is there already, and {second} comes",
+        "torch, numpy with MKL, scikit-learn, faiss and ctranslate2 each bring one; conda beside pip is the usual way to have two",
+        "all of them from one source (pip alone, or conda with nomkl); KMP_DUPLICATE_LIB_OK=TRUE goes on with both, and OpenMP warns that "
+        "results may be wrong then",
+    ),
+    StatedMessage(
+        r"Cannot convert a MPS Tensor to float64|MPS framework doesn't support float64",
+        "Apple's GPU has no float64, and a tensor of 64 bits is to go there",
+        "an array of numpy, which is float64 unless it is told otherwise, or a table that the code computes in double precision",
+        "x.float() (of an array astype('float32')) before .to('mps'), or that part on the CPU",
+    ),
+    StatedMessage(
+        r"Failed to initialize NVML: Driver/library version mismatch",
+        "The NVIDIA driver in the kernel is of another release than its libraries",
+        "the driver was updated and the old one is still loaded",
+        "restart; without: end what uses the GPU, rmmod nvidia_uvm nvidia_drm nvidia_modeset nvidia, then modprobe nvidia",
+    ),
+    StatedMessage(
+        r"CUDA driver version is insufficient for CUDA runtime version",
+        "The NVIDIA driver is older than the CUDA that this program was built with",
+        "nvidia-smi shows the newest CUDA that the driver serves; torch.version.cuda what torch was built with",
+        "a newer driver, or a build for an older CUDA (torch: --index-url https://download.pytorch.org/whl/cu118)",
+    ),
+    StatedMessage(
+        r"[Ee]rror loading \W{0,3}(?:[^\s\"']{0,200}[\\/])?fbgemm\.dll",
+        "torch on Windows cannot load its fbgemm.dll: a library that it needs is missing",
+        "torch 2.4.0 alone asks for libomp140.x86_64.dll, which its wheel lacks; with other releases it is the Visual C++ runtime",
+        "torch 2.4.1 or later; the Visual C++ Redistributable (2015 to 2022, x64)",
+        unless=("torch-2-4-0-windows-fbgemm",),
+    ),
+    StatedMessage(
+        r"Resource\W{1,40}(?P<what>\w{2,40})\W{1,20}not found\.\s{1,8}Please use the NLTK Downloader",
+        "NLTK's data {what} is not on this machine: it does not come with the package",
+        "",
+        "python -m nltk.downloader {what} where there is a network, and NLTK_DATA=FOLDER for what was fetched elsewhere",
+        unless=("nltk-3-9-punkt-tab",),
+    ),
+    StatedMessage(
+        r"[Cc]ould not load \W?torchlibcodec|Could not load this library: \S{0,200}libtorchcodec",
+        "TorchCodec's compiled library cannot be loaded",
+        "each of its releases is built for one of torch, and it asks for FFmpeg's shared libraries, which its wheel lacks",
+        "torch and torchcodec of one pair (the table of its README), and FFmpeg as a shared library (conda install ffmpeg, apt-get install "
+        "ffmpeg)",
+        unless=("torchcodec-built-for-another-torch",),
+    ),
+    StatedMessage(
+        r"error: command '(?P<compiler>[^'\s]{0,60}(?:gcc|g\+\+|cc|clang\+?\+?))' failed: No such file or directory",
+        "A package is to be compiled, and there is no {compiler}",
+        "no wheel of it fits this Python and system, so that its source archive is taken",
+        "apt-get install build-essential (yum groupinstall 'Development Tools'); or a release or a Python that it has a wheel for",
+    ),
+    StatedMessage(
+        r"fatal error: (?P<header>(?:cuda\w*|cublas\w*|cusparse\w*|cusolver\w*|curand\w*|nvtx\w*|cub/[\w/]+)\.(?:h|hpp|cuh)): "
+        r"No such file or directory",
+        "An extension for CUDA is compiled, and the header {header} of the CUDA toolkit is not found",
+        "a machine with the driver alone: torch's wheels bring libraries and no headers",
+        "the toolkit of the release that torch.version.cuda tells (conda install -c nvidia cuda-toolkit), and CUDA_HOME for its folder",
+    ),
+    StatedMessage(
+        r"fatal error: (?!Python\.h)(?P<header>[\w/.+-]{1,80}\.(?:h|hpp)): No such file or directory",
+        "The compiler does not find the header {header}",
+        "the library that it belongs to is not installed, or without the files that are needed to build with it",
+        "the package of the system that has it (Debian: NAME-dev), or a wheel of what is being built",
+    ),
+)
