@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from envdoctor.engine.defaults import derive
 from envdoctor.facts.fact import Fact, Facts, NotUnderstood, Origin
 from envdoctor.facts.values import parse_value, shown
-from envdoctor.facts.vocabulary import term
+from envdoctor.facts.vocabulary import UNREAD, term
 from envdoctor.records import dataclass
 from envdoctor.rules.conditions import evaluate, holds, leaves
 from envdoctor.rules.rule import Rule
@@ -67,7 +67,7 @@ def find_touched(before: Iterable[Fact], after: Iterable[Fact], situation: Itera
     if not changed and not gone:
         return ()
     told: dict[str, tuple[list[str], list[str], list[str]]] = {name: ([], [], []) for name in [*changed, *gone]}
-    was, now = derive(old), derive(new)
+    was, now = (derive(_as_read(facts)) for facts in (old, new))
     for rule in rules:
         if rule.condition is None or rule.withdrawn is not None:
             continue
@@ -87,6 +87,11 @@ def find_touched(before: Iterable[Fact], after: Iterable[Fact], situation: Itera
         for name, (new_ones, old_ones, others) in told.items()
         if name in changed or new_ones or old_ones
     )
+
+
+def _as_read(facts: Facts) -> Facts:
+    """The facts of a lock, with what nothing that was read shows as not there: a lock was made without a script, or keeps what it said."""
+    return facts.with_facts([Fact(name, value, Origin("nothing read")) for name, value in UNREAD.items() if name not in facts])
 
 
 def _value(facts: Facts, name: str) -> str:

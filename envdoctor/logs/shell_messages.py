@@ -1,7 +1,8 @@
 """Messages of tools around a run: shells, git and git-lfs, Docker, Slurm, MPI, conda, and NVIDIA's own.
 
-Read in the sources and manuals of these tools; https://docs.nvidia.com/datacenter/cloud-native/container-toolkit,
-https://slurm.schedmd.com/job_reason_codes.html, https://docs.open-mpi.org, https://git-lfs.com.
+As threads quote them, with what these came to. The tools' own words are at
+https://docs.nvidia.com/datacenter/cloud-native/container-toolkit, https://slurm.schedmd.com/job_reason_codes.html,
+https://docs.open-mpi.org and https://git-lfs.com; not each was looked up there.
 """
 
 from __future__ import annotations

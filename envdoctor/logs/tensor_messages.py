@@ -1,6 +1,6 @@
 """Messages of torch's own checks that state shapes, types, devices or counts: what these are, and which side has to change.
 
-The sentences were looked up in torch 2.x (aten/src/ATen/native, c10, torch/serialization.py); they are the same in all releases.
+The sentences are as threads quote them, of many releases; they were not looked up in torch's source one by one.
 """
 
 from __future__ import annotations
