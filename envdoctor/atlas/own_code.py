@@ -14,7 +14,7 @@ from envdoctor.atlas.known_renames import known_rename
 from envdoctor.atlas.missing import by_body, given_to, handed_on, missing, refused, refuses_at, signature_at, split
 from envdoctor.atlas.objects import INSTEAD, class_of_result
 from envdoctor.atlas.outline import Outline, Taken
-from envdoctor.atlas.set_from_outside import is_set_from_outside
+from envdoctor.atlas.set_from_outside import drops_what_it_does_not_take, is_set_from_outside
 from envdoctor.atlas.shelf import open_package
 from envdoctor.atlas.signatures import read, read_call, refused_together
 from envdoctor.atlas.stack import Stack, holds, places
@@ -130,7 +130,7 @@ def _faults(taken: Taken, stack: Stack, opened: Open) -> Iterator[Fault]:
     where = places(volume, release)
     if not where:
         return
-    if is_set_from_outside(volume, taken.name):
+    if is_set_from_outside(volume, taken.name) or (taken.call and drops_what_it_does_not_take(provider, release, taken.name)):
         return
     imported = not taken.call and ":" in taken.name
     gone = missing(volume, taken.name, imported=imported)
