@@ -16,7 +16,7 @@ _SINCE_4_31 = frozenset(("huggingface-hub", "safetensors", "pyyaml"))
 _BEFORE_5 = frozenset(("requests",))
 # Where it is installed. From 4.36 on one that is too old counts as none: read in 4.31.0, 4.32.0, 4.32.1, 4.33.3, 4.34.0, 4.35.0, 4.35.2,
 # 4.36.0 and nine later ones.
-_UNTIL_4_36 = frozenset(("accelerate",))
+WHERE_INSTALLED = frozenset(("accelerate",))
 
 # The releases that compare, by who is imported and what it compares. pydantic/version.py: read in 2.0.3 and 2.11.10, which do not, in
 # 2.12.5 and 2.14.3. numba/__init__.py: 0.53.1, 0.56.4, 0.57.1, 0.60.0, 0.63.1 and 0.67.0; of llvmlite it asks for the least
@@ -71,7 +71,7 @@ def refused_by_transformers(release: Exact, package: str) -> bool:
         return True
     if package in _SINCE_4_31:
         return version_condition(">=4.31").admits(release)
-    if package in _UNTIL_4_36:
+    if package in WHERE_INSTALLED:
         return version_condition(">=4.31,<4.36").admits(release)
     return package in _BEFORE_5 and version_condition("<5").admits(release)
 
@@ -90,4 +90,4 @@ def refused_by(name: str, release: Exact, package: str, found: Exact, specifier:
     return bool(bound) and not version_condition(bound).admits(found)
 
 
-__all__ = ["BY_ANOTHER", "BY_TRANSFORMERS", "refused_by", "refused_by_transformers", "walked"]
+__all__ = ["BY_ANOTHER", "BY_TRANSFORMERS", "WHERE_INSTALLED", "refused_by", "refused_by_transformers", "walked"]

@@ -11,7 +11,7 @@ from itertools import combinations
 
 from envdoctor.checks.declared_together import OF_A_BUILD, agreeing, compatible, demands_hold, is_declared, pythons_of, refusals
 from envdoctor.checks.hit import Hit
-from envdoctor.checks.refused_at_import import BY_ANOTHER, BY_TRANSFORMERS, refused_by, refused_by_transformers, walked
+from envdoctor.checks.refused_at_import import BY_ANOTHER, BY_TRANSFORMERS, WHERE_INSTALLED, refused_by, refused_by_transformers, walked
 from envdoctor.checks.requirements import MISSING, UNMET
 from envdoctor.checks.whole_lists import lacks_few, scanned_names
 from envdoctor.facts.fact import REQUIRED, Facts
@@ -232,6 +232,8 @@ def _judge(facts: Facts, name: str, value: Exact, wanted: Dependency, *, compare
     place = facts[f"{_PACKAGE}{name}"].origin
     if facts.lacks(wanted.name):
         if name == "torch" or not facts.closed:  # what a build of torch brings is no matter of metadata
+            return None
+        if name == "transformers" and wanted.name in WHERE_INSTALLED:
             return None
         detail = f"{name} {value} requires {requirement}, and {wanted.name} is not in the list"
         rule = BY_TRANSFORMERS if by_transformers and wanted.name != "tokenizers" else BY_ANOTHER if compared else MISSING

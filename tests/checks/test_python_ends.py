@@ -56,3 +56,11 @@ def test_what_goes_on_is_let_be(python: str, packages: dict[str, str]) -> None:
 def test_what_nobody_loads_is_let_be() -> None:
     assert told("3.11", {"timm": "0.6.12"}, not_loaded=("timm",)) == []
     assert told("3.11", {"timm": "0.6.12"}, not_loaded=("fairseq",)) != []
+
+
+def test_setuptools_in_a_complete_list_is_loaded_by_nobody() -> None:
+    values = {"packages.setuptools": "65.7.0", "packages.timm": "0.6.12", "python": "3.12.1"}
+    facts = Facts(closed=True).with_facts([Fact(name, parse_value(name, text), Origin("test")) for name, text in values.items()])
+    assert [hit.edge for hit in imports_that_end(facts)] == ["timm"]
+    named = Facts().with_facts([Fact(name, parse_value(name, text), Origin("test")) for name, text in values.items()])
+    assert [hit.edge for hit in imports_that_end(named)] == ["setuptools", "timm"]
