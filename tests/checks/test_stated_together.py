@@ -43,7 +43,7 @@ def test_transformers_compares_accelerate_at_import_until_too_old_a_one_counts_a
     assert said({"packages.transformers": "4.31.0"}) == []
     assert said({"packages.transformers": "4.36.2", "packages.accelerate": "0.19.0"}) == []
     # It looks at none that is not installed (executed: 4.31.0 alone is imported).
-    alone = {"packages.transformers": "4.31.0", "packages.numpy": "1.25.1", "packages.tokenizers": "0.13.3"}
+    alone: dict[str, object] = {"packages.transformers": "4.31.0", "packages.numpy": "1.25.1", "packages.tokenizers": "0.13.3"}
     assert [found for found in said(alone, closed=True) if "accelerate" in found[1]] == []
 
 
