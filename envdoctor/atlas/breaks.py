@@ -179,7 +179,7 @@ def _lines(package: str, entry: str, where: tuple[int, ...], rooted: bool) -> tu
                 kept[number] = _row(takes, number, *takes.parsed(number), where)
         rows = [kept[number] for number in numbers]
     if numbers is None or (package in _HAND_ON and ":" in entry):  # what the import of the package itself loads was followed from there
-        reached = () if rooted else followed(package, entry, where[-1])
+        reached = () if rooted else _followed_in_all(package, entry, where)
         rows += [_row(takes, number, str(one.take), one.name, one.mask, one.guard, one.place, where) for number, one in enumerate(reached)]
     lines: dict[str, list[Line]] = {}
     crossings: list[Crossing] = []
@@ -192,6 +192,13 @@ def _lines(package: str, entry: str, where: tuple[int, ...], rooted: bool) -> tu
         else:
             crossings.append(one)
     return tuple(Group(top, tuple(some)) for top, some in lines.items()), tuple(crossings)
+
+
+def _followed_in_all(package: str, entry: str, where: tuple[int, ...]) -> tuple[Reached, ...]:
+    """What an import leads to in each of the releases by which one is judged: of one that was not read, in both beside it."""
+    last, *others = (followed(package, entry, place) for place in reversed(where))
+    common = [{one.take for one in some} for some in others]
+    return tuple(one for one in last if all(one.take in some for some in common))
 
 
 @lru_cache(maxsize=4096)

@@ -22,6 +22,10 @@ PACKAGES = {
         "1.0.9": {"user/__init__.py": "from acme import Old\n"},
         "1.1.9": {"user/__init__.py": "from acme import New\n"},
     },
+    "parted": {
+        "1.0.9": {"parted/__init__.py": "", "parted/agents.py": "import os\n"},
+        "1.1.9": {"parted/__init__.py": "", "parted/agents.py": "from acme import New\n"},
+    },
     "loose": {
         "1.0.9": {"loose/__init__.py": "import acme\n"},
         "1.1.9": {"loose/__init__.py": "import acme\ndef late(): from acme import New\n"},
@@ -66,3 +70,10 @@ def test_before_the_first_that_was_read_one_of_its_minor_stands_for_it(monkeypat
 
 def test_where_neither_side_breaks_an_unmet_declaration_is_no_break(monkeypatch: pytest.MonkeyPatch) -> None:
     assert _told(monkeypatch, ">=2.0", loose="1.1.2", acme="1.0") == ()
+
+
+def test_a_part_of_it_is_reached_where_both_releases_beside_it_reach_it() -> None:
+    """langchain 1.3.15, whose 1.3.18 takes a name of langchain-core that 1.2.18 does not ask for, is imported."""
+    parts = (("parted", "parted:agents"),)
+    assert [hit.edge for hit in hits_of(Stack({"parted": "1.1.9", "acme": "1.0"}), parts)] == ["parted:acme.New"]
+    assert hits_of(Stack({"parted": "1.1.2", "acme": "1.0"}), parts) == ()
