@@ -6,8 +6,6 @@ import json
 from functools import lru_cache
 from pathlib import Path
 
-from packaging.version import InvalidVersion, Version
-
 from envdoctor.records import dataclass
 
 _TABLE = Path(__file__).parent.parent / "data" / "python_ends.json"
@@ -27,6 +25,8 @@ def python_end(name: str, release: str) -> PythonEnd | None:
     rows = _packages().get(name)
     if rows is None:
         return None
+    from packaging.version import InvalidVersion, Version
+
     try:
         version = Version(release)
         return next((PythonEnd(minor, path, why) for minor, path, why, low, high in rows if Version(low) <= version <= Version(high)), None)
