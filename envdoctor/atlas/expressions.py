@@ -15,64 +15,8 @@ from envdoctor.atlas.rebinding import stored_by
 from envdoctor.atlas.signatures import last_word, of_call
 from envdoctor.atlas.templates import template
 from envdoctor.syntax.walking import children
-from envdoctor.world.standard_library import MODULES, NAMES
+from envdoctor.world.standard_library import MODULES, NAMES, REMOVED
 
-# What later releases of Python no longer have, by the "What's New" of 3.10, 3.11, 3.12 and 3.13.
-REMOVED = frozenset(
-    [
-        "asynchat",
-        "asyncore",
-        "imp",
-        "smtpd",
-        "distutils",
-        "aifc",
-        "audioop",
-        "cgi",
-        "cgitb",
-        "chunk",
-        "crypt",
-        "imghdr",
-        "mailcap",
-        "msilib",
-        "nis",
-        "nntplib",
-        "ossaudiodev",
-        "pipes",
-        "sndhdr",
-        "spwd",
-        "sunau",
-        "telnetlib",
-        "uu",
-        "xdrlib",
-        "lib2to3",
-        "formatter",
-        "parser",
-        "symbol",
-        "binhex",
-        "collections.Mapping",
-        "collections.MutableMapping",
-        "collections.Sequence",
-        "collections.Iterable",
-        "collections.Callable",
-        "collections.Hashable",
-        "collections.Sized",
-        "collections.Set",
-        "collections.MutableSequence",
-        "collections.Container",
-        "collections.Iterator",
-        "inspect.getargspec",
-        "inspect.formatargspec",
-        "asyncio.coroutine",
-        "typing.io",
-        "typing.re",
-        "pkgutil.ImpImporter",
-        "unittest.makeSuite",
-        "locale.format",
-        "random.jumpahead",
-        "fractions.gcd",
-        "configparser.SafeConfigParser",
-    ]
-)
 _LOGGED = {
     "error": "error",
     "critical": "error",

@@ -14,7 +14,7 @@ from envdoctor.world.standard_library import INSTEAD, MODULES, NAMES
 
 _RULE = "code-breaks"
 # setuptools brings the first, and most that train have that; the others are names of people's own modules more often than not.
-_SPARED = frozenset(("distutils", "parser", "formatter", "symbol"))
+_SPARED = frozenset(("distutils", "parser", "formatter", "symbol", "chunk"))
 
 
 def python_hits(outline: Outline, stack: Stack, origin: Callable[[int], Origin]) -> Iterator[Hit]:

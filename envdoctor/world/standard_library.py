@@ -30,6 +30,8 @@ NAMES = {
     "ast.Num": "<3.14",
     "ast.Str": "<3.14",
     "datetime.UTC": ">=3.11",
+    "typing.io": "<3.13",
+    "typing.re": "<3.13",
     "typing.Self": ">=3.11",
     "typing.LiteralString": ">=3.11",
     "typing.NotRequired": ">=3.11",
@@ -97,6 +99,7 @@ KEYWORDS = {
 }
 MODULES = {
     "imp": "<3.12", "asyncore": "<3.12", "asynchat": "<3.12", "smtpd": "<3.12", "distutils": "<3.12", "cgi": "<3.13", "cgitb": "<3.13",
+    "aifc": "<3.13", "chunk": "<3.13", "mailcap": "<3.13", "nntplib": "<3.13", "sunau": "<3.13", "uu": "<3.13", "xdrlib": "<3.13",
     "pipes": "<3.13", "telnetlib": "<3.13", "crypt": "<3.13", "imghdr": "<3.13", "sndhdr": "<3.13", "audioop": "<3.13", "lib2to3": "<3.13",
     "parser": "<3.10", "formatter": "<3.10", "symbol": "<3.10", "binhex": "<3.11", "tomllib": ">=3.11", "zoneinfo": ">=3.9",
     "graphlib": ">=3.9", "importlib.metadata": ">=3.8", "annotationlib": ">=3.14",
@@ -126,3 +129,12 @@ INSTEAD = {
 def last_minor(wanted: str) -> int | None:
     """The last Python 3.n that has what a row says ("<3.12": 11); None where it is still there."""
     return int(wanted.removeprefix("<3.")) - 1 if wanted.startswith("<3.") else None
+
+
+# What no Python has any more, or not in every later release; some of it on one system alone.
+REMOVED = frozenset(
+    (
+        *(name for name, wanted in {**MODULES, **NAMES}.items() if wanted.startswith("<")),
+        "msilib", "nis", "ossaudiodev", "spwd", "random.jumpahead",
+    )
+)  # fmt: skip
