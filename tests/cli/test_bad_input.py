@@ -8,6 +8,8 @@ import pytest
 
 from tests.cli.run import run
 
+LISTED = "envdoctor facts --vocabulary lists them"
+
 
 def test_no_such_path(capsys: pytest.CaptureFixture[str]) -> None:
     ran = run(capsys, "check", "./no/such/model/here")
@@ -38,14 +40,32 @@ def test_a_config_that_is_no_json_names_line_and_column(capsys: pytest.CaptureFi
 def test_a_misspelt_fact_is_told_with_its_line_and_a_suggestion(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     file = tmp_path / "facts.toml"
     file.write_text('python = "3.10"\n[packages]\ntorch = "2.5.0"\n[plan]\nbatch_sise = 2\nmethood = "lora"\n', encoding="utf-8")
+    ran = run(capsys, "check", "--facts", str(file), "--format", "json")
+    assert (ran.status, ran.err) == (2, "")
+    assert [(one["what"], one["why"]) for one in ran.json["skipped"] if one.get("unexamined")] == [
+        (f"{file}, line {line}: the fact 'plan.{wrong}'", f"expected a fact of the vocabulary; did you mean `plan.{right}`? {LISTED}")
+        for line, wrong, right in ((5, "batch_sise", "batch_size"), (6, "methood", "method"))
+    ]
+
+
+def test_one_word_of_a_facts_file_that_nobody_knows_leaves_the_rest_judged(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "facts.toml"
+    file.write_text('plan.method = "tts"\n[packages]\ntransformers = "4.55.3"\nhuggingface-hub = "0.33.5"\n', encoding="utf-8")
+    ran = run(capsys, "check", "--facts", str(file), "--format", "json")
+    assert ran.status == 1
+    assert [one["rule"] for one in ran.json["findings"] if one["status"] == "matched"] == ["transformers-refuses-at-import"]
+    assert [one["what"] for one in ran.json["skipped"] if one.get("unexamined")] == [f"{file}, line 1: plan.method = tts"]
+    file.write_text('plan.method = "tts"\npackages.numpy = "2.0.1"\n', encoding="utf-8")
+    assert run(capsys, "check", "--facts", str(file)).status == 2
+
+
+def test_a_facts_file_of_nothing_that_is_known_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "facts.toml"
+    file.write_text('plan.method = "lorra"\nplan.methood = "lora"\n', encoding="utf-8")
     ran = run(capsys, "check", "--facts", str(file))
-    assert ran.status == 2
-    first, second = ran.err.splitlines()
-    assert (
-        f"{file}, line 5: found the fact 'plan.batch_sise'; expected a fact of the vocabulary; next: did you mean `plan.batch_size`?"
-        in first
-    )
-    assert f"{file}, line 6: found the fact 'plan.methood'; expected a fact of the vocabulary; next: did you mean `plan.method`?" in second
+    assert (ran.status, ran.out) == (2, "")
+    assert "line 1: found plan.method = lorra;" in ran.err
+    assert "line 2: found the fact 'plan.methood';" in ran.err
 
 
 def test_a_value_without_meaning_is_said_and_never_means_no(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ def collect_facts_file(path: Path) -> Collected:
     The content tells which: TOML when it parses and states a fact of the vocabulary.
 
     Raises:
-        EnvdoctorError: unreadable, of no known form, or a fact that does not exist (every one of them is told).
+        EnvdoctorError: unreadable, of no known form, or nothing but facts that do not exist (every one of them is told).
     """
     try:
         with path.open("rb") as file:  # a pipe too: --facts <(pip freeze)
@@ -97,9 +97,9 @@ def _stated(statements: list[tuple[str, object, Origin]], place: str, errors: li
     statements = [_as_a_fact(name, raw, origin) for name, raw, origin in statements]
     said = {name for name, _, _ in statements}
     for name, raw, origin in statements:
+        where = place if origin.line is None else f"{place}, line {origin.line}"
         if term(name) is None:
             close = suggestion(name)
-            where = place if origin.line is None else f"{place}, line {origin.line}"
             expected = "a fact of the vocabulary"
             next_step = f"{f'did you mean `{close}`? ' if close else ''}envdoctor facts --vocabulary lists them"
             errors.append(EnvdoctorError(where, found=f"the fact {name!r}", expected=expected, next_step=next_step))
@@ -107,8 +107,9 @@ def _stated(statements: list[tuple[str, object, Origin]], place: str, errors: li
         value = parse_value(name, raw)
         wrong = _outside(name, value, typed=place == _TYPED)
         if wrong is not None:
-            where = place if origin.line is None else f"{place}, line {origin.line}"
             errors.append(wrong(where))
+            # Stated, and not understood: no default may be taken in its place.
+            facts.append(Fact(name, NotUnderstood(shown(value)), origin))
             continue
         if isinstance(value, NotUnderstood):
             goal = _objective(name, shown(value))
@@ -116,9 +117,11 @@ def _stated(statements: list[tuple[str, object, Origin]], place: str, errors: li
             skips.append(Skip(f"{name} = {shown(value)}", f"{why} ({origin.source})"))
         facts.append(Fact(name, value, origin))
         facts += [one for one in _implied(name, raw, origin) if one.name not in said]
-    if errors:
+    if errors and (place == _TYPED or all(isinstance(one.value, NotUnderstood) for one in facts)):
         raise SeveralErrors(errors)
-    return Collected(facts=tuple(facts), skips=tuple(skips))
+    # One word of a file that nobody knows leaves the rest of it as it is; that it was not examined is told, and weighs.
+    lost = [Skip(f"{error.place}: {error.found}", f"expected {error.expected}; {error.next_step}", lost=True) for error in errors]
+    return Collected(facts=tuple(facts), skips=(*lost, *skips))
 
 
 # Arguments of trainers and of from_pretrained that people state by their own names.
