@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from envdoctor.app.brought import say_what_is_brought, say_what_is_required
 from envdoctor.app.gathered import Gathered
 from envdoctor.app.loads import say_what_is_not_loaded, tell_that_nothing_trains
+from envdoctor.app.other_choices import set_aside_pins
 from envdoctor.app.request import Request
 from envdoctor.app.stack import Stack, find_interpreter, read_stack
 from envdoctor.app.targets import (
@@ -108,9 +109,16 @@ def _situations(request: Request, log: Collected | None, *, choices: bool = Fals
                 # Asked for once: where many plans are checked, each is about the same environment.
                 here = here or read_stack(request, log, optional=bool(targets) or bool(request.settings) or log is not None)
                 stack = replace(here, label=_name_declared((), log)) if here.installed is None and log is not None else here
+            chosen = set_aside_pins(chosen, group, _list_stack(stack, stated))
             lenient = each or log is not None
             found = _gather(request, stack, chosen, (("log", log or Collected()), *by_hand), label, installation, lenient=lenient, log=log)
             yield replace(found, installation=installation)
+
+
+def _list_stack(stack: Stack, stated: Collected) -> list[Collected]:
+    """What says which packages are there, whatever files declare: an environment, which is complete, or facts by hand."""
+    whole = [replace(found, closed=True) for _, found in stack.parts] if stack.installed is not None else []
+    return [*whole, stated]
 
 
 def _say_present(stack: Stack, stated: Sequence[tuple[str, Collected]]) -> list[tuple[str, Collected]]:

@@ -62,7 +62,7 @@ def merge(parts: Iterable[tuple[str, Collected]], *, closed: bool, may_be_empty:
         if fact.name in together:
             before = _united(together.pop(fact.name))
         overruled = _overruled(spoken.get(fact.name, 0), rank) or _is_another_name(fact, rank)
-        if before is not None and not overruled and _contradict(before, fact):
+        if before is not None and not overruled and contradict(before, fact):
             defects.append(_disagreement(before, fact))
             if rank in _STACK and spoken[fact.name] in _DECLARED and fact.name.startswith("packages."):
                 elsewhere.add(before.origin.source)
@@ -145,7 +145,8 @@ def _rank(rank: str, fact: Fact) -> int:
     return 0 if fact.origin.source.startswith("default of") else RANKS.index(rank)
 
 
-def _contradict(one: Fact, other: Fact) -> bool:
+def contradict(one: Fact, other: Fact) -> bool:
+    """Whether two statements of one fact cannot both hold; a range that is stated after a release takes nothing back."""
     a, b = one.value, other.value
     if isinstance(a, Ranged) and isinstance(b, Exact):
         return version_condition(a.text).relation(b) is False

@@ -487,3 +487,25 @@ def test_a_wheel_that_somebody_built_of_a_fork_is_no_release(tmp_path: Path, whe
     told = [str(fact.value).lower() for fact in found.facts if fact.name.startswith("packages.")]
     assert told == ([] if version is None else [version])
     assert [skip.what for skip in found.skips] == ([f"{path}:1"] if version is None else [])
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "told"),
+    [
+        ("# platform: linux-64\nabsl-py=2.3.1=pypi_0\nnumpy=1.26.4=py311h64a7726_0\ntorch=2.1.0=pypi_0\n", 2, "3 lines are of the form"),
+        ("@EXPLICIT\nhttps://conda.anaconda.org/conda-forge/linux-64/numpy-1.26.4-py311h64a7726_0.conda\n", 1, "conda list --explicit"),
+        ("name: env\nchannels:\n  - defaults\ndependencies:\n  - numpy=1.26\n  - pip:\n    - torch==2.1.0\n", 1, "environment file"),
+        ("Package    Version\n---------- -------\nnumpy      1.26.4\ntorch      2.1.0+cu121\npeft       0.9.0\n", 3, "pip freeze writes"),
+        ("# Name Version Build\nnumpy 1.26.4 py311h_0\npeft 0.9.0 pypi_0 pypi\nsix 1.16 py_0\n", 2, "3 lines are the columns"),
+    ],
+)
+def test_a_list_that_another_tool_wrote_is_one_mistake(tmp_path: Path, text: str, line: int, told: str) -> None:
+    (defect,) = collected(write(tmp_path / "requirements.txt", text)).defects
+    assert (defect.rule, defect.line) == ("requirement-malformed", line)
+    assert told in defect.detail
+
+
+def test_one_line_of_conda_among_others_is_told_by_itself(tmp_path: Path) -> None:
+    found = collected(write(tmp_path / "requirements.txt", "torch==2.5.1\ntransformers=4.32.0\npeft=0.9.0\naccelerate==1.0.1\n"))
+    assert [defect.line for defect in found.defects] == [2, 3]
+    assert {fact.name for fact in found.facts} >= {"packages.torch", "packages.accelerate"}

@@ -20,6 +20,7 @@ from envdoctor.facts.fact import Origin
 from envdoctor.files.paths import is_file, real_path
 from envdoctor.records import dataclass, field, replace
 from envdoctor.sources.declared.declarations import Declarations
+from envdoctor.sources.declared.foreign_lists import describe_foreign_list
 from envdoctor.sources.declared.package_index import Indexes, is_nightly
 from envdoctor.sources.declared.requirement_line import MALFORMED, declare, without_credentials
 from envdoctor.sources.declared.requirement_options import Option, UnknownOptionError, options_of, split_options
@@ -122,8 +123,12 @@ class _Reading:
         if source.unmarked:
             told = f"the file is in {source.unmarked.upper()} without a byte order mark: pip takes it for UTF-8"
             self.declarations.defect(MALFORMED, told, str(path), 1)
-        if not self._linked(path, source, constraint):
-            for line in logical_lines(source):
+        lines = () if self._linked(path, source, constraint) else tuple(islice(logical_lines(source), _MOST_LINES + 1))
+        foreign = describe_foreign_list(lines)
+        if foreign is not None:
+            self.declarations.defect(MALFORMED, foreign[1], str(path), foreign[0])
+        else:
+            for line in lines:
                 self.lines += 1
                 if self.lines > _MOST_LINES:
                     self.declarations.skip(f"{path}:{line.number}", f"more than {_MOST_LINES} lines: the rest is not read")
