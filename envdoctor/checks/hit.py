@@ -16,7 +16,8 @@ class Hit:
     beside a finding of a rule in ``unless``: those say the same, and more of it; of the rules in ``over`` it says more itself. ``edge``
     tells the hits of one family apart. Of these
     ``headline`` says what is wrong, in place of the family's title, ``witness`` is the line of Python that shows it, and ``advice``
-    says what to do, in place of the family's words for it. ``newest``: it holds of what an installer would take, and waits for that.
+    says what to do, in place of the family's words for it; ``by_hand`` is said after the pins. ``newest``: it holds of what an installer
+    would take, and waits for that.
     ``entry`` is the import of a script (``module:name``) that alone leads to it.
     ``edges`` are all that it stands for, where it tells the first of several.
     ``parts`` say the same of each of the ``names`` by itself, to be told where rules are about the others.
@@ -39,6 +40,7 @@ class Hit:
     witness: str = ""
     names: tuple[str, ...] = ()
     advice: str = ""
+    by_hand: str = ""
     entry: str = ""
     newest: bool = False
     edges: tuple[str, ...] = ()

@@ -188,6 +188,7 @@ def finding_of(hit: Hit, rule: Rule, facts: Facts) -> Finding:
         witness=hit.witness,
         entry=hit.entry,
         advice=hit.advice,
+        by_hand=hit.by_hand,
         newest=hit.newest,
     )
 

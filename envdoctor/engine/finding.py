@@ -72,6 +72,7 @@ class Finding:
     witness: str = ""
     entry: str = ""
     advice: str = ""
+    by_hand: str = ""
 
     @property
     def said(self) -> str:

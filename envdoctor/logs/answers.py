@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from envdoctor.atlas.answers import answer as look_up
-from envdoctor.atlas.answers import new_keyword, new_places, owner_of
+from envdoctor.atlas.answers import owner_of
 from envdoctor.atlas.masks import stretches, write
 from envdoctor.atlas.missing import split
 from envdoctor.atlas.shelf import open_package
@@ -34,6 +34,7 @@ from envdoctor.logs.not_found import judge_mixed, other_owner, tell_another
 from envdoctor.logs.older_releases import judge_older
 from envdoctor.logs.other_classes import judge_own_reader
 from envdoctor.logs.owners_anywhere import classes_anywhere, left_by_stated, takers_of
+from envdoctor.logs.renames import change_of_code, instead
 from envdoctor.logs.sayings import home_of, judge_saying, name_author, tell_sayings
 from envdoctor.logs.specifiers import admits
 from envdoctor.logs.statements import (
@@ -51,8 +52,6 @@ from envdoctor.records import replace
 from envdoctor.world.dependencies import dependencies
 from envdoctor.world.releases import release_texts
 
-# A name with fewer letters stands in modules that have nothing to do with each other.
-_OWN_NAME = 5
 TWINS = ("pytorch-lightning", "lightning")
 # Whose names every script uses by itself: np.bool.
 _EVERYBODYS = frozenset(("numpy", "torch", "pandas"))
@@ -251,7 +250,7 @@ def _hit(asked: Asked, failure: Failure, facts: Facts) -> Hit | None:
     if likely:
         taking += f"; of what was read, {' and '.join(one.words() for one in likely)} {'asks' if len(likely) == 1 else 'ask'} for it"
     beyond = bool(between) and not place  # of before the first release that was read: nobody knows where it was then
-    there = "" if asked.told or asked.maybe or asked.unsure or beyond else _instead(asked, place)
+    there = "" if asked.told or asked.maybe or asked.unsure or beyond else instead(asked, place)
     detail = _told(asked, caller, facts, release, when) + taking + there
     meant = other_owner(asked.symbol) if not asked.there and asked.family == NAME and not beyond else ""
     if meant:
@@ -265,14 +264,11 @@ def _hit(asked: Asked, failure: Failure, facts: Facts) -> Hit | None:
     packages = tuple(dict.fromkeys(name for name in (volume.name, caller.package, twin, *also) if name))
     because = tuple((f"packages.{name}", when if name == volume.name else "asks for it") for name in packages)
     edge = f"{caller.package or 'code'}:{asked.symbol}"
-    advice = (
-        f"from {meant.replace(':', ' import ')}"
-        if meant
-        else ""
-        if caller.package
-        else asked.advice or ("" if beyond else _rename(asked, place))
-    )
-    return Hit(asked.family, True, because, detail=detail, packages=packages, pins=pins, edge=edge, advice=advice)
+    everybodys = volume.name in _EVERYBODYS
+    advice, by_hand = ("", "") if beyond else change_of_code(asked, place, caller.package, caller.where, everybodys=everybodys)
+    if meant:
+        advice, by_hand = f"from {meant.replace(':', ' import ')}", ""
+    return Hit(asked.family, True, because, detail=detail, packages=packages, pins=pins, edge=edge, advice=advice, by_hand=by_hand)
 
 
 def _held_by(package: str, good: list[str], facts: Facts) -> tuple[tuple[str, str], ...]:
@@ -365,35 +361,3 @@ def _told(asked: Asked, caller: Caller, facts: Facts, release: str, when: str) -
         function, _, keyword = asked.symbol.rstrip(")").partition("(")
         return f"{function}() of {what} {verb} {keyword} ({when}); {caller.words(facts, package, 'passes')}"
     return f"{what} {verb} {told} ({when}); {caller.words(facts, package, 'asks for')}"
-
-
-def _instead(asked: Asked, place: int) -> str:
-    """Where it went, in the release without it."""
-    new, module = _new_name(asked, place)
-    if new:
-        return f"; it is called {new} there"
-    return f"; it is in {module} there" if module else ""
-
-
-def _rename(asked: Asked, place: int) -> str:
-    """The change of the code that asks for it, where it has gone nowhere else than to another name or another module."""
-    if asked.told or asked.maybe or asked.unsure or not (asked.there or asked.family == NAME):
-        return ""
-    new, module = _new_name(asked, place)
-    keyword = asked.symbol.rstrip(")").partition("(")[2]
-    if new:
-        return f"pass {new} in place of {keyword}"
-    last = asked.symbol.rpartition(".")[2]
-    return f"from {module} import {last}" if module and asked.family == NAME else ""
-
-
-def _new_name(asked: Asked, place: int) -> tuple[str, str]:
-    """The keyword, or the module, by which the release without it gives the same."""
-    name, _, keyword = asked.symbol.rstrip(")").partition("(")
-    if keyword:
-        return new_keyword(asked.bound.volume, name, keyword, place) or "", ""
-    last = name.rpartition(".")[2]
-    if asked.family == MODULE or (last.islower() and len(last) < _OWN_NAME):
-        return "", ""
-    found = [one for one in new_places(asked.bound, last, place) if one != name.rpartition(".")[0]]
-    return "", found[0] if found else ""

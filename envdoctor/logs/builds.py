@@ -214,6 +214,11 @@ _NEAR = 12
 _BEING_BUILT = re.compile(r"pip-install-\w{4,12}[\\/][^\"]{1,200}[\\/]setup\.py")
 
 
+def is_untold(hit: Hit) -> bool:
+    """Whether a build is known to have failed, and nothing of why."""
+    return hit.rule == BUILD and hit.headline.endswith(_UNTOLD)
+
+
 def judge_build(lines: Iterable[tuple[int, str]], facts: Facts) -> tuple[Hit, int] | None:
     """The build that failed, with what it lacked, and the line that says so; None where no build did."""
     name = version = collected = installed = python = ""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from difflib import get_close_matches
-from itertools import pairwise
 
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
@@ -31,10 +30,11 @@ from envdoctor.logs.hosts import judge_guest
 from envdoctor.logs.installer_rules import NO_FILE, REFUSES_PYTHON
 from envdoctor.logs.known_breaks import judge_break
 from envdoctor.logs.last_resort import NO_MEMORY, NO_NUMBER, RAISED
-from envdoctor.logs.linking import BINDING, FLOOR, LIBRARY_TEXT, NO_LIBRARY, SYMBOL, judge_binding, judge_library
+from envdoctor.logs.linking import BINDING, FLOOR, LIBRARY_TEXT, NO_LIBRARY, SYMBOL, broken_symbols, judge_binding, judge_library
 from envdoctor.logs.loading_keywords import judge_loading
 from envdoctor.logs.named_models import judge_gpu, judge_model
 from envdoctor.logs.newest import newest_for
+from envdoctor.logs.not_found import of_no_release
 from envdoctor.logs.numpy_abi import NUMPY_ABI, judge_numpy
 from envdoctor.logs.own_code import (
     OWN,
@@ -74,6 +74,7 @@ from envdoctor.logs.statements import (
 from envdoctor.logs.system_python import judge_system_python
 from envdoctor.logs.targets_given import judge_targets
 from envdoctor.logs.tracebacks import Failure
+from envdoctor.logs.two_toolkits import judge_toolkits
 from envdoctor.logs.undefined_names import UNDEFINED, judge_undefined
 from envdoctor.logs.weights_only import judge_weights_only
 from envdoctor.logs.windows_libraries import judge_not_loaded, judge_torch_library
@@ -130,6 +131,9 @@ def derive_findings(reading: Reading, facts: Facts) -> tuple[Derived, ...]:
 def _derived(reading: Reading, facts: Facts) -> Iterator[Derived]:
     last = reading.decisive
     built = judge_build(reading.lines, facts)
+    if (toolkits := judge_toolkits(reading.lines, None if built is None else built[0])) is not None:
+        yield Derived(toolkits[0], toolkits[1], toolkits[2][:300])
+        return
     if built is not None:
         shown = next((line.strip() for number, line in reading.lines if number == built[1]), "")
         yield Derived(built[0], built[1], shown[:300])
@@ -145,7 +149,7 @@ def _derived(reading: Reading, facts: Facts) -> Iterator[Derived]:
                 yield Derived(hit, failure.line, failure.told[:300], decisive)
     for absent, number, text in judge_ffmpeg(reading.lines):
         yield Derived(absent, number, text)
-    for number, line in (*reading.lines, *_broken_symbols(reading)):
+    for number, line in (*reading.lines, *broken_symbols(reading.lines)):
         if LIBRARY_TEXT.search(line) and not TRIED.search(line):
             library = judge_library(line, facts)
             # What an error says of it was told with who asks for it.
@@ -194,13 +198,6 @@ def _derived(reading: Reading, facts: Facts) -> Iterator[Derived]:
     elif reading.refusal is not None:
         for hit in judge_refusal(reading.refusal, facts):
             yield Derived(hit, reading.refusal.line, hit.detail[:300])
-
-
-def _broken_symbols(reading: Reading) -> Iterator[tuple[int, str]]:
-    """Lines in which a linker's text goes on in the next one."""
-    for (number, line), (_, rest) in pairwise(reading.lines):
-        if line.rstrip().endswith((": undefined", "undefined symbol:")):
-            yield number, f"{line.rstrip()} {rest.strip()}"
 
 
 def _is_of_the_installer(hit: Hit, failure: Failure) -> bool:
@@ -315,6 +312,8 @@ def _name(one: MissingName, failure: Failure, facts: Facts) -> Hit | None:
             f"{one.module.partition('.')[0]} is left in site-packages, and install one release anew"
         )
     known = "" if provider in listed() else f"; no releases of {provider} are kept here: whether it came later or went is not known"
+    if caller != provider and (nowhere := of_no_release(one.module, one.name, provider)) is not None:
+        known, advice = nowhere
     detail = f"{describe(provider, facts)} has no {one.name} in {one.module}; {asks}{known}"
     packages, edge = named(provider, caller), f"{caller or 'code'}:{one.module}.{one.name}"
     return Hit(NAME, True, reasons(*packages), detail=detail, packages=packages, edge=edge, headline=headline, advice=advice)

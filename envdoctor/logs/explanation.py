@@ -15,7 +15,7 @@ from envdoctor.engine.likelihood import breadth
 from envdoctor.facts.fact import Facts
 from envdoctor.logs.asked import ARGUMENT
 from envdoctor.logs.attribution import MESSAGE_LINES, is_guess, is_near, names_package, packages_required, packages_there
-from envdoctor.logs.builds import BUILD
+from envdoctor.logs.builds import BUILD, is_untold
 from envdoctor.logs.demanded import DEMAND, NOT_INSTALLED
 from envdoctor.logs.derived import Derived
 from envdoctor.logs.installer_rules import NO_FILE, OF_INSTALLERS
@@ -195,7 +195,9 @@ def _with_derived(findings: list[Finding], derived: Sequence[tuple[Derived, Find
     # So does what pip asks of itself.
     absent += [finding for finding in ended if finding.rule.id == DEMAND and finding.packages == ("pip",) and finding.status == "matched"]
     about = {name for one in at_end for name in one.packages}
-    absent += [finding for finding in ended if finding.rule.id == BUILD and about.isdisjoint(finding.packages)]
+    # Where only its end was pasted, what is known of that end tells more.
+    untold = [finding for one, finding in told if at_end and is_untold(one.hit)]
+    absent += [finding for finding in ended if finding.rule.id == BUILD and about.isdisjoint(finding.packages) and finding not in untold]
     return [*absent, *at_end, *(one for one in ended if one not in absent), *beside, *passing, *possible, *said]
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
@@ -246,3 +248,10 @@ def _symbol(one: UndefinedSymbol, facts: Facts) -> Hit:
             "first, one as new as torch.version.cuda, or a torch for the CUDA of that toolkit"
         )
     return Hit(SYMBOL, True, reasons(*packages), detail=detail, packages=packages, edge=edge, advice=advice)
+
+
+def broken_symbols(lines: Sequence[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """Lines in which a linker's text goes on in the next one."""
+    for (number, line), (_, rest) in pairwise(lines):
+        if line.rstrip().endswith((": undefined", "undefined symbol:")):
+            yield number, f"{line.rstrip()} {rest.strip()}"

@@ -8,7 +8,9 @@ from envdoctor.logs.stated_message import StatedMessage
 
 LOADED = (
     StatedMessage(
-        r"(?P<dll>(?:cublas|cublasLt|cudart|cudnn\w{0,24}|cufft|curand|cusparse|cusolver|nvrtc)64_(?P<major>\d{1,3})\w{0,4}\.dll)",
+        # Where Windows has no memory left (1455), in whatever language, the file is there.
+        r"(?s:^(?!.*\[WinError 1455\]).*?)(?P<dll>(?:cublas|cublasLt|cudart|cudnn\w{0,24}|cufft|curand|cusparse"
+        r"|cusolver|nvrtc)64_(?P<major>\d{1,3})\w{0,4}\.dll)",
         "{dll} is not found: the program was built for that release of CUDA's libraries ({major})",
         "the file is not installed, or its folder is not on the PATH; the number in its name is the major of CUDA (of cuDNN in cudnn...)",
         "the toolkit or the pip packages of that very major (nvidia-cublas-cu{major}, nvidia-cudnn-cu{major} for CUDA's number) with "

@@ -7,10 +7,11 @@ from __future__ import annotations
 from envdoctor.atlas.answers import answer as look_up
 from envdoctor.atlas.masks import write
 from envdoctor.atlas.shelf import open_package
-from envdoctor.atlas.volume import Volume
+from envdoctor.atlas.volume import DamagedAtlasError, Volume
 from envdoctor.checks.hit import Hit
 from envdoctor.logs.callables_named import OFTEN
 from envdoctor.logs.callers import caller_of
+from envdoctor.logs.renames import is_of_no_release, respelled
 from envdoctor.logs.tracebacks import Failure
 from envdoctor.logs.wording import place_of
 from envdoctor.world.import_names import package_of
@@ -91,6 +92,25 @@ def other_owner(symbol: str) -> str:
     tops = (f"{top}:{name}" for package in OFTEN if (bound := open_package(package)) is not None for top in bound.volume.tops)
     found = [one for one in tops if (told := look_up(one)) is not None and told.there]
     return found[0] if len(found) == 1 and len(name) >= _TELLING else ""
+
+
+def of_no_release(module: str, name: str, package: str) -> tuple[str, str] | None:
+    """What to think of a name that no release of a package has: mistyped, or of a changed copy (https://github.com/zsyOAOA/InvSR/issues/7)."""
+    try:
+        if not is_of_no_release(f"{module}:{name}"):
+            return None
+        spelled = respelled(f"{module}:{name}")
+    except DamagedAtlasError:
+        return None
+    if spelled:
+        return "; no release that was read has it", spelled
+    top = module.partition(".")[0]
+    known = f"; no release that was read has it: it is of a copy of {package} that a project changed, or of a state that is not released"
+    advice = (
+        f"install the {package} that the project brings or names (a folder {top} in its repository: pip uninstall {package}, then "
+        "pip install -e . there; or the git+https line of its requirements)"
+    )
+    return known, advice
 
 
 def _look(top: str) -> str:

@@ -257,15 +257,9 @@ def _widths(product: re.Match[str]) -> tuple[str, str, str] | None:
 def _disagreement(message: str) -> tuple[str, str, str] | None:
     """What differs, what is behind it where that is not plain, and what to do."""
     if (found := _DTYPES.search(message)) is not None:
-        a, b = _pair(found)
-        advice = "cast the inputs to the dtype of the weights, load all weights in one dtype, or run the step under autocast"
-        return f"One side of the operation is {a}, the other {b}", "", advice
+        return _types(*_pair(found))
     if (found := _DEVICES.search(message)) is not None:
-        advice = (
-            "inputs.to(model.device); where device_map spread the model, one process and no second copy of it (no DataParallel, "
-            "no Trainer with several processes)"
-        )
-        return f"One tensor is on {found['a']}, another on {found['b']}", "", advice
+        return _devices(found["a"], found["b"])
     if (found := _SIZES.search(message)) is not None:
         a, b = found["a"].split(",")[0].strip(), found["b"].split(",")[0].strip()
         if _VOCABULARY.search(found["name"]) and a != b:
@@ -290,6 +284,36 @@ def _disagreement(message: str) -> tuple[str, str, str] | None:
             what = f"{found['name']} has {rows} rows in the checkpoint and another number in the model"
             return what, "tokens were added when it was saved, or it is of another model", advice
     return None
+
+
+def _types(a: str, b: str) -> tuple[str, str, str]:
+    """Two types of numbers; torch.cuda.HalfTensor beside torch.HalfTensor are two devices and one type."""
+    what = f"One side of the operation is {a}, the other {b}"
+    if a != b and a.replace("torch.cuda.", "torch.") == b.replace("torch.cuda.", "torch."):
+        left = "the weights are on the CPU" if b.startswith("torch.") and ".cuda." not in b else "the inputs are on the CPU"
+        advice = "model.to(device) after the model (or the pipeline) is made, and inputs.to(device) with the same device"
+        return what, f"the type is the same and the device is not: {left}, the others on the GPU", advice
+    advice = "cast the inputs to the dtype of the weights, load all weights in one dtype, or run the step under autocast"
+    return what, "", advice
+
+
+def _devices(a: str, b: str) -> tuple[str, str, str]:
+    """Two devices. Of two GPUs mostly the run was meant for one and saw them all: https://github.com/modelscope/facechain/issues/43,
+    https://github.com/WeihaoTan/TWOSOME/issues/5, https://github.com/raoyongming/DynamicViT/issues/44."""
+    what = f"One tensor is on {a}, another on {b}"
+    if a.startswith("cuda") and b.startswith("cuda"):
+        behind = "the run saw several GPUs, and the model or what it works on was spread over them"
+        advice = (
+            "CUDA_VISIBLE_DEVICES=0 before the command, where one GPU is enough (another number picks another card, which the run then "
+            "calls cuda:0); else inputs.to(model.device), and where device_map spread the model, one process and no second copy of it "
+            "(no DataParallel, no Trainer with several processes)"
+        )
+        return what, behind, advice
+    advice = (
+        "inputs.to(model.device); where device_map spread the model, one process and no second copy of it (no DataParallel, "
+        "no Trainer with several processes)"
+    )
+    return what, "", advice
 
 
 def _ranks(found: re.Match[str]) -> tuple[str, str] | None:

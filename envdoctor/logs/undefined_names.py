@@ -63,8 +63,8 @@ def judge_undefined(one: UndefinedName, failure: Failure, facts: Facts) -> Hit |
     else:
         detail = f"{told}: {package} is not installed, too old, or was installed after the program (the notebook) began"
     packages = tuple(dict.fromkeys(filter(None, (package, user))))
-    of_all = since in release_texts(package)[:1]
-    pins = () if isinstance(stated, Exact) else newest_for(package, facts) if of_all else ((package, f">={since}"),)
+    # What is not there is installed in its newest release, and not in the first that has the name.
+    pins = () if isinstance(stated, Exact) else newest_for(package, facts)
     return Hit(UNDEFINED, True, (), detail=detail, packages=packages, pins=pins, edge=f"{user or 'code'}:{one.name}")
 
 

@@ -75,7 +75,7 @@ def plain_line(raw: str) -> str:
     if "\r" in text:
         text = next((part for part in reversed(text.split("\r")) if part.strip()), "")
     text = text.replace('"', "'").replace("`", "'") if text.isascii() else text.translate(_QUOTES)
-    return " ".join(text.lower().split())
+    return " ".join(text.replace("\\'", "'").lower().split())
 
 
 def shown_line(raw: str) -> str:
@@ -106,7 +106,8 @@ def bare_line(raw: str) -> str:
         text = side[1] if side else text
     elif _BOX_EDGE.match(text.strip()):
         return ""
-    return text.rstrip()
+    # What a shell or a JSON file made of a quote.
+    return text.replace("\\'", "'").rstrip()
 
 
 def _end(pattern: re.Pattern[str], text: str) -> int:

@@ -111,10 +111,12 @@ def _cures(finding: Finding, stated: Facts, known: Known) -> Iterator[Cure]:
             yield Cure("pin", "", {package: spec}, {})
             continue
         yield from _from_ranges(Fix("pin", "", pins={package: spec}), finding, stated, known, note="")
+    if finding.by_hand:
+        yield Cure("code", "", {}, {}, finding.by_hand)
     if finding.plan:
         yield Cure("plan", "", {}, dict(finding.plan))
     for fix in finding.rule.fixes:
-        if fix.kind == "code" and (finding.advice or (installs and _INSTALLS.match(fix.text))):
+        if fix.kind == "code" and (finding.advice or finding.by_hand or (installs and _INSTALLS.match(fix.text))):
             continue
         if fix.kind == "pin":
             if finding.pins:

@@ -1,0 +1,37 @@
+"""What is written in place of a name or an argument that a package gave up, for code of one's own: the releases themselves are known.
+
+Each is what the package's own page says: numpy's notes of 1.20 (https://numpy.org/doc/stable/release/1.20.0-notes.html) and its guide to
+2.0 (https://numpy.org/doc/stable/numpy_2_0_migration_guide.html), Pillow's deprecations
+(https://pillow.readthedocs.io/en/stable/deprecations.html), and of torch the threads that stand at the name.
+"""
+
+from __future__ import annotations
+
+# Python's own types went by numpy's name; of bool and str there are numpy's as well.
+_BUILTINS = "bool complex float int object str"
+_SAME = {
+    "float_": "float64", "complex_": "complex128", "NaN": "nan", "NAN": "nan", "Inf": "inf", "Infinity": "inf", "infty": "inf",
+    "PINF": "inf", "product": "prod", "cumproduct": "cumprod", "sometrue": "any", "alltrue": "all", "in1d": "isin",
+    "trapz": "trapezoid", "row_stack": "vstack", "unicode_": "str_", "string_": "bytes_", "mat": "asmatrix",
+    "find_common_type": "result_type", "typeDict": "sctypeDict", "round_": "round", "longfloat": "longdouble",
+    "clongfloat": "clongdouble", "singlecomplex": "complex64", "cfloat": "complex128",
+}  # fmt: skip
+_OF_SIX = {"inf": "torch.inf", "string_classes": "str", "int_classes": "int", "nan": "torch.nan"}
+_SUCCESSORS = {
+    **{f"numpy.{name}": f"{name} in place of np.{name}" for name in _BUILTINS.split()},
+    **{f"numpy.{old}": f"np.{new} in place of np.{old}" for old, new in _SAME.items()},
+    "numpy.unicode": "str in place of np.unicode",
+    "numpy.NINF": "-np.inf in place of np.NINF",
+    "numpy.asfarray": "np.asarray(x, dtype=float) in place of np.asfarray(x)",
+    "PIL.Image.ANTIALIAS": "Image.LANCZOS in place of Image.ANTIALIAS",
+    "PIL.Image.LINEAR": "Image.BILINEAR in place of Image.LINEAR",
+    "PIL.Image.CUBIC": "Image.BICUBIC in place of Image.CUBIC",
+    # https://github.com/152334H/DL-Art-School/issues/58
+    "torch._six": "from torch import inf in place of from torch._six import inf; str in place of its string_classes",
+    **{f"torch._six.{old}": f"{new} in place of torch._six.{old}" for old, new in _OF_SIX.items()},
+}
+
+
+def successor(symbol: str) -> str:
+    """What to write in place of a symbol (``numpy.int``), as a change of the line that asks for it; empty where nobody says."""
+    return _SUCCESSORS.get(symbol, "")
