@@ -69,11 +69,11 @@ def merge(parts: Iterable[tuple[str, Collected]], *, closed: bool, may_be_empty:
         facts[fact.name] = fact
         spoken[fact.name] = rank
     facts.update((name, _united(some)) for name, some in together.items())
-    # Pins of a file go together. Where the stack has another release of one, no installation has the rest of them beside it.
+    # Pins of a file go together, and so does its Python. Where the stack has another release of one, no installation has the rest beside it.
     facts = {
         name: fact
         for name, fact in facts.items()
-        if not (spoken[name] in _DECLARED and fact.origin.source in elsewhere and name.startswith("packages."))
+        if not (spoken[name] in _DECLARED and fact.origin.source in elsewhere and (name == "python" or name.startswith("packages.")))
     }
     if not may_be_empty and not any(name.startswith(("packages.", "model.")) for name in facts):
         skipped = "; ".join(f"{skip.what}: {skip.why}" for _, found in parts for skip in found.skips)

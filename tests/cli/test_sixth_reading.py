@@ -120,3 +120,17 @@ def test_an_extra_that_a_complete_list_lacks_is_not_installed(tmp_path: Path, in
     extras = MANIFEST.replace("huggingface-hub==1.25.1", "torch").replace("transformers==5.6.0", "torchvision==0.20.0")
     check(tmp_path, "pyproject.toml", extras, f"torch==2.7.1\nfilelock==3.20.0\n{installed}", "freeze.txt")
     assert ("(with extra train)" in capsys.readouterr().out) == bool(installed)
+
+
+CONDA = """channels: [conda-forge]
+dependencies:
+  - python=3.9
+  - pip:
+      - transformers{}
+"""
+
+
+@pytest.mark.parametrize(("bound", "status"), [(">=4.40,<4.58", 0), (">=4.40", 1)])
+def test_the_python_of_a_conda_file_that_excludes_the_stack_is_not_held_against_it(tmp_path: Path, bound: str, status: int) -> None:
+    stack = '[packages]\ntransformers = "5.23.0"\n'
+    assert check(tmp_path, "environment.yml", CONDA.format(bound), stack) == status
