@@ -69,7 +69,7 @@ def merge(parts: Iterable[tuple[str, Collected]], *, closed: bool, may_be_empty:
         facts[fact.name] = fact
         spoken[fact.name] = rank
     facts.update((name, _united(some)) for name, some in together.items())
-    # Pins of a file go together, and so does its Python. Where the stack has another release of one, no installation has the rest beside it.
+    # Pins of a file go together, with its Python. Where the stack has another release of one, no installation has the rest beside it.
     facts = {
         name: fact
         for name, fact in facts.items()
