@@ -207,6 +207,8 @@ TERMS: tuple[Term, ...] = (
     ),
     Term("plan.objective", "text", "what the loss is of, where the method does not say it: sft, reward, dpo, kto, orpo, ppo, grpo"),
     Term("plan.trained_layers", "int", "layers that are trained, where the others are frozen", "layers"),
+    Term("plan.completion_len", "int", "longest answer that is generated and scored (GRPO): max_completion_length", "tokens"),
+    Term("plan.generation_steps", "int", "steps_per_generation: micro-batches whose answers are generated at once", "micro-batches"),
     Term("plan.virtual_tokens", "int", "num_virtual_tokens of prompt and prefix tuning", "tokens"),
     Term("plan.load_dtype", "dtype", "dtype the weights are loaded as", choices=_DTYPES, closed=True, missed=True),
     Term(

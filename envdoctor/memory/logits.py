@@ -39,7 +39,14 @@ class Loss:
 
 
 def loss(architecture: Architecture, plan: Plan, width: Widths) -> Loss:
-    """What one token costs between the last layer and the gradient that comes back into it."""
+    """What one token costs between the last layer and the gradient that comes back into it: of a row with its answer alone scored, on
+    the average of its tokens."""
+    each = _loss(architecture, plan, width)
+    part = min(1.0, (plan.scored + 1) / plan.tokens) if plan.scored else 1.0
+    return Loss(each.forward * part, each.backward * part)
+
+
+def _loss(architecture: Architecture, plan: Plan, width: Widths) -> Loss:
     if architecture.head != "causal":
         return Loss(0.0, 0.0)
     vocabulary, hidden = architecture.vocab, architecture.hidden

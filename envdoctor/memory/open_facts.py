@@ -9,6 +9,7 @@ from envdoctor.facts.versions import ABSENT, Exact, exact
 from envdoctor.memory import mixers
 from envdoctor.memory.asked import trainer_of
 from envdoctor.memory.estimate import GIB
+from envdoctor.memory.read_method import GENERATED, objective
 from envdoctor.memory.situation import Planned
 from envdoctor.memory.stack import at_least
 from envdoctor.world.releases import newest
@@ -35,8 +36,12 @@ _SELECTED = frozenset(("none", "op", "full"))
 _CUTS = frozenset(("ms-swift", "llamafactory", "litgpt"))
 # TRL's max_length and Unsloth's max_seq_length cut too: where several rows of a batch are neither packed nor padded to it, five notebooks
 # took 0.55 to 0.7 times what full rows do (benchmarks/unseen/memory-7.json, 8 and 53 to 56).
+# Rows that are said to be padded are as long as each other, and need not be as long as that: three notebooks of Unsloth with 8,192 took
+# a third of what full rows do, or little more (benchmarks/unseen/memory-9.json, 72 to 74).
+_LONG = 4096
 # Those of litgpt that cut at 512 (benchmarks/unseen/memory-5.json, 55 to 89) took what 0.65 times as many tokens do, or more.
 _SHORTER, _SHORT = 8, 256
+_ANSWER = 256
 # Frameworks that bring layers and loss of their own, and take nothing of transformers' modeling files: litgpt (litgpt/model.py of 0.5.0),
 # torchtune (torchtune/modules of 0.6.1) and torchtitan (torchtitan/models at 0168bd51). What litgpt's runs in 4 bits keep is not
 # understood: they took up to 27 % more than is counted (benchmarks/unseen/memory-5.json, 53 to 89), and keep the range of before.
@@ -71,6 +76,9 @@ def _of_batches(situation: Planned) -> Iterator[OpenFact]:
         yield "plan.seq_len", plan.tokens, (256, 4096)
     elif plan.rows > 1 and not plan.packed and _is_cut(situation):
         yield "plan.seq_len", plan.tokens, (max(plan.tokens // _SHORTER, min(plan.tokens, _SHORT)),)
+    if objective(situation.facts) in GENERATED and plan.tokens > _ANSWER and not plan.scored and trainer_of(situation.facts) == "trl":
+        # The loss of TRL's GRPO makes the logits of the answer alone: max_completion_length, 256 unless it is set.
+        yield "plan.completion_len", plan.tokens, (_ANSWER,)
     if "plan.batch_size" in assumed:
         # per_device_train_batch_size of TrainingArguments.
         yield "plan.batch_size", 1, (8,)
@@ -167,7 +175,8 @@ def _is_cut(situation: Planned) -> bool:
     """Whether the length is what a trainer's setting says, and nobody said or counted how long the rows are."""
     facts = situation.facts
     padded, trainer = situation.stated.value("plan.padding"), trainer_of(facts)
-    cuts = trainer in _CUTS or (padded is False and trainer == "trl") or (padded is not True and situation.plan.unsloth)
+    filled = padded is True and situation.plan.tokens < _LONG
+    cuts = trainer in _CUTS or (padded is False and trainer == "trl") or (not filled and situation.plan.unsloth)
     return cuts and "plan.seq_len" in facts and facts["plan.seq_len"].origin.source != "--set" and not situation.counted
 
 

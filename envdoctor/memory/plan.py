@@ -53,6 +53,7 @@ class Plan:
     ``chunked_loss`` makes float32 of the logits piece by piece (torchtune's).
     ``cut_loss``: it does so alone (cut cross entropy), and norms and activations are transformers' own. ``unsloth``: norms and the pieces
     of the loss are Unsloth's. ``lora_kernels``: of "mlp", "qkv" and "o" what a kernel of axolotl or Unsloth computes with its adapters.
+    ``scored``: of so many tokens of a row the logits are made, its answer's; of all where it is 0.
     ``loss_rows``: of so many tokens at a time the logits are made, 0 where that follows from something else; ``loss_way`` is how
     TRL does so: "float32" with a copy of the output layer that wide, "narrow" without, "tiles" of tokens and vocabulary.
     ``narrow_ends``: embeddings and output layer are 16 bits again behind k-bit preparation. ``card``: GiB of the GPU's memory, 0 where
@@ -106,6 +107,7 @@ class Plan:
     lora_kernels: frozenset[str] = frozenset()
     card: float = 0.0
     loss_rows: int = 0
+    scored: int = 0
     loss_way: str = ""
     narrow_ends: bool = False
     offloaded: str = ""

@@ -13,6 +13,8 @@ _PROMPTED = frozenset(("prompt-tuning", "prefix-tuning", "p-tuning"))
 _PAIRED = frozenset(("dpo", "orpo", "reward"))
 OF_PREFERENCES = frozenset(("dpo", "orpo", "kto", "ppo", "grpo", "reward"))
 """What a loss may be of beside the answer itself."""
+GENERATED = frozenset(("grpo", "rloo"))
+"""Whose trainer has the model generate answers, and scores these."""
 _NEVER_ADAPTED = frozenset(("full", "freeze", "inference"))
 _DTYPES: Mapping[str, Dtype] = {"float32": "float32", "float16": "float16", "bfloat16": "bfloat16"}
 _QUANTIZED = frozenset(("4bit", "8bit", "gptq", "awq", "fp8", "hqq", "aqlm", "mxfp4", "torchao"))

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
-from envdoctor.memory import evaluation, reserved, sharding
+from envdoctor.memory import evaluation, generation, reserved, sharding
 from envdoctor.memory.architecture import Architecture
 from envdoctor.memory.closed_form import estimate
 from envdoctor.memory.estimate import Assumption, Estimate, Moment, Term
 from envdoctor.memory.evaluation import Evaluated
+from envdoctor.memory.generation import Generated, read_generated
 from envdoctor.memory.parameters import parameters
 from envdoctor.memory.plan import WIDTH, Dtype, Plan
 from envdoctor.memory.read_method import objective, sequences
@@ -40,20 +41,21 @@ _ROLLED_OUT = frozenset(("ppo", "grpo"))
 class Regime:
     """``trained_layers`` of a plan that freezes the rest; ``resting`` is the dtype of what is frozen; ``reference`` that of a frozen copy.
 
-    ``evaluated`` is a batch that is evaluated between steps, of no rows without.
+    ``evaluated`` is a batch that is evaluated between steps, ``generated`` are answers to prompts: of no rows without.
     """
 
     trained_layers: int | None = None
     reference: Dtype | None = None
     resting: Dtype = "bfloat16"
     evaluated: Evaluated = Evaluated()
+    generated: Generated = Generated()
     assumptions: tuple[Assumption, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
     def plain(self) -> bool:
         """Whether the closed form is all there is to it."""
-        return self.trained_layers is None and self.reference is None and not self.evaluated.rows
+        return self.trained_layers is None and self.reference is None and not self.evaluated.rows and not self.generated.rows
 
 
 def read_regime(facts: Facts, plan: Plan, architecture: Architecture) -> Regime:
@@ -73,8 +75,9 @@ def read_regime(facts: Facts, plan: Plan, architecture: Architecture) -> Regime:
     evaluated = Evaluated()
     if plan.method != "inference" and facts.value("plan.evaluate") is True and facts.value("plan.predict_with_generate") is not True:
         evaluated = _evaluated(facts, plan, architecture, assumptions)
-    notes = tuple(_notes(goal, compared=compared))
-    return Regime(layers, resting if compared else None, resting, evaluated, tuple(assumptions), notes)
+    generated = read_generated(facts, plan)
+    notes = tuple(_notes(goal, compared=compared, counted=bool(generated.rows)))
+    return Regime(layers, resting if compared else None, resting, evaluated, generated, tuple(assumptions), notes)
 
 
 def _evaluated(facts: Facts, plan: Plan, architecture: Architecture, assumptions: list[Assumption]) -> Evaluated:
@@ -99,10 +102,12 @@ def _count(facts: Facts, name: str) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
 
 
-def _notes(goal: str | None, *, compared: bool) -> Iterator[str]:
+def _notes(goal: str | None, *, compared: bool, counted: bool) -> Iterator[str]:
     if compared:
         yield f"{goal} compares with a frozen copy of the model: it is counted among the weights (none beside an adapter)"
-    if goal in _ROLLED_OUT:
+    if counted:
+        yield f"{goal} may hold a reward model, which is not counted"
+    elif goal in _ROLLED_OUT:
         yield f"{goal} generates answers, and may hold a reference, a reward and a value model: only the step of the policy is counted"
 
 
@@ -120,12 +125,14 @@ def beside_training(computed: Estimate, architecture: Architecture, plan: Plan, 
         moments = tuple(_frozen(moment, architecture, plan, regime) for moment in moments)
     if regime.evaluated.rows:
         moments = (*moments, evaluation.moment(moments, architecture, plan, regime.evaluated))
+    if regime.generated.rows:
+        moments = (*moments, generation.moment(moments, architecture, plan, regime.generated))
     if regime.reference is not None:
         copied = base_bytes(architecture, parameters(architecture), replace(plan, load_dtype=regime.reference))
         held: dict[Term, float] = {"weights": copied * sharding.shares(plan).weights}
         moments = tuple(_with(moment, held) for moment in moments)
     allocated = spread(architecture, plan, max(moments, key=lambda moment: moment.total), moments[0].terms.get("weights", 0.0))
-    training = [moment for moment in moments if moment.name != evaluation.NAME]
+    training = [moment for moment in moments if moment.name not in (evaluation.NAME, generation.NAME)]
     trained = spread(architecture, plan, max(training, key=lambda moment: moment.total), moments[0].terms.get("weights", 0.0))
     cached = evaluation.reserved(reserved.held(training, trained, plan, 0.0), allocated, architecture, plan, regime.evaluated)
     return replace(computed, moments=moments, allocated=allocated, reserved=cached)

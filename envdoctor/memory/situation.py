@@ -7,12 +7,12 @@ from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.versions import Exact
 from envdoctor.facts.vocabulary import WHOLE
 from envdoctor.memory.architecture import Architecture
-from envdoctor.memory.assumed import fused_perhaps, unmeasured, widened
+from envdoctor.memory.assumed import fused_perhaps, generated_elsewhere, unmeasured, widened
 from envdoctor.memory.budget import foreign
 from envdoctor.memory.estimate import Assumption, Estimate
 from envdoctor.memory.moves import Change, Circumstances
 from envdoctor.memory.plan import Plan, Stack
-from envdoctor.memory.read_method import sequences
+from envdoctor.memory.read_method import GENERATED, objective, sequences
 from envdoctor.memory.read_plan import read_plan
 from envdoctor.memory.regime import Regime, estimate_under, read_regime
 from envdoctor.records import dataclass, replace
@@ -40,6 +40,8 @@ class Planned:
         computed = widened(computed, self.architecture, self.plan, self.assumptions, self.regime)
         if self.facts.text("plan.trainer") is None:
             computed = fused_perhaps(computed, self.architecture, self.plan, self.regime)
+        if self.plan.unsloth and self.plan.method != "inference" and objective(self.facts) in GENERATED:
+            computed = generated_elsewhere(computed)
         return unmeasured(computed) if foreign(self.facts) else computed
 
     def estimate_with(self, change: Change) -> Estimate:

@@ -273,14 +273,16 @@ def test_no_range_is_narrower_than_what_adapters_of_one_source_left_open() -> No
     [
         ({"plan__trainer": "unsloth"}, True),
         ({"plan__trainer": "trl", "plan__padding": False}, True),
-        ({"plan__trainer": "unsloth", "plan__padding": True}, False),
+        ({"plan__trainer": "unsloth", "plan__padding": True}, True),
+        ({"plan__trainer": "unsloth", "plan__padding": True, "plan__seq_len": 2048}, False),
         ({"plan__trainer": "unsloth", "plan__packing": True}, False),
         ({"plan__trainer": "trl"}, False),
         ({"plan__trainer": "transformers", "plan__padding": False}, False),
     ],
 )
 def test_the_length_of_trl_and_unsloth_is_a_cut_where_rows_are_neither_packed_nor_padded(facts: dict[str, FactValue], cut: bool) -> None:
-    found = situation(plan__seq_len=8192, plan__batch_size=8, packages__unsloth="==2026.10.9", packages__trl="==0.24.0", **facts)
+    long: dict[str, FactValue] = {"plan__seq_len": 8192, "plan__batch_size": 8, "packages__trl": "==0.24.0"}
+    found = situation(**{**long, "packages__unsloth": "==2026.10.9", **facts})
     assert any(one.fact == "plan.seq_len" and one.others for one in weigh(found, found.estimate())) is cut
 
 

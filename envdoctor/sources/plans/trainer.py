@@ -61,6 +61,8 @@ TRL = Settings(
         "trust_remote_code": "trust_remote_code",
         "seq_len": "max_length? max_seq_length?",
         "packing": "packing",
+        "completion_len": "max_completion_length",
+        "generation_steps": "steps_per_generation",
         "vllm": "use_vllm",
         "double_quant": "<use_bnb_nested_quant",
         "lora_r": ">lora_r",

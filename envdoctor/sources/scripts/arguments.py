@@ -33,6 +33,8 @@ _DIRECT = (
     ("max_length", "plan.seq_len"),
     ("packing", "plan.packing"),
     ("use_vllm", "plan.vllm"),
+    ("max_completion_length", "plan.completion_len"),
+    ("steps_per_generation", "plan.generation_steps"),
 )
 ASKED_OF_ARGUMENTS = frozenset((*(fact for fact, _ in DEFAULTS), *(fact for _, fact in _DIRECT), "plan.distributed", "plan.offload"))
 """Facts that training arguments decide, also where they leave them out."""

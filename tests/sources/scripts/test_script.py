@@ -511,13 +511,15 @@ def test_settings_of_the_model_that_the_trainer_loads(tmp_path: Path) -> None:
             """
             import torch
             from trl import GRPOConfig, GRPOTrainer
-            args = GRPOConfig("out", use_vllm=True, model_init_kwargs={"torch_dtype": torch.float16, "attn_implementation": "sdpa"})
+            loaded = {"torch_dtype": torch.float16, "attn_implementation": "sdpa"}
+            args = GRPOConfig("out", use_vllm=True, max_completion_length=512, steps_per_generation=4, model_init_kwargs=loaded)
             GRPOTrainer(model="a/b", args=args, reward_funcs=[]).train()
             """,
         )
     )
     assert (found["model.id"], found["plan.load_dtype"], found["plan.attn"], found["plan.vllm"]) == ("a/b", "float16", "sdpa", True)
     assert (found["plan.method"], found["plan.trainer"]) == ("grpo", "trl")
+    assert (found["plan.completion_len"], found["plan.generation_steps"]) == (512, 4)
 
 
 # --- files -----------------------------------------------------------------------------------------
