@@ -25,6 +25,7 @@ _FINAL = re.compile(r"v?([0-9]+(?:\.[0-9]+)*)(?:\+[a-z0-9]+(?:[.\-_][a-z0-9]+)*)
 OPERATORS = ("===", "~=", "==", "!=", "<=", ">=", "<", ">")
 # Versions and clauses that PEP 440 surely allows, without packaging being asked. What few runs need is compiled where one does.
 _POST = r"([0-9]+(?:\.[0-9]+)*)\.post[0-9]+"
+_SHORT_PYTHON = re.compile(r"[0-9]+\.[0-9]+")
 _NUMBERS, _LATER = r"[0-9]+(?:\.[0-9]+)*", r"(?:[-.]?(?:a|b|rc)[0-9]+)?(?:\.post[0-9]+)?(?:\.dev[0-9]+)?"
 _LOCAL = r"\+[a-z0-9]+(?:\.[a-z0-9]+)*"
 _SURE_VERSION = rf"{_NUMBERS}{_LATER}(?:{_LOCAL})?"
@@ -201,7 +202,8 @@ class VersionCondition:
 
     def of_python(self, value: Exact) -> bool | None:
         """The same of a Python: told without its last number, as a path or a command line does, any of its releases may be meant."""
-        return self.relation(Ranged(f"=={value.text}.*")) if value.text.count(".") == 1 else self.admits(value)
+        short = _SHORT_PYTHON.fullmatch(value.text) is not None  # `python3.11-dev` is a package of apt's, and names a development release
+        return self.relation(Ranged(f"=={value.text}.*")) if short else self.admits(value)
 
 
 def parse_version(text: str) -> Version:

@@ -110,7 +110,7 @@ def _patches(came: str, made: str) -> Hit | None:
 
 def _side(tokens: int) -> int:
     """The patches on a side of a square image of so many tokens; 0 where they make no square, or are a power of two as widths are."""
-    for patches in (tokens, tokens - 1):
+    for patches in (tokens, max(tokens - 1, 0)):
         side = int(patches**0.5)
         if side * side == patches and (patches != tokens or tokens & (tokens - 1)):
             return side
