@@ -94,6 +94,7 @@ _IN_PASSING = re.compile(r"warn|error|exception|\bplease\b|make sure|\bmust\b|is
 _NEAR_THE_END = 60
 # A shorter name has too many neighbours.
 _SHORT = 6
+_OF_CONDA = frozenset(("ResolvePackageNotFound", "PackagesNotFoundError", "UnsatisfiableError", "LibMambaUnsatisfiableError"))
 # What builds import without asking for it.
 _BUILT_AGAINST = frozenset(("torch", "numpy", "packaging", "wheel"))
 # What `python -m` says of it stands in brackets behind "Error while finding module specification".
@@ -124,7 +125,9 @@ def derive_findings(reading: Reading, facts: Facts) -> tuple[Derived, ...]:
         sound = replace(one, hit=replace(one.hit, pins=usable_pins(one.hit.pins)))
         found.setdefault((sound.hit.rule, sound.hit.edge), sound)
     # In a copy of the model what fails says less than that it is a copy.
-    told = [replace(one, decisive=True) if one.hit.edge.endswith(COPIED) else one for one in found.values()]
+    rules = {one.hit.rule for one in found.values()}
+    alone = [one for one in found.values() if rules.isdisjoint(one.hit.unless)]
+    told = [replace(one, decisive=True) if one.hit.edge.endswith(COPIED) else one for one in alone]
     return tuple(sorted(told, key=lambda one: (not one.decisive, not one.hit.edge.endswith(COPIED))))
 
 
@@ -203,6 +206,8 @@ def _derived(reading: Reading, facts: Facts) -> Iterator[Derived]:
 def _is_of_the_installer(hit: Hit, failure: Failure) -> bool:
     """Whether a demand is what an installer was told, or tells of: its own text was read whole."""
     asks = hit.rule == DEMAND or (hit.rule == REFUSES_PYTHON and hit.edge.startswith("python"))
+    if failure.kind in _OF_CONDA and hit.rule == RUN:
+        return True
     return asks and "pip" not in hit.packages and (failure.wraps or not failure.packages)
 
 
@@ -281,7 +286,9 @@ def _of_failure(failure: Failure, facts: Facts, around: str = "") -> Iterator[Hi
     if not hits and not failure.wraps:
         hits = [met for demand in demands[:1] if (met := judge_met(demand, facts)) is not None]
     for hit in hits:
-        yield hit if hit.rule == SAID else with_author(hit, failure, facts)
+        # Whose words they are is known without the atlas, where several packages may have a pattern that fits them.
+        of_its_own = hit is said and hit.packages and not failure.frames
+        yield hit if hit.rule == SAID or of_its_own else with_author(hit, failure, facts)
 
 
 def is_of_a_package(module: str, failure: Failure, path: str = "") -> bool:

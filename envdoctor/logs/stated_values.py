@@ -9,24 +9,39 @@ from __future__ import annotations
 import re
 
 from envdoctor.checks.hit import Hit
+from envdoctor.logs.build_messages import BUILDS
+from envdoctor.logs.collective_messages import COLLECTIVES
 from envdoctor.logs.counted_messages import judge_counted
+from envdoctor.logs.device_messages import DEVICES
+from envdoctor.logs.engine_messages import ENGINES
+from envdoctor.logs.fetched_messages import FETCHED
 from envdoctor.logs.format_messages import FORMATS
+from envdoctor.logs.framework_messages import FRAMEWORKS
+from envdoctor.logs.installer_messages import INSTALLERS
 from envdoctor.logs.library_messages import LIBRARIES
 from envdoctor.logs.loaded_messages import LOADED
 from envdoctor.logs.own_code import innermost_own, is_of_a_package
 from envdoctor.logs.path_clues import clue_of
 from envdoctor.logs.python_messages import PYTHON
+from envdoctor.logs.rows_messages import DATA
+from envdoctor.logs.sharding_messages import SHARDING
 from envdoctor.logs.shell_messages import SHELL
 from envdoctor.logs.stated_message import StatedMessage
 from envdoctor.logs.system_messages import SYSTEM
 from envdoctor.logs.tensor_messages import TENSORS_STATED
 from envdoctor.logs.tracebacks import Failure
+from envdoctor.logs.training_messages import TRAINING
 from envdoctor.logs.value_messages import VALUES
 from envdoctor.logs.wording import place_of
 from envdoctor.world.import_names import package_of
 
 RUN, OF_INPUT = "error-of-the-run", "error-of-what-was-given"
-_ALL = tuple((one, re.compile(one.says)) for one in (*LOADED, *SYSTEM, *SHELL, *FORMATS, *TENSORS_STATED, *VALUES, *LIBRARIES))
+# What many programs say (SYSTEM, VALUES) comes before what one kind of them says, but for messages that hold the words of another.
+_TABLES = (
+    *(COLLECTIVES, LOADED, SYSTEM, SHELL, FORMATS, TENSORS_STATED, VALUES, LIBRARIES),
+    *(ENGINES, SHARDING, BUILDS, DEVICES, FRAMEWORKS, DATA, INSTALLERS, FETCHED, TRAINING),
+)
+_ALL = tuple((one, re.compile(one.says)) for table in _TABLES for one in table)
 _GENERAL = tuple((one, re.compile(one.says)) for one in PYTHON)
 _HAND_ON = frozenset(("torch", "accelerate", "peft"))
 # The positions that models have: openai/whisper, google-bert, FacebookAI/roberta-base, openai/clip, openai-community/gpt2.
@@ -156,7 +171,7 @@ def _tell(one: StatedMessage, shown: re.Match[str], failure: Failure) -> Hit:
     where = f"in {at.module or at.package}{f', {at.function}' if at.function else ''}" if at is not None else ""
     if own is not None and own.text:
         where = f"{place_of(own)}: `{own.text[:100]}`"
-    owner = package_of(at.package) if at is not None and is_of_a_package(at) and at.package != "transformers_modules" else ""
+    owner = package_of(at.package) if at is not None and is_of_a_package(at) and at.package != "transformers_modules" else one.package
     return Hit(
         OF_INPUT if one.given else RUN,
         True if sure else None,

@@ -1,0 +1,143 @@
+"""Messages of what trains: models' own conditions, quantization, adapters, trackers of runs, numbers that are none.
+
+Wordings as these raise them: https://github.com/huggingface/transformers (modeling_utils.py, generation/utils.py, configuration_auto.py),
+https://github.com/huggingface/peft, https://github.com/bitsandbytes-foundation/bitsandbytes (cextension.py, diagnostics), torch/autograd of
+https://github.com/pytorch/pytorch, https://github.com/wandb/wandb, https://github.com/mlflow/mlflow, https://github.com/ml-explore/mlx-examples/issues/226.
+"""
+
+from __future__ import annotations
+
+from envdoctor.logs.stated_message import StatedMessage
+
+TRAINING = (
+    StatedMessage(
+        r"current model class \((?P<name>\w{3,80})\) is not compatible with `?\.?generate",
+        "{name} has no head that predicts tokens, so it generates nothing",
+        "AutoModel gives the body alone",
+        "AutoModelForCausalLM (or AutoModelForSeq2SeqLM) in place of AutoModel",
+        given=True,
+        package="transformers",
+    ),
+    StatedMessage(
+        r"Unrecognized model in (?P<path>\S{1,300}?)\. Should have a `model_type` key",
+        "config.json in {path} does not say which model it is (model_type)",
+        "the folder of an adapter, of a tokenizer or of another library, or a name on the hub that is no transformers model",
+        "the folder or id of the model itself; for an adapter its base, with PeftModel.from_pretrained",
+        given=True,
+        package="transformers",
+    ),
+    StatedMessage(
+        r"Can't find '?adapter_config\.json'? at '?(?P<path>[^'\s]{1,300})",
+        "There is no adapter in {path}: it has no adapter_config.json",
+        "a checkpoint of a full model, one level too high (the adapter lies in checkpoint-N), or a name on the hub that is not reached",
+        "ls it; the folder that has adapter_config.json; a full model is loaded with AutoModel...from_pretrained",
+        given=True,
+        package="peft",
+    ),
+    StatedMessage(
+        r"Function '(?P<name>\w{3,60})' returned nan values in its (?P<at>\d)th output",
+        "The gradient is no number (NaN) from {name} on",
+        "a logarithm or root of 0, a division by 0, or float16 that overflowed, in the line that the warning above shows",
+        "bfloat16 or float32 for that part, a small number added before log, sqrt and division, a smaller learning rate",
+        package="torch",
+    ),
+    StatedMessage(
+        r"probability tensor contains either `?inf",
+        "The model's scores are no numbers, and no token can be drawn from them",
+        "float16 for a model that was trained in bfloat16, damaged or half-loaded weights, padding on the right, or a training that "
+        "diverged",
+        "bfloat16 (or float32), padding_side='left'; do_sample=False shows whether all scores are NaN",
+        package="torch",
+    ),
+    StatedMessage(
+        r"[Ee]xpected input batch_size \((?P<a>\d{1,9})\) to match target batch_size \((?P<b>\d{1,9})\)",
+        "The loss gets {a} rows of scores and {b} labels",
+        "labels that are one per token where scores are one per row (or the other way), or tokens that were cut on one side alone",
+        "print logits.shape and labels.shape before the loss; a class ...ForTokenClassification, ...ForSequenceClassification, as the "
+        "labels are",
+        given=True,
+    ),
+    StatedMessage(
+        r"name '(?P<name>str2optimizer\w{3,40}|lib)' is not defined|has no attribute 'cget_managed_ptr'|undefined symbol: "
+        r"cget_(?:col_row_stats|managed_ptr)"
+        r"|undefined symbol: cquantize_blockwise\w{0,20}",
+        "bitsandbytes loaded its library for the CPU, which has none of the operations for a GPU",
+        "it found no CUDA (no driver, a torch for the CPU, a CUDA for which it has no library)",
+        "python -m bitsandbytes says what it found; a bitsandbytes from 0.43 on with a torch for CUDA (on Windows as well)",
+        package="bitsandbytes",
+    ),
+    StatedMessage(
+        r"bitsandbytes was compiled without GPU support|CUDA Setup failed despite (?:GPU|CUDA) being available|CUDA SETUP: (?:CUDA "
+        r"detection failed"
+        r"|Required library version not found)|Configured (?:CUDA|ROCm) binary not found",
+        "bitsandbytes found no library of its own for the CUDA that torch has",
+        "a torch for the CPU, a CUDA that its release has no library for, or CUDA's libraries that are not found",
+        "python -m bitsandbytes says what it found; pip install -U bitsandbytes; BNB_CUDA_VERSION=121 takes the library of another CUDA",
+        package="bitsandbytes",
+    ),
+    StatedMessage(
+        r"[Uu]nknown quantization type, got (?P<got>[\w-]{1,40})",
+        "config.json says that the weights are quantized by {got}, which this transformers does not know",
+        "the model came later, or its config.json was written by another program",
+        "pip install -U transformers with the package of that quantization; else a copy of the model without it",
+        package="transformers",
+    ),
+    StatedMessage(
+        r"[Ee]xpected [qkv]\.stride\(-1\) == 1|(?:[qkv]|input|x|u) must (?:be contiguous|have contiguous last dimension)",
+        "A kernel wants numbers that lie side by side in memory, and got a view with gaps",
+        "a transpose or an expand before it",
+        ".contiguous() before that call",
+    ),
+    StatedMessage(
+        r"`use_cache=True` is incompatible with gradient checkpointing",
+        "A cache for generation and checkpointing do not go together, and the cache is left out: no error",
+        "",
+        "model.config.use_cache = False ends the line; look for another error",
+        sure=False,
+        package="transformers",
+    ),
+    StatedMessage(
+        r"(?:ServiceStartTimeoutError|ServiceStartProcessError|UsageError).{0,200}(?:wandb|service|timed out)"
+        r"|wandb\S{0,60}ServiceStart\w{0,20}Error"
+        r"|wandb.{0,60}(?:failed to start|CommError: Run initialization)",
+        "wandb's process beside the run did not start in time",
+        "a busy machine, a home directory that cannot be written, or no network",
+        "WANDB_MODE=offline (or disabled; report_to='none') goes on without; WANDB__SERVICE_WAIT=300, WANDB_DIR on a local disk",
+        package="wandb",
+    ),
+    StatedMessage(
+        r"Param value.{0,200}exceeded (?:the )?(?:max(?:imum)? )?length(?: limit)? of (?P<most>\d{2,5})",
+        "mlflow takes settings of up to {most} letters, and the Trainer logs a longer one",
+        "",
+        "MLFLOW_FLATTEN_PARAMS=1, a later mlflow (it takes longer ones), or report_to without mlflow",
+        given=True,
+        package="mlflow",
+    ),
+    StatedMessage(
+        r"Missing parameters: (?P<what>\[?[^\n]{2,120})|Received (?P<many>\d{1,5}) parameters not in model",
+        "A file of weights is not of the model that loads it: {what}{many}",
+        "an adapter's file that was never trained, or was made for other layers or another rank; in mlx load_weights is strict",
+        "the file that the training wrote, with the same layers and rank; load_weights(FILE, strict=False) for an adapter alone",
+        given=True,
+        sure=False,
+    ),
+    StatedMessage(
+        r"The following `?(?:layers|weights|parameters)`? .{0,60}not (?:been )?(?:initialized|sharded)|Some weights of "
+        r"(?P<name>\w{3,80}) were not "
+        r"initialized from the model checkpoint",
+        "Weights of {name} are not in the checkpoint and were drawn by chance",
+        "a head that is to be trained has none yet; where it should have, the class or the names are of another model or release",
+        "fine before a training of that head; else the class that stands under architectures in config.json, and the transformers of "
+        "its day",
+        sure=False,
+        package="transformers",
+    ),
+    StatedMessage(
+        r"\[type=(?P<type>\w{3,40}), input_value=(?P<value>.{1,80}?), input_type=(?P<kind>\w{1,40})\]",
+        "pydantic refuses a value: {value} ({kind}) where another type is wanted ({type})",
+        "the line above it names the field and the type; a class that checks its arguments since a later release takes no more what it "
+        "took before",
+        "a value of that type; or the release of the class's package that the code was written for",
+        sure=False,
+    ),
+)
