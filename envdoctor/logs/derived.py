@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from difflib import get_close_matches
 
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
@@ -78,10 +77,10 @@ from envdoctor.logs.two_toolkits import judge_toolkits
 from envdoctor.logs.undefined_names import UNDEFINED, judge_undefined
 from envdoctor.logs.weights_only import judge_weights_only
 from envdoctor.logs.windows_libraries import judge_not_loaded, judge_torch_library
-from envdoctor.logs.wording import among_installed, caller_of, describe, named, reasons
+from envdoctor.logs.wording import among_installed, caller_of, describe, misspelt, named, reasons
 from envdoctor.records import dataclass, replace
 from envdoctor.world.import_names import PORTIONS, package_of
-from envdoctor.world.other_names import from_its_page, names_written_down, other_distribution
+from envdoctor.world.other_names import from_its_page, other_distribution
 from envdoctor.world.releases import listed
 
 MODULE, ATTRIBUTE = "error-module-missing", "error-attribute-missing"
@@ -92,8 +91,6 @@ FAMILIES = (NO_LIBRARY, ARGUMENT, NAME, MODULE, NOT_INSTALLED, ATTRIBUTE, DEMAND
 _IN_PASSING = re.compile(r"warn|error|exception|\bplease\b|make sure|\bmust\b|is required|(?:does ?n.t|not) support", re.IGNORECASE)
 # The output of a compiler or a command stands so near to the error of who called it.
 _NEAR_THE_END = 60
-# A shorter name has too many neighbours.
-_SHORT = 6
 _OF_CONDA = frozenset(("ResolvePackageNotFound", "PackagesNotFoundError", "UnsatisfiableError", "LibMambaUnsatisfiableError"))
 # What builds import without asking for it.
 _BUILT_AGAINST = frozenset(("torch", "numpy", "packaging", "wheel"))
@@ -354,7 +351,7 @@ def _module(one: MissingModule, failure: Failure, facts: Facts) -> Hit | None:
         detail = f"{package} is not installed: there is no module {one.name}{asks}"
         edge = f"{caller or 'code'}:{one.name}"
         return Hit(NOT_INSTALLED, True, (), detail=detail, packages=named(package, caller), edge=edge, advice=how)
-    if not known and one.name not in PORTIONS and (meant := _misspelt(top)):
+    if not known and one.name not in PORTIONS and (meant := misspelt(top)):
         detail = f"no package gives a module {top}; {meant} is one, by a name that differs in a letter: mistyped"
         return Hit(NOT_INSTALLED, True, (), detail=detail, packages=(meant,), edge=f"{caller or 'code'}:{one.name}")
     if not known and not caller and canonical(provider) == canonical(top):
@@ -384,13 +381,6 @@ def _module(one: MissingModule, failure: Failure, facts: Facts) -> Hit | None:
     built = "flash-attn" if provider == "torch" and not failure.frames else ""
     packages = named(provider, caller, built)
     return Hit(NOT_INSTALLED, True, (), detail=detail, packages=packages, pins=pins, edge=f"{caller or 'code'}:{one.name}")
-
-
-def _misspelt(top: str) -> str:
-    """The package whose module was meant by a name that no package has: one letter too many, missing or another; not a plural."""
-    names = {name: name for name in names_written_down()} | {name.replace("-", "_"): name for name in listed()}
-    near = get_close_matches(top.lower(), names, n=2, cutoff=0.88) if len(top) > _SHORT else []
-    return names[near[0]] if len(near) == 1 and near[0].rstrip("s") != top.lower().rstrip("s") else ""
 
 
 def _attribute(one: MissingAttribute, failure: Failure, facts: Facts) -> Hit | None:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
+
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact, Ranged
 from envdoctor.logs.tracebacks import Failure, Frame
 from envdoctor.world.import_names import package_of
+from envdoctor.world.other_names import names_written_down
+from envdoctor.world.releases import listed
 
+# A shorter name has too many neighbours.
+_SHORT = 6
 # transformers writes its own release into each configuration that it saves.
 AS_SAVED = (
     "pip install \"transformers==VERSION\", with the transformers_version that stands in the model's config.json; or fetch the model's "
@@ -51,3 +57,10 @@ def place_of(frame: Frame) -> str:
     path = frame.path.replace("\\", "/")
     short = path.rpartition("-packages/")[2] if "-packages/" in path else "/".join(path.split("/")[-2:])
     return f"{short}:{frame.line}{f', in {frame.function}' if frame.function else ''}" if frame.line else short
+
+
+def misspelt(top: str) -> str:
+    """The package whose module was meant by a name that no package has: one letter too many, missing or another; not a plural."""
+    names = {name: name for name in names_written_down()} | {name.replace("-", "_"): name for name in listed()}
+    near = get_close_matches(top.lower(), names, n=2, cutoff=0.88) if len(top) > _SHORT else []
+    return names[near[0]] if len(near) == 1 and near[0].rstrip("s") != top.lower().rstrip("s") else ""
