@@ -53,13 +53,6 @@ _TOOLKIT = "CUDA_HOME of the release of torch.version.cuda, with nvcc and g++ th
 _SHORT = 6
 
 
-def broken_symbols(lines: Sequence[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    """Lines in which a linker's text goes on in the next one."""
-    for (number, line), (_, rest) in pairwise(lines):
-        if line.rstrip().endswith((": undefined", "undefined symbol:")):
-            yield number, f"{line.rstrip()} {rest.strip()}"
-
-
 def judge_binding(function: str, failure: Failure) -> Hit | None:
     """A compiled function that is called in the way of another release: by its name, which begins as its package's does."""
     owner = next((name for name in sorted(listed(), key=len, reverse=True) if function.startswith(name.replace("-", "_") + "_")), "")
