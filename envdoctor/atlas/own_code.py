@@ -135,6 +135,7 @@ def _faults(taken: Taken, stack: Stack, opened: Open) -> Iterator[Fault]:
     imported = not taken.call and ":" in taken.name
     gone = missing(volume, taken.name, imported=imported)
     bad, call = gone, ""
+    alone: tuple[str, ...] = ()
     if not holds(gone, where):
         if not taken.call:
             yield from _of_outer(taken, volume, where, stack, opened)
@@ -142,7 +143,7 @@ def _faults(taken: Taken, stack: Stack, opened: Open) -> Iterator[Fault]:
         bad = refused(volume, taken.name, taken.call) if refuses_at(volume, taken.name, taken.call, where) else 0
         call = taken.call
         if not holds(bad, where):
-            bad = _one_by_one(volume, taken, where)
+            bad, alone = _one_by_one(volume, taken, where)
         if not holds(bad, where):
             if len(where) == 1:
                 yield from _of_base(taken, volume, where, stack, opened)
@@ -152,7 +153,7 @@ def _faults(taken: Taken, stack: Stack, opened: Open) -> Iterator[Fault]:
     moduleless = not call and not holds(volume.has_module(taken.name.partition(":")[0]), where)
     if moduleless and may_bring(taken.name, stack):
         return
-    refused_ones = _refused_keywords(volume, taken.name, call, where[-1])
+    refused_ones = alone or _refused_keywords(volume, taken.name, call, where[-1])
     together = () if refused_ones else _refused_together(volume, taken.name, call, where[-1])
     keywords = refused_ones or together or (read_call(call).keywords if call else ())
     body = bool(call) and by_body(volume, taken.name, call, where[-1])
@@ -162,13 +163,18 @@ def _faults(taken: Taken, stack: Stack, opened: Open) -> Iterator[Fault]:
     )  # fmt: skip
 
 
-def _one_by_one(volume: Volume, taken: Taken, where: tuple[int, ...]) -> int:
-    """The releases that refuse a keyword which others took: no release may have taken all of a call."""
-    bad = 0
+def _one_by_one(volume: Volume, taken: Taken, where: tuple[int, ...]) -> tuple[int, tuple[str, ...]]:
+    """The keywords of a call that others took and these releases refuse, and who refuses them: no release may have taken all of a call.
+
+    What no release took is none of them, and no other release cures it.
+    """
+    bad, keywords = 0, []
     for keyword in _refused_keywords(volume, taken.name, taken.call, where[-1]):
         one = refused(volume, taken.name, f"0,{keyword}=,*")
-        bad |= one if holds(one, where) else 0
-    return bad
+        if holds(one, where):
+            bad |= one
+            keywords.append(keyword)
+    return bad, tuple(keywords)
 
 
 def _of_base(taken: Taken, volume: Volume, where: tuple[int, ...], stack: Stack, opened: Open) -> Iterator[Fault]:

@@ -134,3 +134,12 @@ dependencies:
 def test_the_python_of_a_conda_file_that_excludes_the_stack_is_not_held_against_it(tmp_path: Path, bound: str, status: int) -> None:
     stack = '[packages]\ntransformers = "5.23.0"\n'
     assert check(tmp_path, "environment.yml", CONDA.format(bound), stack) == status
+
+
+def test_what_no_release_took_has_no_release_for_its_cure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    call = 'TrainingArguments(output_dir="o", predict_with_generate=True, warmup_ratio=0.1)'
+    script = f"from transformers import Trainer, TrainingArguments\nTrainer(model=None, args={call}).train()\n"
+    assert check(tmp_path, "train.py", script, '[packages]\ntransformers = "5.23.0"\n') == 1
+    out = capsys.readouterr().out
+    assert "transformers-5-15-warmup-ratio-removed" in out
+    assert "A script uses what the stated release does not have" not in out
