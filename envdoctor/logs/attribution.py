@@ -42,7 +42,7 @@ _SERVERS = frozenset(("fastapi", "starlette", "uvicorn", "anyio", "gunicorn", "f
 # What torch says without naming itself.
 _OF_TORCH = frozenset(("cuda", "tensor", "tensors", "cudnn", "cublas", "nccl", "gpu", "pytorch", "autograd", "grad"))
 # Nearly every stack has these: that they are there tells no two errors apart.
-_EVERYBODYS = frozenset(("torch", "numpy", "transformers", "tokenizers", "huggingface-hub", "triton", "setuptools", "pandas", "protobuf"))
+EVERYBODYS = frozenset(("torch", "numpy", "transformers", "tokenizers", "huggingface-hub", "triton", "setuptools", "pandas", "protobuf"))
 # What Python says of its own types, of whatever object it was.
 _OF_PYTHON = re.compile(r"'(?:bool|dict|float|int|list|str|tuple)' object has no attribute")
 # What CUDA, Python and safetensors say alike whoever asked: alone it is no sign of a package that is nowhere to be seen.
@@ -118,7 +118,7 @@ def is_guess(
         return True  # of its own list of causes the text shows the other one
     if not decided and own.isdisjoint(there) and _IS_NO_NUMBER.search(seen.symptom):
         return True  # a loss that is no number has many causes
-    if not decided and own.isdisjoint(there | _EVERYBODYS) and not names_package(seen, own) and _OF_PYTHON.search(seen.symptom):
+    if not decided and own.isdisjoint(there | EVERYBODYS) and not names_package(seen, own) and _OF_PYTHON.search(seen.symptom):
         return True
     if not decided and own.isdisjoint(there) and not names_package(seen, own - {"torch"}) and _ANYBODYS.search(seen.symptom):
         return True
@@ -229,7 +229,7 @@ def _exact(seen: Shown, derived: Sequence[Derived]) -> Iterator[Hit]:
 def _own_packages(rule: Rule) -> frozenset[str]:
     """The packages without which the rule does not hold: those that not everybody has, where there are such."""
     needed = {leaf.package for leaf in _needed(rule.affected)} or set(rule.packages)
-    return frozenset(needed - _EVERYBODYS or needed)
+    return frozenset(needed - EVERYBODYS or needed)
 
 
 def _needed(condition: Condition | None) -> Iterator[PackageIs]:

@@ -18,6 +18,7 @@ from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.logs.callables_named import OF_MODELS, OFTEN, TOOK_OVER, classes_called, functions_called
 from envdoctor.logs.callers import caller_of
+from envdoctor.logs.derived_classes import made_for
 from envdoctor.logs.everyday_names import is_anybodys_class
 from envdoctor.logs.fitting import ARGUMENT, Fitting
 from envdoctor.logs.forward_calls import fit_forward
@@ -188,6 +189,8 @@ def judge_never_taken(statement: RefusedKeyword, failure: Failure, facts: Facts)
     advice = (
         f"{near} in place of {statement.keyword}" if near else f"leave {statement.keyword} out, or take the fork that it was written for"
     )
+    if derived := made_for(called.partition(".")[0], statement.keyword):
+        advice = f"{' or '.join(derived)} in place of {called.partition('.')[0]}: it has {statement.keyword}"
     return Hit(ARGUMENT, True, (), detail=detail, packages=packages, edge=edge, advice=advice)
 
 

@@ -12,9 +12,10 @@ from collections.abc import Iterable, Sequence
 
 from envdoctor.engine.diagnosis import Because, Diagnosis, Finding, Location, Status, finding_of
 from envdoctor.engine.likelihood import breadth
-from envdoctor.facts.fact import Facts
+from envdoctor.facts.fact import Fact, Facts, Origin
+from envdoctor.facts.versions import ABSENT
 from envdoctor.logs.asked import ARGUMENT
-from envdoctor.logs.attribution import MESSAGE_LINES, is_guess, is_near, names_package, packages_required, packages_there
+from envdoctor.logs.attribution import EVERYBODYS, MESSAGE_LINES, is_guess, is_near, names_package, packages_required, packages_there
 from envdoctor.logs.builds import BUILD, is_untold
 from envdoctor.logs.demanded import DEMAND, NOT_INSTALLED
 from envdoctor.logs.derived import Derived
@@ -26,6 +27,7 @@ from envdoctor.logs.reading import Reading
 from envdoctor.logs.run_errors import ASSERTED
 from envdoctor.logs.sayings import SAID, author_of
 from envdoctor.logs.signatures import Shown
+from envdoctor.logs.undefined_names import UNDEFINED
 from envdoctor.records import dataclass, replace
 from envdoctor.rules.conditions import All, AnyOf, Condition, Known, Not, PackageIs, accused, holds, missing
 from envdoctor.rules.rule import Rule
@@ -92,6 +94,9 @@ def explain(
     pages = {rule.id: rule for rule in rules}
     there = packages_there(reading, stated)
     with_required = there | packages_required(stated)
+    # Whose name is missing because its import was skipped is not there, or as good as that.
+    absent = [one.hit.packages[0] for one in derived if one.hit.rule == UNDEFINED and one.hit.outcome and one.hit.packages]
+    lacking = stated.with_facts([Fact(f"packages.{name}", ABSENT, Origin(log)) for name in absent if f"packages.{name}" not in stated])
     computed = {one.hit.rule for one in derived} | {name for one in derived for name in one.hit.over}
     of_installer = not OF_INSTALLERS.isdisjoint(computed)
     # A text that has a page of its own, which names no cause, has several: there one of them has to be stated.
@@ -106,7 +111,7 @@ def explain(
             continue
         if name == _ASSERTED and any(one.hit.edge.endswith(ASSERTED) for one in derived):
             continue  # which value it was stands in the assertion
-        outcome = _outcome(rule, already.get(name), seen, stated, known, shared=seen.symptom in general)
+        outcome = _outcome(rule, already.get(name), seen, lacking, known, shared=seen.symptom in general)
         if outcome is False:
             elsewhere.append(name)
             continue
@@ -339,7 +344,20 @@ def _status(one: Candidate, candidates: Sequence[Candidate]) -> Status:
         return "possible"
     sound = [other for other in candidates if not other.guess]
     rivals = [other for other in sound if other.outcome is True or (other.length >= one.length and other.stands >= one.stands)]
+    if one is sound[0] and one.specific and _agree(rivals):
+        return "matched"
     return "matched" if len(rivals) == 1 and one.specific else "possible"
+
+
+def _agree(rivals: Sequence[Candidate]) -> bool:
+    """Whether the rules that a text fits alike accuse the same releases of one package that not everybody has, whoever calls it."""
+    blamed = [_accuses(one.finding.rule.affected) for one in rivals if one.finding.rule.affected is not None]
+    return 1 < len(blamed) == len(rivals) and bool(set.intersection(*blamed))
+
+
+def _accuses(condition: Condition) -> set[tuple[str, str]]:
+    leaves = [leaf for leaf in accused(condition) if isinstance(leaf, PackageIs)]
+    return {(leaf.package, leaf.version.text) for leaf in leaves if leaf.version.text and leaf.package not in EVERYBODYS}
 
 
 def _about_a_model(rule: Rule) -> bool:

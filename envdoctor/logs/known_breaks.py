@@ -86,6 +86,28 @@ BREAKS = (
         (("librosa", "==0.9.2"),),
         line=r"librosa",
     ),
+    # Python 3.10 and later name the class, and TrainingArguments lost its own with a release for these alone; Accelerator of accelerate
+    # 0.19.0 has it, that of 0.20.0 has not.
+    Break(
+        r"(?:^|: )__init__\(\) got an unexpected keyword argument 'logging_dir'",
+        "Accelerator() takes no logging_dir from accelerate 0.20 on",
+        "it is called project_dir since 0.16; training scripts of diffusers and others that were written before pass the old name",
+        "project_config=ProjectConfiguration(project_dir=DIR, logging_dir=DIR) in place of logging_dir=DIR, or project_dir=DIR",
+        ARGUMENT,
+        ("accelerate",),
+        ">=0.20",
+        (("accelerate", "<0.20"),),
+        line=r"Accelerator\(|logging_dir",
+    ),
+    # core/pipeline.py of the wheels of pyannote.audio 3.4.0 and 4.0.0; modeling_utils.py of transformers 4.57.6 and 5.0.0.
+    Break(
+        r"from_pretrained\(\) got an unexpected keyword argument 'use_auth_token'",
+        "from_pretrained() takes no use_auth_token in this release: it is called token",
+        "transformers 5, pyannote.audio 4, huggingface-hub 1 and datasets 3 know the new name alone; their releases before take both, or "
+        "the old one",
+        "token=... in place of use_auth_token=...",
+        ARGUMENT,
+    ),
     # timm 0.4.5 has it in DistilledVisionTransformer, 0.4.9 to 0.5.4 in VisionTransformer itself, 0.6.5 in VisionTransformerDistilled.
     Break(
         r"'VisionTransformer' object has no attribute 'dist_token'",

@@ -34,6 +34,8 @@ _TAKEN = {
     "quantization_config": ">=4.27.0",
     "subfolder": ">=4.21.0",
     "tp_plan": ">=4.47.0",
+    # modeling_utils.py of 4.57.6 pops it with a warning, that of 5.0.0 does not know it.
+    "use_auth_token": "<5.0.0",
     "use_flash_attention_2": ">=4.34.0,<4.53.0",
     "use_kernels": ">=4.53.0",
     "use_safetensors": ">=4.27.0",
@@ -47,6 +49,14 @@ _INSTEAD = {
     "load_in_8bit": "quantization_config=BitsAndBytesConfig(load_in_8bit=True) is taken from 4.27 on, by 5 as well",
     "use_flash_attention_2": 'it is attn_implementation="flash_attention_2" from 4.36.0 on',
     "dtype": "it is called torch_dtype before",
+    "use_auth_token": "it is called token",
+}
+# What is written in place of a keyword that later releases hand on.
+_WRITTEN = {
+    "load_in_4bit": "quantization_config=BitsAndBytesConfig(load_in_4bit=True) in place of load_in_4bit=True",
+    "load_in_8bit": "quantization_config=BitsAndBytesConfig(load_in_8bit=True) in place of load_in_8bit=True",
+    "use_auth_token": "token=... in place of use_auth_token=...",
+    "use_flash_attention_2": 'attn_implementation="flash_attention_2" in place of use_flash_attention_2=True',
 }
 _MODEL = re.compile(r"(?:Model|For[A-Z]\w{2,60}|LMHead\w{0,30}|Transformer\w{0,20})$")
 
@@ -75,4 +85,8 @@ def judge_loading(statement: RefusedKeyword, failure: Failure, facts: Facts) -> 
     packages = tuple(dict.fromkeys(name for name in ("transformers", who.package) if name))
     edge = f"{who.package or 'code'}:from_pretrained({statement.keyword})"
     because = (("packages.transformers", f"not {taken}"),)
-    return Hit(ARGUMENT, True, because, detail=detail, packages=packages, pins=(("transformers", taken),), edge=edge)
+    written = "" if who.package else _WRITTEN.get(statement.keyword, "")
+    if taken.startswith(">=") and not (isinstance(stated, Exact) and admits(f">={taken.rpartition('<')[2]}", stated)):
+        written = ""  # the release that ran may be older than all that take it
+    pins = (("transformers", taken),)
+    return Hit(ARGUMENT, True, because, detail=detail, packages=packages, pins=pins, edge=edge, advice=written)

@@ -81,6 +81,10 @@ _CONDITIONS = (
     ),
 )
 
+# Whoever makes a batch of rows, and the Trainer, whose frames or call show that it is its loop.
+_COLLATES = re.compile(r"collat", re.IGNORECASE)
+_DROPS = re.compile(r"transformers[\\/]trainer|\btrainer\.train\(|Trainer\b")
+
 
 def judge_value(statement: Statement | None, failure: Failure) -> Hit | None:
     """What the line that failed says of its own values; None where it shows nothing."""
@@ -137,6 +141,12 @@ def _key(failure: Failure) -> Hit | None:
         advice = (
             f"look at the first row of the file: rename its field to {name}, or bring the rows into the form that the project describes"
         )
+    elif _COLLATES.search(f"{frame.function} {frame.path}") and _DROPS.search(
+        "\n".join(f"{one.path} {one.text}" for one in failure.frames)
+    ):
+        # https://github.com/mymusise/ChatGLM-Tuning/issues/258
+        headline = f"The rows that reach the collator have no {name}: the Trainer leaves out columns that the model's forward does not take"
+        advice = f"remove_unused_columns=False in TrainingArguments; where {name} is missing in the data itself, it is added there"
     else:
         sure = None
         headline, advice = f"{what} has no {name}", f"print its keys there: {name} is called otherwise in what it was made from, or missing"

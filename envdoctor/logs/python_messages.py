@@ -6,7 +6,8 @@ from envdoctor.logs.stated_message import StatedMessage
 
 PYTHON = (
     StatedMessage(
-        r"'NoneType' object (?:is not (?P<how>subscriptable|iterable|callable)|has no attribute '(?P<name>\w{1,80})')",
+        r"argument of type 'NoneType' is not iterable"
+        r"|'NoneType' object (?:is not (?P<how>subscriptable|iterable|callable)|has no attribute '(?P<name>\w{1,80})')",
         "The code works on None, where a value should have come",
         "a file or an image that could not be read (cv2.imread), a setting that is null, a model or tokenizer that was not found, or a "
         "function that returns nothing in this case",

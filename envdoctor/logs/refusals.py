@@ -9,6 +9,7 @@ from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.histories import satisfiable
 from envdoctor.facts.versions import Exact, exact, version_condition
+from envdoctor.logs.installed_otherwise import advise, judge_passed_over
 from envdoctor.logs.installer_rules import CONTRADICT, LEFT, NO_FILE, REFUSES_PYTHON, UNSATISFIABLE
 from envdoctor.logs.installers import Asked, Refusal, Unavailable
 from envdoctor.logs.refused_otherwise import OTHERWISE, judge_anywhere, judge_not_filled_in, judge_tried
@@ -50,6 +51,8 @@ def judge_refusal(refusal: Refusal, facts: Facts) -> Iterator[Hit]:
         yield same
     elif contradiction is not None:
         yield contradiction
+    elif refusal.tool == "pip" and (over := judge_passed_over(refusal.asked)) is not None:
+        yield over
     elif refusal.tool and refusal.asked and not refusal.left and not refusal.unavailable:
         asked = (name for one in refusal.asked for name in (translated(one.name), translated(one.by)) if name not in ("", "python"))
         names = tuple(dict.fromkeys(asked))
@@ -236,7 +239,7 @@ def _unavailable(one: Unavailable, refusal: Refusal, facts: Facts) -> Hit | None
         pins = ((name, f"{public}+{refusal.index}"),)
         return Hit(NO_FILE, True, (), detail=detail, packages=_named(name), pins=pins, edge=name)
     detail = _say_what_there_is(one, refusal, name, matching)
-    advice = OTHERWISE.get(name, "") if not one.offered else ""
+    advice = (OTHERWISE.get(name, "") if not one.offered else "") or advise(one, known=bool(known))
     if not advice and re.match(r"macosx|manylinux|linux|win|musllinux", one.tag):
         advice = "a machine of a platform that its wheels are for (the installer's hint names them), or a build from its repository"
     # What the index has begins behind what is asked for: its wheels for this Python do.

@@ -15,6 +15,7 @@ from envdoctor.logs.everyday_sentences import BESIDE, EVERYDAY, ROWS
 from envdoctor.logs.given_sentences import GIVEN
 from envdoctor.logs.gpu_of_its_cuda import judge_older_cuda
 from envdoctor.logs.kernel_sentences import KERNELS
+from envdoctor.logs.no_nccl import judge_no_nccl
 from envdoctor.logs.paired_sentences import PAIRED
 from envdoctor.logs.run_sentences import SENTENCES
 from envdoctor.logs.served_sentences import SERVING
@@ -52,8 +53,8 @@ def judge_wrapped(failure: Failure, facts: Facts) -> Hit | None:
 
 def judge_known(failure: Failure, facts: Facts) -> Hit | None:
     """What an error of the run means; None where it is none of those that are known."""
-    if (older := judge_older_cuda(failure.told, facts)) is not None:
-        return older
+    if (told := judge_older_cuda(failure.told, facts) or judge_no_nccl(failure, facts)) is not None:
+        return told
     found, shown = next(((one, shown) for one in _ALL if (shown := re.search(one.says, failure.told))), (None, None))
     python = facts.value("python")
     if found is None or shown is None or (found.refuted and isinstance(python, Exact) and admits(found.refuted, python)):

@@ -32,6 +32,13 @@ _SUCCESSORS = {
 }
 
 
+# huggingface_hub called it so until 2022, and its libraries followed: the deprecations of transformers 4.57.6, datasets 2.21 and whisperx.
+_KEYWORDS = {"use_auth_token": "token"}
+
+
 def successor(symbol: str) -> str:
-    """What to write in place of a symbol (``numpy.int``), as a change of the line that asks for it; empty where nobody says."""
+    """What to write in place of a symbol (``numpy.int``) or an argument in the line that asks for it; empty where nobody says."""
+    keyword = symbol.rstrip(")").partition("(")[2]
+    if keyword in _KEYWORDS:
+        return f"{_KEYWORDS[keyword]}=... in place of {keyword}=..."
     return _SUCCESSORS.get(symbol, "")

@@ -1,0 +1,70 @@
+"""What to do where an installer finds no file: a build of PyTorch's own index, a part of Python itself, a name that no index has, and
+two bounds that agree on releases which this pip passes over.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+
+from envdoctor.checks.hit import Hit
+from envdoctor.facts.names import canonical
+from envdoctor.logs.installer_rules import CONTRADICT
+from envdoctor.logs.installers import Asked, Unavailable
+from envdoctor.logs.specifiers import admits
+from envdoctor.world.releases import release_texts
+
+_LABEL = re.compile(r"cu\d{2,3}|cpu|rocm\d[\d.]*")
+# What the index has for old Pythons alone, and since which Python it is a module of Python: https://docs.python.org/3/library/ of each;
+# https://github.com/atosystem/ThemeTransformer/issues/4 for the first.
+_SINCE = {
+    "dataclasses": "3.7",
+    "contextvars": "3.7",
+    "enum34": "3.4",
+    "pathlib": "3.4",
+    "asyncio": "3.4",
+    "typing": "3.5",
+    "futures": "3.2",
+}
+# The releases whose metadata pip refuses from 24.1 on: the wheels that the rule about them names.
+_OLD_METADATA = {"omegaconf": ">=2.0.1,<2.1.1", "pytorch-lightning": ">=1.5.4,<1.8.4"}
+
+
+def advise(one: Unavailable, *, known: bool) -> str:
+    """The change of the requirement, or of the command, that stands before another Python; empty where that is all that there is to do."""
+    public, _, label = one.specifier.partition("+")
+    if label and _LABEL.fullmatch(label):
+        wanted = f"{one.name}{one.specifier}" if public else one.name
+        older = f"; under a Python for which {public.removeprefix('==')} has wheels" if one.offered else ""
+        return f'pip install "{wanted}" --extra-index-url https://download.pytorch.org/whl/{label}{older}'
+    name = canonical(one.name)
+    since = _SINCE.get(name, "")
+    if since or name.replace("-", "_") in sys.stdlib_module_names:
+        return f"leave {one.name} out of the requirements: Python has it itself{f' since {since}' if since else ''}"
+    if one.offered or known or one.tag:
+        return ""
+    return (
+        f"look whether anything imports it (grep -rn {one.name.replace('-', '_')} .): a line that was written by mistake is left out; "
+        "else the name that its page on pypi.org has, the index or the git+https address that the project names, or another Python"
+    )
+
+
+def judge_passed_over(asked: Sequence[Asked]) -> Hit | None:
+    """Bounds that agree, and of whose releases pip from 24.1 on takes none: https://github.com/RVC-Project/Retrieval-based-Voice-Conversion-WebUI/issues/2556."""
+    for name, refused in _OLD_METADATA.items():
+        bounds = [one for one in asked if canonical(one.name) == name and one.specifier]
+        left = [text for text in release_texts(name) if all(admits(one.specifier, text) for one in bounds)]
+        if not bounds or not left or not all(admits(refused, text) for text in left):
+            continue
+        detail = (
+            f"{'; '.join(dict.fromkeys(one.words() for one in bounds[:3]))}: {left[-1]} is in all of these, and pip 24.1 and later pass "
+            f"over {name} {refused} for a requirement that ends in .*"
+        )
+        packages = tuple(dict.fromkeys(("pip", name, *(canonical(one.by) for one in bounds if one.by))))
+        advice = 'pip install "pip<24.1", then the same again; or uv pip install, which reads what is meant'
+        return Hit(
+            CONTRADICT, True, (), detail=detail, packages=packages, edge=f"pip:{name}", advice=advice,
+            headline=f"This pip passes over the releases of {name} that are asked for",
+        )  # fmt: skip
+    return None

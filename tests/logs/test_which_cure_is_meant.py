@@ -1,0 +1,136 @@
+"""Whose argument, whose file and whose cache an error is about, and the cure that goes with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.atlas.wheels import atlas_of
+from tests.logs.diagnosed import findings
+
+SITE = "/opt/venv/lib/python3.10/site-packages"
+ARGUMENTS = {
+    "transformers": {
+        "4.57.6": {
+            "transformers/__init__.py": "from .training_args import TrainingArguments\n"
+            "from .training_args_seq2seq import Seq2SeqTrainingArguments\n",
+            "transformers/training_args.py": "class TrainingArguments:\n    def __init__(self, output_dir): ...\n",
+            "transformers/training_args_seq2seq.py": "class Seq2SeqTrainingArguments:\n"
+            "    def __init__(self, predict_with_generate): ...\n",
+        }
+    }
+}
+
+
+def first(capsys: pytest.CaptureFixture[str], tmp_path: Path, log: str, facts: str = 'os = "linux"\n') -> tuple[str, str, list[str]]:
+    told = findings(capsys, tmp_path, log, facts)[0]
+    return f"{told['rule']} {told['status']}", told["detail"], [str(one.get("pins") or one["note"]) for one in told["fixes"]]
+
+
+@pytest.mark.parametrize(
+    ("log", "fix"),
+    [
+        (
+            "ERROR: Could not find a version that satisfies the requirement torch==2.1.2+cu118 (from versions: 2.6.0, 2.7.0)",
+            'pip install "torch==2.1.2+cu118" --extra-index-url https://download.pytorch.org/whl/cu118; under a Python for which 2.1.2 has '
+            "wheels",
+        ),
+        (
+            "ERROR: Could not find a version that satisfies the requirement dataclasses==0.8 (from versions: 0.1, 0.6)",
+            "leave dataclasses out of the requirements: Python has it itself since 3.7",
+        ),
+        (
+            "ERROR: Could not find a version that satisfies the requirement imagenetv2-pytorch (from versions: none)",
+            "look whether anything imports it (grep -rn imagenetv2_pytorch .): a line that was written by mistake is left out; else the "
+            "name that its page on pypi.org has, the index or the git+https address that the project names, or another Python",
+        ),
+    ],
+)
+def test_what_an_installer_does_not_find_is_found_otherwise(log: str, fix: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    rule, _, told = first(capsys, tmp_path, log)
+    assert (rule, told[0]) == ("error-no-distribution matched", fix)
+
+
+def test_bounds_that_agree_on_releases_with_old_metadata_are_no_contradiction(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = (
+        "ERROR: Cannot install -r requirements.txt and fairseq because these package versions have conflicting "
+        "dependencies.\n"
+        "The conflict is caused by:\n    fairseq 0.12.2 depends on omegaconf<2.1\n"
+        "    hydra-core 1.0.7 depends on omegaconf<2.1 and >=2.0.5\n"
+    )
+    told = findings(capsys, tmp_path, log)[0]
+    assert told["packages"] == ["pip", "omegaconf", "fairseq", "hydra-core"]
+    assert told["detail"].startswith("This pip passes over the releases of omegaconf that are asked for")
+    assert told["fixes"][0]["note"] == 'pip install "pip<24.1", then the same again; or uv pip install, which reads what is meant'
+
+
+@pytest.mark.parametrize(
+    ("facts", "detail"),
+    [
+        ('os = "linux"\n', "This torch has no NCCL, which is asked for: it is in torch's CUDA builds for Linux alone"),
+        ('os = "macos"\n', "This torch has no NCCL, which is asked for: torch for macOS is made without it"),
+    ],
+)
+def test_a_torch_without_nccl_is_of_no_system_that_nobody_named(
+    facts: str, detail: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    rule, told, fixes = first(capsys, tmp_path, "RuntimeError: Distributed package doesn't have NCCL built in", facts)
+    assert rule == "error-of-the-run matched"
+    assert told.startswith(detail)
+    assert fixes[0].startswith("init_process_group(backend='gloo')")
+
+
+def test_code_that_reads_a_cache_as_a_tuple_is_older_than_the_cache(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = (
+        f'Traceback (most recent call last):\n  File "/srv/job/modeling.py", line 16, in prepare\n'
+        "    past = past_key_values[0][0].shape[2]\n"
+        f'  File "{SITE}/transformers/cache_utils.py", line 314, in __getitem__\n    raise KeyError(text)\n'
+        "KeyError: 'Cache only has 0 layers, attempted to access layer with index 0'"
+    )
+    _, told, fixes = first(capsys, tmp_path, log)
+    assert told.startswith("Code of a model reads the cache as a tuple (past_key_values[0][0]), and this transformers hands it an empty")
+    assert fixes[1:] == ["{'transformers': '==4.41.2'}", "{'transformers': '==4.35.2'}"]
+
+
+def test_a_column_that_the_trainer_dropped_is_kept(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = (
+        f'Traceback (most recent call last):\n  File "{SITE}/transformers/trainer.py", line 1899, in train\n'
+        "    for step, inputs in enumerate(x):\n"
+        f'  File "{SITE}/torch/utils/data/_utils/fetch.py", line 61, in fetch\n    return self.collate_fn(data)\n'
+        '  File "/srv/job/finetune.py", line 28, in data_collator\n    seq_len = feature["seq_len"]\nKeyError: \'seq_len\''
+    )
+    rule, _, fixes = first(capsys, tmp_path, log)
+    assert rule == "error-of-own-code matched"
+    assert fixes == ["remove_unused_columns=False in TrainingArguments; where seq_len is missing in the data itself, it is added there"]
+
+
+def test_an_argument_of_a_class_that_is_made_of_this_one_means_that_class(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = "TypeError: TrainingArguments.__init__() got an unexpected keyword argument 'predict_with_generate'"
+    with atlas_of(tmp_path, ARGUMENTS):
+        _, _, fixes = first(capsys, tmp_path, log, 'os = "linux"\npackages = { transformers = "4.57.6" }\n')
+    assert fixes[0] == "Seq2SeqTrainingArguments in place of TrainingArguments: it has predict_with_generate"
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        "TypeError: XLMRobertaModel.__init__() got an unexpected keyword argument 'use_auth_token'",
+        "TypeError: Pipeline.from_pretrained() got an unexpected keyword argument 'use_auth_token'",
+    ],
+)
+def test_use_auth_token_is_called_token(log: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    rule, _, fixes = first(capsys, tmp_path, log)
+    assert (rule, fixes[0]) == ("error-argument-refused matched", "token=... in place of use_auth_token=...")
+
+
+def test_a_bare_logging_dir_is_accelerates(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    _, told, fixes = first(capsys, tmp_path, "TypeError: __init__() got an unexpected keyword argument 'logging_dir'")
+    assert told.startswith("Accelerator() takes no logging_dir from accelerate 0.20 on")
+    assert "{'accelerate': '==0.19.0'}" in fixes
+
+
+def test_none_in_a_membership_test_is_no_package_s(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    rule, told, _ = first(capsys, tmp_path, "TypeError: argument of type 'NoneType' is not iterable")
+    assert rule == "error-of-what-was-given possible"
+    assert told.startswith("The code works on None, where a value should have come")
