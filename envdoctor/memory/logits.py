@@ -63,6 +63,10 @@ def _loss(architecture: Architecture, plan: Plan, width: Widths) -> Loss:
         return Loss(last + computed * hidden + pieces.piece(architecture, plan, computed), again + computed * hidden)
     if plan.method == "inference":
         return Loss(computed * vocabulary, 0.0)
+    if plan.sharding == "megatron":
+        # The 16-bit logits, and a float32 copy that becomes its own softmax and gradient in place (core/tensor_parallel/cross_entropy.py of
+        # megatron-core 0.16.1); the gradient is cast for the product before it.
+        return Loss((computed + 4) * vocabulary + last, (computed + 4) * vocabulary + again)
     if plan.litgpt:
         return _of_litgpt(plan, 4 * vocabulary, last, again, shifts)
     if not plan.upcast_loss and plan.autocast is None:

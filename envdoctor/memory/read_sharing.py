@@ -29,7 +29,7 @@ def sharding_of(reader: Reader, tensor: int, method: Method) -> tuple[Sharding, 
     gpus = max(1, (stated or 1) // tensor)
     named = reader.text("plan.distributed")
     known = _SHARDINGS.get(named or "")
-    if named == "megatron" and method == "full" and gpus > 1:
+    if named == "megatron" and method == "full" and gpus * tensor > 1:
         return "megatron", gpus
     if known is not None:
         if known in _SHARDED and stated is None:

@@ -99,6 +99,9 @@ def _step(run: Run) -> _Step:
     counted = tuple(layers_of(run))
     fullest = max(counted, key=lambda one: one.busy + (one.kept if plan.checkpointing else 0.0))
     gradients = made.gradients * run.shares.gradients if made.keeps_gradients else 0.0
+    if plan.sharding == "zero3" and not sharding.holds_gradients(plan):
+        # Each bucket of them goes to the CPU when it has been reduced.
+        gradients = 0.0
     gradients += gradient_times.of_frozen(run) * run.shares.gradients
     held_back = checkpointed.left_out(run, boundary, counted)
     saved = checkpointed.kept_of_all(run, boundary, counted) + held_back - beside.unneeded(run)
