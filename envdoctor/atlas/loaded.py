@@ -59,6 +59,12 @@ _BY_A_TRAINER = (
     "aim", "apollo-torch", "clearml", "codecarbon", "comet-ml", "cut-cross-entropy", "galore-torch", "keras", "lion-pytorch", "mlflow",
     "neptune", "optuna", "peft", "ray", "schedulefree", "swanlab", "tensorboard", "tensorboardx", "wandb",
 )  # fmt: skip
+# What their imports give on request alone, and by what it is asked for: hub_mixin.py and serialization/ of huggingface_hub import torch,
+# `import huggingface_hub` and its downloads do not (wheels of 0.20.3 and 1.3.0).
+_ON_REQUEST = {"huggingface-hub": "torch"}
+_REQUESTED = {
+    "torch": re.compile(r"huggingface_hub(?:\.\w+)*\.\w*(?:[Mm]ixin|torch|state_dict|SummaryWriter|serialization|tensorboard)\w*(?:\.\w+)*")
+}
 # Packages that bring models to transformers, and leave it to others to train them with its Trainer.
 _NO_TRAINER = frozenset(
     ("accelerate", "auto-gptq", "autoawq", "bitsandbytes", "deepspeed", "diffusers", "flash-attn", "gptqmodel", "gradio", "kernels",
@@ -115,6 +121,7 @@ def not_loaded(names: tuple[str, ...]) -> tuple[str, ...] | None:
         called += _BY_A_TRAINER
     if any(map(_WITH_JUDGES.fullmatch, names)):
         called.append(_JUDGES)
+    called += [one for one, asked in _REQUESTED.items() if any(map(asked.fullmatch, names))]
     if any(name.endswith((".load_adapter", ".add_adapter")) for name in names):
         called.append("peft")
     if any(name.endswith(".apply_chat_template") for name in names):
@@ -138,7 +145,8 @@ def _follow(entries: Sequence[tuple[str, str]], known: set[str]) -> set[str]:
             found.add(package)
             own = takes_of(package)
             waiting += [(package, top) for top in own[0].volume.tops] if own is not None else []
-        waiting += [row for row in _crossings(package, entry) if row[0] in known and row not in seen]
+        crossed = (row for row in _crossings(package, entry) if row[0] != _ON_REQUEST.get(package))
+        waiting += [row for row in crossed if row[0] in known and row not in seen]
     return found
 
 

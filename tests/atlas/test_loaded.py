@@ -51,6 +51,12 @@ PACKAGES = {
     "tensorboard": {"2.8.0": {"tensorboard/__init__.py": "def notebook(): pass\n"}},
     "protobuf": {"4.21.0": {"google/protobuf/__init__.py": "class Message: pass\n"}},
     "evaluate": {"0.4.0": {"evaluate/__init__.py": "def load(name): pass\n"}},
+    "huggingface-hub": {
+        "0.20.3": {
+            "huggingface_hub/__init__.py": "from .hub_mixin import PyTorchModelHubMixin\ndef snapshot_download(name): pass\n",
+            "huggingface_hub/hub_mixin.py": "import torch\nclass PyTorchModelHubMixin: pass\n",
+        }
+    },
 }
 RULE, NO_TORCH, COMPUTED = "peft-hybrid-cache-import", "transformers-needs-torch-2-2", "import-breaks"
 TOKENIZE = "from transformers import AutoTokenizer\nAutoTokenizer.from_pretrained('some/model')\n"
@@ -140,6 +146,13 @@ def test_imports_are_followed_from_package_to_package(names: tuple[str, ...], sp
 )
 def test_a_model_that_tensorflow_or_jax_computes_is_none_of_torch(name: str, spared: bool) -> None:
     assert ("model" in (not_loaded((f"transformers.{name}",)) or ())) is spared
+
+
+@pytest.mark.parametrize(
+    ("name", "spared"), [("snapshot_download", True), ("PyTorchModelHubMixin", False), ("hub_mixin.ModelHubMixin", False)]
+)
+def test_a_download_loads_no_torch_and_what_saves_a_model_does(name: str, spared: bool) -> None:
+    assert ("torch" in (not_loaded((f"huggingface_hub.{name}",)) or ())) is spared
 
 
 def test_of_a_package_that_nobody_read_nothing_is_told() -> None:
