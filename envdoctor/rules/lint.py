@@ -18,6 +18,7 @@ from envdoctor.rules.boundaries import CLAIMS, is_boundary
 from envdoctor.rules.broken_imports import without_broken_imports
 from envdoctor.rules.conditions import All, AnyOf, Condition, Known, Not, evaluate
 from envdoctor.rules.ledger import proven, read_ledger
+from envdoctor.rules.left_out import left_out
 from envdoctor.rules.reproduction import misplaced, problems, reproduction_of
 from envdoctor.rules.rule import Fix, Rule, parse_rule
 
@@ -46,6 +47,7 @@ def lint_file(
     except EnvdoctorError as error:
         return list(getattr(error, "errors", (error,)))
     errors = list(_form(rule, path, probes, checks))
+    errors += [_wrong(path, key, found, expected) for key, found, expected in left_out(table)]
     if rule.affected is not None:
         cases, wrong = _cases(table, path)
         errors += wrong or list(_proof(without_broken_imports(rule.affected), cases, path, known))
