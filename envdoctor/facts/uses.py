@@ -35,11 +35,13 @@ SWITCHES = (
     "DISABLE_MLFLOW_INTEGRATION",
     "DISABLE_VERSION_CHECK",
     "DS_ALLOW_DEPRECATED_FP16",
+    "FLASH_ATTENTION_FORCE_BUILD",
     "HF_DATASETS_TRUST_REMOTE_CODE",
     "HF_HUB_ENABLE_HF_TRANSFER",
     "NCCL_IB_DISABLE",
     "NCCL_P2P_DISABLE",
     "PIP_NO_BUILD_ISOLATION",
+    "PL_TORCH_DISTRIBUTED_BACKEND",
     "PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION",
     "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD",
     "USE_TF",
@@ -56,6 +58,7 @@ SECRETS = ("WANDB_API_KEY",)
 COMMANDS = ("evaluate-cli", "ray", "wandb")
 # What they set to some directory, whichever: that it is set is what rules ask.
 DIRECTORIES = (
+    "HF_DATASETS_CACHE",
     "HF_HOME",
     "HF_HUB_CACHE",
     "HUGGINGFACE_HUB_CACHE",
@@ -65,6 +68,7 @@ DIRECTORIES = (
     "PYTORCH_TRANSFORMERS_CACHE",
     "TRANSFORMERS_CACHE",
     "UV_BUILD_CONSTRAINT",
+    "XDG_CACHE_HOME",
 )
 # What the allocator is told: of it a launcher states one setting, an image all that stands there.
 ALLOCATOR = ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")

@@ -22,6 +22,9 @@ from envdoctor.sources.shell.wrappers import unwrapped
 _DECLARES = frozenset(("export", "declare", "local", "readonly", "typeset"))
 _FORGETFUL = frozenset(("read", "mapfile", "readarray", "unset", "getopts"))
 _TESTS = re.compile(r"(?:\[|\[\[|test)$|\(\(")
+_PYTHONS = ("python", "python3")
+# Scripts that libraries bring along, and of which rules ask.
+_SCRIPTS = ("zero_to_fp32.py",)
 _SHELLS = frozenset(("bash", "sh"))
 _VERSION = re.compile(r"=[0-9]\S*|[0-9]+\.[0-9]\S*")
 _MOST_NESTED = 2
@@ -175,6 +178,9 @@ class _Reader:
         if program in COMMANDS:
             named = [argument.text for argument in wrapped[1:2] if argument.text.isalpha() and len(argument.text) < 16]
             self.script.commands.append(Piece(" ".join((program, *named)), node.line))
+        asked = wrapped[1].text.rpartition("/")[2] if len(wrapped) > 1 and program in _PYTHONS else ""
+        if asked in _SCRIPTS:
+            self.script.commands.append(Piece(f"python {asked}", node.line))
         launch = find_launch(list(map(piece_of, arguments)), {**self.script.environment, **environment}, node.line)
         if launch is not None:
             self.script.launches.append(launch)
