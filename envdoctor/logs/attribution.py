@@ -214,6 +214,8 @@ def _asks_itself(hit: Hit, rule: Rule, own: frozenset[str], seen: Shown, reading
         known = caller in rule.packages or caller == hit.packages[0]
         return bool(askers) and not known and askers.isdisjoint(there) and not names_package(seen, askers)
     framed = reading.decisive is not None and bool(reading.decisive.frames)
+    if framed and reading.decisive is not None and hit.packages[0] in own and innermost_own(reading.decisive) is None:
+        return False  # it is raised in the code of a package, and the page is about this one
     if hit.rule == MODULE and (reading.decisive is None or innermost_own(reading.decisive) is None):
         return False  # nobody shows that it is a file of the project which imports the module
     return bool(askers) and askers.isdisjoint(there) and not names_package(seen, askers) and (framed or symbol.count(".") == 1)
@@ -227,9 +229,9 @@ def _exact(seen: Shown, derived: Sequence[Derived]) -> Iterator[Hit]:
 
 
 def _own_packages(rule: Rule) -> frozenset[str]:
-    """The packages without which the rule does not hold: those that not everybody has, where there are such."""
+    """The packages without which the rule does not hold, or of which it needs one: those that not everybody has, where there are such."""
     needed = {leaf.package for leaf in _needed(rule.affected)} or set(rule.packages)
-    return frozenset(needed - EVERYBODYS or needed)
+    return frozenset(needed - EVERYBODYS or set(rule.packages) - EVERYBODYS or needed)
 
 
 def _needed(condition: Condition | None) -> Iterator[PackageIs]:

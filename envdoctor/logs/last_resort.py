@@ -93,6 +93,9 @@ _LOSS = re.compile(
     re.IGNORECASE,
 )
 _OF_EVALUATION = re.compile(r"^\W{0,40}eval_loss\W{1,6}nan\W{0,10}$", re.IGNORECASE)
+# The scaler of fp16 skips a step whose gradient is no number, as its first ones; a loss that is one, or that fell to 0, is another matter.
+_LOST = re.compile(r"loss (?:-?nan|-?inf|0(?:\.0*)?(?![\d.]))")
+_NO_LONGER = re.compile(r"\bno longer\b|\b(?:fix|solv|resolv)ed\b", re.IGNORECASE)
 _NOT_TOLD = frozenset(("KeyboardInterrupt", "SystemExit"))
 
 
@@ -103,8 +106,9 @@ def judge_at_last(reading: Reading, facts: Facts) -> Iterator[tuple[Hit, int, st
             detail = "the GPU had no room for what was asked for, and the message tells no numbers"
             yield Hit(NO_MEMORY, True, (), detail=detail, packages=(), edge="memory"), number, line.strip()[:300]
             return
-    shown = next(((number, line) for number, line in reading.lines if _LOSS.search(line)), None)
-    if reading.history or shown is not None:
+    shown = next(((number, line) for number, line in reading.lines if _LOSS.search(line) and not _NO_LONGER.search(line)), None)
+    skipped = reading.ended_well and bool(reading.history) and not _LOST.search(reading.history)
+    if (reading.history or shown is not None) and not skipped:
         number, line = shown or (0, reading.history)
         detail = f"the numbers: {reading.history}" if reading.history else "the loss, its gradient or the outputs are no number"
         # Of an evaluation alone it may be that no row had a label left: nothing then is wrong with what is installed.

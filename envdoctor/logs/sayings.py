@@ -145,6 +145,8 @@ def judge_saying(failure: Failure, facts: Facts) -> Hit | None:
     packages = {one.message.package for one in said}
     raised = package_of(failure.raised_in) if failure.raised_in else ""
     framed = bool(failure.frames)
+    if framed and not raised and failure.frames[-1].text.lstrip().startswith("raise "):
+        return None  # the project's own line raises it, in whosever words
     if not framed and not _OF_OTHERS.isdisjoint(packages):
         return None  # a sentence of torch's that others have copied
     if framed and not raised and len(packages) > 1:
