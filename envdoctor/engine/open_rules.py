@@ -9,14 +9,15 @@ from envdoctor.engine.likelihood import DECIDED, Weight, breadth
 from envdoctor.engine.outcomes import View
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.values import shown
-from envdoctor.facts.versions import Exact
+from envdoctor.facts.versions import Exact, version_condition
 from envdoctor.facts.vocabulary import UNREAD
 from envdoctor.records import replace
 from envdoctor.rules.conditions import Condition, Known, PackageIs, accused, holds
 from envdoctor.rules.rule import Rule
 
-# A virtual environment begins with them, or did.
+# A virtual environment begins with them, or did: from Python 3.12 on venv, and the images of Python, put pip there alone.
 _ALWAYS_THERE = frozenset(("packages.pip", "packages.setuptools", "packages.wheel"))
+_WITH_PIP_ALONE, _PIP = version_condition(">=3.12"), frozenset(("packages.pip",))
 _MOST_GUESSES = 3
 _MOST_WEAK = 2
 
@@ -96,7 +97,9 @@ class OpenRules:
     def _is_missing(self, condition: Condition, waits: Sequence[str]) -> bool:
         """Whether a rule is about the absence of packages that nothing brings in."""
         asked = [name for name in waits if name not in UNREAD]
-        if self.alone is None or not all(name.startswith("packages.") and name not in _ALWAYS_THERE for name in asked):
+        python = self.view.facts.value("python")
+        there = _PIP if isinstance(python, Exact) and _WITH_PIP_ALONE.admits(python) else _ALWAYS_THERE
+        if self.alone is None or not all(name.startswith("packages.") and name not in there for name in asked):
             return False
         return self.alone.held(condition)[0] is True
 
