@@ -1,4 +1,5 @@
-"""What a rule's lists leave out: who loads a package, where the atlas follows that, and of methods of training some that are trained alike.
+"""What a rule's lists leave out: who loads a package, where the atlas follows that, of methods of training some that are trained alike, and
+variables that no reader of launchers and images hands on.
 
 Of forty rules drawn at random more than half missed somebody, and most of these by a list that somebody had written down.
 """
@@ -7,6 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
+
+from envdoctor.facts.uses import ALLOCATOR, DIRECTORIES, SECRETS, SWITCHES
+from envdoctor.rules.awaited import patterns_of
 
 # Of what a list of imports answers: by what it shows that it does.
 _ANSWERS = {
@@ -27,10 +31,15 @@ _RECORDED = frozenset(("chatglm-config-max-length",))
 # Without an adapter these train the whole model: the readers of scripts, plans and commands say so of no other run.
 _WHOLE = frozenset(("full", "pretrain"))
 _BY_PREFERENCE = ("dpo", "kto", "orpo")
+_VARIABLE = "env:"
+_READ = frozenset((*ALLOCATOR, *DIRECTORIES, *SECRETS, *SWITCHES))
 
 
 def left_out(table: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     """The key, what was found and what is expected, of each list in a rule's conditions that leaves somebody out."""
+    asked = (pattern.removeprefix(_VARIABLE).partition("=")[0] for pattern in patterns_of(table) if pattern.startswith(_VARIABLE))
+    for name in dict.fromkeys(one for one in asked if one not in _READ):
+        yield "affected: calls", f"{_VARIABLE}{name}", "a variable of envdoctor/facts/uses.py: launchers and images hand on no other"
     affected = table.get("affected")
     if not isinstance(affected, Mapping):
         return

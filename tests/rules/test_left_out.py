@@ -32,3 +32,8 @@ def test_full_training_is_also_that_by_preferences() -> None:
     assert _said({"not": {"plan": {"method": ["full", "pretrain"]}}}) == []
     assert _said({"plan": {"method": ["lora", "full"]}}) == []
     assert list(left_out({"id": "log-only"})) == []
+
+
+def test_a_variable_that_no_launcher_hands_on_is_asked_of_nobody() -> None:
+    assert _said({"not": {"calls": ["env:SOME_SWITCH=1"]}}) == ["affected: calls: env:SOME_SWITCH"]
+    assert _said({"calls": ["env:HF_HOME"], "any": [{"calls": ["env:USE_TF=0"]}]}) == []
