@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from operator import itemgetter
 
+from envdoctor.atlas.asked_here import is_asked
 from envdoctor.atlas.binding import Bound
 from envdoctor.atlas.decisions import decide
 from envdoctor.atlas.distributions import distributions_of, may_bring, top_of, tops_of
@@ -250,7 +251,7 @@ def _needed(package: str, stack: Stack, top: str) -> Dependency | None:
     if any(one in stack.releases for one in names):
         return None
     required = dependencies(package, stack.releases[package].partition("+")[0], unbound=True) or ()
-    return next((one for one in required if one.name in names and not one.marker), None)
+    return next((one for one in required if one.name in names and is_asked(one.marker, stack.python, stack.system)), None)
 
 
 @lru_cache(maxsize=4096)

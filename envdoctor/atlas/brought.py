@@ -7,7 +7,8 @@ from functools import lru_cache
 
 from envdoctor.atlas.breaks import takes_of
 from envdoctor.atlas.distributions import tops_of
-from envdoctor.atlas.stack import Stack
+from envdoctor.atlas.numbered import PAGE
+from envdoctor.atlas.stack import Stack, places
 from envdoctor.world.dependencies import dependencies
 
 
@@ -19,6 +20,33 @@ def taken_by_none(package: str, stack: Stack) -> bool:
         return False
     tops = tuple(tops_of(package, found[0].volume.tops))
     return not any(_crosses(name, tops) for name in stack.releases if name != package)
+
+
+def loaded_by_none(package: str, stack: Stack) -> bool:
+    """Whether others require a package, and no import of theirs leads to it in these releases: they load it when something is called."""
+    bringing = [name for name, release in stack.releases.items() if name != package and _requires(name, release, package)]
+    found = takes_of(package)
+    if not bringing or found is None or not all(_place(name, stack) for name in bringing):
+        return False
+    tops = tuple(tops_of(package, found[0].volume.tops))
+    return not any(_crosses_in(name, tops, _place(name, stack)) for name in stack.releases if name != package)
+
+
+def _place(name: str, stack: Stack) -> tuple[int, ...]:
+    """Where the stated release of a package stands in the atlas; nowhere for one that was not read."""
+    found = takes_of(name)
+    return () if found is None else places(found[0].volume, stack.releases[name])
+
+
+@lru_cache(maxsize=4096)
+def _crosses_in(name: str, tops: tuple[str, ...], where: tuple[int, ...]) -> bool:
+    """Whether an import of a package that was followed leads to one of these modules, in one of these releases."""
+    found = takes_of(name) if where else None
+    if found is None:
+        return False
+    kinds = re.compile(rf"[+?] (?:{'|'.join(map(re.escape, tops))})[ .:]")
+    numbers = (at + PAGE * page for page, text in enumerate(found[1].pages()) for at, line in enumerate(text.split("\n")[1:]) if kinds.match(line))
+    return any(found[1].parsed(number)[2] >> place & 1 for number in numbers for place in where)
 
 
 @lru_cache(maxsize=4096)
@@ -36,4 +64,4 @@ def _crosses(name: str, tops: tuple[str, ...]) -> bool:
     return any(pattern.search(page) for page in found[1].pages())
 
 
-__all__ = ["taken_by_none"]
+__all__ = ["loaded_by_none", "taken_by_none"]

@@ -75,6 +75,9 @@ def _places(releases: tuple[str, ...], release: str, empty: frozenset[str]) -> t
         return ()
     read = [place for place, one in enumerate(releases) if one not in empty]
     below = [place for place in read if Version(releases[place]) < wanted]
+    if not below and read and not wanted.is_prerelease:
+        # Older than what was read: from 1.0 on the first release of its own minor stands for it. Below, patches change what they like.
+        return (read[0],) if wanted.major and Version(releases[read[0]]).release[:2] == wanted.release[:2] else ()
     if wanted.is_devrelease or not below:
         return ()
     after = next((place for place in read if place > below[-1]), len(releases))

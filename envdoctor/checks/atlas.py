@@ -64,10 +64,10 @@ def hits_of(stack: Stack, entries: Sequence[tuple[str, str]], *, main: bool = Fa
     releases = tuple(sorted(stack.releases.items()))
     hits = remembered_hits(releases, stack.closed, stack.python, stack.system, tuple(entries), main=main, idle=stack.idle)
     if stack.scanned:
-        hits = tuple(hit for hit in hits if hit.rule != PACKAGE_MISSING or hit.packages[0] in stack.scanned)
-    absent = {hit.packages[1] for hit in hits if hit.rule == PACKAGE_MISSING}
+        hits = tuple(hit for hit in hits if hit.packages[1] in stack.releases or hit.packages[0] in stack.scanned)
+    absent = {hit.packages[1] for hit in hits if hit.packages[1] not in stack.releases}
     whole = lacks_few(len(absent), len(stack.releases), read=bool(stack.scanned))
-    return hits if whole else tuple(hit for hit in hits if hit.rule != PACKAGE_MISSING)
+    return hits if whole else tuple(hit for hit in hits if hit.packages[1] in stack.releases)
 
 
 def breaks_of(entries: Sequence[tuple[str, str]]) -> Callable[[Facts], tuple[Hit, ...]]:

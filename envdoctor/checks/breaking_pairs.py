@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from envdoctor.atlas.breaks import Break, import_breaks
-from envdoctor.atlas.brought import taken_by_none
+from envdoctor.atlas.brought import loaded_by_none, taken_by_none
 from envdoctor.atlas.leaning import leaning_breaks
 from envdoctor.atlas.main_names import main_entries
 from envdoctor.atlas.missing import by_body
@@ -50,13 +50,12 @@ def remembered_hits(
         reached = pairs if one.root or not supposed else parts
         if (one.package, one.provider) not in known:
             reached.setdefault((one.package, one.provider), []).append(one)
-    asked = {package for package, _ in entries}
-    told = [
-        found
-        for (package, _), found in pairs.items()
-        if package in asked or any(one.root != package for one in found) or not taken_by_none(package, stack)
-    ]
-    whole = (hit for found in told for hit in _hit(stack, found, IMPORT_BREAKS))
+    asked = {package for package, _ in entries} | {one.package for found in pairs.values() for one in found if one.root != one.package}
+    alone = {package for package, _ in pairs if package not in asked}
+    left = {package for package in alone if taken_by_none(package, stack)}
+    later = {package for package in alone - left if loaded_by_none(package, stack)}
+    told = [(package, found) for (package, _), found in pairs.items() if package not in left]
+    whole = (hit for package, found in told for hit in _hit(stack, found, PART_BREAKS if package in later else IMPORT_BREAKS))
     some = (found for pair, found in parts.items() if pair not in pairs and pair[1] in stack.releases)
     return (*whole, *(hit for found in some for hit in _hit(stack, found, PART_BREAKS)))
 
@@ -80,7 +79,7 @@ def _hit(stack: Stack, found: Sequence[Break], rule: str) -> Iterator[Hit]:
         pair = (one.package, one.provider)
         needs = ((one.provider, one.wanted or ">=0"),)
         yield Hit(
-            PACKAGE_MISSING,
+            rule if rule == PART_BREAKS else PACKAGE_MISSING,
             True,
             imports,
             detail=detail,
@@ -88,6 +87,7 @@ def _hit(stack: Stack, found: Sequence[Break], rule: str) -> Iterator[Hit]:
             pins=needs,
             yields=True,
             edge=one.edge,
+            headline=f"{one.package} {release} cannot be imported where it is first used" if rule == PART_BREAKS else "",
             witness=witness(one.name, ""),
         )
         return

@@ -110,6 +110,15 @@ class TestImports:
             ("import-needs-package", "user:other", (("other", ">=0"),))
         ]
         assert found(closed=True, user="0.3", acme="2.0", other="1") == []
+        # What is required under a marker counts where the marker is known to hold.
+        for marker, edges in (("python_version < '3.12'", ["user:other"]), ("python_version < '3.11'", []), ("sys_platform == 'win32'", [])):
+            forget()
+            monkeypatch.setattr(breaks, "dependencies", lambda name, version, unbound, marker=marker: (Dependency("other", "", marker),))
+            stack = {"user": "0.3", "acme": "2.0", "first": "1", "second": "1"}
+            assert [hit.edge for hit in hits_of(Stack(stack, True, "3.11.7", "Linux"), ())] == edges
+            assert hits_of(Stack(stack, True), ()) == ()
+        forget()
+        monkeypatch.setattr(breaks, "dependencies", lambda name, version, unbound: (Dependency("other", ""),))
         # Beside an environment, a release that somebody asks about would bring what it requires.
         stacks = (
             Stack({"user": "0.3", "acme": "2.0"}, True, "3.11", "Linux", frozenset(scanned)) for scanned in (("user", "acme"), ("acme",))

@@ -133,6 +133,13 @@ def test_a_release_in_which_nothing_was_found_is_judged_by_those_beside_it() -> 
     assert [places(volume, one) for one in releases] == [(), (), (2,), (2, 4), (4,)]
 
 
+def test_a_release_before_the_first_that_was_read_is_judged_by_it_within_a_minor_release_from_1_0_on() -> None:
+    volume = Volume("package acme\ntop acme\nrelease 0.3.8\nrelease 1.26.20\nrelease 2.0.7\n", lambda _: None)
+    later = Volume("package acme\ntop acme\nrelease 1.26.20\nrelease 2.0.7\n", lambda _: None)
+    assert [places(volume, one) for one in ("0.3.7", "0.2.9", "1.26.9")] == [(), (), (0, 1)]
+    assert [places(later, one) for one in ("1.26.9", "1.25.11", "1.26.9rc1", "0.26.3")] == [(0,), (), (), ()]
+
+
 def test_a_keyword_that_the_package_itself_passes_on_by_its_new_name_is_taken_until_it_stops(tmp_path: Path) -> None:
     old = "def fetch(name, *, use_auth_token=None): pass\n"
     new = "def fetch(name, *, token=None): pass\n"
