@@ -335,7 +335,9 @@ def atom(package: str, sign: str = "", version: str = "") -> str:
 
 
 def _of_word(name: str) -> str | None:
-    """What a name of a test says by itself: ``is_peft_available``, ``is_torch_greater_or_equal_than_2_1``."""
+    """What a name of a test says by itself: ``is_peft_available``, ``is_torch_greater_or_equal_than_2_1``, gradio's ``IS_WASM``."""
+    if name == "IS_WASM":  # ``sys.platform == "emscripten"``: Python in a browser
+        return "system:Emscripten"
     for pattern, sign in ((_AT_LEAST, ">="), (_FLAG_AT_LEAST, ">="), (_BELOW, "<")):
         match = pattern.fullmatch(name)
         if match:

@@ -28,12 +28,13 @@ UNREAD = frozenset(("tests", "test", "testing_data", "examples", "docs", "benchm
 # Parts of packages that no training imports and that would double the reading, or that lie in a source archive and are never installed
 # (another package's cutlass): nothing below them is known either.
 UNREAD_PARTS = {
+    "anthropic": ("anthropic.resources.beta", "anthropic.resources.organization", "anthropic.types"),
     "axolotl": ("chat", "cli", "e2e", "integrations", "prompt_strategies"),
     "deepspeed": ("accelerator", "op_builder", "unit"),
     "flash-attn": ("base_dsl", "ck4inductor", "codegen", "cutlass", "cutlass_dsl", "cutlass_library", "hopper", "pycute"),
     "flashinfer-python": (
         "b12x", "base_dsl", "build_backend", "build_utils", "cutlass", "cutlass_cppgen", "cutlass_dsl", "cutlass_library", "pycute",
-        "flashinfer.data", "flashinfer.experimental",
+        "flashinfer.data", "flashinfer.experimental", "flashinfer.moe_ep.kernel_src",
     ),
     "mlflow": ("mlflow.server",),
     "onnx": ("onnx.onnx_cpp2py_export",),
@@ -43,11 +44,13 @@ UNREAD_PARTS = {
     "requests": ("requests.packages",),
     "scipy": ("scipy._lib.array_api_compat",),
     "setuptools": ("setuptools._vendor", "pkg_resources._vendor", "setuptools._distutils"),
+    "sglang": ("sglang.multimodal_gen.runtime",),
     "torch": ("torch.testing", "torch.include", "torch.share"),
     "triton": ("triton._C",),
     "unsloth": ("studio", "blackwell", "cli", "scripts", "unsloth_compiled_cache"),
     "vllm": ("vllm.third_party",),
     "wandb": ("wandb.vendor", "wandb.proto"),
+    "xinference": ("xinference.thirdparty",),
 }  # fmt: skip
 # From these releases on the package finds its modules by their old names, from a table that it hands to the import system.
 _FINDS_OLD = {"sentence-transformers": "5.4.0"}

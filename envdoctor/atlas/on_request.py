@@ -222,6 +222,7 @@ def _compared(test: ast.expr, asked: str, names: Mapping[str, ast.expr]) -> list
         return None
     other = test.comparators[0]
     if isinstance(test.ops[0], ast.Eq):
+        other = names.get(other.id, other) if isinstance(other, ast.Name) else other  # starlette's ``__deprecated__``
         return [other.value] if isinstance(other, ast.Constant) and isinstance(other.value, str) else None
     if not isinstance(test.ops[0], ast.In):
         return None

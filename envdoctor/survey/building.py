@@ -12,12 +12,13 @@ from envdoctor.survey.archives import NotAnArchiveError, Wheel
 from envdoctor.survey.choice import choose, version_of
 from envdoctor.survey.fetching import keep_files, modules_of, read_releases
 from envdoctor.survey.kept import Kept
-from envdoctor.survey.packages import CONSUMERS, DEEP, EVERY, MINOR, NEWEST_OF_CONSUMERS
+from envdoctor.survey.packages import CONSUMERS, DEEP, EVERY, MINOR, NEWEST_OF_CONSUMERS, TENS
 from envdoctor.survey.writing import write_all_takes, write_contents, write_said
 
 SINCE = "2022-01-01"
-# Their releases of before are installed to this day: projects were left at them.
-OLDER = {"fairseq": "2020-01-01"}
+# Their releases of before are installed to this day: projects were left at them, or pinned them for years.
+OLDER = {"fairseq": "2020-01-01", "packaging": "2021-11-01", "yarl": "2021-10-01", "aiosignal": "2021-10-01", "dill": "2021-09-01",
+         "multiprocess": "2021-09-01"}  # fmt: skip
 Failures = list[tuple[str, str]]
 
 
@@ -74,7 +75,7 @@ def _read_package(name: str, cache: Path, get: Get, tell: Callable[[str], None],
     except (NoAnswerError, ValueError) as error:
         return [(name, str(error))]
     newest = NEWEST_OF_CONSUMERS if name in CONSUMERS and name not in DEEP else 10_000
-    releases = choose(name, files, since=OLDER.get(name, SINCE), every=name in EVERY, newest=newest)
+    releases = choose(name, files, since=OLDER.get(name, SINCE), every=name in EVERY, tens=name in TENS, newest=newest)
     kept = Kept(cache / f"{name}.db")
     known = [] if text is None else _out_of_hand(text, kept)
     releases = only_newer(releases, known) if known else releases

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Collection, Iterable, Sequence
 
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
@@ -26,9 +27,17 @@ class Release:
 
 
 def choose(
-    project: str, files: Iterable[File], *, since: str, every: bool, named: Collection[str] = (), newest: int = 10_000
+    project: str,
+    files: Iterable[File],
+    *,
+    since: str,
+    every: bool,
+    tens: bool = False,
+    named: Collection[str] = (),
+    newest: int = 10_000,
 ) -> list[Release]:
-    """The final releases since a day (YYYY-MM-DD), oldest first; without ``every`` the last of each minor, and those that are named."""
+    """The final releases since a day (YYYY-MM-DD), oldest first; without ``every`` the last of each minor, or with ``tens`` of each ten
+    of a minor, and those that are named."""
     found: dict[Version, list[File]] = {}
     for file in files:
         version = version_of(project, file.name)
@@ -41,8 +50,10 @@ def choose(
         if day >= since or not day or str(version) in named:
             kept.append((version, day))
     if not every:
-        last = {version.release[:2]: version for version, _ in kept}
-        kept = [(version, day) for version, day in kept if last[version.release[:2]] == version or str(version) in named]
+        step = 10 if tens else sys.maxsize
+        last = {(version.release[:2], version.micro // step): version for version, _ in kept}
+        chosen = {*last.values(), *(version for version, _ in kept if str(version) in named)}
+        kept = [(version, day) for version, day in kept if version in chosen]
     return [Release(str(version), day, _ordered(found[version])) for version, day in kept[-newest:]]
 
 

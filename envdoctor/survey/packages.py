@@ -45,7 +45,21 @@ EVERY = (
     # Small ones that follow another package release by release.
     "chex",
     "optax",
+    # Whose minor release stays the same for years, or that stacks hold in one of its first patches.
+    "aiosignal",
+    "albumentations",
+    "dill",
+    "httpcore",
+    "httpx",
+    "jaxlib",
+    "multiprocess",
+    "numba",
+    "swanlab",
+    "typer",
 )
+
+# Of these the last release of every ten of a minor: 0.0 had 350 of langchain.
+TENS = frozenset(("langchain", "langchain-core", "langsmith"))
 
 # The last release of each minor, and those that a rule or a case names.
 MINOR = (
@@ -60,8 +74,6 @@ MINOR = (
     "gradio-client",
     "fastapi",
     "starlette",
-    "httpx",
-    "httpcore",
     "requests",
     "urllib3",
     "filelock",
@@ -81,8 +93,6 @@ MINOR = (
     "vllm",
     "sglang",
     "flashinfer-python",
-    "multiprocess",
-    "dill",
     "xxhash",
     "aiohttp",
     "tqdm",
@@ -95,7 +105,6 @@ MINOR = (
     "networkx",
     "sympy",
     "rich",
-    "typer",
     "click",
     "importlib-metadata",
     "joblib",
@@ -109,7 +118,6 @@ MINOR = (
     # What came along with those, and breaks as they do when it is moved.
     "absl-py",
     "aiohappyeyeballs",
-    "aiosignal",
     "annotated-types",
     "async-timeout",
     "attrs",
@@ -130,7 +138,6 @@ MINOR = (
     "idna",
     "importlib-resources",
     "jax",
-    "jaxlib",
     "jiter",
     "jsonschema",
     "lightning-utilities",
@@ -139,7 +146,6 @@ MINOR = (
     "ml-dtypes",
     "mpmath",
     "multidict",
-    "numba",
     "platformdirs",
     "propcache",
     "python-dateutil",
@@ -186,6 +192,7 @@ CONSUMERS = (
     "tyro",
     "langchain",
     "langchain-core",
+    "langgraph",
     "llama-index-core",
     "openai-whisper",
     "faster-whisper",
@@ -330,6 +337,7 @@ DEEP = frozenset(
         *PROJECTS,
         "adapters",
         "albumentations",
+        "anthropic",
         "bert-score",
         "faiss-cpu",
         "flax",
@@ -337,6 +345,8 @@ DEEP = frozenset(
         "gguf",
         "langchain",
         "langchain-core",
+        "langgraph",
+        "langsmith",
         "librosa",
         "lm-eval",
         "modelscope",

@@ -76,7 +76,15 @@ def __getattr__(name):
         return module
     raise AttributeError(name)
 """
+STARLETTE = """
+__deprecated__ = "ExceptionMiddleware"
+def __getattr__(name):
+    if name == __deprecated__:
+        return name
+    raise AttributeError(name)
+"""
 CLOSED = {
+    STARLETTE: {"ExceptionMiddleware"},
     NUMPY: {"linalg", "core", "rec"},
     TABLE: {"old"},
     KEPT: {"b"},
