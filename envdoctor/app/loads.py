@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from envdoctor.app.only_imports import only_imports
 from envdoctor.app.trainers import MADE, RUN, unused_of_trainers
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.uses import CODE_USES, is_variable, read_use
@@ -53,7 +54,12 @@ def say_what_is_not_loaded(facts: Facts, targets: Sequence[Target]) -> Facts:
         names[f"transformers.PreTrainedTokenizerBase{_TEMPLATE}"] = None
     if any(use.name.endswith(_ADAPTS) and use.name.partition(".")[0] in ("?", "diffusers", "transformers") for use in read):
         names["peft"] = None
-    return _with(facts, targets, tuple(sorted(names)), "imports of the script", tuple(unused_of_trainers(read, facts)))
+    unused = tuple(unused_of_trainers(read, facts))
+    if scripts and all(only_imports(target.text) for target in scripts):
+        from envdoctor.atlas.loaded import OF_TRANSFORMERS
+
+        unused = (*OF_TRANSFORMERS, MADE, RUN)  # a model is loaded, and a trainer made, by a call
+    return _with(facts, targets, tuple(sorted(names)), "imports of the script", unused)
 
 
 def tell_that_nothing_trains(facts: Facts) -> Fact | None:
@@ -81,7 +87,7 @@ def _with(facts: Facts, targets: Sequence[Target], names: tuple[str, ...], why: 
     adapter = any(target.adapter is not None for target in targets)
     told = (one for one in found if one in OF_TRANSFORMERS or f"packages.{one}" in facts)
     unused = (MADE, RUN) if "trainer" in found else unused
-    idle = (*(one for one in told if not adapter or one != "peft"), *unused)
+    idle = tuple(dict.fromkeys((*(one for one in told if not adapter or one != "peft"), *unused)))
     return facts.with_facts([Fact(NOT_LOADED, idle, Origin(why))])
 
 

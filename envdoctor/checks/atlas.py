@@ -65,8 +65,9 @@ def hits_of(stack: Stack, entries: Sequence[tuple[str, str]], *, main: bool = Fa
     hits = remembered_hits(releases, stack.closed, stack.python, stack.system, tuple(entries), main=main, idle=stack.idle)
     if stack.scanned:
         hits = tuple(hit for hit in hits if hit.packages[1] in stack.releases or hit.packages[0] in stack.scanned)
-    absent = {hit.packages[1] for hit in hits if hit.packages[1] not in stack.releases}
-    whole = lacks_few(len(absent), len(stack.releases), read=bool(stack.scanned))
+    lacking = [hit.packages for hit in hits if hit.packages[1] not in stack.releases]
+    absent, asking = ({pair[place] for pair in lacking} for place in (1, 0))
+    whole = lacks_few(len(absent), len(stack.releases), asking=len(asking), read=bool(stack.scanned))
     return hits if whole else tuple(hit for hit in hits if hit.packages[1] in stack.releases)
 
 

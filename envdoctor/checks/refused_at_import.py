@@ -19,16 +19,16 @@ _BEFORE_5 = frozenset(("requests",))
 WHERE_INSTALLED = frozenset(("accelerate",))
 
 # The releases that compare, by who is imported and what it compares. pydantic/version.py: read in 2.0.3 and 2.11.10, which do not, in
-# 2.12.5 and 2.14.3. numba/__init__.py: 0.53.1, 0.56.4, 0.57.1, 0.60.0, 0.63.1 and 0.67.0; of llvmlite it asks for the least
-# release alone, and 0.53.1 asks the same of numpy. pandas/compat/numpy/__init__.py and datasets/__init__.py: the last release of each
-# minor since 2022; what they compare is the least that they declare for the oldest Python. jax/_src/lib/__init__.py: every fourth
-# release since 2022. wandb/proto has a folder for each major release of protobuf that it takes, and gives nothing under a
-# later one: the last release of each minor since 0.12.21. onnx/onnx_ml_pb2.py: every wheel since 1.17.0; from 1.23.0 on protoc had it
-# compare.
+# 2.12.5 and 2.14.3. numba/__init__.py: 0.53.1, 0.56.4, 0.57.1, 0.60.0, 0.63.1 and 0.67.0; of llvmlite it asks for the least release
+# alone, and 0.53.1 asks the same of numpy; 0.56.0 and 0.56.2 end in a SystemError beside numpy 1.24.4 and 1.25.2.
+# pandas/compat/numpy/__init__.py and datasets/__init__.py: the last release of each minor since 2022; what they compare is the least that
+# they declare for the oldest Python. jax/_src/lib/__init__.py: every fourth release since 2022. wandb/proto has a folder for each major
+# release of protobuf that it takes, and gives nothing under a later one: the last release of each minor since 0.12.21.
+# onnx/onnx_ml_pb2.py: every wheel since 1.17.0; from 1.23.0 on protoc had it compare.
 _COMPARED = {
     ("pydantic", "pydantic-core"): ">=2.12",
     ("numba", "llvmlite"): ">=0.53.1",
-    ("numba", "numpy"): ">=0.56.4",
+    ("numba", "numpy"): ">=0.56",
     ("pandas", "numpy"): ">=1.4",
     ("datasets", "pyarrow"): ">=1.18,<2.14",
     ("jax", "jaxlib"): ">=0.3.1",

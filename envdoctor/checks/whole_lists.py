@@ -11,12 +11,18 @@ _ONE_IN = 8
 _AMONG = 4
 
 
-def lacks_few(absent: int, stated: int, *, read: bool = False) -> bool:
+# A long list of which one package alone lacks this many was whole before somebody moved that one without what it requires.
+_OF_ONE, _LONG = 4, 16
+
+
+def lacks_few(absent: int, stated: int, *, asking: int = 0, read: bool = False) -> bool:
     """Whether a list of so many packages lacks so few of those that they require that it may be whole.
 
     People paste the lines that they think matter, and two packages are no environment: of such a list, what it lacks says nothing.
-    An environment that was ``read`` holds what it holds.
+    An environment that was ``read`` holds what it holds. ``asking`` is how many packages miss what is absent, where that is known.
     """
+    if asking == 1 and stated >= _LONG and absent <= _OF_ONE:
+        return True
     few = max(_FEW, stated // _ONE_IN)
     return stated > 1 and absent <= (few if read else min(few, stated // _AMONG))
 

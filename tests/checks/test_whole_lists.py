@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from envdoctor.checks.stated_together import stated_together
+from envdoctor.checks.whole_lists import lacks_few
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.values import parse_value
 
@@ -33,3 +36,13 @@ def test_a_list_that_lacks_much_is_a_part_of_one() -> None:
     names = ("transformers", "torch")
     facts = {f"packages.{name}": Fact(f"packages.{name}", parse_value(f"packages.{name}", WHOLE[name]), Origin("pasted")) for name in names}
     assert stated_together(Facts(facts, closed=True)) == ()
+
+
+@pytest.mark.parametrize(
+    ("absent", "stated", "asking", "whole"),
+    [(3, 20, 1, True), (3, 20, 2, False), (3, 20, 0, False), (5, 20, 1, False), (3, 15, 1, False), (2, 20, 2, True)],
+)
+def test_a_long_list_of_which_one_package_lacks_a_few_was_whole_before_that_one_moved(
+    absent: int, stated: int, asking: int, whole: bool
+) -> None:
+    assert lacks_few(absent, stated, asking=asking) is whole

@@ -1,0 +1,27 @@
+"""Scripts that do nothing but import: what a package loads when it is called they never see."""
+
+from __future__ import annotations
+
+import ast
+from contextlib import suppress
+from pathlib import Path
+
+from envdoctor.syntax.parsing import NoPythonError, parse_python
+
+_LARGEST = 64 * 1024
+
+
+def only_imports(path: str) -> bool:
+    """Whether a file of Python holds imports alone, and texts that explain them."""
+    with suppress(OSError, NoPythonError):
+        file = Path(path)
+        body = parse_python(file.read_bytes()).body if path.endswith(".py") and file.stat().st_size <= _LARGEST else []
+        return bool(body) and all(isinstance(item, ast.Import | ast.ImportFrom) or _is_text(item) for item in body)
+    return False
+
+
+def _is_text(item: ast.stmt) -> bool:
+    return isinstance(item, ast.Expr) and isinstance(item.value, ast.Constant)
+
+
+__all__ = ["only_imports"]
