@@ -12,7 +12,7 @@ _AMONG = 4
 
 
 # A long list of which one package alone lacks this many was whole before somebody moved that one without what it requires.
-_OF_ONE, _LONG = 4, 16
+_OF_ONE, _LONG = 4, 12
 
 
 def lacks_few(absent: int, stated: int, *, asking: int = 0, read: bool = False) -> bool:

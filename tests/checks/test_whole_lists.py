@@ -40,7 +40,7 @@ def test_a_list_that_lacks_much_is_a_part_of_one() -> None:
 
 @pytest.mark.parametrize(
     ("absent", "stated", "asking", "whole"),
-    [(3, 20, 1, True), (3, 20, 2, False), (3, 20, 0, False), (5, 20, 1, False), (3, 15, 1, False), (2, 20, 2, True)],
+    [(3, 20, 1, True), (3, 20, 2, False), (3, 20, 0, False), (5, 20, 1, False), (3, 11, 1, False), (2, 20, 2, True)],
 )
 def test_a_long_list_of_which_one_package_lacks_a_few_was_whole_before_that_one_moved(
     absent: int, stated: int, asking: int, whole: bool
