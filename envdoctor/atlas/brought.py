@@ -45,7 +45,9 @@ def _crosses_in(name: str, tops: tuple[str, ...], where: tuple[int, ...]) -> boo
     if found is None:
         return False
     kinds = re.compile(rf"[+?] (?:{'|'.join(map(re.escape, tops))})[ .:]")
-    numbers = (at + PAGE * page for page, text in enumerate(found[1].pages()) for at, line in enumerate(text.split("\n")[1:]) if kinds.match(line))
+    numbers = (
+        at + PAGE * page for page, text in enumerate(found[1].pages()) for at, line in enumerate(text.split("\n")[1:]) if kinds.match(line)
+    )
     return any(found[1].parsed(number)[2] >> place & 1 for number in numbers for place in where)
 
 

@@ -111,7 +111,11 @@ class TestImports:
         ]
         assert found(closed=True, user="0.3", acme="2.0", other="1") == []
         # What is required under a marker counts where the marker is known to hold.
-        for marker, edges in (("python_version < '3.12'", ["user:other"]), ("python_version < '3.11'", []), ("sys_platform == 'win32'", [])):
+        for marker, edges in (
+            ("python_version < '3.12'", ["user:other"]),
+            ("python_version < '3.11'", []),
+            ("sys_platform == 'win32'", []),
+        ):
             forget()
             monkeypatch.setattr(breaks, "dependencies", lambda name, version, unbound, marker=marker: (Dependency("other", "", marker),))
             stack = {"user": "0.3", "acme": "2.0", "first": "1", "second": "1"}
