@@ -509,3 +509,12 @@ def test_one_line_of_conda_among_others_is_told_by_itself(tmp_path: Path) -> Non
     found = collected(write(tmp_path / "requirements.txt", "torch==2.5.1\ntransformers=4.32.0\npeft=0.9.0\naccelerate==1.0.1\n"))
     assert [defect.line for defect in found.defects] == [2, 3]
     assert {fact.name for fact in found.facts} >= {"packages.torch", "packages.accelerate"}
+
+
+@pytest.mark.parametrize(("folder", "read"), [("wandb/run-20250902_045302-oemgy8we/files", False), ("wandb/run-of-mine/files", True)])
+def test_what_wandb_wrote_down_of_a_run_is_no_list_to_install(tmp_path: Path, folder: str, read: bool) -> None:
+    (tmp_path / folder).mkdir(parents=True)
+    found = collected(write(tmp_path / folder / "requirements.txt", "transformers==4.57.0\ntokenizers==0.22.0\ntransformers==4.54.0\n"))
+    assert bool(found.defects) == read
+    assert bool(found.facts) == read
+    assert [skip.lost for skip in found.skips] == ([] if read else [False])

@@ -34,6 +34,7 @@ _METADATA = (".egg-info", ".dist-info")
 _VARIABLE = re.compile(r"\$\{([A-Z0-9_]+)\}")
 _APART = re.compile(r"install(?:ed)?\b.*--no-deps", re.IGNORECASE)
 _SWITCH = re.compile(r"-[a-z] ?[^\s-]|--[a-z]", re.IGNORECASE)
+_RUN = re.compile(r"(?:offline-)?run-\d{8}_\d{6}-\w+")
 _LINK = re.compile(r"[^\s:#=<>~!;\\\0]{1,400}", re.ASCII)
 
 
@@ -74,8 +75,19 @@ def collect_requirements(path: Path, installation: Installation | None = None) -
         EnvdoctorError: the file itself cannot be read, or its encoding does not exist.
     """
     declarations = Declarations(installation or Installation())
+    if _is_record_of_run(path):
+        declarations.skip(str(path), "Weights & Biases wrote down here what a run had, which is no list to install: give it as --facts")
+        return (Variant("", declarations.collected()),)
     read_requirements(path, declarations)
     return (Variant("", replace(declarations.collected(), apart=_is_installed_apart(path))),)
+
+
+def _is_record_of_run(path: Path) -> bool:
+    """Whether wandb made the file for itself: ``wandb/run-20250902_045302-oemgy8we/files/requirements.txt``.
+
+    A package stands in it twice where two folders of the path have it, and nobody installs from it.
+    """
+    return path.parent.name == "files" and _RUN.fullmatch(path.absolute().parent.parent.name) is not None
 
 
 def _is_installed_apart(path: Path) -> bool:
