@@ -15,6 +15,8 @@ from envdoctor.logs.installers import Asked, Unavailable
 from envdoctor.logs.specifiers import admits
 from envdoctor.world.releases import release_texts
 
+# The newest Python that torch has wheels for, by the first release that has them: the files of its releases on the package index.
+TORCH_FOR_PYTHON = (("3.10", "1.11.0"), ("3.11", "1.13.0"), ("3.12", "2.2.0"), ("3.13", "2.5.0"), ("3.14", "2.9.0"))
 _LABEL = re.compile(r"cu\d{2,3}|cpu|rocm\d[\d.]*")
 # What the index has for old Pythons alone, and since which Python it is a module of Python: https://docs.python.org/3/library/ of each;
 # https://github.com/atosystem/ThemeTransformer/issues/4 for the first.
@@ -31,12 +33,20 @@ _SINCE = {
 _OLD_METADATA = {"omegaconf": ">=2.0.1,<2.1.1", "pytorch-lightning": ">=1.5.4,<1.8.4"}
 
 
-def advise(one: Unavailable, *, known: bool) -> str:
+def advise(one: Unavailable, python: str, *, known: bool) -> str:
     """The change of the requirement, or of the command, that stands before another Python; empty where that is all that there is to do."""
     public, _, label = one.specifier.partition("+")
     if label and _LABEL.fullmatch(label):
         wanted = f"{one.name}{one.specifier}" if public else one.name
-        older = f"; under a Python for which {public.removeprefix('==')} has wheels" if one.offered else ""
+        release = public.removeprefix("==")
+        last = next((minor for minor, since in reversed(TORCH_FOR_PYTHON) if admits(f">={since}", release)), "3.9")
+        too_new = one.name == "torch" and bool(python) and admits(f">{last}", ".".join(python.split(".")[:2])) is True
+        if too_new:
+            return (
+                f"a Python up to {last} (conda create -n x python={last}), for which torch {release} has wheels, and there "
+                f'pip install "{wanted}" --extra-index-url https://download.pytorch.org/whl/{label}'
+            )
+        older = f"; under a Python for which {release} has wheels" if one.offered else ""
         return f'pip install "{wanted}" --extra-index-url https://download.pytorch.org/whl/{label}{older}'
     name = canonical(one.name)
     since = _SINCE.get(name, "")

@@ -127,6 +127,12 @@ def _key(failure: Failure) -> Hit | None:
     line, sure = f"{place_of(frame)}: `{frame.text[:120]}`", True if what != "self" else None
     if what == "environ":
         headline, advice = f"The environment has no variable {name}", f"export {name}=... before the program starts"
+    elif _COLLATES.search(f"{frame.function} {frame.path}") and _DROPS.search(
+        "\n".join(f"{one.path} {one.text}" for one in failure.frames)
+    ):
+        # https://github.com/mymusise/ChatGLM-Tuning/issues/258, https://github.com/huggingface/transformers/issues/19802
+        headline = f"The rows that reach the collator have no {name}: the Trainer leaves out columns that the model's forward does not take"
+        advice = f"remove_unused_columns=False in TrainingArguments; where {name} is missing in the data itself, it is added there"
     elif _WEIGHTS.search(what):
         headline = f"The file that is loaded has no {name}"
         advice = (
@@ -141,12 +147,8 @@ def _key(failure: Failure) -> Hit | None:
         advice = (
             f"look at the first row of the file: rename its field to {name}, or bring the rows into the form that the project describes"
         )
-    elif _COLLATES.search(f"{frame.function} {frame.path}") and _DROPS.search(
-        "\n".join(f"{one.path} {one.text}" for one in failure.frames)
-    ):
-        # https://github.com/mymusise/ChatGLM-Tuning/issues/258
-        headline = f"The rows that reach the collator have no {name}: the Trainer leaves out columns that the model's forward does not take"
-        advice = f"remove_unused_columns=False in TrainingArguments; where {name} is missing in the data itself, it is added there"
+        if _COLLATES.search(f"{frame.function} {frame.path}"):
+            advice += "; where transformers' Trainer calls that collator, remove_unused_columns=False keeps what the model does not take"
     else:
         sure = None
         headline, advice = f"{what} has no {name}", f"print its keys there: {name} is called otherwise in what it was made from, or missing"

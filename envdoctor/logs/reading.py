@@ -21,7 +21,7 @@ _WRAPPED_FROM = 40
 # Of an error somebody often pastes the sentence alone, without the class that stands before it. A log is longer.
 _PASTED = 6
 _SAYS = re.compile(
-    r"cannot import name|No module named|has no attribute|unexpected keyword argument|is not defined|undefined symbol"
+    r"[Cc]annot import name|No module named|has no attribute|unexpected keyword argument|is not defined|undefined symbol"
     r"|\b40[134] Client Error|Cannot access gated repo|trying to access a gated repo|not used by the HfArgumentParser"
     r"|error: unrecognized arguments|positional arguments? but \d|required positional argument|does not exist or is not currently imported"
     r"|multiple values for (?:keyword )?argument|incompatible (?:function|constructor) arguments"

@@ -9,7 +9,7 @@ from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.histories import satisfiable
 from envdoctor.facts.versions import Exact, exact, version_condition
-from envdoctor.logs.installed_otherwise import advise, judge_passed_over
+from envdoctor.logs.installed_otherwise import TORCH_FOR_PYTHON, advise, judge_passed_over
 from envdoctor.logs.installer_rules import CONTRADICT, LEFT, NO_FILE, REFUSES_PYTHON, UNSATISFIABLE
 from envdoctor.logs.installers import Asked, Refusal, Unavailable
 from envdoctor.logs.refused_otherwise import OTHERWISE, judge_anywhere, judge_not_filled_in, judge_tried
@@ -21,8 +21,6 @@ from envdoctor.world.torch_builds import releases_listed
 from envdoctor.world.torch_builds import variants as builds_of
 
 _OF_PYTORCH = ("torch", "torchvision", "torchaudio")
-# The newest Python that torch has wheels for, by the first release that has them: the files of its releases on the package index.
-_TORCH_FOR_PYTHON = (("3.10", "1.11.0"), ("3.11", "1.13.0"), ("3.12", "2.2.0"), ("3.13", "2.5.0"), ("3.14", "2.9.0"))
 _LAST_FOR_INTEL_MACS = "2.2.2"
 # So many releases of one package that end alike are no accident.
 _SEVERAL = 3
@@ -239,7 +237,7 @@ def _unavailable(one: Unavailable, refusal: Refusal, facts: Facts) -> Hit | None
         pins = ((name, f"{public}+{refusal.index}"),)
         return Hit(NO_FILE, True, (), detail=detail, packages=_named(name), pins=pins, edge=name)
     detail = _say_what_there_is(one, refusal, name, matching)
-    advice = (OTHERWISE.get(name, "") if not one.offered else "") or advise(one, known=bool(known))
+    advice = (OTHERWISE.get(name, "") if not one.offered else "") or advise(one, python, known=bool(known))
     if not advice and re.match(r"macosx|manylinux|linux|win|musllinux", one.tag):
         advice = "a machine of a platform that its wheels are for (the installer's hint names them), or a build from its repository"
     # What the index has begins behind what is asked for: its wheels for this Python do.
@@ -307,7 +305,7 @@ def _no_file(name: str, version: str, facts: Facts) -> Hit:
     if known and known[0].requires_python:
         told.append(f"it asks for Python {known[0].requires_python}")
     if name == "torch":
-        first = next((one for one, since in reversed(_TORCH_FOR_PYTHON) if admits(f">={since}", public)), "")
+        first = next((one for one, since in reversed(TORCH_FOR_PYTHON) if admits(f">={since}", public)), "")
         # The index has 2.5 for Python 3.13 on Linux alone.
         linux = " on Linux, 3.12 on Windows and macOS" if admits(">=2.5,<2.6", public) else ""
         told.append(f"its wheels go up to Python {first or '3.10'}{linux}")

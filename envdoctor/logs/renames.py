@@ -39,7 +39,7 @@ def left_out(asked: Asked, place: int) -> str:
     went = asked.there and asked.there.bit_length() <= place and asked.gone >> place == (asked.bound.volume.all >> place)
     if asked.family != ARGUMENT or not keyword or not went or asked.told or asked.maybe or asked.unsure:
         return ""
-    return f"leave out {keyword}= where {function.rpartition('.')[2]}() is called: it went without another in its place"
+    return f"leave out {keyword}= where {function.rpartition('.')[2]}() is called, or pass what the notes of that release have in its place"
 
 
 def respelled(symbol: str) -> str:

@@ -15,7 +15,7 @@ from envdoctor.records import dataclass, replace
 _Q = r"['\"`\u2018\u2019]"
 _DOTTED = r"[A-Za-z_][\w]{0,100}(?:\.[A-Za-z_]\w{0,100}){0,12}"
 _NAME_FROM = re.compile(
-    rf"cannot import name {_Q}?(?P<name>[A-Za-z_]\w{{0,150}}){_Q}?"
+    rf"[Cc]annot import name {_Q}?(?P<name>[A-Za-z_]\w{{0,150}}){_Q}?"
     rf"(?: from (?P<partial>partially initialized module )?{_Q}(?P<module>{_DOTTED}){_Q}?)?(?P<rest>.{{0,600}})"
 )
 # What a saved object says whose class is not where it was.

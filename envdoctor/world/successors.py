@@ -15,6 +15,7 @@ _SAME = {
     "trapz": "trapezoid", "row_stack": "vstack", "unicode_": "str_", "string_": "bytes_", "mat": "asmatrix",
     "find_common_type": "result_type", "typeDict": "sctypeDict", "round_": "round", "longfloat": "longdouble",
     "clongfloat": "clongdouble", "singlecomplex": "complex64", "cfloat": "complex128",
+    "bool8": "bool_",
 }  # fmt: skip
 _OF_SIX = {"inf": "torch.inf", "string_classes": "str", "int_classes": "int", "nan": "torch.nan"}
 _SUCCESSORS = {
@@ -36,9 +37,25 @@ _SUCCESSORS = {
 _KEYWORDS = {"use_auth_token": "token"}
 
 
+# https://lightning.ai/docs/pytorch/stable/upgrade/from_1_9.html and from_1_7.html beside it.
+_OF_LIGHTNING = {
+    "gpus": 'accelerator="gpu", devices=... in place of gpus=...',
+    "tpu_cores": 'accelerator="tpu", devices=... in place of tpu_cores=...',
+    "num_processes": "devices=... in place of num_processes=...",
+    "auto_select_gpus": 'devices="auto" in place of auto_select_gpus=...',
+    "resume_from_checkpoint": "trainer.fit(..., ckpt_path=...) in place of resume_from_checkpoint=...",
+    "checkpoint_callback": "enable_checkpointing=... in place of checkpoint_callback=...",
+    "progress_bar_refresh_rate": "callbacks=[TQDMProgressBar(refresh_rate=...)] in place of progress_bar_refresh_rate=...",
+    "replace_sampler_ddp": "use_distributed_sampler=... in place of replace_sampler_ddp=...",
+    "weights_summary": "enable_model_summary=... in place of weights_summary=...",
+}
+
+
 def successor(symbol: str) -> str:
     """What to write in place of a symbol (``numpy.int``) or an argument in the line that asks for it; empty where nobody says."""
     keyword = symbol.rstrip(")").partition("(")[2]
     if keyword in _KEYWORDS:
         return f"{_KEYWORDS[keyword]}=... in place of {keyword}=..."
+    if symbol.endswith(f".Trainer({keyword})") and symbol.startswith(("pytorch_lightning.", "lightning.")) and keyword in _OF_LIGHTNING:
+        return _OF_LIGHTNING[keyword]
     return _SUCCESSORS.get(symbol, "")

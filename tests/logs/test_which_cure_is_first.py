@@ -140,7 +140,7 @@ def test_an_argument_that_torch_gave_up_is_left_out_before_torch_is_older(capsys
     with atlas_of(tmp_path, TORCH):
         told = fixes(capsys, tmp_path, "TypeError: ReduceLROnPlateau.__init__() got an unexpected keyword argument 'verbose'")
     assert told == [
-        "leave out verbose= where ReduceLROnPlateau() is called: it went without another in its place",
+        "leave out verbose= where ReduceLROnPlateau() is called, or pass what the notes of that release have in its place",
         "{'torch': '==2.6.0'}",
     ]
 

@@ -134,3 +134,32 @@ def test_none_in_a_membership_test_is_no_package_s(capsys: pytest.CaptureFixture
     rule, told, _ = first(capsys, tmp_path, "TypeError: argument of type 'NoneType' is not iterable")
     assert rule == "error-of-what-was-given possible"
     assert told.startswith("The code works on None, where a value should have come")
+
+
+def test_the_index_of_a_build_helps_nobody_whose_python_is_too_new_for_it(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = "ERROR: Could not find a version that satisfies the requirement torch==1.11.0+cu113 (from versions: none)"
+    _, _, fixes = first(capsys, tmp_path, log, 'os = "linux"\npython = "3.11"\n')
+    assert fixes[0] == (
+        "a Python up to 3.10 (conda create -n x python=3.10), for which torch 1.11.0 has wheels, and there "
+        'pip install "torch==1.11.0+cu113" --extra-index-url https://download.pytorch.org/whl/cu113'
+    )
+
+
+def test_lightnings_gpus_are_devices(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    old = "class Trainer:\n    def __init__(self, gpus=None, devices=None, accelerator=None): ...\n"
+    new = "class Trainer:\n    def __init__(self, *, devices=None, accelerator=None): ...\n"
+    package = {
+        release: {"pytorch_lightning/__init__.py": "from .trainer.trainer import Trainer\n", "pytorch_lightning/trainer/trainer.py": text}
+        for release, text in (("1.9.5", old), ("2.0.0", new))
+    }
+    with atlas_of(tmp_path, {"pytorch-lightning": package}):
+        _, _, fixes = first(capsys, tmp_path, "pytorch_lightning: Trainer.__init__() got an unexpected keyword argument 'gpus'")
+    assert fixes[:2] == ['accelerator="gpu", devices=... in place of gpus=...', "{'pytorch-lightning': '==1.9.5'}"]
+
+
+def test_cannot_with_a_capital_is_the_same_error(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    package = {"diffusers": {"0.34.0": {"diffusers/utils.py": "def load_dict_into(): ...\n"}, "0.35.0": {"diffusers/utils.py": "a = 1\n"}}}
+    with atlas_of(tmp_path, package):
+        _, told, fixes = first(capsys, tmp_path, "Cannot import name 'load_dict_into' from 'diffusers.utils'")
+    assert told.startswith("diffusers has no diffusers.utils.load_dict_into (there in 0.34.0)")
+    assert fixes[0] == "{'diffusers': '==0.34.0'}"
