@@ -49,7 +49,7 @@ _UNIX_CODES = {
     11: "compiled code read or wrote where it may not (SIGSEGV): parts of other builds side by side, mostly",
 }
 _EXIT = re.compile(
-    r"(?:exit ?code|exited with code|exit status|return code|returncode|errorlevel|Exit Code|exitcode)\W{0,4}(?P<code>-?\d{1,10}"
+    r"(?:exit ?code|exited with code|exit status|return code|returncode|errorlevel|Exit Code|exitcode)\W{0,4}?(?P<code>-?\d{1,10}"
     r"|0x[0-9A-Fa-f]{8})"
 )
 _SSH = re.compile(r"Command '\[?'?ssh .{0,300}?(?P<host>[\w.-]{2,80}) hostname'? returned non-zero exit status 255")

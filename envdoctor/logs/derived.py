@@ -29,6 +29,7 @@ from envdoctor.logs.hosts import judge_guest
 from envdoctor.logs.installer_rules import NO_FILE, REFUSES_PYTHON
 from envdoctor.logs.known_breaks import judge_break
 from envdoctor.logs.last_resort import NO_MEMORY, NO_NUMBER, RAISED
+from envdoctor.logs.lines_around import judge_around
 from envdoctor.logs.linking import BINDING, FLOOR, LIBRARY_TEXT, NO_LIBRARY, SYMBOL, broken_symbols, judge_binding, judge_library
 from envdoctor.logs.loading_keywords import judge_loading
 from envdoctor.logs.named_models import judge_gpu, judge_model
@@ -122,6 +123,8 @@ def derive_findings(reading: Reading, facts: Facts) -> tuple[Derived, ...]:
         sound = replace(one, hit=replace(one.hit, pins=usable_pins(one.hit.pins)))
         found.setdefault((sound.hit.rule, sound.hit.edge), sound)
     # In a copy of the model what fails says less than that it is a copy.
+    if all(one.hit.rule == SAID or not one.decisive for one in found.values()):
+        found |= {(hit.rule, hit.edge): Derived(hit, number, text) for hit, number, text in judge_around(reading)}
     rules = {one.hit.rule for one in found.values()}
     alone = [one for one in found.values() if rules.isdisjoint(one.hit.unless)]
     told = [replace(one, decisive=True) if one.hit.edge.endswith(COPIED) else one for one in alone]

@@ -214,4 +214,19 @@ FETCHED = (
         "look into it, and fetch it again; python -m json.tool FILE names the place",
         given=True,
     ),
+    # https://github.com/rolczynski/Automatic-Speech-Recognition/issues/37
+    StatedMessage(
+        r"truncated file: eof = (?P<got>\d{1,15}), .{0,60}stored_eof = (?P<want>\d{1,15})",
+        "The HDF5 file is cut: it has {got} bytes of {want}",
+        "a download that broke off stays in the cache, and is taken from there again",
+        "remove it (in the cache too: ~/.keras, ~/.cache) and fetch it again",
+        given=True,
+    ),
+    StatedMessage(
+        r"file signature not found",
+        "The file is no HDF5 file",
+        "a pointer of git-lfs, a page of HTML, a cut download, or weights in another format (SavedModel, .keras, safetensors)",
+        "look at its first bytes (head -c 200) and its size; fetch it again",
+        given=True,
+    ),
 )

@@ -159,4 +159,19 @@ FRAMEWORKS = (
         "a later TensorRT, the plugin library that the project names (trt.init_libnvinfer_plugins), or an export without that operator",
         package="tensorrt",
     ),
+    # https://github.com/galliot-us/PifPaf-TensorRT-Pose-Estimation/issues/5, https://github.com/WongKinYiu/yolov7/issues/330
+    StatedMessage(
+        r"Network must have at least one output",
+        "TensorRT has a network without an output: its parser did not read the ONNX model to the end",
+        "an operator that it does not know, a file that is cut, or an export for another release",
+        "print parser.get_error(i) for every i of parser.num_errors, which names the operator; a later TensorRT or another opset_version",
+        package="tensorrt",
+    ),
+    StatedMessage(
+        r"Error Code 4: .{0,80}\((?P<why>[^()]{5,160})\)|INVALID_NODE: Invalid Node - (?P<node>[\w./-]{1,80})|In function convertAxis",
+        "TensorRT refuses a layer of the model as it was exported: {why}{node}",
+        "shapes that are computed in the graph, or axes that the parser of this release does not take",
+        "export with a later torch, opset_version 13 or more and fixed shapes, simplify the file (onnxsim), or a later TensorRT",
+        package="tensorrt",
+    ),
 )

@@ -53,7 +53,8 @@ LIBRARIES = (
         unless=("nltk-3-9-punkt-tab",),
     ),
     StatedMessage(
-        r"[Cc]ould not load \W?torchlibcodec|Could not load this library: \S{0,200}libtorchcodec",
+        r"[Cc]ould not load \W?torchlibcodec|[Cc]ould not load libtorchcodec\.?(?: \.\.\.)?$|Could not load this library: "
+        r"\S{0,200}libtorchcodec",
         "TorchCodec's compiled library cannot be loaded",
         "each of its releases is built for one of torch, and it asks for FFmpeg's shared libraries, which its wheel lacks",
         "torch and torchcodec of one pair (the table of its README), and FFmpeg as a shared library (conda install ffmpeg, apt-get install "
@@ -78,5 +79,47 @@ LIBRARIES = (
         "The compiler does not find the header {header}",
         "the library that it belongs to is not installed, or without the files that are needed to build with it",
         "the package of the system that has it (Debian: NAME-dev), or a wheel of what is being built",
+    ),
+    StatedMessage(
+        r"Attempted to load \W{0,3}(?P<what>[\w./-]{3,80})",
+        "NLTK's data {what} is in none of the folders that the lines list: it does not come with the package",
+        "another user's home, another name than was fetched (punkt_tab since NLTK 3.8.2), or an archive that lies there unpacked alone",
+        "python -m nltk.downloader with that name (without .zip); NLTK_DATA names the folder",
+    ),
+    # https://github.com/dmlc/dgl/issues/7157, /issues/7438
+    StatedMessage(
+        r"(?i)(?:can't|cannot) find (?:dgl )?c\+\+ (?:library )?graphbolt|libgraphbolt_pytorch_(?P<torch>[\d.]{3,8}\d)",
+        "DGL has no GraphBolt that is compiled for this torch {torch}",
+        "its wheel has one library for each torch that it was built for, by that torch's exact version; conda-forge's torch has a "
+        "version of "
+        "another form",
+        "the dgl of its own index for this torch and CUDA (its page of installation has the line), or a torch that the wheel has a "
+        "library for",
+        package="dgl",
+    ),
+    StatedMessage(
+        r"(?P<file>[\w.+-]{3,80}\.so)(?:\.\d{1,3}){0,3}: undefined symbol:?$",
+        "{file} was compiled for other releases than those that are there: what it calls is in none of the libraries that are loaded",
+        "mostly another torch than the one it was built with; the name of the symbol was not pasted",
+        "build or install its package anew beside the torch that is there",
+    ),
+    StatedMessage(
+        r"ImportError: libGL(?:\.so)?(?:\.1)?$|libGL\.so\.1: cannot open",
+        "The system has no libGL, which OpenCV loads",
+        "images of containers and servers have no libraries of a screen",
+        "pip install opencv-python-headless in place of opencv-python; or apt-get install libgl1 libglib2.0-0",
+    ),
+    StatedMessage(
+        r"ImportError: (?P<file>lib[\w+-]{1,40}\.so[\d.]{0,10})$",
+        "The library {file} cannot be loaded",
+        "it is not installed, or not where the loader looks; the rest of the line, which says so, was not pasted",
+        "ldconfig -p and find / -name '{file}*' show whether it is there; its package, or LD_LIBRARY_PATH",
+    ),
+    StatedMessage(
+        r"`np\.(?P<name>\w{2,10})` was a deprecated alias for (?:the builtin )?`(?P<other>[\w.]{2,20})`",
+        "The code writes np.{name}, which numpy 1.24 and later do not have",
+        "",
+        "pip install 'numpy<1.24', a later release of the package that writes it, or {other} in its place",
+        package="numpy",
     ),
 )

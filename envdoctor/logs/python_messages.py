@@ -116,4 +116,13 @@ PYTHON = (
         given=True,
         sure=False,
     ),
+    StatedMessage(
+        r"^(?:TypeError: )?(?P<name>[A-Za-z_][\w.]{1,80})\(\) missing (?P<many>\d{1,2}) required (?:positional|keyword-only) arguments?: "
+        r"(?P<what>.{1,120})$",
+        "{name} is called without {what}, which it asks for",
+        "who calls it and the function are of two states of the project or of two releases, or it was called on a class and not on an "
+        "object",
+        "call it as its definition says (help({name})), or take the code of the caller and of the function from one state",
+        sure=False,
+    ),
 )

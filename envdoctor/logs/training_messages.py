@@ -133,11 +133,94 @@ TRAINING = (
         package="transformers",
     ),
     StatedMessage(
+        r"(?P<kind>GaussNoise|CoarseDropout|[A-Z]\w{3,40}Transform)\b.{0,80}Input should be a valid (?P<type>\w{3,20})",
+        "albumentations checks the arguments of {kind} and refuses one: a {type} is wanted",
+        "its 2.0 takes other forms and names than 1.4 did",
+        "pip install 'albumentations<2', or the form that its page names",
+        package="albumentations",
+    ),
+    StatedMessage(
         r"\[type=(?P<type>\w{3,40}), input_value=(?P<value>.{1,80}?), input_type=(?P<kind>\w{1,40})\]",
         "pydantic refuses a value: {value} ({kind}) where another type is wanted ({type})",
         "the line above it names the field and the type; a class that checks its arguments since a later release takes no more what it "
         "took before",
         "a value of that type; or the release of the class's package that the code was written for",
         sure=False,
+    ),
+    # https://github.com/evolutionaryscale/esm/issues/25; torch/utils/_contextlib.py takes it since 2.1
+    StatedMessage(
+        r"(?P<name>no_grad|inference_mode|enable_grad)\.__init__\(\) takes 1 positional argument but 2 were given",
+        "torch.{name} stands over a function without its brackets, which this torch does not take",
+        "later releases of torch take @torch.{name} as well as @torch.{name}()",
+        "@torch.{name}() in that line, or pip install 'torch>=2.1'",
+        package="torch",
+    ),
+    StatedMessage(
+        r"clip_grad_norm_\(\) got an unexpected keyword argument 'error_if_nonfinite'",
+        "clip_grad_norm_ takes error_if_nonfinite since torch 1.9, and this one is older",
+        "",
+        "pip install 'torch>=1.9'; or leave the argument out",
+        package="torch",
+    ),
+    StatedMessage(
+        r"Keys? '(?P<first>[\w.]{3,160})[^']{0,4000}'? (?:is|are) missing",
+        "The file of weights lacks what the model has, {first} among it",
+        "a download that broke off, another model's file, or code of another state than the file",
+        "its size against that of its source, and fetch it again; then the state of the code that wrote it",
+        sure=False,
+    ),
+    # https://github.com/2U1/Qwen-VL-Series-Finetune/issues/206
+    StatedMessage(
+        r"Liger(?: kernel)? is not supported for (?P<name>\S{2,40})",
+        "The training code has no Liger kernels for {name}",
+        "",
+        "use_liger False (use_liger_kernel=False), or a later state of that code and of liger-kernel",
+        given=True,
+    ),
+    StatedMessage(
+        r"process_vision_info\(\) got an unexpected keyword argument '(?P<name>\w{2,40})'",
+        "The qwen-vl-utils that is there does not take {name} in process_vision_info, which the code gives it",
+        "it came with a later release of that package",
+        "pip install -U qwen-vl-utils",
+        package="qwen-vl-utils",
+    ),
+    StatedMessage(
+        r"last epoch number of samples exceeded max value",
+        "Megatron's count of samples and its index of the data do not go together",
+        "index files (*.npy) beside the data that were made for other settings, or a split that is smaller than one batch of the run",
+        "remove the *_indexmap*.npy files and let them be made anew; a larger split (--split), fewer iterations or a shorter seq-length",
+        given=True,
+        sure=False,
+    ),
+    StatedMessage(
+        r"Expected reduction dim to be specified for input\.numel\(\) == 0|cannot (?:perform|compute) reduction .{0,60}on (?:a )?tensor "
+        r"with no elements"
+        r"|(?:max|min|argmax|argmin|median)\(\):? .{0,60}(?:numel\(\) == 0|no elements)",
+        "The largest or smallest number of an empty tensor is asked for",
+        "a mask, a selection or a batch in which nothing is left",
+        "print the shapes before that line; pass over what is empty (if x.numel() > 0)",
+    ),
+    StatedMessage(
+        r"assert (?:\w{1,12}\.)?[hH] ?\* ?(?:\w{1,12}\.)?[wW] ?== ?(?:\w{1,12}\.)?[NLnl]\b",
+        "The code takes an image's patches for a grid of height times width, and their number is another",
+        "an image or a latent of another size or shape than the code was written for, or tokens of a text among them",
+        "print height, width and the number before that line; images of the size that the project's page names",
+        given=True,
+    ),
+    StatedMessage(
+        r"^\W{0,3}assert (?!.{0,60}(?:(?:isinstance|hasattr|type)\(|\b[A-Z][a-z]\w*\.))(?P<what>[^,]{3,120}?)(?:,.{0,200})?$",
+        "The code checks that {what}, and it does not hold",
+        "",
+        "print both sides of it before that line: a size, a count or the content of a file is another than the code was written for",
+        given=True,
+    ),
+    StatedMessage(
+        r"(?P<file>[\w.+-]{2,60}\.(?:cu|cuh|cc|cpp|h|hpp|c)):(?P<line>\d{1,6}): [^\n]{0,300}?Assertion "
+        r"[`'\"](?P<what>[^`'\"]{2,160})['\"] failed",
+        "Compiled code checks that {what} ({file}:{line}), does not find it so, and ends the process",
+        "",
+        "what it was given last is what it checks: sizes, types, an empty batch, a device; the project that the file belongs to, in the "
+        "release "
+        "for this torch and GPU",
     ),
 )

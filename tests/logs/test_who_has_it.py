@@ -91,7 +91,7 @@ def test_an_adapter_of_another_rank_is_told_by_its_rank_and_once(capsys: pytest.
 
 
 def test_the_condition_of_an_assertion_names_whose_class_it_asks_for(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    log = "    assert param.ds_status == ZeroParamStatus.AVAILABLE, param.ds_summary()\nAssertionError: {'id': 853, 'status': 'NO'}"
+    log = "    assert param.ds_status == ZeroParamStatus.INFLIGHT, param.ds_summary()\nAssertionError: {'id': 853, 'status': 'NO'}"
     told = first_of(capsys, tmp_path, log)
     assert (told["rule"], told["packages"]) == ("error-raised-by-package", ["deepspeed"])
 
