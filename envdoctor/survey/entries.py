@@ -112,7 +112,7 @@ MODULES: Mapping[str, tuple[str, ...]] = {
     "trl": ("trl.core", "trl.trainer.utils"),
     "deepspeed": ("deepspeed.ops.adam",),
     "unsloth": (),
-    "langchain": ("langchain.llms", "langchain.chains"),
+    "langchain": ("langchain.agents", "langchain.chains", "langchain.llms", "langchain.prompts"),
     "llamafactory": ("llamafactory.train.tuner",),
     "ms-swift": ("swift.llm",),
     "axolotl": ("axolotl.cli.train",),
