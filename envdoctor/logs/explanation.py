@@ -27,6 +27,7 @@ from envdoctor.logs.reading import Reading
 from envdoctor.logs.run_errors import ASSERTED
 from envdoctor.logs.sayings import SAID, author_of
 from envdoctor.logs.signatures import Shown
+from envdoctor.logs.survived import was_survived
 from envdoctor.logs.undefined_names import UNDEFINED
 from envdoctor.records import dataclass, replace
 from envdoctor.rules.conditions import All, AnyOf, Condition, Known, Not, PackageIs, accused, holds, missing
@@ -139,9 +140,8 @@ def explain(
     if not explained:
         # Who raised it is known; whose fault the words would be elsewhere, is not.
         findings = [*_at_last(diagnosis, reading, pages, facts, log), *findings]
-    if reading.ended_well:
-        # What stops a run did not stop this one.
-        findings = [replace(one, status="possible") if one.rule.effect != "silent" else one for one in findings]
+    # What stops a run did not stop this one.
+    findings = [replace(one, status="possible") if one.rule.effect != "silent" and was_survived(one, reading) else one for one in findings]
     return Explanation(tuple(findings[:_MOST_FINDINGS]), tuple(sorted(elsewhere)), explained)
 
 

@@ -114,7 +114,8 @@ _STARTS = (
         r"wheel on this platform|, which is not installed")),
     ("uv", re.compile(r"No solution found when resolving|doesn't have a source distribution or wheel|"
         r"we can conclude that|requirements are unsatisfiable")),
-    ("poetry", re.compile(r"version solving failed|SolverProblemError|depends on both|Unable to find installation candidates")),
+    ("poetry", re.compile(rf"version solving failed|SolverProblemError|depends on both {_NAME}{_EXTRA} \(|"
+        r"Unable to find installation candidates")),
     ("conda", re.compile(
         r"UnsatisfiableError|LibMambaUnsatisfiableError|ResolvePackageNotFound|PackagesNotFoundError|"
         r"none of the providers can be installed")),

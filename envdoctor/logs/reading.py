@@ -19,7 +19,7 @@ from envdoctor.rules.rule import Rule
 # A line of a narrow terminal or a box goes on in the next one; shorter ones end where they end.
 _WRAPPED_FROM = 40
 # Of an error somebody often pastes the sentence alone, without the class that stands before it. A log is longer.
-_PASTED = 6
+PASTED = 6
 _SAYS = re.compile(
     r"[Cc]annot import name|No module named|has no attribute|unexpected keyword argument|is not defined|undefined symbol"
     r"|\b40[134] Client Error|Cannot access gated repo|trying to access a gated repo|not used by the HfArgumentParser"
@@ -85,7 +85,7 @@ def read_log(blocks: Iterable[bytes], rules: Iterable[Rule]) -> Reading:
         looking.match(plain_line(joined), number, joined)
     failures = read_failures(lines)
     refusal = read_refusal(lines)
-    if not failures and refusal is None and skim.lines <= _PASTED:
+    if not failures and refusal is None and skim.lines <= PASTED:
         failures = tuple(Failure("", line.strip(), number) for number, line in lines if _SAYS.search(line)) or tuple(raised_in_code(lines))
         failures = failures or tuple(imported_in_code(lines))
     for failure in failures:
@@ -109,7 +109,7 @@ def read_log(blocks: Iterable[bytes], rules: Iterable[Rule]) -> Reading:
 
 def read_misspelt(reading: Reading, rules: Iterable[Rule]) -> Reading:
     """The same with the symptoms that its few lines show but for a letter here and there."""
-    if reading.count > _PASTED or reading.refusal is not None:
+    if reading.count > PASTED or reading.refusal is not None:
         return replace(reading, shown={})
     looking = signatures(rules)
     for number, line in reading.lines:
