@@ -67,6 +67,8 @@ def _read(reader: Reader, table: Table) -> None:
         else:
             reader.say("plan.method", "inference", other)
         reader.say("plan.trust_remote_code", table.get("trust_remote_code"), "trust_remote_code")
+        if word(table.get("infer_backend") or "").lower() == "vllm":
+            reader.say("plan.vllm", True, "infer_backend")
         reader.default("plan.trainer", "llamafactory", reader.origin())
         return
     read_arguments(reader, table)

@@ -213,6 +213,12 @@ def test_what_llama_factory_does_beside_training(tmp_path: Path, text: str, meth
     assert bool(defaults(found)) == (method == "lora")
 
 
+@pytest.mark.parametrize(("backend", "served"), [("vllm", True), ("huggingface", None)])
+def test_a_chat_of_llama_factory_answers_by_the_backend_that_it_names(tmp_path: Path, backend: str, served: bool | None) -> None:
+    found = collect(tmp_path, f"model_name_or_path: org/m-7b\ntemplate: llama3\ninfer_backend: {backend}\n")
+    assert stated(found).get("plan.vllm") is served
+
+
 def test_a_file_in_groups_is_read_by_a_script_of_its_own_which_may_rename_a_setting(tmp_path: Path) -> None:
     recipe = "per_device_train_batch_size: 1\nevaluation_strategy: steps\nlearning_rate: 5.0e-6\noutput_dir: out\n"
     assert "evaluation_strategy" in str(stated(collect(tmp_path, recipe))["plan.arguments"])
