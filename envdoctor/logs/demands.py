@@ -80,6 +80,8 @@ _TUPLE = re.compile(r"\((\d{1,4}(?:, ?\d{1,4}){1,5})\)")
 _INSTALL = re.compile(rf"(?:pip3?|uv pip) install (?:-\S{{1,40}} (?:https?://\S{{1,200}} )?){{0,4}}{_Q}(?P<name>{_NAME})(?![\w./:-])")
 _INSTALL_THIS = re.compile(rf"(?:\binstall|\b[Pp]lease use|\brequires?|\bneeds?|upgrade(?: to)?|downgrade(?: to)?) {_Q}$", re.IGNORECASE)
 # "requires the Levenshtein library but it was not found", "requires jinja2 to be installed", "flash_attn is not installed"
+# What importlib.metadata and pkg_resources say of a distribution, before whoever asked for it says how to install itself.
+_ABSENT = re.compile(rf"{_Q}(?P<name>{_NAME})(?:[<>=!~][^'\"]{{0,40}})?{_Q} distribution was not found and is required by")
 _LACKS = (
     re.compile(
         rf"requires? (?:the )?{_Q}(?P<name>{_NAME}){_Q} (?:library |package |module )?(?:but it was not found|to be installed)", re.I
@@ -162,7 +164,8 @@ def read_wants(message: str) -> tuple[str, ...]:
     """The packages that a message says are required and tells how to install: `requires Accelerate: pip install accelerate`."""
     if not re.search(r"requir|\bneeds?\b|please install|not installed|not found|missing|no package metadata", message, re.IGNORECASE):
         return ()
-    found = [package_name(one["name"]) for one in _INSTALL.finditer(message)]
+    absent = _ABSENT.search(message)
+    found = [package_name(one["name"]) for one in _INSTALL.finditer(message)] if absent is None else [canonical(absent["name"])]
     if not any(found):
         named = [one["name"] for lacks in _LACKS for one in lacks.finditer(message)]
         found = [name if (name := package_of(one)) in listed() else package_name(one) for one in named]

@@ -16,7 +16,7 @@ from envdoctor.facts.versions import Exact
 from envdoctor.logs.answers import answer, answer_member, say, with_author
 from envdoctor.logs.asked import ARGUMENT
 from envdoctor.logs.builds import BUILD, judge_build
-from envdoctor.logs.circular_imports import NAME, judge_circular
+from envdoctor.logs.circular_imports import NAME, judge_circular, judge_shadowed
 from envdoctor.logs.conda_exports import judge_conda_export
 from envdoctor.logs.crashes import judge_crash
 from envdoctor.logs.data_columns import judge_column
@@ -218,7 +218,8 @@ def _states_cause(failure: Failure, last: Failure) -> bool:
 
 def _first_of_all(statement: Statement | None, failure: Failure, facts: Facts, around: str) -> Hit | None:
     """What is known of the very words, whoever else they might be about."""
-    hit = judge_break(failure, facts, around) or judge_wrapped(failure, facts) or judge_guest(statement, failure)
+    hit = judge_shadowed(statement) if isinstance(statement, MissingName) else None
+    hit = hit or judge_break(failure, facts, around) or judge_wrapped(failure, facts) or judge_guest(statement, failure)
     if hit is None and statement is not None:
         loading = judge_loading(statement, failure, facts) if isinstance(statement, RefusedKeyword) else None
         hit = loading or judge_python(statement, failure, facts) or judge_given_up(statement, failure, facts)

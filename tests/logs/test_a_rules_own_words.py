@@ -100,3 +100,28 @@ def test_what_only_looks_like_them_does_not(tmp_path: Path, capsys: pytest.Captu
 def test_a_loss_that_fell_to_zero_is_told_of_a_run_that_ended_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = "{'loss': 2.31, 'grad_norm': 1.1}\n{'loss': 0.0, 'grad_norm': nan}\n{'train_runtime': 100.1, 'train_loss': 1.9}\n"
     assert diagnosed(tmp_path, capsys, log)[0]["rule"] == "loss-is-no-number"
+
+
+@pytest.mark.parametrize(
+    ("path", "is_own"),
+    [
+        ("/home/u/transformers.py", True),
+        ("/home/u/proj/transformers/__init__.py", True),
+        ("/home/u/transformers/src/transformers/__init__.py", False),
+        ("/home/u/transformers/transformers/__init__.py", False),
+        (f"{PACKAGES}/transformers/__init__.py", False),
+    ],
+)
+def test_the_file_that_the_message_names_is_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str], path: str, is_own: bool) -> None:
+    first = diagnosed(tmp_path, capsys, f"ImportError: cannot import name 'AutoModel' from 'transformers' ({path})\n")[0]
+    assert first["rule"] == "error-name-missing"
+    assert ("AutoModel was looked for in transformers" in json.dumps(first)) is is_own
+
+
+def test_a_distribution_that_was_not_found_is_the_one_that_lacks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = (
+        "importlib.metadata.PackageNotFoundError: The 'tqdm>=4.27' distribution was not found and is required by this application.\n"
+        "Try: pip install transformers -U or pip install -e '.[dev]' if you're working with git main\n"
+    )
+    first = diagnosed(tmp_path, capsys, log)[0]
+    assert (first["rule"], first["packages"][0]) == ("error-package-not-installed", "tqdm")
