@@ -42,7 +42,7 @@ def _set_aside(one: Target, whole: Target, there: dict[str, Fact], *, closed: bo
     if not why:
         return one
     kept = tuple(fact for fact in one.collected.facts if not fact.name.startswith(_PACKAGES))
-    told = Skip(one.text, f"{why}: its pins are not put beside this stack")
+    told = Skip(one.text, f"{why}: what they pin is not put beside it")
     return replace(one, collected=replace(one.collected, facts=kept, skips=(*one.collected.skips, told)))
 
 
@@ -65,7 +65,7 @@ def _find_another_stack(one: Target, whole: Target, there: dict[str, Fact]) -> s
 
 
 def _find_absence(one: Target, whole: Target, there: dict[str, Fact], *, closed: bool) -> str:
-    """Why this choice is not what is installed, in words: the stack lacks what it adds; empty where nothing says so."""
+    """Why this choice is not what is installed, in the same words for all of a file: the stack lacks what it adds; else empty."""
     if one.collected is whole.collected:
         return ""
     always = {fact.name for fact in _pins(whole.collected)}
@@ -73,7 +73,7 @@ def _find_absence(one: Target, whole: Target, there: dict[str, Fact], *, closed:
     lacking = [name for name in own if name not in there]
     others = (_list_own(variant.collected, always) for variant in whole.others if variant.collected is not one.collected)
     told = closed or (len(lacking) == len(own) and any(name in there for names in others for name in names if name not in own))
-    return f"an extra or group that is not installed (the stack has no {lacking[0].removeprefix(_PACKAGES)})" if lacking and told else ""
+    return "it has extras or groups that are not installed in this stack" if lacking and told else ""
 
 
 def _list_own(found: Collected, always: set[str]) -> list[str]:
