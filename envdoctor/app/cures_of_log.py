@@ -22,6 +22,7 @@ from envdoctor.world.built_for_torch import built_for, packages
 from envdoctor.world.dependencies import dependencies
 
 TORCH = "torch"
+_ASKS = "envdoctor "
 # Every transformers 4 asks for a hub below 1 (Requires-Dist of 4.57.6).
 _BELOW_ONE = ("huggingface-hub",)
 # Their compiled parts fit one release of torch, which their metadata names.
@@ -34,6 +35,8 @@ def as_of_a_log(cures: Sequence[Cure], finding: Finding, stated: Facts, sought: 
     What the search found for the stated releases is one of them.
     """
     cures = tuple(_recent(cure, finding, stated) for cure in cures)
+    # What a command of this tool would compute is no cure yet.
+    cures = (*(cure for cure in cures if not cure.text.startswith(_ASKS)), *(cure for cure in cures if cure.text.startswith(_ASKS)))
     if finding.rule.id in OF_INSTALLERS:
         cures = as_whole(cures, stated)
     pins = [cure for cure in cures if cure.pins] or list(_companions(finding, stated))

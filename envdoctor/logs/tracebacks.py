@@ -174,6 +174,8 @@ def read_failures(lines: Iterable[tuple[int, str]]) -> tuple[Failure, ...]:
         reading.finish()
         error = _read_error(line, inside=inside and bool(reading.frames))
         if error is not None:
+            if " import " in (before := line.partition(error[0])[0]):
+                reading.near.append(before[:_LONGEST_NEAR])  # pasted in one line with the error of it
             reading.begin(error[0], error[1], number)
             inside, reading.wants_code = False, False
         elif line.strip():

@@ -211,7 +211,8 @@ def _fixes(sheet: Sheet, cause: Cause, report: Report) -> None:
         if cure.pins or cure.text.startswith("pip "):
             sheet.command("fix", line)
         elif cure.plan:
-            sheet.labelled("fix", f"set {line}")
+            # Who pastes a log alone has no plan to set anything in: there the words say what it is.
+            sheet.labelled("fix", f"set {line}: {cure.note}" if report.either_way and cure.note else f"set {line}")
         else:
             sheet.labelled("fix", ": ".join(filter(None, (line, cure.note))))
     if not listed:
@@ -221,13 +222,28 @@ def _fixes(sheet: Sheet, cause: Cause, report: Report) -> None:
 
 
 def _other_way(sheet: Sheet, diagnosed: Diagnosed) -> None:
-    """After a cure in words the pins that do the same; after pins those of another package, or of the other direction."""
+    """After a cure in words the pins that do the same; after pins those of another package, or of the other direction, and the change of
+    the code that does without them."""
     pins = [cure for cure in diagnosed.cures if cure.pins]
     first, rest = (pins[0], pins[1:]) if diagnosed.cures and diagnosed.cures[0].pins else (None, pins)
     differing = (cure for cure in rest if first is not None and cure.pins.keys() != first.pins.keys())
-    other = next(differing, rest[0] if rest else None)
+    by_hand = _by_hand(diagnosed)
+    other = next(differing, rest[0] if rest and (first is None or by_hand is None) else None)
     if other is not None:
         sheet.command(" or", cure_line(other))
+    if by_hand is not None:
+        sheet.labelled(" or", by_hand.text or f"set {cure_line(by_hand)}{f': {by_hand.note}' if by_hand.note else ''}")
+
+
+def _by_hand(diagnosed: Diagnosed) -> Cure | None:
+    """After a setting the next setting; else the first change of the code or the command, where what is told first is none, and which is
+    not true of every finding of a family."""
+    general = {fix.text for fix in diagnosed.finding.rule.fixes} if diagnosed.finding.edge else set()
+    first, *rest = diagnosed.cures or (None,)
+    if first is None or first.kind not in ("pin", "plan"):
+        return None
+    settings = [cure for cure in rest if cure.plan] if first.kind == "plan" else []
+    return next(iter((*settings, *(cure for cure in rest if cure.kind == "code" and cure.text not in general))), None)
 
 
 def _possible(sheet: Sheet, possible: Sequence[Diagnosed], report: Report, *, full: bool, alone: bool) -> str:

@@ -163,3 +163,14 @@ def test_cannot_with_a_capital_is_the_same_error(capsys: pytest.CaptureFixture[s
         _, told, fixes = first(capsys, tmp_path, "Cannot import name 'load_dict_into' from 'diffusers.utils'")
     assert told.startswith("diffusers has no diffusers.utils.load_dict_into (there in 0.34.0)")
     assert fixes[0] == "{'diffusers': '==0.34.0'}"
+
+
+def test_a_line_that_imports_says_the_module_of_the_error_behind_it(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    jax = {
+        "0.4.23": {"jax/__init__.py": "from jax import linear_util\n", "jax/linear_util.py": "a = 1\n"},
+        "0.4.24": {"jax/__init__.py": "a = 1\n", "jax/extend/__init__.py": "from jax.extend import linear_util\n", "jax/b.py": "b = 1\n"},
+    }
+    with atlas_of(tmp_path, {"jax": jax}):
+        _, told, fixes = first(capsys, tmp_path, "from jax import linear_util as lu ImportError: cannot import name 'linear_util'")
+    assert told.startswith("jax has no jax.linear_util (there in 0.4.23)")
+    assert fixes[:2] == ["from jax.extend import linear_util", "{'jax': '==0.4.23'}"]
