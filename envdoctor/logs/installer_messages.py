@@ -216,4 +216,12 @@ INSTALLERS = (
         "the Visual C++ Redistributable (2015 to 2022, x64); import torch before it; its wheel for this torch, CUDA and Python",
         sure=False,
     ),
+    # https://github.com/CompVis/latent-diffusion/issues/207
+    StatedMessage(
+        r"Invalid(?:Version|Requirement|Specifier|Marker)\b.{0,4}(?:Invalid \w{3,12}|Expected .{0,80}?): ['\"]?(?P<text>[^'\"]{1,100})",
+        "packaging 22 and later refuse {text}, which older releases took",
+        "an older package writes a requirement or a version in a form that the standard (PEP 440, PEP 508) does not have",
+        "a later release of the package whose frame stands before packaging's, or pip install 'packaging<22' 'setuptools<66' beside it",
+        package="packaging",
+    ),
 )

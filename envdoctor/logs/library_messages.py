@@ -98,9 +98,9 @@ LIBRARIES = (
         package="dgl",
     ),
     StatedMessage(
-        r"(?P<file>[\w.+-]{3,80}\.so)(?:\.\d{1,3}){0,3}: undefined symbol:?$",
+        r"(?P<file>[\w.+-]{3,80}\.so)(?:\.\d{1,3}){0,3}: undefined symbol:? ?(?:\*\S{3,200})?$",
         "{file} was compiled for other releases than those that are there: what it calls is in none of the libraries that are loaded",
-        "mostly another torch than the one it was built with; the name of the symbol was not pasted",
+        "mostly another torch than the one it was built with; the name of the symbol was not pasted whole",
         "build or install its package anew beside the torch that is there",
     ),
     StatedMessage(

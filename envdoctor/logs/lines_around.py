@@ -17,7 +17,7 @@ from envdoctor.records import replace
 
 _TELLS = re.compile(
     r"(?i)error|warn|\bassert |fail|fatal|cannot|can't|could not|couldn't|unable|is too "
-    r"|not (?:found|supported|available|declared|defined|enough)"
+    r"|not (?:found|supported|available|declared|defined|enough)|must (?:have|be)|attempted"
     r"|invalid|refused|denied|unsupported|deprecated alias|required|died|killed|expected|mismatch|out of"
 )
 # The lines of an error and of what led to it stand together.
@@ -30,13 +30,15 @@ def judge_around(reading: Reading) -> Iterator[tuple[Hit, int, str]]:
     if reading.ended_well or reading.refusal is not None:
         return
     near = [(number, line) for number, line in reading.lines if last is None or abs(number - last.line) <= _NEAR]
+    cut = last is not None and not (last.kind or last.message)
+    alone = last is None or cut
     told: set[str] = set()
     for number, line in reversed(near[-_MOST_LINES:]):
         text = line.strip()
         if len(told) >= _MOST_FOUND or not _TELLS.search(text):
             continue
         hit = judge_stated(Failure("", text, number))
-        if hit is not None and hit.outcome and hit.edge not in told:
+        # Of a traceback that was cut before its last line, the line before it is often the message.
+        if hit is not None and (hit.outcome or cut) and hit.edge not in told:
             told.add(hit.edge)
-            alone = last is None or not (last.kind or last.message)
             yield (hit if alone else replace(hit, outcome=None)), number, text[:300]

@@ -8,6 +8,7 @@ import pytest
 
 from tests.logs.diagnosed import findings
 
+RULES = ("error-of-the-run", "error-of-what-was-given")
 LAUNCHER = """[default0]: node1:77:77 [0] include/socket.h:403 NCCL WARN Connect to 10.0.0.2<57335> failed : No route to host
 Traceback (most recent call last):
   File "/opt/env/lib/python3.10/site-packages/torch/distributed/launcher/api.py", line 250, in launch_agent
@@ -25,6 +26,17 @@ Traceback (most recent call last):
   File "/opt/env/lib/python3.10/site-packages/modelscope/utils/registry.py", line 212, in build_from_cfg
     return obj_cls(**args)
 """
+CAST = """datasets.exceptions.DatasetGenerationCastError: An error occurred while generating the dataset
+
+All the data files must have the same columns, but at some point there are 2 new columns ({'split', 'index'})
+
+This happened while the json dataset builder was generating data using
+"""
+FEW = """not enough values to unpack (expected 2, got 1)
+Traceback (most recent call last):
+  File "/usr/local/lib/python3.10/dist-packages/accelerate/utils/operations.py", line 819, in forward
+    return model_forward(*args, **kwargs)
+"""
 WELL = BUILD.replace("CMake Error", "CMake Note").replace("higher is required", "higher is known") + "\n[100%] Built target ext"
 
 
@@ -34,12 +46,14 @@ WELL = BUILD.replace("CMake Error", "CMake Note").replace("higher is required", 
         (LAUNCHER, "possible", "NCCL on this node does not reach the address that the other one gave: it took an interface"),
         (BUILD, "matched", "The build asks for CMake 3.26, and 3.22.1 is there"),
         (CUT, "matched", "The code writes np.float, which numpy 1.24 and later do not have"),
+        (CAST, "possible", "The files of one data set have different columns"),
+        (FEW, "possible", "2 values are wanted there, and 1 came"),
     ],
 )
 def test_the_line_that_states_a_cause_is_told(
     log: str, status: str, means: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    told = [(one["status"], one["detail"]) for one in findings(capsys, tmp_path, log) if one["rule"] == "error-of-the-run"]
+    told = [(one["status"], one["detail"]) for one in findings(capsys, tmp_path, log) if one["rule"] in RULES]
     assert any(state == status and detail.startswith(means) for state, detail in told)
 
 
