@@ -86,7 +86,7 @@ def _with(facts: Facts, targets: Sequence[Target], names: tuple[str, ...], why: 
         return facts
     adapter = any(target.adapter is not None for target in targets)
     told = (one for one in found if one in OF_TRANSFORMERS or f"packages.{one}" in facts)
-    unused = (MADE, RUN) if "trainer" in found else unused
+    unused = (*unused, MADE, RUN) if "trainer" in found else unused
     idle = tuple(dict.fromkeys((*(one for one in told if not adapter or one != "peft"), *unused)))
     return facts.with_facts([Fact(NOT_LOADED, idle, Origin(why))])
 

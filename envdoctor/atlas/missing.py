@@ -34,9 +34,10 @@ UNREAD_PARTS = {
     "flash-attn": ("base_dsl", "ck4inductor", "codegen", "cutlass", "cutlass_dsl", "cutlass_library", "hopper", "pycute"),
     "flashinfer-python": (
         "b12x", "base_dsl", "build_backend", "build_utils", "cutlass", "cutlass_cppgen", "cutlass_dsl", "cutlass_library", "pycute",
-        "flashinfer.data", "flashinfer.experimental", "flashinfer.moe_ep.kernel_src",
+        "flashinfer.attention.prims_ts", "flashinfer.data", "flashinfer.experimental", "flashinfer.moe_ep.kernel_src",
     ),
     "mlflow": ("mlflow.server",),
+    "modelscope": ("modelscope.models.cv", "modelscope.pipelines.cv"),
     "onnx": ("onnx.onnx_cpp2py_export",),
     "onnxruntime": ("onnxruntime.capi.onnxruntime_pybind11_state",),
     "optimum": ("bettertransformer", "commands", "exporters", "fx", "gptq", "intel", "onnx", "onnxruntime", "pipelines", "utils"),

@@ -88,6 +88,7 @@ STACK = "transformers==5.0.0\npeft==0.17.1\ntorch==2.1.0\n"
         pytest.param(TOKENIZE, set(), id="a tokenizer loads neither peft nor a model"),
         pytest.param(LOAD, {NO_TORCH}, id="a model needs torch, and no peft"),
         pytest.param("from transformers import Trainer\nTrainer()\n", {RULE, NO_TORCH}, id="the Trainer imports peft"),
+        pytest.param("from transformers import AutoModelForCausalLM\n", set(), id="what only imports a class of models loads none"),
         pytest.param("from transformers import Trainer\n", {RULE}, id="what only imports the Trainer loads no model"),
         pytest.param("import peft\nprint(peft)\n", {RULE, NO_TORCH}, id="peft itself"),
         pytest.param("import torch\n", set(), id="torch alone"),
