@@ -53,6 +53,7 @@ _ANYBODYS = re.compile(
     r"|zip\(\) takes no keyword|exceptions\.Exit: 0|422 (?:\()?Unprocessable|Unable to avoid copy|cannot enable executable stack"
     r"|expected dtype float for `end`|CUDA driver error: device not ready|Tensor\.item\(\) cannot be called on meta"
     r"|^(?:generate|forward|map)\(\) (?:takes|got)|not supported between instances of|shape '\[-1, 0\]' is invalid"
+    r"|^Expected all tensors to be on the same device"
     r"|output tensor must have the same type|No module named 'pytest'|KeyError: 'full_attention'"
     r"|^(?:RuntimeError: )?Failed to import [\w.]+ because of the following error"
 )
@@ -135,6 +136,8 @@ def is_guess(
         return True  # whose module was compiled for another numpy, the words do not say
     if not decided and rule.affected is not None and any(hit.rule == NO_LIBRARY for hit in _nearby(seen, derived)):
         return True  # that a library is not found does not say that another one is there
+    if not decided and any(hit.rule == TENSORS for hit in _nearby(seen, derived)) and _is_of_few_releases(rule.affected):
+        return True  # tensors differ in every release of everything
     others = [hit for hit in _nearby(seen, derived) if hit.pins and hit.packages and hit.packages[0] not in rule.packages]
     if not decided and others and _is_of_few_releases(rule.affected):
         return True  # that just this release ran, nobody says, and the error is computed to be another package's

@@ -19,6 +19,38 @@ PILLOW = {
     }
 }
 
+ONE_RELEASE = """
+id         = "peft-one-release-tensors"
+title      = "peft 0.13.0 leaves an adapter where it was"
+severity   = "warning"
+effect     = "crash"
+confidence = "cited"
+symptoms   = ["Expected all tensors to be on the same device"]
+details    = "An adapter stays on the CPU."
+
+[affected]
+packages = ["peft ==0.13.0"]
+
+[[fix]]
+pin  = "peft >=0.13.1"
+note = "moves it"
+
+[[evidence]]
+url  = "https://github.com/huggingface/peft/issues/1"
+kind = "issue"
+says = "An example."
+
+[[case]]
+expect = "match"
+facts  = { packages.peft = "==0.13.0" }
+[[case]]
+expect = "no-match"
+facts  = { packages.peft = "==0.13.1" }
+[[case]]
+expect = "unknown"
+facts  = {}
+"""
+
 
 def cures(capsys: pytest.CaptureFixture[str], tmp_path: Path, log: str, facts: str) -> str:
     """The page from its first cure to the next blank line."""
@@ -45,3 +77,20 @@ def test_a_setting_is_told_in_words_with_the_next_one(capsys: pytest.CaptureFixt
         "  fix: set plan.gradient_checkpointing = true: activations are computed again\n       instead of kept\n"
         "   or: set plan.batch_size = 1: with more gradient accumulation, so that a step\n       sees as many rows"
     )
+
+
+def test_tensors_on_two_devices_are_no_release_s_that_nobody_stated(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    rules = tmp_path / "rules" / "peft"
+    rules.mkdir(parents=True)
+    (rules / "peft-one-release-tensors.toml").write_text(ONE_RELEASE, encoding="utf-8")
+    pasted, stated = tmp_path / "log.txt", tmp_path / "facts.toml"
+    pasted.write_text(
+        "RuntimeError: Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!\n", encoding="utf-8"
+    )
+    stated.write_text('os = "linux"\n', encoding="utf-8")
+    page = run(capsys, "diagnose", str(pasted), "--facts", str(stated), "--rules", str(tmp_path / "rules")).out
+    assert "error: One tensor is on cuda:0, another on cpu" in page
+    assert "adapter" not in page
+    stated.write_text('os = "linux"\npackages = { peft = "0.13.0" }\n', encoding="utf-8")
+    page = run(capsys, "diagnose", str(pasted), "--facts", str(stated), "--rules", str(tmp_path / "rules")).out
+    assert "warning: peft 0.13.0 leaves an adapter" in page
