@@ -1,9 +1,10 @@
 """Messages of compilers, linkers, CMake, setuptools and cargo while an extension is built, pasted without whose build it was.
 
-Wordings as gcc, nvcc, CMake, setuptools and cargo print them; what the threads came to: https://github.com/facebookresearch/sam2/issues/19,
-https://github.com/pyg-team/pytorch_geometric/issues/25, https://github.com/huggingface/tokenizers/issues/1050,
-https://github.com/abetlen/llama-cpp-python/issues/2028 (CMake 4), https://github.com/PKU-VCL-3DV/SLAM3R/issues/33. That ``AT_CHECK`` and
-``THC.h`` went with torch 1.5 and 1.11 is in pytorch's c10/util/Exception.h and aten/src/THC.
+Wordings as gcc, nvcc, CMake, setuptools and cargo print them; what the threads came to:
+https://github.com/facebookresearch/sam2/issues/21 (a toolkit of torch's CUDA), https://github.com/huggingface/tokenizers/issues/1050,
+/issues/1359 (Rust 1.73), https://github.com/PJK/libcbor/issues/351 (CMake 4). That ``AT_CHECK`` and ``THC.h`` went with torch
+1.5 and 1.11: https://github.com/pytorch/pytorch/issues/36581,
+https://github.com/CoinCheung/pytorch-loss/pull/37. That 2.1 is the first torch that asks for C++17 is in the headers of its wheel.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ BUILDS = (
     StatedMessage(
         r"casting `&T` to `&mut T` is undefined|#\[deny\(invalid_reference_casting\)\]",
         "A Rust compiler refuses source that older ones took",
-        "tokenizers before 0.14 and others of that time are refused by Rust 1.73 and later",
+        "tokenizers before 0.14.1 and others of that time are refused by Rust 1.73 and later",
         f"{_WHEEL}: a newer tokenizers; else RUSTFLAGS='-A invalid_reference_casting' for the build, or rustup default 1.72",
     ),
     StatedMessage(
@@ -163,8 +164,7 @@ BUILDS = (
         r"C\+\+1(?P<num>[47]) or later compatible compiler is required to use (?:PyTorch|ATen)",
         "The extension is compiled as an older C++ than torch's headers ask for (C++1{num})",
         "its setup.py states -std=c++14 or less, as code for an older torch does, or the compiler is too old",
-        "-std=c++17 in its setup.py (extra_compile_args) in place of the older one, gcc from 9 on, or a torch of its time (C++14 until "
-        "2.0)",
+        "-std=c++17 in its setup.py (extra_compile_args) in place of the older one, a newer gcc, or a torch of its time (C++14 until 2.0)",
         package="torch",
     ),
     StatedMessage(

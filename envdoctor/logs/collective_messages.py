@@ -2,7 +2,7 @@
 
 What NCCL_DEBUG prints is in https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html. The threads beside each kind
 came to what stands here: https://github.com/NVIDIA/nccl/issues/207 (an address that is not reached), /issues/293 (a port),
-https://github.com/LianjiaTech/BELLE/issues/136 (a container's shared memory), https://github.com/wenet-e2e/wenet/issues/1891 (a
+https://github.com/NVIDIA/nccl/issues/342 (a container's shared memory), https://github.com/wenet-e2e/wenet/issues/1891 (a
 link-local address).
 """
 

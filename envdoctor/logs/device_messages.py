@@ -1,8 +1,8 @@
 """Messages of GPUs and what speaks to them: CUDA and its libraries, torch.compile and triton, Apple's MPS, ROCm, Ascend, TPU, XPU, Gaudi.
 
 What CUDA's errors mean is in https://docs.nvidia.com/cuda/cuda-runtime-api (cudaError); those of Ascend's runtime in
-https://www.hiascend.com/document (aclError). Threads: https://github.com/ROCm/ROCm/issues/3401,
-https://github.com/pytorch/pytorch/issues/164346, https://github.com/huggingface/diffusers/issues/3089 (MPS).
+https://www.hiascend.com/document (aclError). Threads: https://github.com/ROCm/MIOpen/issues/1010,
+https://github.com/pytorch/pytorch/issues/164346 (ROCm), /issues/88038 (cuFFT), https://github.com/huggingface/diffusers/issues/5894 (MPS).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ DEVICES = (
     StatedMessage(
         r"CUDA error: no kernel image is available|no kernel image is available for execution|cudaErrorNoKernelImageForDevice",
         "What was compiled for CUDA (torch, or an extension of it) has no code for this GPU",
-        "a GPU that is newer than the build (the RTX 50 wants CUDA 12.8 and torch 2.7, Hopper and the RTX 40 11.8), or older than it "
+        "a GPU that is newer than the build (the RTX 50 wants CUDA 12.8 and torch 2.7, Hopper 11.8), or older than it "
         "still serves; "
         "or an extension that was compiled for other GPUs",
         "python -c 'import torch; print(torch.cuda.get_arch_list(), torch.cuda.get_device_capability())': where the list lacks the GPU, "
@@ -81,7 +81,7 @@ DEVICES = (
     StatedMessage(
         r"CUFFT_(?:INTERNAL_ERROR|ALLOC_FAILED|SETUP_FAILED|EXEC_FAILED)",
         "cuFFT failed: a Fourier transform on the GPU",
-        "CUDA 11.7's cuFFT on the RTX 40 does this, and so do a full GPU and another cuFFT on LD_LIBRARY_PATH",
+        "the cuFFT of CUDA before 11.8 does this on the RTX 40, and so do a full GPU and another cuFFT on LD_LIBRARY_PATH",
         "a torch for CUDA 11.8 or later; unset LD_LIBRARY_PATH; else that transform on the CPU",
         package="torch",
     ),

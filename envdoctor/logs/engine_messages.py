@@ -2,8 +2,8 @@
 generation inference, and the interface of OpenAI that they share.
 
 The wordings are those of https://github.com/vllm-project/vllm (vllm/config, model_executor, entrypoints), https://github.com/sgl-project/sglang
-(managers, model_runner) and of threads: https://github.com/vllm-project/vllm/issues/2418, /issues/19798,
-https://github.com/EvolvingLMMs-Lab/LongVT/issues/9, https://github.com/tenstorrent/tt-inference-server/issues/3151.
+(managers, model_runner) and of threads: https://github.com/vllm-project/vllm/issues/18681 (tokens of a batch), /issues/30021 (the cause
+stands above), https://github.com/QwenLM/Qwen3-Omni/issues/122 (a prompt that is too long).
 """
 
 from __future__ import annotations

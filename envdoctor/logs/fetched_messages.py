@@ -214,7 +214,7 @@ FETCHED = (
         "look into it, and fetch it again; python -m json.tool FILE names the place",
         given=True,
     ),
-    # https://github.com/rolczynski/Automatic-Speech-Recognition/issues/37
+    # https://github.com/matterport/Mask_RCNN/issues/653
     StatedMessage(
         r"truncated file: eof = (?P<got>\d{1,15}), .{0,60}stored_eof = (?P<want>\d{1,15})",
         "The HDF5 file is cut: it has {got} bytes of {want}",

@@ -159,11 +159,12 @@ FRAMEWORKS = (
         "a later TensorRT, the plugin library that the project names (trt.init_libnvinfer_plugins), or an export without that operator",
         package="tensorrt",
     ),
-    # https://github.com/galliot-us/PifPaf-TensorRT-Pose-Estimation/issues/5, https://github.com/WongKinYiu/yolov7/issues/330
+    # https://github.com/galliot-us/PifPaf-TensorRT-Pose-Estimation/issues/5, https://github.com/NVIDIA/TensorRT/issues/183
     StatedMessage(
         r"Network must have at least one output",
-        "TensorRT has a network without an output: its parser did not read the ONNX model to the end",
-        "an operator that it does not know, a file that is cut, or an export for another release",
+        "TensorRT has a network without an output, mostly since its parser did not read the model to the end",
+        "an operator that it does not know, a file that is cut or not there, an export for another release, or outputs that were not "
+        "marked",
         "print parser.get_error(i) for every i of parser.num_errors, which names the operator; a later TensorRT or another opset_version",
         package="tensorrt",
     ),

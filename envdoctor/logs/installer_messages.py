@@ -128,10 +128,11 @@ INSTALLERS = (
         "",
         "sudo; or wait for the other one (unattended-upgrades) to end",
     ),
+    # https://github.com/turlucode/ros-docker-gui/issues/13
     StatedMessage(
         r"NO_PUBKEY (?P<key>\w{8,40})|is not signed\.|GPG error",
         "apt does not trust a source of packages: its key is not here ({key})",
-        "NVIDIA changed the key of its CUDA sources in April 2022 (A4B469963BF863CC is the old one)",
+        "NVIDIA changed the key of its CUDA sources in April 2022 (A4B469963BF863CC is the new one)",
         "the package cuda-keyring of NVIDIA's source; in an old image remove /etc/apt/sources.list.d/cuda.list before apt-get update",
     ),
     StatedMessage(

@@ -83,7 +83,7 @@ LIBRARIES = (
     StatedMessage(
         r"Attempted to load \W{0,3}(?P<what>[\w./-]{3,80})",
         "NLTK's data {what} is in none of the folders that the lines list: it does not come with the package",
-        "another user's home, another name than was fetched (punkt_tab since NLTK 3.8.2), or an archive that lies there unpacked alone",
+        "another user's home, another name than was fetched (punkt_tab since NLTK 3.9), or an archive that lies there unpacked alone",
         "python -m nltk.downloader with that name (without .zip); NLTK_DATA names the folder",
     ),
     # https://github.com/dmlc/dgl/issues/7157, /issues/7438

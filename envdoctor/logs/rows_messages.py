@@ -2,7 +2,7 @@
 
 Wordings as these raise them: https://github.com/huggingface/datasets (arrow_dataset.py, builder.py, table.py), https://github.com/apache/arrow,
 https://github.com/pandas-dev/pandas, torch/utils/data/dataloader.py of https://github.com/pytorch/pytorch, https://github.com/imageio/imageio
-(core/imopen.py), https://github.com/pallets/jinja. A thread of different columns: https://github.com/huggingface/datasets/issues/6572.
+(core/imopen.py), https://github.com/pallets/jinja. A thread of different columns: https://github.com/hiyouga/LlamaFactory/issues/3281.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ DATA = (
         "What was read of the data set is not what its card promises",
         "files that changed after the card was written, a download that broke off, or a part of the files",
         "download_mode='force_redownload'; where the files are right, verification_mode='no_checks' (ignore_verifications before "
-        "datasets 2.9)",
+        "datasets 2.10)",
         given=True,
         package="datasets",
     ),

@@ -2,8 +2,8 @@
 
 Wordings as these raise them: https://github.com/deepspeedai/DeepSpeed (runtime/config.py, runtime/zero), https://github.com/pytorch/pytorch
 (torch/distributed/fsdp), https://github.com/huggingface/accelerate (accelerator.py, big_modeling.py), https://github.com/NVIDIA/Megatron-LM
-(megatron/training/arguments.py). Threads: https://github.com/QwenLM/Qwen-VL/issues/103, https://github.com/deepspeedai/DeepSpeed/issues/3228,
-https://github.com/huggingface/accelerate/issues/3971, https://github.com/zjunlp/KnowLM/issues/87.
+(megatron/training/arguments.py). Threads: https://github.com/hiyouga/LlamaFactory/issues/4557, https://github.com/deepspeedai/DeepSpeed/issues/3228,
+https://github.com/huggingface/accelerate/issues/3481, https://github.com/zjunlp/KnowLM/issues/87.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ SHARDING = (
         r"train_batch_size is not equal to micro_batch_per_gpu \* gradient_acc_step \* world_size (?P<all>\d{1,7}) != (?P<parts>[\d "
         r"*]{5,30})",
         "DeepSpeed was told a train_batch_size of {all}, which is not {parts}",
-        "two of the three are fixed and the number of processes gives another product; without a launcher it is 1",
+        "two of the three are fixed and the number of processes gives another product (1 without a launcher); DeepSpeed 0.9.0 counts "
+        "them wrongly with ZeRO-2",
         'train_batch_size and gradient_accumulation_steps "auto" (or left out) in the DeepSpeed configuration; start with deepspeed or '
         "torchrun",
         given=True,

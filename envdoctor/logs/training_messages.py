@@ -147,7 +147,7 @@ TRAINING = (
         "a value of that type; or the release of the class's package that the code was written for",
         sure=False,
     ),
-    # https://github.com/evolutionaryscale/esm/issues/25; torch/utils/_contextlib.py takes it since 2.1
+    # https://github.com/Biohub/esm/issues/25; torch/utils/_contextlib.py takes it since 2.1
     StatedMessage(
         r"(?P<name>no_grad|inference_mode|enable_grad)\.__init__\(\) takes 1 positional argument but 2 were given",
         "torch.{name} stands over a function without its brackets, which this torch does not take",
