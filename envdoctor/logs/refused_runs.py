@@ -163,7 +163,9 @@ def _not_there(told: str) -> Hit | None:
             "the whole path of the folder" if of_disk else "the name as its page has it, or the whole path; hf auth login for a private one"
         )
     edge = f"hub:absent:{name}"[:120]
-    return Hit(HUB, True, detail=behind, packages=("huggingface-hub",), edge=edge, headline=what, advice=advice)
+    # The sentence about an adapter is peft's own, whatever the hub answered.
+    packages = ("peft", "huggingface-hub") if found["lacks"] else ("huggingface-hub",)
+    return Hit(HUB, True, detail=behind, packages=packages, edge=edge, headline=what, advice=advice)
 
 
 def _taken_for_a_name(name: str) -> Hit:

@@ -195,4 +195,31 @@ TENSORS_STATED = (
         "print the shape before that line; unsqueeze(0), or squeeze(dim) with its number",
         sure=False,
     ),
+    # torch's parser of arguments (torch/csrc/utils/python_arg_parser.cpp), as torch 2.13.0 raised them.
+    StatedMessage(
+        r"(?P<call>\w{1,60})\(\) received an invalid combination of arguments - got "
+        r"\((?P<got>[^()\n]{0,120}(?:\([^()\n]{0,60}\)[^()\n]{0,60})?)\)",
+        "{call}() of torch was called with ({got}), and no form of it takes that",
+        "a list, an array or None where a tensor is expected, or an argument by a name that it does not have",
+        "its forms are listed below the message: compare them with what is handed on, argument by argument",
+        given=True,
+        package="torch",
+    ),
+    StatedMessage(
+        r"(?P<call>\w{1,60})\(\): argument '(?P<name>\w{1,40})' (?:\(position \d{1,2}\) )?must be (?P<want>[\w ]{1,40}), "
+        r"not (?P<got>str|int|float|bool|list|tuple|dict|set|NoneType|numpy\.ndarray)\b",
+        "{call}() of torch takes a {want} as {name}, and got {got}",
+        "",
+        "hand on a {want}; a list or an array becomes a tensor by torch.tensor(...)",
+        given=True,
+        package="torch",
+    ),
+    StatedMessage(
+        r"(?P<call>\w{1,40})\(\): self and source expected to have the same dtype, but got \(self\) (?P<self>\w{1,20}) and "
+        r"\(source\) (?P<source>\w{1,20})",
+        "{call}() writes a tensor of {source} into one of {self}",
+        "a part computed in another precision than the rest: outside of autocast, or a layer that was kept in float32",
+        "source.to(self.dtype) in that line, or one dtype for the whole model",
+        package="torch",
+    ),
 )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from envdoctor.logs.stated_values import judge_stated
 from envdoctor.logs.tracebacks import Failure
+from tests.logs.diagnosed import findings
 
 
 @pytest.mark.parametrize(
@@ -48,3 +51,30 @@ def test_what_is_said_is_told_with_its_values(text: str, headline: str) -> None:
 def test_what_is_something_else_is_let_be(text: str) -> None:
     hit = judge_stated(Failure("", text, 1))
     assert hit is None or hit.headline.startswith("Something is compiled")
+
+
+@pytest.mark.parametrize(
+    ("text", "package", "headline"),
+    [
+        (
+            "TypeError: mm() received an invalid combination of arguments - got (dict), but expected one of:",
+            "torch",
+            "mm() of torch was called with (dict)",
+        ),
+        (
+            "TypeError: linear(): argument 'input' (position 1) must be Tensor, not tuple",
+            "torch",
+            "linear() of torch takes a Tensor as input, and got tuple",
+        ),
+        (
+            "RuntimeError: index_copy_(): self and source expected to have the same dtype, but got (self) BFloat16 and (source) Float",
+            "torch",
+            "index_copy_() writes a tensor of Float into one of BFloat16",
+        ),
+        ("ValueError: Can't find 'adapter_config.json' at './outputs/dpo'", "peft", "./outputs/dpo has no adapter_config.json"),
+    ],
+)
+def test_whose_words_they_are_is_told(capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str, package: str, headline: str) -> None:
+    first = findings(capsys, tmp_path, text)[0]
+    assert first["packages"][0] == package
+    assert headline in f"{first['title']} {first['detail']}"
