@@ -16,7 +16,7 @@ _WHEEL = "a release, or a Python, for which it has a wheel"
 BUILDS = (
     StatedMessage(
         r"can'?t find Rust compiler|Cargo, the Rust package manager, is not installed",
-        "A package of Rust is built here, for which there is no compiler",
+        "A package of Rust is built here, and no compiler for it is found",
         "pip takes the source where no wheel fits: an old release beside a newer Python, or a rare platform",
         f"{_WHEEL} (of tokenizers, safetensors, tiktoken mostly a newer release); else install Rust from rustup.rs; pip install -U pip "
         f"first",
@@ -41,9 +41,9 @@ BUILDS = (
     ),
     StatedMessage(
         r"unsupported clang version",
-        "The host's compiler is newer than this CUDA toolkit takes",
+        "The host's compiler is of a release that this CUDA toolkit does not take",
         "",
-        "an older one beside it (nvcc -ccbin), or a newer CUDA toolkit",
+        "a release that the message allows beside it (nvcc -ccbin), or a newer CUDA toolkit",
     ),
     StatedMessage(
         r"error: command '[^'\s]{0,120}nvcc(?:\.exe)?' failed with exit (?:code|status) \d",
@@ -77,7 +77,7 @@ BUILDS = (
         "install the toolkit, or put its folder on the PATH; CUDACXX=/usr/local/cuda/bin/nvcc and CUDA_HOME name it",
     ),
     StatedMessage(
-        r"Compiling the CUDA compiler identification source file",
+        r"Compiling the CUDA compiler identification source file(?!\s{0,8}\S{1,60} succeeded)",
         "CMake found nvcc, and nvcc compiles nothing here",
         "a gcc or a Visual Studio that it does not take, or an architecture that it does not know",
         "the compiler's own words follow in that message; CUDAHOSTCXX=g++-11 names another gcc",
@@ -89,8 +89,8 @@ BUILDS = (
         "install the CUDA toolkit again after Visual Studio, with its Visual Studio Integration; else copy its MSBuildExtensions",
     ),
     StatedMessage(
-        r"Could NOT find (?P<what>CUDA|CUDAToolkit|OpenMP\w{0,4}|OpenSSL|BLAS|Protobuf|Python3?|pybind11|Boost|OpenCV|Threads|ZLIB|CURL"
-        r"|MPI|"
+        r"(?<!-- )Could NOT find (?P<what>CUDA|CUDAToolkit|OpenMP\w{0,4}|OpenSSL|BLAS|Protobuf|Python3?|pybind11|Boost|OpenCV|Threads"
+        r"|ZLIB|CURL|MPI|"
         r"LAPACK|NCCL)\b",
         "CMake does not find {what}, which the build asks for",
         "the package with its headers is missing, or in a folder where CMake does not look",
@@ -146,13 +146,13 @@ BUILDS = (
         r"identifier \"(?P<name>__half2?|__nv_bfloat162?|__hadd2?|__hmul2?|__hfma2?|hexp2?)\" is undefined|no suitable conversion "
         r"function from "
         r"\"(?P<other>__half|__nv_bfloat16)\"|more than one instance of overloaded function \"(?P<third>__h\w{2,8})\"",
-        "A source of CUDA uses operations of 16 bits that are not there for one of the architectures it is compiled for: "
-        "{name}{other}{third}",
-        "float16 came with compute capability 5.3 and bfloat16 with 8.0; torch turns some operators off (-D__CUDA_NO_HALF_OPERATORS__)",
+        "A source of CUDA does not go with the operations of 16 bits that this toolkit and torch give it: {name}{other}{third}",
+        "float16 came with compute capability 5.3 and bfloat16 with 8.0; torch turns some off "
+        "(-D__CUDA_NO_HALF_OPERATORS__), and newer toolkits define what old sources define",
         "TORCH_CUDA_ARCH_LIST with the architecture of this GPU alone; a newer toolkit, or the extension's release for this torch",
     ),
     StatedMessage(
-        r"'?(?:AT_CHECK|TORCH_CHECK_ARG|THCState_getCurrentStream|AT_DISPATCH_FLOATING_TYPES_AND_HALF)'? was not declared"
+        r"'?(?:AT_CHECK|THCState_getCurrentStream)'? was not declared"
         r"|identifier \"AT_CHECK\" is undefined|fatal error: THC/\w{3,40}\.cuh?\b|fatal error: THC/\w{3,40}\.h|Cannot open include "
         r"file: 'THC/",
         "The extension is written for an older torch: what it uses is gone",
@@ -169,9 +169,9 @@ BUILDS = (
     ),
     StatedMessage(
         r"fatal error: '?longintrepr\.h'?|has no member named '(?:exc_type|use_tracing|f_code|curexc_type|cframe|recursion_depth|ob_digit)'"
-        r"|_PyLong_AsByteArray|too few arguments to function '?_PyLong_AsByteArray",
-        "The source was made by Cython for an older Python than this one",
-        "Python 3.11 and later moved what its C code reads",
+        r"|too few arguments to function '?_PyLong_AsByteArray",
+        "The C source (mostly made by Cython) is for an older Python than this one",
+        "later releases of Python moved what it reads",
         f"a later release of that package, or a Python of its time; {_WHEEL}",
     ),
     StatedMessage(
@@ -215,7 +215,9 @@ BUILDS = (
         "git's own words stand above (fatal: ...); try that command by hand",
     ),
     StatedMessage(
-        r"invalid command '(?P<what>build_ext|develop|egg_info)'|error: option --(?P<option>[\w-]{2,30}) not recognized",
+        r"invalid command '(?P<what>build_ext|develop|egg_info)'|error: option "
+        r"--(?P<option>single-version-externally-managed|record|prefix|user|home|inplace|editable|cpp_ext|cuda_ext) not "
+        r"recognized",
         "setup.py was asked for what this setuptools does not know: {what}{option}",
         "",
         "pip install . in its place (-e . to change it), with the setuptools that its pyproject.toml names",

@@ -21,14 +21,14 @@ COLLECTIVES = (
         package="torch",
     ),
     StatedMessage(
-        r"[/]dev/shm/nccl-\S{1,20}",
-        "NCCL gets no room in shared memory (/dev/shm)",
-        "Docker gives a container 64 MB of it unless it is told otherwise",
+        r"(?i)(?:error|fail|unable|no space).{0,120}[/]dev/shm/nccl-\S{1,20}|[/]dev/shm/nccl-\S{1,20}.{0,80}(?i:fail|no space)",
+        "NCCL could not make its segment in shared memory (/dev/shm)",
+        "mostly there is no room left: Docker gives a container 64 MB unless it is told otherwise",
         "docker run --shm-size=8g or --ipc=host; in Kubernetes an emptyDir of medium Memory at /dev/shm; df -h /dev/shm shows what is "
         "there",
     ),
     StatedMessage(
-        r"NCCL WARN.{0,160}(?:Network is unreachable|No route to host|Connection timed out)",
+        r"NCCL WARN(?!.{0,120}ibv_).{0,160}(?:Network is unreachable|No route to host|Connection timed out)",
         "NCCL on this node does not reach the address that the other one gave",
         "it took an interface that the other node does not see (an address that begins with fe80, docker0, a virtual one), or a firewall "
         "stands between them",
@@ -51,7 +51,7 @@ COLLECTIVES = (
     StatedMessage(
         r"Some NCCL operations have failed or timed out",
         "A collective operation failed or did not end in time, and torch ends the process so that nothing wrong is computed on",
-        "one process ended, waits, or does other work than the rest",
+        "one process ended, waits, or does other work than the rest, or the network between them broke",
         _FIRST + "; TORCH_NCCL_DUMP_ON_TIMEOUT=1 with TORCH_NCCL_TRACE_BUFFER_SIZE=2000 writes down what each was about to do",
     ),
     StatedMessage(
@@ -96,15 +96,16 @@ COLLECTIVES = (
         package="torch",
     ),
     StatedMessage(
-        r"Timed out initializing process group in store based barrier|Timed out waiting for clients|\d{1,4}/\d{1,4} clients joined",
+        r"Timed out initializing process group in store based barrier|Timed out waiting for clients"
+        r"|\b(?P<came>\d{1,4})/(?!(?P=came)\b)\d{1,4} clients joined",
         "Not all processes came to the start of the run in time",
         "one failed before it came there, a node was not started, or they were told different numbers of processes (WORLD_SIZE, --nnodes)",
         "the logs of those that are missing; the same --nnodes, --nproc_per_node and address on every node",
     ),
     StatedMessage(
         r"got signal: 1\b|Signals\.SIGHUP",
-        "The terminal from which the run was started was closed, and the launcher ends its processes then (SIGHUP)",
-        "",
+        "The launcher was told to hang up (SIGHUP), and ends its processes then",
+        "mostly the terminal or the connection from which it was started was closed",
         "tmux or screen for the session, or a scheduler; nohup alone does not keep torchrun from it in every release",
     ),
     StatedMessage(

@@ -94,7 +94,7 @@ DEVICES = (
         package="flash-attn",
     ),
     StatedMessage(
-        r"No available kernel\.? ?(?:Aborting execution)?",
+        r"No available kernel\. ?Aborting execution",
         "Of the attention kernels that were allowed, none fits what it was given",
         "torch.backends.cuda.sdp_kernel or sdpa_kernel leaves flash attention alone: it wants float16 or bfloat16, an Ampere GPU and no "
         "mask",
@@ -127,7 +127,7 @@ DEVICES = (
         r"LLVM ERROR: Cannot select|Unexpected mma -> mma layout conversion|PassManager::run failed|Assertion `!\(srcMmaLayout && "
         r"dstMmaLayout\)",
         "triton's compiler fails on a kernel for this GPU",
-        "a GPU before Ampere (V100, T4, P100) for a kernel that was written for newer ones, or a triton of before the GPU",
+        "mostly a GPU before Ampere (V100, T4, P100) for a kernel that was written for newer ones, or a triton of before the GPU",
         "turn that kernel off (attention of triton's, torch.compile, Liger, unsloth's), or a later triton with its torch",
         package="triton",
     ),
@@ -164,7 +164,7 @@ DEVICES = (
         "HSA_OVERRIDE_GFX_VERSION of the nearest that it has (10.3.0 for gfx103x, 11.0.0 for gfx110x), or a ROCm build that names this GPU",
     ),
     StatedMessage(
-        r"MIOpen\W.{0,120}(?:SQLite|miopenStatus\w+|Internal error)|miopenStatus(?:InternalError|UnknownError)",
+        r"MIOpen\W(?!.{0,300}may degrade).{0,120}(?:SQLite|miopenStatus\w+|Internal error)|miopenStatus(?:InternalError|UnknownError)",
         "MIOpen, ROCm's library for convolutions, failed",
         "its cache cannot be written or is another release's (~/.config/miopen, ~/.cache/miopen), or it has no kernel for this GPU",
         "remove both folders; MIOPEN_USER_DB_PATH and MIOPEN_CUSTOM_CACHE_DIR on a local disk; MIOPEN_FIND_MODE=FAST",
@@ -183,7 +183,7 @@ DEVICES = (
         package="torch-npu",
     ),
     StatedMessage(
-        r"\bE[A-Z]\d{4}: |\[Error\]: The Inner error is reported as above",
+        r"\bE[CEFGHIJKLZ]\d{4}: |\[Error\]: The Inner error is reported as above",
         "Ascend's CANN reports an error of its own; its lines name the operator and the reason",
         "CANN, its kernels for this chip, driver and torch_npu have to be of one line of releases",
         "compare them with the table on torch_npu's page; ASCEND_LAUNCH_BLOCKING=1 shows the line of Python",
@@ -198,7 +198,9 @@ DEVICES = (
         package="torch",
     ),
     StatedMessage(
-        r"ASCEND_OPP_PATH|OPP path|libascend_hal\.so|libhccl\.so|libascendcl\.so",
+        r"(?:ASCEND_OPP_PATH\b(?!=)|OPP path).{0,80}(?i:not |empty|invalid|fail|null)"
+        r"|(?:libascend_hal|libhccl|libascendcl)\.so.{0,20}(?:cannot "
+        r"open|not found|No such)",
         "Ascend's CANN is not set up in this shell, or its driver is not there",
         "its libraries and kernels are found by variables that a script sets",
         "source /usr/local/Ascend/ascend-toolkit/set_env.sh; npu-smi info shows the driver; a container wants the driver's folders",
@@ -223,7 +225,7 @@ DEVICES = (
         "a smaller batch or length, gradient checkpointing, fewer bits, or more cards; envdoctor fit tells what fills one",
     ),
     StatedMessage(
-        r"synStatus ?=? ?(?:synStatus)? ?(?P<code>\d{1,3}) ?(?:\[(?P<why>[^\]]{2,60})\])?|Graph compile failed",
+        r"synStatus ?=? ?(?:synStatus)? ?(?P<code>\d{1,3}) ?(?:\[(?P<why>[^\]]{2,60})\])?|Graph compile failed.{0,40}synStatus",
         "Gaudi's compiler or runtime failed: {code} {why}",
         "",
         "HABANA_LOGS with LOG_LEVEL_ALL=3 writes down why; driver, firmware and habana-torch of one release; hl-smi shows the cards",

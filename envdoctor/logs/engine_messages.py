@@ -75,7 +75,7 @@ ENGINES = (
         given=True,
     ),
     StatedMessage(
-        r"[Tt]he model [`'\"](?P<name>[^`'\"]{1,120})[`'\"] does not exist",
+        r"[Tt]he model `(?P<name>[^`\n]{1,120})` does not exist",
         "The server that was asked has no model by the name {name}",
         "a server of one's own knows its model by --served-model-name, else by the path or id that it was started with",
         "the address /v1/models of the server lists the names; OPENAI_BASE_URL (base_url) says which server is asked",
@@ -84,7 +84,7 @@ ENGINES = (
     StatedMessage(
         r"Incorrect API key provided|invalid_api_key|The api_key client option must be set",
         "The server was asked without a key that it takes",
-        "OPENAI_API_KEY is not set where it runs, is of another service, or the base_url is OpenAI's and not the server's own",
+        "OPENAI_API_KEY is not set where it runs, is mistyped or of another service, or the base_url is OpenAI's and not the server's own",
         "export OPENAI_API_KEY in that shell; a server of one's own takes any text (EMPTY) with its base_url",
         given=True,
     ),
@@ -115,16 +115,16 @@ ENGINES = (
     StatedMessage(
         r"custom_all_reduce\.cuh:\d{1,5} '(?P<why>[^']{3,80})'",
         "vLLM's own exchange between GPUs failed: {why}",
-        "it asks that GPUs reach each other's memory, which virtual machines, an IOMMU and expandable_segments of torch's allocator keep "
-        "from it",
+        "it asks that GPUs reach each other's memory, which virtual machines, an IOMMU and expandable_segments of torch's allocator can "
+        "keep from it",
         "--disable-custom-all-reduce; and PYTORCH_CUDA_ALLOC_CONF without expandable_segments",
         package="vllm",
     ),
     StatedMessage(
         r"(?:is|are) (?:an )?unsupported LoRA weight|Loading lora .{0,200} failed",
-        "vLLM cannot serve this adapter as it is",
-        "it has whole layers beside its matrices (modules_to_save: embed_tokens, lm_head), layers that vLLM has no LoRA for, or other "
-        "names",
+        "vLLM could not load this adapter",
+        "mostly it has whole layers beside its matrices (modules_to_save: embed_tokens, lm_head), layers that vLLM has no LoRA for, "
+        "or other names",
         "merge it into its base (merge_and_unload) and serve that; else train it without modules_to_save",
         package="vllm",
     ),

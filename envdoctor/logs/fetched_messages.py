@@ -50,7 +50,7 @@ FETCHED = (
         package="huggingface-hub",
     ),
     StatedMessage(
-        r"CAS service error|xet.{0,80}(?:Reqwest|error)|Data processing error: .{0,80}(?:CAS|Reqwest)",
+        r"CAS service error|xet.{0,80}Reqwest|Data processing error: .{0,80}(?:CAS|Reqwest)",
         "Xet, the hub's storage of large files, refused or broke off the transfer",
         "a network that reaches huggingface.co and not its storage (cas-server.xethub.hf.co), a token without the right, or a passing "
         "fault",
@@ -59,7 +59,7 @@ FETCHED = (
     ),
     StatedMessage(
         r"You don't have the rights to create a model|403 Forbidden: (?P<why>[^\n]{5,160})",
-        "The hub knows who asks and does not allow it: {why}",
+        "The server (the hub, mostly) knows who asks and does not allow it: {why}",
         "a token with fewer rights (read, or for other repositories), or a namespace that is another's",
         "hf auth whoami shows who asks; a token with write access to that namespace; HF_TOKEN in the environment goes before the saved one",
         given=True,
@@ -67,8 +67,8 @@ FETCHED = (
     ),
     StatedMessage(
         r"Invalid token passed|Invalid user token|Token is required|Invalid username or password|401 Client Error: Unauthorized",
-        "The hub was asked without a token that it takes",
-        "none is set here, it was revoked, or it has a line break at its end",
+        "The server (the hub, mostly) was asked without a token that it takes",
+        "none is set here, it was revoked, or it has a line break at its end; the hub answers so for a name that is not there, too",
         "hf auth login (huggingface-cli login), or HF_TOKEN in the environment of the run; hf auth whoami tells whether it is taken",
         given=True,
         package="huggingface-hub",
@@ -131,15 +131,16 @@ FETCHED = (
         given=True,
         package="datasets",
     ),
+    # https://github.com/allenai/open-instruct/issues/738 (0.19.1, a newer file), https://github.com/huggingface/transformers/issues/30382
     StatedMessage(
         r"data did not match any variant of untagged enum (?P<what>\w{3,40})",
-        "tokenizer.json was written by a newer tokenizers than the one that reads it ({what})",
-        "the file's form grew: tokenizers 0.20 reads what it writes, older ones do not read all of it",
+        "tokenizer.json has a form that this tokenizers does not read ({what})",
+        "mostly a newer tokenizers wrote it (the form grew with 0.20); releases have also refused what older ones took",
         "pip install -U tokenizers transformers; or tokenizer.json in the state of an older commit of the model's repository",
         package="tokenizers",
     ),
     StatedMessage(
-        r"AddedVocabulary bad split|Non-consecutive added token|added_tokens.{0,60}(?:bad|invalid|index)",
+        r"AddedVocabulary bad split|Non-consecutive added token",
         "The tokens that were added to the tokenizer do not fit its vocabulary",
         "tokenizer.json, added_tokens.json and the vocabulary are of different states, or tokens were added twice",
         "take all files of the tokenizer from one source; after edits load it once with use_fast=False and save it anew",
@@ -153,8 +154,8 @@ FETCHED = (
         sure=False,
     ),
     StatedMessage(
-        r"can't convert negative int to unsigned|int too big to convert|can't convert negative value to unsigned",
-        "A token id that no tokenizer has is to be turned into text",
+        r"can't convert negative int to unsigned|can't convert negative value to unsigned",
+        "A negative number is given where only others are taken: mostly a token id that is to be turned into text",
         "labels with -100, or the -1 of a padding, are handed to decode",
         "np.where(ids < 0, tokenizer.pad_token_id, ids) before batch_decode",
     ),

@@ -19,9 +19,10 @@ FRAMEWORKS = (
     ),
     StatedMessage(
         r"CUDA-enabled jaxlib is not installed|No GPU/TPU found, falling back to CPU",
-        "This jaxlib is built for the CPU, and JAX computes there",
-        "pip install jax alone brings no CUDA",
+        "JAX found no GPU that its jaxlib can use, and computes on the CPU",
+        "pip install jax alone brings no CUDA; where there is no GPU, or torch trains, the line harms nothing",
         'pip install -U "jax[cuda12]" (the driver has to serve CUDA 12); python -c "import jax; print(jax.devices())"',
+        sure=False,
         package="jax",
     ),
     StatedMessage(
@@ -42,7 +43,7 @@ FRAMEWORKS = (
         r"Blas GEMM launch failed|failed to create cublas handle|Blas xGEMM\w{0,20} launch failed|Attempting to perform BLAS operation "
         r"using "
         r"StreamExecutor without BLAS support",
-        "TensorFlow could not multiply matrices on the GPU: cuBLAS did not start",
+        "TensorFlow or XLA could not multiply matrices on the GPU: cuBLAS did not start",
         "the GPU's memory is taken (by another process, or by torch in the same), or the GPU is newer than this TensorFlow's CUDA",
         "nvidia-smi; tf.config.experimental.set_memory_growth(gpu, True) before the first use; a TensorFlow whose CUDA knows the GPU",
         package="tensorflow",
@@ -73,9 +74,11 @@ FRAMEWORKS = (
     ),
     StatedMessage(
         r"'(?P<arch>sm_\d{2,3})' is not a recognized processor|ptxas (?:is )?too old|Unsupported processor sm_\d{2,3}",
-        "The CUDA that compiles kernels is older than the GPU: {arch}",
-        "XLA calls ptxas of the toolkit that it finds",
-        "a newer CUDA toolkit (or the framework's own CUDA wheels), its bin folder first on the PATH",
+        "What compiles kernels (LLVM, or CUDA's ptxas) is older than the GPU or the framework asks for: {arch}",
+        "XLA calls ptxas of the toolkit that it finds, and may go on without",
+        "a newer CUDA toolkit (or the framework's own CUDA wheels), its bin folder first on the PATH; for LLVM "
+        "a later release of the framework",
+        sure=False,
     ),
     StatedMessage(
         r"(?:INVALID_PROTOBUF|Protobuf parsing failed|Load model from \S{1,200} failed:\s?(?:Protobuf|System error|Invalid))",

@@ -11,7 +11,7 @@ from envdoctor.logs.stated_message import StatedMessage
 
 INSTALLERS = (
     StatedMessage(
-        r"resolution-too-deep|ResolutionTooDeep|pip is looking at multiple versions of .{0,80}This could take a while",
+        r"resolution-too-deep|ResolutionTooDeep",
         "pip tried so many releases that it gave up",
         "requirements without bounds leave it every combination, old ones as well",
         "pins or lower bounds for the packages that it keeps going back through (torch, transformers, numpy); or uv pip install, which "
@@ -60,9 +60,7 @@ INSTALLERS = (
         given=True,
     ),
     StatedMessage(
-        r"InvalidArchiveError|CondaVerificationError|appears to be corrupted|[Cc]hecksum[Mm]ismatch(?:Error)?|Hash of the package does "
-        r"not match"
-        r"|MD5 (?:sum )?mismatch",
+        r"InvalidArchiveError|CondaVerificationError|package for \S{1,80} located at .{0,200}appears to be corrupted|ChecksumMismatchError",
         "A package in conda's store (or the download of it) is damaged",
         "a download that broke off, two conda at once, or a full disk",
         "df -h; conda clean --packages --tarballs -y, and the same again",
@@ -90,7 +88,7 @@ INSTALLERS = (
         given=True,
     ),
     StatedMessage(
-        r"No virtual environment found|No virtualenv|`--system` to install",
+        r"No virtual environment found|`--system` to install",
         "uv is to install into a virtual environment, and there is none",
         "conda's counts only where CONDA_PREFIX is set; a container's Python is no virtual environment",
         "uv venv and then again, or --system in a container (UV_SYSTEM_PYTHON=1)",
@@ -107,7 +105,8 @@ INSTALLERS = (
         r"Retrying \(Retry\(total=\d.{0,100}after connection broken by '(?P<kind>\w{3,40})",
         "pip does not reach its index, and tries again ({kind})",
         "no network here, a proxy that is not set, or an index that is gone (pip config list shows which)",
-        "pip --proxy, or -i with an index that is reached",
+        "pip --proxy, or -i with an index that is reached; where a later try went well, look for another error",
+        sure=False,
     ),
     StatedMessage(
         r"Ignoring invalid distribution -?(?P<name>\S{1,60})",
@@ -130,17 +129,19 @@ INSTALLERS = (
     ),
     # https://github.com/turlucode/ros-docker-gui/issues/13
     StatedMessage(
-        r"NO_PUBKEY (?P<key>\w{8,40})|is not signed\.|GPG error",
-        "apt does not trust a source of packages: its key is not here ({key})",
+        r"NO_PUBKEY (?P<key>\w{8,40})|[Rr]epository '[^'\n]{1,200}' is not signed|GPG error",
+        "apt does not trust a source of packages: {key}",
+        "its key is not on this machine, ended, or is refused; "
         "NVIDIA changed the key of its CUDA sources in April 2022 (A4B469963BF863CC is the new one)",
         "the package cuda-keyring of NVIDIA's source; in an old image remove /etc/apt/sources.list.d/cuda.list before apt-get update",
     ),
     StatedMessage(
         r"Failed to initialize NVML: Unknown Error",
-        "A container lost its GPUs while it ran",
+        "NVML does not start: mostly a container lost its GPUs while it ran",
         "systemd reloads its units (or the driver was renewed) and takes the devices from containers that cgroups of its own keep",
         "start the container anew; --device /dev/nvidia0 (and nvidiactl, nvidia-uvm) for it, or the cgroupfs driver for Docker, keep it "
         "from that",
+        sure=False,
     ),
     StatedMessage(
         r"exec: \"(?P<name>[^\"]{1,80})\": (?:executable file not found in \$PATH|stat \S{1,80}: no such file)",
@@ -220,8 +221,8 @@ INSTALLERS = (
     # https://github.com/CompVis/latent-diffusion/issues/207
     StatedMessage(
         r"Invalid(?:Version|Requirement|Specifier|Marker)\b.{0,4}(?:Invalid \w{3,12}|Expected .{0,80}?): ['\"]?(?P<text>[^'\"]{1,100})",
-        "packaging 22 and later refuse {text}, which older releases took",
-        "an older package writes a requirement or a version in a form that the standard (PEP 440, PEP 508) does not have",
+        "packaging refuses {text}: it is not of the form that the standard gives versions and requirements (PEP 440, PEP 508)",
+        "releases before 22 took more; mostly an older package writes it so, or has no version of its own (unknown)",
         "a later release of the package whose frame stands before packaging's, or pip install 'packaging<22' 'setuptools<66' beside it",
         package="packaging",
     ),

@@ -81,7 +81,8 @@ LIBRARIES = (
         "the package of the system that has it (Debian: NAME-dev), or a wheel of what is being built",
     ),
     StatedMessage(
-        r"Attempted to load \W{0,3}(?P<what>[\w./-]{3,80})",
+        r"Attempted to load \W{0,3}(?:\d{1,2}m)?(?P<what>(?:tokenizers|corpora|taggers"
+        r"|chunkers|stemmers|models|grammars|help|misc|sentiment|stopwords)/[\w./-]{3,80})",
         "NLTK's data {what} is in none of the folders that the lines list: it does not come with the package",
         "another user's home, another name than was fetched (punkt_tab since NLTK 3.9), or an archive that lies there unpacked alone",
         "python -m nltk.downloader with that name (without .zip); NLTK_DATA names the folder",
@@ -105,7 +106,7 @@ LIBRARIES = (
     ),
     StatedMessage(
         r"ImportError: libGL(?:\.so)?(?:\.1)?$|libGL\.so\.1: cannot open",
-        "The system has no libGL, which OpenCV loads",
+        "The system has no libGL, which OpenCV (and others that draw) load",
         "images of containers and servers have no libraries of a screen",
         "pip install opencv-python-headless in place of opencv-python; or apt-get install libgl1 libglib2.0-0",
     ),
@@ -117,7 +118,7 @@ LIBRARIES = (
     ),
     StatedMessage(
         r"`np\.(?P<name>\w{2,10})` was a deprecated alias for (?:the builtin )?`(?P<other>[\w.]{2,20})`",
-        "The code writes np.{name}, which numpy 1.24 and later do not have",
+        "The code writes np.{name}, which numpy gave up in 1.24",
         "",
         "pip install 'numpy<1.24', a later release of the package that writes it, or {other} in its place",
         package="numpy",

@@ -12,8 +12,8 @@ from envdoctor.logs.stated_message import StatedMessage
 DATA = (
     StatedMessage(
         r"Column (?P<at>\d{1,4}) named (?P<name>\S{1,80}) expected length (?P<want>\d{1,9}) but got length (?P<got>\d{1,9})",
-        "The function of map() gave {got} values for {name} where other columns have {want}",
-        "with batched=True a function that returns more or fewer rows leaves the old columns as they were",
+        "The columns of a table differ in length: {name} has {got} values where others have {want}",
+        "mostly map(): with batched=True a function that returns more or fewer rows leaves the old columns as they were",
         "remove_columns=dataset.column_names in map(), or as many values as rows in each column",
         given=True,
         package="datasets",
@@ -123,7 +123,7 @@ DATA = (
     ),
     StatedMessage(
         r"Pin memory thread exited unexpectedly|cannot pin '(?P<type>[\w.]{3,40})'",
-        "What is to be pinned in memory cannot be: {type}",
+        "Rows could not be pinned in memory: {type}",
         "the rows are on the GPU already (made there by the collator or the dataset), or the process that pins was ended",
         "rows on the CPU until the loop moves them, or pin_memory=False (dataloader_pin_memory=False)",
     ),
@@ -140,7 +140,7 @@ DATA = (
         r"This DataLoader will create (?P<many>\d{1,4}) worker processes in total\. Our suggested max number of worker in current "
         r"system is "
         r"(?P<few>\d{1,4})",
-        "{many} workers load data on a machine with {few} cores for this process: a warning, and slow",
+        "{many} workers load data on a machine with {few} cores for this process: a warning, which may be slow",
         "",
         "num_workers of {few} or fewer; look for another error where the run ended",
         sure=False,
@@ -156,7 +156,7 @@ DATA = (
     StatedMessage(
         r"There appear to be \d{1,4} leaked (?:semaphore|shared_memory)",
         "Python tidies up after a process that ended without doing so: what ended it stands before this line",
-        "mostly the system ended it, for its memory",
+        "the system for its memory, a person (Ctrl-C), or an error; some programs end so where all went well",
         "the exit code and the lines before; dmesg | grep -i kill",
         sure=False,
     ),
@@ -175,8 +175,9 @@ DATA = (
         given=True,
     ),
     StatedMessage(
-        r"'dict object' has no attribute '(?P<name>\w{1,40})'|'(?P<other>\w{1,40})' is undefined|jinja2\.exceptions\.UndefinedError",
-        "The chat template asks for a field that the messages do not have: {name}{other}",
+        r"'dict object' has no attribute '(?P<name>\w{1,40})'"
+        r"|UndefinedError: '(?P<other>\w{1,40})' is undefined|jinja2\.exceptions\.UndefinedError(?!: ')",
+        "The template (of chat, mostly) asks for a field that it was not given: {name}{other}",
         "rows in another form than role and content (ShareGPT's from and value), or a template that wants tools or a system message",
         "messages as [{{'role': 'user', 'content': '...'}}, ...]; print(tokenizer.chat_template) shows what it asks for",
         given=True,
@@ -198,7 +199,7 @@ DATA = (
     ),
     StatedMessage(
         r"Mismatch in `(?P<kind>\w{3,8})` token count between text and `input_ids`",
-        "The row was cut in the middle of an {kind}'s tokens",
+        "A row has not as many tokens for its {kind} as its text: mostly it was cut in their middle",
         "truncation with max_length counts the tokens of images as well",
         "a larger max_length or none (max_length=None in trl), or smaller images (max_pixels)",
         given=True,

@@ -126,8 +126,8 @@ SHARDING = (
     StatedMessage(
         r"[Cc]heckpoint.{0,80}(?:world.?size|number of (?:ranks|GPUs|processes)).{0,60}(?:differ|mismatch|not match|not equal)"
         r"|The checkpoint being loaded used a DP world size of (?P<was>\d{1,5}) but the current world size is (?P<now>\d{1,5})",
-        "The checkpoint was written by another number of processes than those that load it: {was}, now {now}",
-        "DeepSpeed's states are cut for the processes that wrote them",
+        "The checkpoint was written by another number of processes than those that load it",
+        "its states are cut for the processes that wrote them",
         "as many processes as before; else a universal checkpoint (ds_to_universal.py), or the weights alone (zero_to_fp32.py)",
     ),
     StatedMessage(
@@ -155,7 +155,15 @@ SHARDING = (
         given=True,
     ),
     StatedMessage(
-        r"None of the inputs have requires_grad=True|[Oo]ne of the differentiated Tensors does not require grad",
+        r"None of the inputs have requires_grad=True",
+        "Checkpointing runs a part whose input needs no gradient: a warning, and right where that part is frozen",
+        "a frozen tower, or LoRA on a model whose embeddings are frozen",
+        "where the weights do not change: model.enable_input_require_grads(), or gradient_checkpointing_kwargs={{'use_reentrant': False}}",
+        sure=False,
+        package="torch",
+    ),
+    StatedMessage(
+        r"[Oo]ne of the differentiated Tensors does not require grad",
         "A gradient is asked of something that is frozen, or that came without a graph",
         "checkpointing of a frozen model (its input needs no gradient), or a list of weights that has frozen ones under LoRA",
         "model.enable_input_require_grads(), gradient_checkpointing_kwargs={{'use_reentrant': False}}, or checkpointing off for what is "
@@ -163,7 +171,7 @@ SHARDING = (
     ),
     StatedMessage(
         r"'weight' must be 2-D|weight should have at least (?:two|three) dimensions|The weight.{0,20} is (?:empty|0-d)",
-        "A weight has no rows here: it is kept in shares and was not gathered",
+        "A weight has not the dimensions it should: mostly it is kept in shares and was not gathered",
         "ZeRO-3 and FSDP keep a share of each weight in each process; an embedding that is used apart from its model's forward() is empty",
         "deepspeed.zero.GatheredParameters around that code, or ZeRO-2; models made under zero.Init alike",
     ),
@@ -172,5 +180,6 @@ SHARDING = (
         "The gradient of a result is asked for, and torch keeps those of weights alone",
         "a weight that was cast or moved after requires_grad was set is a result as well",
         "retain_grad() on it before backward, or set requires_grad after .to()",
+        sure=False,
     ),
 )

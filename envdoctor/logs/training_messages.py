@@ -43,7 +43,7 @@ TRAINING = (
     ),
     StatedMessage(
         r"probability tensor contains either `?inf",
-        "The model's scores are no numbers, and no token can be drawn from them",
+        "The model's scores are not finite (NaN, inf) or negative, and no token can be drawn from them",
         "float16 for a model that was trained in bfloat16, damaged or half-loaded weights, padding on the right, or a training that "
         "diverged",
         "bfloat16 (or float32), padding_side='left'; do_sample=False shows whether all scores are NaN",
@@ -58,7 +58,7 @@ TRAINING = (
         given=True,
     ),
     StatedMessage(
-        r"name '(?P<name>str2optimizer\w{3,40}|lib)' is not defined|has no attribute 'cget_managed_ptr'|undefined symbol: "
+        r"name '(?P<name>str2optimizer\w{3,40})' is not defined|has no attribute 'cget_managed_ptr'|undefined symbol: "
         r"cget_(?:col_row_stats|managed_ptr)"
         r"|undefined symbol: cquantize_blockwise\w{0,20}",
         "bitsandbytes loaded its library for the CPU, which has none of the operations for a GPU",
@@ -67,12 +67,20 @@ TRAINING = (
         package="bitsandbytes",
     ),
     StatedMessage(
-        r"bitsandbytes was compiled without GPU support|CUDA Setup failed despite (?:GPU|CUDA) being available|CUDA SETUP: (?:CUDA "
+        r"CUDA Setup failed despite (?:GPU|CUDA) being available|CUDA SETUP: (?:CUDA "
         r"detection failed"
         r"|Required library version not found)|Configured (?:CUDA|ROCm) binary not found",
         "bitsandbytes found no library of its own for the CUDA that torch has",
         "a torch for the CPU, a CUDA that its release has no library for, or CUDA's libraries that are not found",
         "python -m bitsandbytes says what it found; pip install -U bitsandbytes; BNB_CUDA_VERSION=121 takes the library of another CUDA",
+        package="bitsandbytes",
+    ),
+    StatedMessage(
+        r"bitsandbytes was compiled without GPU support",
+        "bitsandbytes has no library for a GPU here: a warning, and an error where weights of 8 or 4 bits are used",
+        "a torch for the CPU, or a release that has no library for this CUDA or platform",
+        "python -m bitsandbytes says what it found; pip install -U bitsandbytes; else look for another error",
+        sure=False,
         package="bitsandbytes",
     ),
     StatedMessage(
@@ -97,10 +105,10 @@ TRAINING = (
         package="transformers",
     ),
     StatedMessage(
-        r"(?:ServiceStartTimeoutError|ServiceStartProcessError|UsageError).{0,200}(?:wandb|service|timed out)"
+        r"(?:ServiceStartTimeoutError|ServiceStartProcessError).{0,200}(?:wandb|service|timed out)"
         r"|wandb\S{0,60}ServiceStart\w{0,20}Error"
         r"|wandb.{0,60}(?:failed to start|CommError: Run initialization)",
-        "wandb's process beside the run did not start in time",
+        "wandb's process beside the run, or its server, did not answer in time",
         "a busy machine, a home directory that cannot be written, or no network",
         "WANDB_MODE=offline (or disabled; report_to='none') goes on without; WANDB__SERVICE_WAIT=300, WANDB_DIR on a local disk",
         package="wandb",
@@ -114,7 +122,8 @@ TRAINING = (
         package="mlflow",
     ),
     StatedMessage(
-        r"Missing parameters: (?P<what>\[?[^\n]{2,120})|Received (?P<many>\d{1,5}) parameters not in model",
+        r"Missing (?:\d{1,5} )?parameters:\s{1,3}(?P<what>[\w.]{3,120}\.(?:weight|bias|scales|biases|lora_[abAB]))\b"
+        r"|Received (?P<many>\d{1,5}) parameters not in model",
         "A file of weights is not of the model that loads it: {what}{many}",
         "an adapter's file that was never trained, or was made for other layers or another rank; in mlx load_weights is strict",
         "the file that the training wrote, with the same layers and rank; load_weights(FILE, strict=False) for an adapter alone",
@@ -125,7 +134,7 @@ TRAINING = (
         r"The following `?(?:layers|weights|parameters)`? .{0,60}not (?:been )?(?:initialized|sharded)|Some weights of "
         r"(?P<name>\w{3,80}) were not "
         r"initialized from the model checkpoint",
-        "Weights of {name} are not in the checkpoint and were drawn by chance",
+        "Weights that the model has are not in the checkpoint and were drawn by chance: {name}",
         "a head that is to be trained has none yet; where it should have, the class or the names are of another model or release",
         "fine before a training of that head; else the class that stands under architectures in config.json, and the transformers of "
         "its day",
@@ -163,7 +172,7 @@ TRAINING = (
         package="torch",
     ),
     StatedMessage(
-        r"Keys? '(?P<first>[\w.]{3,160})[^']{0,4000}'? (?:is|are) missing",
+        r"Keys? '(?P<first>[\w.]{3,150}\.(?:weight|bias|gamma|beta|running_mean|running_var))\b[^']{0,4000}'? (?:is|are) missing",
         "The file of weights lacks what the model has, {first} among it",
         "a download that broke off, another model's file, or code of another state than the file",
         "its size against that of its source, and fetch it again; then the state of the code that wrote it",

@@ -45,7 +45,7 @@ WELL = BUILD.replace("CMake Error", "CMake Note").replace("higher is required", 
     [
         (LAUNCHER, "possible", "NCCL on this node does not reach the address that the other one gave: it took an interface"),
         (BUILD, "matched", "The build asks for CMake 3.26, and 3.22.1 is there"),
-        (CUT, "matched", "The code writes np.float, which numpy 1.24 and later do not have"),
+        (CUT, "matched", "The code writes np.float, which numpy gave up in 1.24"),
         (CAST, "possible", "The files of one data set have different columns"),
         (FEW, "possible", "2 values are wanted there, and 1 came"),
     ],

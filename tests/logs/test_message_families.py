@@ -79,6 +79,32 @@ def test_what_a_run_prints_that_goes_well_is_let_be(log: str, capsys: pytest.Cap
     assert findings(capsys, tmp_path, log) == []
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "MIOpen(HIP): Warning [SQLiteBase] Missing system database file: gfx1030_40.kdb Performance may degrade.",
+        'Compiling the CUDA compiler identification source file "CMakeCUDACompilerId.cu" succeeded.',
+        "-- Could NOT find NCCL (missing: NCCL_INCLUDE_DIR NCCL_LIBRARY)",
+        "ASCEND_OPP_PATH=/usr/local/Ascend/ascend-toolkit/latest/opp",
+        "INFO: pip is looking at multiple versions of torch to determine which version is compatible. This could take a while.",
+        "NCCL INFO Channel 00 : 0[0] -> 1[1] via SHM/direct/direct /dev/shm/nccl-abc12",
+        "2/2 clients joined",
+        "FileNotFoundError: the model '/data/best.pth' does not exist",
+        "NameError: name 'lib' is not defined",
+        "error: 'AT_DISPATCH_FLOATING_TYPES_AND_HALF' was not declared in this scope",
+        "wandb.errors.UsageError: api_key not configured (no-tty). call wandb.login(key=[your_api_key])",
+        "click.UsageError: Missing parameters: input_file",
+        "omegaconf.errors.ConfigKeyError: Key 'lr' is missing",
+        "main.py: error: option --foo not recognized",
+        "Attempted to load model.safetensors",
+        "RuntimeError: the checkpoint appears to be corrupted",
+        "NCCL WARN Call to ibv_modify_qp failed with error Connection timed out",
+    ],
+)
+def test_a_line_that_only_looks_like_one_of_a_family_is_let_be(line: str) -> None:
+    assert judge_stated(Failure("", line, 1)) is None
+
+
 def test_the_whole_report_of_a_message_that_was_pasted_alone(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
