@@ -58,7 +58,7 @@ FETCHED = (
         package="huggingface-hub",
     ),
     StatedMessage(
-        r"You don't have the rights to create a model|403 Forbidden: (?P<why>[^\n]{5,160})",
+        r"You don't have the rights to create a model|403 Forbidden: (?P<why>(?!\{)[^\n]{5,160})",
         "The server (the hub, mostly) knows who asks and does not allow it: {why}",
         "a token with fewer rights (read, or for other repositories), or a namespace that is another's",
         "hf auth whoami shows who asks; a token with write access to that namespace; HF_TOKEN in the environment goes before the saved one",

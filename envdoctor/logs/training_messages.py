@@ -114,6 +114,14 @@ TRAINING = (
         package="wandb",
     ),
     StatedMessage(
+        r"api_key not configured \(no-tty\)",
+        "wandb is to log the run and has no key here, and there is no terminal to ask for one",
+        "",
+        "wandb login, or WANDB_API_KEY in the environment of the run; WANDB_MODE=offline (disabled) or report_to='none' goes on without",
+        given=True,
+        package="wandb",
+    ),
+    StatedMessage(
         r"Param value.{0,200}exceeded (?:the )?(?:max(?:imum)? )?length(?: limit)? of (?P<most>\d{2,5})",
         "mlflow takes settings of up to {most} letters, and the Trainer logs a longer one",
         "",

@@ -92,7 +92,7 @@ def test_what_a_run_prints_that_goes_well_is_let_be(log: str, capsys: pytest.Cap
         "FileNotFoundError: the model '/data/best.pth' does not exist",
         "NameError: name 'lib' is not defined",
         "error: 'AT_DISPATCH_FLOATING_TYPES_AND_HALF' was not declared in this scope",
-        "wandb.errors.UsageError: api_key not configured (no-tty). call wandb.login(key=[your_api_key])",
+        'wandb: ERROR failed to upsert bucket: returned error 403 Forbidden: {"errors":[{"message":"permission denied"}]}',
         "click.UsageError: Missing parameters: input_file",
         "omegaconf.errors.ConfigKeyError: Key 'lr' is missing",
         "main.py: error: option --foo not recognized",
