@@ -1,7 +1,7 @@
 """Messages of GPUs and what speaks to them: CUDA and its libraries, torch.compile and triton, Apple's MPS, ROCm, Ascend, TPU, XPU, Gaudi.
 
-What CUDA's errors mean is in https://docs.nvidia.com/cuda/cuda-runtime-api (cudaError); those of Ascend's runtime in
-https://www.hiascend.com/document (aclError). Threads: https://github.com/ROCm/MIOpen/issues/1010,
+What the numbers of Ascend's runtime mean is in
+https://www.hiascend.com/document/detail/en/canncommercial/800/apiref/appdevgapi/aclcppdevg_03_1345.html (aclError). Threads: https://github.com/ROCm/MIOpen/issues/1010,
 https://github.com/pytorch/pytorch/issues/164346 (ROCm), /issues/88038 (cuFFT), https://github.com/huggingface/diffusers/issues/5894 (MPS).
 """
 

@@ -2,7 +2,7 @@
 
 Wordings as these print them: https://github.com/jax-ml/jax (jax/version.py, xla_bridge.py), https://github.com/tensorflow/tensorflow
 (tsl/framework, stream_executor), https://onnxruntime.ai/docs/execution-providers/CUDA-ExecutionProvider.html, https://github.com/onnx/onnx
-(docs/Versioning.md), https://docs.nvidia.com/deeplearning/tensorrt (engines belong to the release and the GPU that built them).
+(docs/Versioning.md), and TensorRT, whose engines belong to the release and the kind of GPU that built them.
 """
 
 from __future__ import annotations

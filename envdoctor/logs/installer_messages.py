@@ -1,8 +1,8 @@
 """Messages of what installs and starts: pip, uv, poetry, conda, apt, containers, notebooks, Windows, pasted without their command.
 
 Wordings as these print them: https://github.com/pypa/pip, https://github.com/astral-sh/uv, https://github.com/conda/conda (exceptions.py),
-https://github.com/mamba-org/mamba, https://docs.docker.com, https://github.com/NVIDIA/nvidia-container-toolkit/issues/48 (NVML
-after systemd reloads), https://github.com/jupyter/notebook. Windows' numbers: learn.microsoft.com/windows/win32/debug/system-error-codes.
+https://github.com/mamba-org/mamba, Docker, https://github.com/NVIDIA/nvidia-container-toolkit/issues/48 (NVML
+after systemd reloads), https://github.com/jupyter/notebook.
 """
 
 from __future__ import annotations
