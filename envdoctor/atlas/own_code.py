@@ -17,7 +17,7 @@ from envdoctor.atlas.outline import Outline, Taken
 from envdoctor.atlas.set_from_outside import drops_what_it_does_not_take, is_set_from_outside
 from envdoctor.atlas.shelf import open_package
 from envdoctor.atlas.signatures import read, read_call, refused_together
-from envdoctor.atlas.stack import Stack, holds, places
+from envdoctor.atlas.stack import Stack, holds, standing
 from envdoctor.atlas.volume import Volume
 from envdoctor.facts.uses import WRAPPERS
 from envdoctor.records import dataclass, replace
@@ -127,7 +127,7 @@ def _faults(taken: Taken, stack: Stack, opened: Open) -> Iterator[Fault]:
     if provider is None or bound is None:
         return
     volume, release = bound.volume, stack.releases[provider]
-    where = places(volume, release)
+    where = standing(volume, release)
     if not where:
         return
     if is_set_from_outside(volume, taken.name) or (taken.call and drops_what_it_does_not_take(provider, release, taken.name)):
@@ -222,7 +222,7 @@ def _fields_that_went(
     """A field that the class had of its own in other releases, and that its base does not take: ``SFTConfig(max_seq_length=)``."""
     provider, own = provider_of(of_base.name, stack), provider_of(taken.name, stack)
     base, bound = (None if one is None else opened(one) for one in (provider, own))
-    where = () if provider is None or base is None else places(base.volume, stack.releases[provider])
+    where = () if provider is None or base is None else standing(base.volume, stack.releases[provider])
     if base is None or own is None or bound is None or not where:
         return
     module, first, _ = split(volume, taken.name)

@@ -48,6 +48,19 @@ def places(volume: Volume, release: str) -> tuple[int, ...]:
     return _places(releases, release, _NOTHING_READ.get(volume.name, frozenset()))
 
 
+def standing(volume: Volume, release: str) -> tuple[int, ...]:
+    """The same for what a release has, not for what it takes of others: between two of which one alone is of its own minor, that one
+    stands for it. From 1.0 on a patch release takes no name away; what it imports of others may change with any (``leaning``)."""
+    where = places(volume, release)
+    if len(where) < 2:
+        return where
+    from packaging.version import Version
+
+    wanted = Version(release.partition("+")[0])
+    own = [place for place in where if Version(volume.releases[place]).release[:2] == wanted.release[:2]]
+    return (own[0],) if len(own) == 1 and wanted.major and not wanted.is_prerelease else where
+
+
 def neighbours(volume: Volume, release: str) -> tuple[int, ...]:
     """The positions of the releases on both sides of one that was not read; where an error says what such a release lacks, it is like one
     of them."""

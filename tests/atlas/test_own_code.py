@@ -810,3 +810,16 @@ def test_what_stands_between_the_same_neighbours_is_told_only_where_it_is_alike(
         assert bound is not None
         assert new_keyword(bound.volume, "acme.plot", "labels", 1) == "tick_labels"
         assert new_keyword(bound.volume, "acme.train", "strategy_of_evaluation", 1) is None
+
+
+@pytest.mark.parametrize(("release", "told"), [("2.0.0", True), ("1.9.9", False), ("2.0.0rc1", False)])
+def test_what_a_minor_release_lacks_its_first_patch_lacked_too(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, release: str, told: bool
+) -> None:
+    """Of numpy the last release of each minor was read: 2.0.0 lies between 1.26.4, which has ``numpy.Inf``, and 2.0.2."""
+    with atlas_of(tmp_path, {"acme": {"1.8.4": {"acme/__init__.py": "Inf = 1\n"}, "2.0.2": {"acme/__init__.py": ""}}}):
+        (tmp_path / "train.py").write_text("import acme\nacme.Inf\n")
+        (tmp_path / "requirements.txt").write_text(f"acme=={release}\n")
+        done = run(capsys, "check", str(tmp_path / "train.py"), str(tmp_path / "requirements.txt"), "-f", "json")
+    found = [one["detail"] for one in json.loads(done.out)["findings"] if one["rule"] == "code-breaks"]
+    assert found == ([f"uses acme.Inf: gone since 2.0 (acme {release})"] if told else [])
