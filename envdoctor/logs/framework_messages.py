@@ -26,11 +26,12 @@ FRAMEWORKS = (
         package="jax",
     ),
     StatedMessage(
-        r"RESOURCE_EXHAUSTED: Out of memory while trying to allocate (?P<bytes>\d{3,16})(?: ?bytes)?|RESOURCE_EXHAUSTED: .{0,40}(?:OOM"
+        r"RESOURCE_EXHAUSTED: Out of memory while trying to allocate (?P<bytes>\d{3,16}(?: ?bytes)?)|RESOURCE_EXHAUSTED: .{0,40}(?:OOM"
         r"|HBM)",
-        "The accelerator's memory is full: {bytes} bytes more were asked for",
-        "JAX takes three quarters of a GPU when it starts, so that a second process on it finds little",
-        "a smaller batch or length, remat; XLA_PYTHON_CLIENT_PREALLOCATE=false beside another process on the card",
+        "The accelerator's memory is full; more was asked for: {bytes}",
+        "JAX takes three quarters of a GPU when it starts and TensorFlow all of it, so that a second process on it finds little",
+        "a smaller batch or length, remat; beside another process on the card XLA_PYTHON_CLIENT_PREALLOCATE=false (JAX), "
+        "set_memory_growth (TensorFlow)",
     ),
     StatedMessage(
         r"DNN library initialization failed|Failed to get convolution algorithm|cuDNN failed to initialize|Could not create cudnn handle",
