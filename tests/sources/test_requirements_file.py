@@ -505,6 +505,12 @@ def test_a_list_that_another_tool_wrote_is_one_mistake(tmp_path: Path, text: str
     assert told in defect.detail
 
 
+def test_strings_that_a_setup_py_reads_by_itself_are_no_mistakes(tmp_path: Path) -> None:
+    found = collected(write(tmp_path / "install_requires.txt", "'numpy>=1.22,<2.0',  # why\n\"torch>=2.0\",\n'peft~=0.9'\n"))
+    assert (found.defects, found.facts) == ((), ())
+    assert [(skip.what, skip.lost) for skip in found.skips] == [(str(tmp_path / "install_requires.txt"), True)]
+
+
 def test_one_line_of_conda_among_others_is_told_by_itself(tmp_path: Path) -> None:
     found = collected(write(tmp_path / "requirements.txt", "torch==2.5.1\ntransformers=4.32.0\npeft=0.9.0\naccelerate==1.0.1\n"))
     assert [defect.line for defect in found.defects] == [2, 3]

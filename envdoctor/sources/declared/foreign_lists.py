@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _NAME = r"[A-Za-z0-9_][A-Za-z0-9._-]{0,100}"
 _EXPORT = re.compile(rf"{_NAME}=[^=<>~!\s]{{1,100}}(?:=[^=\s]{{1,200}})?")
+_QUOTED = re.compile(r"""(['"])[A-Za-z0-9][^'"]*\1,?""")
 _COLUMNS = re.compile(rf"{_NAME}\s+v?\d[^\s=<>~!]{{0,100}}(?:\s+[^\s=<>~!]{{1,200}}){{0,2}}")
 _YAML = re.compile(r"dependencies:")
 _YAML_LINE = re.compile(r"(?:name|prefix):.*|(?:channels|dependencies|variables):|-\s+\S.*")
@@ -38,6 +39,12 @@ def describe_foreign_list(lines: Sequence[LogicalLine]) -> tuple[int, str] | Non
         if len(those) >= _FEWEST and _are_nearly_all([line for line in lines if not _HEADERS.fullmatch(line.text)], form):
             return those[0].number, f"{len(those)} {told}"
     return None
+
+
+def is_of_strings(lines: Sequence[LogicalLine]) -> bool:
+    """Whether lines are strings of Python: a file that a setup.py reads by itself, strips and hands on, which nobody gives to pip."""
+    lines = [line for line in lines if line.text]
+    return len(lines) >= _FEWEST and _are_nearly_all(lines, _QUOTED)
 
 
 def _are_nearly_all(lines: Sequence[LogicalLine], form: re.Pattern[str]) -> bool:

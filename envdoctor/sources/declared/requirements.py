@@ -20,7 +20,7 @@ from envdoctor.facts.fact import Origin
 from envdoctor.files.paths import is_file, real_path
 from envdoctor.records import dataclass, field, replace
 from envdoctor.sources.declared.declarations import Declarations
-from envdoctor.sources.declared.foreign_lists import describe_foreign_list
+from envdoctor.sources.declared.foreign_lists import describe_foreign_list, is_of_strings
 from envdoctor.sources.declared.package_index import Indexes, is_nightly
 from envdoctor.sources.declared.requirement_line import MALFORMED, declare, without_credentials
 from envdoctor.sources.declared.requirement_options import Option, UnknownOptionError, options_of, split_options
@@ -137,7 +137,10 @@ class _Reading:
             self.declarations.defect(MALFORMED, told, str(path), 1)
         lines = () if self._linked(path, source, constraint) else tuple(islice(logical_lines(source), _MOST_LINES + 1))
         foreign = describe_foreign_list(lines)
-        if foreign is not None:
+        if is_of_strings(lines):
+            why = "its lines are strings of Python, which a setup.py of the project's own reads: give what it installs as pip has it"
+            self.declarations.skip(str(path), why, lost=True)
+        elif foreign is not None:
             self.declarations.defect(MALFORMED, foreign[1], str(path), foreign[0])
         else:
             for line in lines:

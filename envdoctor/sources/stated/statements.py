@@ -117,7 +117,7 @@ def _stated(statements: list[tuple[str, object, Origin]], place: str, errors: li
             skips.append(Skip(f"{name} = {shown(value)}", f"{why} ({origin.source})"))
         facts.append(Fact(name, value, origin))
         facts += [one for one in _implied(name, raw, origin) if one.name not in said]
-    if errors and (place == _TYPED or all(isinstance(one.value, NotUnderstood) for one in facts)):
+    if errors and (place == _TYPED or not facts):
         raise SeveralErrors(errors)
     # One word of a file that nobody knows leaves the rest of it as it is; that it was not examined is told, and weighs.
     lost = [Skip(f"{error.place}: {error.found}", f"expected {error.expected}; {error.next_step}", lost=True) for error in errors]
