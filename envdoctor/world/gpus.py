@@ -170,9 +170,9 @@ def _vendor_only(tokens: list[str], size: float | None) -> Gpu | None:
 
 
 def _row_beside_its_target(tokens: list[str]) -> _Row | None:
-    """The row of a product written with its own target beside it: ``RTX 5090 (sm_120)``."""
+    """The row of a product written with its own target beside it: ``RTX 5090 (sm_120)``, ``V100 (compute capability 7.0)``."""
     text = " ".join(tokens)
-    target = re.search(r"\bsm ?(\d{1,2})(\d)\b", text)
+    target = re.search(r"\b(?:sm|(?:compute )?capability|compute|cc) ?(\d{1,2}) ?(\d)\b", text)
     row = _row((text[: target.start()] + text[target.end() :]).split()) if target else None
     return row if row is not None and target is not None and row["compute_capability"] == f"{target[1]}.{target[2]}" else None
 

@@ -61,6 +61,8 @@ WRITTEN = [
     ("sm_86", "sm_86", "nvidia", "8.6", None),
     ("compute capability 8.6, 24 GB", "sm_86 24GB", "nvidia", "8.6", 24.0),
     ("RTX 5090 (sm_120)", "GeForce RTX 5090", "nvidia", "12.0", 31.84),
+    ("RTX PRO 6000 Blackwell (compute capability 12.0)", "RTX PRO 6000 Blackwell", "nvidia", "12.0", 95.59),
+    ("Tesla V100-SXM2-32GB (compute capability 7.0)", "V100 32GB", "nvidia", "7.0", 31.72),
 ]
 
 
