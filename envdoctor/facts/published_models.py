@@ -182,16 +182,8 @@ _COPIES: dict[str, tuple[tuple[tuple[str, str], ...], ...]] = {
     "openai-mirror": (_GPT_OSS,),
     "modelscope": (_FALCON, _ZEPHYR),
 }  # fmt: skip
-# Names that the hub had before owners, and still takes.
-_BARE = {
-    "gpt2": "gpt2",
-    "bert-base-uncased": "bert",
-    "bert-base-cased": "bert",
-    "roberta-base": "roberta",
-    "xlm-roberta-base": "xlm-roberta",
-    "t5-small": "t5",
-    "t5-base": "t5",
-}
+# Whose models the hub had before owners, and still takes by the name alone.
+_BARE = ("openai-community", "google-bert", "facebookai", "google-t5")
 # Types that repositories of their makers publish with an auto_map, be it in some revision.
 _WITH_CODE = frozenset(
     ("baichuan", "chatglm", "cohere", "dbrx", "deepseek", "deepseek_v2", "deepseek_v3", "eurobert", "falcon", "gpt_bigcode", "internlm",
@@ -253,7 +245,7 @@ def published_model(name: str) -> Published | None:
     owner, separator, rest = name.lower().partition("/")
     if not separator:
         # People leave the owner out, as the name of a folder does: Qwen2.5-VL-7B-Instruct.
-        bare = _BARE.get(owner)
+        bare = _first(tuple(_NAMES[one] for one in _BARE), owner)
         return _published(bare, owner) if bare is not None else model_of_folder(name)
     rest_plain = _BF16.sub("", _BNB.sub("", rest)) if owner == "unsloth" else rest
     tables = (_NAMES[owner],) if owner in _NAMES else _COPIES.get(owner, ())
