@@ -9,7 +9,7 @@ from envdoctor.facts.versions import ABSENT, Exact, exact
 from envdoctor.memory import mixers
 from envdoctor.memory.asked import trainer_of
 from envdoctor.memory.estimate import GIB
-from envdoctor.memory.read_method import GENERATED, objective
+from envdoctor.memory.read_method import ANSWER, GENERATED, objective
 from envdoctor.memory.situation import Planned
 from envdoctor.memory.stack import at_least
 from envdoctor.world.releases import newest
@@ -41,7 +41,6 @@ _CUTS = frozenset(("ms-swift", "llamafactory", "litgpt"))
 _LONG = 4096
 # Those of litgpt that cut at 512 (benchmarks/unseen/memory-5.json, 55 to 89) took what 0.65 times as many tokens do, or more.
 _SHORTER, _SHORT = 8, 256
-_ANSWER = 256
 # Frameworks that bring layers and loss of their own, and take nothing of transformers' modeling files: litgpt (litgpt/model.py of 0.5.0),
 # torchtune (torchtune/modules of 0.6.1) and torchtitan (torchtitan/models at 0168bd51). What litgpt's runs in 4 bits keep is not
 # understood: they took up to 27 % more than is counted (benchmarks/unseen/memory-5.json, 53 to 89), and keep the range of before.
@@ -76,9 +75,9 @@ def _of_batches(situation: Planned) -> Iterator[OpenFact]:
         yield "plan.seq_len", plan.tokens, (256, 4096)
     elif plan.rows > 1 and not plan.packed and _is_cut(situation):
         yield "plan.seq_len", plan.tokens, (max(plan.tokens // _SHORTER, min(plan.tokens, _SHORT)),)
-    if objective(situation.facts) in GENERATED and plan.tokens > _ANSWER and not plan.scored and trainer_of(situation.facts) == "trl":
+    if objective(situation.facts) in GENERATED and plan.tokens > ANSWER and not plan.scored and trainer_of(situation.facts) == "trl":
         # The loss of TRL's GRPO makes the logits of the answer alone: max_completion_length, 256 unless it is set.
-        yield "plan.completion_len", plan.tokens, (_ANSWER,)
+        yield "plan.completion_len", plan.tokens, (ANSWER,)
     if "plan.batch_size" in assumed:
         # per_device_train_batch_size of TrainingArguments.
         yield "plan.batch_size", 1, (8,)

@@ -15,6 +15,8 @@ OF_PREFERENCES = frozenset(("dpo", "orpo", "kto", "ppo", "grpo", "reward"))
 """What a loss may be of beside the answer itself."""
 GENERATED = frozenset(("grpo", "rloo"))
 """Whose trainer has the model generate answers, and scores these."""
+PROMPT, ANSWER = 512, 256
+"""max_prompt_length and max_completion_length of GRPOConfig, tokens (TRL 0.14.0 to 0.24.0; the first is gone in 1.7.1)."""
 _NEVER_ADAPTED = frozenset(("full", "freeze", "inference"))
 _DTYPES: Mapping[str, Dtype] = {"float32": "float32", "float16": "float16", "bfloat16": "bfloat16"}
 _QUANTIZED = frozenset(("4bit", "8bit", "gptq", "awq", "fp8", "hqq", "aqlm", "mxfp4", "torchao"))

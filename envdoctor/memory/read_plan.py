@@ -12,7 +12,17 @@ from envdoctor.memory.architecture import Architecture
 from envdoctor.memory.asked import Reader
 from envdoctor.memory.estimate import Assumption
 from envdoctor.memory.plan import Adapter, Dtype, Plan, Sharding, Stack
-from envdoctor.memory.read_method import GENERATED, VIRTUAL_TOKENS, autocast_of, load_dtype_of, method_of, objective, sequences
+from envdoctor.memory.read_method import (
+    ANSWER,
+    GENERATED,
+    PROMPT,
+    VIRTUAL_TOKENS,
+    autocast_of,
+    load_dtype_of,
+    method_of,
+    objective,
+    sequences,
+)
 from envdoctor.memory.read_sharing import offload_of, sharding_of, tensor_of
 from envdoctor.memory.stack import at_least
 from envdoctor.memory.targets import default_targets, tuned
@@ -27,8 +37,6 @@ _OF_TORCHTUNE = {"output_proj": "o_proj", "w1": "gate_proj", "w2": "down_proj", 
 _CHECKPOINTING = {"llamafactory": "LLaMA-Factory", "ms-swift": "ms-swift", "unsloth": "Unsloth"}
 # TRL's configurations checkpoint unless they are told not to (sft_config.py; not in 0.20.0).
 _CHECKPOINTS_IN_TRL = "0.22.0"
-# max_prompt_length and max_completion_length of GRPOConfig (TRL 0.14.0 to 0.24.0; the first is gone in 1.7.1).
-_PROMPT, _ANSWER = 512, 256
 # Trainers that compile layer by layer, and no loss: apply_compile of prime-rl (src/prime_rl/trainer/model.py at 8718eb14).
 _COMPILE_LAYERS = frozenset(("prime-rl",))
 # Trainers whose adapters have no dropout unless a plan says so: lora_dropout of Unsloth's get_peft_model, and of axolotl's
@@ -287,7 +295,7 @@ def _answers(reader: Reader) -> bool:
 
 def _tokens(reader: Reader) -> int:
     if reader.number("plan.seq_len") is None and _answers(reader):
-        whole = _PROMPT + (reader.number("plan.completion_len") or _ANSWER)
+        whole = PROMPT + (reader.number("plan.completion_len") or ANSWER)
         return reader.number_or("plan.seq_len", whole, "prompt and answer, as long as TRL lets them be by default")
     return reader.number_or("plan.seq_len", 2048)
 
@@ -296,7 +304,7 @@ def _scored(reader: Reader) -> int:
     """The answer alone, where TRL's GRPO says how long one may be, or nobody says how long a row is."""
     if not _answers(reader):
         return 0
-    return reader.number("plan.completion_len") or (_ANSWER if reader.number("plan.seq_len") is None else 0)
+    return reader.number("plan.completion_len") or (ANSWER if reader.number("plan.seq_len") is None else 0)
 
 
 def _loss(reader: Reader) -> str | None:

@@ -9,7 +9,7 @@ from envdoctor.facts.versions import Exact
 from envdoctor.memory import evaluation, generation, reserved, sharding
 from envdoctor.memory.architecture import Architecture
 from envdoctor.memory.closed_form import estimate
-from envdoctor.memory.estimate import Assumption, Estimate, Moment, Term
+from envdoctor.memory.estimate import Assumption, Estimate, Moment, Range, Term
 from envdoctor.memory.evaluation import Evaluated
 from envdoctor.memory.generation import Generated, read_generated
 from envdoctor.memory.parameters import parameters
@@ -135,6 +135,9 @@ def beside_training(computed: Estimate, architecture: Architecture, plan: Plan, 
     training = [moment for moment in moments if moment.name not in (evaluation.NAME, generation.NAME)]
     trained = spread(architecture, plan, max(training, key=lambda moment: moment.total), moments[0].terms.get("weights", 0.0))
     cached = evaluation.reserved(reserved.held(training, trained, plan, 0.0), allocated, architecture, plan, regime.evaluated)
+    if regime.generated.rows:
+        # Its blocks are of other sizes than those of a step: what is reserved is no less than what they hold.
+        cached = Range(max(cached.low, allocated.low), max(cached.expected, allocated.expected), max(cached.high, allocated.high))
     return replace(computed, moments=moments, allocated=allocated, reserved=cached)
 
 

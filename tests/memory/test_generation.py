@@ -40,6 +40,13 @@ def test_runs_of_trl_are_met(number: int, answer: int) -> None:
     assert (computed.peak.name == "generation") is (number in (41, 43))
 
 
+@pytest.mark.parametrize("number", ANSWERS)
+def test_no_less_is_reserved_than_what_is_generated_takes(number: int) -> None:
+    computed = situation(number, plan__completion_len=ANSWERS[number]).estimate()
+    assert computed.reserved.expected >= computed.allocated.expected
+    assert computed.reserved.high >= computed.allocated.high
+
+
 def test_vllm_generates_elsewhere_and_old_releases_a_micro_batch_at_a_time() -> None:
     def peak(**changed: FactValue) -> str:
         return situation(43, plan__completion_len=256, **changed).estimate().peak.name
