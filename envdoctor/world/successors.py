@@ -1,8 +1,8 @@
 """What is written in place of a name or an argument that a package gave up, for code of one's own: the releases themselves are known.
 
-Each is what the package's own page says: numpy's notes of 1.20 (https://numpy.org/doc/stable/release/1.20.0-notes.html) and its guide to
-2.0 (https://numpy.org/doc/stable/numpy_2_0_migration_guide.html), Pillow's deprecations
-(https://pillow.readthedocs.io/en/stable/deprecations.html), and of torch the threads that stand at the name.
+Each is what a release of the package says itself: ``numpy/_expired_attrs_2_0.py`` of numpy 2.0.2 (and its notes of 1.20,
+https://numpy.org/devdocs/release/1.20.0-notes.html, of Python's own types), ``Image.py`` of Pillow 9.5.0, the warnings of Lightning 1.6.5
+and 1.9.5, and of torch the threads that stand at the name.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ _SUCCESSORS = {
 _KEYWORDS = {"use_auth_token": "token"}
 
 
-# https://lightning.ai/docs/pytorch/stable/upgrade/from_1_9.html and from_1_7.html beside it.
+# trainer/connectors of pytorch-lightning 1.6.5 and 1.9.5; use_distributed_sampler is in 2.0.9, replace_sampler_ddp is not.
 _OF_LIGHTNING = {
     "gpus": 'accelerator="gpu", devices=... in place of gpus=...',
     "tpu_cores": 'accelerator="tpu", devices=... in place of tpu_cores=...',
-    "num_processes": "devices=... in place of num_processes=...",
-    "auto_select_gpus": 'devices="auto" in place of auto_select_gpus=...',
+    "num_processes": 'accelerator="cpu", devices=... in place of num_processes=...',
+    "auto_select_gpus": "devices=find_usable_cuda_devices(...) of pytorch_lightning.accelerators in place of auto_select_gpus=...",
     "resume_from_checkpoint": "trainer.fit(..., ckpt_path=...) in place of resume_from_checkpoint=...",
     "checkpoint_callback": "enable_checkpointing=... in place of checkpoint_callback=...",
     "progress_bar_refresh_rate": "callbacks=[TQDMProgressBar(refresh_rate=...)] in place of progress_bar_refresh_rate=...",

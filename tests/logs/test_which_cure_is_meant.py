@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from envdoctor.world.successors import successor
 from tests.atlas.wheels import atlas_of
 from tests.logs.diagnosed import findings
 
@@ -174,3 +175,15 @@ def test_a_line_that_imports_says_the_module_of_the_error_behind_it(capsys: pyte
         _, told, fixes = first(capsys, tmp_path, "from jax import linear_util as lu ImportError: cannot import name 'linear_util'")
     assert told.startswith("jax has no jax.linear_util (there in 0.4.23)")
     assert fixes[:2] == ["from jax.extend import linear_util", "{'jax': '==0.4.23'}"]
+
+
+@pytest.mark.parametrize(
+    ("keyword", "told"),
+    [
+        ("num_processes", 'accelerator="cpu", devices=... in place of num_processes=...'),
+        ("auto_select_gpus", "devices=find_usable_cuda_devices(...) of pytorch_lightning.accelerators in place of auto_select_gpus=..."),
+    ],
+)
+def test_what_lightning_says_to_write_in_place_of_an_argument(keyword: str, told: str) -> None:
+    """By the warnings of 1.9.5: devices="auto" would take every GPU, where auto_select_gpus looked for free ones."""
+    assert successor(f"pytorch_lightning.Trainer({keyword})") == told
