@@ -34,8 +34,8 @@ def atlas_breaks(facts: Facts) -> tuple[Hit, ...]:
     stack = stack_of(facts)
     # A script, or a plan's own code, says which parts of the packages are used.
     main = CODE_USES not in facts and NOT_LOADED not in facts
-    # What pins would make of an environment is judged by the hundred; what is installed stays for weeks.
-    if stack.scanned and len(stack.scanned) == len(stack.releases) and not stack.idle:
+    # What pins would make of an environment is judged by the hundred; what is installed, and what a script uses of it, stays for weeks.
+    if stack.scanned and len(stack.scanned) == len(stack.releases):
         return _installed_hits(stack, main=main)
     return hits_of(stack, (), main=main)
 
@@ -80,9 +80,8 @@ def _installed_hits(stack: Stack, *, main: bool) -> tuple[Hit, ...]:
     """The breaks of an environment, kept until it, the atlas, what releases require or what judges it is another."""
     known = [name for name in sorted(stack.releases) if name in known_packages()]
     releases = [f"{name} {release}" for name, release in sorted(stack.releases.items())]
-    of = key(
-        [*releases, repr((stack.closed, main)), stack.python, stack.system], (*DECIDING, *tables.files_of("dependencies"), *files_of(known))
-    )
+    judged = [repr((stack.closed, main, sorted(stack.idle))), stack.python, stack.system]
+    of = key([*releases, *judged], (*DECIDING, *tables.files_of("dependencies"), *files_of(known)))
     before = recall(cache_directory(), of)
     if before is not None:
         return before[0]

@@ -10,7 +10,11 @@ from pathlib import Path
 import pytest
 
 from envdoctor.app import own_code
-from envdoctor.facts.fact import Skip
+from envdoctor.checks import breaking_pairs
+from envdoctor.checks.atlas import atlas_breaks
+from envdoctor.facts.fact import Fact, Facts, Origin, Skip
+from envdoctor.facts.versions import exact
+from envdoctor.facts.vocabulary import NOT_LOADED
 from envdoctor.sources.scripts import script as reader
 from envdoctor.sources.scripts.source import Source
 from tests.atlas.test_atlas import LIB
@@ -41,6 +45,24 @@ def test_the_second_run_reads_no_script_and_says_the_same(
     assert "read from its source" in str(first)
     assert again["findings"] == first["findings"] != []
     assert {key for key in first if first[key] != again.get(key)} <= {"elapsed_seconds"}
+
+
+@pytest.mark.usefixtures("folder")
+def test_what_a_script_uses_of_an_environment_is_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    installed = [Fact(f"packages.{name}", exact(release), Origin("installed")) for name, release in (("user", "0.1"), ("acme", "2.0"))]
+
+    def broken(*not_loaded: str) -> list[str]:
+        forget()
+        return [
+            hit.edge
+            for hit in atlas_breaks(Facts({fact.name: fact for fact in (*installed, Fact(NOT_LOADED, not_loaded, Origin("script")))}))
+        ]
+
+    for again in (False, True):
+        if again:
+            monkeypatch.setattr(breaking_pairs, "import_breaks", None)
+        assert broken("trl") == ["user:acme.Old"]
+        assert broken("trl", "user") == []
 
 
 def test_a_script_is_parsed_once_and_says_what_it_says_alone(
