@@ -270,9 +270,26 @@ def _is_value(pattern: str, value: str) -> bool:
 
 
 def _is_text(pattern: str, text: str) -> bool:
-    return _glob(pattern).fullmatch(text) is not None
+    """Whether a text is one of those that a pattern lists with ``|``, where ``*`` stands for any characters."""
+    return any(_has_form(parts, text) for parts in _forms(pattern))
+
+
+def _has_form(parts: Sequence[str], text: str) -> bool:
+    # A regular expression costs more to build than all that it would be asked: a script has hundreds of patterns, each of them once.
+    if len(parts) == 1:
+        return text == parts[0]
+    first, *between, last = parts
+    if len(text) < len(first) + len(last) or not text.startswith(first) or not text.endswith(last):
+        return False
+    at, end = len(first), len(text) - len(last)
+    for part in between:
+        at = text.find(part, at, end)
+        if at < 0:
+            return False
+        at += len(part)
+    return True
 
 
 @lru_cache(maxsize=2_048)
-def _glob(pattern: str) -> re.Pattern[str]:
-    return re.compile("|".join(".*".join(map(re.escape, one.split("*"))) for one in pattern.split("|")), re.DOTALL)
+def _forms(pattern: str) -> tuple[tuple[str, ...], ...]:
+    return tuple(tuple(one.split("*")) for one in pattern.split("|"))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.old_spellings import OLD, as_before
-from envdoctor.facts.uses import is_meant, is_pattern, narrow
+from envdoctor.facts.uses import _is_text, is_meant, is_pattern, narrow
 from envdoctor.facts.values import parse_value
 from envdoctor.rules.calls import keep_awaited, list_awaited
 
@@ -110,3 +112,12 @@ def test_old_spellings_in_facts_are_read_as_what_they_meant() -> None:
 )
 def test_a_baseline_knows_a_condition_by_its_old_words(now: str, before: str) -> None:
     assert as_before(now) == before
+
+
+_FORMS = st.text(alphabet="ab*|.", max_size=9)
+
+
+@given(_FORMS, st.text(alphabet="ab.\n", max_size=9))
+def test_a_form_means_what_the_regular_expression_of_it_does(form: str, text: str) -> None:
+    expected = re.compile("|".join(".*".join(map(re.escape, one.split("*"))) for one in form.split("|")), re.DOTALL)
+    assert _is_text(form, text) is (expected.fullmatch(text) is not None)
