@@ -20,7 +20,7 @@ from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
 from envdoctor.logs.asked import ARGUMENT, ATTRIBUTE, MODULE, NAME, Asked, symbol_of
-from envdoctor.logs.callables_named import classes_called, classes_of, functions_called
+from envdoctor.logs.callables_named import OF_PYTHON, classes_called, classes_of, functions_called
 from envdoctor.logs.callers import Caller, caller_of, takers
 from envdoctor.logs.calls_refused import called_from_outside, fit_call, judge_never_taken
 from envdoctor.logs.fitting import Fitting
@@ -28,7 +28,7 @@ from envdoctor.logs.forward_calls import judge_forward
 from envdoctor.logs.good_releases import absent_everywhere, before_it_came, certain, older_or_between, on_both_sides
 from envdoctor.logs.guessed_owners import derived_from, makers_of, makers_stated, members_given, methods_of, modules_of
 from envdoctor.logs.likely_callers import LikelyCaller, likely_callers
-from envdoctor.logs.loaded_objects import judge_loaded
+from envdoctor.logs.loaded_objects import judge_loaded, judge_older_module
 from envdoctor.logs.members import judge_member, judge_passed
 from envdoctor.logs.not_found import judge_mixed, other_owner, tell_another
 from envdoctor.logs.older_releases import judge_older
@@ -61,6 +61,8 @@ _LINE_OF_CODE = re.compile(r"\S\w*\(|^\s*\w+ = ")
 def answer(statement: Statement, failure: Failure, facts: Facts) -> Hit | None:
     """The finding of what a statement comes to by the contents of releases; None where they do not tell."""
     try:
+        if isinstance(statement, MissingMember) and (older := judge_older_module(statement)) is not None:
+            return older
         asked = _asked(statement, failure, facts)
         if asked is None and isinstance(statement, (RefusedKeyword, MissingArguments, TooManyArguments)):
             fitting = fit_call(statement, failure, facts)
@@ -135,7 +137,7 @@ def _asked(statement: Statement, failure: Failure, facts: Facts) -> Asked | None
         return symbol_of(statement.name, MODULE)
     if isinstance(statement, MissingAttribute) and not statement.circular:
         return symbol_of(f"{statement.module}:{statement.name}", ATTRIBUTE)
-    if isinstance(statement, MissingMember):
+    if isinstance(statement, MissingMember) and statement.cls not in OF_PYTHON:
         classes = _classes_meant(statement, failure, facts)
         return _first_only((symbol_of(f"{one}.{statement.name}", ATTRIBUTE) for one in found) for found in classes)
     if isinstance(statement, RefusedKeyword):

@@ -29,6 +29,12 @@ _PASSED = (
     "torchtune", "llamafactory", "axolotl", "ms-swift", "verl", "langchain-core", "openai", "numpy", "pandas", "pyarrow", "pillow",
     "fsspec", "ray", "mlflow", "torchao", "compressed-tensors", "openrlhf", "setfit", "triton",
 )  # fmt: skip
+# Classes of Python itself: that a package's stubs have one of that name says nothing (torch._C declares a NoneType).
+OF_PYTHON = frozenset(
+    ("NoneType", "bool", "builtin_function_or_method", "bytes", "dict", "float", "function", "generator", "int", "list", "method", "module",
+     "object", "property", "set", "str", "tuple", "type")
+)  # fmt: skip
+_OF_TORCH = ("torch.nn.modules.", "torch.optim.", "torch.utils.data.")
 # What people call packages when they import them.
 _ALIASES = {
     "pl": "pytorch_lightning",
@@ -63,7 +69,11 @@ def functions_called(function: str, failure: Failure, *, passed: bool = False) -
     owner, _, last = function.replace(".<locals>", "").rpartition(".")
     if owner:
         cls = owner.rpartition(".")[2]
-        for one in classes_called(cls, failure, passed=passed):
+        found = list(classes_called(cls, failure, passed=passed))
+        if passed:
+            # Others type, wrap or re-export what torch gives by that name (lightning.fabric.utilities.types): a call makes torch's.
+            found = [one for one in found if one.startswith(_OF_TORCH)] or found
+        for one in found:
             package = one.partition(".")[0]
             if not (package in TOOK_OVER and package not in failure.packages and OF_MODELS.fullmatch(cls)):
                 yield one if last == "__init__" else f"{one}.{last}"

@@ -88,7 +88,8 @@ def _of_known(
                 last = last if fits(told) else told
         maybe = hidden & ((gone & -gone) - 1) if not there else 0
         by_name = _by_name(statement, last, method=method) if isinstance(statement, TooManyArguments) and last is not None else ""
-        yield Fitting(symbol, bound, there, gone, f"{_called(symbol)} of {bound.volume.name} {_why(statement)}", by_name, maybe)
+        why = _taken_by_name(statement, last, method=method) if by_name and last is not None else _why(statement)
+        yield Fitting(symbol, bound, there, gone, f"{_called(symbol)} of {bound.volume.name} {why}", by_name, maybe)
 
 
 def _needs(statement: MissingArguments) -> Callable[[Signature], bool]:
@@ -104,6 +105,13 @@ def _why(statement: MissingArguments | TooManyArguments) -> str:
     if isinstance(statement, MissingArguments):
         return f"needs {', '.join(statement.names)}, which the call does not pass"
     return f"takes fewer arguments by position than the {statement.given} of the call"
+
+
+def _taken_by_name(statement: MissingArguments | TooManyArguments, told: Signature, *, method: bool) -> str:
+    """Which of the arguments of a call are taken by name alone."""
+    assert isinstance(statement, TooManyArguments)
+    more = statement.given - method - len(told.positional)
+    return f"takes {', '.join(told.keywords[:more])} by name alone, and the call passes {statement.given - method} by position"
 
 
 def _by_name(statement: TooManyArguments, told: Signature, *, method: bool) -> str:

@@ -254,7 +254,7 @@ def _of_statement(statement: Statement | None, failure: Failure, facts: Facts) -
 
 
 def _of_failure(failure: Failure, facts: Facts, around: str = "") -> Iterator[Hit]:
-    if failure.kind.endswith("Warning"):
+    if failure.warns:
         return
     statement = parse_statement(failure)
     hit = _first_of_all(statement, failure, facts, around) or _of_statement(statement, failure, facts)

@@ -39,7 +39,42 @@ _ONE_OPENCV = (
     "remove what is left of the "
     "folder cv2 (and a system's or an image's own OpenCV), then install one of the four"
 )
+_UNSLOTH = (
+    "pip install --upgrade --no-deps unsloth unsloth_zoo (both, of one day); else a trl of that unsloth's day, installed with --no-deps "
+    "(of before 15 February 2025: trl<0.15)"
+)
 BREAKS = (
+    # https://github.com/unslothai/unsloth/issues/1699 (trl 0.15.0; mended in unsloth the same day: pull request 1701), 3293
+    Break(
+        r"Unsloth: Please file a bug report! Error patching",
+        "unsloth writes the trainers of trl anew from their source, and does not know the source of this trl",
+        "trl is of a later day than unsloth, or of one that it does not support yet",
+        _UNSLOTH,
+        RUN,
+        ("unsloth", "trl"),
+    ),
+    Break(
+        r"^(?:IndexError|IndentationError|KeyError|NameError|SyntaxError|ValueError)\b",
+        "unsloth writes the trainers of trl anew from their source, and does not know the source of this trl",
+        "it fails as it is imported, in what changes trl's trainers: trl is of a later day than unsloth",
+        _UNSLOTH,
+        RUN,
+        ("unsloth", "trl"),
+        within="patch_functions",
+    ),
+    # Read in gradio/blocks.py of 3.50.2 (a parameter, behind a decorator that warns) and 4.0.2 (raise DeprecationWarning);
+    # https://github.com/RVC-Boss/GPT-SoVITS/issues/527
+    Break(
+        r"concurrency_count has been deprecated\. Set the concurrency_limit"
+        r"|\bqueue\(\) got an unexpected keyword argument '?concurrency_count",
+        "gradio's queue() takes no concurrency_count from 4.0 on",
+        "gradio 4 raises this, or takes no such argument any more: how many calls of an event run at once is said at each event since then",
+        "queue(default_concurrency_limit=N) in place of queue(concurrency_count=N)",
+        ARGUMENT,
+        ("gradio",),
+        ">=4.0",
+        (("gradio", "<=3.50.2"),),
+    ),
     # https://github.com/opencv/opencv-python/issues/884, https://github.com/vllm-project/vllm/issues/8650
     Break(
         r"module 'cv2\.dnn' has no attribute 'DictValue'|partially initialized module 'cv2' has no attribute"

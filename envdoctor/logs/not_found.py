@@ -7,8 +7,10 @@ from __future__ import annotations
 from envdoctor.atlas.answers import answer as look_up
 from envdoctor.atlas.masks import write
 from envdoctor.atlas.shelf import open_package
-from envdoctor.atlas.volume import DamagedAtlasError, Volume
+from envdoctor.atlas.volume import DamagedAtlasError, Volume, sum_of
 from envdoctor.checks.hit import Hit
+from envdoctor.facts.fact import Facts
+from envdoctor.logs.asked import ATTRIBUTE
 from envdoctor.logs.callables_named import OFTEN
 from envdoctor.logs.callers import caller_of
 from envdoctor.logs.renames import is_of_no_release, respelled
@@ -26,6 +28,8 @@ def tell_hidden(symbol: str, family: str, volume: Volume, failure: Failure) -> H
     """What all releases have, and the run did not find: something stands before it, or it could not be imported."""
     module, _, name = symbol.partition(":")
     top = module.partition(".")[0]
+    if family == ATTRIBUTE and name and _is_submodule(volume, module, name):
+        return _tell_submodule(module, name, volume, failure)
     detail = (
         f"an older or a newer release, a file or folder of your own called {top} that is imported in its place, files of two releases in "
         "one folder, or something that its module imports and that is missing: the lines above this one would say so"
@@ -40,6 +44,35 @@ def tell_hidden(symbol: str, family: str, volume: Volume, failure: Failure) -> H
         edge=f"{caller.package or 'code'}:{symbol.replace(':', '.')}:hidden",
         headline=f"{volume.name} has {name or module} in all releases that were read, and it was not found",
         advice=_look(top),
+    )
+
+
+def _is_submodule(volume: Volume, module: str, name: str) -> bool:
+    """Whether a name is that of a module alone, which no release's parent imports in the newest of them."""
+    chunk, newest = volume.chunk(module), 1 << (len(volume.releases) - 1)
+    if chunk is None or not volume.has_module(f"{module}.{name}") & newest:
+        return False
+    bound = chunk.names.get(name, 0) | sum_of(chunk.functions.get(name, {})) | sum_of(chunk.links.get(name, {}))
+    inner = f"{module}.{name}"
+    taken = sum_of({target: mask for target, _, mask in chunk.imports if target == inner or target.startswith(f"{inner}.")})
+    return not (bound | taken) & newest and name not in chunk.classes
+
+
+def _tell_submodule(module: str, name: str, volume: Volume, failure: Failure) -> Hit:
+    """A submodule is an attribute of its package once somebody has imported it (https://docs.python.org/3/reference/import.html#submodules);
+    https://github.com/huggingface/transformers/issues/11193."""
+    caller = caller_of(failure, volume.name)
+    asks = caller.words(Facts({}), volume.name, "uses")
+    return Hit(
+        ATTRIBUTE,
+        True,
+        detail=f"{module}.{name} is a module of {volume.name}, which importing {module} does not load: it is there after somebody imported "
+        f"it; {asks} and relies on another import for that",
+        packages=tuple(dict.fromkeys(one for one in (volume.name, caller.package) if one)),
+        edge=f"{caller.package or 'code'}:{module}.{name}:unimported",
+        headline=f"Nobody imported {module}.{name} before it was used",
+        advice=f"import {module}.{name} at the top of the script or of that file"
+        + (f"; or a release of {caller.package} that imports it itself" if caller.package else ""),
     )
 
 

@@ -61,9 +61,10 @@ def left_by_stated(statement: RefusedKeyword, facts: Facts) -> tuple[str, ...]:
 
 def refusers_of(statement: TooManyArguments, failure: Failure, facts: Facts) -> tuple[str, ...]:
     """The functions of one package that take as many arguments by position as Python counted and others by keyword alone, where no frame
-    says whose they are."""
+    of a package that was read calls them (``mel`` of librosa in a project's line: https://github.com/adobe-research/MakeItTalk/issues/25)."""
     name = statement.function
-    if not name or "." in name or failure.frames or is_everyday(name):
+    caller = failure.frames[-1].package if failure.frames else ""
+    if not name or "." in name or is_everyday(name) or (caller and open_package(package_of(caller)) is not None):
         return ()
     found = _by_package(_refusing(name, statement.takes))
     return _of_one(found, failure, facts, alone=True)
@@ -106,9 +107,13 @@ def _is_own(cls: str) -> bool:
 
 
 def _is_telling(name: str, keyword: str, failure: Failure) -> bool:
-    """Whether a function and a keyword are hardly anybody else's, and nobody printed a frame of somebody's own."""
-    if failure.frames or len(keyword) < _TELLING:
+    """Whether a function and a keyword are hardly anybody else's, and nobody printed a frame of somebody's own; with one, that it calls a
+    method by that keyword (https://github.com/soulteary/docker-prompt-generator/issues/21)."""
+    if len(keyword) < _TELLING:
         return False
+    if failure.frames:
+        last = failure.frames[-1]
+        return not last.package and f".{name}(" in last.text and "_" in keyword and not is_everyday(keyword)
     return not is_everyday(keyword) if name == "__init__" else len(name) >= _TELLING and "_" in name and not is_everyday(name)
 
 

@@ -109,6 +109,11 @@ class Failure:
         return next((frame.package for frame in reversed(self.frames) if frame.package), "")
 
     @property
+    def warns(self) -> bool:
+        """Whether it is a warning, after which the run went on: one that a traceback shows to be raised ended it."""
+        return self.kind.endswith("Warning") and not (self.frames and self.frames[-1].text.startswith("raise "))
+
+    @property
     def wraps(self) -> bool:
         """Whether it only tells of an error in another process."""
         return _WRAPPERS.search(self.kind) is not None
@@ -266,7 +271,7 @@ def _without_repeats(failures: Sequence[Failure]) -> list[Failure]:
 
 def decisive(failures: Sequence[Failure]) -> Failure | None:
     """The error that ended the run: the last one that is an error, has frames if any has, and is no tale of another process."""
-    errors = [one for one in failures if not one.kind.endswith("Warning")]
+    errors = [one for one in failures if not one.warns]
     # What is torn down after an error fails once more, and nobody waits for it.
     errors = [one for one in errors if not (one.frames and one.frames[-1].function == "__del__")] or errors
     own = [one for one in errors if not one.wraps] or errors

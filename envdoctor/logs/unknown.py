@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
 from envdoctor.logs.answers import tell_message
+from envdoctor.logs.callables_named import OF_PYTHON
 from envdoctor.logs.reading import Reading
 from envdoctor.logs.statements import MissingArguments, MissingMember, RefusedKeyword, UndefinedName, parse_statement
 from envdoctor.logs.tracebacks import Failure, Frame
@@ -52,6 +53,8 @@ def _tell_statement(failure: Failure) -> Iterator[str]:
     one = parse_statement(failure)
     if isinstance(one, RefusedKeyword):
         yield f"{one.function}() does not take {one.keyword}: caller and callee are of different releases"
+    elif isinstance(one, MissingMember) and one.cls in OF_PYTHON:
+        yield f"there is {'None' if one.cls == 'NoneType' else f'a {one.cls}'} where the code has an object with {one.name}"
     elif isinstance(one, MissingMember):
         yield f"an object of class {one.cls} has no {one.name}: it was removed or renamed, or it came with a later release"
     elif isinstance(one, MissingArguments):

@@ -1,0 +1,152 @@
+"""Whole tracebacks: whose the call is, whether a release is behind it at all, and what ended the run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.atlas.wheels import atlas_of
+from tests.logs.diagnosed import findings
+
+LIBROSA = {
+    "librosa": {
+        "0.9.2": {
+            "librosa/__init__.py": "",
+            "librosa/d.py": "def deprecate(): pass\n",
+            "librosa/filters.py": "from librosa.d import deprecate\n@deprecate()\ndef mel(sr, n_fft, *, n_mels=128): pass\n",
+        },
+        "0.10.2": {"librosa/__init__.py": "", "librosa/filters.py": "def mel(*, sr, n_fft, n_mels=128): pass\n"},
+    }
+}
+TORCH = {
+    "torch": {
+        version: {
+            "torch/__init__.py": "from torch import nn\n",
+            "torch/utils/__init__.py": "",
+            "torch/utils/checkpoint.py": "def checkpoint(): pass\n",
+            "torch/nn/__init__.py": "from torch.nn.modules.batchnorm import BatchNorm2d\n",
+            "torch/nn/modules/__init__.py": "",
+            "torch/nn/modules/module.py": "class Module:\n    def __init__(self):\n        self._non_persistent_buffers_set = set()\n",
+            "torch/nn/modules/batchnorm.py": "from torch.nn.modules.module import Module\nclass BatchNorm2d(Module): pass\n",
+            "torch/_C/__init__.pyi": f"class NoneType:\n    {field}: int\n",
+        }
+        for version, field in (("1.13.1", "device"), ("2.0.0", "dtype"))
+    }
+}
+ACCELERATE = {
+    "accelerate": {
+        version: {
+            "accelerate/__init__.py": "",
+            "accelerate/accelerator.py": "class Accelerator:\n    def __init__(self):\n        self.state = 1\n"
+            f"    def _prepare_deepspeed(self):\n        self.{field} = 1\n",
+        }
+        for version, field in (("0.9.0", "engine"), ("0.10.0", "deepspeed_engine_wrapped"))
+    }
+}
+GRADIO = {
+    "gradio": {
+        version: {"gradio/__init__.py": "", "gradio/blocks.py": f"class Blocks:\n    def launch(self, {given}share=None): pass\n"}
+        for version, given in (("3.50.2", "enable_queue=None, "), ("4.0.2", ""))
+    }
+}
+
+
+def test_a_function_that_takes_names_alone_is_its_packages_also_in_a_projects_line(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    log = (
+        'Traceback (most recent call last):\n  File "/w/src/extract_f0_func.py", line 97, in extract_f0_func_audiofile\n'
+        "    mel_basis = mel(16000, 1024, fmin=90, fmax=7600, n_mels=80).T\n"
+        "TypeError: mel() takes 0 positional arguments but 2 positional arguments (and 3 keyword-only arguments) were given"
+    )
+    with atlas_of(tmp_path, LIBROSA):
+        first, *_ = findings(capsys, tmp_path, log)
+    assert (first["rule"], first["status"], first["packages"]) == ("error-argument-refused", "matched", ["librosa"])
+    assert "takes sr, n_fft by name alone, and the call passes 2 by position" in first["detail"]
+    assert first["fixes"][0]["note"] == "pass by name what is passed by position: mel(sr=..., n_fft=...)"
+    assert first["fixes"][1]["pins"] == {"librosa": "==0.9.2"}
+
+
+def test_a_method_that_a_projects_line_calls_by_a_keyword_of_one_package(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = (
+        'Traceback (most recent call last):\n  File "webui.py", line 84, in <module>\n'
+        "    block.queue(max_size=64).launch(show_api=False, enable_queue=True, debug=True)\n"
+        "TypeError: launch() got an unexpected keyword argument 'enable_queue'"
+    )
+    with atlas_of(tmp_path, GRADIO):
+        first, *_ = findings(capsys, tmp_path, log)
+    assert (first["rule"], first["packages"]) == ("error-argument-refused", ["gradio"])
+    assert {"gradio": "==3.50.2"} in [fix.get("pins") for fix in first["fixes"]]
+
+
+def test_nothing_is_no_class_of_a_package(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = (
+        '  File "/e/site-packages/torch/nn/modules/module.py", line 1784, in _call_impl\n    return forward_call(*args, **kwargs)\n'
+        '  File "/e/site-packages/diffusers/models/transformers/transformer_z_image.py", line 65, in forward\n'
+        "    weight_dtype = self.mlp[0].weight.dtype\nAttributeError: 'NoneType' object has no attribute 'dtype'"
+    )
+    with atlas_of(tmp_path, TORCH):
+        told = findings(capsys, tmp_path, log)
+    assert not [one for one in told if one["rule"] == "error-attribute-missing"]
+
+
+def test_what_only_a_module_of_an_older_torch_lacks(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = (
+        '  File "/e/site-packages/torch/nn/modules/module.py", line 772, in __getattr__\n    type(self).__name__, name))\n'
+        "torch.nn.modules.module.ModuleAttributeError: 'BatchNorm2d' object has no attribute '_non_persistent_buffers_set'"
+    )
+    with atlas_of(tmp_path, TORCH):
+        first, *_ = findings(capsys, tmp_path, log)
+    assert "A module of torch was pickled under an older torch than the one that runs" in first["detail"]
+    assert not any(fix.get("pins") for fix in first["fixes"])
+
+
+def test_a_submodule_that_nobody_imported(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = (
+        '  File "/e/site-packages/transformers/models/prophetnet/modeling_prophetnet.py", line 1841, in forward\n'
+        "    return_dict=return_dict,\n"
+        "AttributeError: module 'torch.utils' has no attribute 'checkpoint'"
+    )
+    with atlas_of(tmp_path, TORCH):
+        first, *_ = findings(capsys, tmp_path, log)
+    assert "Nobody imported torch.utils.checkpoint before it was used" in first["detail"]
+    assert first["fixes"][0]["note"].startswith("import torch.utils.checkpoint at the top")
+
+
+def test_what_a_class_sets_in_a_step_of_its_own_is_no_pickled_object(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = (
+        '  File "/e/site-packages/accelerate/accelerator.py", line 2151, in backward\n'
+        "    self.deepspeed_engine_wrapped.backward(loss, **kwargs)\n"
+        "AttributeError: 'Accelerator' object has no attribute 'deepspeed_engine_wrapped'"
+    )
+    with atlas_of(tmp_path, ACCELERATE):
+        first, *_ = findings(capsys, tmp_path, log)
+    assert "Accelerator of accelerate was used before deepspeed_engine_wrapped was set" in first["detail"]
+    assert not any(fix.get("pins") for fix in first["fixes"])
+
+
+def test_a_warning_that_is_raised_ends_the_run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    raised = (
+        'Traceback (most recent call last):\n  File "/w/webui.py", line 837, in <module>\n'
+        '    app.queue(concurrency_count=511, max_size=1022).launch(\n  File "/e/site-packages/gradio/blocks.py", line 1789, in queue\n'
+        "    raise DeprecationWarning(\n"
+        "DeprecationWarning: concurrency_count has been deprecated. Set the concurrency_limit directly on event listeners"
+    )
+    first, *_ = findings(capsys, tmp_path, raised)
+    assert (first["status"], first["packages"]) == ("matched", ["gradio"])
+    assert {"gradio": "==3.50.2"} in [fix.get("pins") for fix in first["fixes"]]
+    warned = "DeprecationWarning: this_name has been deprecated. Use that_name.\nepoch 1: loss 0.4"
+    assert findings(capsys, tmp_path, warned) == []
+
+
+def test_unsloth_beside_a_trl_that_it_does_not_know(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    patched = (
+        "/e/dist-packages/unsloth/models/rl.py in patch_functions(RLTrainer, trainer_file)\n"
+        '    853             last_line = sampling_params.split("\\n")[-1]\n'
+        '--> 854             last_prev_line = sampling_params.split("\\n")[-2]\n\nIndexError: list index out of range'
+    )
+    for log in ("RuntimeError: Unsloth: Please file a bug report! Error patching SFTTrainer", patched):
+        first, *_ = findings(capsys, tmp_path, log)
+        assert (first["status"], first["packages"]) == ("matched", ["unsloth", "trl"])
+        assert "does not know the source of this trl" in first["detail"]
