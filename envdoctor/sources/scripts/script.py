@@ -111,7 +111,7 @@ def _decoded(data: bytes, place: str) -> str:
 def functions_not_called(source: Source) -> frozenset[str]:
     """The module's functions that a script with an entry of its own never mentions again, in whatever way."""
     text = source.text
-    if "__main__" not in text or "Fire()" in text or "globals()" in text:
+    if source.cut or "__main__" not in text or "Fire()" in text or "globals()" in text:
         return frozenset()
     names = [item.name for item in source.body if isinstance(item, Function) and not item.decorator_list]
     mentions = Counter(re.findall(r"\w+", text)) if names else Counter()
@@ -140,7 +140,7 @@ def _read(source: Source) -> tuple[Collected, tuple[str, ...]]:
     if loops or (fits and not trainers):
         claims.state("plan.trainer", "own", next(reading.methods("backward")).line if loops else fits[0].line)
     read_method(reading, trainers, [*loads, *answers], trains_itself=loops)
-    if trainers or loops or (loads and "plan.method" in claims.claims):
+    if not source.cut and (trainers or loops or (loads and "plan.method" in claims.claims)):
         claims.default(WHOLE, True, "default of a script that was read to its end")
         # What another module decides cannot be read here.
         if not loads:

@@ -11,6 +11,7 @@ from typing import Any
 from envdoctor.facts.fact import Origin, Skip
 from envdoctor.files.text import plain
 from envdoctor.records import dataclass, field, replace
+from envdoctor.sources.scripts.excerpts import Excerpt, read_excerpt
 from envdoctor.syntax.parsing import SOURCE_LIMIT, NoPythonError, marks, parse_python, too_dense
 
 # Cell magics whose cell is Python all the same.
@@ -50,6 +51,8 @@ class Source:
     shell: list[ShellLine] = field(default_factory=list)
     skips: list[Skip] = field(default_factory=list)
     text: str = ""
+    # A part of it was no Python, so that what it does not show is not known.
+    cut: bool = False
     _starts: list[int] = field(default_factory=list)
     _pieces: list[Piece] = field(default_factory=list)
 
@@ -115,19 +118,24 @@ def _whole(source: Source, piece: Piece) -> str:
 
 def _parse(source: Source, piece: Piece, start: int) -> None:
     tree, error = _tree(piece.text)
+    excerpt: Excerpt | None = None
     if tree is None:
         text, shell, why = _without_magics(piece.text)
         if why is not None:
             source.skips.append(Skip(_whole(source, piece), why, lost=True))
             return
         tree, _ = _tree(text) if shell else (None, None)
-        if tree is not None:
+        excerpt = read_excerpt(text) if tree is None else None
+        if tree is not None or excerpt is not None:
             for line in shell:
                 source.shell.append(replace(line, line=start + line.line - 1, cell=start + line.cell - 1 if line.cell else 0))
     if tree is None:
         what = source.place(start + error.line - 1) if error.line else _whole(source, piece)
-        source.skips.append(Skip(what, plain(f"no Python 3 that can be parsed: {error.found}"), lost=not piece.cell))
-        return
+        told = "" if excerpt is None else "; the statements that are whole were read"
+        source.skips.append(Skip(what, plain(f"no Python 3 that can be parsed: {error.found}") + told, lost=not piece.cell))
+        if excerpt is None:
+            return
+        tree, source.cut = excerpt.tree, True
     if start > 1:
         ast.increment_lineno(tree, start - 1)
     source.body += tree.body
