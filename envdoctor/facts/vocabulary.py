@@ -273,6 +273,7 @@ TERMS: tuple[Term, ...] = (
     Term("plan.fsdp_version", "int", "1 for FullyShardedDataParallel, 2 for fully_shard"),
     Term("plan.reshard_after_forward", "bool", "FSDP gives a layer's weights back after its forward; false keeps them (SHARD_GRAD_OP)"),
     Term("plan.tensor_parallel", "int", "GPUs that share each layer (tensor parallelism)"),
+    Term("plan.sequence_parallel", "bool", "those that share each layer share out its norms and its input by tokens as well (Megatron)"),
     Term("plan.context_parallel", "int", "GPUs that share the tokens of each row (context or sequence parallelism)", unread=1),
     Term("plan.pipeline_parallel", "int", "GPUs that have a part of the layers each and pass batches on"),
     Term("plan.expert_parallel", "int", "GPUs that share the experts"),

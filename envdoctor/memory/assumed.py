@@ -14,6 +14,8 @@ from envdoctor.records import replace
 # Rows of instruction data are often this short, and seldom longer than that where nobody says how long they are.
 _SHORT, _LONG = 256, 4096
 _UNMEASURED = 0.25
+# Tensors as wide as the queries.
+_EXCHANGED = 8
 # What GRPO under Unsloth took of what is counted of it: 1.34 to 2.22 times, in five runs (benchmarks/unseen/memory-9.json, 44 to 48).
 _OF_UNSLOTHS_GRPO = 2.25
 
@@ -41,6 +43,19 @@ def fused_perhaps(computed: Estimate, architecture: Architecture, plan: Plan, re
     fused = estimate_under(architecture, replace(plan, attention="flash_attention_2"), regime)
     low, cached = min(computed.allocated.low, fused.allocated.low), min(computed.reserved.low, fused.reserved.low)
     return replace(computed, allocated=replace(computed.allocated, low=low), reserved=replace(computed.reserved, low=cached))
+
+
+def exchanged(computed: Estimate, architecture: Architecture, plan: Plan) -> Estimate:
+    """The estimate of rows whose tokens are shared out, with a high end of what the exchange of queries, keys, values and their gradients
+    may hold for a moment: those of a ring are float32 and there twice (``ring_flash_attn``, zhuzilin/ring-flash-attention 0.1.5)."""
+    more = _EXCHANGED * 4.0 * architecture.query_width * plan.rows * plan.tokens
+    allocated, cached = computed.allocated, computed.reserved
+    return replace(
+        computed,
+        allocated=replace(allocated, high=allocated.high + more),
+        reserved=replace(cached, high=cached.high + more),
+        guessed=True,
+    )
 
 
 def unmeasured(computed: Estimate) -> Estimate:

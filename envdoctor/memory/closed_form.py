@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from envdoctor.memory import beside, gathered, logits, reserved, sharding, step, working
 from envdoctor.memory.architecture import Architecture
 from envdoctor.memory.estimate import Estimate, Moment, Term
-from envdoctor.memory.plan import Plan
+from envdoctor.memory.plan import Plan, Stage
 from envdoctor.memory.run import Run, run_of
 from envdoctor.memory.uncertainty import spread
 from envdoctor.memory.weights import base_bytes, dequantized_bytes, left_behind
@@ -22,6 +22,9 @@ _THREADS = 2
 
 def estimate(architecture: Architecture, plan: Plan) -> Estimate:
     """What the fullest GPU needs for a plan."""
+    if plan.pipeline > 1 and not plan.stage:
+        ends: tuple[Stage, ...] = ("first", "last")
+        return max((estimate(architecture, replace(plan, stage=end)) for end in ends), key=lambda one: one.allocated.expected)
     run = run_of(architecture, plan)
     moments = _moments(run)
     peak = max(moments, key=lambda moment: moment.total)

@@ -48,6 +48,8 @@ def of_frozen(run: Run) -> float:
 def reduced(run: Run, gradients: float, head: float) -> float:
     """Gradients that are there in the backward of the first layer, but for its own. ``head`` is that of the output layer as FSDP has it."""
     plan, made = run.plan, run.trained
+    if plan.sharding == "megatron":
+        return gradients
     if not fsdp.is_shared(plan) or plan.method != "full" or not made.keeps_gradients:
         return gradients - _to_come(run)
     if fsdp.is_one(plan):

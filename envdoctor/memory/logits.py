@@ -65,8 +65,10 @@ def _loss(architecture: Architecture, plan: Plan, width: Widths) -> Loss:
         return Loss(computed * vocabulary, 0.0)
     if plan.sharding == "megatron":
         # The 16-bit logits, and a float32 copy that becomes its own softmax and gradient in place (core/tensor_parallel/cross_entropy.py of
-        # megatron-core 0.16.1); the gradient is cast for the product before it.
-        return Loss((computed + 4) * vocabulary + last, (computed + 4) * vocabulary + again)
+        # megatron-core 0.16.1); the gradient is cast for the product before it. Compiled (fusions/fused_cross_entropy.py), the backward
+        # makes a float32 copy of the softmax beside that (in the code that torch 2.13.0's inductor writes for it; the forward makes none).
+        copied = 4 if plan.fused_loss else 0
+        return Loss((computed + 4) * vocabulary + last, (computed + 4 + copied) * vocabulary + again)
     if plan.litgpt:
         return _of_litgpt(plan, 4 * vocabulary, last, again, shifts)
     if not plan.upcast_loss and plan.autocast is None:

@@ -85,7 +85,8 @@ def _of_batches(situation: Planned) -> Iterator[OpenFact]:
 
 def _of_releases(situation: Planned) -> Iterator[OpenFact]:
     plan, facts = situation.plan, situation.facts
-    if not plan.stack.transformers and (facts.text("plan.trainer") not in _OWN_LAYERS or plan.quant != "none"):
+    own = facts.text("plan.trainer") in _OWN_LAYERS or plan.sharding == "megatron"
+    if not plan.stack.transformers and (not own or plan.quant != "none"):
         # What is kept moved with the release: no fused attention before 4.36, float32 copies of the logits up to 4.48.
         yield "packages.transformers", exact(newest("transformers") or _EARLIER[-1]), tuple(map(exact, _EARLIER))
     if plan.unsloth and not plan.stack.unsloth:
@@ -113,6 +114,8 @@ def _of_sharing(situation: Planned, expected: float) -> Iterator[OpenFact]:
     if plan.gpus > 1 and "plan.distributed" in _assumed(situation) and unsaid:
         # None is stated, or one that is not modelled (context, pipeline or expert parallelism): somewhere between all on each and parts.
         yield "plan.distributed", plan.sharding, ("fsdp",)
+    if plan.sharding == "megatron" and plan.tensor > 1 and not plan.spread and facts.value("plan.sequence_parallel") is None:
+        yield "plan.sequence_parallel", False, (True,)
     if trainer in _UNWRAPPED and plan.sharding == "fsdp" and not plan.second and facts.value("plan.fsdp_wrapped") is None:
         yield "plan.fsdp_wrapped", True, (False,)
 

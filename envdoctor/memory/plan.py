@@ -9,6 +9,7 @@ from envdoctor.records import dataclass
 Dtype = Literal["float32", "float16", "bfloat16"]
 Sharding = Literal["none", "ddp", "zero1", "zero2", "zero3", "fsdp", "device_map", "megatron"]
 Method = Literal["full", "adapter", "prompt", "inference"]
+Stage = Literal["", "first", "last"]
 Offload = Literal["none", "optimizer", "parameters", "both"]
 WIDTH = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "float8": 1, "int8": 1, "uint8": 1}
 
@@ -58,7 +59,10 @@ class Plan:
     TRL does so: "float32" with a copy of the output layer that wide, "narrow" without, "tiles" of tokens and vocabulary.
     ``narrow_ends``: embeddings and output layer are 16 bits again behind k-bit preparation. ``card``: GiB of the GPU's memory, 0 where
     nobody says.
-    ``second``: FSDP2 (``fully_shard``) in the place of FullyShardedDataParallel. ``tensor`` GPUs share each layer (tensor parallelism).
+    ``second``: FSDP2 (``fully_shard``) in the place of FullyShardedDataParallel. ``tensor`` GPUs share each layer (tensor parallelism),
+    ``context`` the tokens of each row, of which ``tokens`` are one's part, and ``experts_over`` the experts.
+    ``spread``: the GPUs that share a layer share out its tokens too (Megatron's sequence parallelism), of which ``tokens`` are one's part.
+    ``pipeline`` GPUs have a part of the layers each; ``stage`` is the one that is looked at, "" where the fullest is asked for.
     ``resharded``: FSDP gives the weights of a layer back after its forward.
     ``packed``: rows are filled up to ``tokens``, so that all of them are as long.
     ``zero_init``: under ZeRO-3 the model was made inside ``zero.Init`` (transformers does so where the training arguments are made first);
@@ -96,6 +100,11 @@ class Plan:
     gpus: int = 1
     second: bool = False
     tensor: int = 1
+    context: int = 1
+    experts_over: int = 1
+    spread: bool = False
+    pipeline: int = 1
+    stage: Stage = ""
     offload: Offload = "none"
     mask: bool = False
     packed: bool = False
@@ -125,6 +134,12 @@ class Plan:
     expandable: bool = False
     wide_workspace: bool = False
     stack: Stack = Stack()
+
+    @property
+    def in_flight(self) -> int:
+        """Micro-batches of which the stage keeps what its layers keep: one forward and one backward take turns once the pipeline is full
+        (``num_warmup_microbatches`` of core/pipeline_parallel/schedules.py, megatron-core 0.16.1)."""
+        return min(self.pipeline, self.accumulation) if self.stage == "first" else 1
 
     @property
     def fused_norms(self) -> bool:

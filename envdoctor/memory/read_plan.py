@@ -11,6 +11,7 @@ from envdoctor.memory import read_kernels
 from envdoctor.memory.architecture import Architecture
 from envdoctor.memory.asked import Reader
 from envdoctor.memory.estimate import Assumption
+from envdoctor.memory.parallel import context_of, experts_of, named_by_transformers, spread_of, stages_of
 from envdoctor.memory.plan import Adapter, Dtype, Plan, Sharding, Stack
 from envdoctor.memory.read_method import (
     ANSWER,
@@ -49,6 +50,9 @@ _WITHOUT_LOGITS = "2024.11"
 # layer norms float32 where upcast_layernorm is set, and nothing else; Unsloth's (unsloth_zoo 2025.11.1, training_utils.py) makes what is
 # trained float32; torchtune 0.6.1 has none, nor have litgpt 0.5.0 and 0.5.13, nor ms-swift at its tags from 1.7.0 to 3.8.0.
 _UNPREPARED = frozenset(("llamafactory", "ms-swift", "unsloth", "torchtune", "litgpt"))
+# Whose Megatron compiles the loss unless a plan says otherwise (cross_entropy_loss_fusion of swift/megatron/arguments/megatron_args.py at
+# 3602360a, and in each of its examples before).
+_COMPILED_BY_MEGATRON = frozenset(("ms-swift",))
 _EXPANDABLE = frozenset(("torchtitan",))
 # Weights of integers, unless FSDP shares them out, for which 4-bit ones are stored as floating-point numbers.
 _OF_INTEGERS = frozenset(("4bit", "8bit", "gptq", "awq"))
@@ -90,7 +94,8 @@ def read_plan(facts: Facts, architecture: Architecture) -> tuple[Plan, tuple[Ass
     stack = _stack(reader)
     autocast = autocast_of(reader)
     tensor = tensor_of(reader, architecture, method)
-    sharding, gpus = sharding_of(reader, tensor, method)
+    stages, spread = stages_of(reader, architecture), tensor > 1 and spread_of(reader, architecture)
+    sharding, gpus = sharding_of(reader, tensor * stages, method)
     whole = quant in _OF_INTEGERS and sharding != "fsdp" and reader.text("plan.trainer") not in _OWN_ADAPTERS
     adapter = _adapter(reader, architecture, stack, beside_integers=whole) if method == "adapter" else None
     offload, sharding = offload_of(reader, method, sharding)
@@ -99,19 +104,19 @@ def read_plan(facts: Facts, architecture: Architecture) -> tuple[Plan, tuple[Ass
         # Left in the dtype of the base model, an adapter is float32 too.
         adapter = replace(adapter, float32=True)
     rows, loss = reader.number_or("plan.batch_size", 1), _loss(reader)
-    packed = reader.flag("plan.packing") is True
+    packed, context = reader.flag("plan.packing") is True, context_of(reader, sharding)
     plan = Plan(
         method=method,
         load_dtype=dtype,
         autocast=autocast,
         rows=rows * sequences(facts),
-        tokens=_tokens(reader),
+        tokens=-(-_tokens(reader) // (context * (tensor if spread else 1))),
         adapter=adapter,
         quant=quant,
         double_quant=reader.flag("plan.double_quant") is True,
         upcast=_upcast(reader, method, quant, sharding),
         prompt=reader.number("plan.virtual_tokens") or VIRTUAL_TOKENS if method == "prompt" else 0,
-        accumulation=reader.number("plan.gradient_accumulation") or 1,
+        accumulation=reader.number("plan.gradient_accumulation") or stages,
         checkpointing=_checkpointing(reader, method),
         reentrant=reader.flag("plan.use_reentrant"),
         optimizer=_optimizer(reader, stack) if method != "inference" else "none",
@@ -121,13 +126,17 @@ def read_plan(facts: Facts, architecture: Architecture) -> tuple[Plan, tuple[Ass
         sharding=sharding,
         gpus=gpus,
         tensor=tensor,
+        context=context,
+        spread=spread,
+        pipeline=stages,
+        experts_over=experts_of(reader, architecture, sharding),
         second=sharding == "fsdp" and reader.number("plan.fsdp_version") == 2,
         offload=offload,
         mask=_mask(reader, rows, packed),
         packed=packed,
         scored=_scored(reader),
         liger=reader.flag("plan.liger") is True or loss == "linear_cross_entropy",
-        fused_loss=loss == "cross_entropy",
+        fused_loss=loss == "cross_entropy" or (loss is None and sharding == "megatron" and reader.trainer in _COMPILED_BY_MEGATRON),
         chunked_loss=loss == "chunked_cross_entropy",
         every=_every(reader),
         offloaded=_offloaded(reader),
@@ -192,6 +201,8 @@ def _adapter(reader: Reader, architecture: Architecture, stack: Stack, *, beside
     targets = reader.words("plan.lora_targets")
     if targets and reader.text("plan.trainer") == "torchtune" and not tuned(architecture, ("output_proj", "w1", "w2", "w3")):
         targets = tuple(_OF_TORCHTUNE.get(name, name) for name in targets)
+    if targets and reader.text("plan.distributed") == "megatron":
+        targets = named_by_transformers(targets)
     if not targets:
         targets, why = default_targets(architecture), "default of peft for this architecture"
         if not targets:
@@ -204,7 +215,7 @@ def _adapter(reader: Reader, architecture: Architecture, stack: Stack, *, beside
     # weight of integers (``if weight.dtype.is_floating_point`` in 0.7.0, 0.11.1, 0.12.0, 0.13.2 and 0.21.2): beside those they are float32.
     between = stack.peft not in ("", "-") and at_least(stack.peft, "0.7.0") and not at_least(stack.peft, "0.12.0")
     float32 = beside_integers or (not between if cast is None or between else cast)
-    if cast is None and reader.text("plan.trainer") in _OWN_ADAPTERS:
+    if cast is None and (reader.text("plan.trainer") in _OWN_ADAPTERS or reader.text("plan.distributed") == "megatron"):
         float32 = False
     saved = reader.words("plan.modules_to_save") or ()
     return Adapter(rank, targets, saved, float32, reader.text("plan.method") == "dora", _chance(reader))

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from envdoctor.memory.architecture import Architecture
 from envdoctor.memory.asked import Reader
+from envdoctor.memory.parallel import spread_of
 from envdoctor.memory.plan import Method, Offload, Sharding
 from envdoctor.memory.tensor_parallel import slices
 
@@ -20,16 +21,17 @@ _OFFLOADS: Mapping[str, Offload] = {"none": "none", "optimizer": "optimizer", "p
 def tensor_of(reader: Reader, architecture: Architecture, method: Method) -> int:
     """Among how many GPUs each layer is cut; 1 where it is not, or where nobody knows how."""
     ranks = reader.number("plan.tensor_parallel") or 1
-    return ranks if ranks > 1 and method in ("full", "inference") and slices(architecture, ranks) else 1
+    cut = method in ("full", "inference") or (method == "adapter" and reader.text("plan.distributed") == "megatron")
+    return ranks if ranks > 1 and cut and (slices(architecture, ranks) or spread_of(reader, architecture)) else 1
 
 
-def sharding_of(reader: Reader, tensor: int, method: Method) -> tuple[Sharding, int]:
+def sharding_of(reader: Reader, together: int, method: Method) -> tuple[Sharding, int]:
     """How the GPUs that have a whole model between them and others share it, and how many such there are."""
     stated = reader.number("gpu.count")
-    gpus = max(1, (stated or 1) // tensor)
+    gpus = max(1, (stated or 1) // together)
     named = reader.text("plan.distributed")
     known = _SHARDINGS.get(named or "")
-    if named == "megatron" and method == "full" and gpus * tensor > 1:
+    if named == "megatron" and method in ("full", "adapter") and gpus * together > 1:
         return "megatron", gpus
     if known is not None:
         if known in _SHARDED and stated is None:
@@ -48,7 +50,7 @@ def sharding_of(reader: Reader, tensor: int, method: Method) -> tuple[Sharding, 
 def offload_of(reader: Reader, method: Method, sharding: Sharding) -> tuple[Offload, Sharding]:
     """What is moved to the CPU, and by what: in training DeepSpeed does it, or FSDP."""
     asked = _OFFLOADS.get(reader.text("plan.offload") or "", "none")
-    if asked == "none" or method == "inference" or sharding in ("zero1", "zero2", "zero3", "fsdp"):
+    if asked == "none" or method == "inference" or sharding in ("zero1", "zero2", "zero3", "fsdp", "megatron"):
         return asked, sharding
     if reader.text("plan.distributed") is not None:
         reader.assume("plan.offload", "none", f"nothing is moved to the CPU under {sharding}")

@@ -15,6 +15,7 @@ from envdoctor.memory.generation import Generated, read_generated
 from envdoctor.memory.parameters import parameters
 from envdoctor.memory.plan import WIDTH, Dtype, Plan
 from envdoctor.memory.read_method import objective, sequences
+from envdoctor.memory.run import run_of
 from envdoctor.memory.stack import at_least
 from envdoctor.memory.uncertainty import spread
 from envdoctor.memory.weights import base_bytes
@@ -128,7 +129,8 @@ def beside_training(computed: Estimate, architecture: Architecture, plan: Plan, 
     if regime.generated.rows:
         moments = (*moments, generation.moment(moments, architecture, plan, regime.generated))
     if regime.reference is not None:
-        copied = base_bytes(architecture, parameters(architecture), replace(plan, load_dtype=regime.reference))
+        run = run_of(architecture, replace(plan, load_dtype=regime.reference, stage="last" if plan.pipeline > 1 else ""))
+        copied = base_bytes(run.architecture, run.parameters, run.plan)
         held: dict[Term, float] = {"weights": copied * sharding.shares(plan).weights}
         moments = tuple(_with(moment, held) for moment in moments)
     allocated = spread(architecture, plan, max(moments, key=lambda moment: moment.total), moments[0].terms.get("weights", 0.0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envdoctor.memory import kept, modeling, sharding, tensor_parallel, working
+from envdoctor.memory import kept, modeling, parallel, sharding, tensor_parallel, working
 from envdoctor.memory.architecture import Architecture, Linear, Parameters
 from envdoctor.memory.parameters import parameters
 from envdoctor.memory.plan import Plan
@@ -42,11 +42,16 @@ def run_of(architecture: Architecture, plan: Plan) -> Run:
     named = plan.adapter.targets if plan.method == "adapter" and plan.adapter is not None else None
     if named is None or not modeling.adapts_experts(architecture, plan, every=not EVERY_LINEAR.isdisjoint(named)):
         architecture = modeling.as_merged(architecture, plan)
-    if plan.tensor > 1:
+    architecture = parallel.of_stage(architecture, plan)
+    before = architecture
+    if plan.experts_over > 1:
+        architecture = parallel.with_experts_shared(architecture, plan.experts_over)
+    if plan.tensor > 1 and not plan.spread:
         architecture = tensor_parallel.sliced(architecture, plan.tensor, vocabulary=plan.sharding == "megatron")
-    counted = parameters(modeling.as_merged(architecture, plan))
+    counted = parameters(modeling.as_merged(parallel.thinned(architecture, plan) if plan.spread else architecture, plan))
     if plan.tensor > 1 and plan.sharding != "megatron":
         counted = tensor_parallel.with_head_sliced(counted, plan.tensor)
+    counted = parallel.parameters_of_stage(counted, architecture, plan)
     targets: tuple[Linear, ...] = ()
     added = 0
     kinds = tuple((times, kind, () if named is None else tuned(kind, named)) for times, kind in architecture.kinds)
@@ -56,7 +61,20 @@ def run_of(architecture: Architecture, plan: Plan) -> Run:
     elif plan.method == "prompt":
         added = plan.prompt * architecture.hidden
     made = trained(architecture, counted, plan, added)
+    if plan.experts_over > 1 and plan.method in ("full", "adapter"):
+        made = _with_states_of_experts(made, before, counted, plan, added)
     return Run(architecture, plan, counted, targets, kinds, made, sharding.shares(plan), widths(architecture, plan))
+
+
+def _with_states_of_experts(made: Trained, before: Architecture, counted: Parameters, plan: Plan, added: int) -> Trained:
+    """States of experts are shared out among the ranks that have the same ones, which are fewer: each has its part of all of them."""
+    if plan.method == "full":
+        whole = parallel.parameters_of_stage(parameters(modeling.as_merged(before, plan)), before, plan).total / plan.tensor
+        times = whole / counted.total
+    else:
+        assert plan.adapter is not None
+        times = adapter_parameters(before, plan.adapter.targets, plan.adapter.rank) / max(added, 1)
+    return replace(made, states=made.states * times, master=made.master * times)
 
 
 @dataclass(frozen=True, slots=True)

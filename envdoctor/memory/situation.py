@@ -7,7 +7,7 @@ from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.versions import Exact
 from envdoctor.facts.vocabulary import WHOLE
 from envdoctor.memory.architecture import Architecture
-from envdoctor.memory.assumed import fused_perhaps, generated_elsewhere, unmeasured, widened
+from envdoctor.memory.assumed import exchanged, fused_perhaps, generated_elsewhere, unmeasured, widened
 from envdoctor.memory.budget import foreign
 from envdoctor.memory.estimate import Assumption, Estimate
 from envdoctor.memory.moves import Change, Circumstances
@@ -42,6 +42,8 @@ class Planned:
             computed = fused_perhaps(computed, self.architecture, self.plan, self.regime)
         if self.plan.unsloth and self.plan.method != "inference" and objective(self.facts) in GENERATED:
             computed = generated_elsewhere(computed)
+        if self.plan.context > 1:
+            computed = exchanged(computed, self.architecture, self.plan)
         return unmeasured(computed) if foreign(self.facts) else computed
 
     def estimate_with(self, change: Change) -> Estimate:

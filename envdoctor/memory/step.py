@@ -104,7 +104,7 @@ def _step(run: Run) -> _Step:
         gradients = 0.0
     gradients += gradient_times.of_frozen(run) * run.shares.gradients
     held_back = checkpointed.left_out(run, boundary, counted)
-    saved = checkpointed.kept_of_all(run, boundary, counted) + held_back - beside.unneeded(run)
+    saved = (checkpointed.kept_of_all(run, boundary, counted) + held_back - beside.unneeded(run)) * plan.in_flight
     logits_kept, cache_kept = beside.outputs(run)
     return _Step(
         run,

@@ -119,7 +119,7 @@ def _of(
         # Float32 gradients in one buffer from the start, and float32 masters of what one rank steps (grad_data of
         # core/distributed/param_and_grad_buffer.py and shard_fp32_from_float16_groups of core/optimizer/distrib_optimizer.py, 0.16.1).
         states = count * optimizers.state_bytes(chosen, 4, architecture.hidden)
-        return Trained(count, width, 0.0, count * 4.0, states, count * 4.0, 0.0, 0.0, True, root * 4.0)
+        return Trained(count, width, weights if added else 0.0, count * 4.0, states, count * 4.0, 0.0, 0.0, True, root * 4.0)
     states = sum(number * optimizers.state_bytes(chosen, each, architecture.hidden) for number, each in groups)
     casts = count * 2.0 if plan.autocast is not None and width == 4 and not added and plan.sharding != "fsdp" else 0.0
     # Adafactor's loop still holds the update of the parameter before.

@@ -151,15 +151,17 @@ def _unmodelled(situation: Planned, computed: Estimate) -> Iterator[Undecided]:
     tensor, context = parts("plan.tensor_parallel"), parts("plan.context_parallel")
     if tensor > 1 and situation.plan.tensor == 1:
         yield without("plan.tensor_parallel", expected / tensor)
-    if context > 1:
+    if context > 1 and situation.plan.context == 1:
         shorter = situation.estimate_with({"plan.seq_len": max(1, situation.plan.tokens // context)})
         yield without("plan.context_parallel", shorter.allocated.low)
     if facts.text("plan.distributed") == "megatron" and situation.plan.gpus > 1 and facts.value("plan.tensor_parallel") is None:
         # Its layers are mostly cut among some of its ranks.
         gpus = situation.plan.gpus
         yield Undecided("plan.tensor_parallel", 1, (gpus,), Range(expected / gpus, expected, expected))
+    counted = {"plan.pipeline_parallel"} if situation.plan.pipeline > 1 else set()
+    counted |= {"plan.expert_parallel"} if situation.plan.experts_over > 1 else set()
     for fact in ("plan.pipeline_parallel", "plan.expert_parallel"):
-        if parts(fact) > 1:
+        if parts(fact) > 1 and fact not in counted:
             yield without(fact, expected / parts(fact))
     for fact, left in (("plan.activation_offload", 0.0), ("plan.float8", 0.5)):
         if facts.value(fact) is True and not (situation.plan.checkpointing and fact == "plan.activation_offload"):

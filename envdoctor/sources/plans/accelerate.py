@@ -29,6 +29,7 @@ SETTINGS = Settings(
 
 
 _MEGATRON = (("megatron_lm_tp_degree", "plan.tensor_parallel"), ("megatron_lm_pp_degree", "plan.pipeline_parallel"))
+_SPREAD = "megatron_lm_sequence_parallelism"
 
 
 def _recognises(_: Table, keys: frozenset[str]) -> bool:
@@ -49,6 +50,8 @@ def read_accelerate(reader: Reader, table: Table) -> None:
         for key, fact in _MEGATRON:
             if isinstance(sizes, dict) and type(sizes.get(key)) is int:
                 reader.say(fact, sizes[key], "megatron_lm_config", key)
+        if isinstance(sizes, dict) and type(sizes.get(_SPREAD)) is bool:
+            reader.say("plan.sequence_parallel", sizes[_SPREAD], "megatron_lm_config", _SPREAD)
     elif kind == "FSDP":
         _fsdp(reader, table)
     elif kind == "DEEPSPEED":

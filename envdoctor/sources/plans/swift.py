@@ -203,10 +203,12 @@ def _megatron(reader: Reader, table: Table, mark: str) -> None:
         ("pipeline_model_parallel_size", "plan.pipeline_parallel"),
         ("context_parallel_size", "plan.context_parallel"),
         ("expert_model_parallel_size", "plan.expert_parallel"),
+        ("sequence_parallel", "plan.sequence_parallel"),
     )
     reader.say_all(table, sizes)
     # Megatron's own default (megatron/argument/megatron_args.py of ms-swift 3.8.0).
     reader.default("plan.tensor_parallel", 1, _DEFAULT)
+    reader.default("plan.sequence_parallel", False, _DEFAULT)
     granularity = table.get("recompute_granularity")
     if granularity is not None:
         # "selective" computes the attention alone again (recompute_modules), of which a fused kernel keeps nothing.

@@ -1,0 +1,130 @@
+"""Plans whose layers, experts or tokens several ranks share: what one of them has."""
+
+from __future__ import annotations
+
+import pytest
+
+from envdoctor.facts.fact import FactValue
+from envdoctor.memory.config import read_architecture
+from envdoctor.memory.parameters import parameters
+from envdoctor.memory.situation import Planned, planned
+from envdoctor.memory.undecided import deciding, spanned, weigh
+from tests.memory.models import stated
+
+DENSE: dict[str, object] = {
+    "model_type": "qwen3",
+    "hidden_size": 1024,
+    "intermediate_size": 3072,
+    "num_hidden_layers": 8,
+    "num_attention_heads": 16,
+    "num_key_value_heads": 8,
+    "head_dim": 64,
+    "vocab_size": 32000,
+    "tie_word_embeddings": False,
+}
+SPARSE: dict[str, object] = {
+    **DENSE,
+    "model_type": "qwen3_moe",
+    "moe_intermediate_size": 512,
+    "num_experts": 32,
+    "num_experts_per_tok": 4,
+}
+GIB = 2**30
+
+
+def situation(config: dict[str, object], **facts: FactValue) -> Planned:
+    given: dict[str, FactValue] = {
+        "plan__method": "full",
+        "plan__trainer": "ms-swift",
+        "plan__distributed": "megatron",
+        "plan__load_dtype": "bfloat16",
+        "plan__bf16": True,
+        "plan__batch_size": 1,
+        "plan__seq_len": 8192,
+        "plan__packing": True,
+        "plan__gradient_checkpointing": True,
+        "plan__gradient_accumulation": 8,
+        "plan__tensor_parallel": 1,
+        "plan__attn": "flash_attention_2",
+        "gpu__count": 8,
+        **facts,
+    }
+    return planned(stated({name.replace("__", "."): value for name, value in given.items()}), read_architecture(config))
+
+
+def weights(one: Planned) -> float:
+    return one.estimate().peak.terms["weights"]
+
+
+def test_a_rank_has_its_part_of_the_experts_and_all_of_the_rest() -> None:
+    counted = parameters(read_architecture(SPARSE))
+    experts = 8 * 32 * 3 * 1024 * 512
+    alone, shared = situation(SPARSE), situation(SPARSE, plan__expert_parallel=8)
+    assert weights(alone) == pytest.approx(counted.total * 2)
+    assert weights(shared) == pytest.approx((counted.total - experts * 7 / 8) * 2)
+    # States are shared out among all ranks whichever have the same experts.
+    terms = [one.estimate().peak.terms for one in (alone, shared)]
+    assert terms[0]["optimizer"] == pytest.approx(terms[1]["optimizer"])
+    assert terms[0]["activations"] == pytest.approx(terms[1]["activations"], rel=0.05)
+
+
+def test_ranks_that_share_a_layer_and_its_tokens_have_their_part_of_both() -> None:
+    whole = situation(DENSE, gpu__count=2)
+    cut = situation(DENSE, gpu__count=16, plan__tensor_parallel=8, plan__sequence_parallel=True)
+    assert (whole.plan.tokens, cut.plan.tokens, cut.plan.gpus) == (8192, 1024, 2)
+    for term in ("weights", "gradients", "optimizer", "activations", "logits"):
+        assert cut.estimate().peak.terms[term] == pytest.approx(whole.estimate().peak.terms[term] / 8, rel=0.02)
+    # Experts are cut by neither: as many ranks have others.
+    sparse = situation(SPARSE, plan__tensor_parallel=8, plan__expert_parallel=8)
+    assert sparse.plan.spread
+    assert weights(sparse) < weights(situation(SPARSE)) / 7
+
+
+def test_whether_ranks_share_the_tokens_is_open_until_it_is_stated() -> None:
+    long: dict[str, FactValue] = {"plan__tensor_parallel": 8, "plan__gradient_checkpointing": False, "plan__seq_len": 32768}
+    unsaid, said = situation(DENSE, **long), situation(DENSE, **long, plan__sequence_parallel=False)
+    assert "plan.sequence_parallel" in {one.fact for one in deciding(weigh(unsaid, unsaid.estimate()))}
+    assert not deciding(weigh(said, said.estimate()))
+
+
+def test_of_stages_the_fullest_is_told() -> None:
+    whole, two = situation(DENSE, gpu__count=2), situation(DENSE, gpu__count=4, plan__pipeline_parallel=2)
+    # The last one has half of the layers, the output layer and the logits; the first keeps two micro-batches.
+    assert weights(two) == pytest.approx((weights(whole) - 2 * 32000 * 1024) / 2 + 32000 * 1024, rel=0.01)
+    assert two.estimate().peak.terms["logits"] == pytest.approx(whole.estimate().peak.terms["logits"], rel=0.01)
+    kept: dict[str, FactValue] = {"plan__gradient_checkpointing": False, "plan__seq_len": 16384}
+    deep = situation({**DENSE, "vocab_size": 1000}, gpu__count=4, plan__pipeline_parallel=2, **kept).estimate()
+    flat = situation({**DENSE, "vocab_size": 1000}, gpu__count=2, **kept).estimate()
+    assert "logits" not in deep.peak.terms
+    assert deep.peak.terms["activations"] == pytest.approx(flat.peak.terms["activations"], rel=0.1)
+
+
+def test_a_row_whose_tokens_are_shared_out_is_as_long_as_one_rank_s_part() -> None:
+    more: dict[str, FactValue] = {"plan__distributed": "zero3", "plan__context_parallel": 8, "plan__seq_len": 65536}
+    shared, short = situation(DENSE, **more), situation(DENSE, **{**more, "plan__context_parallel": 1, "plan__seq_len": 8192})
+    assert shared.estimate().allocated.expected == short.estimate().allocated.expected
+    # What the exchange holds is in the range alone, and a verdict inside of it is not given.
+    assert shared.estimate().allocated.high > short.estimate().allocated.high
+    assert shared.estimate().guessed
+    # torch's own way gathers the keys and values of the whole row: a range, with no figure in it.
+    torchs = situation(DENSE, **{**more, "plan__distributed": "fsdp", "plan__trainer": "trl"})
+    assert torchs.plan.tokens == 65536
+    assert spanned(torchs, torchs.estimate(), weigh(torchs, torchs.estimate())).is_a_range
+
+
+def test_adapters_stand_beside_the_products_that_megatron_names() -> None:
+    named: dict[str, FactValue] = {"plan__method": "lora", "plan__lora_r": 8, "plan__trainer": "megatron-bridge"}
+    fused = situation(DENSE, **named, plan__lora_targets=("linear_qkv", "linear_proj"))
+    apart = situation(DENSE, **named, plan__lora_targets=("q_proj", "k_proj", "v_proj", "o_proj"))
+    assert fused.estimate().peak.terms["adapters"] == apart.estimate().peak.terms["adapters"] > 0
+
+
+def test_a_compiled_loss_has_a_copy_of_its_softmax_in_the_backward() -> None:
+    theirs, swifts = (situation(DENSE, plan__trainer=name).estimate().peak.terms["logits"] for name in ("megatron-bridge", "ms-swift"))
+    assert swifts - theirs == pytest.approx(4 * 8192 * 32000)
+
+
+def test_a_frozen_copy_is_cut_as_the_model_is() -> None:
+    whole = situation(DENSE, gpu__count=2, plan__objective="dpo").estimate().peak.terms["weights"]
+    cut = situation(DENSE, gpu__count=16, plan__objective="dpo", plan__tensor_parallel=8, plan__sequence_parallel=True).estimate()
+    assert cut.peak.terms["weights"] == pytest.approx(whole / 8, rel=0.02)
