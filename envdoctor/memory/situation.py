@@ -71,9 +71,17 @@ class Planned:
 def planned(stated: Facts, architecture: Architecture) -> Planned:
     """The situation of stated and read facts on an architecture; releases that nobody knows are assumed to be the newest."""
     facts = derive(stated.without(WHOLE))
+    architecture = _with_score(architecture, facts)
     plan, assumed = read_plan(facts, architecture)
     regime = read_regime(facts, plan, architecture)
     return Planned(architecture, stated, facts, plan, regime, (*assumed, *regime.assumptions, *_releases(plan)))
+
+
+def _with_score(architecture: Architecture, facts: Facts) -> Architecture:
+    """The architecture with one number in the place of the logits, where a reward is trained: ``RewardTrainer`` of TRL is given a
+    model that classifies, and ms-swift sets ``num_labels``. LLaMA-Factory's has its value head beside the logits."""
+    scored = objective(facts) == "reward" and architecture.head == "causal" and facts.text("plan.trainer") != "llamafactory"
+    return replace(architecture, head="classification", labels=1, head_bias=False) if scored else architecture
 
 
 def restated(situation: Planned, values: Change, source: str, more: tuple[Assumption, ...] = ()) -> Planned:

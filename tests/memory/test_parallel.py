@@ -128,3 +128,12 @@ def test_a_frozen_copy_is_cut_as_the_model_is() -> None:
     whole = situation(DENSE, gpu__count=2, plan__objective="dpo").estimate().peak.terms["weights"]
     cut = situation(DENSE, gpu__count=16, plan__objective="dpo", plan__tensor_parallel=8, plan__sequence_parallel=True).estimate()
     assert cut.peak.terms["weights"] == pytest.approx(whole / 8, rel=0.02)
+
+
+def test_a_reward_is_one_number_for_each_row_and_no_logits() -> None:
+    facts: dict[str, FactValue] = {"plan__distributed": "none", "gpu__count": 1, "plan__objective": "reward"}
+
+    def logits(trainer: str) -> float:
+        return max(moment.terms.get("logits", 0.0) for moment in situation(DENSE, **facts, plan__trainer=trainer).estimate().moments)
+
+    assert logits("trl") < 0.1 * logits("llamafactory")
