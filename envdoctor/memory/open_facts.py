@@ -130,7 +130,12 @@ def _of_the_loop(situation: Planned) -> Iterator[OpenFact]:
         yield "plan.optimizer", "adamw_torch", ("sgd", "prodigy")
     if trainer in _IN_PIECES and facts.value("plan.fused_loss") is None and not plan.liger:
         yield "plan.fused_loss", "none", ("linear_cross_entropy",)
-    if trainer == "own" and facts.value("plan.loss_upcast") is None:
+    upcast, fused = facts.value("plan.loss_upcast"), facts.value("plan.fused_loss")
+    if trainer == "own" and upcast is True and fused is None and not plan.liger:
+        # A loss of its own may take the logits piece by piece: two runs that did took 0.72 times what all at once do
+        # (benchmarks/unseen/memory-10.json, 41 and 51).
+        yield "plan.fused_loss", "none", ("chunked_cross_entropy",)
+    if trainer == "own" and upcast is None:
         yield "plan.loss_upcast", True, (False,)
 
 
