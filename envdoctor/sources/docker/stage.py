@@ -6,6 +6,7 @@ import posixpath
 import re
 
 from envdoctor.facts.fact import Fact, Origin, Skip
+from envdoctor.facts.same_uses import list_same
 from envdoctor.facts.uses import ALLOCATOR, DIRECTORIES, SOME, SWITCHES
 from envdoctor.facts.values import parse_value
 from envdoctor.files.text import plain
@@ -144,7 +145,7 @@ class Stage:
         if name in (*SWITCHES, *ALLOCATOR, *DIRECTORIES):
             texts = {one: text for one in (*SWITCHES, *ALLOCATOR, *DIRECTORIES) if (text := self.variables.get(one))}
             shown = {one: text.strip() if is_known(text) else SOME for one, text in texts.items() if one in DIRECTORIES or is_known(text)}
-            uses = [f"env:{one}={text}" for one, text in shown.items()]
+            uses = [same for one, text in shown.items() for same in list_same(f"env:{one}={text}")]
             self.facts.pop("plan.code_uses", None)
             if uses:
                 self.facts["plan.code_uses"] = self.fact("plan.code_uses", uses, line)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Fact, Skip
+from envdoctor.facts.same_uses import list_same
 from envdoctor.facts.uses import ALLOCATOR, DIRECTORIES, SECRETS, SOME, SWITCHES
 from envdoctor.facts.vocabulary import ADDING_UP
 from envdoctor.files.json_file import UnreadableError, read_bounded
@@ -188,7 +189,8 @@ def _surroundings(path: Path, script: Script, facts: dict[str, Fact]) -> list[Fa
     by_accelerate = [launch.line for launch in script.launches if any(kind == "accelerate" for kind, _ in launch.starters)]
     variables += [(_BY_ACCELERATE, line) for line in by_accelerate[:1]]
     if variables:
-        found += _say(path, "plan.code_uses", [use for use, _ in variables], variables[0][1])
+        uses = [same for use, _ in variables for same in list_same(use)]
+        found += _say(path, "plan.code_uses", uses, variables[0][1])
     count, nodes, line = None, 1, 0
     for option, value, at in each_option(script.directives):
         last = value.rpartition(":")[2]

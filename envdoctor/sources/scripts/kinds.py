@@ -48,9 +48,11 @@ class Known:
 
 
 def same_value(one: Known | None, other: Known | None) -> bool:
-    """Whether two values are one: True is not 1."""
+    """Whether two values are one: True is not 1, and what one call makes is one object."""
     if one is None or other is None:
         return False
+    if isinstance(one.value, Made) and isinstance(other.value, Made):
+        return one.value.call is other.value.call
     return type(one.value) is type(other.value) and one.value == other.value
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from envdoctor.facts.fact import Collected, Fact
+from envdoctor.facts.same_uses import list_same
 from envdoctor.facts.uses import CODE_USES, DIRECTORIES, SWITCHES
 from envdoctor.files.text import plain
 from envdoctor.records import replace
@@ -41,7 +42,8 @@ def with_launched(found: Collected, source: Source) -> Collected:
             own = f"{plain(source.path, 4096)}:{launch.line}"
             told.skips = [replace(skip, what=source.place(above + launch.line)) if skip.what == own else skip for skip in told.skips]
             set_ = {name: piece for name, piece in launch.environment.items() if name in _ASKED and piece.known}
-            variables |= {f"env:{name}={piece.text}": above + launch.line for name, piece in set_.items()}
+            set_uses = [same for name, piece in set_.items() for same in list_same(f"env:{name}={piece.text}")]
+            variables |= dict.fromkeys(set_uses, above + launch.line)
             if told.facts:
                 said.append((replace(launch, line=above + launch.line), told))
     if not said:

@@ -11,6 +11,7 @@ _LOADS = ".from_pretrained"
 # Methods that give back the object that they are called on.
 _HAND_BACK = frozenset(("bfloat16", "cpu", "cuda", "eval", "float", "half", "requires_grad_", "to", "train"))
 _DEEPEST = 8
+_BY_NAME = {"accelerator": "accelerate.Accelerator"}
 
 
 def origin_of(reading: Reading, node: ast.expr, scope: Scope, depth: int = 0) -> str | None:
@@ -45,3 +46,41 @@ def _of_name(reading: Reading, node: ast.Name, scope: Scope, depth: int) -> str 
         bound = before[sure[-1] :] if sure else bound
     found = {None if one.value is None or one.index is not None else origin_of(reading, one.value, place, depth + 1) for one in bound}
     return next(iter(found)) if len(found) == 1 else None
+
+
+def declared_class(reading: Reading, node: ast.expr, scope: Scope, depth: int = 0) -> str | None:
+    """The class that a parameter is annotated with, by its full name, also where an attribute of ``self`` keeps it.
+
+    What is called ``accelerator`` in a file that imports accelerate is one, as the library's own examples name it.
+    """
+    if depth > _DEEPEST:
+        return None
+    if isinstance(node, ast.Attribute):
+        kept = reading.evaluator.passed.to_attribute(node, scope, reading.evaluator.runs)
+        found = {declared_class(reading, value, place, depth + 1) for value, place in kept or ()}
+        if len(found) == 1:
+            return next(iter(found))
+        return _BY_NAME.get(node.attr) if not kept and reading.imports("accelerate") else None
+    place: Scope | None = scope if isinstance(node, ast.Name) else None
+    while place is not None and isinstance(node, ast.Name):
+        if node.id in place.bindings or node.id in place.imports:
+            return None
+        if node.id in place.params:
+            annotation = place.params[node.id].annotation
+            if annotation is None:
+                return _BY_NAME.get(node.id) if reading.imports("accelerate") else None
+            return _annotated(reading, annotation, place.parent or place)
+        place = place.parent
+    return None
+
+
+def _annotated(reading: Reading, annotation: ast.expr, scope: Scope) -> str | None:
+    """``Accelerator``, ``"Accelerator"``, ``Optional[Accelerator]`` and ``Accelerator | None``."""
+    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+        written = annotation.value.strip()
+        return reading.dotted(ast.Name(written, ast.Load()), scope) if written.isidentifier() else None
+    if isinstance(annotation, ast.Subscript) and reading.dotted(annotation.value, scope) == "typing.Optional":
+        return _annotated(reading, annotation.slice, scope)
+    if isinstance(annotation, ast.BinOp) and isinstance(annotation.right, ast.Constant) and annotation.right.value is None:
+        return _annotated(reading, annotation.left, scope)
+    return reading.dotted(annotation, scope) if isinstance(annotation, (ast.Name, ast.Attribute)) else None

@@ -167,6 +167,7 @@ class _Walker:
                 continue
             if kind is ast.Call:
                 calls.append(Site(node, scope, guard))
+                self._set(node, scope, guard)
             elif kind is ast.match_case:
                 guard = Guard(None, True, scope, guard)
             elif kind in _TAKEN:
@@ -294,6 +295,14 @@ class _Walker:
                     scope.bind(item.id, Binding(value, line, guard, index))
                 else:
                     self._assign(item, None, line, scope, guard)
+
+    def _set(self, node: ast.AST, scope: Scope, guard: Guard | None) -> None:
+        """``setattr(torch, "load", load)``, which is an assignment."""
+        assert isinstance(node, ast.Call)
+        if isinstance(node.func, ast.Name) and node.func.id == "setattr" and len(node.args) == 3:
+            key = node.args[1]
+            if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                self.found.stores.append(Store(node.args[0], key.value, node.args[2], scope, guard, node.lineno))
 
     def _import(self, node: ast.Import | ast.ImportFrom, scope: Scope, guard: Guard | None) -> None:
         site = Site(node, scope, guard)

@@ -8,9 +8,10 @@ from collections.abc import Iterator, Mapping
 from envdoctor.facts.fact import Skip
 from envdoctor.records import dataclass, field
 from envdoctor.sources.scripts.claims import Claims
-from envdoctor.sources.scripts.kinds import Known, Made
+from envdoctor.sources.scripts.kinds import Known, Made, Table
 from envdoctor.sources.scripts.names import ancestry, called, dotted, is_from
 from envdoctor.sources.scripts.outline import Guard, Outline, Scope
+from envdoctor.sources.scripts.partials import partial_of
 from envdoctor.sources.scripts.source import Source
 from envdoctor.sources.scripts.values import Evaluator
 
@@ -70,6 +71,11 @@ class Reading:
                     self.guards[id(site.node)] = site.guard
                 given = self.evaluator.keywords(site.node, site.scope)
                 name = called(self.outline, site.node, site.scope) or ""
+                part = partial_of(self.outline, site.node.func, site.scope) if not name else None
+                if part is not None:
+                    before = self.evaluator.keywords(part.node, part.scope)
+                    whole, chosen = given.whole and before.whole, given.chosen | before.chosen
+                    name, given = part.name, Table({**before.entries, **given.entries}, whole, chosen)
                 call = Call(site.node, site.scope, runs is True, name, given.entries, given.whole, chosen=given.chosen)
                 self.calls.append(call)
                 self._named.setdefault(name.rpartition(".")[2], []).append(call)

@@ -6,6 +6,7 @@ import ast
 import re
 
 from envdoctor.sources.scripts.adapters import read_checkpointing_kwargs
+from envdoctor.sources.scripts.compiling import compiles_module
 from envdoctor.sources.scripts.deepspeed import read_engines
 from envdoctor.sources.scripts.kinds import Known
 from envdoctor.sources.scripts.names import LOCAL, is_from
@@ -125,7 +126,7 @@ def of_own_class(reading: Reading, call: Call) -> bool:
 
 def _compiles(reading: Reading) -> None:
     for call in reading.calls:
-        if call.name == "torch.compile":  # without arguments, or with keywords alone, it is a decorator
+        if call.name == "torch.compile" or compiles_module(reading, call):  # without arguments, or with keywords alone, it is a decorator
             _event(reading, call, "plan.compile", Known(True))
         elif call.name.startswith("liger_kernel.") and _PUTS_LIGER.fullmatch(".".join(call.name.split(".")[-2:])):
             _event(reading, call, "plan.liger", Known(True))

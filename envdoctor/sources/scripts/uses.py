@@ -12,14 +12,18 @@ import sys
 from collections.abc import Iterator
 
 from envdoctor.facts.fact import Fact
+from envdoctor.facts.same_uses import COMPILE_SETTINGS, COMPILES_NOTHING, list_same
 from envdoctor.facts.uses import CODE_USES, PROVIDED_FOR, SOME, WRAPPERS
 from envdoctor.sources.model.class_tree import Function
+from envdoctor.sources.scripts.compiling import compiles_module
 from envdoctor.sources.scripts.kinds import Made, Symbol, Table
 from envdoctor.sources.scripts.names import LOCAL
-from envdoctor.sources.scripts.origins import origin_of
+from envdoctor.sources.scripts.origins import declared_class, origin_of
 from envdoctor.sources.scripts.outline import Scope
+from envdoctor.sources.scripts.partials import read_partial
 from envdoctor.sources.scripts.reading import Call, Reading
 from envdoctor.sources.scripts.steps import environment
+from envdoctor.sources.scripts.texts import text_of
 from envdoctor.syntax.walking import walk
 
 _UNKNOWN = "?"
@@ -28,12 +32,6 @@ _PLAIN = re.compile(r"[\w./:@+-]{1,80}")
 _SECRET = re.compile(r"TOKEN|KEY|SECRET|PASS|CREDENTIAL", re.IGNORECASE)
 _COMMAND = re.compile(r"[!%]?\s*(?:[A-Z_]+=\S*\s+)*([\w./-]+(?:\s+[A-Za-z][\w.-]*)?)")
 _MOST_USES = 20_000
-# What modelscope wraps of transformers (modelscope/utils/hf_util of 1.24.0, modelscope/utils/hf_util.py of 1.9.5).
-_OF_MODELSCOPE = re.compile(
-    r"(def |)modelscope\.(?:utils\.hf_util\.)?((?:Auto(?:Model(?:For\w+)?|Tokenizer|Config|Processor|ImageProcessor|FeatureExtractor)"
-    r"|(?:BitsAndBytes|GPTQ|Awq|Generation)Config|Llama(?:Model|PreTrainedModel|ForCausalLM)|T5EncoderModel"
-    r"|Qwen2(?:_5_)?VLForConditionalGeneration)\b)"
-)
 _MOST_LISTED = 16
 # Methods of which rules ask what the object comes from.
 _FOLLOWED = frozenset(("generate",))
@@ -48,7 +46,7 @@ def read_uses(reading: Reading) -> None:
     """State the script's uses of other packages, each with the first line that shows it."""
     found: dict[str, int] = {}
     for use, line in _all(reading):
-        for name in (use, *_handed_on(use)):
+        for name in list_same(use):
             if len(found) < _MOST_USES:
                 found[name] = min(line, found.get(name, line))
     if found:
@@ -56,13 +54,6 @@ def read_uses(reading: Reading) -> None:
         origins = {line: reading.source.origin(line) for line in found.values()}
         places = tuple(origins[found[use]] for use in uses)
         reading.claims.adopt(Fact(CODE_USES, uses, origins[min(found.values())], places))
-
-
-def _handed_on(use: str) -> Iterator[str]:
-    """The class of transformers that a use of modelscope's of the same name ends in: it loads from ModelScope, and hands the rest on."""
-    handed = _OF_MODELSCOPE.match(use)
-    if handed is not None:
-        yield f"{handed[1]}transformers.{use[handed.start(2) :]}"
 
 
 def _all(reading: Reading) -> Iterator[tuple[str, int]]:
@@ -125,9 +116,19 @@ def _is_excused(name: str, excused: set[str]) -> bool:
 
 def _called(reading: Reading, call: Call) -> Iterator[tuple[str, int]]:
     """The call under each name that its callee has; for a method that only an object shows, the method itself as well."""
+    part = read_partial(reading.outline, call.node, call.scope) if call.name == "functools.partial" else None
+    if part is not None and _is_elsewhere(part.name):
+        # Whoever calls it gives it more.
+        yield f"{part.name}({', '.join((*_keywords(reading, call), '**'))})", call.line
     names, shown = _callees(reading, call)
     if not names:
         return
+    if compiles_module(reading, call):
+        names, shown = ["torch.compile"], True
+    declared = _declared(reading, call) if names[0].startswith(f"{_UNKNOWN}.") else None
+    if declared is not None:
+        names = [*names, declared]
+        yield declared, call.line
     given = ", ".join((*_arguments(reading, call), *_surroundings(reading, call)))
     for name in names:
         yield f"{name}({given})", call.line
@@ -191,6 +192,13 @@ def _callees(reading: Reading, call: Call) -> tuple[list[str], bool]:
     return [f"{owner}.{function.attr}" for owner in owners], False
 
 
+def _declared(reading: Reading, call: Call) -> str | None:
+    """The method of the class that a parameter is annotated with."""
+    function = call.node.func
+    owner = declared_class(reading, function.value, call.scope) if isinstance(function, ast.Attribute) else None
+    return f"{owner}.{call.last}" if owner is not None and _is_elsewhere(owner) else None
+
+
 def _inherited(reading: Reading, name: str) -> list[str]:
     """What a class of the file, or a method called on one, is of other packages; a class with a constructor of its own is its own."""
     inner = name.removeprefix(f"{LOCAL}.")
@@ -219,11 +227,15 @@ def _arguments(reading: Reading, call: Call) -> Iterator[str]:
             yield "**"
             break
         yield _argument(reading, str(place), argument, call.scope)
+    yield from _keywords(reading, call)
+    if not call.whole or call.chosen:
+        yield "**"
+
+
+def _keywords(reading: Reading, call: Call) -> Iterator[str]:
     for keyword, (expression, scope) in call.keywords.items():
         if keyword not in call.chosen:
             yield _argument(reading, keyword, expression, scope)
-    if not call.whole or call.chosen:
-        yield "**"
 
 
 def _argument(reading: Reading, name: str, expression: ast.expr | None, scope: Scope) -> str:
@@ -242,6 +254,9 @@ def _value(reading: Reading, expression: ast.expr | None, scope: Scope) -> str |
     """A value as text: a constant, the class of an object, ``...`` for a name or a call; None where it may as well be None."""
     known = reading.of(expression, scope)
     if known is None:
+        text = text_of(reading, expression, scope)
+        if text is not None:
+            return text
         kinds = reading.evaluator.namespaces.classes(expression.id) if isinstance(expression, ast.Name) else set()
         if len(kinds) == 1:
             return "|".join(_bases(reading, next(iter(kinds)))) or SOME
@@ -283,6 +298,11 @@ def _stored(reading: Reading) -> Iterator[tuple[str, int]]:
             yield f"{_UNKNOWN}.{store.key} = {made.attr if isinstance(made, ast.Attribute) else _UNKNOWN}", store.line
         if store.key == "data" and isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and made.func.attr == "float":
             yield f"{_UNKNOWN}.data = torch.float32", store.line
+        replaced = reading.dotted(store.target, store.scope)
+        if f"{replaced}.{store.key}" in COMPILE_SETTINGS and _value(reading, made, store.scope) == "True":
+            yield COMPILES_NOTHING, store.line
+        if replaced is not None and _is_elsewhere(replaced):
+            yield f"{_UNKNOWN}.{store.key} = {SOME}", store.line
         for node in walk(store.value):
             name = reading.dotted(node, store.scope) if isinstance(node, (ast.Name, ast.Attribute)) else None
             if name is not None and _is_elsewhere(name):

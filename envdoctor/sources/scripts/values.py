@@ -11,6 +11,7 @@ from envdoctor.sources.scripts.kinds import Known, Made, Symbol, Table, joined, 
 from envdoctor.sources.scripts.names import LOCAL, dotted
 from envdoctor.sources.scripts.namespaces import Default, Namespaces
 from envdoctor.sources.scripts.outline import Binding, Guard, Outline, Scope
+from envdoctor.sources.scripts.passed import Given, Passed
 from envdoctor.sources.scripts.provision import Provision
 from envdoctor.syntax.operators import LONGEST, combined, compared, is_main
 
@@ -33,6 +34,7 @@ class Evaluator:
         self.found = found
         self.namespaces = Namespaces(found)
         self.provision = Provision(found)
+        self.passed = Passed(found)
         self._guards: dict[int, bool | None] = {}
         self._runs: dict[Guard, bool | None] = {}
         self._busy: set[int] = set()
@@ -138,12 +140,19 @@ class Evaluator:
         return replace(known, value=items[binding.index]) if isinstance(items, tuple) and binding.index < len(items) else None
 
     def _parameter(self, name: str, place: Scope, depth: int) -> Known | None:
-        """A parameter: only those of the function that the command line calls have a value, their default."""
+        """A parameter: of the function that the command line calls its default, of others what all calls of the file give it."""
         if place.node not in self.namespaces.entries or place.parent is None:
-            return None
+            return self._agreed(self.passed.to_parameter(name, place, self.runs), depth)
         default = self.of(self.namespaces.plain_default(place.defaults.get(name)), place.parent, depth)
         line = place.params[name].lineno
         return None if default is None else Known(default.value, f"--{name}", line)
+
+    def _agreed(self, given: list[Given], depth: int) -> Known | None:
+        """The value that all places give."""
+        self._steps -= len(given)
+        values = [self.of(expression, scope, depth) for expression, scope in given]
+        first = values[0] if values else None
+        return first if all(same_value(one, first) for one in values) else None
 
     def _attribute(self, node: ast.expr, scope: Scope, depth: int) -> Known | None:
         assert isinstance(node, ast.Attribute)
@@ -153,6 +162,9 @@ class Evaluator:
         symbol = self._symbol(node, scope)
         if symbol is not None:
             return symbol
+        kept = self.passed.to_attribute(node, scope, self.runs)
+        if kept is not None:
+            return self._agreed(kept, depth)
         if self.namespaces.is_stored(node):
             return None
         base = self.of(node.value, scope, depth)

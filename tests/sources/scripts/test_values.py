@@ -187,7 +187,10 @@ fire.Fire(train)
     fact = _batch_size(tmp_path, text)
     assert fact is not None
     assert (fact.value, fact.origin.source) == (4, f"default of --micro in {tmp_path}/train.py")
-    assert _batch_size(tmp_path, text.replace("fire.Fire(train)", "train()")) is None
+    called = _batch_size(tmp_path, text.replace("fire.Fire(train)", "train()"))
+    assert called is not None
+    assert (called.value, called.origin.source) == (4, f"{tmp_path}/train.py")
+    assert _batch_size(tmp_path, text.replace("fire.Fire(train)", "start(train)")) is None
 
 
 def test_a_dataclass_that_the_command_line_fills(tmp_path: Path) -> None:

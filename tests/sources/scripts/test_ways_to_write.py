@@ -1,0 +1,136 @@
+"""Ways to write one call: what a rule waits for is seen however the script comes to it, and what only looks like it is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from envdoctor.facts.uses import CODE_USES, list_meant
+
+from .situations import read, values
+
+_ACCELERATE = "from accelerate import Accelerator\n"
+_JOINED = "import os, sys\nfrom pathlib import Path\nfrom datasets import load_dataset\nhere, n = sys.argv[1:]\n"
+_PARTIAL = "from functools import partial\nimport datasets\n"
+_TORCH = "import torch\nfrom transformers import AutoModel\nmodel = AutoModel.from_pretrained('a/b')\n"
+_LOADS = "accelerate.*.load_state"
+_DISABLED = "torch.compile(disable=True)"
+
+
+def _shows(folder: Path, pattern: str, text: str) -> bool:
+    uses = next((fact.value for fact in read(folder, text).facts if fact.name == CODE_USES), ())
+    return bool(list_meant([pattern], uses if isinstance(uses, tuple) else ()))
+
+
+def test_what_a_parameter_or_an_attribute_is(tmp_path: Path) -> None:
+    def check(text: str, shows: bool) -> None:
+        assert _shows(tmp_path, _LOADS, _ACCELERATE + text) is shows, text
+
+    kept = (
+        "class Loop:\n    def __init__(self, given=None):\n        self.it = {}\n    def resume(self):\n        self.it.load_state('x')\n"
+    )
+    for case in (
+        (kept.format("Accelerator()") + "Loop().resume()", True),
+        (kept.format("given") + "a = Accelerator()\nLoop(a).resume()", True),
+        (kept.format("given") + "a = Accelerator()\nLoop(given=a).resume()", True),
+        (kept.format("given") + "Loop(State()).resume()", False),
+        (kept.format("Accelerator()") + "loop = Loop()\nloop.it = State()\nloop.resume()", False),
+        ("def go(a):\n    a.load_state('x')\ngo(Accelerator())", True),
+        ("def go(a):\n    a.load_state('x')\ngo(Accelerator())\ngo(State())", False),
+        ("def go(a):\n    a.load_state('x')\nstart(go)", False),
+        ("def go(*a):\n    a.load_state('x')\ngo(Accelerator())", False),
+        ("def go(a: Accelerator):\n    a.load_state('x')\nstart(go)", True),
+        ("def go(a: 'Accelerator | None'):\n    a.load_state('x')\nstart(go)", False),
+        ("def go(a: Accelerator | None):\n    a.load_state('x')\nstart(go)", True),
+        ("def go(accelerator):\n    accelerator.load_state('x')\nstart(go)", True),
+        ("def go(accelerator: State):\n    accelerator.load_state('x')\nstart(go)", False),
+    ):
+        check(*case)
+
+
+def test_a_text_that_is_put_together(tmp_path: Path) -> None:
+    def check(path: str, shows: bool) -> None:
+        assert _shows(tmp_path, "datasets.load_dataset(0|path=*.py)", f"{_JOINED}load_dataset({path})") is shows, path
+
+    for case in (
+        ("os.path.join(here, 'squad.py')", True),
+        ("f'{here}/squad.py'", True),
+        ("str(Path(here) / 'squad.py')", True),
+        ("Path(here).joinpath('a', 'squad.py').as_posix()", True),
+        ("here + '/squad.py'", True),
+        ("'{}/squad.py'.format(here)", True),
+        ("'%s/squad.py' % here", True),
+        ("os.path.join(here, 'squad')", False),
+        ("os.path.join('squad.py', here)", False),
+        ("here", False),
+    ):
+        check(*case)
+
+
+def test_a_partial_is_a_call_of_what_it_is_a_part_of(tmp_path: Path) -> None:
+    def check(text: str, shows: bool) -> None:
+        assert _shows(tmp_path, "datasets.load_dataset(path=*.py)", _PARTIAL + text) is shows, text
+
+    for case in (
+        ("load = partial(datasets.load_dataset, path='a.py')\nload(split='train')", True),
+        ("load = partial(datasets.load_dataset, split='train')\nload(path='a.py')", True),
+        ("start(partial(datasets.load_dataset, path='a.py'))", True),
+        ("partial(datasets.load_dataset, split='train')(path='a.py')", True),
+        ("load = partial(datasets.load_dataset, path='a.py')\nload(path='b.json')", True),
+        ("load = partial(own, path='a.py')\nload()", False),
+    ):
+        check(*case)
+
+
+def test_a_module_that_is_compiled(tmp_path: Path) -> None:
+    def check(text: str, compiles: object) -> None:
+        assert values(read(tmp_path, text)).get("plan.compile") is compiles, text
+
+    for case in (
+        (f"{_TORCH}model.compile()", True),
+        (f"{_TORCH}net = model.base\nnet.compile(mode='max-autotune')", True),
+        (f"{_TORCH}model.compile(optimizer='adam')", None),
+        (f"{_TORCH}import keras\nmodel.compile()", None),
+        (f"{_TORCH}from langchain import Graph\ngraph = Graph()\ngraph.compile()", None),
+        ("model = load()\nmodel.compile()", None),
+    ):
+        check(*case)
+
+
+def test_what_leaves_torch_compile_nothing_to_do(tmp_path: Path) -> None:
+    def check(text: str, shows: bool) -> None:
+        assert _shows(tmp_path, _DISABLED, text) is shows, text
+
+    for case in (
+        ("import os\nos.environ['TORCHDYNAMO_DISABLE'] = '1'", True),
+        ("import os\nos.environ['TORCHDYNAMO_DISABLE'] = '0'", False),
+        ("import torch\ntorch._dynamo.config.suppress_errors = True", True),
+        ("import torch\ntorch._dynamo.config.suppress_errors = False", False),
+        (f"{_TORCH}model.compile(disable=True)", True),
+        (f"{_TORCH}model.compile()", False),
+    ):
+        check(*case)
+
+
+def test_what_is_put_in_the_place_of_a_function_of_a_package(tmp_path: Path) -> None:
+    def check(text: str, shows: bool) -> None:
+        assert _shows(tmp_path, "?.load = *", f"import torch\n{text}") is shows, text
+
+    for case in (
+        ("def load(path):\n    pass\ntorch.load = load", True),
+        ("torch.load = lambda path: None", True),
+        ("setattr(torch, 'load', own)", True),
+        ("class Own:\n    pass\none = Own()\none.load = own", False),
+        ("setattr(torch, name, own)", False),
+    ):
+        check(*case)
+
+
+def test_the_same_under_another_name(tmp_path: Path) -> None:
+    def check(pattern: str, text: str) -> None:
+        assert _shows(tmp_path, pattern, text)
+
+    for case in (
+        ("transformers.AutoConfig.register", "from transformers import CONFIG_MAPPING\nCONFIG_MAPPING.register('a', Own)"),
+        ("torch.serialization.add_safe_globals", "import torch\nwith torch.serialization.safe_globals([Own]):\n    pass"),
+    ):
+        check(*case)
