@@ -1,8 +1,8 @@
 """The third draw and the later ones of ``own_code/``: which public projects are looked at, and which of their commits and files.
 
 ``order LISTS --draw N`` prints the names in the order in which they are taken; LISTS is a file of JSON, of each word the names that an
-index of public repositories returned for it. What it printed is kept (``own_code/order-9.txt``): what this repository names grows.
-``choose ORDER --draw N --mirrors DIR`` prints the first projects that fit, as ``own_code/projects-9.json`` will have them; DIR has
+index of public repositories returned for it. What it printed is kept (``own_code/order-10.txt``): what this repository names grows.
+``choose ORDER --draw N --mirrors DIR`` prints the first projects that fit, as ``own_code/projects-10.json`` will have them; DIR has
 owner+name/repo, each a git directory.
 The rule stands in docs/own-code.md.
 """
@@ -15,15 +15,19 @@ import random
 import re
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-SEEDS = {3: 20261128, 4: 20261129, 5: 20270110, 6: 20270401, 7: 20270601, 8: 20271202, 9: 20271303}
-MOST = {3: 40, 4: 40, 5: 227, 6: 40, 7: 247, 8: 362, 9: 60}
-FIRST = {8: 100, 9: 60}
+SEEDS = {3: 20261128, 4: 20261129, 5: 20270110, 6: 20270401, 7: 20270601, 8: 20271202, 9: 20271303, 10: 20271602}
+MOST = {3: 40, 4: 40, 5: 227, 6: 40, 7: 247, 8: 362, 9: 60, 10: 80}
+FIRST = {8: 100, 9: 60, 10: 60}
 # Folders that hold code which a tool has made or an installer has put there, by the draw that leaves them out besides.
-MADE = {9: ("unsloth_compiled_cache/",)}
+MADE = {9: ("unsloth_compiled_cache/",), 10: ("unsloth_compiled_cache/",)}
+# From this draw on a project is left out of whose Python more than half lies in a project that was taken before it.
+COPIES = 10
 COMMITS = 15
+EMPTY = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
 FILES = 150
 # The name says another language, or no training.
 OTHER = re.compile(
@@ -73,6 +77,22 @@ def choose(name: str, place: Path, number: int) -> dict[str, object] | None:
     return None
 
 
+def scripts_at(place: Path, commit: object) -> set[str]:
+    """The contents of all that is Python in a project at a commit, but for empty files, as the names that git has for them."""
+    listed = [one.split("\t", 1) for one in git(place, "ls-tree", "-r", "-z", str(commit)).split("\0") if one]
+    return {head.split()[2] for head, name in listed if name.endswith((".py", ".ipynb"))} - {EMPTY}
+
+
+def held(place: Path) -> set[str]:
+    """All that a project ever held, as the names that git has for it."""
+    return {one.partition(" ")[0] for one in git(place, "rev-list", "--all", "--objects").splitlines()}
+
+
+def is_copy(own: set[str], others: Iterable[set[str]]) -> bool:
+    """Whether more than half of a project's Python lies in one of the others, at any of its commits."""
+    return any(2 * len(own & other) > len(own) for other in others)
+
+
 def main() -> int:
     """Run one of the two steps."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -87,6 +107,7 @@ def main() -> int:
         return 0
     names = text.split()
     found: list[dict[str, object]] = []
+    before: list[set[str]] = []
     looked = there = 0
     for name in names:
         if len(found) == MOST[options.draw]:
@@ -96,7 +117,14 @@ def main() -> int:
         if mirror.is_dir():
             there += 1
             project = choose(name, mirror, options.draw)
-            found += [] if project is None else [project]
+            if project is None:
+                continue
+            if options.draw >= COPIES:
+                if is_copy(scripts_at(mirror, project["commit"]), before):
+                    print(f"{name} is a copy", file=sys.stderr)
+                    continue
+                before.append(held(mirror))
+            found.append(project)
     print(json.dumps(found))
     print(f"{len(found)} of {there} with a snapshot, of {looked} names", file=sys.stderr)
     return 0
