@@ -16,7 +16,7 @@ from envdoctor.report.excerpt import Sources
 from envdoctor.report.model import ALREADY_TODAY, IN_BASELINE, Diagnosed, Report, Situation
 from envdoctor.report.sheet import STYLES, Sheet
 from envdoctor.report.where import print_where
-from envdoctor.report.words import cure_line, install_command
+from envdoctor.report.words import cure_line, install_command, setting_line
 
 Detail: TypeAlias = Literal["short", "full", "verdict"]
 DECIDED = ("matched", "confirmed")
@@ -212,7 +212,8 @@ def _fixes(sheet: Sheet, cause: Cause, report: Report) -> None:
             sheet.command("fix", line)
         elif cure.plan:
             # Who pastes a log alone has no plan to set anything in: there the words say what it is.
-            sheet.labelled("fix", f"set {line}: {cure.note}" if report.either_way and cure.note else f"set {line}")
+            said = setting_line(cure, of_log=report.either_way)
+            sheet.labelled("fix", f"{said}: {cure.note}" if report.either_way and cure.note else said)
         else:
             sheet.labelled("fix", ": ".join(filter(None, (line, cure.note))))
     if not listed:
@@ -232,7 +233,8 @@ def _other_way(sheet: Sheet, diagnosed: Diagnosed) -> None:
     if other is not None:
         sheet.command(" or", cure_line(other))
     if by_hand is not None:
-        sheet.labelled(" or", by_hand.text or f"set {cure_line(by_hand)}{f': {by_hand.note}' if by_hand.note else ''}")
+        said = setting_line(by_hand, of_log=True)
+        sheet.labelled(" or", by_hand.text or f"{said}{f': {by_hand.note}' if by_hand.note else ''}")
 
 
 def _by_hand(diagnosed: Diagnosed) -> Cure | None:
@@ -261,13 +263,13 @@ def _possible(sheet: Sheet, possible: Sequence[Diagnosed], report: Report, *, fu
     sheet.headline(("could not tell", STYLES["possible"]), f" ({len(possible)} possible):")
     most = len(possible) if full else _MOST_POSSIBLE
     for diagnosed in possible[:most]:
-        _possible_one(sheet, diagnosed)
+        _possible_one(sheet, diagnosed, of_log=report.either_way)
     if len(possible) > most:
         sheet.line(f"and {len(possible) - most} more (-v lists them)", 2)
     return ""
 
 
-def _possible_one(sheet: Sheet, diagnosed: Diagnosed) -> None:
+def _possible_one(sheet: Sheet, diagnosed: Diagnosed, *, of_log: bool) -> None:
     """What may be, what to state so that it is known, and what to do if it is so."""
     finding = diagnosed.finding
     within = f" (with {', '.join(diagnosed.within)})" if diagnosed.within else ""
@@ -292,7 +294,7 @@ def _possible_one(sheet: Sheet, diagnosed: Diagnosed) -> None:
         if cure.pins or cure.text.startswith("pip "):
             sheet.unbroken(f"    to try: {line}")
         else:
-            sheet.line(f"to try: {f'set {line}' if cure.plan else line}", 4)
+            sheet.line(f"to try: {setting_line(cure, of_log=of_log) if cure.plan else line}", 4)
 
 
 def _passed(sheet: Sheet, refuted: Sequence[Diagnosed]) -> None:

@@ -10,6 +10,7 @@ from envdoctor.remedies.cures import Cure
 from envdoctor.remedies.indexes import index_for
 from envdoctor.report.model import Diagnosed, Report
 from envdoctor.report.plain import printable
+from envdoctor.report.settings_in_code import in_code
 from envdoctor.rules.rule import Rule, Severity
 
 EXPLAINED = "envdoctor explain"
@@ -83,6 +84,12 @@ def cure_line(cure: Cure) -> str:
     if cure.plan:
         return ", ".join(f"{name} = {shown(value) if isinstance(value, (bool, str)) else value}" for name, value in cure.plan.items())
     return cure.text
+
+
+def setting_line(cure: Cure, *, of_log: bool) -> str:
+    """What a cure sets: in a log's report as a script has it, else as the plan is to say."""
+    written = in_code(cure.plan) if of_log else ""
+    return written or f"set {cure_line(cure)}"
 
 
 def install_command(pins: Mapping[str, str]) -> str:

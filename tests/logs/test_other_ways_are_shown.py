@@ -74,8 +74,8 @@ def test_a_file_of_a_package_is_changed_where_no_pin_is_wanted(capsys: pytest.Ca
 def test_a_setting_is_told_in_words_with_the_next_one(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     told = cures(capsys, tmp_path, "RuntimeError: CUDA out of memory", 'os = "linux"\n')
     assert told == (
-        "  fix: set plan.gradient_checkpointing = true: activations are computed again\n       instead of kept\n"
-        "   or: set plan.batch_size = 1: with more gradient accumulation, so that a step\n       sees as many rows"
+        "  fix: gradient_checkpointing=True: activations are computed again instead of\n       kept\n"
+        "   or: per_device_train_batch_size=1: with more gradient accumulation, so that a\n       step sees as many rows"
     )
 
 
