@@ -39,6 +39,39 @@ BUILDS = (
         "",
         "CC=gcc-{version} CXX=g++-{version} (and NVCC_PREPEND_FLAGS='-ccbin g++-{version}'), or a newer CUDA toolkit",
     ),
+    # https://github.com/autonomousvision/gaussian-opacity-fields/issues/49
+    StatedMessage(
+        r"installed version of (?P<name>[\w+-]{2,12}) \((?P<got>[\d.]{1,9})\) is greater than the maximum required version by CUDA "
+        r"(?P<cuda>[\d.]{2,6}) \((?P<version>\d{1,2})[\d.]{0,7}\)",
+        "nvcc of CUDA {cuda} takes {name} up to {version}, and {got} is found",
+        "",
+        "apt-get install gcc-{version} g++-{version}, then CC=gcc-{version} CXX=g++-{version} before the same command; or a newer CUDA "
+        "toolkit, with a torch for it",
+    ),
+    # https://github.com/BlinkDL/ChatRWKV/issues/173
+    StatedMessage(
+        r"error: parameter packs not expanded with",
+        "nvcc of this toolkit does not read the headers of the gcc that it finds",
+        "nvcc until 11.5 beside gcc 11 or later, as Ubuntu 22.04 has both",
+        "apt-get install gcc-10 g++-10, then CC=gcc-10 CXX=g++-10 before the same command; or a newer CUDA toolkit",
+    ),
+    # setup.py of flash-attn, causal-conv1d and mamba-ssm: https://github.com/state-spaces/mamba/issues/323
+    StatedMessage(
+        r"(?P<name>\w{3,30}) is only supported on CUDA (?P<version>[\d.]{2,6}) and above",
+        "The nvcc that {name} is to be built with is older than CUDA {version}",
+        "its setup.py asks nvcc -V, and not torch nor nvidia-smi: an nvcc of the distribution stands first, or a toolkit of another CUDA",
+        "export CUDA_HOME=/usr/local/cuda-X.Y of torch.version.cuda and PATH=$CUDA_HOME/bin:$PATH until nvcc -V shows it (conda install -c "
+        "nvidia cuda-toolkit=X.Y brings one), then the same with --no-build-isolation",
+    ),
+    # apex's setup.py
+    StatedMessage(
+        r"Cuda extensions are being compiled with a version of Cuda that does not match the version used to compile Pytorch binaries"
+        r"(?:.{0,60}compiled with Cuda (?P<version>[\d.]{2,6}\d))?",
+        "The CUDA toolkit that is found is of another CUDA than torch's {version}",
+        "apex compares nvcc -V with torch.version.cuda",
+        "export CUDA_HOME=/usr/local/cuda-X.Y of torch.version.cuda and PATH=$CUDA_HOME/bin:$PATH; or a torch for the CUDA that nvcc -V "
+        "shows",
+    ),
     StatedMessage(
         r"unsupported clang version",
         "The host's compiler is of a release that this CUDA toolkit does not take",
@@ -165,6 +198,14 @@ BUILDS = (
         "The extension is compiled as an older C++ than torch's headers ask for (C++1{num})",
         "its setup.py states -std=c++14 or less, as code for an older torch does, or the compiler is too old",
         "-std=c++17 in its setup.py (extra_compile_args) in place of the older one, a newer gcc, or a torch of its time (C++14 until 2.0)",
+        package="torch",
+    ),
+    # https://github.com/deepspeedai/DeepSpeed/issues/4576
+    StatedMessage(
+        r"You need C\+\+1(?P<num>[47]) to compile PyTorch",
+        "The C++ compiler is older than the C++ that torch's headers ask for (C++1{num})",
+        "gcc 4 or 5 of the system (CentOS 7 has 4.8)",
+        "conda install -c conda-forge gxx_linux-64 (or gcc 9 and later of the system), CC and CXX with its path, and the same again",
         package="torch",
     ),
     StatedMessage(

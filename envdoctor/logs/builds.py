@@ -6,11 +6,12 @@ Whose build it is stands in the lines of the installer; what stopped it, in thos
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.names import canonical
+from envdoctor.logs.build_words import advise_build, explain_build, quote_build
 from envdoctor.logs.wording import named
 from envdoctor.records import dataclass
 from envdoctor.world.import_names import package_of
@@ -78,6 +79,12 @@ _CAUSES = (
         re.compile(r"CUDA_HOME environment variable is not set|nvcc was not found|No such file or directory: '?(?:/\S{1,80})?/bin/nvcc"),
         "there is no CUDA toolkit (nvcc) where it is built",
         "take a wheel that fits torch, Python and CUDA, or install the toolkit of the release that torch was built for and set CUDA_HOME",
+    ),
+    # https://github.com/AutoGPTQ/AutoGPTQ/issues/229, https://github.com/ModelCloud/GPTQModel/issues/1528: setup.py looks for torch itself
+    _Cause(
+        re.compile(r"(torch) is not installed, please install torch first|ModuleNotFoundError: No module named (torch)$"),
+        "its build wants torch and sees none: it is not there, or pip builds apart from what is installed",
+        "pip install torch, then pip install --no-build-isolation {name}",
     ),
     _Cause(
         re.compile(r"ModuleNotFoundError: No module named '(pkg_resources)'"),
@@ -219,7 +226,7 @@ def is_untold(hit: Hit) -> bool:
     return hit.rule == BUILD and hit.headline.endswith(_UNTOLD)
 
 
-def judge_build(lines: Iterable[tuple[int, str]], facts: Facts) -> tuple[Hit, int] | None:
+def judge_build(lines: Sequence[tuple[int, str]], facts: Facts) -> tuple[Hit, int] | None:
     """The build that failed, with what it lacked, and the line that says so; None where no build did."""
     name = version = collected = installed = python = ""
     stopped = being_built = 0
@@ -253,12 +260,23 @@ def judge_build(lines: Iterable[tuple[int, str]], facts: Facts) -> tuple[Hit, in
     name = name or collected
     if not stopped or not (name or cause) or (name and re.search(rf" {re.escape(name)}-\d", installed)):
         return None
-    lack, advice, at_line = cause or (*_of_source(name, version if name == collected else "", python), stopped)
+    lack, advice, at_line = cause or _unexplained(lines, name, version if name == collected else "", python, stopped)
     lacks = _IMPORTS.match(lack)
     headline = f"the build of {name or 'a package'} {version}".strip() + f" failed: {lack}"
     packages = named(name, package_of(lacks[1]) if lacks else "")
-    advice = advice.replace("{name}", f"{name}=={version}" if version else name or "it")
+    advice = advice.replace("{name}", f"{name}=={version}" if version else name or "PACKAGE")
     return Hit(BUILD, True, (), headline=headline, packages=packages, edge=name, advice=advice), at_line
+
+
+def _unexplained(lines: Sequence[tuple[int, str]], name: str, version: str, python: str, stopped: int) -> tuple[str, str, int]:
+    """What a build said in words of its own, or else what is certain without them."""
+    if (known := explain_build(lines)) is not None:
+        return known
+    if (said := quote_build(lines)) is not None:
+        words, number = said
+        return words, advise_build(name, version) or "look at that line first: what follows it only says that the build ended", number
+    lack, advice = _of_source(name, version, python)
+    return lack, advise_build(name, version) if lack == _UNTOLD and advise_build(name, version) else advice, stopped
 
 
 def _of_source(name: str, version: str, python: str) -> tuple[str, str]:
