@@ -48,11 +48,13 @@ def judge_conda_export(lines: Iterable[tuple[int, str]]) -> tuple[Hit, int, str]
         advice = "conda config --set channel_priority flexible; or take the builds off the lines of the file, so that any channel will do"
         headline = "Strict channel priority leaves out the channel that the pinned builds are of"
         return _hit(headline, "the file names builds of one channel, and a channel before it has the same packages", advice), number, line
-    if len(absent) < (1 if system else _SEVERAL):
+    # Below conda's own list of what it did not find one line is enough.
+    if len(absent) < (1 if system or listing else _SEVERAL):
         return None if absent else _judge_absent(lines)
     number, line = next(iter(absent.values()))
     there = f"; what asks for __{system} is of {'Linux or a Mac' if system == 'unix' else system}" if system else ""
-    detail = f"{len(absent)} of its lines name a build ({', '.join(list(absent)[:4])}) that no channel has for this system{there}"
+    name = "names" if len(absent) == 1 else "name"
+    detail = f"{len(absent)} of its lines {name} a build ({', '.join(list(absent)[:4])}) that no channel has for this system{there}"
     headline = "The environment file was exported with its builds, on another system or from a channel that no longer has them"
     return _hit(headline, detail, _NO_BUILDS), number, line
 

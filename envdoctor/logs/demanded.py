@@ -13,6 +13,7 @@ from envdoctor.logs.demands import Demand
 from envdoctor.logs.installer_rules import REFUSES_PYTHON
 from envdoctor.logs.last_resort import named_in
 from envdoctor.logs.newest import newest_for
+from envdoctor.logs.pythons import take_python
 from envdoctor.logs.specifiers import admits
 from envdoctor.logs.tracebacks import Failure
 from envdoctor.logs.wording import describe, named
@@ -49,6 +50,7 @@ def judge_demand(demand: Demand, failure: Failure | None, facts: Facts) -> Hit |
             detail=detail,
             packages=named(raised),
             edge=f"python{demand.specifier}",
+            advice=take_python(demand.specifier),
         )
     if demand.package.startswith("gpu."):
         value = facts.text(demand.package) or ""

@@ -106,6 +106,8 @@ _FOUND = re.compile(
     re.IGNORECASE,
 )
 _PYTHONS = ("python", "python3")
+# setup.py of numba and of llvmlite
+_ONLY_PYTHONS = re.compile(r"Cannot install on Python version [\d.]{1,9}; only versions (?P<spec>[<>=!~\d., ]{3,40}?) are supported")
 # "only supported on CUDA GPUs with compute capability >= 7.5", "Bfloat16 is only supported on GPUs with compute capability of at least 8.0"
 _CAPABILITY = re.compile(
     r"compute capability (?:of )?(?:at least |>= ?|higher than |greater than or equal to )?(\d{1,2}\.\d)", re.IGNORECASE
@@ -146,6 +148,7 @@ def read_demands(message: str) -> tuple[Demand, ...]:
         *_lower(message),
         *_same(message),
         *_capabilities(message),
+        *(Demand("python", one["spec"].replace(" ", ""), one[0]) for one in _ONLY_PYTHONS.finditer(message)),
     ):
         found.setdefault((demand.package, demand.specifier), demand)
     # Where something is gone, the releases that a message names beside it are of what it says to write instead.

@@ -6,6 +6,7 @@ from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
 from envdoctor.logs.callers import caller_of
+from envdoctor.logs.pythons import take_python
 from envdoctor.logs.specifiers import admits
 from envdoctor.logs.statements import MissingAttribute, MissingMember, MissingModule, MissingName, RefusedKeyword
 from envdoctor.logs.tracebacks import Failure
@@ -45,4 +46,8 @@ def judge_python(statement: object, failure: Failure, facts: Facts) -> Hit | Non
     )
     detail = f"{told}{there}; {who} {which}{f' ({instead})' if gone and instead else ''}"
     packages = (caller.package, "python") if caller.package else ("python",)
-    return Hit(PYTHON, True, (("python", f"not {wanted}"),), detail=detail, packages=packages, edge=f"{caller.package or 'code'}:{name}")
+    # Of an old setuptools or pip that a build brings along: https://github.com/thuml/TimeXer/issues/8
+    to_stay = "python -m pip install --upgrade pip setuptools, and releases with wheels for this Python in place of old pins"
+    advice = "; or, to stay here, ".join(filter(None, (take_python(wanted), to_stay if name == "pkgutil.ImpImporter" else "")))
+    edge = f"{caller.package or 'code'}:{name}"
+    return Hit(PYTHON, True, (("python", f"not {wanted}"),), detail=detail, packages=packages, edge=edge, advice=advice)

@@ -12,7 +12,8 @@ from envdoctor.facts.versions import Exact, exact, version_condition
 from envdoctor.logs.installed_otherwise import TORCH_FOR_PYTHON, advise, judge_passed_over
 from envdoctor.logs.installer_rules import CONTRADICT, LEFT, NO_FILE, REFUSES_PYTHON, UNSATISFIABLE
 from envdoctor.logs.installers import Asked, Refusal, Unavailable
-from envdoctor.logs.refused_otherwise import OTHERWISE, judge_anywhere, judge_not_filled_in, judge_tried
+from envdoctor.logs.pythons import python_within, take_python
+from envdoctor.logs.refused_otherwise import OTHERWISE, judge_anywhere, judge_no_package, judge_not_filled_in, judge_together, judge_tried
 from envdoctor.logs.specifiers import admits
 from envdoctor.records import replace
 from envdoctor.world.dependencies import dependencies, versions
@@ -52,12 +53,7 @@ def judge_refusal(refusal: Refusal, facts: Facts) -> Iterator[Hit]:
     elif refusal.tool == "pip" and (over := judge_passed_over(refusal.asked)) is not None:
         yield over
     elif refusal.tool and refusal.asked and not refusal.left and not refusal.unavailable:
-        asked = (name for one in refusal.asked for name in (translated(one.name), translated(one.by)) if name not in ("", "python"))
-        names = tuple(dict.fromkeys(asked))
-        detail = (
-            f"{refusal.tool} found no releases that go together for {'; '.join(dict.fromkeys(one.words() for one in refusal.asked[:4]))}"
-        )
-        yield Hit(CONTRADICT, True, (), detail=detail, packages=names[:4], edge=names[0] if names else "")
+        yield judge_together(refusal, translated)
 
 
 def _to_and_fro(refusal: Refusal) -> Hit | None:
@@ -198,13 +194,14 @@ def _unavailable(one: Unavailable, refusal: Refusal, facts: Facts) -> Hit | None
         fitting = [release.version for release in known if not release.yanked and _runs(release.requires_python, python)]
         detail = f"{wanted} runs on Python {one.refused}, and this is Python {python}"
         pins = ((name, f"<={fitting[-1]}"),) if fitting and not one.specifier else ()
-        return Hit(REFUSES_PYTHON, True, (), detail=detail, packages=_named(name), pins=pins, edge=name)
+        return Hit(REFUSES_PYTHON, True, (), detail=detail, packages=_named(name), pins=pins, edge=name, advice=take_python(one.refused))
     if one.why == "no release" and one.refused:
         here = f"this is Python {python}" if python else "this Python is none of these"
         detail = f"every release of {wanted} that pip saw asks for Python {one.refused}, and {here}"
-        return Hit(REFUSES_PYTHON, True, (), detail=detail, packages=_named(name, "python"), edge=name, advice=f"a Python {one.refused}")
+        advice = take_python(one.refused) or f"a Python {one.refused}"
+        return Hit(REFUSES_PYTHON, True, (), detail=detail, packages=_named(name, "python"), edge=name, advice=advice)
     if one.why == "no package":
-        return None
+        return judge_no_package(one, known=bool(known))
     if (anywhere := judge_anywhere(one)) is not None:
         return anywhere
     if one.why == "tried":
@@ -227,7 +224,8 @@ def _unavailable(one: Unavailable, refusal: Refusal, facts: Facts) -> Hit | None
         detail = f"{wanted} runs on Python {asked}, and this is Python {python}"
         near = _nearest(one)
         older = f'; or pip install "{near[0][0]}{near[0][1]}"' if near else ""
-        advice = f"a Python {asked} for {wanted} (uv venv --python 3.X, conda create -n x python=3.X){older}"
+        minor = python_within(asked or "") or "3.X"
+        advice = f"a Python {asked} for {wanted} (uv venv --python {minor}, conda create -n x python={minor}){older}"
         return Hit(REFUSES_PYTHON, True, (), detail=detail, packages=_named(name, "python"), pins=near, edge=name, advice=advice)
     if one.why == "no wheel" and refusal.tool == "uv" and refusal.index and name in _OF_PYTORCH and not label and public.startswith("=="):
         detail = (
@@ -313,6 +311,7 @@ def _no_file(name: str, version: str, facts: Facts) -> Hit:
             told.append(f"for Intel Macs {_LAST_FOR_INTEL_MACS} is the last")
             has_wheel = isinstance(python, Exact) and first and admits(f"<={first}", ".".join(python.text.split(".")[:2]))
             pins = [(name, f"=={_LAST_FOR_INTEL_MACS}")] if system == "macos" and has_wheel else []
+    minor = _named_python(name, public) or "3.X"
     if label:
         told.append(f"+{label} is a build of PyTorch's own index, which has it for some platforms only (on a Mac none has a label)")
     known_for = "; ".join(told) or "the lock was written for another one"
@@ -325,9 +324,15 @@ def _no_file(name: str, version: str, facts: Facts) -> Hit:
         packages=_named(name, "python"),
         pins=tuple(pins),
         edge=name,
-        advice="the Python that the project names, for poetry too: poetry env use 3.X, then poetry install; else a release with a file for "
-        "this platform: poetry lock after the requirement was changed",
+        advice=f"the Python that the project names, for poetry too: poetry env use {minor}, then poetry install; else a release with a "
+        "file for this platform: poetry lock after the requirement was changed",
     )
+
+
+def _named_python(name: str, public: str) -> str:
+    """A Python for which a release of torch has wheels on every system: the last but one of those that it has wheels for."""
+    have = [minor for minor, since in TORCH_FOR_PYTHON if admits(f">={since}", public)] if name == "torch" else []
+    return have[-2] if len(have) > 1 else have[-1] if have else ""
 
 
 def _withdrawn(one: Unavailable, refusal: Refusal) -> Hit:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
-from envdoctor.logs.installer_rules import NO_FILE
-from envdoctor.logs.installers import Unavailable
+from envdoctor.logs.installer_rules import CONTRADICT, NO_FILE
+from envdoctor.logs.installers import Refusal, Unavailable
 
 # What gives the same module on machines for which a package has no file: the wheels of decord 0.6.0 and eva-decord 0.6.1 on the index.
 OTHERWISE = {
@@ -43,6 +45,44 @@ def judge_anywhere(one: Unavailable) -> Hit | None:
     else:
         return None
     return Hit(NO_FILE, True, (), detail=detail, packages=(one.name,), edge=one.name, headline=headline, advice=advice)
+
+
+def judge_no_package(one: Unavailable, *, known: bool) -> Hit:
+    """A name that the index which was asked has not at all: https://github.com/haochenheheda/segment-anything-annotator/issues/37."""
+    if known:
+        headline = f"The index that was asked has no {one.name}, which PyPI has"
+        detail = "an index of PyTorch's or of one's own stands in place of PyPI, and not beside it"
+        advice = (
+            "--extra-index-url with that index, so that PyPI is asked as well (uv: --index-strategy unsafe-best-match, or an "
+            "[[tool.uv.index]] with explicit = true that only torch's packages name)"
+        )
+    else:
+        headline = f"The index that was asked has no package {one.name}"
+        detail = "a line that was written by mistake, a name that was given up or changed, or a package of another index or of a repository"
+        advice = (
+            f"leave {one.name} out where nothing imports it (grep -rn {one.name.replace('-', '_')} .); else the name that pypi.org has, or "
+            "the git+https address that the project names"
+        )
+    return Hit(NO_FILE, True, (), detail=detail, packages=(one.name,), edge=one.name, headline=headline, advice=advice)
+
+
+def judge_together(refusal: Refusal, translated: Callable[[str], str]) -> Hit:
+    """What an installer could not bring together, where none of its sentences contradict each other."""
+    asked = (name for one in refusal.asked for name in (translated(one.name), translated(one.by)) if name not in ("", "python"))
+    names = tuple(dict.fromkeys(asked))
+    words = "; ".join(dict.fromkeys(one.words() for one in refusal.asked[:4]))
+    detail = f"{refusal.tool} found no releases that go together for {words}"
+    advice = ""
+    if "pytorch-cuda" in names:
+        # https://pytorch.org/get-started/previous-versions/: its packages for CUDA want both channels.
+        detail += "; pytorch-cuda wants CUDA's libraries of the channel nvidia"
+        advice = (
+            "-c pytorch -c nvidia behind the same command (both under channels: in a file; conda config --set channel_priority flexible), "
+            "or torch from PyPI, which brings its CUDA"
+        )
+    elif refusal.tool == "conda":
+        advice = "a new environment with all of it in one command (conda create -n NAME ...), and with pip what is only on PyPI"
+    return Hit(CONTRADICT, True, (), detail=detail, packages=names[:4], edge=names[0] if names else "", advice=advice)
 
 
 def judge_tried(one: Unavailable, facts: Facts) -> Hit:
