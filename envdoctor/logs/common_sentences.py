@@ -257,6 +257,14 @@ COMMON = (
 
 # Lines that are no error of Python's, beside one that is.
 NEAR = (
+    # torch.utils.cpp_extension: https://github.com/pytorch/ort/pull/95, https://github.com/pytorch/extension-cpp/issues/71
+    Sentence(
+        r"arch_list\[-1\] \+= '\+PTX'",
+        "No GPU is visible where CUDA code is compiled, and nobody says for which GPU it is to be",
+        "a docker build, a login node, or a torch that does not see the GPU",
+        "TORCH_CUDA_ARCH_LIST=8.6 (8.0 A100, 8.6 RTX 30, 8.9 RTX 40, 9.0 H100) before the same command; where the GPU is in this machine, "
+        "nvidia-smi and torch.cuda.is_available() say what hides it",
+    ),
     Sentence(
         r"cannot find -lcuda\b|cannot find -lcudart\b",
         "The linker finds no CUDA library while an extension or a Triton kernel is built",

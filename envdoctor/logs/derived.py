@@ -22,7 +22,6 @@ from envdoctor.logs.crashes import judge_crash
 from envdoctor.logs.data_columns import judge_column
 from envdoctor.logs.demanded import DEMAND, NOT_INSTALLED, demand_of_found, join_demands, judge_demand, judge_met, judge_wanted
 from envdoctor.logs.demands import read_demands, read_wants
-from envdoctor.logs.ffmpeg import TRIED, judge_ffmpeg
 from envdoctor.logs.given_up import judge_given_up
 from envdoctor.logs.hollow_packages import HOLLOW, UNBUILT
 from envdoctor.logs.hosts import judge_guest
@@ -31,6 +30,7 @@ from envdoctor.logs.known_breaks import judge_break
 from envdoctor.logs.last_resort import NO_MEMORY, NO_NUMBER, RAISED
 from envdoctor.logs.lines_around import judge_around
 from envdoctor.logs.linking import BINDING, FLOOR, LIBRARY_TEXT, NO_LIBRARY, SYMBOL, broken_symbols, judge_binding, judge_library
+from envdoctor.logs.listed_reasons import TRIED, judge_listed
 from envdoctor.logs.loading_keywords import judge_loading
 from envdoctor.logs.named_models import judge_gpu, judge_model
 from envdoctor.logs.newest import newest_for
@@ -150,7 +150,7 @@ def _derived(reading: Reading, facts: Facts) -> Iterator[Derived]:
                 continue  # it only tells of the one that was told before
             if reading.refusal is None or not _is_of_the_installer(hit, failure):
                 yield Derived(hit, failure.line, failure.told[:300], decisive)
-    for absent, number, text in judge_ffmpeg(reading.lines):
+    for absent, number, text in judge_listed(reading.lines):
         yield Derived(absent, number, text)
     for number, line in (*reading.lines, *broken_symbols(reading.lines)):
         if LIBRARY_TEXT.search(line) and not TRIED.search(line):

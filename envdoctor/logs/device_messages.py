@@ -19,8 +19,8 @@ DEVICES = (
         "still serves; "
         "or an extension that was compiled for other GPUs",
         "python -c 'import torch; print(torch.cuda.get_arch_list(), torch.cuda.get_device_capability())': where the list lacks the GPU, "
-        "another "
-        "torch; where it has it, build the extension again with TORCH_CUDA_ARCH_LIST of that number",
+        "pip install --force-reinstall torch torchvision --index-url https://download.pytorch.org/whl/cu128 for the RTX 50 and later "
+        "(cu126 for those before Turing); where it has it, build the extension again with TORCH_CUDA_ARCH_LIST of that number",
         unless=("torch-wheel-lacks-gpu-kernels",),
         package="torch",
     ),

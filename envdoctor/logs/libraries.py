@@ -26,6 +26,8 @@ _OF_CONDA = re.compile(
 _UNDEFINED = re.compile(r"(?:(?P<library>[\w./+-]{1,600}\.so[\w.+-]{0,40}): )?undefined symbol: (?P<symbol>[\w.$@]{3,1500})")
 # libgthread-2.0.so.0 and libpython3.10.so.1.0 have dots before their end.
 _ABSENT = re.compile(r"(?P<library>lib[\w+-]{1,60}(?:\.\d{1,4}){0,2}\.so(?:\.\d{1,4}){0,4}): cannot open shared object file")
+# cuDNN 9's own words, with the names of one library that it tried, the one with the major alone among them.
+_NONE_OF = re.compile(r"Unable to load any of \{(?:[\w.+-]{4,60}, ){0,4}(?P<library>lib\w{3,40}\.so\.\d{1,2})[,}]")
 _EXTENSION = re.compile(r"torch_extensions/(?:[\w.+-]{1,60}/){1,4}(?P<name>[\w+-]{1,60})\.so: cannot open shared object file")
 # libtorch_cpu.so and libc10_cuda.so, not libtorchaudio.so.
 _OF_TORCH = re.compile(r"lib(?:torch|c10)(?:_\w{1,30})?")
@@ -152,6 +154,13 @@ _MAJORS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 }
 
 
+# https://github.com/pytorch/extension-cpp/pull/127: nothing but torch's own import shows the linker where they lie.
+_TORCH_FIRST = (
+    "torch brings it, and importing torch is what loads it: the file was loaded before that, or this torch has no library of that name "
+    "(libtorch_cuda and libc10_cuda are in its builds for CUDA alone)"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class AbsentLibrary:
     """A shared library that the linker does not find."""
@@ -163,7 +172,7 @@ class AbsentLibrary:
         name, _, version = self.library.partition(".so")
         major = version.strip(".").split(".")[0]
         if name.startswith(("libtorch", "libc10")):
-            return "torch", "torch's own libraries have other names in other releases"
+            return "torch", _TORCH_FIRST
         known = {"libcudart": "cuda-runtime", "libcublas": "cublas", "libcublasLt": "cublas", "libcudnn": "cudnn", "libnccl": "nccl"}
         known |= {"libcusparse": "cusparse", "libcufft": "cufft", "libcusolver": "cusolver", "libnvrtc": "cuda-nvrtc"}
         if name in known and name in ("libcudnn", "libnccl"):
@@ -221,7 +230,7 @@ _NOT_LOCATED = re.compile(r"did not manage to locate a library called '(?P<name>
 
 def parse_absent(message: str) -> AbsentLibrary | None:
     """``libcudart.so.11.0: cannot open shared object file: No such file or directory``."""
-    found, named = _ABSENT.search(message), _NOT_LOCATED.search(message)
+    found, named = _ABSENT.search(message) or _NONE_OF.search(message), _NOT_LOCATED.search(message)
     return AbsentLibrary(found["library"]) if found is not None else AbsentLibrary(f"lib{named['name']}.so") if named is not None else None
 
 

@@ -31,7 +31,7 @@ ARGUMENT = "error-argument-refused"
 
 LIBRARY_TEXT = re.compile(
     r"undefined symbol: |did not manage to locate a library called|\.so[\d.]{0,12}: cannot open shared object"
-    r"|version .{0,4}(?:GLIBC|GLIBCXX|CXXABI)_"
+    r"|version .{0,4}(?:GLIBC|GLIBCXX|CXXABI)_|Unable to load any of \{lib"
 )
 # The linker names the library that it loaded, by the major that was asked for, and in which the symbol is not.
 _OLDER = re.compile(
@@ -49,6 +49,12 @@ _AGAINST_TORCH = (
 # The last whose wheels for x86_64 are of an older system (rules/system/torch-2-7-needs-glibc-2-28.toml).
 _TORCH_OF_OLD_SYSTEMS = "<2.7"
 _TOOLKIT = "CUDA_HOME of the release of torch.version.cuda, with nvcc and g++ there"
+_BUILD_IN_PLACE = (
+    "build it anew against the torch that is there: in its folder rm -rf build, then pip install --force-reinstall --no-deps "
+    "--no-build-isolation . (or a wheel that its project has for this torch)"
+)
+# Objects of libtorch_python that stayed through all releases.
+_OF_EVERY_TORCH = ("THPVariableClass",)
 # A shorter name has too many neighbours.
 _SHORT = 6
 
@@ -90,6 +96,11 @@ def _absent(one: AbsentLibrary, failure: Failure | None, facts: Facts) -> Hit:
     advice = brings[1] if brings is not None and one.owner() is None else ""
     if brings and not advice:
         detail += f": {brings[1]}"
+    if one.library.startswith(("libtorch", "libc10")) and caller != "torch":
+        advice = (
+            "import torch before it; where that is done, the package anew for the torch that is there: pip install --force-reinstall "
+            f"--no-deps --no-cache-dir --no-build-isolation {caller or 'PACKAGE'}"
+        )
     if one.library.startswith("libcudnn"):
         # https://github.com/SYSTRAN/faster-whisper, its README on LD_LIBRARY_PATH
         advice = (
@@ -202,6 +213,18 @@ def _only_extension(facts: Facts, owner: str) -> str:
     return stated[0] if len(stated) == 1 else ""
 
 
+def _other_abi(symbol: str) -> str:
+    """What the form of std::string in a symbol says of the torch that a file was built for: torch's wheels changed it in 2.6.0.
+
+    https://github.com/pytorch/pytorch/releases/tag/v2.6.0, its notes on CXX11_ABI=1; ``Ss`` is the old form in names as gcc writes them.
+    """
+    if "__cxx11" in symbol:
+        return ", with the C++ ABI of torch's wheels from 2.6 on and of conda-forge's (the wheels until 2.5 have the other one)"
+    if re.search(r"R?KSs|RSs", symbol) is not None:
+        return ", with the C++ ABI of torch's wheels until 2.5 (later ones and conda-forge's have the other one)"
+    return ""
+
+
 def _symbol(one: UndefinedSymbol, facts: Facts) -> Hit:
     owner = next(
         (
@@ -221,7 +244,8 @@ def _symbol(one: UndefinedSymbol, facts: Facts) -> Hit:
         detail = f"files of different releases of {owner} are mixed: {one.file} asks for {shown}"
     elif one.library:
         brought = f", which {describe(owner, facts)} brings" if owner and owner not in ("driver", "python") else ""
-        detail = f"{whose} was built against another release of {one.library}{brought}: {one.file} asks for {shown}"
+        abi = _other_abi(one.symbol) if owner == "torch" else ""
+        detail = f"{whose} was built against another release of {one.library}{brought}{abi}: {one.file} asks for {shown}"
     else:
         detail = f"{whose} was built against another release of some library: {one.file} asks for {shown}"
     packages = named(one.by, owner if owner not in ("driver", "python") else "")
@@ -229,6 +253,12 @@ def _symbol(one: UndefinedSymbol, facts: Facts) -> Hit:
     known = one.by and one.by in listed()
     advice = f"take a wheel of {one.by} for this {owner or 'library'}, or build it against what is here: {built}" if known else ""
     edge = f"{one.by or one.file}:{one.symbol}"[:200]
+    if owner == "torch" and not known:
+        advice = _BUILD_IN_PLACE
+    if one.symbol in _OF_EVERY_TORCH:
+        # https://github.com/pytorch/extension-cpp/issues/6
+        detail = f"{whose} asks for {shown}, which every release of torch has: torch was not imported before it"
+        advice = f"import torch before {one.file.partition('.')[0]} in that script"
     if owner and owner == one.by:
         advice = f"pip install --force-reinstall --no-cache-dir {owner}"
     if one.by == "torch" and owner.startswith("nvidia-"):

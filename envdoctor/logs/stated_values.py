@@ -11,6 +11,7 @@ import re
 from envdoctor.checks.hit import Hit
 from envdoctor.logs.build_messages import BUILDS
 from envdoctor.logs.collective_messages import COLLECTIVES
+from envdoctor.logs.compiled_messages import COMPILED
 from envdoctor.logs.counted_messages import judge_counted
 from envdoctor.logs.device_messages import DEVICES
 from envdoctor.logs.engine_messages import ENGINES
@@ -38,7 +39,7 @@ from envdoctor.world.import_names import package_of
 RUN, OF_INPUT = "error-of-the-run", "error-of-what-was-given"
 # What many programs say (SYSTEM, VALUES) comes before what one kind of them says, but for messages that hold the words of another.
 _TABLES = (
-    *(COLLECTIVES, LOADED, SYSTEM, SHELL, FORMATS, TENSORS_STATED, VALUES, LIBRARIES),
+    *(COMPILED, COLLECTIVES, LOADED, SYSTEM, SHELL, FORMATS, TENSORS_STATED, VALUES, LIBRARIES),
     *(ENGINES, SHARDING, BUILDS, DEVICES, FRAMEWORKS, DATA, INSTALLERS, FETCHED, TRAINING),
 )
 _ALL = tuple((one, re.compile(one.says)) for table in _TABLES for one in table)

@@ -37,6 +37,8 @@ _SPEAKER = re.compile(
 # Paths that Colab and VS Code make links of.
 _LINK = re.compile(r"\[((?:[A-Za-z]:)?[\\/~][^\]\n]{1,500}|<[^\]\n]{1,80})\]\([^)\n]{0,600}\)")
 _QUOTED = re.compile(r"(?:> ?){1,4}")
+# The two hyphens of an option, as an editor or a web page joins them: https://github.com/airbert-vln/bnb-dataset/issues/6
+_JOINED = re.compile(r"(?<![\w\u2013\u2014])[\u2013\u2014](?=[a-z]\w*(?:[_=-]|$))", re.IGNORECASE)
 _BOX_EDGE = re.compile(r"[╭╰┏┗┌└╔╚][─━═]{3,}.*")
 _BOX_SIDE = re.compile(r"^\s{0,8}[│┃║]\s?(.*?)\s*[│┃║]?\s*$")
 _ESCAPED = re.compile(r"\\(u001b|x1b|033|n|t|\"|'|\\)")
@@ -74,7 +76,7 @@ def plain_line(raw: str) -> str:
         text = _ANSI.sub("", text)
     if "\r" in text:
         text = next((part for part in reversed(text.split("\r")) if part.strip()), "")
-    text = text.replace('"', "'").replace("`", "'") if text.isascii() else text.translate(_QUOTES)
+    text = text.replace('"', "'").replace("`", "'") if text.isascii() else _JOINED.sub("--", text.translate(_QUOTES))
     return " ".join(text.replace("\\'", "'").lower().split())
 
 
@@ -107,7 +109,8 @@ def bare_line(raw: str) -> str:
     elif _BOX_EDGE.match(text.strip()):
         return ""
     # What a shell or a JSON file made of a quote.
-    return text.replace("\\'", "'").rstrip()
+    text = text.replace("\\'", "'").rstrip()
+    return text if text.isascii() else _JOINED.sub("--", text)
 
 
 def _end(pattern: re.Pattern[str], text: str) -> int:

@@ -14,6 +14,7 @@ import pytest
 from envdoctor.logs import (
     build_messages,
     collective_messages,
+    compiled_messages,
     device_messages,
     engine_messages,
     fetched_messages,
@@ -33,6 +34,7 @@ FOLDER = Path(__file__).parent / "families"
 TABLES: dict[str, tuple[StatedMessage, ...]] = {
     "build": build_messages.BUILDS,
     "collective": collective_messages.COLLECTIVES,
+    "compiled": compiled_messages.COMPILED,
     "device": device_messages.DEVICES,
     "engine": engine_messages.ENGINES,
     "fetched": fetched_messages.FETCHED,

@@ -1,0 +1,71 @@
+"""Messages of packages with a compiled part, or with objects that a release changed, which people paste as one line.
+
+What each came to stands in the thread beside it.
+"""
+
+from __future__ import annotations
+
+from envdoctor.logs.stated_message import StatedMessage
+
+COMPILED = (
+    # https://github.com/state-spaces/mamba/issues/467
+    StatedMessage(
+        r"'NoneType' object has no attribute '(?P<name>causal_conv1d_(?:fwd|bwd|update)\w{0,12})'",
+        "causal-conv1d's compiled part is not there, and None stands in its place",
+        "the package is missing, or was built for another torch, CUDA or Python: python -c 'import causal_conv1d_cuda' says which",
+        "pip uninstall -y causal-conv1d mamba-ssm, then pip install --no-build-isolation --no-cache-dir causal-conv1d mamba-ssm",
+        package="causal-conv1d",
+    ),
+    # https://github.com/deepseek-ai/Janus/issues/99
+    StatedMessage(
+        r"'tuple' object has no attribute '(?P<name>get_seq_length|get_usable_length|get_max_length|get_max_cache_shape|to_legacy_cache)'",
+        "The keys and values of before come as tuples, and this code asks them for {name}(), which transformers' Cache has",
+        "code of a model, or of its project, that was written for another transformers: until 4.35 all of them were tuples",
+        "the transformers that the model's config.json names (transformers_version); use_cache=False does without them in training; or "
+        "DynamicCache.from_legacy_cache(past_key_values) before that call",
+        package="transformers",
+    ),
+    # https://github.com/allenai/open-instruct/issues/97; bitsandbytes 0.41.2 has the class, 0.41.1 a list.
+    StatedMessage(
+        r"'QuantState' object (?:does not support item assignment|is not (?:subscriptable|iterable))",
+        "The code takes bitsandbytes' quant_state for a list, and since 0.41.2 it is an object of class QuantState",
+        "code of a time before bitsandbytes 0.41.2",
+        "quant_state.absmax, .shape, .dtype, .blocksize in place of quant_state[0] to [3]; or pip install 'bitsandbytes==0.41.1'",
+        package="bitsandbytes",
+    ),
+    # https://github.com/chenller/mmseg-extension/issues/2: the message names the lower bound alone; mmdet 3.3.0 and mmsegmentation 1.2.2.
+    StatedMessage(
+        r"MMCV==2\.2\.\d is used but incompatible\. Please install mmcv>=[\w.]{1,12}\.?\s*$",
+        "The package of OpenMMLab that is imported refuses this mmcv from above: it takes mmcv below 2.2.0",
+        "its message tells the lower bound alone",
+        'mim install "mmcv==2.1.0", with a torch up to 2.1 for which that has a wheel',
+        package="mmcv",
+    ),
+    # https://github.com/huggingface/pytorch-image-models/issues/1111, https://github.com/xyshi2000/SpikingResformer/issues/1
+    StatedMessage(
+        r"Unknown model \((?P<name>[\w./:-]{2,80})\)",
+        "This timm has no model {name}",
+        "a model that came with a later timm, a name that was mistyped, or a project's own model whose module was not imported before",
+        "pip install -U timm (python -c \"import timm; print(timm.list_models('*PART*'))\" lists what it has); for a project's own model "
+        "the newest state of the project",
+        package="timm",
+    ),
+    # https://github.com/abetlen/llama-cpp-python/issues/208
+    StatedMessage(
+        r"(?:Failed to load shared library|Could not find module) '(?P<path>[^'\n]{1,300}[\\/])(?P<name>(?:lib)?llama\.dll)'",
+        "Windows does not load {name} of llama-cpp-python, or a library that it needs",
+        "a build for CUDA whose cublas and cudart lie where Python does not look (it looks in CUDA_PATH\\bin), or no Visual C++ runtime",
+        "set CUDA_PATH to the toolkit that it was built for, in a new terminal; or the wheel for that CUDA: pip install --force-reinstall "
+        "--no-cache-dir llama-cpp-python --extra-index-url https://abetlen.github.io/llama-cpp-python/whl/cu121",
+        package="llama-cpp-python",
+    ),
+    StatedMessage(
+        r"(?:Could not find module|Failed to load shared library) '(?P<path>[^'\n]{1,300}[\\/])?(?P<name>[\w.+-]{2,60}\.dll)'"
+        r"(?: \(or one of its dependencies\))?",
+        "Windows does not load {name}, or a library that it needs",
+        "where the file is there, another one is missing: the Visual C++ runtime, CUDA's or FFmpeg's libraries outside of PATH and of what "
+        "os.add_dll_directory names",
+        "the Visual C++ Redistributable (2015 to 2022, x64); the folder of the missing library in PATH before the start; the package anew",
+        sure=False,
+    ),
+)
