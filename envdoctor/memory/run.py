@@ -6,7 +6,7 @@ from envdoctor.memory import kept, modeling, parallel, sharding, tensor_parallel
 from envdoctor.memory.architecture import Architecture, Linear, Parameters
 from envdoctor.memory.parameters import parameters
 from envdoctor.memory.plan import Plan
-from envdoctor.memory.targets import EVERY_LINEAR, adapter_parameters, tuned
+from envdoctor.memory.targets import EVERY_LINEAR, adapter_parameters, joined_parameters, tuned
 from envdoctor.memory.trained import Trained, trained
 from envdoctor.memory.weights import dequantized_bytes
 from envdoctor.memory.widths import Widths, widths
@@ -58,6 +58,8 @@ def run_of(architecture: Architecture, plan: Plan) -> Run:
     if plan.method == "adapter" and plan.adapter is not None:
         targets = tuned(architecture, plan.adapter.targets)
         added = adapter_parameters(architecture, plan.adapter.targets, plan.adapter.rank)
+        if modeling.merges_experts(plan) and plan.sharding != "megatron":
+            added += joined_parameters(((times - kind.dense_layers, linears) for times, kind, linears in kinds), plan.adapter.rank)
     elif plan.method == "prompt":
         added = plan.prompt * architecture.hidden
     made = trained(architecture, counted, plan, added)

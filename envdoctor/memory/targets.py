@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from envdoctor.memory.architecture import Architecture, Linear, Role
 
@@ -86,6 +86,17 @@ def adapter_parameters(architecture: Architecture, targets: tuple[str, ...], ran
     names = [target.rpartition(".")[2] for target in meant]
     ends = any(name in _HEADS for name in names) + any(name in _EMBEDDINGS for name in names)
     return inside + ends * rank * (architecture.vocab + (architecture.embedding_width or architecture.hidden))
+
+
+def joined_parameters(kinds: Iterable[tuple[int, tuple[Linear, ...]]], rank: int) -> int:
+    """What the adapters of merged experts have beyond those of a gate and an up that stand apart, of so many layers of each kind: peft
+    gives the one parameter twice the rank, so that each half of its outputs has all of it (``_convert_peft_config_moe``,
+    utils/transformers_weight_conversion.py of 0.21.2)."""
+    joined = ((times, one) for times, linears in kinds for one in linears if one.count > 1 and one.role in _JOINED)
+    return sum(times * one.count * rank * one.outputs for times, one in joined)
+
+
+_JOINED = ("gate", "up")
 
 
 def _of(linears: tuple[Linear, ...], targets: tuple[str, ...]) -> tuple[Linear, ...]:
