@@ -14,6 +14,9 @@ _TRAINERS = frozenset((
     "megatron", "nemo", "lightning", "prime-rl", "deepspeed", "fms-hf-tuning",
 ))  # fmt: skip
 
+# The first release of TRL that was read with ``chunked_nll`` (sft_config.py: not in 1.6.0).
+CHUNKED_SINCE = "1.7.1"
+
 
 def trainer_of(facts: Facts) -> str | None:
     """Who trains, as a plan states it: "own" for a name that nothing is known of."""
@@ -39,10 +42,16 @@ class Reader:
             return "unsloth" if "unsloth" in uses else stated
         return "unsloth" if any(use.startswith("unsloth.Fast") for use in uses) else stated
 
+    @property
+    def chunked_by_trl(self) -> bool:
+        """Whether TRL is asked for a loss in pieces: there is but one of its own."""
+        return self.trainer == "trl" and self.text("plan.fused_loss") == "chunked_cross_entropy"
+
     def of_trl(self, bound: str) -> bool:
-        """Whether TRL trains, in a release that is stated and is a bound or later."""
+        """Whether TRL trains, in a release that is a bound or later: as is stated, or as what it is asked for tells."""
         release = self.facts.value("packages.trl")
-        return self.trainer == "trl" and isinstance(release, Exact) and at_least(release.text, bound)
+        least = release.text if isinstance(release, Exact) else CHUNKED_SINCE if self.chunked_by_trl else ""
+        return self.trainer == "trl" and bool(least) and at_least(least, bound)
 
     def flag(self, name: str) -> bool | None:
         value = self.facts.value(name)

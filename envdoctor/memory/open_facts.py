@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from envdoctor.facts.fact import FactValue
 from envdoctor.facts.versions import ABSENT, Exact, exact
 from envdoctor.memory import mixers
-from envdoctor.memory.asked import trainer_of
+from envdoctor.memory.asked import CHUNKED_SINCE, Reader, trainer_of
 from envdoctor.memory.estimate import GIB
-from envdoctor.memory.read_method import ANSWER, GENERATED, objective
 from envdoctor.memory.situation import Planned
 from envdoctor.memory.stack import at_least
 from envdoctor.world.releases import newest
@@ -18,6 +17,9 @@ OpenFact = tuple[str, FactValue, tuple[FactValue, ...]]
 """The name of a fact, what was taken for it, and the other values."""
 
 _EARLIER = ("4.35.2", "4.45.2")
+# From which releases of TRL on it asks for a later one than the first of them, and than both (transformers>=4.40 of 0.11.4, >=4.46 of
+# 0.12.0 and 0.17.0, >=4.50 of 0.18.0).
+_WITHOUT_EARLIER = ("0.12", "0.18")
 # A release whose loss makes all logits at once unless they fill the card (memory/pieces.py).
 _OF_UNSLOTH = ("2026.1.1",)
 # As which an unstated release of TRL is counted, and one with today's defaults (memory/read_kernels.py), which asks for transformers 4.56.
@@ -75,9 +77,10 @@ def _of_batches(situation: Planned) -> Iterator[OpenFact]:
         yield "plan.seq_len", plan.tokens, (256, 4096)
     elif plan.rows > 1 and not plan.packed and _is_cut(situation):
         yield "plan.seq_len", plan.tokens, (max(plan.tokens // _SHORTER, min(plan.tokens, _SHORT)),)
-    if objective(situation.facts) in GENERATED and plan.tokens > ANSWER and not plan.scored and trainer_of(situation.facts) == "trl":
+    unsaid = situation.facts.value("plan.completion_len") is None and "plan.seq_len" not in assumed
+    if plan.scored and plan.scored < plan.tokens and unsaid:
         # The loss of TRL's GRPO makes the logits of the answer alone: max_completion_length, 256 unless it is set.
-        yield "plan.completion_len", plan.tokens, (ANSWER,)
+        yield "plan.completion_len", plan.scored, (plan.tokens,)
     if "plan.batch_size" in assumed:
         # per_device_train_batch_size of TrainingArguments.
         yield "plan.batch_size", 1, (8,)
@@ -88,11 +91,13 @@ def _of_releases(situation: Planned) -> Iterator[OpenFact]:
     own = facts.text("plan.trainer") in _OWN_LAYERS or plan.sharding == "megatron"
     if not plan.stack.transformers and (not own or plan.quant != "none"):
         # What is kept moved with the release: no fused attention before 4.36, float32 copies of the logits up to 4.48.
-        yield "packages.transformers", exact(newest("transformers") or _EARLIER[-1]), tuple(map(exact, _EARLIER))
+        earlier = _EARLIER[sum(Reader(facts).of_trl(one) for one in _WITHOUT_EARLIER) :]
+        if earlier:
+            yield "packages.transformers", exact(newest("transformers") or _EARLIER[-1]), tuple(map(exact, earlier))
     if plan.unsloth and not plan.stack.unsloth:
         yield "packages.unsloth", exact(newest("unsloth") or _OF_UNSLOTH[0]), tuple(map(exact, _OF_UNSLOTH))
     if facts.text("plan.trainer") == "trl" and not plan.unsloth and _may_be_newer(situation):
-        yield "packages.trl", exact(_OF_TRL), (exact(newest("trl") or _NEWER_TRL),)
+        yield "packages.trl", exact(CHUNKED_SINCE if Reader(facts).chunked_by_trl else _OF_TRL), (exact(newest("trl") or _NEWER_TRL),)
 
 
 def _of_what_is_trained(situation: Planned) -> Iterator[OpenFact]:
@@ -192,7 +197,7 @@ def _may_checkpoint(situation: Planned) -> bool:
     not to, which a script may call by itself, and so do TRL's configurations from 0.22 on."""
     plan, facts = situation.plan, situation.facts
     trainer = trainer_of(facts)
-    if trainer == "trl" and not isinstance(facts.value("packages.trl"), Exact):
+    if trainer == "trl" and not isinstance(facts.value("packages.trl"), Exact) and not Reader(facts).chunked_by_trl:
         return True
     prepared = plan.method == "adapter" and plan.quant in ("4bit", "8bit") and trainer in ("transformers", "trl", "accelerate")
     return trainer in (None, "own") or prepared

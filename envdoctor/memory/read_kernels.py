@@ -42,13 +42,14 @@ def unprepared_by_trl(reader: Reader) -> bool:
 def in_pieces_of_trl(reader: Reader) -> bool:
     """Whether TRL's own loss never has all logits."""
     goal = reader.text("plan.objective") or reader.text("plan.method") or ""
-    return goal not in _ROLLED_OUT and reader.flag("plan.liger") is not True and reader.of_trl(_IN_PIECES)
+    asked = reader.chunked_by_trl or (reader.text("plan.fused_loss") is None and reader.of_trl(_IN_PIECES))
+    return asked and goal not in _ROLLED_OUT and reader.flag("plan.liger") is not True
 
 
 def with_kernels(plan: Plan, reader: Reader, architecture: Architecture) -> Plan:
     """The plan with what its trainer's layers and kernels compute in the place of transformers and peft."""
     trainer = reader.trainer
-    pieces = plan.liger and reader.text("plan.fused_loss") is None and in_pieces_of_trl(reader)
+    pieces = plan.liger and in_pieces_of_trl(reader)
     alone = (plan.liger and trainer == "axolotl" and reader.flag("plan.liger") is not True) or pieces
     adapter, narrow = plan.adapter, False
     if plan.quant in ("4bit", "8bit") and adapter is not None and unprepared_by_trl(reader):

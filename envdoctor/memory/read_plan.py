@@ -259,8 +259,7 @@ def _checkpointing(reader: Reader, method: str) -> bool:
     stated = reader.flag("plan.gradient_checkpointing")
     if stated is None:
         trainer = reader.trainer or ""
-        release = reader.facts.value("packages.trl")
-        of_trl = trainer == "trl" and isinstance(release, Exact) and at_least(release.text, _CHECKPOINTS_IN_TRL)
+        of_trl = reader.of_trl(_CHECKPOINTS_IN_TRL)
         stated = trainer in _CHECKPOINTING or of_trl
         whose = "TRL" if of_trl else _CHECKPOINTING.get(trainer, "TrainingArguments")
         reader.assume("plan.gradient_checkpointing", stated, f"default of {whose}")
@@ -312,10 +311,11 @@ def _tokens(reader: Reader) -> int:
 
 
 def _scored(reader: Reader) -> int:
-    """The answer alone, where TRL's GRPO says how long one may be, or nobody says how long a row is."""
-    if not _answers(reader):
+    """The answer alone, of TRL's GRPO: as long as it may be, or what a row has beyond the longest prompt that TRL takes by default."""
+    whole = reader.number("plan.seq_len")
+    if not _answers(reader) or (whole is not None and whole <= ANSWER and reader.number("plan.completion_len") is None):
         return 0
-    return reader.number("plan.completion_len") or (ANSWER if reader.number("plan.seq_len") is None else 0)
+    return reader.number("plan.completion_len") or max(ANSWER, (whole or 0) - PROMPT)
 
 
 def _loss(reader: Reader) -> str | None:
@@ -325,8 +325,9 @@ def _loss(reader: Reader) -> str | None:
         # All 133 configurations of torchtune 0.6.1 that train on labels ask for CEWithChunkedOutputLoss.
         reader.assume("plan.fused_loss", "chunked_cross_entropy", "as torchtune's configurations compute it")
         return "chunked_cross_entropy"
-    if stated is None and read_kernels.in_pieces_of_trl(reader):
-        reader.assume("plan.fused_loss", "linear_cross_entropy", "as TRL computes it")
+    if read_kernels.in_pieces_of_trl(reader):
+        if stated is None:
+            reader.assume("plan.fused_loss", "linear_cross_entropy", "as TRL computes it")
         return "linear_cross_entropy"
     if stated is not None or reader.trainer != "unsloth":
         return stated

@@ -123,3 +123,19 @@ def test_the_kernel_of_later_releases_has_a_tile_of_the_logits() -> None:
     assert (earlier.plan.loss_way, later.plan.loss_way) == ("float32", "tiles")
     logits = [max(moment.terms.get("logits", 0.0) for moment in one.estimate().moments) for one in (earlier, later)]
     assert logits[1] < logits[0] - 3 * 32000 * 5120
+
+
+def test_a_loss_in_pieces_tells_the_release_that_nobody_states() -> None:
+    asked = plan("", plan__fused_loss="chunked_cross_entropy")
+    assert asked == plan("1.7.1", plan__fused_loss="chunked_cross_entropy")
+    assert (asked.loss_rows, asked.loss_way, asked.upcast, asked.chunked_loss) == (256, "float32", False, False)
+
+
+@pytest.mark.parametrize(("release", "earlier"), [("", ["4.35.2", "4.45.2"]), ("0.12.0", ["4.45.2"]), ("0.18.0", [])])
+def test_a_release_of_transformers_that_trl_refuses_is_not_open(release: str, earlier: list[str]) -> None:
+    values: dict[str, FactValue] = {**_ALL, "plan.method": "lora", "plan.quant": "none", "packages.trl": f"=={release}"}
+    left_out = {"packages.transformers"} | ({"packages.trl"} if not release else set())
+    facts = {name: value for name, value in values.items() if name not in left_out}
+    found = planned(stated(facts), read_architecture(LLAMA_2_13B))
+    open_facts = [one for one in weigh(found, found.estimate()) if one.fact == "packages.transformers"]
+    assert [getattr(other, "text", "") for one in open_facts for other in one.others] == earlier
