@@ -136,6 +136,10 @@ def _of_the_loop(situation: Planned) -> Iterator[OpenFact]:
     if trainer in _IN_PIECES and facts.value("plan.fused_loss") is None and not plan.liger:
         yield "plan.fused_loss", "none", ("linear_cross_entropy",)
     upcast, fused = facts.value("plan.loss_upcast"), facts.value("plan.fused_loss")
+    if plan.sharding == "megatron" and fused is None and not plan.liger:
+        # Transformer Engine's writes its gradient over the logits (``cross_entropy_fusion_impl``): 131,072 and 262,144 tokens of
+        # Qwen3.5-27B took no more than 4 bytes a logit (https://github.com/basetenlabs/ml-cookbook/pull/105).
+        yield "plan.fused_loss", "cross_entropy" if plan.fused_loss else "none", ("linear_cross_entropy",)
     if trainer == "own" and upcast is True and fused is None and not plan.liger:
         # A loss of its own may take the logits piece by piece: two runs that did took 0.72 times what all at once do
         # (benchmarks/unseen/memory-10.json, 41 and 51).

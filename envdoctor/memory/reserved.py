@@ -21,6 +21,9 @@ _ABOVE, _MORE = 1.1, 1.15
 # at 2,048, 4,096 and 8,192 tokens; experts are given more of the tokens in one step than in another. Packed runs of ms-swift's examples are
 # met by that too, although their segments grow (examples/megatron at 3602360a).
 _OF_MEGATRON, _OF_EXPERTS = 1.0, 2.6 * GIB
+# What nvidia-smi showed beyond what torch reserved on eight ranks, each of several groups (https://github.com/basetenlabs/ml-cookbook/pull/105:
+# 35 for 28.4 GiB, 56 for 49.5).
+_BESIDE_MEGATRON = 6.6 * GIB
 
 
 def held(moments: Sequence[Moment], allocated: Range, plan: Plan, gathered: float, left: float = 0.0) -> Range:
@@ -68,7 +71,7 @@ def beside(plan: Plan) -> Range:
     1,343 MiB on a V100 in transformers' performance guide of 2022 (perf_train_gpu_one); about 0.55 GiB since kernels are loaded lazily
     (CUDA 11.7 and torch 2.1).
     """
-    several = 0.5 * GIB if plan.gpus > 1 or is_deepspeed(plan) else 0.0
+    several = 0.5 * GIB if plan.gpus * plan.tensor * plan.pipeline > 1 or is_deepspeed(plan) else 0.0
     if not at_least(plan.stack.torch, "2.1"):
         return Range(0.8 * GIB, 1.31 * GIB + several, 2.2 * GIB + several)
-    return Range(0.3 * GIB, 0.55 * GIB + several, 1.35 * GIB + 2 * several)
+    return Range(0.3 * GIB, 0.55 * GIB + several, _BESIDE_MEGATRON if several and plan.sharding == "megatron" else 1.35 * GIB + 2 * several)

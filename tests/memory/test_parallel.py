@@ -124,6 +124,20 @@ def test_a_compiled_loss_has_a_copy_of_its_softmax_in_the_backward() -> None:
     assert swifts - theirs == pytest.approx(4 * 8192 * 32000)
 
 
+def test_which_loss_megatron_computes_is_open_until_it_is_stated() -> None:
+    def open_facts(**facts: FactValue) -> set[str]:
+        asked = situation({**DENSE, "vocab_size": 256000}, **facts)
+        return {one.fact for one in deciding(weigh(asked, asked.estimate()))}
+
+    assert open_facts() == {"plan.fused_loss"}
+    assert open_facts(plan__fused_loss="cross_entropy") == set()
+
+
+def test_several_ranks_of_megatron_have_more_beside_what_torch_holds() -> None:
+    one, eight = situation(DENSE, gpu__count=1), situation(DENSE, plan__tensor_parallel=8)
+    assert one.estimate().beside.high < 2 * GIB < 6 * GIB < eight.estimate().beside.high
+
+
 def test_a_frozen_copy_is_cut_as_the_model_is() -> None:
     whole = situation(DENSE, gpu__count=2, plan__objective="dpo").estimate().peak.terms["weights"]
     cut = situation(DENSE, gpu__count=16, plan__objective="dpo", plan__tensor_parallel=8, plan__sequence_parallel=True).estimate()
