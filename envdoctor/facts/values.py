@@ -38,7 +38,9 @@ _TRAINERS = {
     "llamafactory": "llamafactory", "axolotl": "axolotl", "unsloth": "unsloth", "torchtune": "torchtune", "litgpt": "litgpt",
     "msswift": "ms-swift", "swift": "ms-swift", "trl": "trl", "sfttrainer": "trl", "transformers": "transformers",
     "transformerstrainer": "transformers", "hftrainer": "transformers", "huggingfacetrainer": "transformers", "trainer": "transformers",
-    "torchtitan": "torchtitan", "ownloop": "own", "nemo": "nemo", "megatron": "megatron", "megatronlm": "megatron",
+    "trlsfttrainer": "trl", "dpotrainer": "trl", "trldpotrainer": "trl", "grpotrainer": "trl", "trlgrpotrainer": "trl",
+    "torchtitan": "torchtitan", "own": "own", "ownloop": "own", "custom": "own", "customloop": "own",
+    "nemo": "nemo", "megatron": "megatron", "megatronlm": "megatron",
 }  # fmt: skip
 
 # Spellings after lower-casing and with spaces, dashes and underscores taken out.
@@ -259,7 +261,8 @@ def _text(known: Term, raw: object) -> FactValue:
         text = re.sub(r"[\s\-]+", "_", text.lower())
         text = _OPTIMIZERS.get(text, text)
     if known.name == "plan.trainer":
-        text = _TRAINERS.get(_folded(text), text)
+        # What stands in brackets behind a name says more of it: "trl (through a library of ours)".
+        text = _TRAINERS.get(_folded(text.partition("(")[0]), text)
     return text or NotUnderstood(text)
 
 
