@@ -37,7 +37,9 @@ _PROGRAM_OF = {"llamafactory.cli": "llamafactory-cli", "swift.cli.main": "swift"
 _NAMED = frozenset(("version", "env", "help", "webui", "webchat"))
 _TRL_COMMANDS = frozenset(("sft", "dpo", "grpo", "kto", "orpo", "reward", "rloo", "cpo"))
 _TRL_GOALS = frozenset(("dpo", "grpo", "kto", "orpo", "reward"))
-_TRAINS = frozenset(("sft", "pt", "rlhf"))
+_TRAINS = frozenset(("sft", "pt", "rlhf", "dpo"))
+# rlhf_type is dpo where nobody names another (RLHFArguments of ms-swift 2.2.0, 2.3.0, 3.12.6, 4.6.0); `swift dpo` is the same command.
+_BY_PREFERENCE = frozenset(("rlhf", "dpo"))
 
 # Flags that the training scripts of many projects share, beside TrainingArguments'.
 _SHARED = (
@@ -133,6 +135,8 @@ def _tool(told: Told, path: Path, launch: Launch) -> None:
                 reader.say("plan.distributed", "megatron")
                 # One of Megatron's own settings, so that its names are read.
                 table = {"recompute_granularity": None, **table}
+            if command in _BY_PREFERENCE and not values.get("config"):
+                table = {"rlhf_type": "dpo", **table}
             read_swift(reader, table)
     elif _SWIFT_SCRIPTS.fullmatch(launch.tool) or (launch.tool.endswith(".py") and SWIFT.recognises(table, text_keys(table))):
         read_swift(reader, table)

@@ -28,13 +28,14 @@ _RUNS = {
     "llamafactory": (("run_exp", "export_model", "ChatModel", "create_ui", "create_web_demo", "create_app"), "llamafactory"),
     "swift": (("sft_main", "rlhf_main", "pretrain_main"), "ms-swift"),
 }
+_OF_SWIFT = ("dpo", "grpo", "kto", "orpo", "ppo")
 # The same for commands that a notebook hands to a shell.
 _STARTS = (
     (
         re.compile(r"\b(?:llamafactory-cli|lmf|python3? -m llamafactory\.cli)\s+(?:train|webui|export|eval|chat|webchat|api)\b"),
         "llamafactory",
     ),
-    (re.compile(r"\b(?:swift|megatron)\s+(?:sft|pt|rlhf)\b"), "ms-swift"),
+    (re.compile(r"\b(?:swift|megatron)\s+(?:sft|pt|rlhf|dpo)\b"), "ms-swift"),
     (re.compile(r"\baxolotl\s+train\b|-m\s+axolotl\.cli\.train\b"), "axolotl"),
 )
 
@@ -61,6 +62,11 @@ def read_trainers(reading: Reading) -> list[Call]:
     for package, (functions, tool) in _RUNS.items():
         for call in reading.named(package, *functions):
             reading.claims.state("plan.trainer", tool, call.line, call.scope)
+    for call in reading.named("swift", "RLHFArguments"):
+        # What it is where nobody names another: ms-swift 2.2.0 to 4.6.0.
+        chosen = reading.value(call, "rlhf_type") if "rlhf_type" in call.keywords else Known("dpo") if call.whole else None
+        if chosen is not None and chosen.value in _OF_SWIFT:
+            reading.claims.say("plan.objective", chosen, call.line_of("rlhf_type"), call.scope)
     for line in reading.source.shell:
         for command, tool in _STARTS:
             if line.sure and command.search(line.text):
