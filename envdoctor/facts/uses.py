@@ -58,7 +58,9 @@ SWITCHES = (
 # Of these it is asked only whether they are set: their values are nobody's business.
 SECRETS = ("WANDB_API_KEY",)
 # Programs that launchers call beside the run, and rules ask about.
-COMMANDS = ("evaluate-cli", "ray", "wandb")
+COMMANDS = ("evaluate-cli", "ray", "tts", "wandb")
+# Of these it is asked what they are given by this option as well.
+_OPTIONS = {"tts": "--model_name"}
 # What they set to some directory, whichever: that it is set is what rules ask.
 DIRECTORIES = (
     "HF_DATASETS_CACHE",
@@ -109,6 +111,17 @@ WITHOUT_COLLATOR = ("trl.SFTTrainer(!data_collator)",)
 DOES_ABOUT_FILES = (
     *PADS_WITH_EOS, *PADS, *RESIZES, *STOPS, *SETS_TEMPLATE, *RENDERS, *ADDS_NO_BOS, *MASKS_PADDING, *OWN_COLLATOR, *WITHOUT_COLLATOR,
 )  # fmt: skip
+
+
+def command_use(words: Sequence[str]) -> str | None:
+    """The words of a command that rules ask about, up to its own command or the option that matters; None for any other."""
+    program = words[0].rpartition("/")[2] if words else ""
+    if program not in COMMANDS:
+        return None
+    option = _OPTIONS.get(program, "")
+    if option in words[1:-1]:
+        return " ".join((program, option, words[words.index(option) + 1]))
+    return " ".join((program, *(word for word in words[1:2] if word.isalpha() and len(word) < 16)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from envdoctor.facts.fact import Fact, Origin
 from envdoctor.facts.names import canonical
+from envdoctor.facts.uses import command_use
 from envdoctor.facts.versions import Exact
 from envdoctor.records import replace
 from envdoctor.sources.declared.conda_spec import cuda_of, on_pypi, parse_match_spec
@@ -56,6 +57,9 @@ class Commands:
         self._files(call)
         request = read_request(call.arguments)
         if request is None:
+            used = command_use([argument.text for argument in call.arguments])
+            if used is not None and call.certain:
+                self.stage.command_run(used, call.line)
             self._not_followed(call)
             return
         if request.tool == "system":

@@ -83,7 +83,7 @@ class Image:
     """What an image holds. ``packages`` are versions or ranges by normalised name.
 
     ``system`` is the distribution with its release, for the Python that its package manager installs. ``why`` says what
-    is not known of it, and is empty where the image is nothing but a system or says all.
+    is not known of it, and is empty where the image is nothing but a system or says all. ``entered_by`` are the words of its ENTRYPOINT.
     """
 
     python: str | None = None
@@ -94,6 +94,7 @@ class Image:
     system: str | None = None
     packages: dict[str, str] = field(default_factory=dict)
     why: str = ""
+    entered_by: tuple[str, ...] = ()
 
 
 class _Row(TypedDict):
@@ -211,6 +212,10 @@ def _row_for(rows: list[_Python], version: str) -> str | None:
     return next((row["python"] for row in rows if version_condition(row["of"]).admits(exact(version))), None)
 
 
+# https://docs.vllm.ai/en/v0.4.2/serving/deploying_with_docker.html: it runs the OpenAI compatible server, and is given its arguments.
+_SERVES = ("python3", "-m", "vllm.entrypoints.openai.api_server")
+
+
 def _of_table(name: str, tag: str) -> Image | None:
     rows = [row for row in _table()["rows"] if row["image"] == name]
     row = next((row for row in rows if tag in row["tags"]), None)
@@ -225,7 +230,7 @@ def _of_table(name: str, tag: str) -> Image | None:
         if stated is None:
             return Image(why=f"image {name}:{tag or 'latest'}: its tag does not state the release")
         torch = torch_of_vllm(stated[1])
-        return Image(packages={"vllm": stated[1]} | ({"torch": torch} if torch else {}))
+        return Image(packages={"vllm": stated[1]} | ({"torch": torch} if torch else {}), entered_by=_SERVES)
     if name in ("huggingface/transformers-pytorch-gpu", "huggingface/transformers-pytorch-cpu", "huggingface/transformers-gpu"):
         stated = _RELEASE.fullmatch(tag)
         if stated is not None:

@@ -59,6 +59,9 @@ class Stage:
     touched: bool = False
     copied: bool = False
     installs: bool = False
+    entered_by: tuple[str, ...] = ()
+    uses_set: list[str] = field(default_factory=list)
+    uses_run: list[str] = field(default_factory=list)
 
     def child(self, number: int, name: str, line: int) -> Stage:
         """A stage that is built FROM this one."""
@@ -84,6 +87,9 @@ class Stage:
             self.entrypoint,
             self.command,
             self.activated,
+            entered_by=self.entered_by,
+            uses_set=list(self.uses_set),
+            uses_run=list(self.uses_run),
         )
 
     def skip(self, line: int, why: str) -> None:
@@ -117,7 +123,7 @@ class Stage:
 
     def begin(self, image: Image, line: int, glibc: str | None = None) -> None:
         """What the base image brings."""
-        self.image, self.system = image, image.system
+        self.image, self.system, self.entered_by = image, image.system, image.entered_by
         self.facts["os"] = self.fact("os", image.os, line)
         if glibc is not None:
             self.facts["glibc"] = self.fact("glibc", glibc, line)
@@ -145,10 +151,18 @@ class Stage:
         if name in (*SWITCHES, *ALLOCATOR, *DIRECTORIES):
             texts = {one: text for one in (*SWITCHES, *ALLOCATOR, *DIRECTORIES) if (text := self.variables.get(one))}
             shown = {one: text.strip() if is_known(text) else SOME for one, text in texts.items() if one in DIRECTORIES or is_known(text)}
-            uses = [same for one, text in shown.items() for same in list_same(f"env:{one}={text}")]
-            self.facts.pop("plan.code_uses", None)
-            if uses:
-                self.facts["plan.code_uses"] = self.fact("plan.code_uses", uses, line)
+            self.uses_set = [same for one, text in shown.items() for same in list_same(f"env:{one}={text}")]
+            self._state_uses(line)
+
+    def command_run(self, used: str, line: int) -> None:
+        """A program that rules ask about is run while the image is built."""
+        self.uses_run.append(f"$ {used}")
+        self._state_uses(line)
+
+    def _state_uses(self, line: int) -> None:
+        self.facts.pop("plan.code_uses", None)
+        if self.uses_set or self.uses_run:
+            self.facts["plan.code_uses"] = self.fact("plan.code_uses", [*self.uses_set, *self.uses_run], line)
 
     # Which Python environment is meant.
 

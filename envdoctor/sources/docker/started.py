@@ -71,6 +71,8 @@ def _started(stage: Stage, dockerfile: Path, read: ReadScript | None) -> Collect
 def _command(stage: Stage) -> tuple[str, int]:
     """What is run, as a line of a shell, and the line of the instruction; an empty text where the Dockerfile names nothing."""
     entry, command = stage.entrypoint, stage.command
+    if entry is None and stage.entered_by and command is not None and command.words is not None:
+        return f"{shlex.join(stage.entered_by)} {_text(command)}", command.line
     if entry is None:
         return (_text(command), command.line) if command is not None else ("", 0)
     if entry.words is not None and command is not None and command.words is not None:

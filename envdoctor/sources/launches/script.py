@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from collections.abc import Sequence as Listed
 
-from envdoctor.facts.uses import COMMANDS
+from envdoctor.facts.uses import command_use
 from envdoctor.records import dataclass, field
 from envdoctor.sources.installers.request import Request, read_request
 from envdoctor.sources.installers.wanted import list_wanted
@@ -175,9 +175,9 @@ class _Reader:
             self.script.installs.append(Install(request, node.line, certain, tuple(_unquoted(node))))
             return
         program = wrapped[0].text.rpartition("/")[2] if wrapped else ""
-        if program in COMMANDS:
-            named = [argument.text for argument in wrapped[1:2] if argument.text.isalpha() and len(argument.text) < 16]
-            self.script.commands.append(Piece(" ".join((program, *named)), node.line))
+        used = command_use([argument.text for argument in wrapped])
+        if used is not None:
+            self.script.commands.append(Piece(used, node.line))
         asked = wrapped[1].text.rpartition("/")[2] if len(wrapped) > 1 and program in _PYTHONS else ""
         if asked in _SCRIPTS:
             self.script.commands.append(Piece(f"python {asked}", node.line))

@@ -102,3 +102,33 @@ def test_what_the_image_starts_is_judged(tmp_path: Path, capsys: pytest.CaptureF
 def test_a_command_that_rules_wait_for_is_one_of_the_image(tmp_path: Path) -> None:
     found = started(tmp_path, 'CMD ["ray", "start", "--head"]', "FROM python:3.11\n")
     assert found["plan.code_uses"].value == ("$ ray start",)
+
+
+def test_a_program_that_rules_wait_for_is_run_while_the_image_is_built(tmp_path: Path) -> None:
+    path = tmp_path / "Dockerfile"
+
+    def used(text: str) -> object:
+        path.write_text(text)
+        image = collect_dockerfile(path, LINUX)[-1].collected
+        return next((fact.value for fact in image.facts if fact.name == "plan.code_uses"), None)
+
+    base = "FROM python:3.11 AS one\nRUN pip install evaluate && evaluate-cli create x\n"
+    assert used(base) == ("$ evaluate-cli create",)
+    assert used(base + "FROM one\nENV TORCHDYNAMO_DISABLE=1\n") == (
+        "env:TORCHDYNAMO_DISABLE=1", "torch.compile(disable=True)", "$ evaluate-cli create",
+    )  # fmt: skip
+    assert used("FROM python:3.11\nRUN tts --text a --model_name b/c\n") == ("$ tts --model_name b/c",)
+    assert used("FROM python:3.11\nRUN if $A; then evaluate-cli create x; fi\n") is None
+
+
+@pytest.mark.parametrize(
+    ("end", "model"),
+    [
+        ('CMD ["--model", "google/gemma-3-27b-it"]', "google/gemma-3-27b-it"),
+        ('ENTRYPOINT ["bash"]\nCMD ["--model", "google/gemma-3-27b-it"]', None),
+        ("CMD --model google/gemma-3-27b-it", None),
+    ],
+)
+def test_what_follows_the_entrypoint_of_an_image_that_is_known(tmp_path: Path, end: str, model: str | None) -> None:
+    found = started(tmp_path, end, "FROM vllm/vllm-openai:v0.7.3\n").get("model.id")
+    assert (found.value if found is not None else None) == model
