@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections import Counter
 from pathlib import Path
@@ -33,6 +34,7 @@ from envdoctor.sources.scripts.trainers import find_training, read_method, read_
 from envdoctor.sources.scripts.trees import hand_on
 from envdoctor.sources.scripts.uses import read_uses
 from envdoctor.sources.scripts.values import Evaluator
+from envdoctor.syntax.walking import walk
 
 if TYPE_CHECKING:
     from envdoctor.world.installation import Installation
@@ -111,11 +113,19 @@ def _decoded(data: bytes, place: str) -> str:
 def functions_not_called(source: Source) -> frozenset[str]:
     """The module's functions that a script with an entry of its own never mentions again, in whatever way."""
     text = source.text
-    if source.cut or "__main__" not in text or "Fire()" in text or "globals()" in text:
+    if source.cut or "Fire()" in text or "globals()" in text:
         return frozenset()
     names = [item.name for item in source.body if isinstance(item, Function) and not item.decorator_list]
     mentions = Counter(re.findall(r"\w+", text)) if names else Counter()
-    return frozenset(name for name in names if mentions[name] == 1)
+    unused = frozenset(name for name in names if mentions[name] == 1)
+    return unused if unused and ("__main__" in text or _calls_own(source, frozenset(names) - unused)) else frozenset()
+
+
+def _calls_own(source: Source, names: frozenset[str]) -> bool:
+    """Whether the module itself, outside its definitions, has one of its functions run: a module that others import does not."""
+    statements = [item for item in source.body if isinstance(item, (ast.Expr, ast.Assign, ast.With, ast.For, ast.Try)) and names]
+    calls = (node.func for item in statements for node in walk(item) if isinstance(node, ast.Call))
+    return any(isinstance(called, ast.Name) and called.id in names for called in calls)
 
 
 def _read(source: Source) -> tuple[Collected, tuple[str, ...]]:

@@ -134,3 +134,15 @@ def test_the_same_under_another_name(tmp_path: Path) -> None:
         ("torch.serialization.add_safe_globals", "import torch\nwith torch.serialization.safe_globals([Own]):\n    pass"),
     ):
         check(*case)
+
+
+def test_a_function_that_nothing_calls_uses_nothing(tmp_path: Path) -> None:
+    old = "def old():\n    import datasets\n    datasets.load_metric('a')\ndef new():\n    pass\n"
+    for end, shows in (("print(new())", False), ("new()\nold()", True), ("", True), ("start = new", True)):
+        assert _shows(tmp_path, "datasets.load_metric", old + end) is shows, end
+
+
+def test_what_swift_trains_by_preferences(tmp_path: Path) -> None:
+    start = "from swift.llm import rlhf_main, RLHFArguments\n"
+    for given, goal in (("model='a'", "dpo"), ("rlhf_type='kto'", "kto"), ("rlhf_type='rm'", None), ("**more", None)):
+        assert values(read(tmp_path, f"{start}rlhf_main(RLHFArguments({given}))")).get("plan.objective") == goal, given
