@@ -445,9 +445,11 @@ Trainer(model=model, args=TrainingArguments("out", bf16=True), train_dataset=Non
     ("text", "expected"),
     [
         ("python t.py", {"quant": "8bit", "method": "lora", "bf16": True, "model.id": "Qwen/Qwen2-7B", "lora_r": 8}),
-        ("accelerate launch t.py --rank 16", {"quant": "8bit", "model.id": "Qwen/Qwen2-7B", "lora_r": None}),
+        ("accelerate launch t.py --rank 16", {"quant": "8bit", "model.id": "Qwen/Qwen2-7B", "lora_r": 16}),
         ("accelerate launch --use_fsdp --fsdp_version 2 t.py", {"quant": "8bit", "distributed": "fsdp", "fsdp_version": 2}),
-        ("accelerate launch t.py --base Qwen/Qwen2.5-7B", {"quant": "8bit", "model.id": None, "lora_r": 8}),
+        ("accelerate launch t.py --base Qwen/Qwen2.5-7B", {"quant": "8bit", "model.id": "Qwen/Qwen2.5-7B", "lora_r": 8}),
+        ("python t.py --base $BASE --rank many", {"quant": "8bit", "model.id": None, "lora_r": None}),
+        ("python t.py --rank 16 $@", {"quant": "8bit", "model.id": None, "lora_r": None}),
         ("python t.py options.yaml", {"quant": "8bit", "model.id": None, "lora_r": None}),
         ("accelerate launch t.py\npython merge.py --fp16 True", {"quant": None, "method": "lora", "trainer": "transformers"}),
         ("python data.py\naccelerate launch t.py", {"quant": "8bit", "model.id": "Qwen/Qwen2-7B"}),
@@ -458,6 +460,52 @@ def test_what_the_script_shows_that_a_command_starts(tmp_path: Path, text: str, 
     (tmp_path / "data.py").write_text("import datasets\ndatasets.load_dataset('a').save_to_disk('b')\n")
     found = {fact.name.removeprefix("plan."): fact.value for fact in collect(tmp_path, text + "\n").facts}
     assert {name: found.get(name) for name in expected} == expected
+
+
+GIVEN = """
+import argparse
+from dataclasses import dataclass, field
+from typing import Optional
+from transformers import HfArgumentParser, TrainingArguments, Trainer
+@dataclass
+class Settings:
+    steps: Optional[int] = field(default=1)
+    half: bool = field(default=False)
+    names: str = "a"
+p = HfArgumentParser(Settings)
+settings, = p.parse_args_into_dataclasses()
+q = argparse.ArgumentParser()
+q.add_argument("--no-brain", dest="brain", action="store_false")
+q.add_argument("--batch", default=1, type=int)
+q.add_argument("--ids", nargs="+")
+args, _ = q.parse_known_args()
+Trainer(None, TrainingArguments(
+    "o", gradient_accumulation_steps=settings.steps, fp16=settings.half, per_device_train_batch_size=args.batch, optim=settings.names))
+"""
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        ("", {"gradient_accumulation": 1, "fp16": False, "batch_size": 1, "optimizer": "a"}),
+        ("--steps 4 --half --batch 2", {"gradient_accumulation": 4, "fp16": True, "batch_size": 2, "optimizer": "a"}),
+        ("--steps=4 --half False --names b", {"gradient_accumulation": 4, "fp16": False, "batch_size": 1, "optimizer": "b"}),
+        ("--steps four --half perhaps --batch 2 3", {"gradient_accumulation": None, "fp16": None, "batch_size": None, "optimizer": "a"}),
+    ],
+)
+def test_flags_that_fill_the_settings_of_a_script(tmp_path: Path, flags: str, expected: dict[str, FactValue | None]) -> None:
+    (tmp_path / "t.py").write_text(GIVEN)
+    found = {fact.name.removeprefix("plan."): fact.value for fact in collect(tmp_path, f"python t.py {flags}\n").facts}
+    assert {name: found.get(name) for name in expected} == expected
+
+
+def test_what_a_script_uses_that_a_command_starts_though_it_trains_nothing(tmp_path: Path) -> None:
+    (tmp_path / "t.py").write_text(
+        "import argparse, datasets\np = argparse.ArgumentParser()\np.add_argument('--data')\ndatasets.load_dataset(p.parse_args().data)\n"
+        "args = p.parse_args()\ndatasets.load_dataset(args.data)\n"
+    )
+    found = {fact.name: fact.value for fact in collect(tmp_path, "python t.py --data own.py\n").facts}
+    assert "datasets.load_dataset(0=own.py)" in found["plan.code_uses"]  # type: ignore[operator]
 
 
 @pytest.mark.parametrize(

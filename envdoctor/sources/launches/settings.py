@@ -15,7 +15,7 @@ from envdoctor.sources.launches.flag_table import setting_of, table_of_flags
 from envdoctor.sources.launches.overrides import given_by_flags, given_by_words
 from envdoctor.sources.launches.own_parser import fills_arguments, parses_by_itself
 from envdoctor.sources.launches.programs import TOOLS, Launch, flags
-from envdoctor.sources.launches.started import ReadScript, add_script, is_default, script_of, trains
+from envdoctor.sources.launches.started import ReadScript, add_script, is_default, script_of, shows_uses, trains
 from envdoctor.sources.launches.variables import Piece
 from envdoctor.sources.plans.accelerate import read_accelerate
 from envdoctor.sources.plans.arguments import read_arguments, state_arguments
@@ -90,7 +90,7 @@ def told_by(path: Path, launch: Launch, read: ReadScript | None = None, *, alone
         if kind == "accelerate":
             _accelerate(told, path, options)
     _tool(ran, path, launch)
-    if not (ran.facts or ran.skips) and _known_tool(launch) and not (alone and trains(script)):
+    if not (ran.facts or ran.skips) and _known_tool(launch) and not (alone and (trains(script) or shows_uses(script))):
         return ran
     told.add(Collected(tuple(ran.facts.values()), skips=tuple(ran.skips)))
     if told.lost or ran.lost:

@@ -6,18 +6,24 @@ A flag that fills a setting of the script's own takes away what follows from the
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TypeAlias
+from typing import Protocol
 
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Collected, Fact
+from envdoctor.facts.uses import CODE_USES
 from envdoctor.facts.vocabulary import UNCLEAR, WHOLE
 from envdoctor.sources.launches.programs import Launch, flags
 from envdoctor.sources.plans.deepspeed import beside
 from envdoctor.sources.plans.training_arguments import DEFAULTS, DIRECT
 
-ReadScript: TypeAlias = Callable[[Path], Collected]
+
+class ReadScript(Protocol):
+    """What reads a Python script; ``given`` are the flags that fill its settings, by their names with underscores."""
+
+    def __call__(self, path: Path, /, *, given: Mapping[str, str] | None = None) -> Collected: ...
+
 
 # What a script decides, however it is started and beside whatever else is.
 _WHO_TRAINS = frozenset(("plan.trainer", "plan.method", "plan.resume"))
@@ -25,6 +31,7 @@ _OF_ARGUMENTS = frozenset((*(fact for fact, _ in DEFAULTS), *(fact for _, fact i
 # Of a script that was given by itself: whoever starts it loads more.
 _OF_THE_FILE = "plan.script"
 _SETTING = re.compile(r"default of --?([\w-]+) in ")
+_MOST_FLAGS = 200
 _PLANS = (".yaml", ".yml", ".json")
 
 
@@ -32,9 +39,18 @@ def script_of(path: Path, launch: Launch, read: ReadScript | None) -> tuple[Fact
     """What is read of the Python script that is started, where it lies there."""
     script = beside(path, launch.tool) if launch.tool.endswith(".py") else None
     try:
-        return () if script is None or read is None else read(script).facts
+        return () if script is None or read is None else read(script, given=_given(launch)).facts
     except EnvdoctorError:
         return ()
+
+
+def _given(launch: Launch) -> dict[str, str]:
+    """The flags that are given one known word, or stand alone; none where the command hands on what nobody sees."""
+    values, _, _ = flags(launch.arguments)
+    if "" in values or len(values) > _MOST_FLAGS:
+        return {}
+    told = {name.replace("-", "_"): pieces for name, pieces in values.items() if len(pieces) < 2 and all(one.known for one in pieces)}
+    return {name: pieces[0].text if pieces else "" for name, pieces in told.items()}
 
 
 def is_one_run(path: Path, launches: Iterable[Launch], read: ReadScript | None) -> bool:
@@ -50,6 +66,10 @@ def trains(script: Iterable[Fact]) -> bool:
     return any(fact.name == "plan.trainer" for fact in script)
 
 
+def shows_uses(script: Iterable[Fact]) -> bool:
+    return any(fact.name == CODE_USES for fact in script)
+
+
 def add_script(facts: dict[str, Fact], script: Iterable[Fact], launch: Launch, *, alone: bool, parses: bool) -> None:
     """Fill gaps of what a command says with what its script shows.
 
@@ -59,7 +79,7 @@ def add_script(facts: dict[str, Fact], script: Iterable[Fact], launch: Launch, *
     script = tuple(script)
     if not alone or not trains(script):
         for fact in script:
-            if fact.name in _WHO_TRAINS:
+            if fact.name in _WHO_TRAINS or (alone and fact.name == CODE_USES):
                 facts.setdefault(fact.name, fact)
         return
     values, _, before = flags(launch.arguments)

@@ -27,19 +27,19 @@ _READ: ContextVar[Callable[[Path], Collected | None] | None] = ContextVar("read"
 _WORDS: Mapping[str, Any] = {"exact": exact, "ranged": Ranged, "not understood": NotUnderstood}
 
 
-def collect_script(path: Path, installation: Installation | None = None) -> Collected:
-    """What ``envdoctor.sources.scripts.script`` collects, read once.
+def collect_script(path: Path, installation: Installation | None = None, given: Mapping[str, str] | None = None) -> Collected:
+    """What ``envdoctor.sources.scripts.script`` collects, read once; ``given`` are the settings that a command fills.
 
     Raises:
         EnvdoctorError: unreadable, no UTF-8, or a notebook that is no JSON, with line and column.
     """
     ready = _READ.get()
-    told = None if ready is None else ready(path)
+    told = None if ready is None or given else ready(path)
     if told is not None:
         return told
     seen = Seen()
     seen.content(str(path))
-    of = "\0".join((_made(), "script", str(path), repr(installation)))
+    of = "\0".join((_made(), "script", str(path), repr(installation), *([repr(sorted(given.items()))] if given else ())))
     before = recall(cache_directory(), of, EACH)
     if before is not None:
         try:
@@ -48,7 +48,7 @@ def collect_script(path: Path, installation: Installation | None = None) -> Coll
             pass
     from envdoctor.sources.scripts.script import read_script
 
-    found, looked_for = read_script(path, installation)
+    found, looked_for = read_script(path, installation, given)
     rows = rows_of(found)
     if rows is not None:
         for file in looked_for:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Mapping
 
 from envdoctor.records import dataclass
@@ -13,12 +14,17 @@ from envdoctor.sources.scripts.outline import Guard, Outline, Scope
 _ONE = frozenset(("parse_args", "parse_known_args", "parse_intermixed_args"))
 _SEVERAL = frozenset(("parse_args_into_dataclasses", "parse_json_file", "parse_yaml_file", "parse_dict", "parse_args_and_config"))
 _PARSERS = frozenset(("HfArgumentParser", "TrlParser", "H4ArgumentParser"))
+_KINDS = ("bool", "int", "float", "str")
+_PLAIN = re.compile(r"(?:typing\.)?Optional\[(\w+)\]|(\w+)\s*\|\s*None|(\w+)")
 _CHANGES = frozenset(("update", "pop", "setdefault", "clear", "popitem"))
 
 
 @dataclass(frozen=True, slots=True)
 class Default:
-    """What a setting is where nobody gives it: an expression, or what argparse implies by the action."""
+    """What a setting is where nobody gives it: an expression, or what argparse implies by the action.
+
+    ``kind`` is what a word of the command becomes: ``int``, ``float``, ``str``, ``bool``, ``flag`` for one that stands alone, or "".
+    """
 
     setting: str
     line: int
@@ -26,6 +32,26 @@ class Default:
     scope: Scope
     implied: object = None
     has_implied: bool = False
+    kind: str = ""
+
+
+def _kind_of_field(node: ast.ClassDef, attribute: str) -> str:
+    """``int`` of ``steps: int``, ``Optional[int]`` and ``int | None``."""
+    annotated = (item for item in node.body if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name))
+    annotation = next((item.annotation for item in annotated if getattr(item.target, "id", "") == attribute), None)
+    found = _PLAIN.fullmatch(ast.unparse(annotation)) if annotation is not None else None
+    named = next(filter(None, found.groups()), "") if found is not None else ""
+    return named if named in _KINDS else ""
+
+
+def _kind_of_option(given: Mapping[str, ast.expr], action: object) -> str:
+    """What argparse makes of the word: a text unless it is told a type."""
+    if action in ("store_true", "store_false"):
+        return "flag"
+    if "nargs" in given or action not in (None, "store"):
+        return ""
+    named = ast.unparse(given["type"]) if "type" in given else "str"
+    return named if named in ("int", "float", "str") else "bool" if "bool" in named.lower() and named != "bool" else ""
 
 
 class Namespaces:
@@ -95,7 +121,8 @@ class Namespaces:
             if bindings and entry is not None:
                 value = self.plain_default(bindings[0].value)
                 known = len(bindings) == 1 and value is not None
-                return Default(f"--{attribute}", bindings[0].line, value, entry[1]) if known else None
+                kind = _kind_of_field(entry[0], attribute)
+                return Default(f"--{attribute}", bindings[0].line, value, entry[1], kind=kind) if known else None
         return None
 
     def fields(self, kind: str) -> dict[str, Default]:
@@ -176,13 +203,15 @@ class Namespaces:
         action = given["action"].value if isinstance(given.get("action"), ast.Constant) else None  # type: ignore[attr-defined]
         required = "required" in given or not long.startswith("-")
         whole = all(keyword.arg for keyword in call.keywords)
-        default: Default | None = None
+        kind = _kind_of_option(given, action)
+        # One that has to be given has no default.
+        default = Default(long, call.lineno, None, scope, kind=kind)
         if "default" in given:
-            default = Default(long, call.lineno, given["default"], scope)
+            default = Default(long, call.lineno, given["default"], scope, kind=kind, implied=action == "store_false")
         elif action in ("store_true", "store_false"):
-            default = Default(long, call.lineno, None, scope, action == "store_false", has_implied=True)
+            default = Default(long, call.lineno, None, scope, action == "store_false", has_implied=True, kind=kind)
         elif whole and not required and action in (None, "store") and given.get("action") is None:
-            default = Default(long, call.lineno, None, scope, None, has_implied=True)
+            default = Default(long, call.lineno, None, scope, None, has_implied=True, kind=kind)
         # An option that is defined twice has whichever default its parser gives it.
         self._options[name] = None if name in self._options else default
 

@@ -15,7 +15,7 @@ from envdoctor.sources.scripts.names import LOCAL, ancestry, dotted
 from envdoctor.sources.scripts.outline import Guard, Outline, Scope, Store
 
 # An expression, and the scope that it is of.
-Given: TypeAlias = "tuple[ast.expr, Scope]"
+Place: TypeAlias = "tuple[ast.expr, Scope]"
 _Runs: TypeAlias = "Callable[[Guard | None], bool | None]"
 
 
@@ -29,7 +29,7 @@ class Passed:
 
     # --- parameters -----------------------------------------------------------------------------
 
-    def to_parameter(self, name: str, place: Scope, runs: _Runs) -> list[Given]:
+    def to_parameter(self, name: str, place: Scope, runs: _Runs) -> list[Place]:
         """What each call of the file gives a parameter; nothing where that is not all that it can be given."""
         node = place.node
         if not isinstance(node, Function) or node.decorator_list or place.parent is None:
@@ -42,7 +42,7 @@ class Passed:
             return []
         calls = self._calls(place.parent.node if of_class else node, runs)
         default = place.defaults.get(name)
-        given: list[Given] = []
+        given: list[Place] = []
         for call, scope in calls:
             argument = _argument(call, parameters, name)
             if not _is_plain(call) or (argument is None and default is None):
@@ -76,7 +76,7 @@ class Passed:
 
     # --- attributes -----------------------------------------------------------------------------
 
-    def to_attribute(self, node: ast.Attribute, scope: Scope, runs: _Runs) -> list[Given] | None:
+    def to_attribute(self, node: ast.Attribute, scope: Scope, runs: _Runs) -> list[Place] | None:
         """What methods of the class make of ``self.name``; nothing where anybody else does too; None for no attribute of ``self``."""
         owner = class_of_self(node.value, scope)
         if owner is None:
@@ -85,7 +85,7 @@ class Passed:
         owners = [entry[0] for one in names if (entry := self.found.classes.get(one.removeprefix(f"{LOCAL}."))) is not None]
         if owner not in owners:
             return []
-        given: list[Given] = []
+        given: list[Place] = []
         for store in self._stored(node.attr):
             by = class_of_self(store.target, store.scope)
             if by is None:

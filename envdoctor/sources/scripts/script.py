@@ -19,6 +19,7 @@ from envdoctor.sources.scripts.alone import shows_all
 from envdoctor.sources.scripts.arguments import ASKED_OF_ARGUMENTS, read_arguments
 from envdoctor.sources.scripts.claims import Claims
 from envdoctor.sources.scripts.commands import read_commands
+from envdoctor.sources.scripts.given import Given
 from envdoctor.sources.scripts.launched import with_launched
 from envdoctor.sources.scripts.loading import ASKED_OF_LOADS, read_loading
 from envdoctor.sources.scripts.named_models import read_other_names
@@ -57,7 +58,7 @@ def collect_script(path: Path, installation: Installation | None = None) -> Coll
     return read_script(path, installation)[0]
 
 
-def read_script(path: Path, installation: Installation | None = None) -> tuple[Collected, tuple[str, ...]]:
+def read_script(path: Path, installation: Installation | None = None, given: Given | None = None) -> tuple[Collected, tuple[str, ...]]:
     """What ``collect_script`` collects, and the other files that were looked for, whether they are there or not.
 
     Raises:
@@ -67,7 +68,7 @@ def read_script(path: Path, installation: Installation | None = None) -> tuple[C
     if isinstance(source, Skip):
         return Collected(skips=(source,)), ()
     installs = collect_installs(source, installation)
-    found, looked_for = _read(source)
+    found, looked_for = _read(source, given)
     found = with_launched(found, source) if source.shell else found
     hand_on(source)
     defects, skips = (*found.defects, *installs.defects), (*found.skips, *installs.skips)
@@ -128,9 +129,9 @@ def _calls_own(source: Source, names: frozenset[str]) -> bool:
     return any(isinstance(called, ast.Name) and called.id in names for called in calls)
 
 
-def _read(source: Source) -> tuple[Collected, tuple[str, ...]]:
+def _read(source: Source, given: Given | None = None) -> tuple[Collected, tuple[str, ...]]:
     found = outline(source.body, functions_not_called(source))
-    evaluator = Evaluator(found)
+    evaluator = Evaluator(found, given)
     claims = Claims(source)
     reading = Reading(source, found, evaluator, claims)
     reading.find_calls()

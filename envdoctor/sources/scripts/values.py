@@ -7,11 +7,12 @@ import re
 from collections.abc import Callable
 
 from envdoctor.records import replace
+from envdoctor.sources.scripts.given import Given, given_to, read_given
 from envdoctor.sources.scripts.kinds import Known, Made, Symbol, Table, joined, same_value
 from envdoctor.sources.scripts.names import LOCAL, dotted
 from envdoctor.sources.scripts.namespaces import Default, Namespaces
 from envdoctor.sources.scripts.outline import Binding, Guard, Outline, Scope
-from envdoctor.sources.scripts.passed import Given, Passed
+from envdoctor.sources.scripts.passed import Passed, Place
 from envdoctor.sources.scripts.provision import Provision
 from envdoctor.syntax.operators import LONGEST, combined, compared, is_main
 
@@ -30,8 +31,9 @@ _REPOSITORY = ("repo_id", "model_id")
 class Evaluator:
     """Values of one script's expressions. What is not known is None: never a guess."""
 
-    def __init__(self, found: Outline) -> None:
+    def __init__(self, found: Outline, given: Given | None = None) -> None:
         self.found = found
+        self.given = given or {}
         self.namespaces = Namespaces(found)
         self.provision = Provision(found)
         self.passed = Passed(found)
@@ -147,7 +149,7 @@ class Evaluator:
         line = place.params[name].lineno
         return None if default is None else Known(default.value, f"--{name}", line)
 
-    def _agreed(self, given: list[Given], depth: int) -> Known | None:
+    def _agreed(self, given: list[Place], depth: int) -> Known | None:
         """The value that all places give."""
         self._steps -= len(given)
         values = [self.of(expression, scope, depth) for expression, scope in given]
@@ -175,6 +177,10 @@ class Evaluator:
         return None
 
     def _default(self, default: Default, depth: int) -> Known | None:
+        text = given_to(default, self.given) if self.given else None
+        told = read_given(default, text) if text is not None else None
+        if told is not None:
+            return told
         if default.value is None:
             return Known(default.implied, default.setting, default.line) if default.has_implied else None
         known = self.of(default.value, default.scope, depth)
