@@ -174,8 +174,16 @@ def _list_cures(
         last = max(place for place, cure in enumerate(told) if cure.pins) + 1
         told = (*told[:last], *newer(finding).cures(finding, told), *told[last:])
     told = changes_first(told, finding, stated)
-    if verdict is None or finding.status != "confirmed":
+    if verdict is not None and finding.status == "confirmed":
+        told = _measured_first(told, verdict)
+    if not any(cure.plan for cure in told) or not gathered.targets:
         return told
+    from envdoctor.app.written import write_settings
+
+    return write_settings(told, gathered.targets, gathered.derived)
+
+
+def _measured_first(told: tuple[Cure, ...], verdict: Verdict) -> tuple[Cure, ...]:
     measured = [Cure("plan", f"measured: with {one.words} the fault is gone", {}, one.plan) for one in verdict.cured_by if one.plan]
     return (*measured, *(cure for cure in told if not any(cure.plan and dict(cure.plan) == dict(one.plan) for one in measured)))
 

@@ -37,7 +37,7 @@ class Cure:
 
     ``text`` is the advice of a kind that has neither pins nor plan facts; ``verified`` says how a set of pins was
     shown to install: no resolver is asked here, so ``none``. ``bounds`` are what to add to an open range in place of an exact pin.
-    ``sets`` are the facts that a change of code makes others.
+    ``sets`` are the facts that a change of code makes others. ``written`` is how the file at hand says what ``plan`` sets.
     """
 
     kind: str
@@ -48,6 +48,7 @@ class Cure:
     verified: str = "none"
     bounds: Mapping[str, str] = field(default_factory=dict)
     sets: tuple[str, ...] = ()
+    written: str = ""
 
 
 def cures(finding: Finding, stated: Facts, known: Known) -> tuple[Cure, ...]:

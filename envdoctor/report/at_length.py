@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from envdoctor.facts.values import shown
 from envdoctor.remedies.cures import Cure
 from envdoctor.report.model import Diagnosed
 from envdoctor.report.sheet import Sheet
-from envdoctor.report.words import EFFECTS, install_command
+from envdoctor.report.words import EFFECTS, cure_line, install_command
 
 _CONFIDENCE = {
     "cited": "cited: from the sources below",
@@ -66,8 +65,7 @@ def _cure(sheet: Sheet, cure: Cure, label: str) -> None:
         if cure.note:
             sheet.item("", cure.note)
     elif cure.plan:
-        setting = ", ".join(f"{name} = {shown(value) if isinstance(value, (bool, str)) else value}" for name, value in cure.plan.items())
-        sheet.item(label, f"{setting}: {cure.note}" if cure.note else setting)
+        sheet.item(label, f"{cure_line(cure)}: {cure.note}" if cure.note else cure_line(cure))
     elif cure.text.startswith("pip "):
         sheet.paste(label, cure.text)
         sheet.item("", cure.note)

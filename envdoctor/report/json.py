@@ -200,4 +200,6 @@ def _cure(cure: Cure) -> dict[str, object]:
         found["bounds"] = dict(cure.bounds)
     if cure.plan:
         found["set"] = dict(cure.plan)
+    if cure.written:
+        found["written"] = cure.written
     return found

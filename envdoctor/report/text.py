@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from shlex import quote
 from typing import Literal, TypeAlias
 
-from envdoctor.facts.values import shown
 from envdoctor.facts.vocabulary import UNREAD
 from envdoctor.remedies.cures import Cure
 from envdoctor.remedies.remedy import Remedy
@@ -110,6 +109,15 @@ def _cure_of_all(sheet: Sheet, report: Report, decided: Sequence[Diagnosed]) -> 
         sheet.line(f"Change the code for {', '.join(in_code)}: see below.")
 
 
+def _settings(wanted: Sequence[Diagnosed], left: Mapping[str, object]) -> list[str]:
+    """How settings are said: as the cures of the findings say them, where these set no others."""
+    cures = (cure for d in wanted for cure in d.cures if cure.plan and cure.plan.items() <= left.items())
+    told = {cure_line(cure): cure.plan for cure in cures if cure.written}
+    said = {name for plan in told.values() for name in plan}
+    rest = (cure_line(Cure("plan", "", {}, {name: value})) for name, value in left.items() if name not in said)
+    return [*told, *rest]
+
+
 def _by_change(sheet: Sheet, report: Report, remedy: Remedy, wanted: Sequence[Diagnosed]) -> None:
     """Settings of the plan with pins for what they leave; then the older releases that would do the same."""
     sheet.blank()
@@ -118,11 +126,7 @@ def _by_change(sheet: Sheet, report: Report, remedy: Remedy, wanted: Sequence[Di
     for d in in_code:
         sheet.line(f"change the code: {d.cures[0].text} [{d.finding.rule.id}]", 2)
     covered = {name for d in in_code for name in d.cures[0].sets}
-    settings = [
-        f"{name} = {shown(value) if isinstance(value, (bool, str)) else value}"
-        for name, value in remedy.settings.items()
-        if name not in covered
-    ]
+    settings = _settings(wanted, {name: value for name, value in remedy.settings.items() if name not in covered})
     if settings:
         sheet.line(f"set {', '.join(settings)}", 2)
     if remedy.pins:

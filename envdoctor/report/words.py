@@ -81,14 +81,16 @@ def cure_line(cure: Cure) -> str:
     """What to do, without its note: a pip line, settings of the plan, or advice."""
     if cure.pins:
         return install_command(cure.pins)
+    if cure.written:
+        return cure.written
     if cure.plan:
         return ", ".join(f"{name} = {shown(value) if isinstance(value, (bool, str)) else value}" for name, value in cure.plan.items())
     return cure.text
 
 
 def setting_line(cure: Cure, *, of_log: bool) -> str:
-    """What a cure sets: in a log's report as a script has it, else as the plan is to say."""
-    written = in_code(cure.plan) if of_log else ""
+    """What a cure sets: as the file at hand says it, in a log's report as a script has it, else by the names of facts."""
+    written = in_code(cure.plan) if of_log and not cure.written else ""
     return written or f"set {cure_line(cure)}"
 
 
