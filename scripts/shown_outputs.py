@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import venv
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -56,6 +57,8 @@ def refresh() -> int:
     """Do every run anew and write into the pages what has changed; how many blocks were written."""
     with tempfile.TemporaryDirectory() as folder:
         place_fixtures(Path(folder))
+        # What a machine's own Python holds is another thing on each machine.
+        venv.create(Path(folder, "empty"))
         told = {name: _run(lines, Path(folder)) for name, lines in RUNS.items()}
     count = 0
     for page in pages():
@@ -69,7 +72,8 @@ def refresh() -> int:
 def _run(lines: tuple[str, ...], folder: Path) -> str:
     for line in lines:
         command = [sys.executable, "-m", "envdoctor", *shlex.split(line)]
-        done = subprocess.run(command, cwd=folder, env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}, capture_output=True, text=True)
+        given = {"PYTHONPATH": str(ROOT), "PATH": f"{folder / 'empty' / 'bin'}:/usr/bin:/bin"}
+        done = subprocess.run(command, cwd=folder, env=given, capture_output=True, text=True)
     return done.stdout
 
 
