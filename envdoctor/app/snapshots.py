@@ -27,6 +27,8 @@ def examine_snapshots(gathered: Gathered, watch: Watch, *, full: bool = False) -
 
     ``full`` hashes the weights as well.
     """
+    if not gathered.snapshots:
+        gathered = replace(gathered, hits=(*gathered.hits, *_named_too_large(gathered)))
     if not gathered.snapshots and not gathered.adapters:
         return gathered
     from envdoctor.coherence import examine
@@ -72,6 +74,18 @@ def _too_large(snapshot: Snapshot, gathered: Gathered) -> tuple[Hit, ...]:
     from envdoctor.sources.model.snapshot import table_of
 
     return exceeding(gathered.facts, table_of(snapshot.config))
+
+
+def _named_too_large(gathered: Gathered) -> tuple[Hit, ...]:
+    """The same of a model that is published under its name, and is not at hand."""
+    facts = gathered.derived
+    if facts.value("gpu.memory_gib") is None or facts.value("plan.method") is None or facts.value("model.path") is not None:
+        return ()
+    from envdoctor.facts.published_configs import published_config
+    from envdoctor.memory.finding import exceeding
+
+    config = published_config(facts.text("model.id") or "")
+    return () if config is None else exceeding(gathered.facts, config)
 
 
 def _is_native(gathered: Gathered, release: Exact) -> bool:

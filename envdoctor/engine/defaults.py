@@ -41,6 +41,9 @@ def derive(facts: Facts) -> Facts:
     """The facts and all that follows from them, in an order in which later defaults may use earlier ones."""
     unclear = facts.value(UNCLEAR)
     blocked = frozenset(unclear if isinstance(unclear, tuple) else ())
+    if facts.value("plan.load_in_4bit") is True and _is_said_by_hand(facts, "plan.load_in_4bit"):
+        # What a script leaves unclear its user may know.
+        blocked -= {"plan.quant"}
     facts = _beside_variables(facts)
     for step in _STEPS:
         found: dict[str, Fact] = {}
@@ -170,7 +173,11 @@ def _goal(facts: Facts) -> Iterator[Fact]:
 
 def _model(facts: Facts) -> Iterator[Fact]:
     """What a repository's name says, where the family cannot be read from a snapshot."""
-    if facts.value("model.type") is not None and facts.text("model.type") != "chatglm":
+    stated = facts.text("model.type")
+    if stated not in (None, "chatglm"):
+        published = published_model(facts.text("model.id") or "")
+        for fact, value in published.facts() if published is not None and published.type == stated else ():
+            yield _fact(fact, value, "the model's name")
         return
     family = glm_family(facts.text("model.id") or "")
     if family is not None:
@@ -233,8 +240,15 @@ def _quantization(facts: Facts) -> Iterator[Fact]:
     if facts.value("model.type") is None or stored not in (None, "none"):
         return
     asked = [facts.value(f"plan.{name}") for name in ("quantization_config", "load_in_4bit", "load_in_8bit")]
-    if (_says_how_it_loads(facts) and asked[0] is not True) or asked == [False] * 3:
+    plain = asked == [False] * 3 or (asked in ([None, False, None], [None, False, False]) and _is_said_by_hand(facts, "plan.load_in_4bit"))
+    if (_says_how_it_loads(facts) and asked[0] is not True) or plain:
         yield _fact("plan.quant", "none", "default of from_pretrained")
+
+
+def _is_said_by_hand(facts: Facts, name: str) -> bool:
+    """Whether a person states a fact, and not a program that may do more than its reader can follow."""
+    fact = facts.get(name)
+    return fact is not None and fact.origin.file is not None and not fact.origin.file.endswith(_PROGRAMS)
 
 
 def _says_how_it_loads(facts: Facts) -> bool:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 
 from envdoctor.facts.fact import FactValue
+from envdoctor.facts.published_sizes import least_parameters
 from envdoctor.records import dataclass
 
 _META = (
@@ -217,13 +218,17 @@ _SIZED = re.compile(r"\d[bm](?![a-z])|^(qwen-(vl|audio)|minicpm-|deepseek-|glm-4
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What the config.json of a published model says; ``plain``: no revision of it has code of its own."""
+    """What the config.json of a published model says; ``plain``: no revision of it has code of its own.
+
+    ``parameters`` is what the model has at the least, by the size in its name.
+    """
 
     type: str
     plain: bool
     quant_method: str | None = None
     family: str | None = None
     rope_type: str | None = None
+    parameters: int | None = None
 
     def facts(self) -> Iterator[tuple[str, FactValue]]:
         """The facts that follow, by name. A type that no release of transformers knows says itself that the code is the snapshot's."""
@@ -238,6 +243,8 @@ class Published:
         if self.rope_type is not None:
             yield "model.rope_type", self.rope_type
             yield "model.rope_type_key", "none" if self.rope_type == "default" else "rope_type"
+        if self.parameters is not None:
+            yield "model.parameters", self.parameters
 
 
 def published_model(name: str) -> Published | None:
@@ -281,4 +288,4 @@ def _published(kind: str | None, name: str) -> Published | None:
     family = next((family for of, pattern, family in _FAMILIES if of == kind and re.search(pattern, name)), None)
     rope = next((rope for pattern, rope in _ROPES if kind == "llama" and re.match(pattern, name)), None)
     rope = "default" if kind in _UNSCALED else rope
-    return Published(kind, kind not in _WITH_CODE, stored, family, rope)
+    return Published(kind, kind not in _WITH_CODE, stored, family, rope, least_parameters(name))

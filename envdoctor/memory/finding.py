@@ -87,7 +87,8 @@ def _least(facts: Facts) -> Iterator[Fact]:
     if facts.text("plan.distributed") is None and isinstance(count, int) and count > 1:
         least["plan.distributed"] = "zero3"
     if facts.text("plan.distributed") not in _ALONE and not (count == 1 and facts.value("plan.deepspeed") is False):
-        least["plan.offload"] = "both"
+        # ZeRO 1 and 2 share out what the optimizer holds: the weights stay on every card.
+        least["plan.offload"] = "optimizer" if facts.text("plan.distributed") in ("zero1", "zero2") else "both"
     for name, value in least.items():
         if facts.value(name) is None or isinstance(facts.value(name), NotUnderstood):
             yield Fact(name, value, origin)

@@ -58,3 +58,24 @@ def test_a_folder_that_is_not_there_is_no_model(capsys: pytest.CaptureFixture[st
     (project / "train.py").write_text(SCRIPT.format(path="./somewhere-else"))
     ran = run(capsys, "check", "train.py", "--facts", "facts.toml", "--isolated", "--format", "json")
     assert "model.path" not in ran.json["facts"]
+
+
+LAUNCHER = """\
+torchrun --nproc_per_node 8 finetune.py --model_name_or_path $MODEL --bf16 True --output_dir out --deepspeed ds_config_zero{}.json
+"""
+CARDS = '[gpu]\nname = "8 x A800 80GB"\n[model]\nid = "{}"\n[plan]\nmethod = "LoRA"\nload_in_4bit = false\n'
+
+
+@pytest.mark.parametrize(
+    ("stage", "model", "found"),
+    [(2, "Qwen/Qwen-72B", True), (3, "Qwen/Qwen-72B", False), (2, "Qwen/Qwen-14B", False), (2, "somebody/Qwen-72B", False)],
+)
+def test_a_model_that_is_not_at_hand_is_too_large_by_its_name(
+    capsys: pytest.CaptureFixture[str], project: Path, stage: int, model: str, found: bool
+) -> None:
+    (project / "run.sh").write_text(LAUNCHER.format(stage))
+    (project / "cards.toml").write_text(CARDS.format(model))
+    ran = run(capsys, "check", "run.sh", "--facts", "cards.toml", "--isolated", "--format", "json")
+    ids = [one["rule"] for one in ran.json["findings"] if one["status"] == "matched"]
+    assert ("plan-exceeds-gpu-memory" in ids) is found
+    assert ran.json["facts"]["plan.distributed"]["value"] == f"zero{stage}"

@@ -598,3 +598,32 @@ def test_a_torch_that_loads_no_packages_for_cuda_12(release: str, said: dict[str
 )
 def test_a_release_without_the_class_runs_the_code_of_the_repository(model: str, release: str, remote: bool | None) -> None:
     assert derive(stated(model__id=model, packages__transformers=release)).value("model.remote_code") is remote
+
+
+@pytest.mark.parametrize(
+    ("said", "quant"),
+    [
+        ({"plan__load_in_4bit": False}, "none"),
+        ({"plan__load_in_4bit": False, "plan__load_in_8bit": True}, "8bit"),
+        ({"plan__load_in_4bit": False, "plan__quantization_config": True}, None),
+        ({"plan__load_in_8bit": False}, None),
+        # What a script leaves unclear its user may know.
+        ({"plan__load_in_4bit": True, "plan__unclear": ["plan.quant"]}, "4bit"),
+        ({"plan__load_in_4bit": False, "plan__unclear": ["plan.quant"]}, None),
+    ],
+)
+def test_a_person_who_says_no_to_4_bit_means_no_8_bit_either(said: dict[str, object], quant: str | None) -> None:
+    assert derived(stated(model__type="llama", **said), "plan.quant") == quant
+
+
+def test_a_script_that_says_no_to_4_bit_may_ask_for_8_bit_in_a_way_that_is_not_read() -> None:
+    origin = Origin("train.py", "train.py", 3)
+    facts = Facts({"plan.load_in_4bit": Fact("plan.load_in_4bit", False, origin), "model.type": Fact("model.type", "llama", origin)})
+    assert derived(facts, "plan.quant") is None
+
+
+def test_the_name_of_a_model_whose_type_is_stated_says_the_rest() -> None:
+    known = stated(model__id="meta-llama/Llama-3.1-8B", model__type="llama")
+    assert (derived(known, "model.rope_type"), derived(known, "model.parameters")) == ("llama3", "7520000000")
+    # It is another model than its name says.
+    assert derived(stated(model__id="meta-llama/Llama-3.1-8B", model__type="qwen2"), "model.parameters") is None

@@ -172,3 +172,10 @@ def test_a_card_of_four_fifths_of_what_was_measured_is_no_finding(monkeypatch: p
 def test_the_runs_that_were_measured_are_many_and_the_rules_of_size_two() -> None:
     assert len(OF_SIZE) == 2
     assert len([case for case in MEASURED if case.ended != "oom"]) > 250
+
+
+def test_under_zero_2_the_weights_stay_on_every_card_whatever_is_moved_off() -> None:
+    plan = {**DDP_13B, "plan.distributed": "zero2", "plan.load_dtype": "bfloat16"}
+    (hit,) = hits(plan)
+    assert "weights 24.2 GiB" in hit.detail
+    assert hits({**plan, "plan.distributed": "zero3"}) == ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
@@ -25,6 +26,7 @@ SETTINGS = Settings(
         "distributed": ">zero_optimization.stage",
     }
 )
+_STAGE = re.compile(r"(?<![a-z0-9])(?:deepspeed_?|ds_?)?(?:zero|z|stage)[-_]?(?:stage[-_]?)?([123])(?![0-9])")
 
 
 def read_setting(reader: Reader, setting: object, *keys: str) -> None:
@@ -46,6 +48,9 @@ def read_setting(reader: Reader, setting: object, *keys: str) -> None:
         return
     found = beside(reader.path, named)
     if found is None:
+        stage = stage_of_name(named)
+        if stage is not None:
+            reader.say("plan.distributed", stage, *keys)
         reader.skip(named, "the DeepSpeed configuration that the plan names was not found beside it")
         return
     try:
@@ -57,6 +62,13 @@ def read_setting(reader: Reader, setting: object, *keys: str) -> None:
         read_stage(reader, other.value, Reader(found, other).origin("zero_optimization", "stage"))
     else:
         reader.skip(named, "no mapping of settings: not a DeepSpeed configuration")
+
+
+def stage_of_name(named: str) -> str | None:
+    """The ZeRO stage that the name of a DeepSpeed configuration says, as those of most projects do: ``ds_z3_config.json``."""
+    last = named.replace("\\", "/").rpartition("/")[2].lower()
+    stages = {found[1] for found in _STAGE.finditer(last)}
+    return f"zero{stages.pop()}" if len(stages) == 1 else None
 
 
 def beside(plan: Path, named: str) -> Path | None:
