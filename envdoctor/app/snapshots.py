@@ -85,7 +85,7 @@ def _named_too_large(gathered: Gathered) -> tuple[Hit, ...]:
     from envdoctor.memory.finding import exceeding
 
     config = published_config(facts.text("model.id") or "")
-    return () if config is None else exceeding(gathered.facts, config)
+    return () if config is None or facts.value("model.type") not in (None, config["model_type"]) else exceeding(gathered.facts, config)
 
 
 def _is_native(gathered: Gathered, release: Exact) -> bool:

@@ -38,9 +38,12 @@ def find_interpreter(python: str | None) -> Path | None:
     return find_patient(python, os.environ).interpreter
 
 
-def read_stack(request: Request, log: Collected | None, *, optional: bool) -> Stack:
+_OF_A_MACHINE = frozenset(("gpu.name", "gpu.compute_capability", "gpu.memory_gib", "os", "cuda", "driver", "python"))
+
+
+def read_stack(request: Request, log: Collected | None, *, optional: bool, stated: Collected | None = None) -> Stack:
     """The installed stack and the hardware. With ``optional`` no environment is no error, unless one was named; ``log`` is what a
-    diagnosed log states.
+    diagnosed log states, ``stated`` what a facts file does: where that is about a machine, it need not be this one.
 
     Raises:
         EnvdoctorError: no environment is there, or it cannot be read.
@@ -64,7 +67,8 @@ def read_stack(request: Request, log: Collected | None, *, optional: bool) -> St
             raise
         return Stack("no environment", parts=(("installed", Collected(skips=(Skip("the installed stack", error.found),))),))
     trains = bool({"torch", "transformers"} & {one.name for one in installed.distributions})
-    elsewhere = "of this log" if log is not None else "of that machine" if request.machine is not None and optional else ""
+    described = request.machine is not None or (stated is not None and any(fact.name in _OF_A_MACHINE for fact in stated.facts))
+    elsewhere = "of this log" if log is not None else "of that machine" if described and optional else ""
     if elsewhere and python is None and not trains:
         why = f"{patient.label} has neither torch nor transformers: it is not the environment {elsewhere}"
         return Stack("no environment", parts=(("installed", Collected(skips=(Skip("the installed stack", why),))),))

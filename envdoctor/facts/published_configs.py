@@ -2,7 +2,7 @@
 
 Read in litgpt/config.py of Lightning-AI/litgpt at 26857050 (Llama, Code Llama, Mistral, Mixtral, Qwen2.5, Qwen3, Phi-4, Pythia, Gemma),
 GenZ/Models/Model_sets/alibaba.py of abhibambhaniya/GenZ-LLM-Analyzer at 091bdd0a (Qwen, Qwen1.5), Huawei's configuration of Baichuan2-13B
-in inclusionAI/Ling, and benchmarks/unseen/memory*.json (the first Llama, Yi, InternLM2, SmolLM2). A test counts the parameters of each.
+in inclusionAI/Ling, README_EN.md of baichuan-inc/Baichuan-7B at 067d9d0c, and benchmarks/unseen/memory*.json (the first Llama, Yi, InternLM2, SmolLM2). A test counts the parameters of each.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from envdoctor.facts.published_models import published_model
+from envdoctor.facts.published_models import model_of_folder, published_model
 
 # By model_type: names, hidden_size, num_hidden_layers, intermediate_size, heads, heads of keys and values, vocab_size, tied embeddings.
 _Row = tuple[str, int, int, int, int, int, int, bool]
 _LLAMA: tuple[_Row, ...] = (
-    (r"llama-7b|llama-2-7b(-chat)?(-hf)?|vicuna-7b-v1\.5(-16k)?|open_llama_7b(_v2)?", 4096, 32, 11008, 32, 32, 32000, False),
-    (r"llama-13b|llama-2-13b(-chat)?(-hf)?|vicuna-13b-v1\.5(-16k)?|open_llama_13b", 5120, 40, 13824, 40, 40, 32000, False),
-    (r"llama-30b", 6656, 60, 17920, 52, 52, 32000, False),
+    (r"llama-7b(-hf)?|llama-2-7b(-chat)?(-hf)?|vicuna-7b-v1\.5(-16k)?|open_llama_7b(_v2)?", 4096, 32, 11008, 32, 32, 32000, False),
+    (r"llama-13b(-hf)?|llama-2-13b(-chat)?(-hf)?|vicuna-13b-v1\.5(-16k)?|open_llama_13b", 5120, 40, 13824, 40, 40, 32000, False),
+    (r"llama-30b(-hf)?", 6656, 60, 17920, 52, 52, 32000, False),
     (r"llama-2-70b(-chat)?(-hf)?", 8192, 80, 28672, 64, 8, 32000, False),
     (r"codellama-7b(-instruct)?-hf", 4096, 32, 11008, 32, 32, 32016, False),
     (r"codellama-13b(-instruct)?-hf", 5120, 40, 13824, 40, 40, 32016, False),
@@ -76,7 +76,11 @@ _BY_TYPE = {
     "mistral": _MISTRAL,
     "phi3": ((r"phi-4(-reasoning(-plus)?)?", 5120, 40, 17920, 40, 10, 100352, False),),
     "internlm2": ((r"internlm2-(chat-)?7b", 4096, 32, 14336, 32, 8, 92544, False),),
-    "baichuan": ((r"baichuan2-13b-(base|chat)", 5120, 40, 13696, 40, 40, 125696, False),),
+    "baichuan": (
+        (r"baichuan-7b", 4096, 32, 11008, 32, 32, 64000, False),
+        (r"baichuan2-7b-(base|chat)", 4096, 32, 11008, 32, 32, 125696, False),
+        (r"baichuan2-13b-(base|chat)", 5120, 40, 13696, 40, 40, 125696, False),
+    ),
 }
 # Heads of another width than hidden_size over heads.
 _HEAD_128 = ("qwen3",)
@@ -85,8 +89,9 @@ _COPIED = re.compile(r"(-unsloth)?(-dynamic)?-bnb-4bit$|-bf16$|-awq$|-gptq(-int[
 
 def published_config(name: str) -> Mapping[str, object] | None:
     """The sizes of a published model as its config.json has them; None where its repository is not known here."""
-    found = published_model(name)
     last = _COPIED.sub("", name.replace("\\", "/").rstrip("/").rpartition("/")[2].lower())
+    # Who uploads a model once more leaves it the name that says its size.
+    found = published_model(name) or model_of_folder(last)
     rows = _BY_TYPE.get(found.type, ()) if found is not None else ()
     for pattern, hidden, layers, intermediate, heads, shared, vocabulary, tied in rows:
         if found is not None and re.fullmatch(pattern, last):

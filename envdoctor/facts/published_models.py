@@ -139,7 +139,7 @@ _NAMES: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "bigscience": _BLOOM,
     "bigcode": _STARCODER,
-    "huggyllama": ((r"llama-\d+b", "llama"),),
+    "huggyllama": ((r"llama-\d+b(-hf)?", "llama"),),
     "openlm-research": ((r"open_llama_\d+b(_v2)?", "llama"),),
     "google-bert": ((r"bert-(base|large)-(un)?cased", "bert"),),
     "facebookai": ((r"roberta-(base|large)", "roberta"), (r"xlm-roberta-(base|large)", "xlm-roberta")),

@@ -35,6 +35,7 @@ _LEAST: Mapping[str, FactValue] = {
 }
 _TRAINED_WHOLE = frozenset(("full", "pretrain"))
 _ADAPTED = frozenset(("lora", "qlora", "dora", "rslora"))
+_RUN_PLANS = frozenset(("llamafactory", "axolotl", "ms-swift"))
 _ALONE = frozenset(("none", "ddp", "dp"))
 # How far activations may be below the estimate where the release of transformers is not known: it moved by 30 % between some.
 _UNKNOWN_RELEASE = 0.3
@@ -46,7 +47,8 @@ def exceeding(stated: Facts, config: Mapping[str, object]) -> tuple[Hit, ...]:
     It is not asked where method, GPU or way of sharing are not known, nor of architectures that were compared with no real modules, nor of
     kernels that are neither CUDA's nor ROCm's.
     """
-    facts = derive(stated.without(WHOLE))
+    # What a framework runs by itself does nothing that its plan does not say.
+    facts = derive(stated if stated.text("plan.trainer") in _RUN_PLANS else stated.without(WHOLE))
     memory = usable_memory(facts)
     if memory is None or foreign(facts) or facts.text("plan.method") not in _TRAINED_WHOLE | _ADAPTED or not _counted(facts):
         return ()
@@ -83,6 +85,9 @@ def _least(facts: Facts) -> Iterator[Fact]:
     least = dict(_LEAST)
     if facts.text("plan.method") in _ADAPTED:
         least["plan.quant"] = "4bit"
+    if facts.value(WHOLE) is True and facts.text("plan.trainer") in _RUN_PLANS and facts.value("plan.arguments") is not None:
+        # Every release of transformers takes AdamW with its two moments, where nothing else is asked for.
+        least["plan.optimizer"] = "adamw_torch"
     count = facts.value("gpu.count")
     if facts.text("plan.distributed") is None and isinstance(count, int) and count > 1:
         least["plan.distributed"] = "zero3"

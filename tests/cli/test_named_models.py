@@ -68,7 +68,7 @@ CARDS = '[gpu]\nname = "8 x A800 80GB"\n[model]\nid = "{}"\n[plan]\nmethod = "Lo
 
 @pytest.mark.parametrize(
     ("stage", "model", "found"),
-    [(2, "Qwen/Qwen-72B", True), (3, "Qwen/Qwen-72B", False), (2, "Qwen/Qwen-14B", False), (2, "somebody/Qwen-72B", False)],
+    [(2, "Qwen/Qwen-72B", True), (3, "Qwen/Qwen-72B", False), (2, "Qwen/Qwen-14B", False), (2, "somebody/my-72B", False)],
 )
 def test_a_model_that_is_not_at_hand_is_too_large_by_its_name(
     capsys: pytest.CaptureFixture[str], project: Path, stage: int, model: str, found: bool

@@ -184,3 +184,19 @@ def test_no_line_of_a_file_becomes_a_command_of_a_ci_log(capsys: pytest.CaptureF
     assert not [line for line in out.splitlines() if line.lstrip().startswith("::")]
     if form in ("json", "sarif"):
         assert json.loads(out)
+
+
+def test_a_shell_without_torch_is_not_the_machine_that_a_facts_file_describes(
+    capsys: pytest.CaptureFixture[str], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = folder / "bare"
+    venv.create(home)
+    monkeypatch.setenv("VIRTUAL_ENV", str(home))
+    (folder / "lora.yaml").write_text(
+        "model_name_or_path: baichuan-inc/Baichuan-7B\nstage: sft\ndo_train: true\nfinetuning_type: lora\ndataset: x\n"
+    )
+    (folder / "machine.toml").write_text('[gpu]\nname = "A100 40GB"\n')
+    described = run(capsys, "check", "--isolated", "lora.yaml", "--facts", "machine.toml", "--format", "json").json
+    assert [one["rule"] for one in described["findings"] if one["status"] == "matched"] == []
+    here = run(capsys, "check", "--isolated", "lora.yaml", "--format", "json").json
+    assert "sentencepiece-missing" in [one["rule"] for one in here["findings"] if one["status"] == "matched"]

@@ -179,3 +179,23 @@ def test_under_zero_2_the_weights_stay_on_every_card_whatever_is_moved_off() -> 
     (hit,) = hits(plan)
     assert "weights 24.2 GiB" in hit.detail
     assert hits({**plan, "plan.distributed": "zero3"}) == ()
+
+
+def test_what_a_framework_runs_by_itself_is_as_its_plan_says() -> None:
+    """No quantization where none is asked for, and AdamW; of a script that is not at hand neither is known."""
+    plan = {
+        "plan.method": "full",
+        "plan.distributed": "zero2",
+        "plan.whole": True,
+        "plan.trainer": "llamafactory",
+        "plan.arguments": ["bf16"],
+        "plan.bf16": True,
+        "gpu.name": "A100 40GB",
+        "gpu.count": 4,
+        "plan.offload": "none",
+    }
+    (hit,) = hits(plan)
+    assert "optimizer" in hit.detail
+    assert hits({**plan, "plan.trainer": "transformers", "gpu.name": "H100 80GB"}) == ()
+    assert hits({**plan, "plan.method": "lora", "gpu.name": "RTX 3090"}) != ()
+    assert hits({**plan, "plan.method": "lora", "gpu.name": "RTX 3090", "plan.trainer": "transformers"}) == ()
