@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 
+from envdoctor.engine.fsdp_layers import missing_layers
 from envdoctor.engine.unset import OBJECTIVES, unset, unset_beside, what_runs_it
 from envdoctor.facts.fact import Fact, Facts, FactValue, NotUnderstood, Origin
 from envdoctor.facts.hub_names import glm_bits, glm_family, glm_type
@@ -392,5 +393,5 @@ def _work(facts: Facts) -> Iterator[Fact]:
 
 _STEPS: tuple[Callable[[Facts], Iterator[Fact]], ...] = (
     _gpu, _cuda_build, _builds, _model, _remote, _untrusted, _quantization, _deepspeed, what_runs_it, _loaded, _goal, unset,
-    unset_beside, _loading, _optimizer, _attention, _batches, _work,
+    missing_layers, unset_beside, _loading, _optimizer, _attention, _batches, _work,
 )  # fmt: skip

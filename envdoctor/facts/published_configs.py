@@ -1,8 +1,9 @@
 """The sizes that config.json of some published models states, by the name of the repository.
 
-Read in litgpt/config.py of Lightning-AI/litgpt at 26857050 (Llama, Code Llama, Mistral, Mixtral, Qwen2.5, Qwen3, Phi-4, Pythia, Gemma),
-GenZ/Models/Model_sets/alibaba.py of abhibambhaniya/GenZ-LLM-Analyzer at 091bdd0a (Qwen, Qwen1.5), Huawei's configuration of Baichuan2-13B
-in inclusionAI/Ling, README_EN.md of baichuan-inc/Baichuan-7B at 067d9d0c, and benchmarks/unseen/memory*.json (the first Llama, Yi, InternLM2, SmolLM2). A test counts the parameters of each.
+Read in litgpt/config.py of Lightning-AI/litgpt at 26857050 (Llama, Code Llama, Mistral, Qwen2.5, Qwen3, Phi-4), in
+GenZ/Models/Model_sets/alibaba.py of abhibambhaniya/GenZ-LLM-Analyzer at 091bdd0a (Qwen, Qwen1.5), in Huawei's configuration of
+Baichuan2-13B in inclusionAI/Ling, in README_EN.md of baichuan-inc/Baichuan-7B at 067d9d0c, and in the configurations of
+benchmarks/unseen/memory*.json (the first Llama, Yi, InternLM2, SmolLM2). A test counts the parameters of each.
 """
 
 from __future__ import annotations

@@ -304,6 +304,8 @@ TERMS: tuple[Term, ...] = (
     ),
     Term("plan.fsdp_state_dict", "choice", "form of FSDP's checkpoints", choices=("full", "sharded", "local"), closed=True, quiet=True),
     Term("plan.fsdp_wrapped", "bool", "FSDP shares out each layer by itself; false: no wrap policy, the model is one unit"),
+    Term("plan.fsdp_layers", "list", "the classes of layers that FSDP is told to share out"),
+    Term("plan.fsdp_layer_missing", "bool", "the model has no layer of such a class", quiet=True),
     Term(
         "plan.zero_init",
         "bool",

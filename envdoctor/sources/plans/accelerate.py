@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from envdoctor.facts.fact import Origin
 from envdoctor.sources.plans.deepspeed import offload_word, read_setting
+from envdoctor.sources.plans.fsdp import LAYERS, layers_of
 from envdoctor.sources.plans.reader import Dialect, Reader, Table, is_open, is_yes, word
 from envdoctor.sources.plans.settings import Settings
 
@@ -91,6 +92,7 @@ def _fsdp(reader: Reader, table: Table) -> None:
         reader.say(
             "plan.fsdp_wrap", ("named" if named else _WRAPS[wrap]) if wrap in _WRAPS else None, "fsdp_config", "fsdp_auto_wrap_policy"
         )
+        reader.say("plan.fsdp_layers", layers_of(config) if wrap == "TRANSFORMER_BASED_WRAP" else None, "fsdp_config", LAYERS)
         moved = config.get("fsdp_offload_params")
         if isinstance(moved, bool):
             reader.say("plan.offload", "both" if moved else "none", "fsdp_config", "fsdp_offload_params")

@@ -12,6 +12,7 @@ from envdoctor.sources.plans.reader import Reader, Table, is_yes, word
 
 _OF_ACCELERATE = Origin("default of accelerate")
 VERSIONS = ("version", "fsdp_version")
+LAYERS = "fsdp_transformer_layer_cls_to_wrap"
 
 
 def read_fsdp(reader: Reader, table: Table, *above: str) -> None:
@@ -33,7 +34,9 @@ def read_fsdp(reader: Reader, table: Table, *above: str) -> None:
         reader.say(UNCLEAR, ["plan.fsdp_version"], *above, "fsdp_config")
         return
     if config is None or settings:
-        reader.say("plan.fsdp_wrap", wrap_of(word(fsdp).lower(), {**table, **settings}), *above, "fsdp")
+        wrap = wrap_of(word(fsdp).lower(), {**table, **settings})
+        reader.say("plan.fsdp_wrap", wrap, *above, "fsdp")
+        reader.say("plan.fsdp_layers", layers_of({**table, **settings}) if wrap == "named" else None, *above, "fsdp")
     for name in VERSIONS:
         if settings.get(name) in (1, 2):
             reader.say("plan.fsdp_version", settings[name], *above, "fsdp_config", name)
@@ -50,6 +53,13 @@ def fsdp_configuration(path: Path, named: str) -> Table | None:
     except (JsonError, UnreadableError):
         return None
     return value if isinstance(value, dict) else None
+
+
+def layers_of(settings: Table) -> list[str] | None:
+    """The classes of layers that a configuration names, in a list or divided by commas."""
+    given = next((settings[name] for name in (LAYERS, LAYERS.removeprefix("fsdp_")) if is_yes(settings.get(name))), None)
+    names = given if isinstance(given, list) else word(given).split(",") if given is not None else []
+    return [name.strip() for name in map(str, names) if name.strip()] or None
 
 
 def wrap_of(words: str, settings: Table) -> str:

@@ -68,3 +68,17 @@ def test_one_setting(tmp_path: Path, text: str, expected: dict[str, FactValue | 
     (tmp_path / "ds.json").write_text('{"zero_optimization": {"stage": 1}}')
     found = stated(collect(tmp_path, f"compute_environment: LOCAL_MACHINE\n{text}\n"))
     assert {name: found.get(name) for name in expected} == expected
+
+
+def test_the_layers_that_fsdp_is_told_to_wrap(tmp_path: Path) -> None:
+    found = collect(
+        tmp_path,
+        """
+        distributed_type: FSDP
+        fsdp_config:
+          fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP
+          fsdp_transformer_layer_cls_to_wrap: BartEncoderLayer,BartDecoderLayer
+        """,
+    )
+    assert stated(found)["plan.fsdp_layers"] == ("BartEncoderLayer", "BartDecoderLayer")
+    assert stated(found)["plan.fsdp_wrap"] == "named"
