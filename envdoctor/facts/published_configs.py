@@ -1,6 +1,6 @@
 """The sizes that config.json of some published models states, by the name of the repository.
 
-Read in litgpt/config.py of Lightning-AI/litgpt at 26857050 (Llama, Code Llama, Mistral, Qwen2.5, Qwen3, Phi-4), in
+Read in litgpt/config.py of Lightning-AI/litgpt at 26857050 (Llama, Code Llama, Mistral, Mixtral, Qwen2.5, Qwen3, Phi-4), in
 GenZ/Models/Model_sets/alibaba.py of abhibambhaniya/GenZ-LLM-Analyzer at 091bdd0a (Qwen, Qwen1.5), in Huawei's configuration of
 Baichuan2-13B in inclusionAI/Ling, in README_EN.md of baichuan-inc/Baichuan-7B at 067d9d0c, and in the configurations of
 benchmarks/unseen/memory*.json (the first Llama, Yi, InternLM2, SmolLM2). A test counts the parameters of each.
@@ -69,7 +69,12 @@ _MISTRAL: tuple[_Row, ...] = (
     (r"mistral-7b(-instruct)?-v0\.3|mathstral-7b-v0\.1", 4096, 32, 14336, 32, 8, 32768, False),
     (r"mistral-large-instruct-24(07|11)", 12288, 88, 28672, 96, 8, 32768, False),
 )
+_MIXTRAL: tuple[_Row, ...] = (
+    (r"mixtral-8x7b(-instruct)?-v0\.1", 4096, 32, 14336, 32, 8, 32000, False),
+    (r"mixtral-8x22b(-instruct)?-v0\.1", 6144, 56, 16384, 48, 8, 32768, False),
+)
 _BY_TYPE = {
+    "mixtral": _MIXTRAL,
     "llama": _LLAMA,
     "qwen2": _QWEN2,
     "qwen3": _QWEN3,
@@ -83,8 +88,8 @@ _BY_TYPE = {
         (r"baichuan2-13b-(base|chat)", 5120, 40, 13696, 40, 40, 125696, False),
     ),
 }
-# Heads of another width than hidden_size over heads.
-_HEAD_128 = ("qwen3",)
+# What a type has beside: heads of another width than hidden_size over heads, and experts.
+_BESIDE: dict[str, dict[str, object]] = {"qwen3": {"head_dim": 128}, "mixtral": {"num_local_experts": 8, "num_experts_per_tok": 2}}
 _COPIED = re.compile(r"(-unsloth)?(-dynamic)?-bnb-4bit$|-bf16$|-awq$|-gptq(-int[48])?$|-int[48]$")
 
 
@@ -106,5 +111,5 @@ def published_config(name: str) -> Mapping[str, object] | None:
                 "vocab_size": vocabulary,
                 "tie_word_embeddings": tied,
             }
-            return {**table, "head_dim": 128} if found.type in _HEAD_128 else table
+            return {**table, **_BESIDE.get(found.type, {})}
     return None

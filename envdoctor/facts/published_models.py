@@ -209,7 +209,10 @@ _FAMILIES = (
     ("gemma4", "", "gemma4"),
 )
 # Llama 3.1 and later scale their rotary positions.
-_ROPES = ((r"(.*-)?(meta-)?llama-3\.[123]-", "llama3"), (r"(meta-)?llama-[23]-\d+b", "default"))
+_ROPES = (
+    (r"(.*-)?(meta-)?llama-3\.[123]-", "llama3"),
+    (r"(meta-)?llama-([23]-)?\d+b|(open_|tiny)llama|codellama-|yi-|vicuna-\d+b-v1\.5$", "default"),
+)
 # Published with code that asks for their rotary positions by name, and without a scaling.
 _UNSCALED = frozenset(("eurobert", "llada2_moe", "molmo2"))
 # A folder that is called after a model has its size in the name, or a name that nothing else has.

@@ -146,15 +146,21 @@ class Report:
         return 2 if self.unexamined() and not self.allow_empty else 0
 
 
+def _is_in_a_script(finding: Finding) -> bool:
+    files = [finding.location.file if finding.location is not None else None, *(one.file for one in finding.because)]
+    return not finding.hidden and any(file is not None and file.endswith((".py", ".ipynb")) for file in files)
+
+
 def worst_first(findings: Sequence[Diagnosed]) -> tuple[Diagnosed, ...]:
     """Findings in the order of their diagnosis, but what a probe confirmed first, what it refuted last, and what is excused after that.
 
-    What is said by the way of one release stands behind what may be, and what is hidden behind all that is shown.
+    What is said by the way of one release stands behind what may be, and what is hidden behind all that is shown. Of what may be, what a
+    line of the user's own code is about comes first.
     """
     order = ("confirmed", "matched", "possible", "refuted")
 
-    def place(one: Diagnosed) -> tuple[bool, int]:
+    def place(one: Diagnosed) -> tuple[bool, int, bool]:
         status = "possible" if one.finding.aside else one.finding.status
-        return bool(one.excused), order.index(status)
+        return bool(one.excused), order.index(status), one.finding.status == "possible" and not _is_in_a_script(one.finding)
 
     return tuple(sorted(findings, key=place))

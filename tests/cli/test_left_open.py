@@ -124,3 +124,17 @@ def test_an_import_that_breaks_is_certain_where_both_are_pinned(capsys: pytest.C
         (project / "requirements.txt").write_text("setfit==1.0.3\nhuggingface-hub==2.4.0\n")
         report = run(capsys, "check", "requirements.txt", *DAY, "--format", "json").json
         assert [one["status"] for one in report["findings"] if one["rule"] == "import-breaks"] == ["matched"]
+
+
+def test_what_the_users_own_code_asks_for_comes_first_of_all_that_may_be(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pyproject.toml").write_text(
+        '[project]\nname = "a"\nversion = "1"\ndependencies = ["datasets>=2.16", "diffusers==0.20.0"]\n'
+    )
+    (tmp_path / "task.py").write_text('import datasets\nmetric = datasets.load_metric("squad_v2")\n')
+    ran = run(capsys, "check", "pyproject.toml", "task.py", "--isolated", "--format", "json")
+    found = [one["rule"] for one in ran.json["findings"] if one["status"] == "possible"]
+    assert found[0] == "datasets-load-metric-removed"
+    assert "diffusers-before-0-29-cached-download" in found

@@ -57,6 +57,8 @@ def test_no_model_is_smaller_than_its_name_is_taken_to_say() -> None:
         ("Qwen/Qwen3-32B", 32.76),
         ("mistralai/Mistral-Large-Instruct-2407", 122.61),
         ("microsoft/phi-4", 14.66),
+        ("mistralai/Mixtral-8x7B-Instruct-v0.1", 46.7),
+        ("mistralai/Mixtral-8x22B-v0.1", 140.63),
         ("internlm/internlm2-chat-7b", 7.74),
         ("baichuan-inc/Baichuan2-13B-Chat", 13.90),
     ],
