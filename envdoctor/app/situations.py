@@ -147,7 +147,9 @@ def _gather(
     parts += [*stack.parts, *stated, *_say_present(stack, stated)]
     closed = stack.installed is not None or any(found.closed for _, found in stated) or is_locked(targets, stated)
     known = any(target.recognised or target.kind in DECLARING for target in targets)
-    situation = merge(parts, closed=closed, may_be_empty=lenient or known)
+    # A machine is described, and nothing is known of what is installed there: the plan may still not suit it.
+    described = bool(targets) and any(found.facts for _, found in stated)
+    situation = merge(parts, closed=closed, may_be_empty=lenient or known or described)
     if log is None and stack.installed is None:
         situation = replace(situation, facts=say_what_is_required(situation.facts, targets, installation))
     situation = replace(situation, facts=say_what_is_brought(situation.facts, targets))

@@ -200,3 +200,16 @@ def test_a_shell_without_torch_is_not_the_machine_that_a_facts_file_describes(
     assert [one["rule"] for one in described["findings"] if one["status"] == "matched"] == []
     here = run(capsys, "check", "--isolated", "lora.yaml", "--format", "json").json
     assert "sentencepiece-missing" in [one["rule"] for one in here["findings"] if one["status"] == "matched"]
+
+
+def test_a_described_machine_of_which_no_package_is_known_is_no_error(
+    capsys: pytest.CaptureFixture[str], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = folder / "bare"
+    venv.create(home)
+    monkeypatch.setenv("VIRTUAL_ENV", str(home))
+    (folder / "empty.py").write_text("import pytorch_lightning as pl\ntrainer = pl.Trainer(max_epochs=4)\n")
+    (folder / "machine.toml").write_text('[gpu]\nname = "A100 40GB"\n')
+    ran = run(capsys, "check", "--isolated", "empty.py", "--facts", "machine.toml", "--format", "json")
+    assert (ran.status, ran.json["findings"]) == (0, [])
+    assert [skip["what"] for skip in ran.json["skipped"]] == ["the installed stack"]

@@ -266,12 +266,28 @@ def test_the_stage_is_located_in_the_file_that_says_it(tmp_path: Path) -> None:
     assert found["distributed"].origin.line == 4
 
 
-def test_a_deepspeed_configuration_that_is_not_there_is_a_skip(tmp_path: Path) -> None:
-    found = collect(tmp_path, "output_dir: out\noptim: sgd\ndeepspeed: ds_zero_3.json\n")
+@pytest.mark.parametrize(
+    ("name", "stage"),
+    [
+        ("ds_zero_3.json", "zero3"),
+        ("examples/deepspeed/ds_z2_config.json", "zero2"),
+        ("zero2_offload.json", "zero2"),
+        ("scripts/zero3.json", "zero3"),
+        ("stage1.json", "zero1"),
+        ("ds_config.json", None),
+        ("zero2_or_zero3.json", None),
+        ("ds_v2.json", None),
+    ],
+)
+def test_a_deepspeed_configuration_that_is_not_there_is_a_skip_and_its_name_says_the_stage(
+    tmp_path: Path, name: str, stage: str | None
+) -> None:
+    found = collect(tmp_path, f"output_dir: out\noptim: sgd\ndeepspeed: {name}\n")
     assert values(found)["deepspeed"] is True
-    assert "distributed" not in values(found)
+    assert values(found).get("distributed") == stage
+    assert "offload" not in values(found)
     assert [(skip.what, skip.why) for skip in found.skips] == [
-        ("ds_zero_3.json", "the DeepSpeed configuration that the plan names was not found beside it")
+        (name, "the DeepSpeed configuration that the plan names was not found beside it")
     ]
 
 
