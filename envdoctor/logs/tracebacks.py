@@ -49,8 +49,9 @@ _STOPS = re.compile(
     r"\d{4}-\d\d-\d\d|\{'|#{1,6} |-{5,}|={5,}|\*{5,}|[IWEF]\d{4} |wandb:|\$ |>>> |\(\w+\) "
     r"|\[W)"
 )
-# A line that states a version is of the report around an error.
-_VERSION = re.compile(r"^[-*\s]{0,4}[A-Za-z][\w ./()?-]{1,40}\s{0,2}(?::|==?|@)\s{0,3}v?\d")
+# A line that states a version is of the report around an error; a number under an object that was printed (an optimizer's
+# ``    lr: 0.1``) is of the message, and so is what tiktoken states of itself in it: ``version: 0.9.0 (are you on latest?)``.
+_VERSION = re.compile(r"^(?! {4,}\w)(?!.{1,80}\(are you on latest\?\))[-*\s]{0,4}[A-Za-z][\w ./()?-]{1,40}\s{0,2}(?::|==?|@)\s{0,3}v?\d")
 _MOST_MESSAGE_LINES, _LONGEST_MESSAGE = 14, 2500
 _MOST_NEAR, _LONGEST_NEAR = 12, 300
 _MOST_FRAMES, _MOST_FAILURES = 400, 200

@@ -134,3 +134,12 @@ def test_a_traceback_that_was_pasted_as_one_line_or_indented_as_a_whole() -> Non
     assert (one.kind, one.packages) == ("ImportError", ("peft",))
     (other,) = failures("\n".join(f"      {line}" for line in PLAIN.splitlines()))
     assert (other.kind, other.packages) == ("ImportError", ("peft",))
+
+
+def test_a_message_goes_on_over_what_an_object_prints_of_itself_and_ends_before_a_report() -> None:
+    text = "ValueError: Invalid kind: SGD (\nGroup 0\n    lr: 0.1\n). Known kinds are: a, b\n- torch: 2.1.0\n- peft: 0.9.0"
+    (failure,) = read_failures(enumerate(text.splitlines(), 1))
+    assert failure.message == "Invalid kind: SGD ( Group 0 lr: 0.1 ). Known kinds are: a, b"
+    text = "ValueError: Unknown encoding x.\nPlugins found: ['a']\ntiktoken version: 0.9.0 (are you on latest?)"
+    (failure,) = read_failures(enumerate(text.splitlines(), 1))
+    assert failure.message.endswith("tiktoken version: 0.9.0 (are you on latest?)")
