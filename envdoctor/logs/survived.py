@@ -13,16 +13,17 @@ _WARNED = re.compile(
     r":\d+: [A-Z]\w*Warning: |^\s*[A-Z]\w*Warning: |This might lead to unexpected behaviour|but the current dype in \w+ is"
     r"|package not found, consider installing for better performance"
 )
-# The Trainer's dictionaries and tables, Lightning's bars, "Epoch 3: loss 0.41" of scripts of one's own.
+# The Trainer's dictionaries and tables, Lightning's bars, "Epoch 3: loss 0.41" of scripts of one's own, tqdm's bars that came to their end.
 _TRAINED = re.compile(
     r"'(?:train_|eval_)?loss': '?\d|\b(?:train_|val_|eval_|training |validation |test )?loss\b['\"]?\s{0,3}[:=|]\s{0,3}\d"
-    r"|^\s*Step\s+(?:Training )?Loss\b|\bepoch\b\W{0,3}\d.{0,80}\bloss\b|train_runtime|\btraining_loss=\d",
+    r"|^\s*Step\s+(?:Training )?Loss\b|\bepoch\b\W{0,3}\d.{0,80}\bloss\b|train_runtime|\btraining_loss=\d"
+    r"|\b100%\|.{0,200}\[\d\d:\d\d<00:00|\bLoading checkpoint shards: 100%",
     re.IGNORECASE,
 )
 
 
 def was_survived(finding: Finding, reading: Reading) -> bool:
-    """Whether a run went on after the line that shows a finding: it says so itself, trains after it, or only warned and nothing failed."""
+    """Whether a run went on after the line that shows a finding: it says so itself, trains or loads after it, or only warned."""
     if reading.ended_well:
         return True
     last = reading.decisive

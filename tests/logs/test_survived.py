@@ -18,11 +18,16 @@ FLASH = (
     "You should run training or inference using Automatic Mixed-Precision\n"
 )
 ABSENT = "The package flash_attn seems to be not installed. Please refer to the documentation to install Flash Attention 2.\n"
+AMD = (
+    "/opt/rocm/lib/libamd_smi.so: cannot open shared object file: No such file or directory\n"
+    "Unable to find libamd_smi.so library try installing amd-smi-lib from your package manager\n"
+)
+LOADED = "Loading checkpoint shards: 100%|\u2588\u2588\u2588| 2/2 [00:04<00:00,  2.1s/it]\n"
 TRAINED = "{'loss': 1.2, 'epoch': 0.5}\n{'loss': 0.9, 'epoch': 1.0}\n"
 FAILED = "Traceback (most recent call last):\n  File \"train.py\", line 3, in <module>\n    raise ValueError('x')\nValueError: x\n"
 
 
-@pytest.mark.parametrize("log", [WARNED, FLASH, FLASH + TRAINED, WARNED + TRAINED])
+@pytest.mark.parametrize("log", [WARNED, FLASH, FLASH + TRAINED, WARNED + TRAINED, AMD + LOADED])
 def test_what_a_run_survived_is_possible(capsys: pytest.CaptureFixture[str], tmp_path: Path, log: str) -> None:
     statuses = found(capsys, tmp_path, BEFORE + log + "the run is over\n" * 2)
     assert statuses
