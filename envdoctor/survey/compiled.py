@@ -51,6 +51,8 @@ _FORMAT = re.compile(r"%(?:\([^)]*\))?[-+ #0]*(?:\d+|\*)?(?:\.(?:\d+|\*))?(?:hh|
 # A format that a macro completes: ``"axis %" NPY_INTP_FMT``.
 _MACRO = re.compile(r"%(?:\{\}|$)")
 _BRACES = re.compile(r"\{[^{}]*\}")
+# The module of tests at a file's end; what only they import may stand at its beginning (tokenizers' ``trainers.rs``).
+_TESTED = re.compile(r"#\[cfg\(test\)\]\s*(?:pub\s+)?mod\b")
 _ESCAPE = re.compile(r"\\(?:\r?\n\s*|u\{[0-9a-fA-F]+\}|.)", re.DOTALL)
 _MEANT = {"n": "\n", "t": " ", "r": "", "0": ""}
 _WORD = re.compile(r"(?<![A-Za-z_])[A-Za-z]{2,}(?![A-Za-z_])")
@@ -194,7 +196,7 @@ def _in_c(text: str) -> Iterator[Said]:
 
 
 def _in_rust(text: str) -> Iterator[Said]:
-    text = text.partition("#[cfg(test)]")[0]
+    text = _TESTED.split(text)[0]
     text = _COMMENT.sub(lambda found: found[1] or " " * 2 + "\n" * found[0].count("\n"), text)
     for found in _LITERAL.finditer(text):
         said = _sentence(_BRACES.sub("{}", _joined(found[0])))

@@ -50,6 +50,8 @@ static char doc[] = "f(x)\\n--\\n\\nWhat it does.\\n\\nParameters\\n\\nx : a num
 
 def test_rust_says_what_stands_outside_of_its_tests() -> None:
     source = """//! "a doc of the module"
+#[cfg(test)]
+use crate::what::tests_import;
     Err(exceptions::PyValueError::new_err(format!("Unknown `direction`: `{}`. Use one of `left` or `right`", other)))
     #[error("Truncation error: Sequence to truncate too short")]
     #[pyo3(text_signature = "(self, content, left=0, right=0)")]
@@ -57,8 +59,8 @@ def test_rust_says_what_stands_outside_of_its_tests() -> None:
 mod tests { "this is said by a test alone" }
 """
     assert said("tokenizers/src/a.rs", source) == [
-        ("ValueError", "Unknown `direction`: `{}`. Use one of `left` or `right`", "", 2),
-        ("", "Truncation error: Sequence to truncate too short", "", 3),
+        ("ValueError", "Unknown `direction`: `{}`. Use one of `left` or `right`", "", 4),
+        ("", "Truncation error: Sequence to truncate too short", "", 5),
     ]
 
 
