@@ -11,6 +11,7 @@ from envdoctor.atlas.reach import entry_modules, reach
 from envdoctor.atlas.volume import Volume
 from envdoctor.survey.entries import entries_of
 from envdoctor.survey.kept import Kept
+from envdoctor.survey.libraries import LIBRARIES, libraries_in
 from envdoctor.survey.messages import write_messages
 from envdoctor.survey.takes import Shelf, write_takes
 from envdoctor.survey.volumes import gather, write_volume
@@ -32,7 +33,10 @@ def write_said(package: str, kept: Kept, folder: Path, only: Sequence[str] = (),
     lines = [*write_messages(gather(package, kept, only), kept)]
     if compiled is not None:
         lines += [*write_messages(gather(package, compiled, only), compiled)][1:]
-    write_text(folder / package / "messages.txt", "\n".join(lines) + "\n")
+    path = folder / package / "messages.txt"
+    # What libraries say is read apart, from other files.
+    libraries = libraries_in(path.read_text(encoding="utf-8"), package) if package in LIBRARIES and path.exists() else ""
+    write_text(path, "\n".join(lines) + "\n" + libraries)
 
 
 def write_text(path: Path, text: str) -> None:
