@@ -23,6 +23,7 @@ from envdoctor.logs.asked import ARGUMENT, ATTRIBUTE, MODULE, NAME, Asked, symbo
 from envdoctor.logs.callables_named import OF_PYTHON, classes_called, classes_of, functions_called
 from envdoctor.logs.callers import Caller, caller_of, takers
 from envdoctor.logs.calls_refused import called_from_outside, fit_call, judge_never_taken
+from envdoctor.logs.error_classes import with_releases_of_class
 from envdoctor.logs.fitting import Fitting
 from envdoctor.logs.forward_calls import judge_forward
 from envdoctor.logs.good_releases import absent_everywhere, before_it_came, certain, older_or_between, on_both_sides
@@ -121,9 +122,11 @@ def with_author(hit: Hit, failure: Failure, facts: Facts) -> Hit:
     """A finding about an error with the package that says it; as it was where the atlas cannot tell that."""
     try:
         hit = name_author(hit, failure, facts)
+        home = home_of(failure)
+        hit = hit if hit.packages or not home else replace(hit, packages=(home,))
+        return with_releases_of_class(hit, failure, home)
     except DamagedAtlasError:
         return hit
-    return hit if hit.packages or not (home := home_of(failure)) else replace(hit, packages=(home,))
 
 
 def _asked(statement: Statement, failure: Failure, facts: Facts) -> Asked | None:

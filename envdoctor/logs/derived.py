@@ -272,7 +272,7 @@ def _of_failure(failure: Failure, facts: Facts, around: str = "") -> Iterator[Hi
     longer = judge_positions(failure)
     said = judge_run(failure) if longer is None else None
     if said is None and (known := longer or judge_known(failure, facts)) is not None:
-        yield known
+        yield with_author(known, failure, facts)
         return
     # The command of a process that failed is what was asked of it.
     demands = () if failure.wraps else read_demands(failure.message) or demand_of_found(failure.message, facts)
@@ -287,9 +287,7 @@ def _of_failure(failure: Failure, facts: Facts, around: str = "") -> Iterator[Hi
     if not hits and not failure.wraps:
         hits = [met for demand in demands[:1] if (met := judge_met(demand, facts)) is not None]
     for hit in hits:
-        # Whose words they are is known without the atlas, where several packages may have a pattern that fits them.
-        of_its_own = hit is said and hit.packages and not failure.frames
-        yield hit if hit.rule == SAID or of_its_own else with_author(hit, failure, facts)
+        yield hit if hit.rule == SAID else with_author(hit, failure, facts)
 
 
 def is_of_a_package(module: str, failure: Failure, path: str = "") -> bool:

@@ -18,6 +18,7 @@ from envdoctor.facts.fact import Facts
 from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import Exact
 from envdoctor.logs.callables_named import OFTEN, aliased, classes_called, classes_of, functions_called, functions_named
+from envdoctor.logs.error_classes import with_releases_of_class
 from envdoctor.logs.everyday_names import is_anybodys_class, is_everyday
 from envdoctor.logs.hosts import guest_of
 from envdoctor.logs.other_states import judge_states
@@ -25,9 +26,10 @@ from envdoctor.logs.own_code import RAISED_IN_OWN, innermost_own, is_known, is_o
 from envdoctor.logs.owners_anywhere import classes_anywhere
 from envdoctor.logs.places import owner_of
 from envdoctor.logs.reading import Reading
-from envdoctor.logs.sayings import home_of
+from envdoctor.logs.sayings import home_of, others_who_say
 from envdoctor.logs.stated_values import judge_general, judge_own_words
 from envdoctor.logs.statements import MissingArguments, MissingMember, RefusedKeyword, TooManyArguments, parse_statement
+from envdoctor.logs.torch_sentences import says_torch
 from envdoctor.logs.tracebacks import Failure, Frame
 from envdoctor.logs.wording import AS_SAVED, describe, named, place_of
 from envdoctor.records import replace
@@ -127,11 +129,19 @@ def judge_at_last(reading: Reading, facts: Facts) -> Iterator[tuple[Hit, int, st
         return
     hit = _came_with(last, facts) or _explain_own(judge_own_lines(last), last) or (judge_states(last, facts) if last.frames else None)
     # Of a sentence alone, who has what it tells of comes first.
-    hit = hit or _raised(last, facts)
+    hit = hit or _said_by_torch(last, facts) or _raised(last, facts)
     if not last.frames:
         hit = hit or judge_states(last, facts) or judge_general(last) or judge_own_words(last)
     if hit is not None:
         yield hit, last.line, last.told[:300]
+
+
+def _said_by_torch(failure: Failure, facts: Facts) -> Hit | None:
+    """A sentence of torch's that no other package says, where no frame tells what gave it what."""
+    torch = says_torch(failure, facts) if not failure.frames and not others_who_say(failure, facts) else None
+    if torch is None:
+        return None
+    return Hit(RAISED, None, (), detail=f"{torch.words()}; it speaks of what it was given", packages=("torch",), edge="torch:says")
 
 
 def _explain_own(own: Hit | None, failure: Failure) -> Hit | None:
@@ -203,7 +213,7 @@ def _raised(failure: Failure, facts: Facts) -> Hit | None:
             return None  # whose error it is stands behind what was pasted
         spoken = (home if home not in _HAND_ON else "") or named_in(failure.message) or home or _owner_of_called(failure, facts)
         spoken = spoken or _owner_of_condition(failure)
-        return _spoken(spoken, facts) if spoken else None
+        return with_releases_of_class(_spoken(spoken, facts), failure, home or spoken) if spoken else None
     package = package_of(inner.package)
     if (handed := _HEARSAY.search(failure.message)) is not None and package_of(frames[-1].package) == package:
         # The frames are of who imports, and not of what failed.

@@ -15,6 +15,7 @@ from envdoctor.facts.fact import Facts
 from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import Exact
 from envdoctor.logs.callables_named import OFTEN
+from envdoctor.logs.torch_sentences import LIBRARIES, says_torch
 from envdoctor.logs.tracebacks import Failure, read_failures
 from envdoctor.records import dataclass, replace
 from envdoctor.world.import_names import package_of
@@ -25,6 +26,8 @@ _TELLING = 40
 _LONGEST = 1200
 _MOST, _MOST_SAID, _NAMED_AT_MOST = 3, 400, 4
 SAID = "error-said-by-package"
+# Findings about an error's own words.
+TOLD_OF_RUNS = ("error-of-the-run", "error-of-what-was-given")
 _GONE = re.compile(r"\b(?:has been|have been|was|were) (?:re)?moved|no longer|not supported anymore|has been renamed", re.IGNORECASE)
 # What torch says is of what it was given: the finding is the caller's. What these functions say is the text of another error.
 _OF_OTHERS = frozenset(("torch",))
@@ -45,7 +48,7 @@ _SHORT_SENTENCE = 22
 # What carries the same code under its own name, in the same releases.
 _CARRIED_BY = {"pytorch-lightning": ("lightning",)}
 # The class of an inner part is what users know the outer one by.
-_WHOSE = {"pydantic-core": "pydantic"}
+_WHOSE = {"pydantic-core": "pydantic", "safetensors-rust": "safetensors"}
 # Of compiled code nobody knows of which class its error is.
 _OF_ANY_CLASS = frozenset(("raise", ""))
 # Python has one class by several names.
@@ -62,8 +65,12 @@ _PYTHONS = re.compile(
     r"|(?:expected str bytes or os pathlike object|must be real number|must be str|must be bytes) not|could not convert string to float"
     r"|invalid literal for int with base|cannot unpack non iterable object|object cannot be interpreted as an integer"
     r"|dictionary changed size during iteration|cannot import name from|no module named"
+    r"|(?:function )?takes (?:at most|at least|exactly)(?: positional)?(?: arguments?)?(?: s)? given"
     r"|(?:issubclass|isinstance) arg must be an? .*|maximum recursion depth exceeded(?: .*)?|can only concatenate .*"
 )
+# C code that completes a message by what it is about and what came: numpy's "clipmode must be one of ... (got ...)".
+_COMPLETED = re.compile(r"[a-z][\w ]{1,30} (must be .+) \(got .+\)")
+_COMPILED = re.compile(r"\.src\.")
 # What a package says to who tests it, nobody meets in a run.
 _TESTS = re.compile(r"\.(?:_?testing|tests?)(?:\.|$)")
 # And so much of one that names its package.
@@ -88,6 +95,7 @@ class Saying:
 def sayings(failure: Failure, facts: Facts) -> list[Saying]:
     """Who says an error, the likeliest first; two packages that say the same are both there. What a stated release refutes is not."""
     words = plain(failure.message)[:_LONGEST]
+    inner = _COMPLETED.fullmatch(words)
     framed = {package_of(name) for name in failure.packages}
     near = framed | (_words(failure) & set(speaking_packages()) - _OF_OTHERS)
     frame = next((frame for frame in reversed(failure.frames) if frame.package), None)
@@ -97,6 +105,8 @@ def sayings(failure: Failure, facts: Facts) -> list[Saying]:
             break  # said in the very module of the frame: nobody else was it
         book = open_messages(package)
         shown = book.shown(words) if book is not None else ()
+        if inner is not None and book is not None:
+            shown = (*shown, *(one for one in book.shown(inner[1]) if _COMPILED.search(one[1].module)))
         bound = open_package(package) if shown else None
         if bound is None:
             continue
@@ -107,12 +117,19 @@ def sayings(failure: Failure, facts: Facts) -> list[Saying]:
             if _PYTHONS.fullmatch(" ".join(re.findall(r"[a-z]+", " ".join(fixed_parts(message.text))))):
                 continue
             here = frame is not None and frame.module == message.module
-            if not here and _TESTS.search(message.module):
+            if (not here and _TESTS.search(message.module)) or message.module.endswith(LIBRARIES):
                 continue
             at_line = message.releases(bound.volume.places, frame.line) if here and frame is not None and frame.line else 0
             releases = at_line or message.releases(bound.volume.places)
             of_kind = _is_of_kind(message, failure)
-            whole = of_kind and alike >= (_WHOLE if failure.kind else _WHOLE_OF_NO_CLASS) and is_whole(message.text, words)
+            whole = (
+                of_kind
+                and alike >= (_WHOLE if failure.kind else _WHOLE_OF_NO_CLASS)
+                and (
+                    is_whole(message.text, words)
+                    or (inner is not None and message.text.startswith("must") and is_whole(message.text, inner[1]))
+                )
+            )
             if (known or alike >= _TELLING or whole) and not (where and not any(releases >> one & 1 for one in where)):
                 rank = (here, package in framed, whole, package in near, of_kind, alike)
                 found.append((rank, Saying(message, releases, bool(at_line), here, alike, whole)))
@@ -122,7 +139,13 @@ def sayings(failure: Failure, facts: Facts) -> list[Saying]:
     best = found[0][0]
     # Whoever is named in a message that several say as a whole need not be the one who says it.
     alike = 3 if best[2] else 4
-    return [one for rank, one in found if rank[:alike] == best[:alike] and rank[5] >= best[5] * 0.8][:_MOST_SAID]
+    first = found[0][1].message.package
+    # What one package says as a whole in other words at other places (a class for ``{}``) is said by the releases of all of them.
+    return [
+        one
+        for rank, one in found
+        if rank[:alike] == best[:alike] and rank[5] >= best[5] * (0.5 if one.whole and one.message.package == first else 0.8)
+    ][:_MOST_SAID]
 
 
 def _is_of_kind(message: Message, failure: Failure) -> bool:
@@ -194,13 +217,36 @@ def name_author(hit: Hit, failure: Failure, facts: Facts) -> Hit:
     """A finding about an error, with the package whose sentence it is, where that is certain: the hub asks for no file."""
     raised = package_of(failure.raised_in) if failure.raised_in else ""
     said = [one for one in sayings(failure, facts) if one.message.package not in _OF_OTHERS and (one.whole or one.alike >= _CERTAIN)]
-    authors = list(dict.fromkeys(one.message.package for one in said))
-    if not 0 < len(authors) < _AUTHORS or raised not in ("", *authors):
-        return hit
-    author = next((name for name in (raised, *OFTEN) if name in authors), authors[0])
-    told = next(iter(_sentences([one for one in said if one.message.package == author], facts)))
+    authors = sorted({one.message.package for one in said}, key=_commonness)
+    if hit.rule in TOLD_OF_RUNS and hit.packages and not failure.frames:
+        # Whose words these are is known by the pattern, which may fit those of others too.
+        own = [one for one in said if one.message.package == hit.packages[0]]
+        return _with_sentence(hit, own, facts) if own else _with_torch(hit, failure, facts)
+    # Of what many say it is told who of them is met most.
+    several = len(authors) < _ANYBODYS and set(hit.packages) <= _ASKED and authors[:1] in [[one] for one in OFTEN] and bool(hit.packages)
+    if not (0 < len(authors) < _AUTHORS or several) or raised not in ("", *authors):
+        return _with_torch(hit, failure, facts)
+    author = raised or authors[0]
     first = (author,) if set(hit.packages) <= _ASKED else ()
-    return replace(hit, packages=_with_carriers((*first, *hit.packages, author)), detail="; ".join(filter(None, (hit.detail, told))))
+    hit = replace(hit, packages=_with_carriers((*first, *hit.packages, author)))
+    return _with_sentence(hit, [one for one in said if one.message.package == author], facts)
+
+
+def others_who_say(failure: Failure, facts: Facts) -> list[str]:
+    """The packages besides torch that say an error."""
+    return [name for name in dict.fromkeys(one.message.package for one in sayings(failure, facts)) if name not in _OF_OTHERS]
+
+
+def _with_sentence(hit: Hit, said: Sequence[Saying], facts: Facts) -> Hit:
+    return replace(hit, detail="; ".join(filter(None, (hit.detail, next(iter(_sentences(said, facts)))))))
+
+
+def _with_torch(hit: Hit, failure: Failure, facts: Facts) -> Hit:
+    """A finding of nobody, or of torch, with torch's releases that say its sentence, where nobody tells whose call it was."""
+    torch = says_torch(failure, facts) if not failure.frames and hit.packages in ((), ("torch",)) else None
+    if torch is None:
+        return hit
+    return replace(hit, packages=("torch",), detail="; ".join(filter(None, (hit.detail, torch.words()))))
 
 
 def author_of(text: str) -> str:

@@ -12,7 +12,8 @@ from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.versions import exact
 from envdoctor.logs.answers import tell_message
 from envdoctor.logs.sayings import home_of, judge_saying, name_author
-from envdoctor.logs.tracebacks import read_failures
+from envdoctor.logs.torch_sentences import says_torch
+from envdoctor.logs.tracebacks import Failure, read_failures
 from tests.atlas.wheels import atlas_of
 
 SOURCE = """
@@ -33,6 +34,7 @@ ACME = {
         "acme/files.py": "def load(path, size):\n    raise ValueError('no weights')\n    raise OSError(f'Nothing lies at {path}')\n"
         "def fetch(name):\n    raise KeyError('`fetch` has been removed from the files of this house, ask for load')\n"
         "    raise EnvironmentError(f'Nothing lies at {name}')\n",
+        "acme/errors.py": "class HouseError(ValueError): pass\n",
     },
 }
 TESTED = "def same(one, other):\n    raise ValueError(f'The two halves of this pair of {one} are not alike in their colours')\n"
@@ -43,12 +45,30 @@ OTHER = {
         "other/__init__.py": SOURCE + "def fetch(path): raise IOError(f'Nothing lies at {path}')\n",
     }
 }
+TORCH = {
+    release: {
+        "torch/__init__.py": "",
+        "torch/module.py": "def add(module):\n    raise TypeError(f'{module} is not a Module subclass of this house')\n",
+    }
+    for release in ("2.0.1", "2.1.2")
+}
+# What a build of libraries would have written: a head for each set of releases.
+LIBRARIES = """in torch.libraries 2.1.2-
+raise\t\t1\t\t{} which must be broadcast as the weights of it are {}
+raise\t\t1\t\t{} of tensors and their {}
+"""
+HOUSE = {
+    release: {"house/__init__.py": "", "house/kinds.py": f"def make(cls):\n    raise TypeError({text})\n"}
+    for release, text in (("8.0", "'Do not call Table of the house itself'"), ("9.0", "f'Do not call {cls} of the house itself'"))
+}
 ERROR = "ValueError: The adapter at `/x/y.bin` has no weights for a rank of 16"
 
 
 @pytest.fixture(scope="module", autouse=True)
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    with atlas_of(tmp_path_factory.mktemp("atlas"), {"acme": ACME, "other": OTHER}) as atlas:
+    with atlas_of(tmp_path_factory.mktemp("atlas"), {"acme": ACME, "other": OTHER, "torch": TORCH, "house": HOUSE}) as atlas:
+        said = atlas / "torch" / "messages.txt"
+        said.write_text(said.read_text(encoding="utf-8") + LIBRARIES, encoding="utf-8")
         yield atlas
 
 
@@ -160,3 +180,38 @@ def test_the_class_of_an_error_tells_its_package() -> None:
     assert home_of(read_failures([(1, "pydantic_core._pydantic_core.ValidationError: nothing")])[-1]) == "pydantic"
     assert home_of(read_failures([(1, "json.decoder.JSONDecodeError: nothing")])[-1]) == ""
     assert home_of(read_failures([(1, "ValueError: nothing")])[-1]) == ""
+
+
+def test_a_class_that_is_filled_in_is_said_by_the_releases_that_wrote_it_out_too() -> None:
+    found = judge("TypeError: Do not call Table of the house itself")
+    assert found is not None
+    assert found.detail.endswith("releases 8.0-")
+
+
+def test_what_torch_says_is_told_with_its_releases_where_nobody_else_says_it() -> None:
+    module = read_failures([(1, "TypeError: datasets.Dataset is not a Module subclass of this house")])[-1]
+    assert says(module) == "torch says this in torch.module:add; releases 2.0.1-"
+    compiled = read_failures([(1, "RuntimeError: x has 3 rows, which must be broadcast as the weights of it are (9)")])[-1]
+    assert says(compiled) == "torch says this in its compiled code; releases 2.1.2-"
+    short = read_failures([(1, "RuntimeError: somebody asked whether the names of tensors and their places may be told to anybody")])[-1]
+    assert says(short) is None
+    assert says_torch(compiled, stated("2.0.1")) is None
+    found = name_author(Hit("error-of-the-run", True, (), detail="rows differ"), compiled, Facts({}))
+    assert (found.packages, found.detail) == (("torch",), "rows differ; torch says this in its compiled code; releases 2.1.2-")
+
+
+def test_whose_words_a_pattern_knows_are_told_with_their_releases_alone() -> None:
+    failure = read_failures([(1, ERROR)])[-1]
+    found = name_author(Hit("error-of-the-run", True, (), detail="no weights", packages=("other",)), failure, Facts({}))
+    assert (found.packages, found.detail) == (("other",), "no weights; other says this in other:load, where not path; releases 1.0-")
+    nobody = Hit("error-of-the-run", True, (), detail="no weights", packages=("house",))
+    assert name_author(nobody, failure, Facts({})) is nobody
+
+
+def says(failure: Failure) -> str | None:
+    found = says_torch(failure, Facts({}))
+    return None if found is None else found.words()
+
+
+def stated(release: str) -> Facts:
+    return Facts({"packages.torch": Fact("packages.torch", exact(release), Origin("a test"))})
