@@ -37,8 +37,20 @@ _OTHERS = re.compile(
     r"|named inference|dimname|\bio\b|socket|tcp|debug|warning|deprecated|allocator|memory format|backward is not|is an out= function"
     r"|could this error message|constrain|operand|\bblobs?\b|\binputs? [A-Z\d]\b|\bfirst input|default value|default is|opset"
     r"|_backward\b|\w{40}"
+    r"|annotation|literal|identifier|variable index|wire type|map field|\bmodules?\b|interpreter|\bPTQ\b|observer|captur|functional tensor"
+    r"|primal|namespace|reflection|\bloop\b|metallib|kDL|barrier|\branks?\b|\bping\b|shard|archive|package name|hostname|cppt|\bnull\b"
+    r"|inferred|\bextern|\belem type|listing|registered|\bkeys?\b|infra mode|forward grad|with respect to|elementwise|element-wise|ufloat"
+    r"|\bopaque|\bpt2\b|\bhook|argument '|descriptor|string value|quote|stage|message\b|field\b|elements of the input|subgroup|iterator"
     r"|\baxes\b|\bX\b|\bT[<\d]|^\W*[a-z]+(?:-[a-z]+)+-\d|nullptr|submodule|attribute '",
     re.IGNORECASE,
+)
+# What is refused is said so.
+_REFUSES = re.compile(
+    r"\b(?:expect\w*|must|should|cannot|can ?not|could not|unable|invalid|not|only|requires?|required|mismatch\w*|same|out of|errors?"
+    r"|fail\w*"
+    r"|unsupported|illegal|got|found|received|no|at least|at most|try\w*|tried|attempt\w*|too|exceeds?|larger|smaller|greater|less"
+    r"|incompatible"
+    r"|contains?|ambiguous|does|bigger|unexpected|unknown|different|than|been modified|being used|wrong|empty|second time)\b|n't\b"
 )
 
 
@@ -47,7 +59,7 @@ def sentences(data: bytes) -> Iterator[str]:
     for found in _TEXT.finditer(data):
         text = " ".join(_FORMAT.sub("{}", found[0].decode("ascii")).split())
         words = _WORD.findall(text)
-        if len(words) < _FEWEST_WORDS or sum(map(len, words)) < _FEWEST_LETTERS or _OTHERS.search(text):
+        if len(words) < _FEWEST_WORDS or sum(map(len, words)) < _FEWEST_LETTERS or _OTHERS.search(text) or not _REFUSES.search(text):
             continue
         plain = sum(letter.isalpha() or letter == " " for letter in text) >= 0.8 * len(text.replace("{}", ""))
         if plain and 2 * sum(word.islower() for word in words) >= len(words):
