@@ -205,6 +205,10 @@ class Expressions:
         call = item.exc
         if isinstance(call, ast.Call) and call.args:
             text = template(call.args[0], self._texts())
+            if len(call.args) > 1 and (text is None or " " not in text):
+                # OSError's number, or pydantic's name of the kind, stands before the message; pydantic fills ``{value}`` in itself.
+                behind = template(call.args[1], self._texts())
+                text = text if behind is None else re.sub(r"\{\w+\}", "{}", behind)
             if text is not None:
                 self.out.said.append(Said(last_word(call), text, where, item.lineno, condition))
 

@@ -18,6 +18,7 @@ from envdoctor.facts.fact import Facts
 from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import Exact
 from envdoctor.logs.callables_named import OFTEN, aliased, classes_called, classes_of, functions_called, functions_named
+from envdoctor.logs.compiled_sentences import says_compiled
 from envdoctor.logs.error_classes import with_releases_of_class
 from envdoctor.logs.everyday_names import is_anybodys_class, is_everyday
 from envdoctor.logs.hosts import guest_of
@@ -137,10 +138,13 @@ def judge_at_last(reading: Reading, facts: Facts) -> Iterator[tuple[Hit, int, st
 
 
 def _said_by_torch(failure: Failure, facts: Facts) -> Hit | None:
-    """A sentence of torch's that no other package says, where no frame tells what gave it what."""
+    """A sentence of torch's that no other package says, where no frame tells what gave it what, or of other compiled code."""
     torch = says_torch(failure, facts) if not failure.frames and not others_who_say(failure, facts) else None
     if torch is None:
-        return None
+        compiled = says_compiled(failure)
+        if compiled is None:
+            return None
+        return Hit(RAISED, None, (), detail=compiled.words(), packages=(compiled.package,), edge=f"{compiled.package}:says")
     return Hit(RAISED, None, (), detail=f"{torch.words()}; it speaks of what it was given", packages=("torch",), edge="torch:says")
 
 

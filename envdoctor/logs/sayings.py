@@ -15,6 +15,7 @@ from envdoctor.facts.fact import Facts
 from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import Exact
 from envdoctor.logs.callables_named import OFTEN
+from envdoctor.logs.compiled_sentences import says_compiled
 from envdoctor.logs.torch_sentences import LIBRARIES, says_torch
 from envdoctor.logs.tracebacks import Failure, read_failures
 from envdoctor.records import dataclass, replace
@@ -217,6 +218,7 @@ def name_author(hit: Hit, failure: Failure, facts: Facts) -> Hit:
     """A finding about an error, with the package whose sentence it is, where that is certain: the hub asks for no file."""
     raised = package_of(failure.raised_in) if failure.raised_in else ""
     said = [one for one in sayings(failure, facts) if one.message.package not in _OF_OTHERS and (one.whole or one.alike >= _CERTAIN)]
+    said = [one for one in said if one.whole] or said
     authors = sorted({one.message.package for one in said}, key=_commonness)
     if hit.rule in TOLD_OF_RUNS and hit.packages and not failure.frames:
         # Whose words these are is known by the pattern, which may fit those of others too.
@@ -226,10 +228,12 @@ def name_author(hit: Hit, failure: Failure, facts: Facts) -> Hit:
     several = len(authors) < _ANYBODYS and set(hit.packages) <= _ASKED and authors[:1] in [[one] for one in OFTEN] and bool(hit.packages)
     if not (0 < len(authors) < _AUTHORS or several) or raised not in ("", *authors):
         return _with_torch(hit, failure, facts)
-    author = raised or authors[0]
-    first = (author,) if set(hit.packages) <= _ASKED else ()
-    hit = replace(hit, packages=_with_carriers((*first, *hit.packages, author)))
-    return _with_sentence(hit, [one for one in said if one.message.package == author], facts)
+    authors = [raised] if raised else authors[:_NAMED_AT_MOST]
+    first = authors if set(hit.packages) <= _ASKED else ()
+    hit = replace(hit, packages=_with_carriers((*first, *hit.packages, *authors)))
+    for author in authors:
+        hit = _with_sentence(hit, [one for one in said if one.message.package == author], facts)
+    return hit
 
 
 def others_who_say(failure: Failure, facts: Facts) -> list[str]:
@@ -242,10 +246,14 @@ def _with_sentence(hit: Hit, said: Sequence[Saying], facts: Facts) -> Hit:
 
 
 def _with_torch(hit: Hit, failure: Failure, facts: Facts) -> Hit:
-    """A finding of nobody, or of torch, with torch's releases that say its sentence, where nobody tells whose call it was."""
+    """A finding of nobody, or of torch, with torch's releases that say its sentence, where nobody tells whose call it was; or with whose
+    compiled code puts such sentences together."""
     torch = says_torch(failure, facts) if not failure.frames and hit.packages in ((), ("torch",)) else None
     if torch is None:
-        return hit
+        compiled = says_compiled(failure)
+        if compiled is None or hit.packages not in ((), (compiled.package,)):
+            return hit
+        return replace(hit, packages=(compiled.package,), detail="; ".join(filter(None, (hit.detail, compiled.words()))))
     return replace(hit, packages=("torch",), detail="; ".join(filter(None, (hit.detail, torch.words()))))
 
 

@@ -32,7 +32,7 @@ _IMPORTS = re.compile(
 _ARROW = re.compile(r"^\s{0,8}(?:-{1,6}>|❱)\s{0,8}(\d{1,9})\s?(.*)$")
 _NAME = r"(?:[A-Za-z_]\w{0,80}\.){0,8}[A-Za-z_]\w{0,80}"
 _ERROR = re.compile(
-    r"^(?P<kind>(?:[A-Za-z_]\w{0,80}\.){0,8}[A-Z]\w{0,80}(?:Error|Exception|Exit|Interrupt|"
+    r"^(?P<kind>(?:[A-Za-z_]\w{0,80}\.){0,8}_?[A-Z]\w{0,80}(?:Error|Exception|Exit|Interrupt|"
     r"Failure|Timeout|Warning|Invalid|Unsupported|NotFound|Violation|VersionConflict)"
     r"|(?:StopIteration|GatedRepo|EntryNotFound|Exception|EOFError|OSError))(?:\s?[:\uff1a] ?(?P<message>.*)|\s{0,4})$"
 )

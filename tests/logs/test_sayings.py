@@ -11,6 +11,7 @@ from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.versions import exact
 from envdoctor.logs.answers import tell_message
+from envdoctor.logs.error_classes import with_releases_of_class
 from envdoctor.logs.sayings import home_of, judge_saying, name_author
 from envdoctor.logs.torch_sentences import says_torch
 from envdoctor.logs.tracebacks import Failure, read_failures
@@ -34,7 +35,8 @@ ACME = {
         "acme/files.py": "def load(path, size):\n    raise ValueError('no weights')\n    raise OSError(f'Nothing lies at {path}')\n"
         "def fetch(name):\n    raise KeyError('`fetch` has been removed from the files of this house, ask for load')\n"
         "    raise EnvironmentError(f'Nothing lies at {name}')\n",
-        "acme/errors.py": "class HouseError(ValueError): pass\n",
+        "acme/errors.py": "class HouseError(ValueError):\n    pass\ndef check(number):\n"
+        "    raise HouseError('house_number', f'No door of this street bears {number}')\n",
     },
 }
 TESTED = "def same(one, other):\n    raise ValueError(f'The two halves of this pair of {one} are not alike in their colours')\n"
@@ -169,7 +171,7 @@ def test_the_releases_are_those_of_all_places_that_say_it() -> None:
 def test_what_lacks_a_file_is_not_who_asked_for_it_but_who_says_so() -> None:
     failure = read_failures([(1, ERROR)])[-1]
     found = name_author(Hit("error-hub-refuses", True, (), detail="/x has no y", packages=("huggingface-hub",)), failure, Facts({}))
-    assert found.packages == ("acme", "huggingface-hub")
+    assert found.packages == ("acme", "other", "huggingface-hub")
     assert found.detail.startswith("/x has no y; acme says this in acme.files:load")
     other = read_failures([(1, "ValueError: what nobody says of anything")])[-1]
     assert name_author(found, other, Facts({})) is found
@@ -186,6 +188,23 @@ def test_a_class_that_is_filled_in_is_said_by_the_releases_that_wrote_it_out_too
     found = judge("TypeError: Do not call Table of the house itself")
     assert found is not None
     assert found.detail.endswith("releases 8.0-")
+
+
+def test_a_message_stands_behind_the_name_of_its_kind_and_the_module_of_a_class_tells_its_releases() -> None:
+    found = judge("acme.errors.HouseError: No door of this street bears 7")
+    assert found is not None
+    assert found.detail == "acme says this in acme.errors:check; releases 4.0-"
+    failure = read_failures([(1, "acme.errors.HouseError: something else")])[-1]
+    told = with_releases_of_class(Hit("error-raised-by-package", None, (), detail="its own", packages=("acme",)), failure, "acme")
+    assert told.detail == "its own; there is acme.errors.HouseError in acme's releases 4.0-"
+    assert with_releases_of_class(told, failure, "acme") is told
+
+
+def test_the_address_that_pydantic_adds_tells_its_minor_release() -> None:
+    words = "pydantic.errors.PydanticUserError: no. For further information visit https://errors.pydantic.dev/2.7/u/base-model"
+    hit = Hit("error-raised-by-package", None, (), detail="", packages=("pydantic",))
+    told = with_releases_of_class(hit, read_failures([(1, words)])[-1], "pydantic")
+    assert told.detail == "the address in it is of pydantic's releases 2.7.0-2.7.4"
 
 
 def test_what_torch_says_is_told_with_its_releases_where_nobody_else_says_it() -> None:
