@@ -35,9 +35,11 @@ def _by_address(failure: Failure, package: str) -> str:
 
 
 def _by_class(failure: Failure, package: str) -> str:
-    symbol = f"{failure.home}:{failure.kind}"
-    bound = owner_of(symbol) if failure.home else None
-    told = look_up(symbol) if bound is not None and bound.volume.name == package else None
-    if bound is None or told is None or not told.there:
-        return ""
-    return f"there is {failure.home}.{failure.kind} in {package}'s releases {write(told.there, bound.volume.releases)}"
+    top = failure.home.partition(".")[0]
+    # Of a compiled module nobody read which classes it has; that the package gives them at its top, its Python files say.
+    for symbol in (f"{failure.home}:{failure.kind}", f"{top}:{failure.kind}") if failure.home else ():
+        bound = owner_of(symbol)
+        told = look_up(symbol) if bound is not None and bound.volume.name == package else None
+        if bound is not None and told is not None and told.there:
+            return f"there is {symbol.replace(':', '.')} in {package}'s releases {write(told.there, bound.volume.releases)}"
+    return ""

@@ -28,7 +28,7 @@ ACME = {
     "2.0": {"acme/__init__.py": "", "acme/files.py": SOURCE},
     "3.0": {"acme/__init__.py": "", "acme/files.py": "import os\n" + SOURCE},
     "4.0": {
-        "acme/__init__.py": "",
+        "acme/__init__.py": "from acme.lib import GivenError\n",
         "acme/keys.py": "def take(name):\n    raise TypeError(f'got an unexpected keyword argument {name}')\n"
         "    raise TypeError('issubclass() arg 1 must be a class')\n"
         "    raise ValueError(f'The colours of this house are only: {name}.')\n",
@@ -198,6 +198,9 @@ def test_a_message_stands_behind_the_name_of_its_kind_and_the_module_of_a_class_
     told = with_releases_of_class(Hit("error-raised-by-package", None, (), detail="its own", packages=("acme",)), failure, "acme")
     assert told.detail == "its own; there is acme.errors.HouseError in acme's releases 4.0-"
     assert with_releases_of_class(told, failure, "acme") is told
+    compiled = read_failures([(1, "acme.lib.GivenError: something else")])[-1]
+    told = with_releases_of_class(Hit("error-raised-by-package", None, (), detail="", packages=("acme",)), compiled, "acme")
+    assert told.detail == "there is acme.GivenError in acme's releases 4.0-"
 
 
 def test_the_address_that_pydantic_adds_tells_its_minor_release() -> None:
