@@ -22,7 +22,7 @@ from envdoctor.logs.derived_classes import made_for
 from envdoctor.logs.everyday_names import is_anybodys_class
 from envdoctor.logs.fitting import ARGUMENT, Fitting
 from envdoctor.logs.forward_calls import fit_forward
-from envdoctor.logs.owners_anywhere import refusers_of
+from envdoctor.logs.owners_anywhere import needers_of, refusers_of
 from envdoctor.logs.statements import MissingArguments, RefusedKeyword, TooManyArguments
 from envdoctor.logs.tracebacks import Failure
 from envdoctor.world.import_names import package_of
@@ -48,6 +48,8 @@ def fit_call(statement: RefusedKeyword | MissingArguments | TooManyArguments, fa
     found = _only(_of_known(statement, failure, functions_called(statement.function, failure)))
     if found is None and isinstance(statement, TooManyArguments):
         found = _only(_of_known(statement, failure, refusers_of(statement, failure, facts)))
+    if found is None and isinstance(statement, MissingArguments):
+        found = _only(_of_known(statement, failure, needers_of(statement, failure, facts)))
     if found is None and isinstance(statement, RefusedKeyword):
         found = _only(_of_fields(statement, failure))
     found = found or _overridden(statement, failure)

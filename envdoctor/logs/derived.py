@@ -23,7 +23,7 @@ from envdoctor.logs.data_columns import judge_column
 from envdoctor.logs.demanded import DEMAND, NOT_INSTALLED, demand_of_found, join_demands, judge_demand, judge_met, judge_wanted
 from envdoctor.logs.demands import read_demands, read_wants
 from envdoctor.logs.given_up import judge_given_up
-from envdoctor.logs.hollow_packages import HOLLOW, UNBUILT
+from envdoctor.logs.hollow_packages import HOLLOW, UNBUILT, judge_unbuilt
 from envdoctor.logs.hosts import judge_guest
 from envdoctor.logs.installer_rules import NO_FILE, REFUSES_PYTHON
 from envdoctor.logs.known_breaks import judge_break
@@ -218,7 +218,7 @@ def _states_cause(failure: Failure, last: Failure) -> bool:
 
 def _first_of_all(statement: Statement | None, failure: Failure, facts: Facts, around: str) -> Hit | None:
     """What is known of the very words, whoever else they might be about."""
-    hit = judge_shadowed(statement) if isinstance(statement, MissingName) else None
+    hit = (judge_shadowed(statement) or judge_unbuilt(statement, failure)) if isinstance(statement, MissingName) else None
     hit = hit or judge_break(failure, facts, around) or judge_wrapped(failure, facts) or judge_guest(statement, failure)
     if hit is None and statement is not None:
         loading = judge_loading(statement, failure, facts) if isinstance(statement, RefusedKeyword) else None

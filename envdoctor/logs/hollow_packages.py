@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
+from envdoctor.atlas.shelf import open_package
+from envdoctor.checks.hit import Hit
+from envdoctor.logs.statements import MissingName
+from envdoctor.logs.tracebacks import Failure
+from envdoctor.logs.wording import place_of
+from envdoctor.world.import_names import package_of
+
 # Packages whose release on the package index holds no module of their name: the source distribution of pyairports 0.0.1.
 HOLLOW = {"pyairports": "install pyairports from its repository (github.com/ozeliger/pyairports), or outlines >=0.1, which does without"}
 # Compiled parts that some builds of a package leave out. https://github.com/XLearning-SCU/2022-CVPR-AirNet/issues/5 and
@@ -14,3 +23,24 @@ UNBUILT = {
         "mim install mmcv-full, mim install mmcv",
     ),
 }
+# What projects call their compiled modules: https://github.com/nerfstudio-project/nerfstudio/issues/2685 (gsplat.csrc).
+_COMPILED = re.compile(r"_C|_?ext|_?csrc|_?cuda(?:_\w+)?|\w+_(?:C|ext|cuda|cpp|csrc)")
+
+
+def judge_unbuilt(one: MissingName, failure: Failure) -> Hit | None:
+    """A package whose own file imports the compiled part that it does not have; None for packages whose releases tell better."""
+    last, top = failure.frames[-1] if failure.frames else None, one.module.partition(".")[0]
+    if last is None or not top or last.package != top or not _COMPILED.fullmatch(one.name) or open_package(package_of(top)) is not None:
+        return None
+    package = package_of(top)
+    return Hit(
+        "error-name-missing",
+        True,
+        detail=f"{place_of(last)} imports {one.name} of {one.module}, which is what its build makes: it was installed without a compiler "
+        "or nvcc, was built for another Python or torch, or is compiled now, as it is first used (then what follows says why it failed)",
+        packages=(package,),
+        edge=f"{package}:{one.module}.{one.name}:unbuilt",
+        headline=f"The compiled part of {package} ({one.name}) is not there",
+        advice=f"a wheel of {package} for this torch, CUDA and Python; else with the CUDA toolkit that torch was built for (CUDA_HOME, "
+        f"nvcc --version) and a gcc that it takes: pip install --no-build-isolation --no-cache-dir --force-reinstall --no-deps {package}",
+    )

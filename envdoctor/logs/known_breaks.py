@@ -10,6 +10,7 @@ import re
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
+from envdoctor.logs.environments import judge_environment
 from envdoctor.logs.specifiers import admits
 from envdoctor.logs.tracebacks import Failure
 from envdoctor.records import dataclass
@@ -44,6 +45,30 @@ _UNSLOTH = (
     "(of before 15 February 2025: trl<0.15)"
 )
 BREAKS = (
+    # timm/models/factory.py and helpers.py of 0.5.4, 0.6.5 and 0.9.2; https://github.com/MCG-NJU/VideoMAE/issues/126
+    Break(
+        r"got an unexpected keyword argument '?pretrained_cfg(?:_overlay)?'?",
+        "timm's create_model passes pretrained_cfg from 0.6 on, and the project's model was written for an earlier timm",
+        "the function that the project registers hands on what it is given to a class that does not take it",
+        "kwargs.pop('pretrained_cfg', None) and kwargs.pop('pretrained_cfg_overlay', None) at the start of that function",
+        ARGUMENT,
+        ("timm",),
+        ">=0.6",
+        (("timm", "<=0.5.4"),),
+        within="create_model",
+    ),
+    # https://github.com/clin1223/VLDet/issues/8
+    Break(
+        r"got an unexpected keyword argument '?default_cfg'?",
+        "timm calls it pretrained_cfg from 0.6 on: what was passed as default_cfg is handed on to the model",
+        "build_model_with_cfg of 0.5.4 takes default_cfg, that of 0.6.5 does not",
+        "pretrained_cfg in place of default_cfg where the project calls build_model_with_cfg",
+        ARGUMENT,
+        ("timm",),
+        ">=0.6",
+        (("timm", "<=0.5.4"),),
+        within="build_model_with_cfg",
+    ),
     # https://github.com/unslothai/unsloth/issues/1699 (trl 0.15.0; mended in unsloth the same day: pull request 1701), 3293
     Break(
         r"Unsloth: Please file a bug report! Error patching",
@@ -319,7 +344,7 @@ def judge_break(failure: Failure, facts: Facts, around: str = "") -> Hit | None:
                 headline=one.means,
                 advice=f"{one.advice}{before}",
             )
-    return None
+    return judge_environment(failure)
 
 
 def _is_there(one: Break, failure: Failure, around: str) -> bool:

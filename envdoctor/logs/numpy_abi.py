@@ -30,7 +30,10 @@ _OLD_MODULE = re.compile(r"A module that was compiled using NumPy 1\.x cannot be
 _DTYPE = re.compile(r"numpy\.dtype size changed, may indicate binary incompatibility\. Expected 96 from C header, got 88")
 # numpy 1.20 gave the array a field more: https://numpy.org/doc/stable/release/1.20.0-notes.html
 _ARRAY = re.compile(r"numpy\.ndarray size changed, may indicate binary incompatibility\. Expected 88 from C header, got 80")
-_CHANGED = re.compile(r"numpy\.(?:ndarray|dtype|ufunc) size changed,? (?:may indicate )?binary incompatibility")
+_CHANGED = re.compile(
+    r"numpy\.(?:ndarray|dtype|ufunc) (?:size changed,? (?:may indicate )?binary incompatibility|has the wrong size, try recompiling)"
+)
+_GREW = re.compile(r"has the wrong size, try recompiling\. Expected (\d{1,4}), got (\d{1,4})")
 _UNTOLD = re.compile(r"numpy\.(?:_core|core)\.(?:_?multiarray(?:_umath)?|umath) failed to import")
 _MAJOR = "it was compiled for numpy 1, and numpy 2 is there: numpy below 2, or a release of it that was built for numpy 2"
 
@@ -44,7 +47,7 @@ def judge_numpy(reading: Reading, facts: Facts) -> Iterator[tuple[Hit, int, str]
     for number, line, told in sorted(lines, key=lambda one: _UNTOLD.search(one[1]) is not None):
         detail, specifier = told
         stated = facts.value("packages.numpy")
-        if isinstance(stated, Exact) and admits(specifier, stated):
+        if specifier and isinstance(stated, Exact) and admits(specifier, stated):
             return
         last = reading.decisive
         whose = package_of(last.raised_in) if last is not None and last.raised_in else ""
@@ -53,11 +56,14 @@ def judge_numpy(reading: Reading, facts: Facts) -> Iterator[tuple[Hit, int, str]
             Hit(
                 NUMPY_ABI,
                 True,
-                (("packages.numpy", f"not {specifier}"),),
+                (("packages.numpy", f"not {specifier}"),) if specifier else (),
                 detail=detail,
                 packages=packages,
-                pins=(("numpy", specifier),),
-                edge=f"{whose or 'code'}:{specifier}",
+                pins=(("numpy", specifier),) if specifier else (),
+                edge=f"{whose or 'code'}:{specifier or 'older'}",
+                advice=""
+                if specifier
+                else f"pip install --force-reinstall --no-cache-dir --no-deps --no-binary :all: {whose or 'PACKAGE'}",
             ),
             number,
             line.strip()[:300],
@@ -79,6 +85,8 @@ def _told(line: str) -> tuple[str, str] | None:
         return f"a compiled module does not go with the numpy that is there: {_MAJOR}", "<2"
     if _ARRAY.search(line):
         return "a compiled module was built for numpy 1.20 or later, and an older one is there", ">=1.20,<2"
+    if (size := _GREW.search(line)) is not None and int(size[1]) < int(size[2]):
+        return "a compiled module was built for an older numpy than the one that is there: build or install it again beside this numpy", ""
     # Where the object only grew Cython warns, and nothing is broken.
     if _CHANGED.search(line) and "Warning" not in line and ("Expected " not in line or "ValueError" in line):
         return (

@@ -266,6 +266,8 @@ def judge_own_call(statement: Statement | None, failure: Failure) -> Hit | None:
     if not function or "." in function or any(has_function(package, function) for package in OFTEN):
         return None
     how = say_how(statement)
+    if f".{function}(" in frame.text:
+        return _of_some_object(function, how, frame)
     return Hit(
         OWN,
         True,
@@ -273,6 +275,20 @@ def judge_own_call(statement: Statement | None, failure: Failure) -> Hit | None:
         edge=f"call:{function}",
         headline=f"{function}() {how}, and the project calls it otherwise",
         advice="take the newest state of the project, whole; or correct the call",
+    )
+
+
+def _of_some_object(function: str, how: str, frame: Frame) -> Hit:
+    """A method of an object of which no line says whose it is: https://github.com/vita-epfl/CrowdNav/issues/45."""
+    return Hit(
+        OWN,
+        None,
+        detail=f"{place_of(frame)}: `{frame.text[:120]}`; whose object that is no line says: one of a package of another release than the "
+        "project was written for, or the project's own",
+        edge=f"call:{function}",
+        headline=f"{function}() of the object that the project calls there {how}",
+        advice=f"print(type(...)) of that object before the call, and install the release of its package that the project's requirements "
+        f"name; or call {function}() as that class writes it",
     )
 
 

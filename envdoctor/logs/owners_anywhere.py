@@ -5,15 +5,15 @@ whose releases have such a function and such an argument.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 
 from envdoctor.atlas.shelf import folders, open_package, package_names, pass_packages
-from envdoctor.atlas.signatures import read
+from envdoctor.atlas.signatures import Signature, read
 from envdoctor.facts.fact import Facts
 from envdoctor.logs.everyday_names import is_anybodys_class, is_everyday
-from envdoctor.logs.statements import RefusedKeyword, TooManyArguments
+from envdoctor.logs.statements import MissingArguments, RefusedKeyword, TooManyArguments
 from envdoctor.logs.tracebacks import Failure
 from envdoctor.world.import_names import package_of
 
@@ -67,6 +67,18 @@ def refusers_of(statement: TooManyArguments, failure: Failure, facts: Facts) -> 
     if not name or "." in name or is_everyday(name) or (caller and open_package(package_of(caller)) is not None):
         return ()
     found = _by_package(_refusing(name, statement.takes))
+    return _of_one(found, failure, facts, alone=True)
+
+
+def needers_of(statement: MissingArguments, failure: Failure, facts: Facts) -> tuple[str, ...]:
+    """The functions of one package that need what a call leaves out, by a name that is hardly anybody else's, where no frame of a package
+    that was read calls them (https://github.com/NVIDIA-NeMo/Speech/issues/4287: ``_run_hydra`` of hydra-core)."""
+    name = statement.function
+    caller = failure.frames[-1].package if failure.frames else ""
+    telling = len(name) >= _TELLING and "_" in name and not is_everyday(name)
+    if "." in name or not telling or (caller and open_package(package_of(caller)) is not None):
+        return ()
+    found = _by_package(_functions(name, lambda told: set(statement.names) <= told.required))
     return _of_one(found, failure, facts, alone=True)
 
 
@@ -136,8 +148,10 @@ def _is_named(package: str, failure: Failure, facts: Facts) -> bool:
 
 
 def _called_with(keyword: str, failure: Failure) -> Iterator[str]:
-    """The methods that the code near the error calls with a keyword."""
-    code = "\n".join((failure.near, *(frame.text for frame in failure.frames[-1:])))
+    """The methods that the code near the error calls with a keyword; what a package's own line calls so takes it in the release that ran
+    (https://github.com/shuaijiang/Whisper-Finetune/issues/17: compute_loss, where the model's forward refuses)."""
+    own = (frame.text for frame in failure.frames[-1:] if not frame.package)
+    code = "\n".join(own) if failure.frames else failure.near
     for one in re.finditer(rf"\.(\w{{2,60}})\([^()\n]{{0,200}}?\b{re.escape(keyword)} ?=", code):
         yield one[1]
 
@@ -159,11 +173,16 @@ def _taking(keyword: str, cls: str, name: str) -> Iterator[tuple[str, str]]:
 
 def _refusing(name: str, takes: int) -> Iterator[tuple[str, str]]:
     """Every function of a name that takes so many arguments by position and some by keyword alone."""
-    pattern = re.compile(rf"(?m)^f {re.escape(name)} (\S*\*-\S*)(?:\t|$)")
+    return _functions(name, lambda told: bool(told.keywords) and not told.any_positional and len(told.positional) == takes)
+
+
+def _functions(name: str, fits: Callable[[Signature], bool]) -> Iterator[tuple[str, str]]:
+    """Every function of a name that has such parameters in some release."""
+    pattern = re.compile(rf"(?m)^f {re.escape(name)} (\S+)(?:\t|$)")
     for package, bound in pass_packages(package_names()):
         for module, text in bound.modules(f"f {name} ", keep=False):
             signatures = (read(one[1]) for one in pattern.finditer(text))
-            if any(told is not None and not told.any_positional and len(told.positional) == takes for told in signatures):
+            if any(told is not None and fits(told) for told in signatures):
                 yield package, f"{module}:{name}"
 
 

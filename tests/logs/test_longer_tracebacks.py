@@ -150,3 +150,137 @@ def test_unsloth_beside_a_trl_that_it_does_not_know(capsys: pytest.CaptureFixtur
         first, *_ = findings(capsys, tmp_path, log)
         assert (first["status"], first["packages"]) == ("matched", ["unsloth", "trl"])
         assert "does not know the source of this trl" in first["detail"]
+
+
+HYDRA = {
+    "hydra-core": {
+        version: {
+            "hydra/__init__.py": "",
+            "hydra/_internal/__init__.py": "",
+            "hydra/_internal/utils.py": f"def _run_hydra({first}args_parser, task_function): pass\n",
+        }
+        for version, first in (("1.1.2", ""), ("1.2.0", "args, "))
+    }
+}
+
+
+def test_a_private_function_of_one_package_that_another_one_calls(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = (
+        'Traceback (most recent call last):\n  File "tacotron2.py", line 44, in <module>\n    main()\n'
+        '  File "/usr/lib/python3.7/dist-packages/nemo/core/config/hydra_runner.py", line 108, in wrapper\n'
+        "    config_name='tacotron2.yaml',\nTypeError: _run_hydra() missing 1 required positional argument: 'args'"
+    )
+    with atlas_of(tmp_path, HYDRA):
+        first, *_ = findings(capsys, tmp_path, log)
+    assert (first["rule"], first["status"], first["packages"]) == ("error-argument-refused", "matched", ["hydra-core", "nemo"])
+    assert first["fixes"][0]["pins"] == {"hydra-core": "==1.1.2"}
+
+
+STEP = '  File "/w/ray_workers.py", line 362, in simulate\n    new_obs, r, d, _ = env.step(a)\nValueError: {}'
+
+
+@pytest.mark.parametrize(
+    ("log", "headline", "pins"),
+    [
+        (STEP.format("too many values to unpack (expected 4)"), "step() of this environment gives five", {"gym": "==0.25.2"}),
+        (
+            STEP.format("not enough values to unpack (expected 5, got 4)"),
+            "step() of this environment gives four",
+            {"gym": "==0.26.2"},
+        ),
+        (
+            '  File "/e/site-packages/gym/core.py", line 379, in reset\n    obs, info = self.env.reset(**kwargs)\n'
+            "ValueError: too many values to unpack (expected 2)",
+            "reset() of the wrapped environment gives the observation alone",
+            {"gym": "==0.25.2"},
+        ),
+    ],
+)
+def test_an_environment_that_gives_another_number_of_values(
+    log: str, headline: str, pins: dict[str, str], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    first, *_ = findings(capsys, tmp_path, log)
+    assert first["status"] == "matched"
+    assert headline in first["detail"]
+    assert [fix["pins"] for fix in first["fixes"] if fix.get("pins")] == [pins]
+
+
+def test_a_method_that_no_line_gives_a_class_is_not_called_the_projects_own(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = (
+        'Traceback (most recent call last):\n  File "/w/explorer.py", line 36, in run_k_episodes\n    out = self.policy.act_on(state, 3)\n'
+        "TypeError: act_on() takes 2 positional arguments but 3 were given"
+    )
+    first, *_ = findings(capsys, tmp_path, log)
+    assert (first["rule"], first["status"]) == ("error-of-own-code", "possible")
+    wrapped = log.replace("out = self.policy.act_on(state, 3)", "ob = self.env.reset(phase)").replace(
+        "act_on() takes 2 positional arguments but 3", "reset() takes 1 positional argument but 2"
+    )
+    first, *_ = findings(capsys, tmp_path, wrapped)
+    assert (first["status"], first["packages"]) == ("matched", ["gym"])
+
+
+def test_what_timm_passes_to_a_model_that_a_project_registers(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = (
+        '  File "/e/site-packages/timm/models/factory.py", line 71, in create_model\n'
+        "    model = create_fn(pretrained=pretrained, pretrained_cfg=pretrained_cfg, **kwargs)\n"
+        '  File "/w/modeling.py", line 566, in icolorit_base\n    model = IColoriT(\n'
+        "TypeError: __init__() got an unexpected keyword argument 'pretrained_cfg'"
+    )
+    first, *_ = findings(capsys, tmp_path, log)
+    assert (first["status"], first["packages"]) == ("matched", ["timm"])
+    assert {"timm": "==0.5.4"} in [fix.get("pins") for fix in first["fixes"]]
+
+
+def test_a_compiled_part_that_was_not_built_is_no_mixture_of_releases(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = (
+        'Traceback (most recent call last):\n  File "/e/site-packages/gsplat/cuda/_backend.py", line 56, in <module>\n'
+        "    from gsplat import csrc as _C\nImportError: cannot import name 'csrc' from 'gsplat' (/e/site-packages/gsplat/__init__.py)"
+    )
+    first, *_ = findings(capsys, tmp_path, log)
+    assert "The compiled part of gsplat (csrc) is not there" in first["detail"]
+
+
+@pytest.mark.parametrize(
+    ("line", "lack"),
+    [
+        (
+            "RuntimeError: The current installed version of g++ (11.4.0) is greater than the maximum required version by CUDA 11.3 (10.0).",
+            "g++ is 11.4.0, and the CUDA toolkit 11.3 has 10.0 as its bound for it",
+        ),
+        (
+            "RuntimeError: Cannot install on Python version 3.11.8; only versions >=3.7,<3.11 are supported.",
+            "it is for Python >=3.7,<3.11, and this one is 3.11.8",
+        ),
+        ("torch is not installed, please install torch first!", "its build asks for torch, which an isolated build does not see"),
+    ],
+)
+def test_why_a_build_stopped_stands_in_a_line_of_its_own(line: str, lack: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = (
+        f"  ╰─> [1 lines of output]\n      {line}\n      [end of output]\n  error: subprocess-exited-with-error\n"
+        "  ERROR: Failed building wheel for x-y\n"
+    )
+    first, *_ = findings(capsys, tmp_path, log)
+    assert (first["rule"], first["status"]) == ("error-build-failed", "matched")
+    assert f"the build of x-y failed: {lack}" in first["detail"]
+
+
+def test_what_a_packages_own_line_passes_is_not_what_refused_it(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    trainer = {
+        "transformers": {
+            version: {
+                "transformers/__init__.py": "from transformers.trainer import Trainer\n",
+                "transformers/trainer.py": f"class Trainer:\n    def compute_loss(self, model{more}): pass\n",
+                "transformers/w.py": "class WhisperForConditionalGeneration:\n    def forward(self, input_features=None): pass\n",
+            }
+            for version, more in (("4.45.2", ""), ("4.46.1", ", num_items_in_batch=None"))
+        }
+    }
+    log = (
+        '  File "/e/site-packages/transformers/trainer.py", line 3718, in training_step\n'
+        "    loss = self.compute_loss(model, inputs, num_items_in_batch=num_items_in_batch)\n"
+        '  File "/e/site-packages/peft/peft_model.py", line 818, in forward\n    return self.get_base_model()(*args, **kwargs)\n'
+        "TypeError: WhisperForConditionalGeneration.forward() got an unexpected keyword argument 'num_items_in_batch'"
+    )
+    with atlas_of(tmp_path, trainer):
+        told = findings(capsys, tmp_path, log)
+    assert not [one for one in told if "compute_loss() of transformers does not take" in one["detail"]]
