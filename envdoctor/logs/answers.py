@@ -22,7 +22,7 @@ from envdoctor.facts.versions import Exact
 from envdoctor.logs.asked import ARGUMENT, ATTRIBUTE, MODULE, NAME, Asked, symbol_of
 from envdoctor.logs.callables_named import OF_PYTHON, classes_called, classes_of, functions_called
 from envdoctor.logs.callers import Caller, caller_of, takers
-from envdoctor.logs.calls_refused import called_from_outside, fit_call, judge_never_taken
+from envdoctor.logs.calls_refused import fit_call, judge_never_taken
 from envdoctor.logs.error_classes import with_releases_of_class
 from envdoctor.logs.fitting import Fitting
 from envdoctor.logs.forward_calls import judge_forward
@@ -34,6 +34,7 @@ from envdoctor.logs.members import judge_member, judge_passed
 from envdoctor.logs.not_found import judge_mixed, other_owner, tell_another
 from envdoctor.logs.older_releases import judge_older
 from envdoctor.logs.other_classes import judge_own_reader
+from envdoctor.logs.overridden_methods import called_from_outside, judge_override
 from envdoctor.logs.owners_anywhere import classes_anywhere, left_by_stated, takers_of
 from envdoctor.logs.renames import change_of_code, instead
 from envdoctor.logs.sayings import home_of, judge_saying, name_author, tell_sayings
@@ -70,12 +71,10 @@ def answer(statement: Statement, failure: Failure, facts: Facts) -> Hit | None:
             asked = None if fitting is None else _of_fitting(fitting)
         if asked is None and isinstance(statement, RefusedKeyword) and (never := judge_never_taken(statement, failure, facts)) is not None:
             return never
-        if (
-            asked is None
-            and isinstance(statement, (RefusedKeyword, MissingArguments))
-            and (forward := judge_forward(statement, failure)) is not None
-        ):
-            return forward
+        if asked is None and isinstance(statement, (RefusedKeyword, MissingArguments)):
+            other = judge_forward(statement, failure) or judge_override(statement, failure)
+            if other is not None:
+                return other
         if asked is None:
             return judge_older(statement, failure, facts)
         if isinstance(statement, MissingMember) and (loaded := judge_loaded(asked, failure, facts)) is not None:

@@ -10,31 +10,23 @@ from envdoctor.atlas.answers import answer as look_up
 from envdoctor.atlas.answers import owner_of
 from envdoctor.atlas.binding import Bound
 from envdoctor.atlas.callables import lineage, open_dataclass, outer_bases
-from envdoctor.atlas.masks import stretches, write
+from envdoctor.atlas.masks import stretches
 from envdoctor.atlas.missing import signature_at, split
-from envdoctor.atlas.shelf import open_package
 from envdoctor.atlas.signatures import Signature, read
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
-from envdoctor.logs.callables_named import OF_MODELS, OFTEN, TOOK_OVER, classes_called, functions_called
+from envdoctor.logs.callables_named import classes_called, functions_called
 from envdoctor.logs.callers import caller_of
 from envdoctor.logs.derived_classes import made_for
 from envdoctor.logs.everyday_names import is_anybodys_class
 from envdoctor.logs.fitting import ARGUMENT, Fitting
 from envdoctor.logs.forward_calls import fit_forward
+from envdoctor.logs.overridden_methods import calls_itself, defines, fit_override
 from envdoctor.logs.owners_anywhere import needers_of, refusers_of
 from envdoctor.logs.statements import MissingArguments, RefusedKeyword, TooManyArguments
 from envdoctor.logs.tracebacks import Failure
-from envdoctor.world.import_names import package_of
 
-# Methods that so many classes have that the name says nothing.
-_ANY = frozenset(
-    ("__call__", "__getitem__", "__init__", "__len__", "__new__", "call", "fit", "forward", "generate", "get", "load", "main", "predict",
-     "run", "save", "step", "to", "train", "update", "wrapper")
-)  # fmt: skip
 _FIELD = ("=", ":")
-# A class that ends in so few letters ends so by chance.
-_ENDS = 7
 # A function with a shorter name is anybody's.
 _TELLING_FUNCTION = 16
 _TELLING_CLASS = 7
@@ -52,7 +44,7 @@ def fit_call(statement: RefusedKeyword | MissingArguments | TooManyArguments, fa
         found = _only(_of_known(statement, failure, needers_of(statement, failure, facts)))
     if found is None and isinstance(statement, RefusedKeyword):
         found = _only(_of_fields(statement, failure))
-    found = found or _overridden(statement, failure)
+    found = found or fit_override(statement, failure)
     if found is None and not isinstance(statement, TooManyArguments):
         found = fit_forward(statement, failure)
     return found
@@ -74,7 +66,7 @@ def _of_known(
         if bound is None:
             continue
         module, first, rest = split(bound.volume, symbol)
-        if rest and (not _defines(f"{module}:{first}", rest[0]) or calls_itself(statement, failure, bound.volume.name)):
+        if rest and (not defines(f"{module}:{first}", rest[0]) or calls_itself(statement, failure, bound.volume.name)):
             continue  # Python names the class that defines it: one of the user's, of the same name
         method = bool(rest) or statement.function.endswith("__init__")
         fits = _needs(statement) if isinstance(statement, MissingArguments) else _holds(statement, method=method)
@@ -246,98 +238,3 @@ def has_outside_bases(symbol: str) -> bool:
     if chunk is not None and (sheet := chunk.classes.get(name)) is not None and "__init__" in sheet.methods:
         return False
     return bool(outer_bases(bound.volume, module, name.partition(".")[0], len(bound.volume.releases) - 1))
-
-
-# --- methods that are overridden ---------------------------------------------------------------------------
-
-
-def calls_itself(statement: RefusedKeyword | MissingArguments | TooManyArguments, failure: Failure, package: str) -> bool:
-    """Whether a package's own line calls a method of the object that it is in: it calls its own methods as they are written, so that what
-    refuses the call is an override, of a class that may bear the same name (https://github.com/urchade/GLiNER/issues/208)."""
-    method = statement.function.rpartition(".")[2]
-    inner = failure.frames[-1] if failure.frames else None
-    return inner is not None and bool(inner.package) and package_of(inner.package) == package and f"self.{method}(" in inner.text
-
-
-def called_from_outside(symbols: Iterable[str], statement: RefusedKeyword, failure: Failure) -> Iterator[str]:
-    """The functions that may have refused a keyword: not a package's own method where that package calls it."""
-    return (one for one in symbols if not calls_itself(statement, failure, package_of(one.partition(":")[0].partition(".")[0])))
-
-
-def _overridden(statement: RefusedKeyword | MissingArguments | TooManyArguments, failure: Failure) -> Fitting | None:
-    """A class that no package has, whose method a package calls: what the method of that name is called with there."""
-    owner, _, method = statement.function.replace(".<locals>", "").rpartition(".")
-    # Before Python 3.10 no class is told: the line that called it shows that it is a method.
-    called = bool(failure.frames) and f".{method}(" in failure.frames[-1].text
-    if not (owner or called) or method in _ANY or (method.startswith("__") and method.endswith("__")):
-        return None
-    taken = [one for one in classes_called(owner.rpartition(".")[2], failure) if _defines(one, method)] if owner else []
-    if any(bound is None or not calls_itself(statement, failure, bound.volume.name) for bound in map(owner_of, taken)):
-        return None
-    inner = next((frame for frame in reversed(failure.frames) if frame.text or frame.package), None)
-    if inner is not None and (not inner.package or (inner.text and f".{method}(" not in inner.text)):
-        return None
-    of_models = OF_MODELS.fullmatch(owner.rpartition(".")[2]) is not None
-    packages = [package_of(inner.package)] if inner is not None else [one for one in OFTEN if not (of_models and one in TOOK_OVER)]
-    known = {package: list(_classes_with(bound, method)) for package in packages if (bound := open_package(package)) is not None}
-    # OurTrainer is a Trainer.
-    own = owner.rpartition(".")[2]
-    named = {package: [one for one in classes if len(one[1]) >= _ENDS and own.endswith(one[1])] for package, classes in known.items()}
-    found: list[Fitting] = []
-    for package, classes in (named if any(named.values()) else known).items():
-        bound = open_package(package)
-        assert bound is not None
-        there = gone = 0
-        where = ""
-        for module, name in classes:
-            good, bad = _by_base(statement, bound, module, name, method)
-            if good and bad:
-                there, gone, where = there | good, gone | bad, where or f"{module}:{name}"
-        if where and not there & gone:
-            words = f"{statement.function}() overrides {where.rpartition(':')[2]}.{method} of {package}, which {_calls(statement)}"
-            told = f"{words} in the releases {write(gone, bound.volume.releases)}"
-            found.append(Fitting(f"{where}.{method}", bound, there, gone, told))
-    return found[0] if len(found) == 1 else None
-
-
-def _defines(symbol: str, method: str) -> bool:
-    """Whether a class has a method of its own: where it takes another one's, a class of the user's has its name."""
-    bound = owner_of(symbol)
-    module, _, name = symbol.partition(":")
-    chunk = None if bound is None else bound.volume.chunk(module)
-    sheet = None if chunk is None else chunk.classes.get(name)
-    return sheet is None or method in sheet.methods
-
-
-def _calls(statement: RefusedKeyword | MissingArguments | TooManyArguments) -> str:
-    if isinstance(statement, RefusedKeyword):
-        return f"is called with {statement.keyword}"
-    if isinstance(statement, MissingArguments):
-        return f"is called without {', '.join(statement.names)}"
-    return f"is called with {statement.given} arguments by position"
-
-
-def _by_base(
-    statement: RefusedKeyword | MissingArguments | TooManyArguments, bound: Bound, module: str, name: str, method: str
-) -> tuple[int, int]:
-    """The releases whose own method is called as the override wants it, and those whose is not."""
-    good = bad = 0
-    for start, end in stretches(bound.volume.provides(module, name).there):
-        for place in range(start, end + 1):
-            told = read(signature_at(bound.volume, module, name, (method,), place))
-            if told is None:
-                continue
-            if isinstance(statement, RefusedKeyword):
-                fits = statement.keyword not in (*told.positional, *told.keywords)
-            elif isinstance(statement, MissingArguments):
-                fits = set(statement.names) <= {*told.positional, *told.keywords}
-            else:
-                fits = len(told.positional) <= statement.takes - 1
-            good, bad = (good | 1 << place, bad) if fits else (good, bad | 1 << place)
-    return good, bad
-
-
-def _classes_with(bound: Bound, method: str) -> Iterator[tuple[str, str]]:
-    for module, _ in bound.modules(f" m {method} "):
-        if (chunk := bound.volume.chunk(module)) is not None:
-            yield from ((module, name) for name, sheet in chunk.classes.items() if method in sheet.methods)

@@ -37,6 +37,9 @@ def fit_forward(statement: RefusedKeyword | MissingArguments, failure: Failure) 
             good, bad = _of_forward(statement, sheet.methods.get("forward", {}))
             if good and bad:
                 votes.setdefault((good, bad), []).append(f"{module}:{name}")
+    owner = statement.function.rpartition(".")[0].rpartition(".")[2]
+    if owner and names is _PATCHED and not any(owner.endswith(_kind(one)) for found in votes.values() for one in found):
+        votes = {}  # a class by its name that is of another kind than theirs: a Block is no LlamaAttention
     if not votes:
         return _handed_on(statement, bound) if isinstance(statement, RefusedKeyword) else None
     (good, bad), classes = max(votes.items(), key=lambda item: (len(item[1]), item[0][1].bit_length()))
@@ -46,6 +49,11 @@ def fit_forward(statement: RefusedKeyword | MissingArguments, failure: Failure) 
     written = "a patch, a copy or a model's own code was written for the others"
     told = f"forward() of {which} {passes} {words} in transformers {write(bad, bound.volume.releases)}: {written}"
     return Fitting(f"{classes[0]}.forward", bound, good, bad, told)
+
+
+def _kind(symbol: str) -> str:
+    """What kind of module a class is, by its last word: ``Attention`` of ``LlamaAttention``."""
+    return re.split(r"(?<=[a-z0-9])(?=[A-Z])", symbol.rpartition(":")[2])[-1]
 
 
 def _handed_on(statement: RefusedKeyword, bound: Bound) -> Fitting | None:

@@ -10,6 +10,7 @@ import re
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
+from envdoctor.logs.abstract_methods import judge_abstract
 from envdoctor.logs.environments import judge_environment
 from envdoctor.logs.specifiers import admits
 from envdoctor.logs.tracebacks import Failure
@@ -344,7 +345,7 @@ def judge_break(failure: Failure, facts: Facts, around: str = "") -> Hit | None:
                 headline=one.means,
                 advice=f"{one.advice}{before}",
             )
-    return judge_environment(failure)
+    return judge_environment(failure) or judge_abstract(failure)
 
 
 def _is_there(one: Break, failure: Failure, around: str) -> bool:

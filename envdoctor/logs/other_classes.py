@@ -10,6 +10,9 @@ from envdoctor.logs.tracebacks import Failure
 from envdoctor.logs.wording import named, place_of
 from envdoctor.world.import_names import package_of
 
+# Who passes through here has no class of its own in it.
+_PASSING = frozenset(("torch", "accelerate", "IPython", "huggingface_hub"))
+
 
 def judge_own_reader(asked: Asked, failure: Failure) -> Hit | None:
     """The finding where the package whose class seems to lack a member reads it itself, though its class has it in the same releases.
@@ -27,12 +30,20 @@ def judge_own_reader(asked: Asked, failure: Failure) -> Hit | None:
         return None
     first = (asked.there & -asked.there).bit_length() - 1
     since = volume.releases[first]
-    before = ((volume.name, f"<{since}"),) if asked.gone & ((1 << first) - 1) else ()
+    earlier = bool(asked.gone & ((1 << first) - 1))
     detail = (
         f"{volume.name} itself reads {member} ({place_of(frame)}), which its own {cls} has from {since} on: the object is of a class {cls} "
         "of another package, made for a release before"
     )
-    advice = "" if before else f"take a newer release of the package that has a class {cls} of its own"
+    advice = f"take a newer release of the package that has a class {cls} of its own"
+    before = ((volume.name, f"<{since}"),) if earlier else ()
+    advice = "" if before else advice
+    if earlier and all(package_of(name) == volume.name or name in _PASSING for name in failure.packages):
+        # https://github.com/huggingface/accelerate/issues/1588: an upgrade in a notebook that had imported the package before.
+        detail = detail.replace(", made for a release before", ", or was imported before an upgrade")
+        advice = (
+            f"start Python (the kernel) anew where {volume.name} was upgraded in it; else a newer release of the package with that class"
+        )
     return Hit(
         "error-attribute-missing",
         True,

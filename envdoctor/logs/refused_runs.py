@@ -231,7 +231,10 @@ def _tensors(failure: Failure) -> Hit | None:
         return Hit(TENSORS, None, detail=f"{behind}; {where}", packages=("transformers",), edge=edge, headline=what, advice=advice)
     told, edge = "; ".join(filter(None, (behind, where))), f"{owner or 'code'}:tensors"
     packages = (owner,) if owner else ()
-    return Hit(TENSORS, True, detail=told, packages=packages, edge=edge, headline=what, advice=advice, unless=_SAID_BETTER)
+    # Where the ranks alone differ, the base is the right one: https://github.com/huggingface/peft/issues/276
+    ranked = sizes is not None and _RANK.search(sizes["name"]) is not None and _ranks(sizes) is not None
+    unless, over = ((), _SAID_BETTER[1:]) if ranked else (_SAID_BETTER, ())
+    return Hit(TENSORS, True, detail=told, packages=packages, edge=edge, headline=what, advice=advice, unless=unless, over=over)
 
 
 def _widths(product: re.Match[str]) -> tuple[str, str, str] | None:

@@ -284,3 +284,80 @@ def test_what_a_packages_own_line_passes_is_not_what_refused_it(capsys: pytest.C
     with atlas_of(tmp_path, trainer):
         told = findings(capsys, tmp_path, log)
     assert not [one for one in told if "compute_loss() of transformers does not take" in one["detail"]]
+
+
+LIGHTNING = {
+    "pytorch-lightning": {
+        version: {
+            "pytorch_lightning/__init__.py": "from pytorch_lightning.core import LightningModule\n",
+            "pytorch_lightning/core.py": "class Hooks:\n    def setup(self, stage=None): pass\n"
+            "    def on_train_batch_start(self, batch, batch_idx): pass\nclass LightningModule(Hooks): pass\n",
+            "pytorch_lightning/fetching.py": "class Fetcher:\n    def setup(self, loader): pass\n"
+            "    def on_train_batch_start(self, batch, dataloader_idx): pass\n",
+        }
+        for version in ("1.5.8", "2.0.0")
+    }
+}
+
+
+def test_a_hook_that_a_package_calls_otherwise_in_every_release(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    by_name = (
+        '  File "/e/site-packages/pytorch_lightning/trainer/trainer.py", line 1147, in call_setup_hook\n    model.setup(stage=fn)\n'
+        '  File "/e/site-packages/pytorch_lightning/core/datamodule.py", line 90, in wrapped_fn\n    return fn(*args, **kwargs)\n'
+        "TypeError: setup() got an unexpected keyword argument 'stage'"
+    )
+    needs = (
+        '  File "/e/site-packages/pytorch_lightning/trainer/call.py", line 157, in _call_lightning_module_hook\n'
+        '    output = fn(*args, **kwargs)\n  File "/e/site-packages/torch/utils/_contextlib.py", line 115, in decorate_context\n'
+        "    return func(*args, **kwargs)\nTypeError: on_train_batch_start() missing 1 required positional argument: 'dataloader_idx'"
+    )
+    with atlas_of(tmp_path, LIGHTNING):
+        first, *_ = findings(capsys, tmp_path, by_name)
+        second, *_ = findings(capsys, tmp_path, needs)
+    assert (first["status"], first["packages"]) == ("matched", ["pytorch-lightning"])
+    assert first["fixes"][0]["note"].startswith("def setup(self, stage=None) there")
+    assert (second["status"], second["packages"]) == ("matched", ["pytorch-lightning"])
+    assert "The project's on_train_batch_start() was written for an earlier pytorch-lightning" in second["detail"]
+
+
+def test_a_class_without_what_its_base_demands(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = (
+        'Traceback (most recent call last):\n  File "/w/franka.py", line 38, in <module>\n    env = FrankaVecEnv(cfg)\n'
+        "TypeError: Can't instantiate abstract class FrankaVecEnv with abstract methods env_is_wrapped"
+    )
+    later = "TypeError: Can't instantiate abstract class FrankaVecEnv without an implementation for abstract method 'env_is_wrapped'"
+    for text in (log, later):
+        first, *_ = findings(capsys, tmp_path, text)
+        assert first["status"] == "matched"
+        assert "FrankaVecEnv has no env_is_wrapped(), which its base class demands" in first["detail"]
+
+
+def test_an_adapter_of_another_rank_is_of_the_same_base(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = (
+        "RuntimeError: Error(s) in loading state_dict for PeftModelForCausalLM:\n        size mismatch for "
+        "base_model.model.transformer.h.0.attn.c_attn.lora_A.default.weight: copying a param with shape torch.Size([32, 1024]) from "
+        "checkpoint, the shape in current model is torch.Size([16, 1024])."
+    )
+    first, *_ = findings(capsys, tmp_path, log)
+    assert (first["rule"], first["status"]) == ("error-tensors-disagree", "matched")
+    assert "the adapter has rank 32, and the model was given one of rank 16" in first["detail"]
+
+
+def test_a_block_is_no_attention_of_another_model(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    llama = "transformers/models/llama/modeling_llama.py"
+    attention = {
+        "transformers": {
+            version: {
+                "transformers/__init__.py": "",
+                "transformers/models/__init__.py": "",
+                "transformers/models/llama/__init__.py": "",
+                llama: f"class LlamaAttention:\n    def forward(self, hidden_states{more}): pass\n",
+            }
+            for version, more in (("4.55.4", ", past_key_value=None"), ("4.56.0", ""))
+        }
+    }
+    with atlas_of(tmp_path, attention):
+        told = findings(capsys, tmp_path, "TypeError: Block.forward() got an unexpected keyword argument 'past_key_value'")
+        same = findings(capsys, tmp_path, "TypeError: MyAttention.forward() got an unexpected keyword argument 'past_key_value'")
+    assert [one["status"] for one in told] == ["possible"]
+    assert [one["status"] for one in same] == ["matched"]
