@@ -46,6 +46,26 @@ _UNSLOTH = (
     "(of before 15 February 2025: trl<0.15)"
 )
 BREAKS = (
+    # https://github.com/huggingface/diffusers/issues/5919, https://github.com/mkshing/ziplora-pytorch/issues/26
+    Break(
+        r"'Linear' object has no attribute 'set_lora_layer'",
+        "diffusers makes plain Linear layers where peft is installed, and set_lora_layer is of the way without peft",
+        "the script is of before diffusers went over to peft; what diffusers gives set_lora_layer is made only where it does without it",
+        "the script of the diffusers that is installed (its examples/ of that tag use peft); or pip uninstall peft, with diffusers<0.25",
+        ATTRIBUTE,
+        ("diffusers", "peft"),
+    ),
+    # The wheels of 0.29.1 and 1.0.0; https://github.com/aidudezzz/deepbots-tutorials/issues/43
+    Break(
+        r"No module named 'gymnasium\.wrappers\.monitoring'",
+        "gymnasium 1.0 has no wrappers.monitoring any more, and what imports it was written for 0.29",
+        "pre-releases of 1.0 lack it as well",
+        "",
+        "error-module-missing",
+        ("gymnasium",),
+        ">=1.0.0a1",
+        (("gymnasium", "<1.0"),),
+    ),
     # timm/models/factory.py and helpers.py of 0.5.4, 0.6.5 and 0.9.2; https://github.com/MCG-NJU/VideoMAE/issues/126
     Break(
         r"got an unexpected keyword argument '?pretrained_cfg(?:_overlay)?'?",

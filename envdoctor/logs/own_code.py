@@ -174,6 +174,8 @@ def judge_own_module(one: MissingModule, failure: Failure) -> Hit | None:
     if _is_anybodys(one) or (frame is None and (failure.frames or one.name.startswith("_"))):
         return None  # what begins so is a private part of a package, which a saved object or a compiled file asks for
     top = one.name.partition(".")[0]
+    if frame is not None and frame is failure.frames[-1] and top == one.name:
+        return _not_found(top, frame)
     where = f"{place_of(frame)} imports it; " if frame is not None else ""
     return Hit(
         OWN,
@@ -182,6 +184,19 @@ def judge_own_module(one: MissingModule, failure: Failure) -> Hit | None:
         edge=f"module:{one.name}",
         headline=f"No package that is known here gives a module {top}",
         advice="pip install -e . in the project's folder, or start it from there; else pip install what its page names",
+    )
+
+
+def _not_found(top: str, frame: Frame) -> Hit:
+    """A module at the top that a file of the project imports, and this Python has nowhere: https://github.com/ostris/ai-toolkit/issues/103."""
+    return Hit(
+        OWN,
+        True,
+        detail=f"{place_of(frame)} imports it; it was installed for another Python, or not at all, or is the project's own",
+        edge=f"module:{top}",
+        headline=f"The Python that runs this finds no module {top}",
+        advice=f"python -m pip install {top} (or what the project's requirements name), with the very Python that runs this; where it "
+        f"is the project's own, pip install -e . in the project's folder, or start it from the folder that has {top}",
     )
 
 

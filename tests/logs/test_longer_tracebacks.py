@@ -361,3 +361,28 @@ def test_a_block_is_no_attention_of_another_model(capsys: pytest.CaptureFixture[
         same = findings(capsys, tmp_path, "TypeError: MyAttention.forward() got an unexpected keyword argument 'past_key_value'")
     assert [one["status"] for one in told] == ["possible"]
     assert [one["status"] for one in same] == ["matched"]
+
+
+def test_a_module_that_no_package_here_gives_is_not_found_by_this_python(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = (
+        'Traceback (most recent call last):\n  File "/w/ai-toolkit/toolkit/config.py", line 5, in <module>\n    import oyaml as yaml\n'
+        "ModuleNotFoundError: No module named 'oyaml'"
+    )
+    first, *_ = findings(capsys, tmp_path, log)
+    assert (first["rule"], first["status"]) == ("error-of-own-code", "matched")
+    assert first["fixes"][0]["note"].startswith("python -m pip install oyaml")
+
+
+@pytest.mark.parametrize(
+    ("error", "packages", "fix"),
+    [
+        ("AttributeError: 'Linear' object has no attribute 'set_lora_layer'", ["diffusers", "peft"], None),
+        ("ModuleNotFoundError: No module named 'gymnasium.wrappers.monitoring'", ["gymnasium"], {"gymnasium": "==0.29.1"}),
+    ],
+)
+def test_what_packages_gave_up_that_others_ask_for(
+    error: str, packages: list[str], fix: dict[str, str] | None, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    first, *_ = findings(capsys, tmp_path, error)
+    assert (first["status"], first["packages"]) == ("matched", packages)
+    assert next((one["pins"] for one in first["fixes"] if one.get("pins")), None) == fix

@@ -38,7 +38,7 @@ def told(text: str, **packages: str) -> list[tuple[str, tuple[str, ...], str]]:
         ),
         (OWN + "TypeError: go() got an unexpected keyword argument 'rate'", "go() does not take rate"),
         (OWN + "KeyError: 'lr'", "It was raised in the project's own code; Proj/run.py:7, in main: `go(1)`"),
-        (OWN + "ModuleNotFoundError: No module named 'helpers_of_ours'", "No package that is known here gives a module helpers_of_ours"),
+        (OWN + "ModuleNotFoundError: No module named 'helpers_of_ours'", "The Python that runs this finds no module helpers_of_ours"),
         (
             "  File \"/w/LLaVA/llava/train/mem.py\", line 1, in <module>\n    import llava.x\nModuleNotFoundError: No module named 'llava'",
             "Python does not look in /w/LLaVA",
