@@ -75,29 +75,6 @@ _CAUSES = (
         "the CUDA toolkit of this machine is {0}, and torch was built for {1}",
         "install the toolkit {1} and set CUDA_HOME to it, or take a torch for CUDA {0}",
     ),
-    # torch/utils/cpp_extension.py of 2.1: _check_cuda_version
-    _Cause(
-        re.compile(
-            r"The current installed version of (\S{1,20}) \(([\d.]{1,12})\) is (?:greater than the maximum|less than the minimum) required "
-            r"version by CUDA ([\d.]{2,8}) \(([\d.]{1,12})\)"
-        ),
-        "{0} is {1}, and the CUDA toolkit {2} has {3} as its bound for it",
-        "a {0} within that bound (conda install -c conda-forge gxx=VERSION, CC and CXX set to it), or a toolkit that takes {0} {1}, with a "
-        "torch that was built for it",
-    ),
-    # setup.py of numba and llvmlite: _guard_py_ver
-    _Cause(
-        re.compile(r"Cannot install on Python version ([\d.]{3,9}); only versions ([<>=.,\d ]{3,30}?) are supported"),
-        "it is for Python {1}, and this one is {0}",
-        "a Python in {1}; or, where it is numba or llvmlite that says so, a release for this Python (numba 0.57 for 3.11, 0.59 for 3.12, "
-        "0.61 for 3.13), with the librosa or other package that asks for it",
-    ),
-    # https://github.com/AutoGPTQ/AutoGPTQ/issues/229
-    _Cause(
-        re.compile(r"(?i)\b(torch|numpy|pytorch) is not installed, please install|please install (torch|numpy|pytorch) (?:first|before)"),
-        "its build asks for {0}{1}, which an isolated build does not see",
-        "pip install {0}{1}, then pip install --no-build-isolation {name}; or a release of it that has a wheel",
-    ),
     _Cause(
         re.compile(r"CUDA_HOME environment variable is not set|nvcc was not found|No such file or directory: '?(?:/\S{1,80})?/bin/nvcc"),
         "there is no CUDA toolkit (nvcc) where it is built",

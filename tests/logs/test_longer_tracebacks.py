@@ -240,30 +240,6 @@ def test_a_compiled_part_that_was_not_built_is_no_mixture_of_releases(capsys: py
     assert "The compiled part of gsplat (csrc) is not there" in first["detail"]
 
 
-@pytest.mark.parametrize(
-    ("line", "lack"),
-    [
-        (
-            "RuntimeError: The current installed version of g++ (11.4.0) is greater than the maximum required version by CUDA 11.3 (10.0).",
-            "g++ is 11.4.0, and the CUDA toolkit 11.3 has 10.0 as its bound for it",
-        ),
-        (
-            "RuntimeError: Cannot install on Python version 3.11.8; only versions >=3.7,<3.11 are supported.",
-            "it is for Python >=3.7,<3.11, and this one is 3.11.8",
-        ),
-        ("torch is not installed, please install torch first!", "its build asks for torch, which an isolated build does not see"),
-    ],
-)
-def test_why_a_build_stopped_stands_in_a_line_of_its_own(line: str, lack: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    log = (
-        f"  ╰─> [1 lines of output]\n      {line}\n      [end of output]\n  error: subprocess-exited-with-error\n"
-        "  ERROR: Failed building wheel for x-y\n"
-    )
-    first, *_ = findings(capsys, tmp_path, log)
-    assert (first["rule"], first["status"]) == ("error-build-failed", "matched")
-    assert f"the build of x-y failed: {lack}" in first["detail"]
-
-
 def test_what_a_packages_own_line_passes_is_not_what_refused_it(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     trainer = {
         "transformers": {

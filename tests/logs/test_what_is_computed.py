@@ -190,7 +190,7 @@ NO_FILE = (
             "AttributeError: 'Linear' object has no attribute 'set_lora_layer'",
             "",
             "diffusers",
-            "diffusers gives it to",
+            "diffusers makes plain Linear layers where peft is installed",
         ),
         # a field of the class that another package's is made of
         (
