@@ -21,6 +21,8 @@ _HANDS_ON = re.compile(
 )
 _TRIM = re.compile(r"^[\s>│|❱E\u00d7╰─]{1,40}")
 _LONGEST = 140
+# What a sentence may begin with that is written small behind a colon.
+_ARTICLES = frozenset(("The", "A", "An", "No", "There"))
 
 # Their setup.py first asks their own releases for a file that was built for this torch, CUDA, Python and C++ ABI, and compiles where
 # there is none: setup.py of flash-attn 2.7.4, causal-conv1d 1.4.0 and mamba-ssm 2.2.4. Apart from what is installed they see another torch.
@@ -49,7 +51,8 @@ def explain_build(lines: Iterable[tuple[int, str]]) -> tuple[str, str, int] | No
             if one.sure and (shown := re.search(one.says, line)) is not None:
                 words = {name: value or "" for name, value in shown.groupdict().items()}
                 means = one.means.format(**words)
-                return f"{means[:1].lower()}{means[1:]}", one.advice.format(**words), number
+                began = means.split(" ", 1)[0] in _ARTICLES
+                return f"{means[:1].lower()}{means[1:]}" if began else means, one.advice.format(**words), number
     return None
 
 

@@ -16,6 +16,7 @@ from envdoctor.logs.wording import named
 from envdoctor.records import dataclass
 from envdoctor.world.import_names import package_of
 from envdoctor.world.releases import releases
+from envdoctor.world.wheel_pythons import SYSTEMS, wheels_beside_source
 
 BUILD = "error-build-failed"
 
@@ -52,6 +53,7 @@ EXTENSIONS = dict.fromkeys(
     "deepspeed",
 )  # fmt: skip
 _UNTOLD = "what it lacked stands in the lines before, and not in what was pasted"
+_NOT_PASTED = "what the build lacked was not pasted"
 _LOOK = "look above for what the compiler or the build said first, or take a release with a wheel for this Python and torch"
 _IMPORTS = re.compile(r"its build (?:imports|asks for) ([A-Za-z][\w-]{0,60})")
 
@@ -167,6 +169,13 @@ _CAUSES = (
         "the header {0} is missing where it is built",
         "install the library that has {0}, with its headers, or take a release with a wheel for this Python",
     ),
+    # https://github.com/AutoGPTQ/AutoGPTQ/issues/529
+    _Cause(
+        re.compile(r"error: (\[WinError 2\])|Error checking compiler version for (?:cl|g\+\+): \[WinError 2\]"),
+        "a program that it calls is not on the PATH ([WinError 2]), the C++ compiler as a rule",
+        "Visual Studio's Build Tools with 'Desktop development with C++', and the install in the x64 Native Tools prompt; or a ready "
+        "wheel of {name} for this torch, CUDA and Python",
+    ),
     _Cause(
         re.compile(r"CMake must be installed to build|No such file or directory: '(cmake)'"),
         "cmake is missing where it is built",
@@ -269,14 +278,17 @@ def judge_build(lines: Sequence[tuple[int, str]], facts: Facts) -> tuple[Hit, in
 
 
 def _unexplained(lines: Sequence[tuple[int, str]], name: str, version: str, python: str, stopped: int) -> tuple[str, str, int]:
-    """What a build said in words of its own, or else what is certain without them."""
-    if (known := explain_build(lines)) is not None:
-        return known
-    if (said := quote_build(lines)) is not None:
-        words, number = said
-        return words, advise_build(name, version) or "look at that line first: what follows it only says that the build ended", number
+    """What a build said in words of its own, or else what is certain without them. That it was built at all comes before either."""
+    known, said = explain_build(lines), quote_build(lines)
     lack, advice = _of_source(name, version, python)
-    return lack, advise_build(name, version) if lack == _UNTOLD and advise_build(name, version) else advice, stopped
+    if lack != _UNTOLD:
+        words, number = (known[0], known[2]) if known is not None else said or ("", stopped)
+        return (lack.replace(_NOT_PASTED, f"the build then failed: {words}") if words else lack), advice, number
+    if known is not None:
+        return known
+    if said is not None:
+        return said[0], advise_build(name, version) or "look at that line first: what follows it only says that the build ended", said[1]
+    return lack, advise_build(name, version) or advice, stopped
 
 
 def _of_source(name: str, version: str, python: str) -> tuple[str, str]:
@@ -284,8 +296,16 @@ def _of_source(name: str, version: str, python: str) -> tuple[str, str]:
     if not version or any(one.version == version and not one.wheel for one in releases(name)):
         return _UNTOLD, _LOOK  # nobody has a wheel of it
     this = f"Python{python}" if python else "this Python"
-    lack = f"pip took its source, as it has no wheel of that release for {this} and this platform, and what the build lacked was not pasted"
-    advice = (
-        f"a Python for which {name} {version} has a wheel (an older one, where {this} is new), or a release of {name} with one for {this}"
-    )
+    lack = f"pip took its source, as it has no wheel of that release for {this} and this platform, and {_NOT_PASTED}"
+    newest = _newest_python(name, version)
+    which = f"Python {newest} (conda create -n ENV python={newest}), for which" if newest else "a Python for which"
+    older = "" if newest else f" (an older one, where {this} is new)"
+    advice = f"{which} {name} {version} has a wheel{older}, or a release of {name} with one for {this}: pip install -U {name}"
     return lack, advice
+
+
+def _newest_python(name: str, version: str) -> str:
+    """The newest Python that a release has wheels for on all three systems; empty where nothing is known of it, or all of them have one."""
+    wheels = wheels_beside_source(name, version)
+    newest = [number for system in SYSTEMS if wheels is not None and (number := wheels.newest(system)) is not None]
+    return f"3.{min(newest)}" if newest else ""

@@ -16,6 +16,44 @@ COMPILED = (
         "pip uninstall -y causal-conv1d mamba-ssm, then pip install --no-build-isolation --no-cache-dir causal-conv1d mamba-ssm",
         package="causal-conv1d",
     ),
+    # https://github.com/AutoGPTQ/AutoGPTQ/issues/203, /249, /402, /694; the index is that of its README. The wheels of 0.5.0 to 0.7.1 were
+    # built against torch 2.1 and 2.2 (the rule auto-gptq-wheel-built-for-another-torch).
+    StatedMessage(
+        r"CUDA extension not installed|CUDA kernels for auto_gptq are not installed|exllama(?:v2)?_kernels not installed"
+        r"|[Ee]xllama(?:v2)? kernel is not installed|name 'autogptq_cuda(?:_\w{2,4})?' is not defined",
+        "auto-gptq is here without its compiled kernels",
+        "each of its wheels is for one CUDA and one torch (0.5 to 0.7.1: torch 2.1 and 2.2); a build where nvcc was missing, or of another "
+        "CUDA than torch, has none; or another environment ran than the one it was built in",
+        "with torch 2.2: pip install --force-reinstall --no-deps auto-gptq==0.7.1 (CUDA 12.1; for 11.8 with --extra-index-url "
+        "https://huggingface.github.io/autogptq-index/whl/cu118/); with a later torch pip install --no-build-isolation gptqmodel in its "
+        "place",
+        unless=("auto-gptq-wheel-built-for-another-torch",),
+        package="auto-gptq",
+    ),
+    # https://github.com/EvolvingLMMs-Lab/lmms-eval/issues/661
+    StatedMessage(
+        r"No chat template is set for this (?P<name>processor|tokenizer)",
+        "The {name} of this model has no chat template",
+        "a base model, whose files have none, or a folder into which a fine-tuned model was saved without its processor",
+        "the Instruct or Chat release of the model; or the processor's files of the model that was trained (chat_template.json, or "
+        "chat_template.jinja) beside the weights",
+        package="transformers",
+    ),
+    # torch/amp/autocast_mode.py and torch/optim/adamw.py; https://github.com/karpathy/llama2.c/issues/169
+    StatedMessage(
+        r"[Uu]ser specified an unsupported autocast device_type '(?P<name>\w{2,12})'",
+        "This torch has no autocast for the device {name}",
+        "a later torch may have it (Apple's GPUs came to it late), and some devices never do",
+        "float32 without it: fp16=False and bf16=False, or torch.autocast(..., enabled=False); or pip install -U torch",
+        package="torch",
+    ),
+    StatedMessage(
+        r"`?fused=True`? requires all the params to be floating.?point Tensors of supported devices",
+        "The fused optimizer has no kernel for the device, or the type, of these weights",
+        "weights on the CPU, on Apple's GPU or on meta with a torch that has none for it, or weights that are whole numbers",
+        "optim='adamw_torch' in TrainingArguments, fused=False in the optimizer; or the model on the GPU before the optimizer is made",
+        package="torch",
+    ),
     # https://github.com/deepseek-ai/Janus/issues/99
     StatedMessage(
         r"'tuple' object has no attribute '(?P<name>get_seq_length|get_usable_length|get_max_length|get_max_cache_shape|to_legacy_cache)'",

@@ -332,8 +332,8 @@ def _module(one: MissingModule, failure: Failure, facts: Facts) -> Hit | None:
     caller, where = caller_of(failure)
     provider = package_of(one.name)
     if one.name in UNBUILT:
-        detail, advice = UNBUILT[one.name]
-        return Hit(MODULE, True, (), detail=detail, packages=named(top, caller), edge=f"{caller or 'code'}:{one.name}", advice=advice)
+        said, how = UNBUILT[one.name]
+        return Hit(MODULE, True, detail=said, packages=named(provider or top, caller), edge=f"{caller or 'code'}:{one.name}", advice=how)
     if "." in one.name and provider not in listed() and (paged := from_its_page(one.name)) is not None:
         package, how = paged
         detail = f"there is no module {one.name} here: what is found as {top} is another project's, or a folder of that name"

@@ -20,7 +20,7 @@ from envdoctor.logs.builds import BUILD, is_untold
 from envdoctor.logs.demanded import DEMAND, NOT_INSTALLED
 from envdoctor.logs.derived import Derived
 from envdoctor.logs.installer_rules import NO_FILE, OF_INSTALLERS
-from envdoctor.logs.last_resort import judge_at_last, named_in
+from envdoctor.logs.last_resort import NO_MEMORY, judge_at_last, named_in
 from envdoctor.logs.loss_curve import EVENTS
 from envdoctor.logs.out_of_memory import PREFIX
 from envdoctor.logs.reading import Reading
@@ -33,6 +33,8 @@ from envdoctor.records import dataclass, replace
 from envdoctor.rules.conditions import All, AnyOf, Condition, Known, Not, PackageIs, accused, holds, missing
 from envdoctor.rules.rule import Rule
 
+# A page whose words are those of any full GPU, and which only a plan decides.
+_OF_ANY_MEMORY = "plan-exceeds-gpu-memory"
 _MOST_FINDINGS = 4
 # A fragment shorter than this is shared by too many errors to decide on its own.
 _SPECIFIC = 24
@@ -136,10 +138,11 @@ def explain(
     told = [one for one in derived if not _is_of_a_namesake(one, findings, there)]
     findings = _with_derived(findings, [(one, _derived_finding(one, pages[one.hit.rule], facts, log)) for one in told], reading)
     findings = _without_hearsay(findings, diagnosis, derived)
-    explained = any(one.rule.id not in guesses for one in findings)
+    explained = any(one.rule.id not in guesses and (one.rule.id != _OF_ANY_MEMORY or one.status == "matched") for one in findings)
     if not explained:
         # Who raised it is known; whose fault the words would be elsewhere, is not.
         findings = [*_at_last(diagnosis, reading, pages, facts, log), *findings]
+        explained = any(one.rule.id == NO_MEMORY for one in findings)
     # What stops a run did not stop this one.
     findings = [replace(one, status="possible") if one.rule.effect != "silent" and was_survived(one, reading) else one for one in findings]
     return Explanation(tuple(findings[:_MOST_FINDINGS]), tuple(sorted(elsewhere)), explained)

@@ -15,13 +15,64 @@ from envdoctor.world.import_names import package_of
 HOLLOW = {"pyairports": "install pyairports from its repository (github.com/ozeliger/pyairports), or outlines >=0.1, which does without"}
 # Compiled parts that some builds of a package leave out. https://github.com/XLearning-SCU/2022-CVPR-AirNet/issues/5 and
 # https://github.com/open-mmlab/mmdetection/issues/3272, and mmcv's own page on its installation.
-UNBUILT = {
+UNBUILT: dict[str, tuple[str, str]] = {
     "mmcv._ext": (
         "mmcv is here without its compiled operators: mmcv 1.x is the build without them (mmcv-full has them), in 2.x mmcv-lite is, and "
         "what was built from source without a compiler has none either",
         "pip uninstall mmcv mmcv-lite mmcv-full, then mmcv-full (1.x) or mmcv (2.x) as a wheel for this torch and CUDA: "
         "mim install mmcv-full, mim install mmcv",
     ),
+    # https://github.com/NVIDIA/apex/issues/499
+    **dict.fromkeys(
+        (
+            "fused_layer_norm_cuda",
+            "amp_C",
+            "apex_C",
+            "syncbn",
+            "fused_weight_gradient_mlp_cuda",
+            "scaled_upper_triang_masked_softmax_cuda",
+            "scaled_masked_softmax_cuda",
+            "fused_dense_cuda",
+            "fast_layer_norm",
+        ),
+        (
+            "a compiled part of apex, which a plain pip install leaves out: apex is not here, or was built without its CUDA extensions",
+            "in a clone of https://github.com/NVIDIA/apex: pip install -v --no-build-isolation --no-cache-dir --config-settings "
+            '"--build-option=--cpp_ext" --config-settings "--build-option=--cuda_ext" . (in states of 2025 and later '
+            "APEX_CPP_EXT=1 APEX_CUDA_EXT=1 before it), with nvcc of torch.version.cuda",
+        ),
+    ),
+    # setup.py of each of them; https://github.com/Dao-AILab/flash-attention, its folder csrc
+    **{
+        module: (
+            f"a compiled part of {package}, which is not here, or was built for another Python or without nvcc",
+            f"pip install --force-reinstall --no-deps --no-cache-dir --no-build-isolation {package}",
+        )
+        for module, package in (
+            ("flash_attn_2_cuda", "flash-attn"),
+            ("selective_scan_cuda", "mamba-ssm"),
+            ("causal_conv1d_cuda", "causal-conv1d"),
+            ("exllama_kernels", "auto-gptq"),
+            ("exllamav2_kernels", "auto-gptq"),
+            ("autogptq_cuda_64", "auto-gptq"),
+            ("autogptq_cuda_256", "auto-gptq"),
+            ("awq_ext", "autoawq-kernels"),
+            ("awq_inference_engine", "autoawq-kernels"),
+        )
+    },
+    # Their README and csrc/: parts of flash-attention's repository that its wheel does not bring.
+    **{
+        module: (
+            f"a part of flash-attention's repository that is built by itself (csrc/{folder}): flash-attn does not bring it",
+            f"pip install --no-build-isolation 'git+https://github.com/Dao-AILab/flash-attention.git#subdirectory=csrc/{folder}'",
+        )
+        for module, folder in (
+            ("rotary_emb", "rotary"),
+            ("dropout_layer_norm", "layer_norm"),
+            ("xentropy_cuda_lib", "xentropy"),
+            ("fused_dense_lib", "fused_dense_lib"),
+        )
+    },
 }
 # What projects call their compiled modules: https://github.com/nerfstudio-project/nerfstudio/issues/2685 (gsplat.csrc).
 _COMPILED = re.compile(r"_C|_?ext|_?csrc|_?cuda(?:_\w+)?|\w+_(?:C|ext|cuda|cpp|csrc)")

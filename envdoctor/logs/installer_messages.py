@@ -226,4 +226,12 @@ INSTALLERS = (
         "a later release of the package whose frame stands before packaging's, or pip install 'packaging<22' 'setuptools<66' beside it",
         package="packaging",
     ),
+    # https://github.com/datahub-project/datahub/issues/11839
+    StatedMessage(
+        r"error sending request for url \((?P<url>https?://[^)\s]{0,200}(?:pypi|pythonhosted|/simple/|/whl/)[^)\s]{0,200})\)",
+        "uv did not reach {url}",
+        "no network, a proxy that it was not told of, a certificate of one's own network, or a server that did not answer in time",
+        "HTTPS_PROXY=http://PROXY:PORT, UV_DEFAULT_INDEX with a mirror that is reached, SSL_CERT_FILE (or --native-tls) for a certificate; "
+        "UV_HTTP_TIMEOUT=300 where it is only slow",
+    ),
 )

@@ -106,7 +106,7 @@ def judge_at_last(reading: Reading, facts: Facts) -> Iterator[tuple[Hit, int, st
     """What is told where nothing else was found: findings with the line and the text that they are about."""
     for number, line in reading.lines:
         if _MEMORY.search(line) and not reading.ended_well:
-            detail = "the GPU had no room for what was asked for, and the message tells no numbers"
+            detail = "the GPU had no room for what was asked for, and the numbers that say who holds it were not pasted"
             yield Hit(NO_MEMORY, True, (), detail=detail, packages=(), edge="memory"), number, line.strip()[:300]
             return
     shown = next(((number, line) for number, line in reading.lines if _LOSS.search(line) and not _NO_LONGER.search(line)), None)

@@ -17,7 +17,7 @@ from envdoctor.records import replace
 
 _TELLS = re.compile(
     r"(?i)error|warn|\bassert |fail|fatal|cannot|can't|could not|couldn't|unable|is too "
-    r"|not (?:found|supported|available|declared|defined|enough)|must (?:have|be)|attempted"
+    r"|not (?:found|supported|available|declared|defined|enough|installed)|must (?:have|be)|attempted"
     r"|invalid|refused|denied|unsupported|deprecated alias|required|died|killed|expected|mismatch|out of"
 )
 # The lines of an error and of what led to it stand together.

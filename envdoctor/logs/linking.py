@@ -42,7 +42,7 @@ BINDING = re.compile(r"\b([a-z][a-z0-9]*(?:_[a-z0-9]+)+)\(\): incompatible (?:fu
 # The line of code that somebody pasted with the error.
 _IMPORT = re.compile(r"(?m)^\W{0,8}(?:from|import) ([A-Za-z_]\w{1,40})")
 # What is compiled against one torch.
-_AGAINST_TORCH = (
+AGAINST_TORCH = (
     "flash-attn", "xformers", "torchvision", "torchaudio", "torchtext", "vllm", "causal-conv1d", "mamba-ssm", "auto-gptq", "autoawq",
     "fbgemm-gpu", "sgl-kernel", "torch-scatter", "torch-sparse", "detectron2", "apex", "transformer-engine",
 )  # fmt: skip
@@ -53,6 +53,12 @@ _BUILD_IN_PLACE = (
     "build it anew against the torch that is there: in its folder rm -rf build, then pip install --force-reinstall --no-deps "
     "--no-build-isolation . (or a wheel that its project has for this torch)"
 )
+# By these their setup.py compiles and fetches no wheel.
+_FORCED = {
+    "flash-attn": "FLASH_ATTENTION_FORCE_BUILD",
+    "mamba-ssm": "MAMBA_FORCE_BUILD",
+    "causal-conv1d": "CAUSAL_CONV1D_FORCE_BUILD",
+}
 # Objects of libtorch_python that stayed through all releases.
 _OF_EVERY_TORCH = ("THPVariableClass",)
 # A shorter name has too many neighbours.
@@ -168,6 +174,11 @@ def _floor(one: LibraryFloor, facts: Facts) -> Hit:
 
 def _newer_runtime(one: LibraryFloor) -> str:
     """What helps where the runtime of the compiler is too old; empty for glibc, which nobody replaces."""
+    if one.name == "GLIBC" and one.by and one.by != "torch":
+        forced = _FORCED.get(one.by, "")
+        build = f"{forced}=TRUE pip install --force-reinstall --no-deps --no-cache-dir --no-build-isolation {one.by}" if forced else ""
+        build = f"{build}, with nvcc there: what is compiled here uses this glibc; or " if build else ""
+        return f"{build}an earlier release of {one.by}, whose wheels were made on an older system; or a container of Ubuntu 22.04 or later"
     if one.name not in ("GLIBCXX", "CXXABI"):
         return ""
     first = "LD_LIBRARY_PATH=$CONDA_PREFIX/lib (or LD_PRELOAD=$CONDA_PREFIX/lib/libstdc++.so.6)"
@@ -209,7 +220,7 @@ def _older_library(one: UndefinedSymbol, library: str) -> Hit:
 
 def _only_extension(facts: Facts, owner: str) -> str:
     """The one package that is stated and compiled against torch, where a symbol is of torch and no file is told."""
-    stated = [name for name in _AGAINST_TORCH if isinstance(facts.value(f"packages.{name}"), Exact)] if owner == "torch" else []
+    stated = [name for name in AGAINST_TORCH if isinstance(facts.value(f"packages.{name}"), Exact)] if owner == "torch" else []
     return stated[0] if len(stated) == 1 else ""
 
 
@@ -259,6 +270,14 @@ def _symbol(one: UndefinedSymbol, facts: Facts) -> Hit:
         # https://github.com/pytorch/extension-cpp/issues/6
         detail = f"{whose} asks for {shown}, which every release of torch has: torch was not imported before it"
         advice = f"import torch before {one.file.partition('.')[0]} in that script"
+    if one.symbol.startswith("__cuda"):
+        # https://github.com/NVIDIA/apex/issues/187
+        detail = f"{whose} was compiled by an nvcc of another CUDA than the runtime that torch loads: {one.file} asks for {shown}"
+        again = one.by or "PACKAGE"
+        advice = (
+            f"the toolkit of torch.version.cuda in CUDA_HOME (nvcc -V shows it), then {again} again: pip uninstall -y {again}, rm -rf "
+            "build, and its install with --no-build-isolation --no-cache-dir"
+        )
     if owner and owner == one.by:
         advice = f"pip install --force-reinstall --no-cache-dir {owner}"
     if one.by == "torch" and owner.startswith("nvidia-"):

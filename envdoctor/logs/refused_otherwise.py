@@ -80,6 +80,12 @@ def judge_together(refusal: Refusal, translated: Callable[[str], str]) -> Hit:
             "-c pytorch -c nvidia behind the same command (both under channels: in a file; conda config --set channel_priority flexible), "
             "or torch from PyPI, which brings its CUDA"
         )
+    elif len(refusal.asked) == 1 and not refusal.asked[0].by:
+        # https://github.com/meta-math/MetaMath/issues/31: the other side is a line of a file that was not pasted.
+        advice = (
+            f"take the release off {refusal.asked[0].name} (or the line out): what requires it brings the one that it wants; pip install "
+            "-r FILE once more shows the other side below 'The conflict is caused by'"
+        )
     elif refusal.tool == "conda":
         advice = "a new environment with all of it in one command (conda create -n NAME ...), and with pip what is only on PyPI"
     return Hit(CONTRADICT, True, (), detail=detail, packages=names[:4], edge=names[0] if names else "", advice=advice)

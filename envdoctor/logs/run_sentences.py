@@ -175,8 +175,8 @@ SENTENCES = (
     Sentence(
         r"nvcc fatal\s{0,3}: (?:Unsupported gpu architecture 'compute_\d{2,3}|Value 'compute_\d{2,3}a?' is not defined)",
         "The nvcc that compiles does not know the architecture of this GPU",
-        "CUDA 11.8 is the first for compute_89 and compute_90, 12.8 for compute_100 and compute_120, 11.1 for compute_86",
-        "CUDA_HOME of a newer toolkit, or fewer architectures in TORCH_CUDA_ARCH_LIST",
+        "CUDA 10.0 is the first for 7.5, 11.0 for 8.0, 11.1 for 8.6, 11.8 for 8.9 and 9.0, 12.8 for 10.0 and 12.0",
+        "CUDA_HOME of such a toolkit (nvcc -V tells); or, as code for 8.0 runs on 8.6 and 8.9, TORCH_CUDA_ARCH_LIST=8.0 before the build",
     ),
     Sentence(
         r"Trying to set a tensor of shape torch\.Size",

@@ -11,8 +11,8 @@ class StatedMessage:
 
     A group ``path`` is looked through for clues of the kind ``clues``. ``given``: data, files or settings of the run are at fault and
     the environment is innocent. Not ``sure``: the same message has several causes, and the answer says what is certain of it.
-    The message is not told beside a rule in ``unless``, which says the same and more. ``package`` is whose words they are, where no
-    frame says who asked.
+    The message is not told beside a rule in ``unless``, which says the same and more, and rules in ``over`` are not told beside it.
+    ``package`` is whose words they are, where no frame says who asked.
     """
 
     says: str
@@ -23,4 +23,5 @@ class StatedMessage:
     sure: bool = True
     clues: str = ""
     unless: tuple[str, ...] = ()
+    over: tuple[str, ...] = ()
     package: str = ""

@@ -25,6 +25,7 @@ from envdoctor.logs.own_code import innermost_own, is_of_a_package
 from envdoctor.logs.path_clues import clue_of
 from envdoctor.logs.python_messages import PYTHON
 from envdoctor.logs.rows_messages import DATA
+from envdoctor.logs.saving_messages import SAVING
 from envdoctor.logs.sharding_messages import SHARDING
 from envdoctor.logs.shell_messages import SHELL
 from envdoctor.logs.stated_message import StatedMessage
@@ -39,7 +40,7 @@ from envdoctor.world.import_names import package_of
 RUN, OF_INPUT = "error-of-the-run", "error-of-what-was-given"
 # What many programs say (SYSTEM, VALUES) comes before what one kind of them says, but for messages that hold the words of another.
 _TABLES = (
-    *(COMPILED, COLLECTIVES, LOADED, SYSTEM, SHELL, FORMATS, TENSORS_STATED, VALUES, LIBRARIES),
+    *(COMPILED, SAVING, COLLECTIVES, LOADED, SYSTEM, SHELL, FORMATS, TENSORS_STATED, VALUES, LIBRARIES),
     *(ENGINES, SHARDING, BUILDS, DEVICES, FRAMEWORKS, DATA, INSTALLERS, FETCHED, TRAINING),
 )
 _ALL = tuple((one, re.compile(one.says)) for table in _TABLES for one in table)
@@ -65,6 +66,8 @@ _SPECTROGRAM = re.compile(
     r"stack expects each tensor to be equal size, but got \[(?:1, )?(?P<bands>80|100|128), (?P<a>\d{1,5})\] at entry \d{1,6} and "
     r"\[(?:1, )?(?:80|100|128), (?P<b>\d{1,5})\]"
 )
+# Vocabularies of language models, and by how much a model has more rows than its tokenizer has tokens.
+_VOCABULARIES, _MOST_PADDING = (20_000, 300_000), 512
 _CHANNELS = {"1": "grey", "2": "stereo, or grey with alpha", "3": "RGB", "4": "RGBA, or the latents of a VAE"}
 
 
@@ -95,6 +98,8 @@ def judge_positions(failure: Failure) -> Hit | None:
     if (patches := _patches(longer["a"], longer["b"])) is not None:
         return patches
     few, many = sorted((longer["a"], longer["b"]), key=int)
+    if (padded := _padded_vocabulary(int(few), int(many))) is not None:
+        return padded
     # Widths of layers are multiples of 64, and so are hardly ever the lengths of rows.
     if few not in _POSITIONS or int(few) * 8 < int(many) or int(many) % 64 == 0 or few == many:
         return None
@@ -105,6 +110,20 @@ def judge_positions(failure: Failure) -> Hit | None:
         edge=f"code:positions:{few}",
         headline=f"A row of {many} meets {few} positions: {_POSITIONS[few]}",
         advice=f"truncation=True with max_length={few}, or leave out the rows whose labels are longer than {few}",
+    )
+
+
+def _padded_vocabulary(few: int, many: int) -> Hit | None:
+    """Two numbers that are a vocabulary and its rows in the model, which are more: https://github.com/THU-BPM/Robust_Watermark/issues/9."""
+    if not _VOCABULARIES[0] <= few < many <= _VOCABULARIES[1] or many - few > _MOST_PADDING or many % 8:
+        return None
+    return Hit(
+        OF_INPUT,
+        True,
+        detail="models round their rows up (OPT has 50272 for 50265 tokens, Qwen 152064 for 151643), so that len(tokenizer) is less",
+        edge="code:padded-vocabulary",
+        headline=f"The model's output has {many} columns, and the other side was made for a vocabulary of {few}",
+        advice=f"model.get_output_embeddings().weight.shape[0] (config.vocab_size) in place of len(tokenizer), or logits[..., :{few}]",
     )
 
 
@@ -182,6 +201,7 @@ def _tell(one: StatedMessage, shown: re.Match[str], failure: Failure) -> Hit:
         headline=means,
         advice=advice,
         unless=one.unless,
+        over=one.over,
     )
 
 

@@ -10,7 +10,7 @@ import re
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
-from envdoctor.logs.linking import NO_LIBRARY
+from envdoctor.logs.linking import AGAINST_TORCH, NO_LIBRARY
 from envdoctor.logs.specifiers import admits
 from envdoctor.logs.tracebacks import Failure
 from envdoctor.logs.wording import describe, named, reasons
@@ -113,6 +113,13 @@ def judge_not_loaded(failure: Failure, facts: Facts) -> Hit | None:
     elif floor is not None and not (isinstance(stated, Exact) and admits(f"<={floor.last}", stated)):
         detail += f": {floor.says}"
         advice, pins = f"{_RUNTIME}, or pip install {package}=={floor.last}", ((package, f"<={floor.last}"),)
+    elif package in AGAINST_TORCH:
+        # https://github.com/AutoGPTQ/AutoGPTQ/issues/403
+        detail += ": it was built for another torch or CUDA than is there, or the Visual C++ runtime is missing or older"
+        advice = (
+            f"pip install --force-reinstall --no-deps --no-cache-dir {package}, in the release and from the index for this torch and CUDA "
+            f'(python -c "import torch; print(torch.__version__, torch.version.cuda)"); where it is the right one, {_RUNTIME}'
+        )
     else:
         detail += ": the Visual C++ runtime is missing or older, a library beside it is not there, or it was built against another release"
     return Hit(

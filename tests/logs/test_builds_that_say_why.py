@@ -10,6 +10,7 @@ from envdoctor.logs.pythons import take_python
 from envdoctor.logs.unwrapping import bare_line, plain_line
 from envdoctor.report.settings_in_code import in_code
 from tests.cli.run import run
+from tests.logs.diagnosed import findings
 from tests.logs.test_refused_runs import derive
 
 ENDED = """\
@@ -179,3 +180,73 @@ def test_the_libraries_that_cudnn_tried_are_one_that_is_absent() -> None:
     (found,) = derive(text)
     assert "needs libcudnn_ops.so.9, and it is not found" in found.hit.detail
     assert "LD_LIBRARY_PATH" in found.hit.advice
+
+
+def test_a_source_that_pip_took_is_told_before_what_its_build_said() -> None:
+    text = (
+        "  Using cached sentencepiece-0.2.0.tar.gz (2.6 MB)\n  error: subprocess-exited-with-error\n"
+        "      CMake Error: CMAKE_CXX_COMPILER not set, after EnableLanguage"
+    )
+    said, cure = _told(text)
+    assert "pip took its source" in said
+    assert said.endswith("and the build then failed: CMake finds no compiler, or no program to run it")
+    assert cure.startswith("Python 3.12 (conda create -n ENV python=3.12), for which sentencepiece 0.2.0 has a wheel")
+
+
+@pytest.mark.parametrize(
+    ("module", "package", "words"),
+    [
+        ("fused_layer_norm_cuda", "apex", "--build-option=--cuda_ext"),
+        ("selective_scan_cuda", "mamba-ssm", "--no-build-isolation mamba-ssm"),
+        ("rotary_emb", "", "subdirectory=csrc/rotary"),
+    ],
+)
+def test_a_compiled_part_that_is_not_there_is_built_again(module: str, package: str, words: str) -> None:
+    (found,) = derive(f"ModuleNotFoundError: No module named '{module}'")
+    assert found.hit.rule == "error-module-missing"
+    assert package in (*found.hit.packages, "")
+    assert words in found.hit.advice
+
+
+def test_a_wheel_for_a_later_glibc_is_compiled_here() -> None:
+    (found,) = derive(
+        "ImportError: /lib/x86_64-linux-gnu/libc.so.6: version `GLIBC_2.32' not found (required by "
+        "/env/lib/python3.10/site-packages/flash_attn_2_cuda.cpython-310-x86_64-linux-gnu.so)"
+    )
+    assert found.hit.advice.startswith("FLASH_ATTENTION_FORCE_BUILD=TRUE pip install")
+
+
+def test_what_another_nvcc_compiled_is_told_as_that() -> None:
+    (found,) = derive(
+        "ImportError: /env/lib/python3.6/site-packages/fused_layer_norm_cuda.cpython-36m-x86_64-linux-gnu.so: undefined symbol: "
+        "__cudaPopCallConfiguration"
+    )
+    assert "compiled by an nvcc of another CUDA" in found.hit.detail
+
+
+def test_a_module_of_a_package_that_is_built_against_torch_is_mostly_for_another_one() -> None:
+    (found,) = derive("ImportError: DLL load failed while importing exllama_kernels: The specified module could not be found.")
+    assert "built for another torch or CUDA" in found.hit.said
+
+
+@pytest.mark.parametrize("end", ["", " GPU 5 has a total capacity of 79.32 GiB of which 2.39 GiB is free."])
+def test_a_full_gpu_is_decided_where_the_message_was_cut(end: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    first, *_ = findings(capsys, tmp_path, f"torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 3.39 GiB.{end}")
+    assert (first["rule"], first["status"]) == ("gpu-memory-exhausted", "matched")
+
+
+def test_columns_that_a_model_has_beyond_its_vocabulary() -> None:
+    (found,) = derive("RuntimeError: The size of tensor a (50272) must match the size of tensor b (50265) at non-singleton dimension 1")
+    assert "50272 columns" in found.hit.headline
+    assert "logits[..., :50265]" in found.hit.advice
+    # Lengths of rows differ by chance, and have no reason to be a multiple of eight.
+    (found,) = derive("RuntimeError: The size of tensor a (50271) must match the size of tensor b (50265) at non-singleton dimension 1")
+    assert "columns" not in found.hit.headline
+
+
+def test_of_one_side_of_a_contradiction_its_pin_is_left_out() -> None:
+    (found,) = derive(
+        "ERROR: Cannot install -r requirements.txt (line 1) and tokenizers==0.13.3 because these package versions have conflicting "
+        "dependencies."
+    )
+    assert found.hit.advice.startswith("take the release off tokenizers")

@@ -21,6 +21,7 @@ from envdoctor.logs import (
     framework_messages,
     installer_messages,
     rows_messages,
+    saving_messages,
     sharding_messages,
     training_messages,
 )
@@ -41,6 +42,7 @@ TABLES: dict[str, tuple[StatedMessage, ...]] = {
     "framework": framework_messages.FRAMEWORKS,
     "installer": installer_messages.INSTALLERS,
     "rows": rows_messages.DATA,
+    "saving": saving_messages.SAVING,
     "sharding": sharding_messages.SHARDING,
     "training": training_messages.TRAINING,
 }

@@ -65,7 +65,7 @@ def test_torch_is_not_accused_of_an_attribute_that_the_projects_own_line_asks_fo
         ("ValueError: --tf32 requires Ampere or a newer GPU arch, cuda>=11 and torch>=1.7", "error-of-the-run", ["transformers"]),
         ("steps: 100%|###| 33/33 [2:41<00:00, avr_loss=nan]", "loss-is-no-number", []),
         ('RuntimeError(f"{param.ds_summary()} already in registry")', "error-raised-by-package", ["deepspeed"]),
-        ("NameError: name 'autogptq_cuda_256' is not defined", "error-raised-by-package", ["auto-gptq"]),
+        ("NameError: name 'autogptq_cuda_256' is not defined", "error-of-the-run", ["auto-gptq"]),
     ],
 )
 def test_what_is_left_of_a_message_says_whose_it_is(

@@ -300,7 +300,7 @@ def test_what_came_in_the_place_of_something_else_is_told_with_the_releases_befo
     [
         ("ValueError: bf16 mixed precision requires PyTorch >= 1.10 and a supported device.", "", "a GPU before Ampere"),
         ("bf16 mixed precision requires PyTorch >= 1.10 and a supported device.", "", "a GPU before Ampere"),
-        ("nvcc fatal   : Unsupported gpu architecture 'compute_89'", "", "CUDA 11.8 is the first for compute_89"),
+        ("nvcc fatal   : Unsupported gpu architecture 'compute_89'", "", "11.8 for 8.9 and 9.0"),
         ("TypeError: 'type' object is not subscriptable", 'python = "3.8"\n', "needs 3.9"),
         ("TypeError: 'type' object is not subscriptable", 'python = "3.10"\n', ""),
         # Python's own sentence, which a package raises of its own

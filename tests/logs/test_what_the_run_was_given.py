@@ -139,7 +139,7 @@ def timm(tmp_path: Path) -> Iterator[None]:
         ("NotImplementedError: BPE pre-tokenizer was not recognized - update get_vocab_base_pre()", "error-of-the-run", "hash"),
         ("ImportError: attempted relative import with no known parent package", "error-of-the-run", "as if it stood alone"),
         ("ValueError: Your setup doesn't support bf16/gpu.", "error-of-the-run", "it does not, or there is none"),
-        ("nvcc fatal   : Value 'compute_86' is not defined for option 'gpu-architecture'", "error-of-the-run", "11.1 for compute_86"),
+        ("nvcc fatal   : Value 'compute_86' is not defined for option 'gpu-architecture'", "error-of-the-run", "11.1 for 8.6"),
         (COPY, "error-of-the-run", "a copy that DataParallel made"),
         (NO_FFMPEG, "error-shared-library-missing", "There is no FFmpeg whose libraries torchcodec could load"),
         (EXPORTED, "error-no-distribution", "exported with its builds"),
