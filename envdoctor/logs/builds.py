@@ -53,6 +53,11 @@ EXTENSIONS = dict.fromkeys(
     "deepspeed",
 )  # fmt: skip
 _UNTOLD = "what it lacked stands in the lines before, and not in what was pasted"
+# https://github.com/RVC-Project/Retrieval-based-Voice-Conversion-WebUI/issues/2250
+_ON_WINDOWS = (
+    "Visual Studio's Build Tools with 'Desktop development with C++', which most such builds on Windows lack, then the same again; or a "
+    "release with a wheel for this Python (an older Python has more of them)"
+)
 _NOT_PASTED = "what the build lacked was not pasted"
 _LOOK = "look above for what the compiler or the build said first, or take a release with a wheel for this Python and torch"
 _IMPORTS = re.compile(r"its build (?:imports|asks for) ([A-Za-z][\w-]{0,60})")
@@ -164,6 +169,12 @@ _CAUSES = (
         "the headers of this Python are missing ({0})",
         "install the headers of this very Python (python3-dev), or take a release with a wheel for it",
     ),
+    # https://github.com/facebookresearch/fairseq/issues/2892
+    _Cause(
+        re.compile(r"/(\w{3,60})\.(?:cu|cpp|cc|c):\d{1,6}[:\d]{0,8}: fatal error: (\1\.(?:h|hpp|cuh)): No such file"),
+        "its source archive lacks {1}, a header of its own",
+        "another release of {name}, or its repository in place of the archive: pip install git+https://ADDRESS-OF-ITS-REPOSITORY",
+    ),
     _Cause(
         re.compile(r"fatal error: ([\w./+-]{3,80}): No such file"),
         "the header {0} is missing where it is built",
@@ -269,7 +280,9 @@ def judge_build(lines: Sequence[tuple[int, str]], facts: Facts) -> tuple[Hit, in
     name = name or collected
     if not stopped or not (name or cause) or (name and re.search(rf" {re.escape(name)}-\d", installed)):
         return None
-    lack, advice, at_line = cause or _unexplained(lines, name, version if name == collected else "", python, stopped)
+    lack, advice, at_line = cause or _unexplained(
+        lines, name, version if name == collected else "", python, stopped, windows=facts.value("os") == "windows"
+    )
     lacks = _IMPORTS.match(lack)
     headline = f"the build of {name or 'a package'} {version}".strip() + f" failed: {lack}"
     packages = named(name, package_of(lacks[1]) if lacks else "")
@@ -277,7 +290,9 @@ def judge_build(lines: Sequence[tuple[int, str]], facts: Facts) -> tuple[Hit, in
     return Hit(BUILD, True, (), headline=headline, packages=packages, edge=name, advice=advice), at_line
 
 
-def _unexplained(lines: Sequence[tuple[int, str]], name: str, version: str, python: str, stopped: int) -> tuple[str, str, int]:
+def _unexplained(
+    lines: Sequence[tuple[int, str]], name: str, version: str, python: str, stopped: int, *, windows: bool
+) -> tuple[str, str, int]:
     """What a build said in words of its own, or else what is certain without them. That it was built at all comes before either."""
     known, said = explain_build(lines), quote_build(lines)
     lack, advice = _of_source(name, version, python)
@@ -288,7 +303,7 @@ def _unexplained(lines: Sequence[tuple[int, str]], name: str, version: str, pyth
         return known
     if said is not None:
         return said[0], advise_build(name, version) or "look at that line first: what follows it only says that the build ended", said[1]
-    return lack, advise_build(name, version) or advice, stopped
+    return lack, advise_build(name, version) or (_ON_WINDOWS if windows else advice), stopped
 
 
 def _of_source(name: str, version: str, python: str) -> tuple[str, str]:

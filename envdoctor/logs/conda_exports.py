@@ -15,6 +15,8 @@ from envdoctor.logs.installer_rules import NO_FILE
 _BUILD = r"(?:py\d[\w.]{0,40}_\w{1,40}|h[0-9a-f]{7}_\w{1,20}|[\w.]{1,40}_\d{1,4})"
 _NOT_PROVIDED = re.compile(rf"nothing provides requested (?P<name>[\w.-]{{1,80}}) ==\S{{1,40}} {_BUILD}\s*$")
 _NOT_FOUND = re.compile(rf"^\s*- (?P<name>[\w.-]{{1,80}})==?[\w.]{{1,40}}={_BUILD}\s*$")
+# https://github.com/computational-imaging/diffusion-in-the-dark/issues/2
+_NOT_INSTALLABLE = re.compile(rf"─ (?P<name>[\w.-]{{1,80}}) ==[\d.]{{1,20}} {_BUILD} is not installable")
 _LIST_OF_ABSENT = re.compile(r"ResolvePackageNotFound|PackagesNotFoundError")
 # One line of such a list, without a build: "- cudatoolkit=11.3", "- torchvision==0.12.0".
 _ABSENT = re.compile(r"^\s*- (?P<name>[a-z][\w.-]{0,80})(?P<spec>(?:==?|[<>!~]=?)[\w.*,<>=!~]{1,60})?\s*$")
@@ -36,7 +38,9 @@ def judge_conda_export(lines: Iterable[tuple[int, str]]) -> tuple[Hit, int, str]
     listing, system = False, ""
     for number, line in lines:
         listing = listing or _LIST_OF_ABSENT.search(line) is not None
-        found = _NOT_PROVIDED.search(line) or (_NOT_FOUND.match(line) if listing else None)
+        refused = _NOT_INSTALLABLE.search(line)
+        listing = listing or refused is not None
+        found = _NOT_PROVIDED.search(line) or refused or (_NOT_FOUND.match(line) if listing else None)
         if found is not None:
             absent.setdefault(found["name"], (number, line))
         elif _PRIORITY.search(line):

@@ -23,7 +23,7 @@ from envdoctor.logs.data_columns import judge_column
 from envdoctor.logs.demanded import DEMAND, NOT_INSTALLED, demand_of_found, join_demands, judge_demand, judge_met, judge_wanted
 from envdoctor.logs.demands import read_demands, read_wants
 from envdoctor.logs.given_up import judge_given_up
-from envdoctor.logs.hollow_packages import HOLLOW, UNBUILT, judge_unbuilt
+from envdoctor.logs.hollow_packages import HOLLOW, judge_unbuilt, part_of
 from envdoctor.logs.hosts import judge_guest
 from envdoctor.logs.installer_rules import NO_FILE, REFUSES_PYTHON
 from envdoctor.logs.known_breaks import judge_break
@@ -184,7 +184,7 @@ def _derived(reading: Reading, facts: Facts) -> Iterator[Derived]:
             yield Derived(gpu, number, line.strip()[:300])
         if "WinError" in line and (library := judge_torch_library(line, facts)) is not None:
             yield Derived(library, number, line.strip()[:300])
-        if last is not None and abs(number - last.line) < _NEAR_THE_END and (beside := judge_beside(line)) is not None:
+        if (reading.count <= _PASTED if last is None else abs(number - last.line) < _NEAR_THE_END) and (beside := judge_beside(line)):
             yield Derived(beside, number, line.strip()[:300])
     if (crash := judge_crash(reading.lines)) is not None:
         yield Derived(*crash)
@@ -331,8 +331,8 @@ def _module(one: MissingModule, failure: Failure, facts: Facts) -> Hit | None:
         return None
     caller, where = caller_of(failure)
     provider = package_of(one.name)
-    if one.name in UNBUILT:
-        said, how = UNBUILT[one.name]
+    if (part := part_of(one.name, facts)) is not None:
+        said, how = part
         return Hit(MODULE, True, detail=said, packages=named(provider or top, caller), edge=f"{caller or 'code'}:{one.name}", advice=how)
     if "." in one.name and provider not in listed() and (paged := from_its_page(one.name)) is not None:
         package, how = paged

@@ -6,6 +6,7 @@ import re
 
 from envdoctor.atlas.shelf import open_package
 from envdoctor.checks.hit import Hit
+from envdoctor.facts.fact import Facts
 from envdoctor.logs.statements import MissingName
 from envdoctor.logs.tracebacks import Failure
 from envdoctor.logs.wording import place_of
@@ -95,3 +96,15 @@ def judge_unbuilt(one: MissingName, failure: Failure) -> Hit | None:
         advice=f"a wheel of {package} for this torch, CUDA and Python; else with the CUDA toolkit that torch was built for (CUDA_HOME, "
         f"nvcc --version) and a gcc that it takes: pip install --no-build-isolation --no-cache-dir --force-reinstall --no-deps {package}",
     )
+
+
+# https://github.com/unslothai/unsloth/issues/460: the wheels of triton on the package index are for Linux.
+_TRITON = (
+    "triton on the package index is for Linux alone, and what imports it here was written for that",
+    "pip install triton-windows, in the release for this torch (its page lists them), or the run under WSL2",
+)
+
+
+def part_of(module: str, facts: Facts) -> tuple[str, str] | None:
+    """What a module is that no install brings by itself, and how one comes to it; None where it is an ordinary one."""
+    return _TRITON if module == "triton" and facts.value("os") == "windows" else UNBUILT.get(module)

@@ -107,6 +107,10 @@ def _absent(one: AbsentLibrary, failure: Failure | None, facts: Facts) -> Hit:
             "import torch before it; where that is done, the package anew for the torch that is there: pip install --force-reinstall "
             f"--no-deps --no-cache-dir --no-build-isolation {caller or 'PACKAGE'}"
         )
+    if one.library.startswith("libbitsandbytes"):
+        # https://github.com/bitsandbytes-foundation/bitsandbytes/issues/1559: a clone that was not built, or BNB_CUDA_VERSION
+        detail += ": the bitsandbytes that is imported is a folder of its source that was not built, or has no library for that CUDA"
+        advice = "unset BNB_CUDA_VERSION; pip install --force-reinstall --no-deps bitsandbytes, and the run outside of a clone of it"
     if one.library.startswith("libcudnn"):
         # https://github.com/SYSTRAN/faster-whisper, its README on LD_LIBRARY_PATH
         advice = (

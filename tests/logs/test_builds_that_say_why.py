@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -250,3 +251,41 @@ def test_of_one_side_of_a_contradiction_its_pin_is_left_out() -> None:
         "dependencies."
     )
     assert found.hit.advice.startswith("take the release off tokenizers")
+
+
+def test_a_header_of_its_own_that_a_source_lacks() -> None:
+    said, cure = _told("  fairseq/clib/edit_dist.cu:9:23: fatal error: edit_dist.h: No such file or directory\n" + ENDED.format("fairseq"))
+    assert "its source archive lacks edit_dist.h, a header of its own" in said
+    assert "pip install git+https://" in cure
+
+
+def test_on_windows_a_build_that_says_nothing_lacks_a_compiler_mostly(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    text = "Could not build wheels for fairseq, pyworld, which is required to install pyproject.toml-based projects"
+    first, *_ = findings(capsys, tmp_path, text, 'os = "windows"\n')
+    assert "Desktop development with C++" in json.dumps(first["fixes"][0])
+    first, *_ = findings(capsys, tmp_path, text)
+    assert "Desktop development with C++" not in json.dumps(first["fixes"][0])
+
+
+def test_triton_is_another_package_on_windows(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    first, *_ = findings(capsys, tmp_path, "ModuleNotFoundError: No module named 'triton'", 'os = "windows"\n')
+    assert "pip install triton-windows" in json.dumps(first["fixes"][0])
+
+
+def test_a_build_that_a_tree_of_conda_s_refuses_is_of_another_system() -> None:
+    (found,) = derive(
+        "LibMambaUnsatisfiableError: Encountered problems while solving:\n"
+        "└─ pytorch-gpu ==1.9.0 cuda112py38h0bbbad9_1 is not installable because it requires"
+    )
+    assert "exported with its builds" in found.hit.headline
+
+
+def test_what_a_kernel_asserted_is_told_without_the_error_that_ends_the_run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    text = "Indexing.cu:1146: indexSelectLargeIndex: block: [157,0,0], thread: [88,0,0] Assertion `srcIndex < srcSelectDimSize` failed."
+    first, *_ = findings(capsys, tmp_path, text)
+    assert first["detail"].startswith("An id is not below the number of rows of the embedding")
+
+
+def test_a_clone_of_bitsandbytes_that_was_not_built_is_told_as_that() -> None:
+    found, *_ = derive("/src/bitsandbytes/bitsandbytes/libbitsandbytes_cpu.so: cannot open shared object file: No such file or directory")
+    assert "unset BNB_CUDA_VERSION" in found.hit.advice
