@@ -77,7 +77,7 @@ _OTHERWISE = {
     "streaming": ("mosaicml-streaming",),
     "megatron": ("megatron-core",),
     "mii": ("deepspeed-mii",),
-    "TTS": ("tts",),
+    "TTS": ("tts", "coqui-tts"),
     "ignite": ("pytorch-ignite",),
     "fairseq": ("fairseq",),
     "triton": ("triton", "pytorch-triton", "triton-windows"),

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 
+from envdoctor.engine.cuda_of_torch import cuda_beside
 from envdoctor.engine.fsdp_layers import missing_layers
 from envdoctor.engine.unset import OBJECTIVES, unset, unset_beside, what_runs_it
 from envdoctor.facts.fact import Fact, Facts, FactValue, NotUnderstood, Origin
@@ -116,6 +117,8 @@ def _cuda_build(facts: Facts) -> Iterator[Fact]:
     cuda = variant_cuda(label)
     if cuda is not None:
         yield _fact("cuda", exact(cuda), f"label of torch {torch}")
+    elif (beside := cuda_beside(facts, torch)) is not None:
+        yield _fact("cuda", exact(beside[0]), f"{beside[1]} beside torch {torch}")
     builds = facts.value("builds")
     of_index = next((one[6:] for one in builds if one.startswith("torch+")), "") if isinstance(builds, tuple) and not label else ""
     if kind := next((kind for kind in _KINDS if (label or of_index).startswith(kind)), None):

@@ -275,6 +275,11 @@ def test_what_a_program_leaves_out_is_no_default(file: str | None, quant: str | 
         ({"packages__torch": "2.5.0+cu118"}, "cuda", "label of torch 2.5.0+cu118"),
         ({"packages__torch": "2.5.0+cu118"}, "accelerator", "CUDA build of torch 2.5.0+cu118"),
         ({"packages__torch": "2.5.0+cpu"}, "accelerator", "label of torch 2.5.0+cpu"),
+        (
+            {"packages__torch": "2.8.0", "packages__nvidia-cuda-runtime-cu12": "12.8.90"},
+            "cuda",
+            "nvidia-cuda-runtime-cu12 12.8.90 beside torch 2.8.0",
+        ),
         ({"gpu__compute_capability": "9.0"}, "accelerator", "a compute capability is an NVIDIA GPU's"),
         ({"gpu__name": "A100 80GB"}, "gpu.compute_capability", "known GPU A100 80GB"),
         ({"model__id": "zai-org/chatglm3-6b"}, "model.family", "the model's name"),
