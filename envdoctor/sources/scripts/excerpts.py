@@ -16,6 +16,10 @@ from envdoctor.syntax.parsing import NoPythonError, parse_python
 
 _MOST_LINES = 5000
 _MOST_ATTEMPTS = 12
+# A statement that is not closed where this many lines have followed is none.
+_LONGEST = 400
+# Lines that are read in all, those that are read again counted again: a file of nothing but brackets has millions.
+_MOST_READ = 100_000
 # Of a file of another language, or of Python 2, single lines are Python 3 by chance.
 _LEAST_SHARE = 0.8
 _PYTHON_2 = re.compile(r"^\s*(print\s+[\"'\w%]|exec\s+[\"'\w]|except\s+[\w.]+\s*,\s*\w+\s*:|raise\s+\w+\s*,\s)", re.M)
@@ -91,13 +95,14 @@ def _put_back(tree: ast.Module, places: list[int]) -> None:
 
 def _rows(lines: list[str], lost: list[int]) -> Iterator[_Row]:
     """The statements of a text that are Python by themselves."""
-    number = 0
-    while number < len(lines):
+    number, read = 0, 0
+    while number < len(lines) and read < _MOST_READ:
         if not lines[number].strip() or lines[number].lstrip().startswith("#"):
             number += 1
             continue
         end, whole = _end(lines, number)
         piece = tuple(lines[number:end])
+        read += len(piece) * (1 if whole else _MOST_ATTEMPTS)
         if not whole:
             piece, end = _closed(piece), number + len(piece)
         bare = piece[0].lstrip() if piece else ""
@@ -115,7 +120,7 @@ def _rows(lines: list[str], lost: list[int]) -> Iterator[_Row]:
 def _end(lines: list[str], first: int) -> tuple[int, bool]:
     """The line behind the statement that begins on a line, and whether its brackets and strings are closed there."""
     depth, quote, number = 0, "", first
-    while number < len(lines):
+    while number < min(len(lines), first + _LONGEST):
         line = lines[number]
         if number > first and not quote and depth and _BEGINS.match(line) and not line[:1].isspace():
             return number, False

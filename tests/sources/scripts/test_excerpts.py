@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import textwrap
+import time
 from pathlib import Path
 
 import pytest
@@ -109,3 +110,19 @@ def test_the_report_says_that_a_script_was_read_in_part(tmp_path: Path) -> None:
     assert [(skip.why, skip.lost) for skip in found.skips][:1] == [
         ("no Python 3 that can be parsed: '(' was never closed; the statements that are whole were read", True)
     ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("(\n" * 4999, id="brackets"),
+        pytest.param("x = [\n" * 2000, id="lists"),
+        pytest.param("def f(a,\n" * 1500, id="heads"),
+        pytest.param('a = """\n' * 2001, id="quotes"),
+        pytest.param("f(a,\n" * 4000 + "g(\n", id="calls"),
+    ],
+)
+def test_a_file_of_nothing_but_beginnings_is_given_up_soon(text: str) -> None:
+    begun = time.process_time()
+    read_excerpt(text)
+    assert time.process_time() - begun < 5
