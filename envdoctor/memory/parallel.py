@@ -22,8 +22,7 @@ _OF_MEGATRON: Mapping[str, tuple[str, ...]] = {
     "linear_kv_up_proj": ("kv_b_proj",),
 }
 # Whose attention sees the whole row by exchanging heads for tokens, or is handed keys and values block by block: no rank has more of
-# anything than its part. torch's own way gathers the keys and values of the whole row (``_AllGatherRotater`` of
-# torch/distributed/tensor/experimental/_context_parallel, 2.13.0), which is not counted.
+# anything than its part. torch's own way gathers the keys and values of the whole row.
 _EXCHANGES: frozenset[Sharding] = frozenset(("zero1", "zero2", "zero3", "megatron"))
 _EXCHANGING = frozenset(("ms-swift", "axolotl"))
 
@@ -35,10 +34,12 @@ def experts_of(reader: Reader, architecture: Architecture, sharding: Sharding) -
     return ranks if sharding == "megatron" and architecture.experts and fits else 1
 
 
-def context_of(reader: Reader, sharding: Sharding) -> int:
-    """Among how many ranks the tokens of a row are shared out; 1 where they are not, or where a rank has more than its part of them."""
+def context_of(reader: Reader, sharding: Sharding) -> tuple[int, bool]:
+    """Among how many ranks the tokens of a row are shared out, and whether each gathers the keys and values of all of them."""
     ranks = reader.number("plan.context_parallel") or 1
-    return ranks if sharding in _EXCHANGES or reader.text("plan.trainer") in _EXCHANGING else 1
+    if (reader.number("gpu.count") or ranks) % ranks:
+        return 1, False
+    return ranks, ranks > 1 and not (sharding in _EXCHANGES or reader.text("plan.trainer") in _EXCHANGING)
 
 
 def spread_of(reader: Reader, architecture: Architecture) -> bool:

@@ -60,7 +60,8 @@ class Plan:
     ``narrow_ends``: embeddings and output layer are 16 bits again behind k-bit preparation. ``card``: GiB of the GPU's memory, 0 where
     nobody says.
     ``second``: FSDP2 (``fully_shard``) in the place of FullyShardedDataParallel. ``tensor`` GPUs share each layer (tensor parallelism),
-    ``context`` the tokens of each row, of which ``tokens`` are one's part, and ``experts_over`` the experts.
+    ``context`` the tokens of each row, of which ``tokens`` are one's part (``gathers``: an attention has the
+    keys and values of all), and ``experts_over`` the experts.
     ``spread``: the GPUs that share a layer share out its tokens too (Megatron's sequence parallelism), of which ``tokens`` are one's part.
     ``pipeline`` GPUs have a part of the layers each; ``stage`` is the one that is looked at, "" where the fullest is asked for.
     ``resharded``: FSDP gives the weights of a layer back after its forward.
@@ -101,6 +102,7 @@ class Plan:
     second: bool = False
     tensor: int = 1
     context: int = 1
+    gathers: bool = False
     experts_over: int = 1
     spread: bool = False
     pipeline: int = 1

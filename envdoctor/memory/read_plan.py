@@ -104,7 +104,7 @@ def read_plan(facts: Facts, architecture: Architecture) -> tuple[Plan, tuple[Ass
         # Left in the dtype of the base model, an adapter is float32 too.
         adapter = replace(adapter, float32=True)
     rows, loss = reader.number_or("plan.batch_size", 1), _loss(reader)
-    packed, context = reader.flag("plan.packing") is True, context_of(reader, sharding)
+    packed, (context, gathers) = reader.flag("plan.packing") is True, context_of(reader, sharding)
     plan = Plan(
         method=method,
         load_dtype=dtype,
@@ -127,6 +127,7 @@ def read_plan(facts: Facts, architecture: Architecture) -> tuple[Plan, tuple[Ass
         gpus=gpus,
         tensor=tensor,
         context=context,
+        gathers=gathers,
         spread=spread,
         pipeline=stages,
         experts_over=experts_of(reader, architecture, sharding),

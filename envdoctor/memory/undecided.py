@@ -148,12 +148,9 @@ def _unmodelled(situation: Planned, computed: Estimate) -> Iterator[Undecided]:
     def without(fact: str, low: float) -> Undecided:
         return Undecided(fact, facts.value(fact) or 0, (_NEUTRAL.get(fact, 1),), Range(low, expected, expected), modelled=False)
 
-    tensor, context = parts("plan.tensor_parallel"), parts("plan.context_parallel")
+    tensor = parts("plan.tensor_parallel")
     if tensor > 1 and situation.plan.tensor == 1:
         yield without("plan.tensor_parallel", expected / tensor)
-    if context > 1 and situation.plan.context == 1:
-        shorter = situation.estimate_with({"plan.seq_len": max(1, situation.plan.tokens // context)})
-        yield without("plan.context_parallel", shorter.allocated.low)
     if facts.text("plan.distributed") == "megatron" and situation.plan.gpus > 1 and facts.value("plan.tensor_parallel") is None:
         # Its layers are mostly cut among some of its ranks.
         gpus = situation.plan.gpus

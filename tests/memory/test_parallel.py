@@ -8,7 +8,7 @@ from envdoctor.facts.fact import FactValue
 from envdoctor.memory.config import read_architecture
 from envdoctor.memory.parameters import parameters
 from envdoctor.memory.situation import Planned, planned
-from envdoctor.memory.undecided import deciding, spanned, weigh
+from envdoctor.memory.undecided import deciding, weigh
 from tests.memory.models import stated
 
 DENSE: dict[str, object] = {
@@ -100,16 +100,25 @@ def test_of_stages_the_fullest_is_told() -> None:
 
 
 def test_a_row_whose_tokens_are_shared_out_is_as_long_as_one_rank_s_part() -> None:
-    more: dict[str, FactValue] = {"plan__distributed": "zero3", "plan__context_parallel": 8, "plan__seq_len": 65536}
+    more: dict[str, FactValue] = {
+        "plan__distributed": "zero3",
+        "plan__context_parallel": 8,
+        "plan__seq_len": 65536,
+        "plan__fused_loss": "linear_cross_entropy",
+    }
     shared, short = situation(DENSE, **more), situation(DENSE, **{**more, "plan__context_parallel": 1, "plan__seq_len": 8192})
     assert shared.estimate().allocated.expected == short.estimate().allocated.expected
     # What the exchange holds is in the range alone, and a verdict inside of it is not given.
     assert shared.estimate().allocated.high > short.estimate().allocated.high
     assert shared.estimate().guessed
-    # torch's own way gathers the keys and values of the whole row: a range, with no figure in it.
-    torchs = situation(DENSE, **{**more, "plan__distributed": "fsdp", "plan__trainer": "trl"})
-    assert torchs.plan.tokens == 65536
-    assert spanned(torchs, torchs.estimate(), weigh(torchs, torchs.estimate())).is_a_range
+    # torch's own way gathers the keys and values of the whole row.
+    sharded: dict[str, FactValue] = {**more, "plan__distributed": "fsdp", "plan__fsdp_version": 2}
+    theirs, swifts = (situation(DENSE, **sharded, plan__trainer=name).estimate() for name in ("trl", "ms-swift"))
+    gathered = theirs.peak.terms["activations"] - swifts.peak.terms["activations"]
+    assert theirs.peak.name == "backward of the last layer"
+    assert gathered == pytest.approx(4 * 8 * 64 * 65536, rel=0.01)
+    # Eight ranks are not to be had of two.
+    assert situation(DENSE, **{**more, "gpu__count": 2}).plan.context == 1
 
 
 def test_adapters_stand_beside_the_products_that_megatron_names() -> None:

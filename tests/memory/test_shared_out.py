@@ -115,7 +115,7 @@ def test_layers_that_are_cut_leave_each_gpu_its_part() -> None:
     assert part - embedding == pytest.approx((whole - embedding) / 4, rel=0.01)
 
 
-@pytest.mark.parametrize("fact", ["plan.context_parallel", "plan.pipeline_parallel", "plan.expert_parallel", "plan.activation_offload"])
+@pytest.mark.parametrize("fact", ["plan.pipeline_parallel", "plan.expert_parallel", "plan.activation_offload"])
 def test_what_has_no_term_is_named_with_the_range_that_it_leaves(fact: str) -> None:
     value = True if fact == "plan.activation_offload" else 4
     more = {fact.replace(".", "__"): value, "plan__seq_len": 8192, "plan__distributed": "none", "gpu__count": 1}

@@ -120,13 +120,6 @@ def test_a_trainer_that_checkpoints_selectively_leaves_open_how() -> None:
     assert "plan.selective_checkpointing" not in names(situation(**titan, plan__selective_checkpointing="op"))
 
 
-def test_a_way_of_sharing_that_is_not_modelled_ends_at_the_low_end_of_what_it_could_leave() -> None:
-    long: dict[str, FactValue] = {"plan__seq_len": 65536, "plan__batch_size": 1, "plan__distributed": "ddp", "gpu__count": 8}
-    shared, short = situation(**long, plan__context_parallel=8), situation(**{**long, "plan__seq_len": 8192})
-    found = next(one for one in undecided(shared, shared.estimate()) if one.fact == "plan.context_parallel")
-    assert found.allocated.low == short.estimate().allocated.low < short.estimate().allocated.expected
-
-
 def test_what_a_trainer_decides_is_not_open() -> None:
     assert names(situation(plan__seq_len=4096, plan__batch_size=1, plan__gradient_checkpointing="", plan__trainer="transformers")) == set()
 
