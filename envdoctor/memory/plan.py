@@ -138,6 +138,16 @@ class Plan:
     stack: Stack = Stack()
 
     @property
+    def ranks(self) -> int:
+        """All GPUs of the run."""
+        return self.gpus * self.tensor * self.pipeline
+
+    @property
+    def parts(self) -> int:
+        """Among how many GPUs the tokens of a row are shared out."""
+        return self.context * (self.tensor if self.spread else 1)
+
+    @property
     def in_flight(self) -> int:
         """Micro-batches of which the stage keeps what its layers keep: one forward and one backward take turns once the pipeline is full
         (``num_warmup_microbatches`` of core/pipeline_parallel/schedules.py, megatron-core 0.16.1)."""

@@ -71,7 +71,7 @@ def beside(plan: Plan) -> Range:
     1,343 MiB on a V100 in transformers' performance guide of 2022 (perf_train_gpu_one); about 0.55 GiB since kernels are loaded lazily
     (CUDA 11.7 and torch 2.1).
     """
-    several = 0.5 * GIB if plan.gpus * plan.tensor * plan.pipeline > 1 or is_deepspeed(plan) else 0.0
+    several = 0.5 * GIB if plan.ranks > 1 or is_deepspeed(plan) else 0.0
     if not at_least(plan.stack.torch, "2.1"):
         return Range(0.8 * GIB, 1.31 * GIB + several, 2.2 * GIB + several)
     return Range(0.3 * GIB, 0.55 * GIB + several, _BESIDE_MEGATRON if several and plan.sharding == "megatron" else 1.35 * GIB + 2 * several)

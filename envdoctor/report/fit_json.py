@@ -33,7 +33,7 @@ def as_object(report: FitReport) -> dict[str, object]:
         "unknown": [{"fact": one.fact, "assumed": _value(one.assumed), "why": one.why} for one in report.assumptions],
         "undecided": [_undecided(one) for one in report.undecided],
         "model": report.model,
-        "gpu": {"name": report.gpu or None, "count": report.plan.gpus},
+        "gpu": {"name": report.gpu or None, "count": report.plan.ranks},
         "needed_gib": _range(verdict.needed),
         "beside_gib": _range(estimate.beside),
         "fragments_gib": _range(verdict.fragments),

@@ -29,6 +29,7 @@ _SHARDING = {
     "zero3": "ZeRO-3",
     "fsdp": "FSDP",
     "device_map": "layers spread by device_map",
+    "megatron": "Megatron",
 }
 _DECISIVE = ("plan.method", "plan.trained_layers", "plan.batch_size", "plan.seq_len", "gpu.count")
 _FITS = {"yes": "fits", "tight": "tight", "no": "does not fit", "unknown": "cannot be told"}
@@ -99,9 +100,10 @@ def plan_words(report: FitReport) -> str:
 def gpu_words(report: FitReport) -> str:
     """The GPUs of the plan: ``3 x RTX 3090, 23.6 GiB usable each``."""
     name = printable(report.gpu) or "a GPU that is not named"
-    count = f"{report.plan.gpus} x " if report.plan.gpus > 1 else ""
+    ranks = report.plan.ranks
+    count = f"{ranks} x " if ranks > 1 else ""
     memory = report.verdict.memory
-    each = " each" if report.plan.gpus > 1 else ""
+    each = " each" if ranks > 1 else ""
     return f"{count}{name}, {'memory not known' if memory is None else f'{gib(memory)} usable{each}'}"
 
 
@@ -126,7 +128,9 @@ def assumed(value: object) -> str:
 def _plan(plan: Plan) -> Iterator[str]:
     yield _method(plan)
     yield plan.load_dtype if plan.autocast in (None, plan.load_dtype) else f"{plan.load_dtype} weights under {plan.autocast} autocast"
-    rows = f"{counted(plan.rows, 'row')} of {counted(plan.tokens, 'token')}"
+    rows = f"{counted(plan.rows, 'row')} of {counted(plan.tokens * plan.parts, 'token')}"
+    if plan.parts > 1:
+        rows += f" ({counted(plan.tokens, 'token')} on each GPU)"
     yield f"{rows}, {plan.accumulation} times a step" if plan.accumulation > 1 else rows
     yield f"{plan.attention} attention"
     if plan.method != "inference":
@@ -138,8 +142,8 @@ def _plan(plan: Plan) -> Iterator[str]:
         yield "adapters in kernels"
     if plan.compile:
         yield "torch.compile"
-    if plan.gpus > 1 or plan.sharding not in ("none", "ddp"):
-        yield f"{plan.gpus} GPU{'s' if plan.gpus != 1 else ''}{_way(plan)}"
+    if plan.ranks > 1 or plan.sharding not in ("none", "ddp"):
+        yield f"{plan.ranks} GPU{'s' if plan.ranks != 1 else ''}{_way(plan)}"
     if plan.offload != "none":
         yield {"optimizer": "optimizer", "parameters": "parameters", "both": "parameters and optimizer"}[plan.offload] + " on the CPU"
 
@@ -160,7 +164,10 @@ def _loss(plan: Plan) -> str:
 
 
 def _way(plan: Plan) -> str:
-    return f" ({_SHARDING[plan.sharding]})" if plan.sharding in _SHARDING else ""
+    cuts = ((plan.tensor, "each layer cut in"), (plan.pipeline, "layers in stages:"), (plan.experts_over, "experts cut in"))
+    ways = [_SHARDING[plan.sharding]] if plan.sharding in _SHARDING else []
+    ways += [f"{words} {number}" for number, words in cuts if number > 1]
+    return f" ({', '.join(ways)})" if ways else ""
 
 
 def _method(plan: Plan) -> str:

@@ -14,6 +14,7 @@ from envdoctor.memory.estimate import GIB, Assumption
 from envdoctor.memory.fits import verdict
 from envdoctor.report.fit import FitReport
 from envdoctor.report.fit_text import bar, render
+from envdoctor.report.fit_words import gpu_words, plan_words
 from tests.report.fits import ESTIMATE, HOSTILE, PLAN, gib, report, too_much
 
 EXPECTED = Path(__file__).parent / "expected"
@@ -115,3 +116,11 @@ def test_a_plan_tells_the_kernels_that_its_trainer_brings() -> None:
     assert "adapters in kernels" not in told[1] + told[2]
     inside = replace(PLAN, state_dtype="bfloat16", in_backward=True)
     assert f"{PLAN.optimizer} with bfloat16 states in the backward" in " ".join(render(replace(report(), plan=inside)).split())
+
+
+def test_ranks_that_share_a_model_are_told_with_what_each_has() -> None:
+    plan = replace(PLAN, method="full", adapter=None, tokens=2048, gpus=2, sharding="megatron", tensor=4, spread=True, pipeline=2)
+    words = plan_words(replace(report(), plan=replace(plan, experts_over=4)))
+    assert "1 row of 8192 tokens (2048 tokens on each GPU)" in words
+    assert words.endswith("16 GPUs (Megatron, each layer cut in 4, layers in stages: 2, experts cut in 4)")
+    assert gpu_words(replace(report(), plan=plan)).startswith("16 x NVIDIA H800")
