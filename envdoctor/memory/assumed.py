@@ -47,7 +47,8 @@ def fused_perhaps(computed: Estimate, architecture: Architecture, plan: Plan, re
 
 def exchanged(computed: Estimate, architecture: Architecture, plan: Plan) -> Estimate:
     """The estimate of rows whose tokens are shared out, with a high end of what the exchange of queries, keys, values and their gradients
-    may hold for a moment: those of a ring are float32 and there twice (``ring_flash_attn``, zhuzilin/ring-flash-attention 0.1.5)."""
+    may hold for a moment: those of a ring are float32, and of keys and values there are two
+    (zigzag_ring_flash_attn.py of ring-flash-attn 0.1.5)."""
     tokens = plan.rows * plan.tokens
     gathered = 4.0 * architecture.key_width * tokens * plan.context if plan.gathers else 0.0
     moments = tuple(_with_gathered(moment, gathered) for moment in computed.moments)

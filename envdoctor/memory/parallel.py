@@ -43,8 +43,8 @@ def context_of(reader: Reader, sharding: Sharding) -> tuple[int, bool]:
 
 
 def spread_of(reader: Reader, architecture: Architecture) -> bool:
-    """Whether the ranks of Megatron that share a layer share out its tokens too, which it asks of experts (``validate_args`` of
-    training/arguments.py, megatron-core 0.16.1)."""
+    """Whether the ranks of Megatron that share a layer share out its tokens too, which it asks of experts
+    (core/transformer/moe/moe_layer.py, megatron-core 0.16.1)."""
     several = (reader.number("plan.tensor_parallel") or 1) > 1 and reader.text("plan.distributed") == "megatron"
     return several and (reader.flag("plan.sequence_parallel") is True or bool(architecture.experts))
 
