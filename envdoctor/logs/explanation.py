@@ -101,7 +101,7 @@ def explain(
     absent = [one.hit.packages[0] for one in derived if one.hit.rule == UNDEFINED and one.hit.outcome and one.hit.packages]
     lacking = stated.with_facts([Fact(f"packages.{name}", ABSENT, Origin(log)) for name in absent if f"packages.{name}" not in stated])
     computed = {one.hit.rule for one in derived} | {name for one in derived for name in one.hit.over}
-    of_installer = not OF_INSTALLERS.isdisjoint(computed)
+    of_installer = not OF_INSTALLERS.isdisjoint(computed) or BUILD in computed
     # A text that has a page of its own, which names no cause, has several: there one of them has to be stated.
     general = {seen.symptom for name, seen in reading.shown.items() if pages[name].log_only and pages[name].affected is None}
     candidates: list[Candidate] = []

@@ -14,6 +14,7 @@ from envdoctor.logs.abstract_methods import judge_abstract
 from envdoctor.logs.environments import judge_environment
 from envdoctor.logs.specifiers import admits
 from envdoctor.logs.tracebacks import Failure
+from envdoctor.logs.unpacked_values import judge_registry, judge_unpacked
 from envdoctor.records import dataclass
 
 ARGUMENT, ATTRIBUTE, TENSORS, RUN = "error-argument-refused", "error-attribute-missing", "error-tensors-disagree", "error-of-the-run"
@@ -365,7 +366,7 @@ def judge_break(failure: Failure, facts: Facts, around: str = "") -> Hit | None:
                 headline=one.means,
                 advice=f"{one.advice}{before}",
             )
-    return judge_environment(failure) or judge_abstract(failure)
+    return judge_environment(failure) or judge_abstract(failure) or judge_unpacked(failure) or judge_registry(failure)
 
 
 def _is_there(one: Break, failure: Failure, around: str) -> bool:

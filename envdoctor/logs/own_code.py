@@ -319,13 +319,15 @@ def say_how(statement: RefusedKeyword | MissingArguments | TooManyArguments) -> 
 def _of_some_class(statement: RefusedKeyword | MissingArguments | TooManyArguments, frame: Frame) -> Hit:
     """A class that is made otherwise than it wants, of which Python before 3.10 tells no name: it may be anybody's."""
     how = say_how(statement)
+    keyword = statement.keyword if isinstance(statement, RefusedKeyword) else ""
+    made = re.search(rf"\b([A-Za-z_]\w*)\((?:[^()]*,)?\s*{re.escape(keyword)}\s*=", frame.text) if keyword else None
+    ends = f"makes a {made[1]}" if made else "ends the call, whose first line names the class; Python before 3.10 does not"
     return Hit(
         OWN,
-        None,
-        detail=f"{place_of(frame)} ends the call, whose first line names the class; Python before 3.10 does not: it is of a package whose "
-        "release is another than the project was written for, or of the project",
+        True if made else None,
+        detail=f"{place_of(frame)} {ends}: it is of a package whose release is another than the project was written for, or of the project",
         edge=f"class:{frame.path[-60:]}:{frame.line}",
-        headline=f"A class that the project makes there {how}",
+        headline=f"{made[1]}(), as the project makes it there, {how}" if made else f"A class that the project makes there {how}",
         advice="look up the class at that call, and install the release of its package that the project's requirements name, or that of "
         "the project's day",
     )

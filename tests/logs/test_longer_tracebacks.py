@@ -362,3 +362,46 @@ def test_what_packages_gave_up_that_others_ask_for(
     first, *_ = findings(capsys, tmp_path, error)
     assert (first["status"], first["packages"]) == ("matched", packages)
     assert next((one["pins"] for one in first["fixes"] if one.get("pins")), None) == fix
+
+
+def test_what_a_call_gives_and_its_line_takes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = (
+        'Traceback (most recent call last):\n  File "/w/IsaacLab/scripts/train.py", line 389, in main\n'
+        "    log_dir, ckpt_dir, video_dir = TrainUtils.get_exp_dir(config)\nValueError: too many values to unpack (expected 3)"
+    )
+    first, *_ = findings(capsys, tmp_path, log)
+    assert first["status"] == "matched"
+    assert "TrainUtils.get_exp_dir() gives more than the 3 values that its caller takes" in first["detail"]
+    rows = log.replace("TrainUtils.get_exp_dir(config)", 'line.strip().split("|")')
+    assert not [one for one in findings(capsys, tmp_path, rows) if "values that its caller takes" in one["detail"]]
+
+
+def test_what_a_registry_of_openmmlab_lacks(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = (
+        '  File "/path/mmdetection/mmdet/models/builder.py", line 58, in build_detector\n    cfg, default_args=dict(train_cfg=train_cfg))\n'
+        '  File "/usr/lib/python3.6/dist-packages/mmcv/utils/registry.py", line 44, in build_from_cfg\n'
+        "    f'{obj_type} is not in the {registry.name} registry')\nKeyError: 'ReDet is not in the models registry'"
+    )
+    first, *_ = findings(capsys, tmp_path, log)
+    assert first["status"] == "matched"
+    assert "ReDet is not in the models registry: the module that registers it was not imported" in first["detail"]
+    assert "the mmdet that was imported is that of mmdetection" in first["detail"]
+
+
+def test_a_build_that_lacks_rust_says_nothing_of_the_python(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = (
+        "      error: can't find Rust compiler\n      [end of output]\n  ERROR: Failed building wheel for tokenizers\n"
+        "ERROR: Could not build wheels for tokenizers, which is required to install pyproject.toml-based projects"
+    )
+    first, *_ = findings(capsys, tmp_path, log)
+    assert (first["rule"], first["packages"]) == ("error-build-failed", ["tokenizers"])
+
+
+def test_the_class_that_a_line_makes_is_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = (
+        'Traceback (most recent call last):\n  File "/w/pysot/core/config.py", line 86, in <module>\n'
+        "    __C.TRAIN.LR.KWARGS = CN(new_allowed=True)\nTypeError: __init__() got an unexpected keyword argument 'new_allowed'"
+    )
+    first, *_ = findings(capsys, tmp_path, log)
+    assert (first["rule"], first["status"]) == ("error-of-own-code", "matched")
+    assert "CN(), as the project makes it there, does not take new_allowed" in first["detail"]
