@@ -14,8 +14,9 @@ from envdoctor.records import replace
 # Rows of instruction data are often this short, and seldom longer than that where nobody says how long they are.
 _SHORT, _LONG = 256, 4096
 _UNMEASURED = 0.25
-# Tensors as wide as the queries.
-_EXCHANGED = 8
+# Tensors as wide as the queries: a ring over 700,000 tokens on eight ranks ran out of 80 GB with one stack, and not with another, where 61
+# are counted without any (benchmarks/unseen/memory-4.json, 9936 and 9939).
+_EXCHANGED = 12
 # What GRPO under Unsloth took of what is counted of it: 1.34 to 2.22 times, in five runs (benchmarks/unseen/memory-9.json, 44 to 48).
 _OF_UNSLOTHS_GRPO = 2.25
 

@@ -141,9 +141,9 @@ def _of_the_loop(situation: Planned) -> Iterator[OpenFact]:
         # Qwen3.5-27B took no more than 4 bytes a logit (https://github.com/basetenlabs/ml-cookbook/pull/105).
         yield "plan.fused_loss", "cross_entropy" if plan.fused_loss else "none", ("linear_cross_entropy",)
     if trainer == "own" and upcast is True and fused is None and not plan.liger:
-        # A loss of its own may take the logits piece by piece: two runs that did took 0.72 times what all at once do
-        # (benchmarks/unseen/memory-10.json, 41 and 51).
-        yield "plan.fused_loss", "none", ("chunked_cross_entropy",)
+        # A loss of its own may take the logits piece by piece, or make those of the answers alone: two runs of the one took 0.72 times
+        # what all at once do, two of the other 0.57 and 0.6 (benchmarks/unseen/memory-10.json, 41 and 51; memory-8.json, 87 and 88).
+        yield "plan.fused_loss", "none", ("chunked_cross_entropy", "linear_cross_entropy")
     if trainer == "own" and upcast is None:
         yield "plan.loss_upcast", True, (False,)
 

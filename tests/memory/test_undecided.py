@@ -312,3 +312,14 @@ def test_whether_prime_rl_makes_the_logits_at_once_is_a_setting() -> None:
     rl: dict[str, FactValue] = {"plan__trainer": "prime-rl", "plan__seq_len": 65536, "plan__batch_size": 1}
     assert names(situation(**rl)) == {"plan.fused_loss"}
     assert names(situation(**rl, plan__fused_loss="none")) == set()
+
+
+def test_how_a_loss_of_ones_own_takes_the_logits_is_open_where_they_decide() -> None:
+    own: dict[str, FactValue] = {"plan__trainer": "own", "plan__loss_upcast": True, "plan__batch_size": 8, "plan__seq_len": 1024}
+    checkpointed: dict[str, FactValue] = {**own, "plan__gradient_checkpointing": True, "plan__outputs_kept": False}
+    asked = situation(**checkpointed)
+    assert "plan.fused_loss" in names(asked)
+    found = next(one for one in undecided(asked, asked.estimate()) if one.fact == "plan.fused_loss")
+    assert (found.taken, found.least) == ("none", "linear_cross_entropy")
+    assert "plan.fused_loss" not in names(situation(**checkpointed, plan__fused_loss="none"))
+    assert "plan.fused_loss" not in names(situation(**{**checkpointed, "plan__trainer": "trl"}))
