@@ -222,6 +222,18 @@ class Namespaces:
                     for binding in bindings:
                         self._read_name(name, binding.value, binding.index, scope)
 
+        for site in self.found.calls:
+            self._read_arguments(site.node, site.scope)
+
+    def _read_arguments(self, call: ast.AST, scope: Scope) -> None:
+        """``main(parse_args())``: what is read is given to a function of the file at once."""
+        assert isinstance(call, ast.Call)
+        entry = self.found.functions.get(call.func.id) if isinstance(call.func, ast.Name) else None
+        for place, given in enumerate(call.args if entry is not None else ()):
+            names = entry[0].args.args if entry is not None else []
+            if isinstance(given, ast.Call) and place < len(names):
+                self._read_name(names[place].arg, given, None, scope)
+
     def _read_name(self, name: str, value: ast.expr | None, index: int | None, scope: Scope) -> None:
         if not isinstance(value, ast.Call):
             return

@@ -13,6 +13,7 @@ from typing import TypeAlias
 from envdoctor.sources.model.class_tree import Function
 from envdoctor.sources.scripts.names import LOCAL, ancestry, dotted
 from envdoctor.sources.scripts.outline import Guard, Outline, Scope, Store
+from envdoctor.syntax.walking import walk
 
 # An expression, and the scope that it is of.
 Place: TypeAlias = "tuple[ast.expr, Scope]"
@@ -25,6 +26,7 @@ class Passed:
     def __init__(self, found: Outline) -> None:
         self.found = found
         self._mentions: dict[str, list[tuple[ast.Name, Scope, Guard | None]]] | None = None
+        self._methods: dict[str, list[tuple[ast.Attribute, Scope, Guard | None]]] | None = None
         self._stores: dict[str, list[Store]] | None = None
 
     # --- parameters -----------------------------------------------------------------------------
@@ -34,13 +36,15 @@ class Passed:
         node = place.node
         if not isinstance(node, Function) or node.decorator_list or place.parent is None:
             return []
-        of_class = isinstance(place.parent.node, ast.ClassDef)
-        if of_class and node.name != "__init__":
-            return []
+        owner = place.parent.node
+        of_class = isinstance(owner, ast.ClassDef)
         parameters = [one.arg for one in (*node.args.posonlyargs, *node.args.args)][int(of_class) :]
         if name not in parameters and name not in (one.arg for one in node.args.kwonlyargs):
             return []
-        calls = self._calls(place.parent.node if of_class else node, runs)
+        if isinstance(owner, ast.ClassDef) and node.name != "__init__":
+            calls = self._method_calls(owner, node.name, runs)
+        else:
+            calls = self._calls(owner if of_class else node, runs)
         default = place.defaults.get(name)
         given: list[Place] = []
         for call, scope in calls:
@@ -65,6 +69,51 @@ class Passed:
                 calls.append((call, scope))
         return calls
 
+    def _method_calls(self, owner: ast.ClassDef, name: str, runs: _Runs) -> list[tuple[ast.Call, Scope]]:
+        """The calls of a method of a class of the file; none where it is taken from what may be an object of another class."""
+        calls = []
+        for mention, scope, guard in self._attributes(name):
+            call = self.found.parents.get(id(mention))
+            if not isinstance(call, ast.Call) or call.func is not mention or not self._is_of(mention.value, scope, owner):
+                return []
+            if runs(guard) is not False:
+                calls.append((call, scope))
+        return calls
+
+    def _is_of(self, node: ast.expr, scope: Scope, owner: ast.ClassDef) -> bool:
+        """Whether an expression is an object of just this class: ``self``, ``Loop()``, or a name that is one."""
+        if class_of_self(node, scope) is owner:
+            return True
+        bindings = (
+            next((place.bindings[node.id] for place in _places(scope) if node.id in place.bindings), [])
+            if isinstance(node, ast.Name)
+            else []
+        )
+        made = bindings[0].value if len(bindings) == 1 and bindings[0].index is None else node
+        return isinstance(made, ast.Call) and dotted(self.found, made.func, scope) == f"{LOCAL}.{owner.name}"
+
+    def _attributes(self, name: str) -> list[tuple[ast.Attribute, Scope, Guard | None]]:
+        if self._methods is None:
+            self._methods = {}
+            known = self.found.functions.keys()
+            for node, scope, guard in self.found.names:
+                if type(node) is ast.Attribute and node.attr in known:
+                    self._methods.setdefault(node.attr, []).append((node, scope, guard))
+        return self._methods.get(name, [])
+
+    # --- results --------------------------------------------------------------------------------
+
+    def to_result(self, name: str) -> list[Place]:
+        """What a function of the file gives back; nothing where it may end without, or is wrapped."""
+        entry = self.found.functions.get(name.removeprefix(f"{LOCAL}."))
+        node = entry[0] if entry is not None else None
+        if node is None or node.decorator_list or not isinstance(node, ast.FunctionDef) or not isinstance(node.body[-1], ast.Return):
+            return []
+        if any(isinstance(one, (ast.Yield, ast.YieldFrom)) for one in walk(node)):
+            return []
+        scope = next((one for one in self.found.scopes if one.node is node), None)
+        return [(value, scope) for value in self.found.returns.get(id(scope), ())] if scope is not None else []
+
     def _mentioned(self, name: str) -> list[tuple[ast.Name, Scope, Guard | None]]:
         if self._mentions is None:
             self._mentions = {}
@@ -79,14 +128,21 @@ class Passed:
     def to_attribute(self, node: ast.Attribute, scope: Scope, runs: _Runs) -> list[Place] | None:
         """What methods of the class make of ``self.name``; nothing where anybody else does too; None for no attribute of ``self``."""
         owner = class_of_self(node.value, scope)
-        if owner is None:
-            return None
+        return None if owner is None else self.to_kept(owner, node.attr, runs)
+
+    def to_own(self, kind: str, attribute: str, runs: _Runs) -> list[Place]:
+        """The same of an object of a class of the file, by the class's dotted name."""
+        entry = self.found.classes.get(kind.removeprefix(f"{LOCAL}."))
+        return [] if entry is None else self.to_kept(entry[0], attribute, runs)
+
+    def to_kept(self, owner: ast.ClassDef, attribute: str, runs: _Runs) -> list[Place]:
+        """What methods of a class and of those that it derives from make of an attribute."""
         names = [one for one in ancestry(self.found, f"{LOCAL}.{owner.name}") if one.startswith(f"{LOCAL}.")]
         owners = [entry[0] for one in names if (entry := self.found.classes.get(one.removeprefix(f"{LOCAL}."))) is not None]
         if owner not in owners:
             return []
         given: list[Place] = []
-        for store in self._stored(node.attr):
+        for store in self._stored(attribute):
             by = class_of_self(store.target, store.scope)
             if by is None:
                 return []
@@ -103,6 +159,13 @@ class Passed:
             for store in self.found.stores:
                 self._stores.setdefault(store.key, []).append(store)
         yield from self._stores.get(attribute, ())
+
+
+def _places(scope: Scope) -> Iterator[Scope]:
+    place: Scope | None = scope
+    while place is not None:
+        yield place
+        place = place.parent
 
 
 def class_of_self(node: ast.expr, scope: Scope) -> ast.ClassDef | None:

@@ -192,6 +192,8 @@ class Evaluator:
         for keyword in made.call.keywords:
             if keyword.arg in (attribute, None):
                 return self.of(keyword.value, made.scope, depth) if keyword.arg else None
+        if kept := self.passed.to_own(made.kind, attribute, self.runs):
+            return self._agreed(kept, depth)
         return None if made.call.args else self._of_class(made.kind.rpartition(".")[2], attribute, depth)
 
     def _of_class(self, name: str, attribute: str, depth: int) -> Known | None:
@@ -225,6 +227,8 @@ class Evaluator:
             return None
         if _DOWNLOADS.fullmatch(name):
             return self._downloaded(node, scope, depth)
+        if name[:2] == f"{LOCAL}." and (results := self.passed.to_result(name)):
+            return self._agreed(results, depth)
         last = name.rpartition(".")[2]
         is_class = name[:2] == f"{LOCAL}." and last in self.found.classes
         return Known(Made(name, node, scope)) if is_class or last[:1].isupper() else None

@@ -34,6 +34,18 @@ def test_what_a_parameter_or_an_attribute_is(tmp_path: Path) -> None:
         (kept.format("given") + "a = Accelerator()\nLoop(given=a).resume()", True),
         (kept.format("given") + "Loop(State()).resume()", False),
         (kept.format("Accelerator()") + "loop = Loop()\nloop.it = State()\nloop.resume()", False),
+        (kept.format("Accelerator()") + "loop = Loop()\nloop.it.load_state('x')", True),
+        (
+            "class Base:\n    def __init__(self):\n        self.it = Accelerator()\n" + kept.format("Own()").replace("Loop", "Loop(Base)"),
+            False,
+        ),
+        ("class Loop:\n    def go(self, a):\n        a.load_state('x')\n    def run(self):\n        self.go(Accelerator())", True),
+        ("class Loop:\n    def go(self, a):\n        a.load_state('x')\nLoop().go(Accelerator())", True),
+        ("class Loop:\n    def go(self, a):\n        a.load_state('x')\nLoop().go(Accelerator())\nother.go(State())", False),
+        ("def make():\n    return Accelerator()\na = make()\na.load_state('x')", True),
+        ("def make():\n    if own:\n        return State()\n    return Accelerator()\na = make()\na.load_state('x')", False),
+        ("def make():\n    if own:\n        return Accelerator()\na = make()\na.load_state('x')", False),
+        ("def make():\n    yield 1\n    return Accelerator()\na = make()\na.load_state('x')", False),
         ("def go(a):\n    a.load_state('x')\ngo(Accelerator())", True),
         ("def go(a):\n    a.load_state('x')\ngo(Accelerator())\ngo(State())", False),
         ("def go(a):\n    a.load_state('x')\nstart(go)", False),
@@ -146,3 +158,19 @@ def test_what_swift_trains_by_preferences(tmp_path: Path) -> None:
     start = "from swift.llm import rlhf_main, RLHFArguments\n"
     for given, goal in (("model='a'", "dpo"), ("rlhf_type='kto'", "kto"), ("rlhf_type='rm'", None), ("**more", None)):
         assert values(read(tmp_path, f"{start}rlhf_main(RLHFArguments({given}))")).get("plan.objective") == goal, given
+
+
+def test_arguments_that_are_parsed_where_they_are_handed_over(tmp_path: Path) -> None:
+    text = """
+import argparse
+from transformers import Trainer, TrainingArguments
+def parse():
+    p = argparse.ArgumentParser()
+    p.add_argument("--steps", type=int, default=8)
+    return p.parse_args()
+def main(args):
+    Trainer(None, TrainingArguments("o", gradient_accumulation_steps=args.steps)).train()
+main(parse())
+"""
+    found = next(fact for fact in read(tmp_path, text).facts if fact.name == "plan.gradient_accumulation")
+    assert (found.value, found.origin.source.partition(" in ")[0]) == (8, "default of --steps")
