@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from envdoctor.app.only_imports import only_imports
+from envdoctor.app.only_imports import names_no_template, only_imports
 from envdoctor.app.trainers import MADE, RUN, unused_of_trainers
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.uses import CODE_USES, is_variable, read_use
@@ -28,6 +28,13 @@ _TRAINING = frozenset(
 # By what it is kept.
 _KEPT = "loads-"
 _TRAINS = re.compile(r"[Tt]rain(?!ed)|backward|optim|schedule")
+_RENDERS = "plan.apply_chat_template"
+# Their code renders no template unasked; trl, unsloth and what answers do.
+_RENDER_NOTHING = frozenset(
+    ("", "?", "torch", "transformers", "peft", "datasets", "accelerate", "bitsandbytes", "tokenizers", "safetensors", "sentencepiece",
+     "numpy", "pandas", "scipy", "sklearn", "evaluate", "huggingface_hub", "tqdm", "wandb", "tensorboard", "deepspeed", "torchvision",
+     "torchaudio")
+)  # fmt: skip
 # They load the framework that they are of, or configure what loads more than the script.
 _RUN_MORE = ("plan", "image")
 # It runs its plan with models and loops of its own: what it never imports no plan of it loads. The other frameworks import nearly all.
@@ -71,6 +78,18 @@ def tell_that_nothing_trains(facts: Facts) -> Fact | None:
     if any(name.partition(".")[0] in _TRAINING or _TRAINS.search(name) for name in names):
         return None
     return Fact(_TRAINER, "none", Origin("default of a script that trains nothing"))
+
+
+def tell_that_no_template_is_rendered(facts: Facts, targets: Sequence[Target]) -> Fact | None:
+    """That no chat template is asked for, where scripts show all that they load, name no template, and use nothing that renders one."""
+    uses, scripts = facts.value(CODE_USES), [target.text for target in targets if target.kind == "script"]
+    if _RENDERS in facts or facts.value(_SHOWN) is not True or not isinstance(uses, tuple) or not scripts:
+        return None
+    names = [read_use(str(use)).name for use in uses]
+    tops = {name.partition(".")[0] for name in names}
+    if not tops <= _RENDER_NOTHING or any(name.endswith("pipeline") for name in names) or not all(map(names_no_template, scripts)):
+        return None
+    return Fact(_RENDERS, False, Origin("default of a script that names no chat template"))
 
 
 def _uses_more(fact: Fact) -> bool:

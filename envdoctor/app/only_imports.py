@@ -1,4 +1,4 @@
-"""Scripts that do nothing but import: what a package loads when it is called they never see."""
+"""What a script shows by what is not in it: scripts that do nothing but import, and those that name no chat template."""
 
 from __future__ import annotations
 
@@ -20,8 +20,16 @@ def only_imports(path: str) -> bool:
     return False
 
 
+def names_no_template(path: str) -> bool:
+    """Whether the words ``chat_template`` are nowhere in a file, be it as a call, a method that is handed on or a text."""
+    with suppress(OSError):
+        file = Path(path)
+        return file.stat().st_size <= _LARGEST and b"chat_template" not in file.read_bytes()
+    return False
+
+
 def _is_text(item: ast.stmt) -> bool:
     return isinstance(item, ast.Expr) and isinstance(item.value, ast.Constant)
 
 
-__all__ = ["only_imports"]
+__all__ = ["names_no_template", "only_imports"]

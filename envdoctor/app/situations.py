@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from envdoctor.app.brought import say_what_is_brought, say_what_is_required
 from envdoctor.app.gathered import Gathered
-from envdoctor.app.loads import say_what_is_not_loaded, tell_that_nothing_trains
+from envdoctor.app.loads import say_what_is_not_loaded, tell_that_no_template_is_rendered, tell_that_nothing_trains
 from envdoctor.app.other_choices import set_aside_pins
 from envdoctor.app.request import Request
 from envdoctor.app.stack import Stack, find_interpreter, read_stack
@@ -155,15 +155,14 @@ def _gather(
     situation = replace(situation, facts=say_what_is_brought(situation.facts, targets))
     if log is None:
         situation = replace(situation, facts=say_what_is_not_loaded(situation.facts, targets))
-    trainless = tell_that_nothing_trains(situation.facts) if log is None else None
+    untold = (tell_that_nothing_trains(situation.facts), tell_that_no_template_is_rendered(situation.facts, targets)) if log is None else ()
     if CODE_USES in situation.facts:
         situation = replace(situation, facts=say_what_is_wrapped(situation.facts, targets))
         situation = replace(situation, facts=keep_awaited(situation.facts, list_awaited(request.rule_directories)))
     if log is None and WHOLE not in situation.facts and _is_told_whole(situation.facts, targets):
         told = Fact(WHOLE, True, Origin("default of a plan"))
         situation = replace(situation, facts=situation.facts.with_facts([told]))
-    if trainless is not None:
-        situation = replace(situation, facts=situation.facts.with_facts([trainless]))
+    situation = replace(situation, facts=situation.facts.with_facts(fact for fact in untold if fact is not None))
     others = list(dict.fromkeys(target.folder or target.text for target in targets if not declares(target)))
     if len(others) > _MOST_NAMED:
         others[_MOST_NAMED:] = [f"and {len(others) - _MOST_NAMED} more"]
