@@ -21,10 +21,12 @@ from envdoctor.world.wheel_pythons import SYSTEMS, wheels_beside_source
 BUILD = "error-build-failed"
 
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,80}[A-Za-z0-9])?"
+# What stands before no package's name: SAM 2 says of an extension that it goes without, "Failed to build the SAM 2 CUDA extension".
+_ARTICLE = r"(?:the|an?|this|your|my|its?|any)\b"
 # pip's and uv's own words, and the folders that pip unpacks into.
 _WHOSE = (
     re.compile(
-        rf"Failed to (?:download and )?build:? (?!installable wheels)[`']?(?P<name>{_NAME})"
+        rf"Failed to (?:download and )?build:? (?!installable wheels|{_ARTICLE})[`']?(?P<name>{_NAME})"
         r"(?:[@=]{1,2}(?P<version>[\w.+!-]{1,40}))?[`']?"
     ),
     re.compile(rf"(?:Failed building|ERROR: Failed to build|Building) (?:wheel|editable) for (?P<name>{_NAME})(?= \(|\s|$)"),
@@ -39,7 +41,8 @@ _WHOSE = (
     re.compile(rf"error likely indicates that [`'](?P<name>{_NAME})@(?P<version>[\w.+!-]{{1,40}})[`'] depends"),
 )
 _STOPPED = re.compile(
-    r"subprocess-exited-with-error|did not run successfully|Failed building wheel|Failed to (?:download and )?build|Could not build wheels|"
+    rf"subprocess-exited-with-error|did not run successfully|Failed building wheel|Failed to (?:download and )?build(?! {_ARTICLE})|"
+    r"Could not build wheels|"
     r"Error building extension|error: could not compile|casting `&T` to `&mut T` is undefined|"
     r"legacy-install-failure|ninja: build stopped: subcommand failed|"
     r"build backend returned an error|doesn't declare it as a build dependency|metadata-generation-failed"

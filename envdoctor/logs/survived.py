@@ -8,10 +8,10 @@ from envdoctor.engine.finding import Finding
 from envdoctor.logs.reading import PASTED, Reading
 
 # warnings.formatwarning of Python's library: path:number: Class: text. The others are logger.warning of transformers' modeling_utils.py
-# and of Phi-3's own code.
+# and of Phi-3's own code, and what amdsmi prints where it is imported on a machine without ROCm.
 _WARNED = re.compile(
     r":\d+: [A-Z]\w*Warning: |^\s*[A-Z]\w*Warning: |This might lead to unexpected behaviour|but the current dype in \w+ is"
-    r"|package not found, consider installing for better performance"
+    r"|package not found, consider installing for better performance|libamd_smi\.so: cannot open shared object"
 )
 # The Trainer's dictionaries and tables, Lightning's bars, "Epoch 3: loss 0.41" of scripts of one's own, tqdm's bars that came to their end.
 _TRAINED = re.compile(

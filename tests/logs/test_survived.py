@@ -27,7 +27,7 @@ TRAINED = "{'loss': 1.2, 'epoch': 0.5}\n{'loss': 0.9, 'epoch': 1.0}\n"
 FAILED = "Traceback (most recent call last):\n  File \"train.py\", line 3, in <module>\n    raise ValueError('x')\nValueError: x\n"
 
 
-@pytest.mark.parametrize("log", [WARNED, FLASH, FLASH + TRAINED, WARNED + TRAINED, AMD + LOADED])
+@pytest.mark.parametrize("log", [WARNED, FLASH, FLASH + TRAINED, WARNED + TRAINED, AMD, AMD + LOADED])
 def test_what_a_run_survived_is_possible(capsys: pytest.CaptureFixture[str], tmp_path: Path, log: str) -> None:
     statuses = found(capsys, tmp_path, BEFORE + log + "the run is over\n" * 2)
     assert statuses
@@ -51,3 +51,10 @@ def test_prose_is_no_word_of_an_installer(capsys: pytest.CaptureFixture[str], tm
         "a signal requires the receptor, and the response depends on both the wavelength and the light because vision requires the cones\n"
     )
     assert found(capsys, tmp_path, BEFORE + prose) == []
+
+
+def test_what_goes_without_an_extension_and_a_page_that_tells_of_it_are_no_failed_build(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    page = "3. If you see a message like `Failed to build the SAM 2 CUDA extension` during installation, you can ignore it\n"
+    assert found(capsys, tmp_path, BEFORE + page + TRAINED) == []
