@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from envdoctor.atlas.masks import write
-from envdoctor.atlas.messages import Message, fixed_parts, is_whole, plain
+from envdoctor.atlas.messages import Message, is_whole, plain
 from envdoctor.atlas.shelf import open_messages, open_package, speaking_packages
 from envdoctor.atlas.stack import holds, places
 from envdoctor.atlas.volume import DamagedAtlasError
@@ -16,6 +16,7 @@ from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import Exact
 from envdoctor.logs.callables_named import OFTEN
 from envdoctor.logs.compiled_sentences import says_compiled
+from envdoctor.logs.python_sentences import is_pythons
 from envdoctor.logs.torch_sentences import LIBRARIES, says_torch
 from envdoctor.logs.tracebacks import Failure, read_failures
 from envdoctor.records import dataclass, replace
@@ -32,6 +33,7 @@ TOLD_OF_RUNS = ("error-of-the-run", "error-of-what-was-given")
 _GONE = re.compile(r"\b(?:has been|have been|was|were) (?:re)?moved|no longer|not supported anymore|has been renamed", re.IGNORECASE)
 # What torch says is of what it was given: the finding is the caller's. What these functions say is the text of another error.
 _OF_OTHERS = frozenset(("torch",))
+_OF_THE_MOST = 0.4
 _PASSED_ON = frozenset(("__getattr__", "_get_module"))
 # So much of a text is nobody else's, also where no frame tells who raised it.
 _CERTAIN = 40
@@ -54,21 +56,6 @@ _WHOSE = {"pydantic-core": "pydantic", "safetensors-rust": "safetensors"}
 _OF_ANY_CLASS = frozenset(("raise", ""))
 # Python has one class by several names.
 _SAME = {"EnvironmentError": "OSError", "IOError": "OSError"}
-# What Python says itself some packages say in its words.
-_PYTHONS = re.compile(
-    r"(?:name |function |class |type |the |an )*(?:object )?(?:got an |has no |is not |takes no |missing |got multiple values for )?"
-    r"(?:unexpected keyword arguments?|arguments?|attributes?|keyword arguments?|required positional arguments?|"
-    r"defined|callable|subscriptable|iterable)"
-    r"|cant set attribute|property (?:of )?(?:object )?has no setter|unhashable type|unsupported operand type ?s? for(?: .{1,20})?"
-    r"|(?:object )?of type has no len|(?:(?:list|tuple|string|deque|pop) )?(?:assignment )?index out of range"
-    r"|(?:float |integer )?(?:division|modulo)(?: or modulo)? by zero"
-    r"|(?:not enough|too many) values to unpack(?: expected(?: got)?)?|object does not support item (?:assignment|deletion)"
-    r"|(?:expected str bytes or os pathlike object|must be real number|must be str|must be bytes) not|could not convert string to float"
-    r"|invalid literal for int with base|cannot unpack non iterable object|object cannot be interpreted as an integer"
-    r"|dictionary changed size during iteration|cannot import name from|no module named"
-    r"|(?:function )?takes (?:at most|at least|exactly)(?: positional)?(?: arguments?)?(?: s)? given"
-    r"|(?:issubclass|isinstance) arg must be an? .*|maximum recursion depth exceeded(?: .*)?|can only concatenate .*"
-)
 # C code that completes a message by what it is about and what came: numpy's "clipmode must be one of ... (got ...)".
 _COMPLETED = re.compile(r"[a-z][\w ]{1,30} (must be .+) \(got .+\)")
 _COMPILED = re.compile(r"\.src\.")
@@ -115,7 +102,7 @@ def sayings(failure: Failure, facts: Facts) -> list[Saying]:
         known = package in near or isinstance(stated, Exact)
         where = places(bound.volume, stated.text) if isinstance(stated, Exact) else ()
         for alike, message in shown:
-            if _PYTHONS.fullmatch(" ".join(re.findall(r"[a-z]+", " ".join(fixed_parts(message.text))))):
+            if is_pythons(message.text):
                 continue
             here = frame is not None and frame.module == message.module
             if (not here and _TESTS.search(message.module)) or message.module.endswith(LIBRARIES):
@@ -136,6 +123,9 @@ def sayings(failure: Failure, facts: Facts) -> list[Saying]:
                 found.append((rank, Saying(message, releases, bool(at_line), here, alike, whole)))
     if not found:
         return []
+    most = max(rank[5] for rank, _ in found)
+    # "Expected {}, got {}" is the whole of many messages; who wrote out more of one said it.
+    found = [((*rank[:2], rank[2] and rank[5] >= most * _OF_THE_MOST, *rank[3:]), one) for rank, one in found]
     found.sort(key=lambda item: item[0], reverse=True)
     best = found[0][0]
     # Whoever is named in a message that several say as a whole need not be the one who says it.

@@ -15,6 +15,7 @@ from envdoctor.atlas.shelf import open_messages, open_package
 from envdoctor.atlas.stack import holds, places
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
+from envdoctor.logs.python_sentences import is_pythons
 from envdoctor.logs.tracebacks import Failure
 from envdoctor.records import dataclass
 
@@ -46,6 +47,8 @@ def says_torch(failure: Failure, facts: Facts) -> TorchSays | None:
     own = len(_VALUES.sub("", words))
     found: list[tuple[int, str, int]] = []
     for alike, message in book.shown(words):
+        if is_pythons(message.text):
+            continue
         compiled = message.module.endswith(LIBRARIES)
         enough = alike >= _LONG or alike >= _MOST_OF_IT * own if compiled else _is_said(message.kind, failure.kind)
         whole = compiled or (alike >= _WHOLE and is_whole(message.text, words)) or alike >= _TELLING

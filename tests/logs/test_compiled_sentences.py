@@ -37,6 +37,7 @@ def test_the_form_of_a_sentence_tells_whose_code_made_it(
     "log",
     [
         "TypeError: reshape() takes exactly 1 argument (0 given)",
+        "AttributeError: type object 'int' has no attribute 'name'",
         "ValueError: expected ident at line 1 column 2",
         "Exception: the line 1 has no column 2",
     ],
