@@ -39,7 +39,8 @@ _OTHERS = re.compile(
     r"|_backward\b|\w{40}"
     r"|annotation|literal|identifier|variable index|wire type|map field|\bmodules?\b|interpreter|\bPTQ\b|observer|captur|functional tensor"
     r"|primal|namespace|reflection|\bloop\b|metallib|kDL|barrier|\branks?\b|\bping\b|shard|archive|package name|hostname|cppt|\bnull\b"
-    r"|convert string$|inferred|\bextern|\belem type|listing|registered|\bkeys?\b|infra mode|forward grad|with respect to|elementwise|element-wise|ufloat"
+    r"|convert string$"
+    r"|inferred|\bextern|\belem type|listing|registered|\bkeys?\b|infra mode|forward grad|with respect to|elementwise|element-wise|ufloat"
     r"|\bopaque|\bpt2\b|\bhook|argument '|descriptor|string value|quote|stage|message\b|field\b|elements of the input|subgroup|iterator"
     r"|\baxes\b|\bX\b|\bT[<\d]|^\W*[a-z]+(?:-[a-z]+)+-\d|nullptr|submodule|attribute '",
     re.IGNORECASE,
