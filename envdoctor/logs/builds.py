@@ -220,6 +220,12 @@ _CAUSES = (
         "uv is told to build it against the {0} of the lock, and it declares no static metadata",
         "give it some in [tool.uv] dependency-metadata, or leave match-runtime out",
     ),
+    # uv's hint, whose lines terminals break: https://github.com/groundlight/r1_vlm/issues/27
+    _Cause(
+        re.compile(r"\bon [`']([A-Za-z][\w.-]{0,60})[`'],? but (?:doesn't|does not) declare it"),
+        "its build imports {0}, which an isolated build does not see",
+        "pip install {0}, then pip install --no-build-isolation {name}",
+    ),
     _Cause(
         re.compile(r"\bNo matching distribution found for ([A-Za-z][\w.-]{0,60}(?:[=<>!~]{1,2}[\w.]{1,30})?)"),
         "its build asks for {0}, of which there is no file for this Python and platform",
@@ -241,6 +247,8 @@ _CAME = re.compile(r"^\s*Successfully installed(?P<names> .{1,4000})$")
 _TAGGED = re.compile(r"-cp3(?P<minor>\d{1,2})-(?:cp3\d{1,2}|abi3)?\S{0,60}\.whl")
 # So near to it an import that fails is of that very setup.py.
 _NEAR = 12
+# What uv makes has no pip of its own: a plain pip is another environment's.
+_BY_UV = re.compile(r"\u00d7 Failed to (?:download and )?build|error likely indicates that [`']|^\s*(?:[$%!>] ?)?uv (?:sync|add|pip|run) ")
 _BEING_BUILT = re.compile(r"pip-install-\w{4,12}[\\/][^\"]{1,200}[\\/]setup\.py")
 
 
@@ -290,6 +298,8 @@ def judge_build(lines: Sequence[tuple[int, str]], facts: Facts) -> tuple[Hit, in
     headline = f"the build of {name or 'a package'} {version}".strip() + f" failed: {lack}"
     packages = named(name, package_of(lacks[1]) if lacks else "")
     advice = advice.replace("{name}", f"{name}=={version}" if version else name or "PACKAGE")
+    if any(_BY_UV.search(line) for _, line in lines):
+        advice = re.sub(r"(?<!uv )pip install", "uv pip install", advice)
     return Hit(BUILD, True, (), headline=headline, packages=packages, edge=name, advice=advice), at_line
 
 

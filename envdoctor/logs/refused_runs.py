@@ -42,7 +42,7 @@ _NOT_THERE = re.compile(
 )
 # What is no name on the hub was meant as a folder: huggingface_hub/utils/_validators.py, transformers/utils/hub.py.
 _NO_NAME = re.compile(
-    r"Repo id must (?:be in the form|use alphanumeric|be a string|have the form)[^\n]{0,200}?: ?'(?P<id>[^']{1,300})'(?=\.|$| Use)"
+    r"Repo id must (?:be in the form|use alphanumeric|be a string|have the form)[^\n]{0,200}?: ?'(?P<id>[^']{0,300})'(?=\.|$| Use)"
     r"|Incorrect path_or_model_id: '(?P<path>[^']{1,300})'"
 )
 # Kohya's and diffusers' adapters call the two parts down and up.
@@ -139,7 +139,7 @@ def _hub(told: str) -> Hit | None:
 
 def _not_there(told: str) -> Hit | None:
     if (taken := _NO_NAME.search(told)) is not None:
-        return _taken_for_a_name(taken["id"] or taken["path"])
+        return _taken_for_a_name(taken["id"] or taken["path"] or "")
     found = _NOT_THERE.search(told)
     if found is None:
         return None
@@ -174,6 +174,10 @@ def _taken_for_a_name(name: str) -> Hit:
     if "~" in name:
         behind = "Python does not write out the ~ of a path that a program hands it"
     advice = "the whole path of a folder that is there"
+    if not name:
+        # https://github.com/zjukg/KnowPAT/issues/8
+        what, behind = "What was to be loaded has an empty name", "an argument that was left out, or a variable of the script that is empty"
+        advice = "give the name or the folder, where the last line of one's own code in the traceback loads it"
     return Hit(HUB, True, detail=behind, packages=("huggingface-hub",), edge=f"hub:absent:{name}"[:120], headline=what, advice=advice)
 
 

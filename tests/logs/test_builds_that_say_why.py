@@ -289,3 +289,24 @@ def test_what_a_kernel_asserted_is_told_without_the_error_that_ends_the_run(caps
 def test_a_clone_of_bitsandbytes_that_was_not_built_is_told_as_that() -> None:
     found, *_ = derive("/src/bitsandbytes/bitsandbytes/libbitsandbytes_cpu.so: cannot open shared object file: No such file or directory")
     assert "unset BNB_CUDA_VERSION" in found.hit.advice
+
+
+def test_a_build_by_uv_is_repeated_by_uv(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    hint = (
+        "hint: This error likely indicates that `flash-attn@2.7.3` depends\non `torch`, but doesn't declare it as a build dependency. If\n"
+        "`flash-attn` is a first-party package, consider adding `torch` to its\n `build-system.requires`."
+    )
+    first, *_ = findings(capsys, tmp_path, hint)
+    assert "flash-attn 2.7.3 failed: its build imports torch, which an isolated build does not see" in first["detail"]
+    assert "uv pip install torch, then uv pip install --no-build-isolation flash-attn==2.7.3" in json.dumps(first["fixes"][0])
+    by_pip = "      ModuleNotFoundError: No module named 'torch'\n  ERROR: Failed building wheel for apex-x"
+    first, *_ = findings(capsys, tmp_path, by_pip)
+    assert "uv pip" not in json.dumps(first["fixes"][0])
+
+
+def test_an_empty_name_is_told_as_that() -> None:
+    found, *_ = derive(
+        "huggingface_hub.utils._validators.HFValidationError: Repo id must use alphanumeric chars or '-', '_', '.', '--' and '..' are "
+        "forbidden, '-' and '.' cannot start or end the name, max length is 96: ''."
+    )
+    assert found.hit.headline == "What was to be loaded has an empty name"
