@@ -56,6 +56,15 @@ BREAKS = (
         ATTRIBUTE,
         ("diffusers", "peft"),
     ),
+    # https://github.com/microsoft/voxelpose-pytorch/issues/2 (torch 1.4 ran it), https://github.com/ghimiredhikura/Complex-YOLOv3/issues/3
+    Break(
+        r"Expected object of scalar type \w{3,8} but got scalar type \w{3,8} for argument #\d 'other'",
+        "The two sides of an operation are of two types, and this torch is too old to bring them to one",
+        "later releases do that by themselves; where comparisons give bool (from torch 1.2 on) a mask of uint8 is the other side",
+        "cast one side in the line above (x.float(), mask.bool()); or the torch that the project names, or a later one",
+        "error-tensors-disagree",
+        ("torch",),
+    ),
     # The wheels of 0.29.1 and 1.0.0; https://github.com/aidudezzz/deepbots-tutorials/issues/43
     Break(
         r"No module named 'gymnasium\.wrappers\.monitoring'",

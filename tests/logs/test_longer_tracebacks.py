@@ -405,3 +405,12 @@ def test_the_class_that_a_line_makes_is_named(capsys: pytest.CaptureFixture[str]
     first, *_ = findings(capsys, tmp_path, log)
     assert (first["rule"], first["status"]) == ("error-of-own-code", "matched")
     assert "CN(), as the project makes it there, does not take new_allowed" in first["detail"]
+
+
+def test_an_old_torch_that_brings_no_two_types_to_one(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = (
+        '  File "../pPose_nms.py", line 226, in p_merge_fast\n    mask = (dist <= ref_dist)\n'
+        "RuntimeError: Expected object of scalar type Float but got scalar type Long for argument #2 'other'"
+    )
+    first, *_ = findings(capsys, tmp_path, log)
+    assert (first["rule"], first["status"], first["packages"]) == ("error-tensors-disagree", "matched", ["torch"])
