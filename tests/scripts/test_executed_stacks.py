@@ -86,6 +86,7 @@ def test_every_later_drawing_has_a_seed_and_a_part_of_its_own(stacks: SimpleName
         "judged-5",
         "judged-6",
         "judged-7",
+        "judged-8",
     }
 
 
