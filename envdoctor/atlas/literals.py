@@ -9,11 +9,11 @@ _NOWHERE = frozenset(("pytorch", "libfb", "fblearner"))
 
 
 def absolute(module: str | None, level: int, home: str) -> str:
-    """The full name of a module that is imported relative to a package."""
+    """The full name of a module that is imported relative to a package; of one above what is known of the package, with a dot before."""
     if level == 0:
         return module or ""
     parts = home.split(".")
-    return ".".join([*parts[: len(parts) - level + 1], *([module] if module else [])])
+    return ".".join([*(parts[: max(len(parts) - level + 1, 0)] or [""]), *([module] if module else [])])
 
 
 def names_taken(item: ast.ImportFrom, module: str) -> list[ast.alias]:

@@ -455,6 +455,20 @@ def test_a_script_of_this_folder_may_import_from_its_own_package(
 
 
 @pytest.mark.usefixtures("atlas")
+@pytest.mark.parametrize("dots", [1, 2, 3, 4])
+@pytest.mark.parametrize("place", ["train.py", "copied/models/own/train.py"])
+def test_what_is_imported_from_above_is_no_package_of_that_name(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, dots: int, place: str
+) -> None:
+    script = tmp_path / place
+    script.parent.mkdir(parents=True, exist_ok=True)
+    script.write_text(f"from {'.' * dots}acme import Old, Nothing\nfrom {'.' * dots}acme.core import Gone\n")
+    (tmp_path / "requirements.txt").write_text("acme==2.0\n")
+    done = run(capsys, "check", str(script), str(tmp_path / "requirements.txt"), "-f", "json")
+    assert [one["rule"] for one in json.loads(done.out)["findings"]] == []
+
+
+@pytest.mark.usefixtures("atlas")
 def test_the_code_of_a_model_is_held_against_the_packages_beside_transformers(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     model = tmp_path / "model"
     model.mkdir()
