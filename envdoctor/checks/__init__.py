@@ -23,6 +23,7 @@ from envdoctor.checks import (
     python_ends,
     run_by_plans,
     stated_together,
+    stated_uses,
     wheels_for_python,
     withdrawn,
 )
@@ -52,6 +53,7 @@ FACT_CHECKS = (
     *kernels_for_gpu.CHECKS,
     *pickles_refused.CHECKS,
     *python_ends.CHECKS,
+    *stated_uses.CHECKS,
 )
 
 # What is raised by some checks alone: whoever asks after one finding of theirs need not run the others. The other findings are cheap.
