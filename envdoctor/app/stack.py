@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from envdoctor.app.request import Request
 from envdoctor.errors import EnvdoctorError
-from envdoctor.facts.fact import Collected, Skip
+from envdoctor.facts.fact import Collected, Fact, Skip
 from envdoctor.records import dataclass
 
 if TYPE_CHECKING:
@@ -41,9 +42,9 @@ def find_interpreter(python: str | None) -> Path | None:
 _OF_A_MACHINE = frozenset(("gpu.name", "gpu.compute_capability", "gpu.memory_gib", "os", "cuda", "driver", "python"))
 
 
-def read_stack(request: Request, log: Collected | None, *, optional: bool, stated: Collected | None = None) -> Stack:
+def read_stack(request: Request, log: Collected | None, *, optional: bool, stated: Iterable[Fact] = ()) -> Stack:
     """The installed stack and the hardware. With ``optional`` no environment is no error, unless one was named; ``log`` is what a
-    diagnosed log states, ``stated`` what a facts file does: where that is about a machine, it need not be this one.
+    diagnosed log states, ``stated`` what a facts file does: where that is about a machine or a run, it need not be this one.
 
     Raises:
         EnvdoctorError: no environment is there, or it cannot be read.
@@ -67,8 +68,7 @@ def read_stack(request: Request, log: Collected | None, *, optional: bool, state
             raise
         return Stack("no environment", parts=(("installed", Collected(skips=(Skip("the installed stack", error.found),))),))
     trains = bool({"torch", "transformers"} & {one.name for one in installed.distributions})
-    described = request.machine is not None or (stated is not None and any(fact.name in _OF_A_MACHINE for fact in stated.facts))
-    elsewhere = "of this log" if log is not None else "of that machine" if described and optional else ""
+    elsewhere = "of this log" if log is not None else "of that machine" if request.machine is not None and optional else _whose(stated)
     if elsewhere and python is None and not trains:
         why = f"{patient.label} has neither torch nor transformers: it is not the environment {elsewhere}"
         return Stack("no environment", parts=(("installed", Collected(skips=(Skip("the installed stack", why),))),))
@@ -78,6 +78,14 @@ def read_stack(request: Request, log: Collected | None, *, optional: bool, state
     if request.machine is not None:
         return Stack(label, installed, patient.interpreter, (("installed", found),))
     return Stack(label, installed, patient.interpreter, (("hardware", collect_hardware()), ("installed", found)))
+
+
+def _whose(stated: Iterable[Fact]) -> str:
+    """What stated facts are of: a machine, or a run, neither of which need be this one, or of what is installed here."""
+    names = [fact.name for fact in stated]
+    if any(name in _OF_A_MACHINE for name in names):
+        return "of that machine"
+    return "of that run" if any(name.startswith(("plan.", "model.")) for name in names) else ""
 
 
 def _packages(count: int) -> str:
