@@ -14,6 +14,7 @@ from envdoctor.memory.config import ArchitectureError, read_architecture
 from envdoctor.memory.estimate import GIB, Estimate
 from envdoctor.memory.plan import Plan
 from envdoctor.memory.situation import Planned, planned
+from envdoctor.records import replace
 
 RULE = "plan-exceeds-gpu-memory"
 # Rules that say of the same run why, where the number of parameters alone decides.
@@ -50,8 +51,10 @@ def exceeding(stated: Facts, config: Mapping[str, object]) -> tuple[Hit, ...]:
     # What a framework runs by itself does nothing that its plan does not say.
     facts = derive(stated if stated.text("plan.trainer") in _RUN_PLANS else stated.without(WHOLE))
     memory = usable_memory(facts)
-    if memory is None or foreign(facts) or facts.text("plan.method") not in _TRAINED_WHOLE | _ADAPTED or not _counted(facts):
+    if memory is None or foreign(facts) or facts.text("plan.method") not in _TRAINED_WHOLE | _ADAPTED:
         return ()
+    if not _counted(facts):
+        return _if_alone(stated, config)
     try:
         architecture = read_architecture(config)
     except ArchitectureError:
@@ -62,8 +65,24 @@ def exceeding(stated: Facts, config: Mapping[str, object]) -> tuple[Hit, ...]:
     least = planned(stated.with_facts(_least(facts)).without("plan.evaluate"), architecture)
     estimate = least.estimate()
     if _needed(estimate, least.plan) <= memory:
-        return ()
+        return _if_alone(stated, config)
     return (_hit(planned(stated, architecture), estimate, _needed(estimate, least.plan), memory),)
+
+
+def _if_alone(stated: Facts, config: Mapping[str, object]) -> tuple[Hit, ...]:
+    """The same as it is if the GPU that is named is the only one and holds all, where nobody says otherwise."""
+    open_ = [name for name in ("gpu.count", "plan.distributed") if name not in stated]
+    one = stated.value("gpu.count") in (None, 1) and derive(stated).text("accelerator") in (None, "cuda", "rocm")
+    if (
+        "plan.distributed" not in open_
+        or not one
+        or stated.value("plan.deepspeed") is True
+        or stated.text("plan.offload") not in (None, "none")
+    ):
+        return ()
+    origin = Origin("the GPU that is named")
+    found = exceeding(stated.with_facts([Fact("gpu.count", 1, origin), Fact("plan.distributed", "none", origin)]), config)
+    return tuple(replace(hit, outcome=None, missing=tuple(open_)) for hit in found)
 
 
 def _another_way(facts: Facts) -> bool:

@@ -42,7 +42,8 @@ DDP_13B: Mapping[str, object] = {
 
 
 def hits(values: Mapping[str, object], config: Mapping[str, object] = LLAMA_2_13B) -> tuple[Hit, ...]:
-    return exceeding(stated(values), config)
+    """Those that hold; what holds if the GPU that is named is alone is asked for by itself."""
+    return tuple(hit for hit in exceeding(stated(values), config) if hit.outcome)
 
 
 def test_replicas_of_13b_on_cards_of_24_gib_are_found() -> None:
@@ -94,6 +95,28 @@ def test_training_whole_13b_on_one_card_is_found_where_nothing_can_be_moved_off_
     full = {**STACK, "plan.method": "full", "gpu.name": "A100 80GB", "gpu.count": 1, "plan.load_dtype": "bfloat16"}
     assert hits({**full, "plan.distributed": "none", "plan.optimizer": "adamw_torch"})
     assert hits({**full, "plan.optimizer": "adamw_torch"}) == ()  # DeepSpeed may hold it in the memory of the CPU
+
+
+ALONE = {"plan.method": "full", "gpu.name": "RTX 4090", "plan.optimizer": "adamw_torch", "plan.load_dtype": "bfloat16"}
+
+
+@pytest.mark.parametrize(
+    ("change", "missing"),
+    [
+        ({}, ("gpu.count", "plan.distributed")),
+        ({"gpu.count": 1}, ("plan.distributed",)),
+        ({"gpu.count": 8}, None),
+        ({"plan.distributed": "zero3"}, None),
+        ({"plan.deepspeed": True}, None),
+        ({"plan.method": "qlora", "plan.quant": "4bit"}, None),
+        ({"accelerator": "mps"}, None),
+    ],
+)
+def test_what_does_not_fit_the_only_gpu_is_possible_where_nobody_says_how_many_there_are(
+    change: Mapping[str, object], missing: tuple[str, ...] | None
+) -> None:
+    found = exceeding(stated({**STACK, **ALONE, **change}), LLAMA_2_13B)
+    assert [(hit.outcome, hit.missing) for hit in found] == ([] if missing is None else [(None, missing)])
 
 
 CARDS = st.sampled_from(("RTX 3090", "T4", "A100 80GB", "RTX 4060", "H200"))
@@ -164,7 +187,7 @@ def test_a_card_of_four_fifths_of_what_was_measured_is_no_finding(monkeypatch: p
         if case.measured is not None:
             card = {name: value for name, value in facts_of(case).items() if name != "gpu.name"}
             for share in (0.8, 0.25):
-                told[share] += bool(exceeding(stated({**card, "gpu.memory_gib": case.measured * share}), case.config))
+                told[share] += any(hit.outcome for hit in exceeding(stated({**card, "gpu.memory_gib": case.measured * share}), case.config))
     assert told[0.8] == 0
     assert told[0.25] > 150
 
