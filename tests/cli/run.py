@@ -59,6 +59,11 @@ _OUTLINES: dict[int, Rule] = {}
 _REMEDIES: dict[tuple[object, ...], tuple[Remedy, ...]] = {}
 
 
+def forget_pins() -> None:
+    """Search pins anew, of situations that were shown before too."""
+    _REMEDIES.clear()
+
+
 @contextmanager
 def _shipped_rules_read_once(every_rule: bool) -> Iterator[None]:
     """How rules are found and kept is tested in ``test_rulebook.py``, with rules of its own; how pins are found, in ``tests/remedies``.

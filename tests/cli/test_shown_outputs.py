@@ -13,7 +13,7 @@ from types import ModuleType
 import pytest
 
 from tests.atlas.wheels import forget
-from tests.cli.run import run
+from tests.cli.run import forget_pins, run
 
 ROOT = Path(__file__).parent.parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -33,9 +33,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def whole(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """With the releases that come with envdoctor: what is shown is what a reader gets."""
     monkeypatch.delenv("ENVDOCTOR_ATLAS")
+    # Pins that were found without these releases are no answer here, nor those found with them elsewhere.
     forget()
+    forget_pins()
     yield
     forget()
+    forget_pins()
 
 
 @pytest.mark.usefixtures("whole")
