@@ -268,11 +268,17 @@ def replacement(fault: Fault) -> str:
     if not first or rest or not _is_one(fault, module, first):
         return ""
     found = [one for one in new_places(bound, first, fault.place) if one != module]
-    public = [one for one in found if not any(part.startswith("_") for part in one.split("."))]
-    # The module that defines it, or a package above that: what another module imports for itself it may drop with any release.
+    public = [one for one in found if not _is_private(one)]
+    # The module that defines it, or a package above that: what another module imports for itself it may drop with any release. What is
+    # defined where nobody is to look is handed on by those that are there for it.
     homes = {one: volume.follow(one, first, fault.place) for one in public}
-    handing = [one for one, home in homes.items() if home is not None and f"{home[0]}.".startswith(f"{one}.")]
+    handing = [one for one, home in homes.items() if home is not None and (f"{home[0]}.".startswith(f"{one}.") or _is_private(home[0]))]
     return f"from {handing[0]} import {first}" if handing else ""
+
+
+def _is_private(module: str) -> bool:
+    """Whether a module is below one with an underscore, or in ``keras.src``, whose parts keras gives out elsewhere."""
+    return any(part.startswith("_") for part in module.split(".")) or module.startswith("keras.src")
 
 
 def _new_keyword(volume: Volume, fault: Fault, keyword: str) -> str | None:

@@ -837,3 +837,26 @@ def test_what_a_minor_release_lacks_its_first_patch_lacked_too(
         done = run(capsys, "check", str(tmp_path / "train.py"), str(tmp_path / "requirements.txt"), "-f", "json")
     found = [one["detail"] for one in json.loads(done.out)["findings"] if one["rule"] == "code-breaks"]
     assert found == ([f"uses acme.Inf: gone since 2.0 (acme {release})"] if told else [])
+
+
+@pytest.mark.parametrize(
+    ("home", "given", "instead"),
+    [
+        ("acme/_hidden.py", "acme/ops.py", "from acme.ops import Old"),
+        ("acme/moved.py", "acme/ops.py", "from acme.moved import Old"),
+        ("acme/_hidden.py", "acme/_ops.py", ""),
+    ],
+)
+def test_what_moved_to_where_nobody_is_to_look_is_taken_from_who_gives_it(tmp_path: Path, home: str, given: str, instead: str) -> None:
+    lib = {
+        "1.0": {"acme/__init__.py": "", "acme/core.py": "class Old: pass\n"},
+        "2.0": {
+            "acme/__init__.py": "",
+            "acme/core.py": "",
+            home: "class Old: pass\n",
+            given: f"from acme.{Path(home).stem} import Old\n",
+        },
+    }
+    with atlas_of(tmp_path, {"acme": lib}):
+        outline = read_tree(ast.parse("from acme.core import Old\n"), "", "__main__")
+        assert [replacement(one) for one in faults_of(outline, Stack({"acme": "2.0"}))] == [instead]
