@@ -23,6 +23,9 @@ _STACK = (RANKS.index("installed"), RANKS.index("facts file"))
 # Said of the machine that a run is meant for, in the project's settings or for this run.
 _MACHINE = (RANKS.index("profile"), RANKS.index("--target"))
 
+_PREFERENCES = frozenset(("dpo", "kto", "orpo", "ppo", "grpo"))
+_ADAPTED = frozenset(("lora", "qlora", "dora"))
+
 
 @dataclass(frozen=True, slots=True)
 class Situation:
@@ -157,9 +160,12 @@ def contradict(one: Fact, other: Fact) -> bool:
 
 
 def _go_together(one: Fact, other: Fact) -> bool:
-    """Whether two values are two words for one thing: a repository that has moved, and one process whose layers are placed by itself."""
+    """Whether two values hold at once: a repository that has moved, one process whose layers are placed by itself, PPO with adapters."""
     if one.name == "model.id":
         return isinstance(one.value, str) and isinstance(other.value, str) and _last_part(one.value) == _last_part(other.value)
+    if one.name == "plan.method":
+        # One word says how the weights are changed, the other what for.
+        return {one.value, other.value} & _PREFERENCES != set() and {one.value, other.value} & _ADAPTED != set()
     return one.name == "plan.distributed" and {one.value, other.value} == {"none", "device_map"}
 
 

@@ -159,3 +159,17 @@ def test_the_pins_of_a_file_that_is_about_another_stack_are_not_put_beside_this_
     assert ("packages.tokenizers" in merged.facts) == kept
     assert str(merged.facts.value("packages.transformers")) == "5.23.0"
     assert "packages.numpy" in merged.facts
+
+
+@pytest.mark.parametrize(
+    ("read", "stated", "told"),
+    [("lora", "ppo", []), ("dpo", "qlora", []), ("lora", "full", ["sources-disagree"]), ("ppo", "grpo", ["sources-disagree"])],
+)
+def test_an_objective_and_its_adapters_go_together(read: str, stated: str, told: list[str]) -> None:
+    merged = merge(
+        [("script", said("train.py", plan__method=read)), ("facts file", said("facts.toml", plan__method=stated))],
+        closed=False,
+        may_be_empty=True,
+    )
+    assert merged.facts.value("plan.method") == stated
+    assert [defect.rule for defect in merged.defects] == told
