@@ -85,7 +85,7 @@ def _situations(request: Request, log: Collected | None, *, choices: bool = Fals
     installation = _installation(named, by_hand)
     each = choices and request.each
     texts = list(dict.fromkeys(request.targets))
-    targets = read_targets(texts, installation, tolerant=choices, each=each)
+    targets = read_targets(texts, installation, tolerant=choices, each=each, beside=bool(stated.facts))
     model = model_path(stated, place) or (None if each else find_model_of(targets))
     if model is not None:
         targets += read_targets([str(model)], installation, tolerant=False, each=False)

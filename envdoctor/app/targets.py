@@ -24,19 +24,21 @@ if TYPE_CHECKING:
 DECLARING = ("requirements", "lock", "image")
 
 
-def read_targets(texts: Sequence[str], installation: Installation | None, *, tolerant: bool, each: bool) -> list[Target]:
-    """The targets as read; where ``tolerant``, one that cannot be used hides no other.
+def read_targets(
+    texts: Sequence[str], installation: Installation | None, *, tolerant: bool, each: bool, beside: bool = False
+) -> list[Target]:
+    """The targets as read; where ``tolerant``, one that cannot be used hides no other, nor what is stated ``beside`` them.
 
     With ``each``, a file that declares packages and cannot be used is a finding of its own; another one was perhaps not meant for us.
 
     Raises:
-        EnvdoctorError: no target can be used, with what is wrong with each.
+        EnvdoctorError: no target can be used and nothing is stated beside them, with what is wrong with each.
     """
     with reading_ahead(texts, installation):
-        return _read_targets(texts, installation, tolerant=tolerant, each=each)
+        return _read_targets(texts, installation, tolerant=tolerant, each=each, beside=beside)
 
 
-def _read_targets(texts: Sequence[str], installation: Installation | None, *, tolerant: bool, each: bool) -> list[Target]:
+def _read_targets(texts: Sequence[str], installation: Installation | None, *, tolerant: bool, each: bool, beside: bool) -> list[Target]:
     from envdoctor.sources.targets import Target, is_named_for_us, read_target
 
     targets: list[Target] = []
@@ -59,7 +61,7 @@ def _read_targets(texts: Sequence[str], installation: Installation | None, *, to
             targets.append(Target(text, "requirements", _say_unusable(text, error, each=each)))
             continue
         targets.append(_forgive(target) if each and target.kind not in DECLARING else target)
-    if texts and failed == len(texts):
+    if texts and failed == len(texts) and not beside:
         raise errors[0] if len(errors) == 1 else SeveralErrors(errors)
     return targets
 

@@ -62,6 +62,16 @@ def test_one_word_of_a_facts_file_that_nobody_knows_leaves_the_rest_judged(capsy
     assert run(capsys, "check", str(tmp_path / "requirements.txt"), "--facts", str(file)).status == 1
 
 
+def test_a_file_of_no_known_kind_beside_stated_facts_leaves_these_judged(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "setup.bat").write_text("pip install torch\n", encoding="utf-8")
+    assert run(capsys, "check", str(tmp_path / "setup.bat")).out == ""
+    (tmp_path / "facts.toml").write_text('[packages]\ntransformers = "4.55.3"\nhuggingface-hub = "0.33.5"\n', encoding="utf-8")
+    ran = run(capsys, "check", str(tmp_path / "setup.bat"), "--facts", str(tmp_path / "facts.toml"), "--format", "json")
+    assert ran.status == 1
+    assert [one["rule"] for one in ran.json["findings"] if one["status"] == "matched"] == ["transformers-refuses-at-import"]
+    assert [one["what"] for one in ran.json["skipped"] if one.get("unexamined")] == [str(tmp_path / "setup.bat")]
+
+
 def test_a_facts_file_of_nothing_that_is_known_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     file = tmp_path / "facts.toml"
     file.write_text('plan.methood = "lora"\n', encoding="utf-8")
