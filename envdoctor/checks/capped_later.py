@@ -6,15 +6,16 @@ some caps are mere caution: it is a sign, told where nothing else says more.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from envdoctor.checks.caps import learned
-from envdoctor.checks.declared_together import agreeing
+from envdoctor.checks.declared_together import agreeing, compatible
 from envdoctor.checks.hit import Hit
 from envdoctor.checks.stated_together import stated_releases
 from envdoctor.facts.fact import Facts
-from envdoctor.facts.versions import exact, version_condition
-from envdoctor.world.releases import as_of, day_of
+from envdoctor.facts.versions import Exact, exact, version_condition
+from envdoctor.world.dependencies import dependencies
+from envdoctor.world.releases import as_of, day_of, release_texts
 
 RULE = "excluded-by-a-later-release"
 
@@ -36,8 +37,17 @@ def _hits(facts: Facts) -> Iterator[Hit]:
             if cap.marker or cap.name not in stated:
                 continue
             public = stated[cap.name].text.partition("+")[0]
-            if not version_condition(cap.specifier).admits(exact(public)) and _came_before(name, release, cap.name, public):
+            if version_condition(cap.specifier).admits(exact(public)) or not _came_before(name, release, cap.name, public):
+                continue
+            if not _is_held_above(cap.name, cap.specifier, stated):
                 yield _hit(facts, name, cap.name, cap.specifier, by)
+
+
+def _is_held_above(other: str, cap: str, stated: Mapping[str, Exact]) -> bool:
+    """Whether a stated release requires more than the cap allows: to follow the cap would break what is declared."""
+    known = release_texts(other)
+    demands = (one for name, value in stated.items() for one in dependencies(name, value.text.partition("+")[0]) or ())
+    return any(one.name == other and not one.marker and not compatible(other, cap, one.specifier, known) for one in demands)
 
 
 def _came_before(name: str, release: str, other: str, later: str) -> bool:

@@ -40,6 +40,7 @@ def test_the_end_is_the_one_that_was_declared(packages: dict[str, str], cap: tup
         {"trl": "0.9.4", "transformers": "4.46.3"},
         {"trl": "0.13.0", "transformers": "4.51.3"},  # the end was taken back by then
         {"trl": "0.12.2", "transformers": "4.51.3"},  # what is declared is another finding's
+        {"trl": "0.9.6", "transformers": "4.51.3", "vllm": "0.10.0"},  # vllm requires transformers>=4.53.2
         {"trl": "0.9.4"},
         {"trl": "0.9.4", "transformers": ">=4.47"},
         {"unheard_of": "1.0", "numpy": "2.1.1"},
