@@ -80,6 +80,10 @@ def test_a_report_has_it_as_a_note(capsys: pytest.CaptureFixture[str], tmp_path:
 def test_a_release_is_asked_about_beside_torch_and_not_beside_others_or_a_script() -> None:
     assert asked_about(stated(torch="2.2.0", peft="0.15.0")) == "peft"
     assert asked_about(stated(torch="2.2.0", torchvision="0.17.0")) is None
+    plan = Fact("plan.method", "pretrain", Origin("facts.toml", "facts.toml", 4))
+    assert asked_about(stated(torch="2.2.0")) == "torch"
+    assert asked_about(stated(torch="2.2.0").with_facts([plan])) is None
+    assert asked_about(stated(torch="2.2.0", peft="0.15.0").with_facts([plan])) == "peft"
     assert asked_about(stated(peft="0.15.0", trl="0.15.0")) is None
     assert asked_about(stated(peft="0.15.0").with_facts([Fact("plan.script", True, Origin("a script"))])) is None
 
