@@ -163,6 +163,8 @@ def _go_together(one: Fact, other: Fact) -> bool:
     """Whether two values hold at once: a repository that has moved, one process whose layers are placed by itself, PPO with adapters."""
     if one.name == "model.id":
         return isinstance(one.value, str) and isinstance(other.value, str) and _last_part(one.value) == _last_part(other.value)
+    if one.name in ADDING_UP:
+        return True
     if one.name == "plan.method":
         # One word says how the weights are changed, the other what for.
         return {one.value, other.value} & _PREFERENCES != set() and {one.value, other.value} & _ADAPTED != set()

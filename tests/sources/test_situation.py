@@ -173,3 +173,9 @@ def test_an_objective_and_its_adapters_go_together(read: str, stated: str, told:
     )
     assert merged.facts.value("plan.method") == stated
     assert [defect.rule for defect in merged.defects] == told
+
+
+def test_uses_stated_by_hand_contradict_no_script() -> None:
+    script = Collected((Fact("plan.code_uses", ("torch", "transformers.AdamW"), Origin("train.py", "train.py", 1)),))
+    told = Collected((Fact("plan.code_uses", ("transformers.AdamW",), Origin("facts.toml", "facts.toml", 1)),))
+    assert merge([("script", script), ("facts file", told)], closed=False, may_be_empty=True).defects == ()
