@@ -33,15 +33,19 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from envdoctor.cli import main as envdoctor
+from envdoctor.facts.vocabulary import term
 from envdoctor.rules.rulebook import load_rulebook
 from envdoctor.world.releases import release_texts
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "score.md"
 DECIDED = ("matched", "confirmed")
-PLAN = (
-    "method", "load_dtype", "fp16", "bf16", "batch_size", "seq_len", "quant", "gradient_checkpointing", "gradient_accumulation",
-    "optimizer", "attn", "distributed", "torch_compile", "attn_implementation", "fsdp", "load_in_4bit",
-)  # fmt: skip
+# What cases call otherwise than the vocabulary does; a facts file understands these too.
+PLAN = frozenset(("torch_compile", "attn_implementation", "fsdp", "load_in_4bit", "load_in_8bit"))
+
+
+def is_stated(key: str) -> bool:
+    """Whether a setting of a case is one that can be stated."""
+    return key in PLAN or term(f"plan.{key}") is not None
 
 
 def facts_file(case: Mapping[str, Any]) -> str:
@@ -51,7 +55,7 @@ def facts_file(case: Mapping[str, Any]) -> str:
         "packages": {name: str(version) for name, version in (case.get("packages") or {}).items() if version},
         "gpu": {"name": case.get("gpu")},
         "model": {"id": case.get("model"), "type": case.get("model_type"), "dtype": case.get("model_dtype")},
-        "plan": {key: value for key, value in (case.get("plan") or {}).items() if key in PLAN and value not in ("", [])},
+        "plan": {key: value for key, value in (case.get("plan") or {}).items() if is_stated(key) and value not in ("", [])},
     }
     for table, values in tables.items():
         rows = [f"{json.dumps(key)} = {json.dumps(value)}" for key, value in values.items() if value is not None]
