@@ -63,6 +63,12 @@ def installable(package: str, facts: Facts, among: Listed | None = None) -> tupl
     return _fit(among(package), python)
 
 
+def python_of(package: str, wanted: VersionCondition) -> str:
+    """What the first release that satisfies the condition asks of Python; empty where it asks for nothing."""
+    first = next((one for one in releases(package) if wanted.admits(exact(one.version))), None)
+    return (first.requires_python if first is not None else None) or ""
+
+
 def _python(facts: Facts) -> str | None:
     value = facts.value("python")
     python = value.text if isinstance(value, Exact) else None

@@ -15,7 +15,7 @@ from envdoctor.facts.values import parse_value
 from envdoctor.facts.versions import Exact, exact, version_condition
 from envdoctor.records import dataclass, field
 from envdoctor.remedies.absent import is_absent, newest_that_fits
-from envdoctor.remedies.candidates import moved, nearest_first, pinned
+from envdoctor.remedies.candidates import moved, nearest_first, pinned, python_of
 from envdoctor.remedies.remedy import Remedy
 from envdoctor.rules.conditions import Known, PackageIs, evaluate, leaves
 from envdoctor.rules.rule import Fix
@@ -154,7 +154,8 @@ def _from_ranges(fix: Fix, finding: Finding, stated: Facts, known: Known, *, not
         if not (isinstance(value, Exact) and wanted.admits(value)):
             candidates[package] = nearest_first(package, wanted, stated)[:_MOST_TRIED] or _named(package, spec)
     if not all(candidates.values()):
-        yield Cure("code", note, {}, {}, f"install {ranges}")
+        asked = next(filter(None, (python_of(name, version_condition(fix.pins[name])) for name in candidates if not candidates[name])), "")
+        yield Cure("code", note, {}, {}, f"install {ranges}{f', under Python {asked}' if asked else ''}")
         return
     pins = {package: choices[0] for package, choices in candidates.items()}
     clears = False

@@ -75,7 +75,9 @@ def test_neither_a_withdrawn_release_nor_one_for_another_python_is_proposed() ->
     assert found(page, {"packages.beta": "0.2", "python": "3.10"}) == (Cure("pin", "a", {"beta": "==0.4"}, {}),)
     late = rule("r", {"packages": ["beta <0.5"]}, Fix("pin", "a", pins={"beta": ">=0.5"}))
     assert found(late, {"packages.beta": "0.2", "python": "3.11.2"}) == (Cure("pin", "a", {"beta": "==0.5"}, {}),)
-    assert found(late, {"packages.beta": "0.2", "python": "3.10"}) == (Cure("code", "a", {}, {}, "install beta >=0.5"),)
+    assert found(late, {"packages.beta": "0.2", "python": "3.10"}) == (
+        Cure("code", "a", {}, {}, "install beta >=0.5, under Python >=3.11"),
+    )
 
 
 def test_a_range_is_pinned_to_a_release_of_it_that_cures() -> None:
