@@ -3,8 +3,9 @@
     python scripts/score_messages.py benchmarks/unseen/messages.jsonl [--show] [--only ID,ID]
 
 Right: the first finding names the row's package, or another one, or none; silent: there is no finding. Interval: what it says of releases
-holds the row's (``releases A-B``; ``gone since`` and ``there from ... on`` of a name that the release lacks; the bounds of a rule), or does
-not, or nothing is said of them.
+holds the row's (``releases A-B``; ``gone since`` and ``there from ... on`` of a name that the release lacks, or ``there in`` and ``it fits
+in`` of those that have it, and ``asks for`` of what is not there; ``in any release until``; the bounds of a rule), or does not, or nothing
+is said of them.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import json
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +28,21 @@ _RELEASE = r"\d[\w.]*\d|\d"
 _SPANS = re.compile(rf"releases ((?:(?:{_RELEASE})(?:-(?:{_RELEASE})?)?,?)+)")
 _GONE = re.compile(rf"(?:gone since|no longer in|not in|removed in) ({_RELEASE})")
 _COMES = re.compile(rf"there from ({_RELEASE}) on")
+# What is told of the releases that have a name or that a call fits: the one that ran is none of them.
+_ELSEWHERE = re.compile(rf"(?:there|it fits) in ((?:(?:{_RELEASE})(?:-(?:{_RELEASE})?)?,?)+)")
+_NEVER = re.compile(rf"in any release until ({_RELEASE})")
+_ASKED = re.compile(r"the message asks for (?P<package>[\w-]+?)(?P<spec>[<>=!~][<>=!~\d.,]*\d)")
 _BOUND = re.compile(rf"(?:(?:[<>=!~]=?|==) ?{_RELEASE})(?:, ?(?:[<>=!~]=?|==) ?{_RELEASE})*")
 
 
 def spans(detail: str) -> Iterator[tuple[str, str]]:
     """The stretches of releases that a sentence tells; an open end is empty."""
-    for found in _SPANS.finditer(detail):
-        for part in found[1].strip(",").split(","):
+    yield from _parts(found[1] for found in _SPANS.finditer(detail))
+
+
+def _parts(texts: Iterable[str]) -> Iterator[tuple[str, str]]:
+    for text in texts:
+        for part in text.strip(",").split(","):
             first, dash, last = part.partition("-")
             yield first, last if dash else first
 
@@ -49,9 +58,14 @@ def holds(finding: Mapping[str, Any], package: str, release: str) -> bool | None
     try:
         if told:
             verdicts.append(any(Version(first) <= wanted and (not last or wanted <= Version(last)) for first, last in told))
+        if other := list(_parts(found[1] for found in _ELSEWHERE.finditer(whole))):
+            verdicts.append(not any(Version(first) <= wanted and (not last or wanted <= Version(last)) for first, last in other))
+        verdicts += [wanted <= Version(found) for found in _NEVER.findall(whole)]
+        asked = [found for found in _ASKED.finditer(whole) if canonicalize_name(found["package"]) == package]
+        verdicts += [not SpecifierSet(found["spec"]).contains(wanted, prereleases=True) for found in asked]
         verdicts += [wanted >= Version(found) for found in _GONE.findall(whole)]
         verdicts += [wanted < Version(found) for found in _COMES.findall(whole)]
-    except InvalidVersion:
+    except (InvalidVersion, InvalidSpecifier):
         return None
     if not verdicts:
         bounds = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 
 def stretches(mask: int) -> list[tuple[int, int]]:
@@ -43,3 +44,26 @@ def read(text: str, places: Mapping[str, int]) -> int:
         end = places[last] if last else len(places) - 1 if dash else start
         mask |= (1 << end + 1) - (1 << start)
     return mask
+
+
+def fill(mask: int, known: int) -> int:
+    """A set with the positions between two of its stretches of which none is ``known``: nobody looked, and both sides say the same."""
+    found = stretches(mask)
+    for (_, last), (first, _) in pairwise(found):
+        hole = (1 << first) - (1 << last + 1)
+        mask |= 0 if hole & known else hole
+    return mask
+
+
+def write_unread(mask: int, releases: Sequence[str], published: Sequence[str]) -> str:
+    """The same as ``write``, each stretch as far as the last ``published`` release before the next that was read, which it tells."""
+    parts, notes = [], []
+    for first, last in stretches(mask):
+        text = write(((1 << last + 1) - 1) ^ ((1 << first) - 1), releases)
+        if last < len(releases) - 1 and {releases[last], releases[last + 1]} <= set(published):
+            between = published[published.index(releases[last]) + 1 : published.index(releases[last + 1])]
+            if between:
+                text = f"{releases[first]}-{between[-1]}"
+                notes.append(f"{releases[last + 1]} says it no longer, and between it and {releases[last]} none was read")
+        parts.append(text)
+    return f"{','.join(parts)}{f' ({notes[-1]})' if notes else ''}"

@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from envdoctor.atlas.masks import read
+from envdoctor.atlas.masks import fill, read
 from envdoctor.atlas.volume import DamagedAtlasError
 from envdoctor.records import dataclass
 
@@ -44,7 +44,10 @@ _STOPS, _QUOTED = " .:!,;", "`'\" "
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of a package: ``kind`` is its exception, or the level of a log; ``lines`` are the line and the releases (as text)."""
+    """One message of a package: ``kind`` is its exception, or the level of a log; ``lines`` are the line and the releases (as text).
+
+    ``read`` are the releases of which its module was read (as text); without any, nobody knows which were not.
+    """
 
     package: str
     module: str
@@ -53,6 +56,7 @@ class Message:
     condition: str
     text: str
     lines: tuple[tuple[int, str], ...]
+    read: tuple[str, ...] = ()
 
     def releases(self, places: Mapping[str, int], line: int | None = None) -> int:
         """The releases that can say it; with ``line`` those that have it there."""
@@ -60,6 +64,13 @@ class Message:
         for at, spans in self.lines:
             if line is None or at == line:
                 mask |= read(spans, places)
+        return mask if line is not None or not self.read else fill(mask, self.known(places))
+
+    def known(self, places: Mapping[str, int]) -> int:
+        """The releases of which its module was read."""
+        mask = 0
+        for spans in self.read:
+            mask |= read(spans, places)
         return mask
 
 
@@ -78,6 +89,9 @@ def likeness(template: str, words: str) -> int:
     at = fixed = 0
     for number, part in enumerate(fixed_parts(template)):
         found = words.find(part, at)
+        if found < 0 and part[-1] in _STOPS and words.endswith(bare := part.rstrip(_STOPS)) and bare:
+            found = words.find(bare, max(at, len(words) - len(bare)))
+            part = bare
         if found < 0:
             if fixed >= _LEAST_FIXED and not part.strip(_STOPS):
                 continue  # a sentence is pasted without its full stop
@@ -245,7 +259,8 @@ class Book:
                 head = whole.rfind("\nin ", 0, begin) + 1
                 _, module, spans = whole[head : whole.index("\n", head)].split(" ", 2)
                 kind, where, moved, condition, text = fields
-                yield alike, Message(self.package, module, kind, where, condition, text, tuple(lines_of(moved, spans.split("|"))))
+                parts = tuple(spans.split("|"))
+                yield alike, Message(self.package, module, kind, where, condition, text, tuple(lines_of(moved, parts)), parts)
 
 
 def lines_of(moved: str, stretches: Sequence[str]) -> Iterator[tuple[int, str]]:

@@ -22,6 +22,10 @@ _SEVERITY_ORDER = ("error", "warning", "note")
 _CONFIDENCE_ORDER = ("reproduced-gpu", "reproduced", "boundary", "computed", "cited")
 
 
+# How a sentence begins that tells which releases a rule accuses, where nobody stated the one that ran.
+AFFECTED = "affected: "
+
+
 @dataclass(frozen=True, slots=True)
 class Because:
     """One fact that decided, with the condition it satisfies and where it was read."""

@@ -14,6 +14,7 @@ from envdoctor.engine.diagnosis import Because, Diagnosis, Finding, Location, St
 from envdoctor.engine.likelihood import breadth
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.versions import ABSENT
+from envdoctor.logs.affected import tell_affected
 from envdoctor.logs.asked import ARGUMENT
 from envdoctor.logs.attribution import EVERYBODYS, MESSAGE_LINES, is_guess, is_near, names_package, packages_required, packages_there
 from envdoctor.logs.builds import BUILD, is_untold
@@ -327,10 +328,16 @@ def _finding(rule: Rule, already: Finding | None, seen: Shown, facts: Facts, kno
     told = "" if rule.packages else named_in(seen.text) or author_of(seen.text)
     if already is not None:
         packages = already.packages or ((told,) if told else ())
-        return replace(already, because=(text, *already.because), location=Location(log, seen.line), hidden=False, packages=packages)
+        detail = already.detail or tell_affected(rule, facts)
+        return replace(
+            already, because=(text, *already.because), location=Location(log, seen.line), hidden=False, packages=packages, detail=detail
+        )
     lacking = () if rule.affected is None else missing(rule.affected, facts, known)
     packages = (told,) if told else rule.packages
-    return Finding(rule, "matched", rule.severity, because=(text,), missing=lacking, location=Location(log, seen.line), packages=packages)
+    return Finding(
+        rule, "matched", rule.severity, because=(text,), missing=lacking, location=Location(log, seen.line), packages=packages,
+        detail=tell_affected(rule, facts),
+    )  # fmt: skip
 
 
 def _status(one: Candidate, candidates: Sequence[Candidate]) -> Status:

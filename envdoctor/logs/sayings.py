@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from envdoctor.atlas.masks import write
+from envdoctor.atlas.masks import fill, write, write_unread
 from envdoctor.atlas.messages import Message, is_whole, plain
 from envdoctor.atlas.shelf import open_messages, open_package, speaking_packages
 from envdoctor.atlas.stack import holds, places
@@ -21,7 +21,7 @@ from envdoctor.logs.torch_sentences import LIBRARIES, says_torch
 from envdoctor.logs.tracebacks import Failure, read_failures
 from envdoctor.records import dataclass, replace
 from envdoctor.world.import_names import package_of
-from envdoctor.world.releases import listed
+from envdoctor.world.releases import listed, release_texts
 
 # A text this long is nobody else's: it needs no frame to be known by.
 _TELLING = 40
@@ -295,19 +295,22 @@ def _sentences(said: Sequence[Saying], facts: Facts) -> Iterator[str]:
     for package, found in list(by_package.items())[:_MOST]:
         bound = open_package(package)
         assert bound is not None
-        mask = 0
+        mask = known = 0
         spots: dict[str, str] = {}
         for one in found:
             mask |= one.releases
+            known |= one.message.known(bound.volume.places)
             place = f"{one.message.module}:{one.message.where}" if one.message.where else one.message.module
             spots[place] = spots.get(place) or one.message.condition
+        mask = fill(mask, known) if not any(one.exact for one in found) else mask
         stated = facts.value(f"packages.{package}")
         at = places(bound.volume, stated.text) if isinstance(stated, Exact) else ()
         among = f", {stated.text} among them" if isinstance(stated, Exact) and holds(mask, at) else ""
         (place, condition), *others = spots.items()
         why = f", where {condition}" if condition else ""
         more = f", and in {others[0][0] if len(others) == 1 else f'{len(others)} other places'}" if others else ""
-        yield f"{package} says this in {place}{why}{more}; releases {write(mask, bound.volume.releases)}{among}"
+        spans = write_unread(mask, bound.volume.releases, release_texts(package))
+        yield f"{package} says this in {place}{why}{more}; releases {spans}{among}"
     placed = [one for one in said if one.exact]
     if placed and (bound := open_package(placed[0].message.package)) is not None:
         mask = 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from envdoctor.engine.finding import AFFECTED, Finding
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Fact, Facts, Skip
 from envdoctor.facts.values import shown
@@ -155,6 +156,12 @@ def verdict_object(verdict: Verdict) -> dict[str, object]:
     }
 
 
+def _detail(finding: Finding) -> str:
+    """What was found; what is told of the releases that a rule accuses leaves out nothing of what the rule says."""
+    details = finding.rule.details.strip()
+    return f"{finding.said}\n\n{details}" if finding.said.startswith(AFFECTED) else finding.said or details
+
+
 def _finding(diagnosed: Diagnosed) -> dict[str, object]:
     finding, rule = diagnosed.finding, diagnosed.finding.rule
     found: dict[str, object] = {
@@ -170,7 +177,7 @@ def _finding(diagnosed: Diagnosed) -> dict[str, object]:
             for reason in finding.because
         ],
         "missing": list(finding.missing),
-        "detail": finding.said or rule.details.strip(),
+        "detail": _detail(finding),
         "location": None if finding.location is None else {"file": finding.location.file, "line": finding.location.line},
         "fixes": [_cure(cure) for cure in diagnosed.cures],
         "evidence": [{"url": source.url, "kind": source.kind, "says": source.says} for source in rule.evidence],
