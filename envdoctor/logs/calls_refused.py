@@ -22,7 +22,7 @@ from envdoctor.logs.everyday_names import is_anybodys_class
 from envdoctor.logs.fitting import ARGUMENT, Fitting
 from envdoctor.logs.forward_calls import fit_forward
 from envdoctor.logs.overridden_methods import calls_itself, defines, fit_override
-from envdoctor.logs.owners_anywhere import needers_of, refusers_of
+from envdoctor.logs.owners_anywhere import classes_anywhere, needers_of, refusers_of
 from envdoctor.logs.statements import MissingArguments, RefusedKeyword, TooManyArguments
 from envdoctor.logs.tracebacks import Failure
 
@@ -159,6 +159,8 @@ def judge_never_taken(statement: RefusedKeyword, failure: Failure, facts: Facts)
     """A keyword that no release of the one function of this name takes: who passes it means another release than was read, or another
     function."""
     named = list(functions_called(statement.function, failure))
+    if not named and statement.function.endswith(".__init__"):
+        named = list(classes_anywhere(statement.function.split(".")[-2], failure, facts))
     # Before Python 3.10 the class is not told; the line that called it is.
     called = named[0].rpartition(":")[2] if named and statement.function == "__init__" else statement.function
     telling = (

@@ -58,6 +58,12 @@ _BY_NAME = frozenset(
 _SOURCES_OF = tuple(
     (re.compile(pattern), package)
     for pattern, package in (
+        # https://github.com/explosion/spaCy/blob/master/spacy/errors.py numbers its errors, mlflow/protos/databricks.proto names its own.
+        (r"^\[[EW]\d{3,4}\] [A-Z]", "spacy"),
+        (r"\b(?:INVALID_PARAMETER_VALUE|RESOURCE_ALREADY_EXISTS|RESOURCE_DOES_NOT_EXIST): ", "mlflow"),
+        (r"\bLightning(?:Module|DataModule|App|Flow|Work)\b", "pytorch-lightning"),
+        # torchvision/models/_utils.py since 0.13
+        (r"Arguments other than a weight enum|'pretrained' is deprecated since 0\.13", "torchvision"),
         (r"src/csrc/ops\.(?:hip|cu)\b|\bCUDA SETUP: ", "bitsandbytes"),
         (r"\bds_(?:summary|status|id|numel|tensor|shape)\b", "deepspeed"),
         (r"\bautogptq_cuda", "auto-gptq"),
@@ -74,8 +80,15 @@ _HEARSAY = re.compile(
     r"^(?:(?:RuntimeError: )?Failed to import [\w.]+ because of the following error \(look up to see its traceback\):\s*)+"
 )
 _CUT_HEARSAY = re.compile(r"(?:RuntimeError: )?Failed to import [\w.]+(?: because of the following error)?[^:]{0,60}:?\W*")
-_SPEAKS_OF_ONE = re.compile(r"error|fail|invalid|not (?:supported|implemented|compatible|available)|cannot|unable|exception", re.IGNORECASE)
+_SPEAKS_OF_ONE = re.compile(
+    r"error|fail|invalid|too old|not (?:supported|implemented|compatible|available)|cannot|unable|exception", re.IGNORECASE
+)
+# A warning that was pasted alone is about what it says will go.
+_SINCE = re.compile(r"\bdeprecated (?:since|as of) (?:version |v)?(?P<release>\d{1,4}(?:\.\d{1,4}){1,3})\b")
+_ENDS_SOON = re.compile(r"Warning: .*\b(?:deprecated|will be removed)\b")
 _PASTED = 16
+# One project under two names.
+_TWINS = {"pytorch-lightning": ("lightning",)}
 # A class or a function with a shorter name is anybody's.
 _TELLING = 6
 _OF_MODULE = re.compile(r"'(?P<top>[A-Za-z_]\w{2,40})(?:\.\w{1,60}){1,6}' object has no attribute")
@@ -123,8 +136,9 @@ def judge_at_last(reading: Reading, facts: Facts) -> Iterator[tuple[Hit, int, st
         for number, line in reading.lines:
             if _CUT_HEARSAY.fullmatch(line.strip()):
                 return
-            if _SPEAKS_OF_ONE.search(line) and (spoken := named_in(line)):
-                yield _spoken(spoken, facts), number, line.strip()[:300]
+            speaks = _SPEAKS_OF_ONE.search(line) or (_ENDS_SOON.search(line) and not reading.ended_well)
+            if speaks and (spoken := named_in(line) or _owner_of_word(Failure("", line, number))):
+                yield _spoken(spoken, facts, line), number, line.strip()[:300]
                 return
     if last is None or last.kind in _NOT_TOLD or last.wraps:
         return
@@ -326,9 +340,11 @@ def _owner_of_called(failure: Failure, facts: Facts) -> str:
     return owners.pop() if len(owners) == 1 else ""
 
 
-def _spoken(package: str, facts: Facts) -> Hit:
+def _spoken(package: str, facts: Facts, message: str = "") -> Hit:
     detail = f"the message is one of {describe(package, facts)}, or speaks of its code; nothing more is known of it"
-    return Hit(RAISED, None, (), detail=detail, packages=(package,), edge=package)
+    if (since := _SINCE.search(message)) is not None:
+        detail += f" than what it says itself: releases {since['release']}-"
+    return Hit(RAISED, None, (), detail=detail, packages=(package, *_TWINS.get(package, ())), edge=package)
 
 
 def _before(frames: list[Frame], inner: Frame) -> list[Frame]:

@@ -76,10 +76,14 @@ def judge_binding(function: str, failure: Failure) -> Hit | None:
     return Hit(ARGUMENT, True, (), detail=detail, packages=named(owner, caller), edge=f"{caller or 'code'}:{function}")
 
 
+# It loads what runs on a GPU as a library of its own, and prints which of its libraries is missing.
+_OF_ONNXRUNTIME = re.compile(r"libonnxruntime_providers_\w+\.so with error|onnxruntime_providers_\w+\.dll")
+
+
 def judge_library(text: str, facts: Facts, failure: Failure | None = None) -> Hit | None:
     absent = parse_absent(text)
     if absent is not None:
-        return _absent(absent, failure, facts)
+        return _absent(absent, failure, facts, "onnxruntime" if _OF_ONNXRUNTIME.search(text) else "")
     if extension := parse_extension(text):
         return _not_built(extension, failure)
     floor = parse_floor(text)
@@ -91,8 +95,8 @@ def judge_library(text: str, facts: Facts, failure: Failure | None = None) -> Hi
     return None if undefined is None else _symbol(undefined, facts)
 
 
-def _absent(one: AbsentLibrary, failure: Failure | None, facts: Facts) -> Hit:
-    caller, where = ("", "") if failure is None else caller_of(failure)
+def _absent(one: AbsentLibrary, failure: Failure | None, facts: Facts, loader: str = "") -> Hit:
+    caller, where = (loader, "") if failure is None or (loader and not failure.frames) else caller_of(failure)
     if caller == "cffi" and failure is not None:  # who loads a library by cffi stands before it
         caller, where = next(((package_of(name), "") for name in failure.packages if name != "cffi"), (caller, where))
     if failure is not None and not caller and (imported := _IMPORT.findall(failure.near)):

@@ -72,14 +72,24 @@ def refusers_of(statement: TooManyArguments, failure: Failure, facts: Facts) -> 
 
 def needers_of(statement: MissingArguments, failure: Failure, facts: Facts) -> tuple[str, ...]:
     """The functions of one package that need what a call leaves out, by a name that is hardly anybody else's, where no frame of a package
-    that was read calls them (https://github.com/NVIDIA-NeMo/Speech/issues/4287: ``_run_hydra`` of hydra-core)."""
+    that was read calls them (https://github.com/NVIDIA-NeMo/Speech/issues/4287: ``_run_hydra`` of hydra-core).
+
+    Copies of a function that has its package's name in its own are that package's (``flash_attn_func``), and a method is known by what it
+    needs where that is nobody else's (``_sample`` without ``logits_warper``).
+    """
     name = statement.function
     caller = failure.frames[-1].package if failure.frames else ""
-    telling = len(name) >= _TELLING and "_" in name and not is_everyday(name)
-    if "." in name or not telling or (caller and open_package(package_of(caller)) is not None):
+    if "." in name or "_" not in name or (caller and open_package(package_of(caller)) is not None):
         return ()
-    found = _by_package(_functions(name, lambda told: set(statement.names) <= told.required))
-    return _of_one(found, failure, facts, alone=True)
+
+    def needs(told: Signature) -> bool:
+        return set(statement.names) <= told.required
+
+    found = _by_package(_functions(name, needs)) if len(name) >= _TELLING and not is_everyday(name) else {}
+    own = {package: symbols for package, symbols in found.items() if name.strip("_").startswith(f"{package.replace('-', '_')}_")}
+    if not found and any(len(one) >= _TELLING and "_" in one and not is_everyday(one) for one in statement.names):
+        found = _by_package(_methods(name, needs))
+    return _of_one(own if len(own) == 1 else found, failure, facts, alone=True)
 
 
 def classes_anywhere(name: str, failure: Failure, facts: Facts) -> tuple[str, ...]:
@@ -184,6 +194,17 @@ def _functions(name: str, fits: Callable[[Signature], bool]) -> Iterator[tuple[s
             signatures = (read(one[1]) for one in pattern.finditer(text))
             if any(told is not None and fits(told) for told in signatures):
                 yield package, f"{module}:{name}"
+
+
+def _methods(name: str, fits: Callable[[Signature], bool]) -> Iterator[tuple[str, str]]:
+    """Every method of a name that has such parameters in some release."""
+    pattern = re.compile(rf"(?m)^ m {re.escape(name)} (\S+)(?:\t|$)")
+    for package, bound in pass_packages(package_names()):
+        for module, text in bound.modules(f"m {name} ", keep=False):
+            for one in pattern.finditer(text):
+                told = read(one[1])
+                if told is not None and fits(told):
+                    yield package, f"{module}:{_class_at(text, one.start())}.{name}"
 
 
 def _class_at(text: str, place: int) -> str:

@@ -24,6 +24,7 @@ _LONGEST = 1200
 _LONG, _MOST_OF_IT, _WHOLE = 30, 0.45, 10
 _TELLING = 40
 # Values that a message states, which are no words of its author.
+_QUOTED = re.compile(r"'[^'\n]{1,300}'")
 _VALUES = re.compile(r"\[[^\]]*\]|<[^>]*>|\([^)]*\)|\d+|(?<=got ).*")
 
 
@@ -44,7 +45,7 @@ def says_torch(failure: Failure, facts: Facts) -> TorchSays | None:
     if book is None or bound is None or failure.packages not in ((), ("torch",)):
         return None
     words = plain(failure.message)[:_LONGEST]
-    own = len(_VALUES.sub("", words))
+    own = len(_VALUES.sub("", plain(_QUOTED.sub("", failure.message))[:_LONGEST]))
     found: list[tuple[int, str, int]] = []
     for alike, message in book.shown(words):
         if is_pythons(message.text):

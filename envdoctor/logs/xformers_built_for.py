@@ -37,7 +37,9 @@ def judge_xformers(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[Hit, int,
         fitting = _release_for(have)
         advice = f'pip install --force-reinstall --no-deps "xformers=={fitting}"{there}; or {back}' if fitting else back
     detail = "xformers imports all the same and has no kernels: memory_efficient_attention finds no operator"
-    hit = Hit(RUN, True, detail=detail, packages=("torch",), edge="xformers:built-for", headline=headline, advice=advice, over=_PAGE)
+    hit = Hit(
+        RUN, True, detail=detail, packages=("xformers", "torch"), edge="xformers:built-for", headline=headline, advice=advice, over=_PAGE
+    )
     yield hit, number, line.strip()[:300]
 
 

@@ -22,7 +22,12 @@ BOUND = (
         (BOUND, "torch", "releases 1.10.2-"),
         ("ValueError: assignment destination is read-only", "numpy", "releases 1.21.6-"),
         ("Exception: expected ident at line 1 column 2", "tokenizers", "releases 0.11.2-"),
-        ("RuntimeError: Internal: src/trainer_interface.cc(332) [(sentence_iterator_ != nullptr)]", "sentencepiece", "compiled code"),
+        ("RuntimeError: Internal: src/trainer_interface.cc(332) [(sentence_iterator_ != nullptr)]", "sentencepiece", "releases 0.1.99-"),
+        ("TypeError: in method 'SentencePieceProcessor_Load', argument 1 of type 'int'", "sentencepiece", "releases 0.1.99-0.2.1"),
+        ("TypeError: Can't extract `str` to `Vec`", "tokenizers", "releases 0.13.3-"),
+        ("ValueError: expected tuple of length 2, but got tuple of length 5", "tokenizers", "releases 0.13.3-"),
+        ("TypeError: torch._C.ScriptMethod: No constructor defined!", "torch", "compiled code"),
+        ("RuntimeError: Invalid device string: 'gpu0'", "torch", "compiled code"),
     ],
 )
 def test_the_form_of_a_sentence_tells_whose_code_made_it(
