@@ -28,6 +28,7 @@ from envdoctor.logs.fitting import Fitting
 from envdoctor.logs.forward_calls import judge_forward
 from envdoctor.logs.good_releases import absent_everywhere, before_it_came, certain, older_or_between, on_both_sides
 from envdoctor.logs.guessed_owners import derived_from, makers_of, makers_stated, members_given, methods_of, modules_of
+from envdoctor.logs.hollow_packages import judge_without_cuda
 from envdoctor.logs.likely_callers import LikelyCaller, likely_callers
 from envdoctor.logs.loaded_objects import judge_loaded, judge_older_module
 from envdoctor.logs.members import judge_member, judge_passed
@@ -65,6 +66,8 @@ def answer(statement: Statement, failure: Failure, facts: Facts) -> Hit | None:
     try:
         if isinstance(statement, MissingMember) and (older := judge_older_module(statement)) is not None:
             return older
+        if isinstance(statement, MissingAttribute) and (built := judge_without_cuda(statement, failure, facts)) is not None:
+            return built
         asked = _asked(statement, failure, facts)
         if asked is None and isinstance(statement, (RefusedKeyword, MissingArguments, TooManyArguments)):
             fitting = fit_call(statement, failure, facts)

@@ -38,6 +38,15 @@ COMMON = (
         "use_orig_params=True (fsdp_use_orig_params: true), or peft's fsdp_auto_wrap_policy, which wraps the adapters by themselves",
         "torch",
     ),
+    # Keys and values (batch, heads, tokens, size of a head) are joined in dimension 2: https://github.com/huggingface/peft/pull/3471
+    Sentence(
+        r"Sizes of tensors must match except in dimension 2\b",
+        "Tensors that are to be joined along dimension 2 differ in another one",
+        "where that is a cache or a prefix and the keys of a layer (batch, heads, tokens, head size), it was made for other heads, another "
+        "head size or another batch than this layer has, as where the head size differs from layer to layer; elsewhere images or features "
+        "of two sizes",
+        "print both shapes there. Prefix tuning: a peft that knows this model, or LoRA; a cache: let the model make it, or use_cache=False",
+    ),
     Sentence(
         r"Sizes of tensors must match except in dimension \d",
         "Tensors that are to be joined have different sizes",

@@ -21,7 +21,7 @@ ENGINES = (
     StatedMessage(
         r"Model architectures? \[['\"](?P<name>\w{3,80})['\"][^\]]{0,200}\] failed to be inspected",
         "vLLM has code for {name} and could not import it",
-        "what it imports is missing or of another release (transformers, flash-attn, a processor's package)",
+        "what it imports is missing, of another release, or built for another CUDA (transformers, flash-attn, a connector such as nixl)",
         "the traceback above this line names it; the transformers that this vllm asks for",
         package="vllm",
     ),

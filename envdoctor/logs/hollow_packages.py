@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import re
 
+from envdoctor.atlas.answers import answer as look_up
+from envdoctor.atlas.masks import write
 from envdoctor.atlas.shelf import open_package
+from envdoctor.atlas.stack import holds, places
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
-from envdoctor.logs.statements import MissingName
+from envdoctor.facts.versions import Exact
+from envdoctor.logs.asked import ATTRIBUTE
+from envdoctor.logs.statements import MissingAttribute, MissingName
 from envdoctor.logs.tracebacks import Failure
 from envdoctor.logs.wording import place_of
 from envdoctor.world.import_names import package_of
+from envdoctor.world.releases import listed
+
+_OF_FILE = re.compile(r"(?P<top>[A-Za-z_]\w{1,40})/[\w/]{0,100}\w{1,60}\.py")
 
 # Packages whose release on the package index holds no module of their name: the source distribution of pyairports 0.0.1.
 HOLLOW = {"pyairports": "install pyairports from its repository (github.com/ozeliger/pyairports), or outlines >=0.1, which does without"}
@@ -108,3 +116,31 @@ _TRITON = (
 def part_of(module: str, facts: Facts) -> tuple[str, str] | None:
     """What a module is that no install brings by itself, and how one comes to it; None where it is an ordinary one."""
     return _TRITON if module == "triton" and facts.value("os") == "windows" else UNBUILT.get(module)
+
+
+def judge_without_cuda(one: MissingAttribute, failure: Failure, facts: Facts) -> Hit | None:
+    """A name of torch's compiled part that its builds with CUDA have (torch/csrc/cuda/Module.cpp), unless the stated release has none.
+
+    https://github.com/unslothai/unsloth-zoo/pull/1064
+    """
+    bound = open_package("torch")
+    told = look_up(f"torch._C:{one.name}") if one.module == "torch._C" and one.name.startswith("_cuda_") else None
+    if bound is None or told is None or not told.there:
+        return None
+    volume, stated = bound.volume, facts.value("packages.torch")
+    if isinstance(stated, Exact) and not holds(told.there, places(volume, stated.text)):
+        return None
+    tops = [package_of(found["top"]) for found in _OF_FILE.finditer(failure.near)]
+    asking = next((name for name in (*map(package_of, failure.packages), *tops) if name in listed() and name != "torch"), "")
+    who = f", and {asking} runs its code for CUDA" if asking else ""
+    since = "" if isinstance(stated, Exact) else f", or one that is not of {write(told.there, volume.releases)}"
+    return Hit(
+        ATTRIBUTE,
+        True,
+        detail=f"torch._C has {one.name} in builds with CUDA: a torch for the CPU alone is there (or for another accelerator){since}{who}",
+        packages=tuple(name for name in (asking, "torch") if name),
+        edge=f"{asking or 'code'}:torch._C.{one.name}",
+        headline=f"{asking or 'What runs'} does not fit the torch that is there: its compiled part has no CUDA",
+        advice=f"install torch for CUDA by its own index, or the {asking or 'package that asks'} that fits the torch that is there: "
+        "python -c 'import torch; print(torch.__version__, torch.version.cuda)' tells which it is",
+    )

@@ -8,9 +8,10 @@ from envdoctor.atlas.answers import answer as look_up
 from envdoctor.atlas.masks import write
 from envdoctor.atlas.shelf import open_package
 from envdoctor.atlas.volume import DamagedAtlasError, Volume, sum_of
+from envdoctor.atlas.words import good_specifiers
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
-from envdoctor.logs.asked import ATTRIBUTE
+from envdoctor.logs.asked import ATTRIBUTE, MODULE
 from envdoctor.logs.callables_named import OFTEN
 from envdoctor.logs.callers import caller_of
 from envdoctor.logs.renames import is_of_no_release, respelled
@@ -102,6 +103,8 @@ def judge_mixed(symbol: str, family: str, package: str, release: str, failure: F
     last = failure.frames[-1] if failure.frames else None
     if last is None or package_of(last.package) != package or "import" not in last.text or symbol.rpartition(".")[2] not in last.text:
         return None
+    if family == MODULE and not release:
+        return _left_out(symbol, package, place_of(last))
     detail = (
         f"its own {place_of(last)} imports {symbol}, and its files have none: an upgrade left files behind, or the program (the notebook) "
         "began before it"
@@ -116,6 +119,33 @@ def judge_mixed(symbol: str, family: str, package: str, release: str, failure: F
         edge=f"{package}:{symbol}",
         headline=f"The files of {package} are of two releases",
         advice=f"pip install --force-reinstall --no-deps {wanted}, and start Python (the kernel) anew",
+    )
+
+
+def _left_out(symbol: str, package: str, place: str) -> Hit:
+    """A module that a package's own file imports and that is not there: a build leaves out a folder without ``__init__.py``, and what it
+    made is the same after the next install. https://github.com/deepspeedai/DeepSpeed/pull/7591"""
+    told, bound = look_up(symbol), open_package(package)
+    there = told.there if told is not None else 0
+    pins: tuple[tuple[str, str], ...] = ()
+    have = ""
+    if bound is not None and there:
+        have = f"; the releases {write(there, bound.volume.releases)} have it"
+        pins = tuple((package, one) for one in good_specifiers(bound.volume, bound.volume.all & ~there, 0) if one.startswith(">="))
+    detail = (
+        f"its own {place} imports {symbol}, and its files have none{have}: the build left that folder out (a state between releases, built "
+        "from its source), or an upgrade left files behind"
+    )
+    return Hit(
+        MODULE,
+        True,
+        detail=detail,
+        packages=(package,),
+        pins=pins,
+        edge=f"{package}:{symbol}",
+        headline=f"{package} imports a module of its own that was not installed",
+        advice=f"built from source: copy or add the folder (with an __init__.py) and build again, or take a release that has it; a "
+        f"release: pip install --force-reinstall --no-deps {package}, and start Python (the kernel) anew",
     )
 
 

@@ -11,6 +11,7 @@ from envdoctor.atlas.answers import owner_of
 from envdoctor.atlas.volume import DamagedAtlasError
 from envdoctor.checks.hit import Hit
 from envdoctor.logs.callables_named import classes_called
+from envdoctor.logs.stated_values import judge_stated
 from envdoctor.logs.tracebacks import Failure
 from envdoctor.logs.wording import AS_SAVED, named
 from envdoctor.world.import_names import package_of
@@ -51,6 +52,8 @@ _VALIDATION = re.compile(r"(?P<count>\d{1,4}) validation errors? for (?P<cls>\w{
 _FIELD = re.compile(
     r"(?:^| )(?P<field>[a-z_][\w.]{1,80}) (?P<says>Extra inputs are not permitted|Field required|Input should be [^\[]{1,120})"
 )
+# What a validator of the class raised itself: pydantic hands its sentence on.
+_OF_VALIDATOR = re.compile(r"\b(?:Value error|Assertion failed), (?P<says>[^\n]{10,600}?)(?= \[type=|$)")
 _UNKNOWN_KEY = re.compile(r"Key '(?P<key>[\w.]{1,80})' (?:is )?not in (?:struct|'[\w.]{1,80}')")
 _DTYPES = re.compile(
     r"mat1 and mat2 (?:must|to) have the same dtype,? but got:? (?P<a>[\w:.]{2,40})(?: and | != )(?P<b>[\w:.]{2,40})"
@@ -187,6 +190,11 @@ def _configuration(failure: Failure) -> Hit | None:
         fields = [f"{one['field']}: {one['says'].strip()}" for one in _FIELD.finditer(failure.told)][:4]
         what, behind = f"{found['cls']} does not take the configuration as it is", "; ".join(fields)
         advice = "correct, move or remove these keys" if fields else "correct, move or remove the keys that the message names"
+        if not fields and (own := _OF_VALIDATOR.search(failure.told)) is not None:
+            if (known := judge_stated(Failure("", own["says"], failure.line))) is not None:
+                return known
+            what, behind = f"{found['cls']} refuses what it was given: {own['says'][:160]}", "its own check says so; no key is misspelt"
+            advice = "what the sentence names; the lines above the traceback may say more"
     elif (key := _UNKNOWN_KEY.search(failure.told)) is not None:
         what, behind = f"The configuration has no key {key['key']}", "its release calls it otherwise, or it was mistyped"
         advice = "the key as the configuration of the installed release has it"

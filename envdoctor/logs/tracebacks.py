@@ -230,7 +230,8 @@ def _take_code(reading: _Reading, line: str) -> bool:
         return True
     if re.match(r"^\s{0,8}\d{1,9}(?:\s|$)", line):
         return True
-    if last.text and _ERROR.match(line.strip()):
+    # Modules that are frozen into Python have no line to show.
+    if (last.text or last.path.startswith("<frozen ")) and _ERROR.match(line.strip()):
         return False  # a traceback that is indented as a whole, as pip shows those of builds
     if line[:2] in ("  ", "\t") and line.strip():
         if not last.text and not re.match(r"^[\s~^]{1,}$", line):
