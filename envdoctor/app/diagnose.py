@@ -51,7 +51,8 @@ def diagnose(request: Request, blocks: Iterable[bytes], place: str) -> Report:
     hints: list[str] = []
     if not explanation.explained:
         hints += _elsewhere(explanation.elsewhere)
-        hints += _unknown_error(reading, gathered.facts)
+        decided = any(finding.status == "matched" and finding.severity == "error" for finding in explanation.findings)
+        hints += _unknown_error(reading, gathered.facts, decided=decided)
     said = list(say_fit(request, gathered, reading.too_small)) if reading.too_small is not None else []
     hints += said or _would_it_fit(reading.too_small, explanation.findings, gathered.derived)
     report = compose_report(request, gathered, book, replace(diagnosis, findings=explanation.findings), hints=hints, of_log=True)
@@ -91,7 +92,15 @@ def _would_it_fit(short: Account | None, found: Iterable[Finding], facts: Facts)
     yield fit_command(short, model, facts.text("gpu.name"), count if isinstance(count, int) else None)
 
 
-def _unknown_error(reading: Reading, facts: Facts) -> Iterator[str]:
-    yield "nothing that is known explains this log"
+def _unknown_error(reading: Reading, facts: Facts, *, decided: bool) -> Iterator[str]:
+    """What is certain of an error that no finding explains. What is ``decided`` is so by the stated releases, and may be its cause."""
+    if decided and reading.decisive is None:
+        yield "what is told above is of the stated releases; the log itself shows no error that is known"
+        return
+    yield (
+        "what is told above is of the stated releases; the log's own words are not known"
+        if decided
+        else ("nothing that is known explains this log")
+    )
     yield from tell_unknown(reading, facts)
     yield "to ask somebody: envdoctor report --log LOG prints a block without paths, tokens and names"

@@ -56,6 +56,8 @@ from envdoctor.world.dependencies import dependencies
 from envdoctor.world.releases import release_texts
 
 TWINS = ("pytorch-lightning", "lightning")
+# Two that are released for each other: neither moves alone. https://github.com/unslothai/unsloth/issues/2003
+_MOVES_WITH = {"unsloth-zoo": "unsloth"}
 # Whose names every script uses by itself: np.bool.
 _EVERYBODYS = frozenset(("numpy", "torch", "pandas"))
 _LINE_OF_CODE = re.compile(r"\S\w*\(|^\s*\w+ = ")
@@ -259,6 +261,9 @@ def _hit(asked: Asked, failure: Failure, facts: Facts) -> Hit | None:
     beyond = bool(between) and not place  # of before the first release that was read: nobody knows where it was then
     there = "" if asked.told or asked.maybe or asked.unsure or beyond else instead(asked, place)
     detail = _told(asked, caller, facts, release, when) + taking + there
+    moves_with = _MOVES_WITH.get(volume.name, "") if not release else ""
+    if moves_with and facts.value(f"packages.{moves_with}") is None:
+        pins, good = (), []
     meant = other_owner(asked.symbol) if not asked.there and asked.family == NAME and not beyond else ""
     if meant:
         pins = ()
@@ -273,6 +278,8 @@ def _hit(asked: Asked, failure: Failure, facts: Facts) -> Hit | None:
     edge = f"{caller.package or 'code'}:{asked.symbol}"
     everybodys = volume.name in _EVERYBODYS
     advice, by_hand = ("", "") if beyond else change_of_code(asked, place, caller.package, caller.where, everybodys=everybodys)
+    if moves_with and not pins:
+        advice = f"pip install --upgrade {moves_with} {volume.name}: the two are released for each other"
     if meant:
         advice, by_hand = f"from {meant.replace(':', ' import ')}", ""
     return Hit(asked.family, True, because, detail=detail, packages=packages, pins=pins, edge=edge, advice=advice, by_hand=by_hand)

@@ -23,6 +23,7 @@ from envdoctor.logs.derived import Derived
 from envdoctor.logs.installer_rules import NO_FILE, OF_INSTALLERS
 from envdoctor.logs.last_resort import NO_MEMORY, judge_at_last, named_in
 from envdoctor.logs.loss_curve import EVENTS
+from envdoctor.logs.nightlies import join_with_nightly
 from envdoctor.logs.out_of_memory import PREFIX
 from envdoctor.logs.reading import Reading
 from envdoctor.logs.run_errors import ASSERTED
@@ -136,7 +137,9 @@ def explain(
     candidates.sort(key=lambda one: _order(one, stated, known))
     findings = [replace(one.finding, status=_status(one, candidates)) for one in candidates[:_MOST_FINDINGS]]
     guesses = {one.finding.rule.id for one in candidates if one.guess}
-    told = [one for one in derived if not _is_of_a_namesake(one, findings, there)]
+    joined = join_with_nightly([one.hit for one in derived], facts)
+    told = [replace(one, hit=hit) for one in derived if (hit := joined.get(one.hit, one.hit)) is not None]
+    told = [one for one in told if not _is_of_a_namesake(one, findings, there)]
     findings = _with_derived(findings, [(one, _derived_finding(one, pages[one.hit.rule], facts, log)) for one in told], reading)
     findings = _without_hearsay(findings, diagnosis, derived)
     explained = any(one.rule.id not in guesses and (one.rule.id != _OF_ANY_MEMORY or one.status == "matched") for one in findings)

@@ -7,7 +7,8 @@ import re
 from envdoctor.atlas.messages import fixed_parts
 
 _PYTHONS = re.compile(
-    r"(?:name |function |class |type |the |an )*(?:object )?(?:got an |has no |is not |takes no |missing |got multiple values for )?"
+    r"(?:name |function |class |type |the |an |init |tuple |list |dict |str )*(?:object )?"
+    r"(?:got an |has no |is not |takes no |missing |got multiple values for )?"
     r"(?:unexpected keyword arguments?|arguments?|attributes?|keyword arguments?|required positional arguments?|"
     r"defined|callable|subscriptable|iterable)"
     r"|cant set attribute|property (?:of )?(?:object )?has no setter|unhashable type|unsupported operand type ?s? for(?: .{1,20})?"
@@ -18,6 +19,7 @@ _PYTHONS = re.compile(
     r"|invalid literal for int with base|cannot unpack non iterable object|object cannot be interpreted as an integer"
     r"|dictionary changed size during iteration|cannot import name from|no module named"
     r"|(?:function )?takes (?:at most|at least|exactly)(?: positional)?(?: arguments?)?(?: s)? given"
+    r"|takes(?: from to)?(?: positional)?(?: arguments?)?(?: s)? but(?: (?:was|were))? given"
     r"|(?:issubclass|isinstance) arg must be an? .*|maximum recursion depth exceeded(?: .*)?|can only concatenate .*"
 )
 

@@ -58,6 +58,8 @@ _OF_ANY_CLASS = frozenset(("raise", ""))
 _SAME = {"EnvironmentError": "OSError", "IOError": "OSError"}
 # C code that completes a message by what it is about and what came: numpy's "clipmode must be one of ... (got ...)".
 _COMPLETED = re.compile(r"[a-z][\w ]{1,30} (must be .+) \(got .+\)")
+# A line that makes the error it raises: whoever else has such words did not say them here.
+_RAISES = re.compile(r"raise (?:\w+\.){0,4}[A-Z]\w+\(")
 _COMPILED = re.compile(r"\.src\.")
 # What a package says to who tests it, nobody meets in a run.
 _TESTS = re.compile(r"\.(?:_?testing|tests?)(?:\.|$)")
@@ -284,8 +286,13 @@ def _before(package: str, said: Sequence[Saying], facts: Facts) -> Sequence[str]
 
 
 def tell_sayings(failure: Failure, facts: Facts) -> Iterator[str]:
-    """The same in sentences, one for each function that says it."""
-    yield from _sentences(sayings(failure, facts), facts)
+    """The same in sentences, one for each function that says it; of what a line of a package raises itself, that package's alone."""
+    said = sayings(failure, facts)
+    last = failure.frames[-1] if failure.frames else None
+    if last is not None and last.package and _RAISES.match(last.text):
+        raised = package_of(last.package)
+        said = [one for one in said if raised in _with_carriers((one.message.package,))]
+    yield from _sentences(said, facts)
 
 
 def _sentences(said: Sequence[Saying], facts: Facts) -> Iterator[str]:

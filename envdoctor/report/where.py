@@ -137,7 +137,7 @@ def _lines(sheet: Sheet, place: str, excerpt: Excerpt, said: str, ids: Sequence[
         sheet.raw(bar, (carets, style), beside)
     else:
         sheet.raw(bar, (carets, style))
-        ways = [(indent, wrapped(said, sheet.width - len(indent), break_on_hyphens=False)[:_MOST_LINES]) for indent in (bar, "    ")]
+        ways = [(indent, _whole_clauses(said, sheet.width - len(indent))) for indent in (bar, "    ")]
         indent, (*lines, last) = min(ways, key=lambda way: len(way[1]))
         for line in lines:
             sheet.raw(f"{indent}{line}")
@@ -147,6 +147,18 @@ def _lines(sheet: Sheet, place: str, excerpt: Excerpt, said: str, ids: Sequence[
         sheet.raw(f"{indent}{last}")
     if rest:
         sheet.tagged("  ", ids)
+
+
+def _whole_clauses(said: str, width: int) -> list[str]:
+    """The lines of a text, without the clauses at its end that do not fit: half a sentence tells nothing, or something else."""
+    lines = wrapped(said, width, break_on_hyphens=False)
+    kept = said
+    while len(lines) > _MOST_LINES and "; " in kept:
+        kept = kept.rpartition("; ")[0]
+        lines = wrapped(kept, width, break_on_hyphens=False)
+    if len(lines) > _MOST_LINES:
+        lines = [*lines[: _MOST_LINES - 1], f"{lines[_MOST_LINES - 1][: width - 4]} ..."]
+    return lines
 
 
 def _prose(sheet: Sheet, text: str, ids: Sequence[str], *, full: bool) -> None:
