@@ -27,6 +27,7 @@ from envdoctor.logs.nightlies import join_with_nightly
 from envdoctor.logs.out_of_memory import PREFIX
 from envdoctor.logs.reading import Reading
 from envdoctor.logs.run_errors import ASSERTED
+from envdoctor.logs.said_in_words import with_words_of_log
 from envdoctor.logs.sayings import SAID, author_of
 from envdoctor.logs.signatures import Shown
 from envdoctor.logs.survived import was_survived
@@ -138,7 +139,8 @@ def explain(
     findings = [replace(one.finding, status=_status(one, candidates)) for one in candidates[:_MOST_FINDINGS]]
     guesses = {one.finding.rule.id for one in candidates if one.guess}
     joined = join_with_nightly([one.hit for one in derived], facts)
-    told = [replace(one, hit=hit) for one in derived if (hit := joined.get(one.hit, one.hit)) is not None]
+    kept = [(one, hit) for one in derived if (hit := joined.get(one.hit, one.hit)) is not None]
+    told = [replace(one, hit=with_words_of_log(hit, reading.lines)) for one, hit in kept]
     told = [one for one in told if not _is_of_a_namesake(one, findings, there)]
     findings = _with_derived(findings, [(one, _derived_finding(one, pages[one.hit.rule], facts, log)) for one in told], reading)
     findings = _without_hearsay(findings, diagnosis, derived)

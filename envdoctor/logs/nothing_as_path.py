@@ -19,7 +19,7 @@ _FIRST = re.compile(
     r"\b(?:os\.path\.(?:join|abspath|dirname|basename|realpath|expanduser)|os\.(?:listdir|makedirs|mkdir|fspath)|open|Path)"
     r"\(\s*(?P<what>[A-Za-z_][\w.]{1,80}(?:\[['\"]\w{1,40}['\"]\])?)\s*[,)]"
 )
-_FILE_OF_MODEL = re.compile(r"(?i)vocab|merges|tokenizer|resolved|model_file|spm|checkpoint")
+_FILE_OF_MODEL = re.compile(r"(?i)vocab|merges|token|resolved|spm|checkpoint|_file$")
 _TOOLKITS = {"CUDA_HOME": "CUDA", "CUDA_PATH": "CUDA", "ROCM_HOME": "ROCm", "HIP_HOME": "ROCm"}
 _OF_ROCM = re.compile(r"(?i)hipify|rocm|\bhip\b")
 

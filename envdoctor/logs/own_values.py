@@ -9,6 +9,7 @@ import re
 from envdoctor.atlas.answers import answer as look_up
 from envdoctor.atlas.shelf import open_package
 from envdoctor.checks.hit import Hit
+from envdoctor.logs.named_values import judge_named_value
 from envdoctor.logs.other_states import RAISED
 from envdoctor.logs.own_code import OWN, innermost_own, is_of_a_package, package_in
 from envdoctor.logs.statements import MissingMember, Statement
@@ -98,7 +99,7 @@ def judge_value(statement: Statement | None, failure: Failure) -> Hit | None:
         return _setter(told, failure)
     if isinstance(statement, MissingMember) and statement.name in _OF_TEXT and statement.cls not in ("str", "NoneType", "module"):
         return _no_text(statement, failure)
-    return None
+    return judge_named_value(statement, failure)
 
 
 def _inner(failure: Failure) -> Frame | None:

@@ -15,6 +15,7 @@ DEEPSPEED = {
     "0.17.6": {"deepspeed/__init__.py": "", "deepspeed/runtime/engine.py": ENGINE},
     "0.18.0": {"deepspeed/__init__.py": "", "deepspeed/runtime/engine.py": ENGINE, "deepspeed/runtime/superoffload/stage3.py": "A = 1\n"},
 }
+ACCELERATE = {"1.0.0": {"accelerate/__init__.py": "", "accelerate/big.py": "def dispatch(model, device_map=None): pass\n"}}
 STUB = "def _getDeviceCount() -> int: ...\n"
 TORCH = {
     "1.12.1": {"torch/__init__.py": "", "torch/_C/__init__.pyi": STUB},
@@ -24,7 +25,7 @@ TORCH = {
 
 @pytest.fixture(scope="module", autouse=True)
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    with atlas_of(tmp_path_factory.mktemp("atlas"), {"deepspeed": DEEPSPEED, "torch": TORCH}) as atlas:
+    with atlas_of(tmp_path_factory.mktemp("atlas"), {"deepspeed": DEEPSPEED, "torch": TORCH, "accelerate": ACCELERATE}) as atlas:
         yield atlas
 
 
@@ -45,7 +46,7 @@ def path_of_nothing(code: str, file: str = "/x/site-packages/deepspeed/op_builde
     [
         ("os.path.join(torch.utils.cpp_extension.CUDA_HOME, 'include')", "CUDA_HOME is empty where a path is made of it", "tokenizer"),
         ("os.path.join(args.data_root, 'train')", "args.data_root is None, and a path is made of it", "tokenizer"),
-        ("open(vocab_file, encoding='utf-8')", "A file that is to be opened has no name", "vocab_file is None"),
+        ("open(tiktoken_bpe_file, encoding='utf-8')", "A file that is to be opened has no name", "tiktoken_bpe_file is None"),
         ("os.path.join('x', fetch())", "A file that is to be opened has no name", "fetch is None"),
     ],
 )
@@ -113,3 +114,71 @@ def test_what_is_joined_along_the_tokens_was_not_padded_wrongly(capsys: pytest.C
     error = "RuntimeError: Sizes of tensors must match except in dimension {}. Expected size 32 but got size 64."
     assert "Prefix tuning" in first(capsys, tmp_path, error.format(2))
     assert "a collator that pads" in first(capsys, tmp_path, error.format(1))
+
+
+def raised(code: str, error: str, place: str = "accelerate/big.py", function: str = "dispatch") -> str:
+    return (
+        f'Traceback (most recent call last):\n  File "/x/lib/python3.11/site-packages/{place}", line 47, in {function}\n    {code}\n{error}'
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "error", "says", "status"),
+    [
+        (
+            'if "disk" in device_map.values():',
+            "AttributeError: 'NoneType' object has no attribute 'values'",
+            "device_map is None in accelerate's dispatch, which uses it as if it were given",
+            "matched",
+        ),
+        (
+            "elif before.isalpha() and word.isalpha():",
+            "AttributeError: 'NoneType' object has no attribute 'isalpha'",
+            "before or word is None in accelerate's dispatch, which asks it for isalpha",
+            "possible",
+        ),
+        (
+            'a, b = adapter_file.split(".")',
+            "ValueError: too many values to unpack (expected 2)",
+            'adapter_file has more "." in it than accelerate reckons with',
+            "matched",
+        ),
+        (
+            "dist.all_reduce(grad, group=group)",
+            "RuntimeError: Invalid function argument. Expected parameter `tensor` to be of type torch.Tensor.",
+            "grad is no tensor: a weight without a gradient",
+            "matched",
+        ),
+    ],
+)
+def test_the_line_of_a_package_names_the_value(
+    code: str, error: str, says: str, status: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    told = findings(capsys, tmp_path, raised(code, error))[0]
+    assert says in str(told["detail"])
+    assert (told["status"], told["packages"]) == (status, ["accelerate"])
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [
+        ("return self.values()", "AttributeError: 'NoneType' object has no attribute 'values'"),
+        ("return make(device_map).values()", "AttributeError: 'NoneType' object has no attribute 'values'"),
+        ("a, b = rows(adapter_file)", "ValueError: too many values to unpack (expected 2)"),
+        ("dist.all_reduce(loss)", "RuntimeError: Invalid function argument. Expected parameter `tensor` to be of type torch.Tensor."),
+    ],
+)
+def test_a_line_that_names_no_value_blames_none(code: str, error: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    told = findings(capsys, tmp_path, raised(code, error))
+    assert [one for one in told if one["status"] == "matched"] == []
+
+
+def test_what_the_log_says_in_words_of_a_build_stands_in_the_answer(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = raised(
+        "from fbgemm_gpu.experimental.gen_ai.quantize import (",
+        "ModuleNotFoundError: No module named 'fbgemm_gpu.experimental'",
+        "torchao/int4.py",
+    )
+    told = first(capsys, tmp_path, f"{log}\nOn CPU, fbgemm_gpu not include fbgemm_gpu.experimental.")
+    assert "the log says: On CPU, fbgemm_gpu not include fbgemm_gpu.experimental" in told
+    assert "the log says" not in first(capsys, tmp_path, f"{log}\nI import fbgemm_gpu.experimental there.")
