@@ -156,9 +156,7 @@ def _whole_clauses(said: str, width: int) -> list[str]:
     while len(lines) > _MOST_LINES and "; " in kept:
         kept = kept.rpartition("; ")[0]
         lines = wrapped(kept, width, break_on_hyphens=False)
-    if len(lines) > _MOST_LINES:
-        lines = [*lines[: _MOST_LINES - 1], f"{lines[_MOST_LINES - 1][: width - 4]} ..."]
-    return lines
+    return lines[:_MOST_LINES]
 
 
 def _prose(sheet: Sheet, text: str, ids: Sequence[str], *, full: bool) -> None:
