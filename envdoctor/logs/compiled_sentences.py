@@ -42,6 +42,8 @@ _SENTENCES = (
     Compiled(re.compile(r"TypeError: No constructor defined$"), "tokenizers", "0.13.3"),
     Compiled(re.compile(r"TypeError: Can't extract `str` to `Vec`?$"), "tokenizers", "0.13.3"),
     Compiled(re.compile(r"ValueError: expected tuple of length \d+, but got tuple of length \d+$"), "tokenizers", "0.13.3"),
+    # How pyarrow's compute options refuse a word or a type.
+    Compiled(re.compile(r'(?:Type|Value)Error: "[^"]*" is not a valid (?:tiebreaker|value set|sort order|null placement)$'), "pyarrow", ""),
     # SWIG made its bindings until pybind11 did.
     Compiled(re.compile(r"TypeError: in method '\w*(?:SentencePiece|MinLogLevel)\w*', argument"), "sentencepiece", "0.1.99", "0.2.1"),
     Compiled(re.compile(r"RuntimeError: Internal: src/\w+\.cc\(\d+\) \["), "sentencepiece", "0.1.99"),

@@ -26,6 +26,8 @@ BOUND = (
         ("TypeError: in method 'SentencePieceProcessor_Load', argument 1 of type 'int'", "sentencepiece", "releases 0.1.99-0.2.1"),
         ("TypeError: Can't extract `str` to `Vec`", "tokenizers", "releases 0.13.3-"),
         ("ValueError: expected tuple of length 2, but got tuple of length 5", "tokenizers", "releases 0.13.3-"),
+        ('ValueError: "least" is not a valid tiebreaker', "pyarrow", "compiled code"),
+        ('TypeError: "some" is not a valid value set', "pyarrow", "compiled code"),
         ("TypeError: torch._C.ScriptMethod: No constructor defined!", "torch", "compiled code"),
         ("RuntimeError: Invalid device string: 'gpu0'", "torch", "compiled code"),
     ],
