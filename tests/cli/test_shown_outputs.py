@@ -12,7 +12,6 @@ from types import ModuleType
 
 import pytest
 
-from tests.atlas.wheels import forget
 from tests.cli.run import forget_pins, run
 
 ROOT = Path(__file__).parent.parent.parent
@@ -29,16 +28,23 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-@pytest.fixture
-def whole(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+@pytest.fixture(scope="module")
+def whole() -> Iterator[None]:
     """With the releases that come with envdoctor: what is shown is what a reader gets."""
-    monkeypatch.delenv("ENVDOCTOR_ATLAS")
-    # Pins that were found without these releases are no answer here, nor those found with them elsewhere.
-    forget()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("ENVDOCTOR_ATLAS")
+        _remember_nothing()
+        yield
+    _remember_nothing()
+
+
+def _remember_nothing() -> None:
+    """What was worked out without these releases is no answer here, nor elsewhere what was with them."""
     forget_pins()
-    yield
-    forget()
-    forget_pins()
+    for name, module in list(sys.modules.items()):
+        for kept in vars(module).values() if name.startswith("envdoctor.") else ():
+            if callable(clear := getattr(kept, "cache_clear", None)):
+                clear()
 
 
 @pytest.mark.usefixtures("whole")
@@ -57,9 +63,10 @@ def test_every_run_is_shown_and_every_shown_run_is_done() -> None:
     assert set(outputs.shown()) == set(outputs.RUNS)
 
 
+@pytest.mark.usefixtures("whole")
 def test_the_recording_says_what_is_printed(capsys: pytest.CaptureFixture[str], folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
-    told = run(capsys, *recording.TYPED.split()[1:]).out.splitlines()
+    told = run(capsys, *recording.TYPED.split()[1:], every_rule=True).out.splitlines()
     lines = [line if len(line) <= recording.COLUMNS else f"{line[: recording.COLUMNS - 3]}..." for line in told if line]
     assert outputs.timeless("\n".join(lines)) == recording.words(recording.TARGET.read_text(encoding="utf-8"))
 
