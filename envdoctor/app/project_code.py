@@ -77,6 +77,7 @@ class Project:
         """The top-level names of full names that are modules of the project itself, whatever is installed under them.
 
         A script of a package may be run in any folder of it: ``datasets.own`` is looked for there, and shows that ``datasets`` is its own.
+        So does a copy of its sources that is to be installed from a folder of the project.
         That a package has a folder ``transformers``, in which the script lies or which lacks all that it names, shows nothing.
         """
         within = tuple(self._folders_of_package(path.parent))
@@ -87,13 +88,21 @@ class Project:
         for name in names:
             top = name.partition(".")[0]
             if top not in found:
-                found[top] = self.own_file(roots, top) is not None
+                found[top] = self.own_file(roots, top) is not None or self._is_carried(roots, top)
             if not found[top] and within and top != name:
                 found[top] = self.own_file(within, name) is not None
             elif not found[top] and inner and top not in full:
                 file = self.own_file(inner, name)
                 found[top] = file is not None and file.parent not in path.parents
         return frozenset(top for top, own in found.items() if own)
+
+    def _is_carried(self, roots: Sequence[Path], top: str) -> bool:
+        """Whether a project has the sources of a package in a folder of that name, to be installed from there."""
+        for folder in (root / top for root in roots):
+            built = any(self._is(folder / mark, "file") for mark in ("setup.py", "pyproject.toml"))
+            if built and any(self._is(place / top / "__init__.py", "file") for place in (folder / "src", folder)):
+                return True
+        return False
 
     def _folders_of_package(self, folder: Path) -> Iterator[Path]:
         """The folders between one of a package and the one in which the package lies."""

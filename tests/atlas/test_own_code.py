@@ -860,3 +860,24 @@ def test_what_moved_to_where_nobody_is_to_look_is_taken_from_who_gives_it(tmp_pa
     with atlas_of(tmp_path, {"acme": lib}):
         outline = read_tree(ast.parse("from acme.core import Old\n"), "", "__main__")
         assert [replacement(one) for one in faults_of(outline, Stack({"acme": "2.0"}))] == [instead]
+
+
+@pytest.mark.usefixtures("atlas")
+@pytest.mark.parametrize(
+    ("carried", "found"),
+    [(("setup.py", "src/acme/__init__.py"), []), (("pyproject.toml", "acme/__init__.py"), []), (("notes.py",), ["code-breaks"]),
+     (("setup.py",), ["code-breaks"])],
+)  # fmt: skip
+def test_a_package_whose_sources_the_project_carries_is_its_own(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, carried: tuple[str, ...], found: list[str]
+) -> None:
+    for name in carried:
+        path = tmp_path / "acme" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("")
+    script = tmp_path / "scripts" / "train.py"
+    script.parent.mkdir()
+    script.write_text("from acme import Old\n")
+    (tmp_path / "requirements.txt").write_text("acme==2.0\n")
+    done = run(capsys, "check", str(script), str(tmp_path / "requirements.txt"), "-f", "json")
+    assert [one["rule"] for one in json.loads(done.out)["findings"]] == found
