@@ -18,7 +18,9 @@ from envdoctor.world.packages import FRAMEWORKS
 from envdoctor.world.releases import release_texts
 
 # Off in transformers' Trainer, TRL, LLaMA-Factory, axolotl, ms-swift, torchtune and Unsloth unless they are asked for.
-_OFF_EVERYWHERE = ("plan.vllm", "plan.stream", "plan.resume", "plan.compile", "plan.neftune", "plan.liger", "plan.predict_with_generate")
+_OFF_EVERYWHERE = (
+    "plan.vllm", "plan.stream", "plan.resume", "plan.compile", "plan.neftune", "plan.liger", "plan.predict_with_generate", "plan.tf32",
+)  # fmt: skip
 # Methods that say what the loss is of.
 OBJECTIVES = frozenset(("dpo", "grpo", "kto", "orpo", "ppo"))
 # LLaMA-Factory packs where it pretrains (src/llamafactory/hparams/parser.py).

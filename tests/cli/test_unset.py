@@ -46,3 +46,14 @@ def test_a_script_whose_command_line_decides(capsys: pytest.CaptureFixture[str],
     assert facts["plan.quant"]["value"] == "none"
     assert "plan.fp16" not in facts
     assert "plan.batch_size" not in facts
+
+
+@pytest.mark.parametrize(("more", "status"), [("", None), ("tf32: true\n", "matched"), ("tf32: false\n", None)])
+def test_tf32_is_off_unless_it_is_asked_for(capsys: pytest.CaptureFixture[str], tmp_path: Path, more: str, status: str | None) -> None:
+    plan = tmp_path / "plan.yaml"
+    plan.write_text(f"model_name_or_path: a/b\nstage: sft\nfinetuning_type: lora\ntemplate: qwen\ndataset: d\n{more}")
+    ran = run(
+        capsys, "check", str(plan), "--set", "packages.transformers===4.46.3", "--set", "gpu.name=V100", "-f", "json", every_rule=True
+    )
+    told = {one["rule"]: one["status"] for one in ran.json["findings"]}
+    assert told.get("training-arguments-tf32-before-ampere") == status
