@@ -49,6 +49,7 @@ def test_every_rule_has_a_page(capsys: pytest.CaptureFixture[str], monkeypatch: 
         assert capsys.readouterr().out.startswith(rule.id)
 
 
+@pytest.mark.large
 def test_rules_lint_passes_on_what_is_shipped(capsys: pytest.CaptureFixture[str]) -> None:
     ran = run(capsys, "rules", "lint")
     assert (ran.status, ran.err) == (0, "")

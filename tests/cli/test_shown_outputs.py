@@ -47,6 +47,7 @@ def _remember_nothing() -> None:
                 clear()
 
 
+@pytest.mark.large
 @pytest.mark.usefixtures("whole")
 @pytest.mark.parametrize("name", outputs.RUNS)
 def test_a_page_shows_what_is_printed(capsys: pytest.CaptureFixture[str], folder: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
@@ -63,6 +64,7 @@ def test_every_run_is_shown_and_every_shown_run_is_done() -> None:
     assert set(outputs.shown()) == set(outputs.RUNS)
 
 
+@pytest.mark.large
 @pytest.mark.usefixtures("whole")
 def test_the_recording_says_what_is_printed(capsys: pytest.CaptureFixture[str], folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)

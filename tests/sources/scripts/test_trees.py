@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 from pathlib import Path
 
+import pytest
+
 from envdoctor.sources.scripts.script import read_script
 
 SCRIPT = """
@@ -26,6 +28,7 @@ class Own(transformers.Trainer):
 """
 
 
+@pytest.mark.large
 def test_a_script_leaves_nothing_to_the_collector(tmp_path: Path) -> None:
     path = tmp_path / "train.py"
     path.write_text(SCRIPT)
