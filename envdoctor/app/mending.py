@@ -8,7 +8,7 @@ from pathlib import Path
 from envdoctor.app.gathered import Gathered
 from envdoctor.app.targets import DECLARING
 from envdoctor.checks import FACT_CHECKS
-from envdoctor.edits.edit import Edited, Pin, Refusal, Setting
+from envdoctor.edits.edit import Edited, Pin, Refusal, Setting, as_setting
 from envdoctor.edits.edit import Set as SetTo
 from envdoctor.edits.registry import command_of, edit_packages, edit_settings
 from envdoctor.engine.defaults import derive
@@ -230,12 +230,6 @@ def _write_plan(
     return (), refused
 
 
-def as_setting(value: object) -> Setting:
-    if isinstance(value, (bool, int, float, str)):
-        return value
-    return tuple(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
-
-
 def is_clear(settings: Mapping[str, Setting], facts: Facts, rules: Sequence[str], book: Rulebook) -> bool:
     """Whether under the settings these rules no longer hold, and no other does that did not before."""
     stated = [
@@ -256,4 +250,4 @@ def _find_matching(facts: Facts, book: Rulebook) -> set[str]:
     return rules | {hit.rule for check in FACT_CHECKS for hit in check(facts) if hit.outcome}
 
 
-__all__ = ["Mend", "as_setting", "is_clear", "mend", "needs_change"]
+__all__ = ["Mend", "is_clear", "mend", "needs_change"]

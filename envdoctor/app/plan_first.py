@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from envdoctor.app.gathered import Gathered
 from envdoctor.app.judgement import find_situation_remedies
-from envdoctor.app.mending import as_setting, is_clear
+from envdoctor.app.mending import is_clear
+from envdoctor.edits.edit import as_setting
 from envdoctor.engine.defaults import derive
 from envdoctor.engine.diagnosis import Outcomes
 from envdoctor.facts.fact import Fact, Facts, Origin

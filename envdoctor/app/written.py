@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from pathlib import Path
 
-from envdoctor.app.mending import as_setting
+from envdoctor.edits.edit import Set, as_setting
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.uses import CODE_USES
@@ -37,7 +37,6 @@ def _written(cure: Cure, plans: Sequence[Path], facts: Facts, *, of_script: bool
 
 def _in_plan(cure: Cure, path: Path) -> str:
     """The lines that a plan file gets; nothing where its tool has no setting for one of the facts."""
-    from envdoctor.edits.edit import Set
     from envdoctor.edits.plan import edit_plan
 
     try:

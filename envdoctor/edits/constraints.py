@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from envdoctor.edits.edit import Pin
-from envdoctor.edits.specifier import RefusedError, Written, bounded, pinned, wished, written
+from envdoctor.edits.edit import Pin, RefusedError
+from envdoctor.edits.specifier import Written, bounded, pinned, wished, written
 from envdoctor.facts.names import canonical
 
 _NAME = re.compile(r"\s*([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)", re.ASCII)

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from envdoctor.edits.dockerfile_commands import InstallCommand, InstallWord, install_commands, span_in
-from envdoctor.edits.edit import Edited, Pin, Refusal
-from envdoctor.edits.specifier import RefusedError, Written, wished, written
+from envdoctor.edits.edit import Edited, Pin, Refusal, RefusedError
+from envdoctor.edits.specifier import Written, wished, written
 from envdoctor.edits.splice import Document, Splice, document_of, lines_at_newline, lines_of, spliced
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Fact

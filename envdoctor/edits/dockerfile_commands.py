@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
-from envdoctor.edits.specifier import RefusedError
+from envdoctor.edits.edit import RefusedError
 from envdoctor.records import dataclass, field
 from envdoctor.sources.docker.parse import Dockerfile, Instruction
 from envdoctor.sources.installers.request import Request, read_request

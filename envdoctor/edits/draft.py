@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from envdoctor.edits.edit import Edited, Pin, Refusal, Set
-from envdoctor.edits.specifier import RefusedError
+from envdoctor.edits.edit import Edited, Pin, Refusal, RefusedError, Set
 from envdoctor.errors import EnvdoctorError
 
 _MARK = b"\xef\xbb\xbf"

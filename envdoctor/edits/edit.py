@@ -10,6 +10,17 @@ from envdoctor.records import dataclass
 Setting: TypeAlias = "bool | int | float | str | tuple[str, ...]"
 
 
+class RefusedError(Exception):
+    """A wish that cannot be given without harm; the text says why."""
+
+
+def as_setting(value: object) -> Setting:
+    """The value of a fact as a plan file may hold it."""
+    if isinstance(value, (bool, int, float, str)):
+        return value
+    return tuple(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+
+
 @dataclass(frozen=True, slots=True)
 class Pin:
     """What files are to say of a package.
@@ -63,4 +74,4 @@ class Edited:
     lines: tuple[int, ...] = ()
 
 
-__all__ = ["Edited", "Pin", "Refusal", "Set", "Setting"]
+__all__ = ["Edited", "Pin", "Refusal", "RefusedError", "Set", "Setting", "as_setting"]

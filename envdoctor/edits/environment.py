@@ -11,8 +11,8 @@ from packaging.markers import Marker, UndefinedComparison, UndefinedEnvironmentN
 
 from envdoctor.edits.constraints import name_of, rewritten_requirement, rewritten_specifier
 from envdoctor.edits.draft import Draft, edited_by
-from envdoctor.edits.edit import Edited, Pin
-from envdoctor.edits.specifier import RefusedError, bounded, says, written
+from envdoctor.edits.edit import Edited, Pin, RefusedError
+from envdoctor.edits.specifier import bounded, says, written
 from envdoctor.edits.yaml_spans import append_item, compose, entry, literal, remove_item, scalar_span
 from envdoctor.facts.names import canonical
 from envdoctor.records import dataclass

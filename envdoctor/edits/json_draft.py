@@ -6,7 +6,7 @@ import json
 import re
 
 from envdoctor.edits.draft import Draft
-from envdoctor.edits.specifier import RefusedError
+from envdoctor.edits.edit import RefusedError
 from envdoctor.files.json_spans import TOKEN, Member
 
 

@@ -10,9 +10,8 @@ from typing import Any
 from packaging.markers import Marker, UndefinedComparison, UndefinedEnvironmentName
 
 from envdoctor.edits.constraints import rewritten_version
-from envdoctor.edits.edit import Edited, Pin
+from envdoctor.edits.edit import Edited, Pin, RefusedError
 from envdoctor.edits.pyproject import apply_pins
-from envdoctor.edits.specifier import RefusedError
 from envdoctor.edits.toml_draft import TomlDraft
 from envdoctor.facts.names import canonical
 from envdoctor.sources.declared.toml_document import table_of, text_of

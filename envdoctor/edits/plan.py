@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from envdoctor.edits.draft import Draft
-from envdoctor.edits.edit import Edited, Pin, Refusal, Set, Setting
+from envdoctor.edits.edit import Edited, Pin, Refusal, RefusedError, Set, Setting
 from envdoctor.edits.json_draft import add_member, member, set_value
 from envdoctor.edits.plan_keys import TWINS, Assignment, assignments, related
-from envdoctor.edits.specifier import RefusedError
 from envdoctor.edits.yaml_spans import add_key, compose, entry, literal, scalar_span
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Fact

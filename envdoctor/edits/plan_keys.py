@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from envdoctor.edits.edit import Setting
-from envdoctor.edits.specifier import RefusedError
+from envdoctor.edits.edit import RefusedError, Setting
 from envdoctor.records import dataclass
 from envdoctor.sources.plans import accelerate, axolotl, deepspeed, llama_factory, peft, swift, torchtune, trainer, training_arguments
 from envdoctor.sources.plans.settings import Keys, Settings

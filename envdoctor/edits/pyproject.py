@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from envdoctor.edits.constraints import name_of, rewritten_range, rewritten_requirement, rewritten_specifier, rewritten_version
-from envdoctor.edits.edit import Edited, Pin, Refusal, Set
+from envdoctor.edits.edit import Edited, Pin, Refusal, RefusedError, Set
 from envdoctor.edits.pyproject_places import Place, places
-from envdoctor.edits.specifier import RefusedError
 from envdoctor.edits.toml_draft import TomlDraft
 from envdoctor.facts.names import canonical
 from envdoctor.sources.declared.toml_document import strings_of, table_of, text_of

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from envdoctor.edits.edit import Edited, Pin, Refusal
+from envdoctor.edits.edit import Edited, Pin, Refusal, RefusedError
 from envdoctor.edits.requirement_statements import MOST_LINES, RequirementsFile, Statement, read_tree, understood
-from envdoctor.edits.specifier import RefusedError, admits, bounded, pinned, wished
+from envdoctor.edits.specifier import admits, bounded, pinned, wished
 from envdoctor.edits.splice import Splice, document_of, lines_of, spliced
 from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.names import canonical

@@ -9,8 +9,8 @@ from packaging.markers import Marker, UndefinedComparison, UndefinedEnvironmentN
 
 from envdoctor.edits.constraints import name_of, rewritten_requirement, rewritten_specifier
 from envdoctor.edits.draft import Draft, edited_by
-from envdoctor.edits.edit import Edited, Pin
-from envdoctor.edits.specifier import RefusedError, written
+from envdoctor.edits.edit import Edited, Pin, RefusedError
+from envdoctor.edits.specifier import written
 from envdoctor.facts.names import canonical
 from envdoctor.records import dataclass
 from envdoctor.sources.declared.setup_cfg import Config, read_config

@@ -9,7 +9,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from envdoctor.edits.edit import Pin
+from envdoctor.edits.edit import Pin, RefusedError
 from envdoctor.facts.histories import satisfiable
 from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import parse_package, version_condition
@@ -28,10 +28,6 @@ _CLAUSE = re.compile(r"(===|~=|==|!=|<=|>=|<|>)([ \t]*)([^,\s]+)")
 _VARIABLE = re.compile(r"\$\{[A-Z0-9_]+\}")
 _BOUNDS = ("<", "<=", ">", ">=")
 _REFUSALS = (ValueError, UndefinedComparison, UndefinedEnvironmentName, RecursionError)
-
-
-class RefusedError(Exception):
-    """A wish that cannot be given without harm; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)

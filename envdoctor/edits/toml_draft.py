@@ -9,7 +9,7 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from envdoctor.edits.draft import Draft
-from envdoctor.edits.specifier import RefusedError
+from envdoctor.edits.edit import RefusedError
 from envdoctor.errors import EnvdoctorError
 from envdoctor.files.toml import parse_toml
 from envdoctor.files.toml_spans import BLANK, Path, Spans, toml_spans

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from envdoctor.edits.draft import Draft
-from envdoctor.edits.specifier import RefusedError
+from envdoctor.edits.edit import RefusedError
 from envdoctor.files.yaml_nodes import NestedTooDeeplyError, yaml_nodes
 
 _DEEPEST = 100
