@@ -17,6 +17,8 @@ from envdoctor.sources.targets import Target
 
 _LOADING = ("plan.attn", "plan.load_dtype", "plan.quant", "plan.trust_remote_code")
 _TRAINERS = ("transformers", "trl")
+# A framework that runs plans calls from_pretrained itself: nobody can write anything there.
+_LOADED_BY_SCRIPTS = (*_TRAINERS, "accelerate", "own", None)
 
 
 def write_settings(cures: tuple[Cure, ...], targets: Sequence[Target], facts: Facts) -> tuple[Cure, ...]:
@@ -54,14 +56,18 @@ def _new_lines(before: bytes, after: bytes) -> Iterator[str]:
     old, new = (data.decode("utf-8", "replace").splitlines() for data in (before, after))
     groups = [new[start:end] for what, _, _, start, end in SequenceMatcher(None, old, new, autojunk=False).get_opcodes() if what != "equal"]
     lines = [line.rstrip().rstrip(",") for group in groups for line in group if line.strip()]
-    for line, following in zip(lines, [*lines[1:], ""], strict=True):
-        if line.endswith(":") and following.startswith((" ", "\t")):
-            yield f"{line.strip()} {{{following.strip()}}}"
-        elif not (line.startswith((" ", "\t")) and lines[0].endswith(":")):
-            yield line.strip()
+    while lines:
+        line, inner = lines.pop(0), []
+        while line.endswith(":") and lines and _depth(lines[0]) > _depth(line):
+            inner.append(lines.pop(0).strip())
+        yield f"{line.strip()} {{{', '.join(inner)}}}" if inner else line.strip()
+
+
+def _depth(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def _in_script(cure: Cure, facts: Facts) -> str:
-    """The keywords of transformers, where it, or trl, trains; those that load a model whoever trains."""
+    """The keywords of transformers, where it, or trl, trains; those that load a model where a script does."""
     loads = all(name in _LOADING for name in cure.plan)
-    return in_code(cure.plan) if loads or facts.text("plan.trainer") in _TRAINERS else ""
+    return in_code(cure.plan) if facts.text("plan.trainer") in (_LOADED_BY_SCRIPTS if loads else _TRAINERS) else ""

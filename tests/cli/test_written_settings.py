@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from envdoctor.app.written import _new_lines
 from tests.cli.run import run
 
 FLASH = ("packages.flash-attn===2.5.8", "packages.torch===2.3.1", "packages.transformers===4.46.3", "gpu.name=T4")
@@ -72,3 +73,19 @@ def test_what_a_plan_has_no_setting_for_is_said_by_its_name(
     monkeypatch.chdir(tmp_path)
     words = ["check", *(word for one in (*FLASH, "plan.attn=flash_attention_2") for word in ("--set", one))]
     assert "fix: set plan.attn = sdpa" in run(capsys, *words).out
+
+
+def test_who_calls_from_pretrained_by_itself_is_told_of_no_call(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "plan.yaml").write_text(LLAMA_FACTORY)
+    words = ["check", "plan.yaml", *(word for one in (*FLASH, "plan.load_dtype=float32") for word in ("--set", one))]
+    found = json.loads(run(capsys, *words, "-f", "json").out)["findings"]
+    assert not [cure for one in found for cure in one["fixes"] if "from_pretrained" in cure.get("written", "")]
+
+
+def test_every_key_of_a_group_is_said_once() -> None:
+    before = b"optim: a\nlr: 1\n"
+    after = b"optim: b\nlr: 1\nkwargs:\n  one: 1\n  two: 2\nlast: 3\n"
+    assert list(_new_lines(before, after)) == ["optim: b", "kwargs: {one: 1, two: 2}", "last: 3"]
