@@ -76,6 +76,7 @@ _RAISED_BY = {
     "no-kernels-for-this-gpu": kernels_for_gpu.CHECKS,
     "pickled-weights-refused": pickles_refused.CHECKS,
     "import-ends-with-python": python_ends.CHECKS,
+    "code-breaks": stated_uses.CHECKS,
 }
 
 

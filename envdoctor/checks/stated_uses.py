@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import lru_cache
 
 from envdoctor.checks.hit import Hit
@@ -22,24 +21,24 @@ def stated_uses(facts: Facts) -> tuple[Hit, ...]:
     fact = facts.by_name.get(CODE_USES)
     if fact is None or fact.places or not isinstance(fact.value, tuple):
         return ()
-    found = []
-    for symbol in dict.fromkeys(symbol for use in fact.value for symbol in _symbols(str(use))):
-        owner = _owner(symbol)
-        release = facts.value(f"packages.{owner}") if owner else None
-        hit = _missing(symbol, release.text) if isinstance(release, Exact) else None
-        if hit is not None:
-            found.append(hit)
-    return tuple(found)
+    found: dict[str, Hit] = {}
+    for name, keywords in (symbols for use in fact.value if (symbols := _symbols(str(use)))):
+        release = facts.value(f"packages.{_owner(name)}")
+        if not isinstance(release, Exact) or name in found:
+            continue
+        missing = _missing(name, release.text)
+        # Of what is not there no argument is asked for.
+        asked = {name: missing} if missing else {symbol: _missing(symbol, release.text) for symbol in keywords}
+        found |= {symbol: hit for symbol, hit in asked.items() if hit is not None}
+    return tuple(found.values())
 
 
-def _symbols(text: str) -> Iterator[str]:
+def _symbols(text: str) -> tuple[str, tuple[str, ...]] | None:
     """A name, and each keyword that it is called with: ``trl.GRPOConfig(top_p)``."""
     use = read_use(text)
     if use.kind != "name" or "*" in use.name or "?" in use.name or use.value is not None or "." not in use.name:
-        return
-    keywords = [key for key in use.arguments or () if key.isidentifier()]
-    yield use.name
-    yield from (f"{use.name}({key})" for key in keywords)
+        return None
+    return use.name, tuple(f"{use.name}({key})" for key in use.arguments or () if key.isidentifier())
 
 
 @lru_cache(maxsize=1024)

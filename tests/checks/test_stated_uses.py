@@ -36,6 +36,7 @@ def test_a_name_and_an_argument_that_the_release_lacks_are_told() -> None:
         ("uses acme.Old: gone since 2.0 (acme 2.0)", (("acme", "<2.0"),)),
         ("calls acme.Kept(b): gone since 2.0 (acme 2.0)", (("acme", "<2.0"),)),
     ]
+    assert told("2.0", "acme.Old(b=1)") == [("uses acme.Old: gone since 2.0 (acme 2.0)", (("acme", "<2.0"),))]
     assert told("1.1", "acme.Kept(c)") == [("calls acme.Kept(c): there from 2.0 on (acme 1.1)", (("acme", ">=2.0"),))]
 
 
