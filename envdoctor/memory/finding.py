@@ -45,7 +45,8 @@ _UNKNOWN_RELEASE = 0.3
 def exceeding(stated: Facts, config: Mapping[str, object]) -> tuple[Hit, ...]:
     """The rule holds where the low end of the estimate, with the smallest context, is more than torch may use of the card.
 
-    It is not asked where method, GPU or way of sharing are not known, nor of architectures that were compared with no real modules, nor of
+    Where nobody says how many GPUs there are, or how they share, it may hold: if the one that is named has to hold all.
+    It is not asked where method or GPU are not known, nor of architectures that were compared with no real modules, nor of
     kernels that are neither CUDA's nor ROCm's.
     """
     # What a framework runs by itself does nothing that its plan does not say.
