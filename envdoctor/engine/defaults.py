@@ -17,6 +17,7 @@ from envdoctor.engine.unset import OBJECTIVES, unset, unset_beside, what_runs_it
 from envdoctor.facts.fact import Fact, Facts, FactValue, NotUnderstood, Origin
 from envdoctor.facts.hub_names import glm_bits, glm_family, glm_type
 from envdoctor.facts.published_models import STILL_WITH_CODE, Published, published_model
+from envdoctor.facts.published_tokens import list_token_facts
 from envdoctor.facts.uses import CODE_USES, WRAPPERS, is_variable
 from envdoctor.facts.versions import Exact, exact, version_condition
 from envdoctor.facts.vocabulary import TRAINING, UNCLEAR, WHOLE
@@ -187,15 +188,14 @@ def _model(facts: Facts) -> Iterator[Fact]:
     if family is not None:
         yield _fact("model.family", family, "the model's name")
         yield _fact("model.type", "chatglm", "the model's name")
-        bits = glm_bits(facts.text("model.id") or "")
-        if bits is not None:
+        if (bits := glm_bits(facts.text("model.id") or "")) is not None:
             yield _fact("model.quant_method", bits, "the model's name")
         return
     name = facts.text("model.id") or ""
     kind = glm_type(name)
     published = Published(kind, plain=True) if kind is not None else published_model(name)
     if published is not None:
-        for fact, value in published.facts():
+        for fact, value in (*published.facts(), *list_token_facts(name, published.type)):
             yield _fact(fact, value, "the model's name")
 
 

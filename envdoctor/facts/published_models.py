@@ -64,6 +64,7 @@ _DEEPSEEK = (
 )
 _SMALL = ((r"smollm3-3b(-base)?", "smollm3"), (r"smollm2?-(135m|360m|1\.7b)(-instruct)?", "llama"))
 _PHI = (
+    (r"m?deberta-v3-(xsmall|small|base|large)|deberta-v2-xx?large(-mnli)?", "deberta-v2"),
     (r"phi-(1|1_5|2)", "phi"),
     (r"phi-3-(mini|medium)-\d+k-instruct|phi-3\.5-mini-instruct|phi-4|phi-4-mini-instruct|phi-4(-mini)?-reasoning(-plus)?", "phi3"),
     (r"phi-3\.5-moe-instruct", "phimoe"),
@@ -129,6 +130,7 @@ _NAMES: dict[str, tuple[tuple[str, str], ...]] = {
     "01-ai": _YI,
     "state-spaces": ((r"mamba-[\d.]+[mb]-hf", "mamba"),),
     "tiiuae": _FALCON,
+    "helsinki-nlp": ((r"opus-mt-[\w-]+", "marian"),),
     "openai": _GPT_OSS,
     "openai-community": _GPT2,
     "eleutherai": ((r"pythia-[\w.]+(-deduped)?|gpt-neox-20b", "gpt_neox"), (r"gpt-neo-[\d.]+[mb]", "gpt_neo"), (r"gpt-j-6b", "gptj")),

@@ -12,6 +12,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from envdoctor.facts.wrapped_packages import list_wrapped
+
 COMPILES_NOTHING = "torch.compile(disable=True)"
 COMPILE_SETTINGS = ("torch._dynamo.config.disable", "torch._dynamo.config.suppress_errors")
 COMPILE_SWITCHES = ("TORCHDYNAMO_DISABLE", "TORCH_COMPILE_DISABLE", "TORCHDYNAMO_SUPPRESS_ERRORS")
@@ -28,6 +30,7 @@ _COMPILES_NOTHING = frozenset(f"env:{name}=1" for name in COMPILE_SWITCHES)
 def list_same(use: str) -> Iterator[str]:
     """The use, and what else it is."""
     yield use
+    yield from list_wrapped(use)
     handed = _OF_MODELSCOPE.match(use)
     if handed is not None:
         yield f"{handed[1]}transformers.{use[handed.start(2) :]}"

@@ -18,6 +18,12 @@ from envdoctor.sources.stated.env_reports import parse_env_report
 _IN_PATH = re.compile(
     r"[\\/](?P<name>[A-Za-z][A-Za-z0-9_.]{1,60})-(?P<version>\d{1,4}(?:\.\d{1,6}){1,4}(?:\.?(?:post|dev)\d{1,6})?)(?:-py3\.\d{1,2}[^\\/]{0,40}\.egg|\.dist-info)[\\/]"
 )
+# Where Python and its packages lie tells the system, but for folders that any Unix has.
+_SYSTEMS = (
+    (re.compile(r"[A-Za-z]:\\\\?[^\\/]"), "windows"),
+    (re.compile(r"/(?:Users|opt/homebrew|Library/Frameworks)/"), "macos"),
+    (re.compile(r"/(?:home|root)/|/usr/(?:local/)?lib/python3"), "linux"),
+)
 _INCOMPATIBLE_GPU = re.compile(
     r"(?P<gpu>(?:NVIDIA |Tesla |GeForce |Quadro )[\w .()-]{2,60}?) with CUDA capability sm_(?P<capability>\d{2,3}) is not compatible"
 )
@@ -45,6 +51,7 @@ def _at(fact: Fact, numbers: list[int]) -> Fact:
 
 
 def _of_paths(reading: Reading, place: str) -> Iterator[Fact]:
+    yield from _system(reading, place)
     for failure in reading.failures:
         # "cannot import name X from Y (/lib/python3.8/site-packages/Y-2.8.0-py3.8.egg/Y/z.py)" says it in the message.
         for path in (*(frame.path for frame in failure.frames), failure.message):
@@ -53,6 +60,14 @@ def _of_paths(reading: Reading, place: str) -> Iterator[Fact]:
                 yield from _fact(
                     f"packages.{found['name'].lower().replace('_', '-').replace('.', '-')}", f"=={found['version']}", place, failure.line
                 )
+
+
+def _system(reading: Reading, place: str) -> Iterator[Fact]:
+    """The system that every frame of the errors lies on, where all agree."""
+    paths = [(frame.path, failure.line) for failure in reading.failures for frame in failure.frames]
+    told = [(system, line) for path, line in paths for pattern, system in _SYSTEMS if pattern.match(path)]
+    if told and len({system for system, _ in told}) == 1:
+        yield from _fact("os", told[0][0], place, told[0][1])
 
 
 def _of_errors(reading: Reading, place: str) -> Iterator[Fact]:

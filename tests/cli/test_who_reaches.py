@@ -413,3 +413,30 @@ def test_what_a_script_asks_of_a_package_that_is_there(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, stack: str, text: str, rule: str, reached: bool
 ) -> None:
     assert (told(capsys, tmp_path, "s.py", text, f"[packages]\n{stack}").get(rule) == "matched") is reached
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "reached"),
+    [
+        ("run.py", 'from vllm import LLM\nLLM("Qwen/Qwen2-0.5B")\n', True),
+        ("run.py", 'import lm_eval\nlm_eval.simple_evaluate(model="vllm", tasks=["gsm8k"])\n', True),
+        ("run.sh", "vllm serve Qwen/Qwen2-0.5B\n", True),
+        ("run.py", 'from transformers import AutoModelForCausalLM\nAutoModelForCausalLM.from_pretrained("gpt2")\n', False),
+    ],
+)
+def test_vllm_on_windows(capsys: pytest.CaptureFixture[str], tmp_path: Path, file: str, text: str, reached: bool) -> None:
+    stack = 'os = "windows"\n[packages]\nvllm = "0.8.5"\ntransformers = "4.51.3"\nlm-eval = "0.4.8"\n'
+    assert ("vllm-on-windows" in told(capsys, tmp_path, file, text, stack)) is reached
+
+
+@pytest.mark.parametrize(
+    ("folder", "reached"),
+    [("/home/u/venv/lib/python3.11", False), ("C:\\Users\\u\\venv\\Lib", True), ("/Users/u/venv/lib/python3.11", False)],
+)
+def test_a_log_says_its_system_by_the_paths_of_its_frames(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, folder: str, reached: bool
+) -> None:
+    frame = f'  File "{folder}/site-packages/vllm/_custom_ops.py", line 14, in <module>\n    import vllm._C\n'
+    (tmp_path / "log").write_text(f"Traceback (most recent call last):\n{frame}ModuleNotFoundError: No module named 'vllm._C'\n")
+    done = run(capsys, "diagnose", str(tmp_path / "log"), "-f", "json", every_rule=True)
+    assert ("vllm-on-windows" in {one["rule"] for one in json.loads(done.out)["findings"]}) is reached

@@ -33,6 +33,7 @@ _DIRECT = (
     ("max_length", "plan.seq_len"),
     ("packing", "plan.packing"),
     ("use_vllm", "plan.vllm"),
+    ("use_liger", "plan.liger"),
     ("max_completion_length", "plan.completion_len"),
     ("steps_per_generation", "plan.generation_steps"),
 )

@@ -13,6 +13,11 @@ from envdoctor.sources.scripts.reading import Call, Reading
 _GENERATES = re.compile(
     r"text-generation|text2text-generation|summarization|translation(_\w+)?|image-to-text|image-text-to-text|conversational"
 )
+# Those that read text: they load the tokenizer of their model.
+_TOKENIZES = re.compile(
+    r"text(2text)?-(generation|classification)|summarization|translation(_\w+)?|sentiment-analysis|ner|token-classification"
+    r"|question-answering|fill-mask|zero-shot-classification"
+)
 # Arguments of its own that it hands to from_pretrained.
 _HANDED_ON = ("torch_dtype", "dtype", "device_map", "trust_remote_code")
 
@@ -23,6 +28,8 @@ def read_pipelines(reading: Reading, loads: list[Call]) -> list[Call]:
     answers = []
     for call in made:
         task = reading.value(call, "task", 0)
+        if task is not None and isinstance(task.value, str) and _TOKENIZES.fullmatch(task.value):
+            reading.claims.state("plan.tokenize", True, call.line)
         if task is not None and isinstance(task.value, str) and _GENERATES.fullmatch(task.value):
             reading.claims.state("plan.generate", True, call.line)
             answers.append(call)
