@@ -5,6 +5,7 @@ from __future__ import annotations
 from envdoctor.facts.fact import Facts, NotUnderstood
 from envdoctor.facts.versions import Exact
 from envdoctor.memory.estimate import Assumption
+from envdoctor.memory.implied import least_trl
 from envdoctor.memory.stack import at_least
 
 _MOST = 2**24
@@ -16,6 +17,8 @@ _TRAINERS = frozenset((
 
 # The first release of TRL that was read with ``chunked_nll`` (sft_config.py: not in 1.6.0).
 CHUNKED_SINCE = "1.7.1"
+# TRL's configurations checkpoint unless they are told not to (sft_config.py; not in 0.20.0).
+CHECKPOINTS_IN_TRL = "0.22.0"
 
 
 def trainer_of(facts: Facts) -> str | None:
@@ -50,7 +53,7 @@ class Reader:
     def of_trl(self, bound: str) -> bool:
         """Whether TRL trains, in a release that is a bound or later: as is stated, or as what it is asked for tells."""
         release = self.facts.value("packages.trl")
-        least = release.text if isinstance(release, Exact) else CHUNKED_SINCE if self.chunked_by_trl else ""
+        least = release.text if isinstance(release, Exact) else CHUNKED_SINCE if self.chunked_by_trl else least_trl(self.facts)
         return self.trainer == "trl" and bool(least) and at_least(least, bound)
 
     def flag(self, name: str) -> bool | None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from envdoctor.facts.fact import FactValue
+from envdoctor.facts.fact import Facts, FactValue
 from envdoctor.facts.versions import ABSENT, Exact, exact
 from envdoctor.memory import mixers
-from envdoctor.memory.asked import CHUNKED_SINCE, Reader, trainer_of
+from envdoctor.memory.asked import CHECKPOINTS_IN_TRL, CHUNKED_SINCE, Reader, trainer_of
+from envdoctor.memory.assumed import LONG, SHORT
 from envdoctor.memory.estimate import GIB
+from envdoctor.memory.implied import least_transformers, least_trl
 from envdoctor.memory.situation import Planned
 from envdoctor.memory.stack import at_least
 from envdoctor.world.releases import newest
@@ -46,7 +48,7 @@ _SHORTER, _SHORT = 8, 256
 # Frameworks that bring layers and loss of their own, and take nothing of transformers' modeling files: litgpt (litgpt/model.py of 0.5.0),
 # torchtune (torchtune/modules of 0.6.1) and torchtitan (torchtitan/models at 0168bd51). What litgpt's runs in 4 bits keep is not
 # understood: they took up to 27 % more than is counted (benchmarks/unseen/memory-5.json, 53 to 89), and keep the range of before.
-_OWN_LAYERS = frozenset(("litgpt", "torchtune", "torchtitan"))
+OWN_LAYERS = frozenset(("litgpt", "torchtune", "torchtitan"))
 # Who makes the logits in pieces where a setting asks for it: a run of 64,000 tokens took 28 GB in all
 # (https://github.com/PrimeIntellect-ai/prime-rl/issues/1685), where all logits at once are 109 GiB.
 _IN_PIECES = frozenset(("prime-rl",))
@@ -74,7 +76,7 @@ def _assumed(situation: Planned) -> set[str]:
 def _of_batches(situation: Planned) -> Iterator[OpenFact]:
     plan, assumed = situation.plan, _assumed(situation)
     if "plan.seq_len" in assumed:
-        yield "plan.seq_len", plan.tokens, (256, 4096)
+        yield "plan.seq_len", plan.tokens, (SHORT, LONG)
     elif plan.rows > 1 and not plan.packed and _is_cut(situation):
         yield "plan.seq_len", plan.tokens, (max(plan.tokens // _SHORTER, min(plan.tokens, _SHORT)),)
     unsaid = situation.facts.value("plan.completion_len") is None and "plan.seq_len" not in assumed
@@ -88,16 +90,24 @@ def _of_batches(situation: Planned) -> Iterator[OpenFact]:
 
 def _of_releases(situation: Planned) -> Iterator[OpenFact]:
     plan, facts = situation.plan, situation.facts
-    own = facts.text("plan.trainer") in _OWN_LAYERS or plan.sharding == "megatron"
+    own = facts.text("plan.trainer") in OWN_LAYERS or plan.sharding == "megatron"
     if not plan.stack.transformers and (not own or plan.quant != "none"):
         # What is kept moved with the release: no fused attention before 4.36, float32 copies of the logits up to 4.48.
-        earlier = _EARLIER[sum(Reader(facts).of_trl(one) for one in _WITHOUT_EARLIER) :]
+        earlier = _earlier(facts)
         if earlier:
             yield "packages.transformers", exact(newest("transformers") or _EARLIER[-1]), tuple(map(exact, earlier))
     if plan.unsloth and not plan.stack.unsloth:
         yield "packages.unsloth", exact(newest("unsloth") or _OF_UNSLOTH[0]), tuple(map(exact, _OF_UNSLOTH))
     if facts.text("plan.trainer") == "trl" and not plan.unsloth and _may_be_newer(situation):
-        yield "packages.trl", exact(CHUNKED_SINCE if Reader(facts).chunked_by_trl else _OF_TRL), (exact(newest("trl") or _NEWER_TRL),)
+        taken = CHUNKED_SINCE if Reader(facts).chunked_by_trl else least_trl(facts) or _OF_TRL
+        yield "packages.trl", exact(taken), (exact(newest("trl") or _NEWER_TRL),)
+
+
+def _earlier(facts: Facts) -> tuple[str, ...]:
+    """Earlier releases of transformers that the run may have: none that does not know the model, or that its TRL does not take."""
+    first = least_transformers(facts)
+    later = _EARLIER[sum(Reader(facts).of_trl(one) for one in _WITHOUT_EARLIER) :]
+    return tuple(dict.fromkeys(one if at_least(one, first or one) else first for one in later))
 
 
 def _of_what_is_trained(situation: Planned) -> Iterator[OpenFact]:
@@ -201,7 +211,7 @@ def _may_checkpoint(situation: Planned) -> bool:
     not to, which a script may call by itself, and so do TRL's configurations from 0.22 on."""
     plan, facts = situation.plan, situation.facts
     trainer = trainer_of(facts)
-    if trainer == "trl" and not isinstance(facts.value("packages.trl"), Exact) and not Reader(facts).chunked_by_trl:
+    if trainer == "trl" and not isinstance(facts.value("packages.trl"), Exact) and not Reader(facts).of_trl(CHECKPOINTS_IN_TRL):
         return True
     prepared = plan.method == "adapter" and plan.quant in ("4bit", "8bit") and trainer in ("transformers", "trl", "accelerate")
     return trainer in (None, "own") or prepared

@@ -9,7 +9,7 @@ from envdoctor.facts.versions import ABSENT, Exact
 from envdoctor.memory import optimizer as optimizers
 from envdoctor.memory import read_kernels
 from envdoctor.memory.architecture import Architecture
-from envdoctor.memory.asked import Reader
+from envdoctor.memory.asked import CHECKPOINTS_IN_TRL, Reader
 from envdoctor.memory.estimate import Assumption
 from envdoctor.memory.parallel import context_of, experts_of, named_by_transformers, spread_of, stages_of
 from envdoctor.memory.plan import Adapter, Dtype, Plan, Sharding, Stack
@@ -36,8 +36,6 @@ _OF_TORCHTUNE = {"output_proj": "o_proj", "w1": "gate_proj", "w2": "down_proj", 
 # gradient_checkpointing of swift/trainers/arguments.py true, use_gradient_checkpointing of Unsloth's get_peft_model True or "unsloth"
 # (unsloth/models/llama.py of 2024.8, 2025.3.19, 2026.1.1 and 2026.10.9), which also has lora_dropout=0.
 _CHECKPOINTING = {"llamafactory": "LLaMA-Factory", "ms-swift": "ms-swift", "unsloth": "Unsloth"}
-# TRL's configurations checkpoint unless they are told not to (sft_config.py; not in 0.20.0).
-_CHECKPOINTS_IN_TRL = "0.22.0"
 # Trainers that compile layer by layer, and no loss: apply_compile of prime-rl (src/prime_rl/trainer/model.py at 8718eb14).
 _COMPILE_LAYERS = frozenset(("prime-rl",))
 # Trainers whose adapters have no dropout unless a plan says so: lora_dropout of Unsloth's get_peft_model, and of axolotl's
@@ -260,7 +258,7 @@ def _checkpointing(reader: Reader, method: str) -> bool:
     stated = reader.flag("plan.gradient_checkpointing")
     if stated is None:
         trainer = reader.trainer or ""
-        of_trl = reader.of_trl(_CHECKPOINTS_IN_TRL)
+        of_trl = reader.of_trl(CHECKPOINTS_IN_TRL)
         stated = trainer in _CHECKPOINTING or of_trl
         whose = "TRL" if of_trl else _CHECKPOINTING.get(trainer, "TrainingArguments")
         reader.assume("plan.gradient_checkpointing", stated, f"default of {whose}")

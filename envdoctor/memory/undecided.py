@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from envdoctor.facts.fact import FactValue
-from envdoctor.facts.versions import exact
+from envdoctor.facts.versions import Exact, exact
+from envdoctor.memory.asked import Reader
 from envdoctor.memory.estimate import Estimate, Range
-from envdoctor.memory.open_facts import open_facts
+from envdoctor.memory.implied import least_transformers
+from envdoctor.memory.open_facts import OWN_LAYERS, open_facts
 from envdoctor.memory.situation import Planned
 from envdoctor.memory.stack import at_least
 from envdoctor.records import dataclass, replace
@@ -18,6 +20,8 @@ _TORCH = "2.5.1"
 # Beside weights of bitsandbytes the releases of May 2023 took more than is counted here: a 7B model in 8 bits and a 13B one in 4 did not go
 # into the 14.6 GiB of a T4 at 1,024 tokens (https://huggingface.co/blog/4bit-transformers-bitsandbytes), where 8.8 and 10.1 are counted.
 _OF_2023 = 1.65
+# What came after that: neither a model that these brought, nor a configuration that they wrote, is from before.
+_SINCE, _TRL_SINCE = "4.32", "0.7"
 # Where rows are not packed, the longest batch may be shorter than what is stated, by so much of what lives for its tokens: nine runs of
 # peft's table (batches of 4, at most 768 tokens; docs/memory.md) held 1 to 5 % less than the least that was counted.
 _LONGEST = 0.1
@@ -87,6 +91,11 @@ def _perhaps_of_2023(situation: Planned) -> bool:
     later = ((stack.torch, "2.1"), (stack.peft, "0.5"), (stack.bitsandbytes, "0.41"), (stack.accelerate, "0.22"))
     # Unsloth, Liger's kernels and cut cross entropy are younger.
     if situation.plan.unsloth or situation.plan.liger:
+        return False
+    facts, written = situation.facts, situation.facts.value("model.transformers_version")
+    known = (least_transformers(facts), written.text if isinstance(written, Exact) else "")
+    later_than_that = Reader(facts).of_trl(_TRL_SINCE) or any(one and at_least(one, _SINCE) for one in known)
+    if later_than_that and facts.text("plan.trainer") not in OWN_LAYERS:
         return False
     return situation.plan.method == "adapter" and not any(one not in ("", "-") and at_least(one, least) for one, least in later)
 

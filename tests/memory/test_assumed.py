@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from envdoctor.memory.assumed import widened
+from envdoctor.memory.assumed import LONG, SHORT, widened
 from envdoctor.memory.closed_form import estimate
 from envdoctor.memory.config import read_architecture
 from envdoctor.memory.estimate import Assumption
@@ -19,8 +19,8 @@ def test_rows_of_assumed_length_widen_the_range_and_leave_the_expected_figure() 
     stated = estimate(architecture, plan)
     found = widened(stated, architecture, plan, (Assumption("plan.seq_len", 2048),), Regime())
     assert found.allocated.expected == stated.allocated.expected
-    assert found.allocated.low == estimate(architecture, replace(plan, tokens=256)).allocated.low
-    assert found.allocated.high == estimate(architecture, replace(plan, tokens=4096)).allocated.high
+    assert found.allocated.low == estimate(architecture, replace(plan, tokens=SHORT)).allocated.low
+    assert found.allocated.high == estimate(architecture, replace(plan, tokens=LONG)).allocated.high
     assert widened(stated, architecture, plan, (Assumption("plan.batch_size", 1),), Regime()) == stated
 
 

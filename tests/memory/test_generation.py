@@ -10,6 +10,7 @@ import pytest
 
 from envdoctor.facts.fact import FactValue
 from envdoctor.memory.config import read_architecture
+from envdoctor.memory.fits import verdict
 from envdoctor.memory.situation import Planned, planned
 from envdoctor.memory.undecided import spanning, undecided, weigh
 from tests.memory.models import stated
@@ -78,3 +79,17 @@ def test_what_unsloth_does_of_grpo_is_a_range(number: int) -> None:
     computed = situation(number).estimate()
     assert computed.is_a_range
     assert computed.allocated.low <= CASES[number].measured * 2**30 <= computed.allocated.high
+
+
+def test_short_answers_are_no_reason_to_refuse_where_nobody_says_how_long_they_are() -> None:
+    """Questions of one line, answered in 96 tokens: 7.4 GiB of an 8B model in 4 bits, on a card of 8
+    (benchmarks/unseen/memory-11.json, 4, without the length that its source gives)."""
+    eleven = {one.number: one for one in import_module("memory_cases").load(ROOT / "benchmarks" / "unseen" / "memory-11.json")}
+    case = eleven[4]
+    facts = {f"{table}.{name}": value for table, values in case.facts.items() for name, value in values.items()}
+    packages = {name: f"=={value}" for name, value in facts.items() if name.startswith("packages.")}
+    found = planned(stated({**facts, **packages}), read_architecture(case.config))
+    computed = spanning(found.estimate(), undecided(found, found.estimate()))
+    assert computed.allocated.low <= case.measured * 2**30
+    assert verdict(computed, 7.9 * 2**30).fits == "unknown"
+    assert "plan.seq_len" in {one.fact for one in undecided(found, found.estimate())}

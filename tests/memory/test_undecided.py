@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from envdoctor.facts.fact import FactValue
+from envdoctor.facts.versions import Exact
 from envdoctor.memory.config import read_architecture
 from envdoctor.memory.fits import verdict
 from envdoctor.memory.situation import Planned, planned
@@ -156,13 +157,58 @@ def test_releases_that_nobody_states_are_open_where_they_decide() -> None:
         "plan__seq_len": 4096,
         "plan__batch_size": 1,
         "plan__gradient_checkpointing": False,
-        "model__type": "qwen2",
+        "model__type": "llama",
     }
     assert "packages.transformers" in names(situation(packages__transformers="", **eager))
     assert "packages.transformers" not in names(
         situation(packages__transformers="", plan__attn="flash_attention_2", plan__liger=True, **eager)
     )
     assert "packages.transformers" not in names(situation(**eager))
+
+
+@pytest.mark.parametrize(
+    ("kind", "open_one"), [("llama", "4.35.2"), ("qwen2", "4.37.0"), ("gemma3_text", "4.50.0"), ("qwen3_5_text", "")]
+)
+def test_no_release_is_open_that_does_not_know_the_model(kind: str, open_one: str) -> None:
+    """The first transformers with sdpa is older than the first with Qwen2, and no TRL of before 0.27.2 goes with Qwen3.5's."""
+    found = situation(packages__transformers="", model__type=kind, plan__trainer="trl")
+    assert min(earlier(found), default="") == open_one
+    of_trl = next(one.taken for one in weigh(found, found.estimate()) if one.fact == "packages.trl")
+    assert isinstance(of_trl, Exact)
+    assert of_trl.text == ("0.18.2" if open_one else "0.27.2")
+    # A snapshot's own code runs beside any release.
+    own = situation(packages__transformers="", model__type=kind, plan__trainer="trl", model__own_config=True)
+    assert min(earlier(own)) == "4.35.2"
+
+
+def earlier(found: Planned) -> list[str]:
+    """The earlier releases of transformers that are left open."""
+    weighed = weigh(found, found.estimate())
+    return [other.text for one in weighed if one.fact == "packages.transformers" for other in one.others if isinstance(other, Exact)]
+
+
+def test_a_model_that_only_new_releases_know_is_trained_as_a_new_trl_does() -> None:
+    """It leaves a quantized model as it is, makes adapters 16 bits and computes in bfloat16 without being told."""
+    new = situation(packages__transformers="", model__type="qwen3_5_text", plan__trainer="trl", plan__method="qlora", plan__bf16="")
+    old = situation(packages__transformers="", model__type="qwen3", plan__trainer="trl", plan__method="qlora", plan__bf16="")
+    assert (new.plan.upcast, new.plan.autocast) == (False, "bfloat16")
+    assert (old.plan.upcast, old.plan.autocast) == (True, None)
+    assert situation(packages__transformers="==5.4.0", model__type="qwen3", plan__trainer="trl", plan__method="qlora").plan.upcast is False
+
+
+def test_a_model_that_came_later_was_not_trained_in_2023() -> None:
+    """A configuration that a later release wrote, or a model that one brought, or a trainer of later."""
+    unsaid: dict[str, FactValue] = {
+        "packages__transformers": "",
+        "plan__method": "qlora",
+        "plan__kbit_preparation": True,
+        "plan__trainer": "trl",
+    }
+    for told in ({"model__type": "qwen3"}, {"model__transformers_version": "==4.43.0"}, {"packages__trl": "==0.9.6"}):
+        found = situation(**{**unsaid, "model__type": "llama", **told})
+        assert spanning(found.estimate(), weigh(found, found.estimate())).allocated.high < 1.6 * found.estimate().allocated.expected
+    first = situation(**{**unsaid, "model__type": "llama", "model__transformers_version": "==4.28.1"})
+    assert spanning(first.estimate(), weigh(first, first.estimate())).allocated.high > 1.6 * first.estimate().allocated.expected
 
 
 def test_a_quantized_model_beside_releases_that_nobody_states_leaves_room_for_those_of_2023() -> None:
