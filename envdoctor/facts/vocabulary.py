@@ -277,6 +277,8 @@ TERMS: tuple[Term, ...] = (
     Term("plan.context_parallel", "int", "GPUs that share the tokens of each row (context or sequence parallelism)", unread=1),
     Term("plan.pipeline_parallel", "int", "GPUs that have a part of the layers each and pass batches on"),
     Term("plan.expert_parallel", "int", "GPUs that share the experts"),
+    Term("plan.quantize_experts", "bool", "experts that are one parameter are quantized as well (quantize_moe_experts of axolotl)"),
+    Term("plan.expert_offload", "bool", "experts wait on the CPU, or on a disk, until they are asked for"),
     Term("plan.activation_offload", "bool", "what layers keep for the backward waits on the CPU"),
     Term("plan.float8", "bool", "matrix products of the training are computed in 8 bits"),
     Term(

@@ -11,6 +11,7 @@ from envdoctor.memory.asked import CHECKPOINTS_IN_TRL, CHUNKED_SINCE, Reader, tr
 from envdoctor.memory.assumed import LONG, SHORT
 from envdoctor.memory.estimate import GIB
 from envdoctor.memory.implied import least_transformers, least_trl
+from envdoctor.memory.modeling import merges_experts
 from envdoctor.memory.situation import Planned
 from envdoctor.memory.stack import at_least
 from envdoctor.world.releases import newest
@@ -52,6 +53,8 @@ OWN_LAYERS = frozenset(("litgpt", "torchtune", "torchtitan"))
 # Who makes the logits in pieces where a setting asks for it: a run of 64,000 tokens took 28 GB in all
 # (https://github.com/PrimeIntellect-ai/prime-rl/issues/1685), where all logits at once are 109 GiB.
 _IN_PIECES = frozenset(("prime-rl",))
+# Who may have a way of their own to quantize experts that are a parameter of their layer.
+_QUANTIZE_EXPERTS = frozenset((None, "own", "axolotl", "unsloth"))
 # Whose scripts call from_pretrained themselves: float32 up to transformers 4 unless they name a dtype.
 _LOAD_BY_THEMSELVES = frozenset((None, "own", "transformers", "trl", "accelerate"))
 
@@ -67,6 +70,7 @@ def open_facts(situation: Planned, expected: float) -> Iterator[OpenFact]:
     yield from _of_the_loop(situation)
     yield from _of_checkpointing(situation)
     yield from _of_dtypes(situation)
+    yield from _of_experts(situation)
 
 
 def _assumed(situation: Planned) -> set[str]:
@@ -93,9 +97,13 @@ def _of_releases(situation: Planned) -> Iterator[OpenFact]:
     own = facts.text("plan.trainer") in OWN_LAYERS or plan.sharding == "megatron"
     if not plan.stack.transformers and (not own or plan.quant != "none"):
         # What is kept moved with the release: no fused attention before 4.36, float32 copies of the logits up to 4.48.
-        earlier = _earlier(facts)
-        if earlier:
-            yield "packages.transformers", exact(newest("transformers") or _EARLIER[-1]), tuple(map(exact, earlier))
+        latest = newest("transformers") or _EARLIER[-1]
+        others = _earlier(facts)
+        if _may_quantize_experts(situation):
+            # As which experts are counted where no release is known: modules, which bitsandbytes sees.
+            others = (*others, latest)
+        if others:
+            yield "packages.transformers", exact(latest), tuple(map(exact, others))
     if plan.unsloth and not plan.stack.unsloth:
         yield "packages.unsloth", exact(newest("unsloth") or _OF_UNSLOTH[0]), tuple(map(exact, _OF_UNSLOTH))
     if facts.text("plan.trainer") == "trl" and not plan.unsloth and _may_be_newer(situation):
@@ -170,6 +178,20 @@ def _of_checkpointing(situation: Planned) -> Iterator[OpenFact]:
         yield "plan.selective_checkpointing", selected, ("op", "2")
     if "plan.gradient_checkpointing" in assumed and not plan.checkpointing and _may_checkpoint(situation):
         yield "plan.gradient_checkpointing", False, (True,)
+
+
+def _of_experts(situation: Planned) -> Iterator[OpenFact]:
+    """Whether merged experts are quantized after all, which bitsandbytes passes over: axolotl can be told to, and others bring a store
+    of their own (Experts4bit of https://pypi.org/project/experts4bit-qlora/0.38.0/)."""
+    own = trainer_of(situation.facts) in _QUANTIZE_EXPERTS and merges_experts(situation.plan)
+    if own and _may_quantize_experts(situation):
+        yield "plan.quantize_experts", False, (True,)
+
+
+def _may_quantize_experts(situation: Planned) -> bool:
+    """Whether a model with experts lies in weights of bitsandbytes, and nobody says whether the experts do."""
+    experts = any(kind.experts for _, kind in situation.architecture.kinds) and not situation.architecture.remote
+    return experts and situation.plan.quant in ("4bit", "8bit") and situation.facts.value("plan.quantize_experts") is None
 
 
 def _of_dtypes(situation: Planned) -> Iterator[OpenFact]:

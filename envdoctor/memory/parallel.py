@@ -25,6 +25,9 @@ _OF_MEGATRON: Mapping[str, tuple[str, ...]] = {
 # anything than its part. torch's own way gathers the keys and values of the whole row.
 _EXCHANGES: frozenset[Sharding] = frozenset(("zero1", "zero2", "zero3", "megatron"))
 _EXCHANGING = frozenset(("ms-swift", "axolotl"))
+# Beside which a rank's stage is counted: one model in stages, or several such, each whole. What FSDP and ZeRO share out of a stage, and
+# when, was not read.
+_IN_STAGES = frozenset(("megatron", "none", "ddp"))
 
 
 def experts_of(reader: Reader, architecture: Architecture, sharding: Sharding) -> int:
@@ -50,11 +53,11 @@ def spread_of(reader: Reader, architecture: Architecture) -> bool:
 
 
 def stages_of(reader: Reader, architecture: Architecture) -> int:
-    """Among how many ranks of Megatron the layers are shared out; 1 where they are not, or where nobody knows how."""
+    """Among how many ranks the layers are shared out; 1 where they are not, or where nobody knows how."""
     stages = reader.number("plan.pipeline_parallel") or 1
     plain = not architecture.variants and not architecture.encoder_decoder and not architecture.beside
     fits = 1 < stages <= architecture.layers and (reader.number("gpu.count") or 1) % stages == 0
-    return stages if fits and plain and reader.text("plan.distributed") == "megatron" else 1
+    return stages if fits and plain and (reader.text("plan.distributed") or "none") in _IN_STAGES else 1
 
 
 def of_stage(architecture: Architecture, plan: Plan) -> Architecture:

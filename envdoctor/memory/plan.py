@@ -77,6 +77,7 @@ class Plan:
     ``wide_workspace``: cuBLAS has the workspace of Hopper and Blackwell.
     ``compiled_loss``: what torch.compile compiles has the loss in it.
     ``litgpt``: layers, adapters and loss are those of litgpt, and not of transformers and peft.
+    ``quantized_experts``: experts that are a bare parameter are quantized too, and written out whole before their products.
     ``outputs_kept``: a loop of its own holds what the model returned, logits among it, until the next forward has returned.
     """
 
@@ -88,6 +89,7 @@ class Plan:
     adapter: Adapter | None = None
     quant: str = "none"
     double_quant: bool = False
+    quantized_experts: bool = False
     upcast: bool = False
     prompt: int = 0
     accumulation: int = 1

@@ -54,6 +54,7 @@ _COMPILED_BY_MEGATRON = frozenset(("ms-swift",))
 _EXPANDABLE = frozenset(("torchtitan",))
 # Weights of integers, unless FSDP shares them out, for which 4-bit ones are stored as floating-point numbers.
 _OF_INTEGERS = frozenset(("4bit", "8bit", "gptq", "awq"))
+_OF_BITSANDBYTES = frozenset(("4bit", "8bit"))
 # Trainers that make norms, embeddings and output layer what the run computes in again behind peft's preparation, for every adapter
 # (``_convert_embedding_modules_dtype(dist_dtype=cfg.torch_dtype)`` where needs_fa2_dtype; axolotl 0.8.0 to 0.19.0, loaders/model.py), and
 # under FSDP leave that preparation out.
@@ -112,6 +113,7 @@ def read_plan(facts: Facts, architecture: Architecture) -> tuple[Plan, tuple[Ass
         adapter=adapter,
         quant=quant,
         double_quant=reader.flag("plan.double_quant") is True,
+        quantized_experts=quant in _OF_BITSANDBYTES and reader.flag("plan.quantize_experts") is True,
         upcast=_upcast(reader, method, quant, sharding),
         prompt=reader.number("plan.virtual_tokens") or VIRTUAL_TOKENS if method == "prompt" else 0,
         accumulation=reader.number("plan.gradient_accumulation") or stages,

@@ -37,7 +37,7 @@ def spread(architecture: Architecture, plan: Plan, peak: Moment, own: float | No
     ``own`` are the bytes of weights that one GPU keeps for itself: what lies beyond them at the peak is gathered.
     """
     wider = 1.0
-    several = plan.second or plan.tensor > 1 or plan.context > 1
+    several = plan.second or plan.tensor > 1 or plan.context > 1 or plan.pipeline > 1
     if plan.sharding in ("zero1", "zero2", "zero3", "device_map", "megatron") or plan.offload != "none" or several:
         wider *= 2
     # Mixers without an attention: rows of Qwen3.5-9B are up to 23 % too high (benchmarks/unseen/memory-3.json, 9747 to 9761).

@@ -12,6 +12,7 @@ from envdoctor.memory.implied import least_transformers
 from envdoctor.memory.open_facts import OWN_LAYERS, open_facts
 from envdoctor.memory.situation import Planned
 from envdoctor.memory.stack import at_least
+from envdoctor.memory.weights import experts_bytes
 from envdoctor.records import dataclass, replace
 
 _MOVES = 0.25
@@ -25,7 +26,7 @@ _SINCE, _TRL_SINCE = "4.32", "0.7"
 # Where rows are not packed, the longest batch may be shorter than what is stated, by so much of what lives for its tokens: nine runs of
 # peft's table (batches of 4, at most 768 tokens; docs/memory.md) held 1 to 5 % less than the least that was counted.
 _LONGEST = 0.1
-_NEUTRAL: Mapping[str, FactValue] = {"plan.activation_offload": False, "plan.float8": False}
+_NEUTRAL: Mapping[str, FactValue] = {"plan.activation_offload": False, "plan.float8": False, "plan.expert_offload": False}
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +170,9 @@ def _unmodelled(situation: Planned, computed: Estimate) -> Iterator[Undecided]:
     for fact in ("plan.pipeline_parallel", "plan.expert_parallel"):
         if parts(fact) > 1 and fact not in counted:
             yield without(fact, expected / parts(fact))
+    if facts.value("plan.expert_offload") is True and any(kind.experts for _, kind in situation.architecture.kinds):
+        # Those of a layer or two are on the GPU at a time, of as many as there are.
+        yield without("plan.expert_offload", max(expected - experts_bytes(situation.architecture, situation.plan), 0.0))
     for fact, left in (("plan.activation_offload", 0.0), ("plan.float8", 0.5)):
         if facts.value(fact) is True and not (situation.plan.checkpointing and fact == "plan.activation_offload"):
             yield without(fact, max(moment.total - (1 - left) * moment.terms.get("activations", 0.0) for moment in computed.moments))

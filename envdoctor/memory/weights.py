@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from envdoctor.memory import modeling
 from envdoctor.memory.architecture import Architecture, Parameters
 from envdoctor.memory.plan import WIDTH, Plan
 
@@ -63,6 +64,9 @@ def base_bytes(architecture: Architecture, parameters: Parameters, plan: Plan) -
         # _offload_frozen_module_for_training of unsloth/models/llama.py, 2024.8, 2025.4.1 and 2026.10.9).
         others -= min(sum(saved_modules(parameters, plan)), parameters.embedding + parameters.head)
     quantized = parameters.linear
+    if plan.quantized_experts:
+        bare = _bare_experts(architecture, plan)
+        others, quantized = others - sum(bare), quantized + sum(bare)
     if quantizes_head(plan):
         others, quantized = others - parameters.head, quantized + parameters.head
     # bitsandbytes replaces the linear layers of a tower as well, which are nearly all of it (transformers, get_keys_to_not_convert keeps
@@ -83,7 +87,19 @@ def dequantized_bytes(architecture: Architecture, plan: Plan) -> float:
     if plan.quant in ("none", "fp8"):
         return 0.0
     largest = max((one.inputs * one.outputs for _, kind in architecture.kinds for one in kind.linears if one.module), default=0)
-    return 2.0 * largest
+    # Experts that are a parameter of a layer are written out when it is read, all of a layer's for its forward (axolotl's
+    # monkeypatch/moe_quant.py and bitsandbytes.nn.parametrize, axolotl 0.19.0): autograd keeps them until its backward.
+    bare = _bare_experts(architecture, plan) if plan.quantized_experts else []
+    return 2.0 * max(largest, max(bare, default=0) if plan.checkpointing else sum(bare))
+
+
+def _bare_experts(architecture: Architecture, plan: Plan) -> list[int]:
+    """Parameters of the experts of each layer that has any which are no modules."""
+    return [
+        sum(one.parameters for one in kind.linears if one.count > 1 and not one.module)
+        for times, kind in modeling.as_merged(architecture, plan).kinds
+        for _ in range(times - kind.dense_layers)
+    ]
 
 
 def quantizes_head(plan: Plan) -> bool:
@@ -103,3 +119,17 @@ def left_behind(parameters: Parameters, plan: Plan) -> float:
     if not plan.upcast or plan.load_dtype == "float32":
         return 0.0
     return (parameters.embedding + parameters.head) * float(WIDTH[plan.load_dtype])
+
+
+def experts_bytes(architecture: Architecture, plan: Plan) -> float:
+    """Bytes of all experts as they are stored, of one GPU that shares them with none."""
+    architecture = modeling.as_merged(architecture, plan)
+    found = 0.0
+    for times, kind in architecture.kinds:
+        for one in kind.linears:
+            if one.count > 1:
+                quantized = one.module or plan.quantized_experts
+                found += (
+                    (times - kind.dense_layers) * one.parameters * (linear_width(architecture, plan) if quantized else other_width(plan))
+                )
+    return found

@@ -166,9 +166,7 @@ def test_releases_that_nobody_states_are_open_where_they_decide() -> None:
     assert "packages.transformers" not in names(situation(**eager))
 
 
-@pytest.mark.parametrize(
-    ("kind", "open_one"), [("llama", "4.35.2"), ("qwen2", "4.37.0"), ("gemma3_text", "4.50.0"), ("qwen3_5_text", "")]
-)
+@pytest.mark.parametrize(("kind", "open_one"), [("llama", "4.35.2"), ("qwen2", "4.37.0"), ("gemma3_text", "4.50.0"), ("qwen3_5_text", "")])
 def test_no_release_is_open_that_does_not_know_the_model(kind: str, open_one: str) -> None:
     """The first transformers with sdpa is older than the first with Qwen2, and no TRL of before 0.27.2 goes with Qwen3.5's."""
     found = situation(packages__transformers="", model__type=kind, plan__trainer="trl")

@@ -145,6 +145,7 @@ def _method(reader: Reader, table: Table) -> None:
             reader.say("plan.quant", quant, key)
     if table.get("load_in_4bit") is True:
         reader.say("plan.quantization_config", True, "load_in_4bit")
+    reader.say("plan.quantize_experts", table.get("quantize_moe_experts"), "quantize_moe_experts")
 
 
 def _targets(reader: Reader, table: Table) -> None:

@@ -117,6 +117,7 @@ def test_a_qlora_run(tmp_path: Path) -> None:
         ("adapter: lora\nlora_mlp_kernel: true\nlora_o_kernel: false", {"plan.lora_kernels": ("mlp",)}),
         ("adapter: lora\nlora_o_kernel: false", {"plan.lora_kernels": ()}),
         ("adapter: lora", {"plan.lora_kernels": None}),
+        ("adapter: qlora\nload_in_4bit: true\nquantize_moe_experts: true", {"plan.quant": "4bit", "plan.quantize_experts": True}),
         ("plugins:\n  - axolotl.integrations.cut_cross_entropy.CutCrossEntropyPlugin", {"plan.fused_loss": "linear_cross_entropy"}),
         ("plugins:\n  - axolotl.integrations.liger.LigerPlugin", {"plan.fused_loss": None}),
         ("fsdp: [full_shard, auto_wrap, offload]", {"plan.distributed": "fsdp", "plan.offload": "both"}),
