@@ -358,9 +358,7 @@ TERMS: tuple[Term, ...] = (
         closed=True,
         usual="none",
     ),
-    Term(
-        "plan.lora_kernels", "list", "what axolotl's kernels (lora_mlp_kernel and the like) compute together with its adapters: mlp, qkv, o"
-    ),
+    Term("plan.lora_kernels", "list", "what axolotl's kernels (such as lora_mlp_kernel) compute with its adapters at once: mlp, qkv, o"),
     Term("plan.vllm", "bool", "vLLM generates during training", usual=False),
     Term("plan.report_to", "list", "where metrics are reported, such as wandb, tensorboard and mlflow", quiet=True),
     Term("plan.whole", "bool", "the plan is all that is asked for: what it leaves out has its default", quiet=True),
