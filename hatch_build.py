@@ -22,10 +22,12 @@ class CompiledRules(BuildHookInterface):  # type: ignore[type-arg,misc,unused-ig
         compiled = Path(tempfile.mkdtemp()) / "compiled.json"
         compiled.write_text(json.dumps(compile_rules(Path(self.root) / "rules"), default=str), encoding="utf-8")
         build_data["force_include"][str(compiled)] = "envdoctor/_rules/compiled.json"
-        rules = Path(self.root) / "rules"
+        from envdoctor.rules.unpacked import PACKED, pack_rules
+
         # Not the ledgers: what was seen stands in the repository, and what it earned is compiled.
-        for path in rules.rglob("*.toml"):
-            build_data["force_include"][str(path)] = f"envdoctor/_rules/{path.relative_to(rules).as_posix()}"
+        packed = compiled.with_name(PACKED)
+        packed.write_bytes(pack_rules(Path(self.root) / "rules"))
+        build_data["force_include"][str(packed)] = f"envdoctor/_rules/{PACKED}"
         self._keep_reproductions(compiled.with_name("reproductions.json"), build_data)
         self._bind_atlas(compiled.parent, build_data)
 

@@ -38,4 +38,5 @@ def test_an_installed_wheel_finds_its_rules(tmp_path: Path) -> None:
     command = [str(tmp_path / "venv" / "bin" / "envdoctor"), "rules", "new", "flash-attn-3-x"]
     refused = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (refused.returncode, "--rules DIR" in refused.stderr) == (2, True)
-    assert len(list((tmp_path / "venv").rglob("_rules/*/*.toml"))) == shipped
+    linted = call(tmp_path / "venv" / "bin" / "envdoctor", "rules", "lint", "peft-fp16-adapter-nan", cwd=tmp_path)
+    assert linted == "1 rule files, nothing wrong\n"

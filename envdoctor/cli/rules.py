@@ -16,7 +16,8 @@ from envdoctor.files.toml import read_toml
 from envdoctor.probes.registry import PROBES
 from envdoctor.report.plain import printable
 from envdoctor.rules.rule import Rule
-from envdoctor.rules.rulebook import Rulebook, load_rulebook, rule_files, shipped_rules
+from envdoctor.rules.rulebook import Rulebook, load_rulebook, rule_files
+from envdoctor.rules.unpacked import is_unpacked, shipped_files
 from envdoctor.world.releases import release_texts
 
 ACTIONS = ("list", "new", "lint", "verify", "reproduce", "refresh")
@@ -101,7 +102,7 @@ def _lint(options: argparse.Namespace) -> int:
             errors.append(error)
             continue
         wrong = lint_file(file, release_texts, probes=frozenset(PROBES), checks=decided_by_code, table=table)
-        errors += wrong or [*lint_cures(file, book, release_texts, table), *([] if _is_installed(file) else lint_confidence(file, table))]
+        errors += wrong or [*lint_cures(file, book, release_texts, table), *([] if is_unpacked(file) else lint_confidence(file, table))]
     if errors:
         raise SeveralErrors(errors)
     emit(
@@ -113,18 +114,13 @@ def _lint(options: argparse.Namespace) -> int:
     return 0
 
 
-def _is_installed(file: Path) -> bool:
-    """Whether a rule came with a wheel, which leaves its ledger in the repository: its confidence was proven when it was built."""
-    return shipped_rules().name == "_rules" and file.is_relative_to(shipped_rules())
-
-
 def rule_paths(options: argparse.Namespace) -> list[Path]:
     """The rule files that were named: by path, by a directory, or by id; without a name all.
 
     Raises:
         EnvdoctorError: a name that is none of them.
     """
-    directories = [shipped_rules(), *map(Path, options.rule_directories)]
+    directories = [shipped_files(), *map(Path, options.rule_directories)]
     if not options.paths:
         return [file for directory in directories for file in rule_files(directory)]
     return [file for name in options.paths for file in _named(name, directories)]

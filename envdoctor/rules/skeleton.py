@@ -12,6 +12,7 @@ from envdoctor.facts.names import canonical
 from envdoctor.files.toml import read_toml
 from envdoctor.records import dataclass
 from envdoctor.rules.rulebook import rule_files, shipped_rules
+from envdoctor.rules.unpacked import shipped_files
 from envdoctor.world.releases import listed
 
 # Lint accepts none of the words in capitals, and no empty text: what was forgotten cannot pass for a rule.
@@ -77,7 +78,7 @@ def skeleton(asked: str, directory: Path | None = None) -> Skeleton:
         )
     folder, name = understood["folder"], understood["name"]
     directory = _own_rules(name) if directory is None else directory
-    directories = list(dict.fromkeys((directory, shipped_rules())))
+    directories = list(dict.fromkeys((directory, shipped_files())))
     _refuse_twice(name, directories)
     folder = folder or _longest(name, listed() | _folders(directories))
     if not folder:
