@@ -41,6 +41,8 @@ def find_interpreter(python: str | None) -> Path | None:
 
 _OF_A_MACHINE = frozenset(("gpu.name", "gpu.compute_capability", "gpu.memory_gib", "os", "cuda", "driver", "python"))
 
+_STATED = "that was stated"
+
 
 def read_stack(request: Request, log: Collected | None, *, optional: bool, stated: Iterable[Fact] = ()) -> Stack:
     """The installed stack and the hardware. With ``optional`` no environment is no error, unless one was named; ``log`` is what a
@@ -71,7 +73,8 @@ def read_stack(request: Request, log: Collected | None, *, optional: bool, state
     elsewhere = "of this log" if log is not None else "of that machine" if request.machine is not None and optional else _whose(stated)
     if elsewhere and python is None and not trains:
         why = f"{patient.label} has neither torch nor transformers: it is not the environment {elsewhere}"
-        return Stack("no environment", parts=(("installed", Collected(skips=(Skip("the installed stack", why),))),))
+        label = "packages stated by --set" if elsewhere == _STATED else "no environment"
+        return Stack(label, parts=(("installed", Collected(skips=(Skip("the installed stack", why),))),))
     lacking = "" if trains else ", neither torch nor transformers"
     label = f"{patient.label} (Python {installed.python or 'unknown'}, {_packages(len(installed.distributions))}{lacking})"
     found = facts(installed)
@@ -82,7 +85,9 @@ def read_stack(request: Request, log: Collected | None, *, optional: bool, state
 
 def _whose(stated: Iterable[Fact]) -> str:
     """What stated facts are of: a machine, or a run, neither of which need be this one, or of what is installed here."""
-    names = [fact.name for fact in stated]
+    names = {fact.name for fact in stated}
+    if names & {"packages.torch", "packages.transformers"}:
+        return _STATED
     if any(name in _OF_A_MACHINE for name in names):
         return "of that machine"
     return "of that run" if any(name.startswith(("plan.", "model.")) for name in names) else ""

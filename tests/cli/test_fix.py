@@ -278,7 +278,7 @@ def test_a_plan_takes_the_first_cure_that_its_tool_has_a_setting_for(capsys: pyt
     # The one or the other: nothing has to be installed.
     assert "  pins  " not in ran.out
     assert "  run  " not in ran.out
-    assert '-m pip install "peft==0.12.0"\n' in ran.out.partition("\n  or  ")[2]
+    assert 'pip install "peft==0.12.0"\n' in ran.out.partition("\n  or  ")[2]
 
 
 def test_a_plan_is_let_be_where_the_pins_are_needed_anyway(capsys: pytest.CaptureFixture[str], project: Path) -> None:

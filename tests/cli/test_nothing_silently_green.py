@@ -213,3 +213,19 @@ def test_a_described_machine_of_which_no_package_is_known_is_no_error(
     ran = run(capsys, "check", "--isolated", "empty.py", "--facts", "machine.toml", "--format", "json")
     assert (ran.status, ran.json["findings"]) == (0, [])
     assert [skip["what"] for skip in ran.json["skipped"]] == ["the installed stack"]
+
+
+def test_a_shell_without_torch_lacks_nothing_of_the_packages_that_are_set(
+    capsys: pytest.CaptureFixture[str], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = folder / "bare"
+    venv.create(home)
+    monkeypatch.setenv("VIRTUAL_ENV", str(home))
+    said = ("packages.torch=2.5.0", "packages.transformers=4.46.3", "model.id=THUDM/glm-4-9b", "plan.batch_size=4", "gpu.name=H100")
+    words = [word for one in said for word in ("--set", one)]
+    ran = run(capsys, "check", "--isolated", *words, "--format", "json")
+    assert [one["rule"] for one in ran.json["findings"] if one["status"] == "matched"] == ["torch-2-5-0-sdpa-mask-nan"]
+    assert run(capsys, "check", "--isolated", *words).out.startswith("envdoctor 0.1.0: packages stated by --set\n")
+    # Who names the environment says that it is the one.
+    named = run(capsys, "check", "--isolated", *words, "--python", str(home / "bin" / "python"), "--format", "json")
+    assert "tiktoken-missing" in [one["rule"] for one in named.json["findings"]]
