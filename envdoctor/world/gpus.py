@@ -28,6 +28,10 @@ _FAMILIES = {
     "kepler": ("3.",), "maxwell": ("5.",), "pascal": ("6.",), "volta": ("7.0", "7.2"), "turing": ("7.5",),
     "ampere": ("8.0", "8.6", "8.7"), "ada": ("8.9",), "lovelace": ("8.9",), "hopper": ("9.",), "blackwell": ("10.", "11.", "12."),
 }  # fmt: skip
+# Cards that people name by their series, all of one capability.
+_SERIES = {
+    "rtx50": "12.0", "rtx40": "8.9", "rtx30": "8.6", "rtx20": "7.5", "gtx16": "7.5", "gtx10": "6.1", "gtx900": "5.2",
+}  # fmt: skip
 _NO_GPU = frozenset(("none", "no", "cpu", "nonecpu", "cpuonly", "onlycpu", "nogpu", "nocuda", "nonecpuonly"))
 _VENDOR_WORDS = {
     "nvidia": "nvidia", "geforce": "nvidia", "tesla": "nvidia", "quadro": "nvidia", "rtx": "nvidia", "gtx": "nvidia", "jetson": "nvidia",
@@ -119,7 +123,9 @@ def find_gpu(text: str) -> Gpu | None:
         return Gpu("none", "none", None, None, None)
     row = _row(_whole(tokens, name)) or _row_beside_its_target(tokens)
     stated = float(size[1]) if size else None
-    gpu = (_vendor_only(tokens, stated) or _capability_only(tokens, stated)) if row is None else _gpu(row, stated)
+    gpu = (
+        (_vendor_only(tokens, stated) or _capability_only(tokens, stated) or _series(tokens, stated)) if row is None else _gpu(row, stated)
+    )
     if gpu is None or not slice_found:
         return gpu
     return replace(gpu, name=f"{gpu.name} (MIG slice)", memory_gib=None, memory_from=None)
@@ -191,6 +197,19 @@ def _capability_only(tokens: list[str], size: float | None) -> Gpu | None:
     key = capability_key(capability)
     bf16 = None if key is None else key >= (8, 0)
     name = f"sm_{capability.replace('.', '')}"
+    return Gpu(name if size is None else f"{name} {size:g}GB", "nvidia", capability, size, bf16, None if size is None else "stated")
+
+
+def _series(tokens: list[str], size: float | None) -> Gpu | None:
+    """Cards that are told by their series: ``RTX 50 series``, ``RTX 50xx (Blackwell)``."""
+    families = [token for token in tokens if token in _FAMILIES]
+    key = "".join(token for token in tokens if token not in _NOISE and token not in _FAMILIES)
+    named = re.fullmatch(r"(rtx|gtx)(\d0|16|900)(?:(?:xx)?series|xx)(?:laptops?|desktops?)?", key)
+    capability = _SERIES.get(named[1] + named[2]) if named else None
+    if named is None or capability is None or not all(capability.startswith(_FAMILIES[family]) for family in families):
+        return None
+    name = f"GeForce {named[1].upper()} {named[2]} series"
+    bf16 = (capability_key(capability) or (0, 0)) >= (8, 0)
     return Gpu(name if size is None else f"{name} {size:g}GB", "nvidia", capability, size, bf16, None if size is None else "stated")
 
 

@@ -524,3 +524,27 @@ def test_what_wandb_wrote_down_of_a_run_is_no_list_to_install(tmp_path: Path, fo
     assert bool(found.defects) == read
     assert bool(found.facts) == read
     assert [skip.lost for skip in found.skips] == ([] if read else [False])
+
+
+LABELLED = "build-label-without-its-index"
+CU118 = "https://download.pytorch.org/whl/cu118"
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("torch==2.0.1+cu118\ntorchvision==0.15.2+cu118\n", 1),
+        ("numpy\ntorchaudio===2.1.0+cpu\n", 2),
+        ("--extra-index-url https://download.pytorch.org/whl/cu121\ntorch==2.0.1+cu118\n", 2),
+        ("-i https://pypi.org/simple\ntorch==2.0.1+cu118\n", 2),
+        (f"--extra-index-url {CU118}\ntorch==2.0.1+cu118\n", None),
+        ("-f https://download.pytorch.org/whl/torch_stable.html\ntorch==2.0.1+cu118\n", None),
+        ("--index-url https://mirror.example/simple\ntorch==2.0.1+cu118\n", None),
+        ("torch==2.0.1\nvllm==0.6.0+ours\n", None),
+        ("-c pins.txt\ntorch\n", None),
+    ],
+)
+def test_a_build_by_its_label_needs_an_index_that_has_it(tmp_path: Path, text: str, line: int | None) -> None:
+    write(tmp_path / "pins.txt", "torch==2.0.1+cu118\n")
+    found = [defect.line for defect in collected(write(tmp_path / "requirements.txt", text)).defects if defect.rule == LABELLED]
+    assert found == ([] if line is None else [line])

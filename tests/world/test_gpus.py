@@ -62,6 +62,9 @@ WRITTEN = [
     ("compute capability 8.6, 24 GB", "sm_86 24GB", "nvidia", "8.6", 24.0),
     ("RTX 5090 (sm_120)", "GeForce RTX 5090", "nvidia", "12.0", 31.84),
     ("RTX PRO 6000 Blackwell (compute capability 12.0)", "RTX PRO 6000 Blackwell", "nvidia", "12.0", 95.59),
+    ("NVIDIA GeForce RTX 50 series (Blackwell)", "GeForce RTX 50 series", "nvidia", "12.0", None),
+    ("RTX 40xx", "GeForce RTX 40 series", "nvidia", "8.9", None),
+    ("2x GTX 10-series 8GB", "GeForce GTX 10 series 8GB", "nvidia", "6.1", 8.0),
     ("Tesla V100-SXM2-32GB (compute capability 7.0)", "V100 32GB", "nvidia", "7.0", 31.72),
 ]
 
@@ -79,7 +82,7 @@ def test_what_people_write_for_a_gpu_is_understood(text: str, name: str, maker: 
     [
         "", "x", "GPU", "Ampere", "Hopper", "NVIDIA GeForce ...", "RTX 6000", "RTX A6000 Ada", "RTX 3090 Turing", "A100X", "RTX 3080 T...",
         "RTX3090/4090 24GB", "GRID T4-16Q", "RTX 9090", "M4", "AMD MI50 (gfx90a)", "24GB", "RTX 4090 Super Duper",
-        "Pascal (sm_86)", "RTX 5090 (sm_61)", "sm_99", "A100\x00" * 200,
+        "RTX 50 series (Ada)", "RTX 5000 series", "50 series", "Pascal (sm_86)", "RTX 5090 (sm_61)", "sm_99", "A100\x00" * 200,
     ],
 )  # fmt: skip
 def test_a_name_that_is_not_one_product_is_not_guessed(text: str) -> None:

@@ -21,6 +21,7 @@ from envdoctor.files.paths import is_file, real_path
 from envdoctor.records import dataclass, field, replace
 from envdoctor.sources.declared.declarations import Declarations
 from envdoctor.sources.declared.foreign_lists import describe_foreign_list, is_of_strings
+from envdoctor.sources.declared.labelled_builds import Labelled, is_labelled, say_without_index
 from envdoctor.sources.declared.package_index import Indexes, is_nightly
 from envdoctor.sources.declared.requirement_line import MALFORMED, declare, without_credentials
 from envdoctor.sources.declared.requirement_options import Option, UnknownOptionError, options_of, split_options
@@ -78,7 +79,7 @@ def collect_requirements(path: Path, installation: Installation | None = None) -
     if _is_record_of_run(path):
         declarations.skip(str(path), "Weights & Biases wrote down here what a run had, which is no list to install: give it as --facts")
         return (Variant("", declarations.collected()),)
-    read_requirements(path, declarations)
+    read_requirements(path, declarations, asked_alone=True)
     return (Variant("", replace(declarations.collected(), apart=_is_installed_apart(path))),)
 
 
@@ -96,8 +97,10 @@ def _is_installed_apart(path: Path) -> bool:
     return any(_APART.search(line) for line in head)
 
 
-def read_requirements(path: Path, declarations: Declarations, *, constraint: bool = False) -> None:
+def read_requirements(path: Path, declarations: Declarations, *, constraint: bool = False, asked_alone: bool = False) -> None:
     """Declare what a requirements file states, as ``pip install -r`` (``-c`` with ``constraint``) takes it.
+
+    ``asked_alone`` says that no command is known that installs it, which may name an index besides.
 
     Raises:
         EnvdoctorError: the file itself cannot be read, or its encoding does not exist.
@@ -105,6 +108,8 @@ def read_requirements(path: Path, declarations: Declarations, *, constraint: boo
     reading = _Reading(declarations)
     reading.read(path, constraint)
     reading.indexes.say_cuda(reading.torch, declarations)
+    if asked_alone:
+        say_without_index(reading.labelled, reading.indexes, declarations)
 
 
 def read_requirement_lines(lines: Iterable[tuple[int, str]], path: Path, declarations: Declarations) -> None:
@@ -123,6 +128,7 @@ class _Reading:
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
     indexes: Indexes = field(default_factory=Indexes)
     torch: Requirement | None = None
+    labelled: list[Labelled] = field(default_factory=list)
     lines: int = 0
     done: set[tuple[str, bool]] = field(default_factory=set)
     open: list[str] = field(default_factory=list)
@@ -194,6 +200,8 @@ class _Reading:
         requirement = declare(expanded, str(path), number, self.declarations, constraint=constraint)
         if requirement is not None and requirement.name.lower() == "torch" and not constraint:
             self.torch = requirement
+        if requirement is not None and not constraint and is_labelled(requirement):
+            self.labelled.append(Labelled(requirement, str(path), number))
 
     def _expanded(self, text: str) -> tuple[str, str]:
         """The text with the variables that pip puts in, and the first that is not set. What stands in URLs stays: it may be secret."""
