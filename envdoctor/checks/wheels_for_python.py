@@ -12,7 +12,7 @@ from envdoctor.checks.declared_together import ranges_of, refusals
 from envdoctor.checks.hit import Hit
 from envdoctor.checks.pythons import minors_of
 from envdoctor.facts.fact import Facts
-from envdoctor.facts.versions import Exact, exact
+from envdoctor.facts.versions import Exact, Ranged, exact, version_condition
 from envdoctor.records import dataclass
 from envdoctor.world.releases import releases
 from envdoctor.world.wheel_pythons import SYSTEMS, Wheels, wheels_beside_source, wheels_of
@@ -52,13 +52,36 @@ def _hits(facts: Facts, minors: Sequence[int], systems: Sequence[str]) -> Iterat
     there = frozenset(present) if isinstance(present, tuple) else frozenset()
     for fact_name, fact in facts.by_name.items():
         name, source = fact_name.removeprefix(_PACKAGE), fact.origin.source
-        if name == fact_name or not isinstance(fact.value, Exact) or name in there or source.startswith(("installed", "a wheel, ")):
+        if name == fact_name or name in there or source.startswith(("installed", "a wheel, ")):
+            continue
+        if isinstance(fact.value, Ranged):
+            yield from _of_range(facts, name, fact.value, minors, systems)
+            continue
+        if not isinstance(fact.value, Exact):
             continue
         public, _, label = fact.value.text.partition("+")
         for kind in _KINDS if _PYTORCH_LABEL.fullmatch(label) else ():
             wheels = kind.find(name, public)
             if wheels is not None and kind.lacks(wheels, minors, systems) and not any(refusals(facts, {name: exact(public)})):
                 yield _hit(facts, kind, name, wheels, minors, systems)
+
+
+def _of_range(facts: Facts, name: str, wanted: Ranged, minors: Sequence[int], systems: Sequence[str]) -> Iterator[Hit]:
+    """The newest release that a range admits, where no release of the range has a wheel: ``numpy<1.24`` under Python 3.12."""
+    if not wanted.text:
+        return
+    admits = version_condition(wanted.text).admits
+    first: tuple[_Kind, Wheels, str] | None = None
+    for one in reversed([one for one in releases(name) if not one.yanked]):
+        if not admits(exact(one.version)) or any(refusals(facts, {name: exact(one.version)})):
+            continue
+        found = next(((kind, wheels) for kind in _KINDS if (wheels := kind.find(name, one.version)) is not None), None)
+        if found is None or not found[0].lacks(found[1], minors, systems):
+            return
+        first = first or (*found, one.version)
+    if first is not None:
+        kind, wheels, newest = first
+        yield _hit(facts, kind, name, wheels, minors, systems, newest=newest)
 
 
 def _lack(wheels: Wheels, minors: Sequence[int], systems: Sequence[str]) -> bool:
@@ -77,7 +100,8 @@ _KINDS = (
 )
 
 
-def _hit(facts: Facts, kind: _Kind, name: str, wheels: Wheels, minors: Sequence[int], systems: Sequence[str]) -> Hit:
+def _hit(facts: Facts, kind: _Kind, name: str, wheels: Wheels, minors: Sequence[int], systems: Sequence[str], *, newest: str = "") -> Hit:
+    """``newest`` is the last release that a range admits, which is what an installer takes."""
     python, release, place = facts["python"].value, facts[f"{_PACKAGE}{name}"].value, facts[f"{_PACKAGE}{name}"].origin
     known = [one for one in releases(name) if not one.yanked]
     fitting = ranges_of(
@@ -85,14 +109,14 @@ def _hit(facts: Facts, kind: _Kind, name: str, wheels: Wheels, minors: Sequence[
         [one.version for one in known],
     )
     where = f" on {_WORDS[systems[0]]}" if len(systems) == 1 else ""
-    newest = max((wheels.newest(system) or 0 for system in systems), default=0)
-    until = f"its newest wheels are for Python 3.{newest}" if newest else f"it has none{where} at all"
-    said = f"{name} {release} has no wheel for Python {_plain(python)}{where}"
+    last = max((wheels.newest(system) or 0 for system in systems), default=0)
+    until = f"its newest wheels are for Python 3.{last}" if last else f"it has none{where} at all"
+    said = f"{name} {newest or release} has no wheel for Python {_plain(python)}{where}"
     return Hit(
         kind.rule,
         True,
         ((f"{_PACKAGE}{name}", until), ("python", "none for it")),
-        detail=f"{said}, {kind.source}: {until}",
+        detail=f"{said}, {kind.source}: {until}" + (f"; it is the newest that {name}{release} admits" if newest else ""),
         packages=(name,),
         pins=((name, fitting),) if fitting else (),
         file=place.file,
@@ -100,7 +124,7 @@ def _hit(facts: Facts, kind: _Kind, name: str, wheels: Wheels, minors: Sequence[
         yields=True,
         edge=name,
         headline=said if kind.rule == NO_WHEEL else f"{said}: it is compiled",
-        advice=f"install under Python 3.{newest}" if newest and not fitting else "",
+        advice=f"install under Python 3.{last}" if last and not fitting else "",
     )
 
 

@@ -63,12 +63,7 @@ TERMS: tuple[Term, ...] = (
         quiet=True,
         adds_up=True,
     ),
-    Term(
-        "not_loaded",
-        "list",
-        "what a script that shows all that it loads does not load: packages, config, model, trainer",
-        quiet=True,
-    ),
+    Term("not_loaded", "list", "what a script that shows all that it loads does not load: packages, config, model, trainer", quiet=True),
     Term(
         "broken_imports",
         "list",
@@ -340,6 +335,7 @@ TERMS: tuple[Term, ...] = (
     Term("plan.offline", "bool", "HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE is set", unread=False),
     Term("plan.save", "bool", "checkpoints are saved"),
     Term("plan.evaluate", "bool", "the run evaluates while it trains"),
+    Term("plan.refused_arguments", "list", "settings that TrainingArguments refuse together", unread=(), quiet=True),
     Term("plan.compile", "bool", "torch.compile is used", usual=False, once=True),
     Term("plan.compile_backend", "text", "the backend that torch.compile is asked for", quiet=True),
     Term("plan.trust_remote_code", "bool", "trust_remote_code=True is passed"),

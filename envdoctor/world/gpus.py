@@ -15,7 +15,7 @@ MemoryFrom = Literal["nvidia-smi", "sold", "stated"]
 _TABLE = Path(__file__).parent.parent / "data" / "gpus.json"
 _LONGEST_NAME = 200
 
-# Words that tell vendor, form or packaging and never tell two products of one number apart.
+# Words that tell vendor, form, packaging or who built the card, and never tell two products of one number apart.
 _NOISE = frozenset((
     "nvidia", "corporation", "geforce", "tesla", "amd", "ati", "instinct", "radeon",
     "huawei", "npu", "npus", "intel", "habana", "hpu", "hpus",
@@ -23,6 +23,8 @@ _NOISE = frozenset((
     "sxm", "sxm2", "sxm3", "sxm4", "sxm5", "sxm6", "pcie", "pci", "express",
     "hbm2", "hbm2e", "hbm3", "hbm3e", "gddr5", "gddr5x", "gddr6", "gddr6x", "gddr7", "vram", "memory",
     "edition", "generation", "with", "design", "and", "each", "active", "lc", "ac",
+    "fe", "founders", "founder", "oc", "lhr", "asus", "msi", "gigabyte", "zotac", "evga", "palit", "pny", "inno3d", "galax", "gainward",
+    "colorful", "rog", "strix", "tuf", "gaming", "ventus", "windforce", "aorus", "suprim", "trio",
 ))  # fmt: skip
 _FAMILIES = {
     "kepler": ("3.",), "maxwell": ("5.",), "pascal": ("6.",), "volta": ("7.0", "7.2"), "turing": ("7.5",),

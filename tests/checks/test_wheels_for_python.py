@@ -57,6 +57,21 @@ def test_what_an_installer_finds_is_let_be(python: str, system: str, packages: d
     assert told(python, system, packages) == []
 
 
+@pytest.mark.parametrize(
+    ("package", "wanted", "said"),
+    [
+        ("numpy", "~=1.25.2", "numpy 1.25.2 has no wheel for Python 3.12: it is compiled"),
+        ("tokenizers", ">=0.11.1,!=0.11.3,<0.14", "tokenizers 0.13.3 has no wheel for Python 3.12: it is compiled"),
+        ("torch", ">=1.13,<2.2", "torch 2.1.2 has no wheel for Python 3.12"),
+        ("numpy", ">=1.25.2", None),
+        ("numpy", "<1.26.1", None),
+        ("numpy", "", None),
+    ],
+)
+def test_a_range_is_told_where_no_release_of_it_has_a_wheel(package: str, wanted: str, said: str | None) -> None:
+    assert [headline for headline, _ in told("3.12", "", {package: wanted})] == ([said] if said else [])
+
+
 def test_what_is_there_came_from_somewhere() -> None:
     assert told("3.12", "linux", {"tensorflow": "2.11.0"}, source="installed in /env") == []
     assert told("3.12", "linux", {"tensorflow": "2.11.0"}, closed=True) == []

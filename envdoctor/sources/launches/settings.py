@@ -18,7 +18,7 @@ from envdoctor.sources.launches.programs import TOOLS, Launch, flags
 from envdoctor.sources.launches.started import ReadScript, add_script, is_default, script_of, shows_uses, trains
 from envdoctor.sources.launches.variables import Piece
 from envdoctor.sources.plans.accelerate import read_accelerate
-from envdoctor.sources.plans.arguments import read_arguments, state_arguments
+from envdoctor.sources.plans.arguments import read_arguments, say_refused, state_arguments
 from envdoctor.sources.plans.deepspeed import beside
 from envdoctor.sources.plans.llama_factory import read_command
 from envdoctor.sources.plans.peft import say_targets
@@ -205,6 +205,7 @@ def _script(told: Told, reader: Reader, path: Path, table: Table, before: Sequen
     known = telling(text_keys(table)) and is_given_whole(text_keys(table))
     if known or (table and fills_arguments(path, launch)):
         read_arguments(reader, table)
+        say_refused(reader, table, whole=False)
     else:
         state_arguments(reader, table)
     reader.say_all(table, _SHARED)

@@ -6,6 +6,7 @@ from envdoctor.facts.fact import Origin
 from envdoctor.sources.plans.deepspeed import read_setting
 from envdoctor.sources.plans.fsdp import read_fsdp
 from envdoctor.sources.plans.reader import Reader, Table, is_open, word
+from envdoctor.sources.plans.refused_arguments import KEYS, OPEN, REFUSED, refused
 from envdoctor.sources.plans.training_arguments import DEFAULTS, FIELDS, SETTINGS, STRATEGIES
 
 _DEFAULT = Origin("default of TrainingArguments")
@@ -43,6 +44,19 @@ def state_arguments(reader: Reader, table: Table, *above: str) -> None:
     read_fsdp(reader, table, *above)
     if table.get("deepspeed"):
         read_setting(reader, table["deepspeed"], *above, "deepspeed")
+
+
+def say_refused(reader: Reader, table: Table, *, whole: bool = True) -> None:
+    """What TrainingArguments refuse of the settings, for who hands them on as they are.
+
+    ``whole``: what is not there has TrainingArguments' own default, and no other that a script may give it.
+    """
+    given = {key: OPEN if is_open(table[key]) else table[key] for key in KEYS if key in table}
+    if not whole:
+        given = {"save_strategy": OPEN, **given}
+    found = tuple(refused(given))
+    if found:
+        reader.say(REFUSED, found, KEYS[0] if KEYS[0] in table else "fp16")
 
 
 def read_checkpointing_kwargs(reader: Reader, table: Table, *keys: str) -> None:

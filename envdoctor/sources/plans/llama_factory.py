@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from envdoctor.facts.fact import Fact, Origin
 from envdoctor.sources.plans import training_arguments
-from envdoctor.sources.plans.arguments import read_arguments
+from envdoctor.sources.plans.arguments import read_arguments, say_refused
 from envdoctor.sources.plans.peft import lora_facts, lora_kind
 from envdoctor.sources.plans.reader import Dialect, Reader, Table, is_open, is_yes, word
 from envdoctor.sources.plans.settings import Settings
@@ -72,6 +72,7 @@ def _read(reader: Reader, table: Table) -> None:
         reader.default("plan.trainer", "llamafactory", reader.origin())
         return
     read_arguments(reader, table)
+    say_refused(reader, table)
     kind = word(table.get("finetuning_type", "lora"))
     pretrains = table.get("stage") == "pt" and kind == "full"
     reader.say("plan.method", "pretrain" if pretrains else lora_kind(table, kind), "finetuning_type")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
-from envdoctor.sources.plans.arguments import read_arguments, state_arguments
+from envdoctor.sources.plans.arguments import read_arguments, say_refused, state_arguments
 from envdoctor.sources.plans.peft import lora_facts, lora_kind, read_peft
 from envdoctor.sources.plans.plan_file import read_plan
 from envdoctor.sources.plans.reader import Dialect, Reader, Table, text_keys
@@ -130,6 +130,7 @@ def _read(reader: Reader, table: Table) -> None:
     mostly = 2 * len(keys & _KNOWN) >= len(keys) and is_given_whole(keys) and not _has_own_groups(table)
     if mostly:
         read_arguments(reader, table)
+        say_refused(reader, table)
     else:
         # Names that a tool of its own has borrowed: what it does without them is not known.
         state_arguments(reader, table)

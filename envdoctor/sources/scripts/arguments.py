@@ -8,6 +8,7 @@ from pathlib import Path
 
 from envdoctor.facts.fact import Skip
 from envdoctor.sources.plans.fsdp import VERSIONS, fsdp_configuration, wrap_of
+from envdoctor.sources.plans.refused_arguments import KEYS, OPEN, REFUSED, refused
 from envdoctor.sources.plans.training_arguments import DEFAULTS, DIRECT, FIELDS, STRATEGIES
 from envdoctor.sources.scripts.adapters import read_checkpointing_kwargs
 from envdoctor.sources.scripts.deepspeed import read_configuration
@@ -97,6 +98,9 @@ def _made(reading: Reading, call: Call, kind: str, spared: frozenset[str]) -> No
             _say(reading, call, fact, keyword, _switch(reading.of(*given[keyword])))
     read_checkpointing_kwargs(reading, call)
     _more(reading, call, given)
+    found = tuple(refused({key: _shown(reading.of(*given[key])) for key in KEYS if key in given})) if call.whole else ()
+    if found:
+        claims.state(REFUSED, found, call.line, call.scope)
     if not call.whole:
         why = "the training arguments come from a ** that is not shown: give what fills them as well"
         claims.skips.append(Skip(reading.source.place(call.line), why))
@@ -116,6 +120,14 @@ def _made(reading: Reading, call: Call, kind: str, spared: frozenset[str]) -> No
 
 def _say(reading: Reading, call: Call, fact: str, keyword: str, known: Known | None) -> None:
     reading.claims.say(fact, known, call.line_of(keyword), call.scope, f"{keyword}= of no constant value")
+
+
+def _shown(known: Known | None) -> object:
+    """A value as a plan would have it; what another value may be given in place of is open."""
+    if known is None or known.default:
+        return OPEN
+    value = known.value.last if isinstance(known.value, Symbol) else known.value
+    return value if value is None or isinstance(value, (bool, int, float, str)) else OPEN
 
 
 def _strategy(known: Known | None) -> Known | None:

@@ -17,6 +17,7 @@ from envdoctor.sources.scripts.reading import Call, Reading
 _HELD_BACK = re.compile(r"val|eval|test|dev|valid")
 _OF_THE_MODEL = re.compile(r"\.loss\b(?!\s*=[^=])")
 _TRUE = ("1", "on", "yes", "true")
+_LIGHTNING = ("lightning", "pytorch_lightning", "lightning_fabric")
 _OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
 _OPTIMIZERS = {
     ("torch", "AdamW"): "adamw_torch", ("torch", "SGD"): "sgd", ("torch", "Adagrad"): "adagrad", ("torch", "RMSprop"): "rmsprop",
@@ -39,6 +40,7 @@ def read_steps(reading: Reading, *, has_trainer: bool) -> bool:
     _data(reading, loops=loops)
     if not has_trainer:
         _accelerator(reading)
+        _precision(reading)
     if loops:
         _loop(reading)
         _loss(reading)
@@ -181,6 +183,16 @@ def _accelerator(reading: Reading) -> None:
         if "gradient_accumulation_steps" in call.keywords:
             known = reading.value(call, "gradient_accumulation_steps")
             reading.claims.say("plan.gradient_accumulation", known, call.line_of("gradient_accumulation_steps"), call.scope)
+
+
+def _precision(reading: Reading) -> None:
+    """``precision="bf16-mixed"`` of Lightning's Fabric and Trainer."""
+    for call in (call for package in _LIGHTNING for call in (*reading.named(package, "Fabric"), *reading.named(package, "Trainer"))):
+        known = reading.value(call, "precision")
+        text = str(known.value) if known is not None and isinstance(known.value, (str, int)) else ""
+        if known is not None and text.startswith("bf16"):
+            reading.claims.say("plan.bf16", Known(True, known.default, known.line), call.line_of("precision"), call.scope)
+            reading.claims.say("plan.fp16", Known(False, known.default, known.line), call.line_of("precision"), call.scope)
 
 
 def _loop(reading: Reading) -> None:

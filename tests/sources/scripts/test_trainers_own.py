@@ -64,3 +64,17 @@ def test_a_device_map_that_is_written_out(tmp_path: Path, places: str, told: tup
     text = f"from transformers import AutoModelForCausalLM\nmodel = AutoModelForCausalLM.from_pretrained('a/b', device_map={places})\n"
     found = values(read(tmp_path, text))
     assert (found.get("plan.distributed"), found.get("plan.offload")) == told
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        ('L.Fabric(accelerator="cuda", precision="bf16-true")', (True, False)),
+        ('L.Trainer(precision="bf16-mixed")', (True, False)),
+        ('L.Trainer(precision="16-mixed")', (None, None)),
+        ("L.Trainer(precision=chosen)", (None, None)),
+    ],
+)
+def test_the_precision_of_lightning(tmp_path: Path, call: str, told: tuple[bool | None, bool | None]) -> None:
+    found = values(read(tmp_path, f"import lightning as L\nengine = {call}\n"))
+    assert (found.get("plan.bf16"), found.get("plan.fp16")) == told
