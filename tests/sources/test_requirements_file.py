@@ -72,7 +72,7 @@ def test_every_form_of_line(tmp_path: Path) -> None:
         "accelerate": ("1.0.1", "requirements.txt", 9),
         "datasets": (">=2.14,<3", "more.txt", 1),
     }
-    assert found.defects == ()
+    assert [(defect.rule, defect.line) for defect in found.defects] == [("built-apart-from-torch", 6)]
     assert skips(path) == {
         "requirements.txt:11": "git+https://github.com/huggingface/trl.git: a repository, its version is not known",
         "requirements.txt:12": "bitsandbytes, https://example.org/bitsandbytes.tar.gz: a URL, its version is not known",
@@ -548,3 +548,22 @@ def test_a_build_by_its_label_needs_an_index_that_has_it(tmp_path: Path, text: s
     write(tmp_path / "pins.txt", "torch==2.0.1+cu118\n")
     found = [defect.line for defect in collected(write(tmp_path / "requirements.txt", text)).defects if defect.rule == LABELLED]
     assert found == ([] if line is None else [line])
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("torch\nflash-attn==2.8.3\n", 2),
+        ("flash_attn>=2.5\n", 1),
+        ("mamba-ssm==1.2.2\n", 1),
+        ("mamba-ssm==2.2.6\n", None),
+        ("causal-conv1d>=1.5.1\n", None),
+        ("flash-attn==2.8.3+cu12torch2.8\n", None),
+        ("flash-attn @ https://example.org/flash_attn-2.8.3-cp310-cp310-linux_x86_64.whl\n", None),
+        ("-f https://data.pyg.org/whl/torch-2.0.0+cu118.html\ntorch-scatter\n", None),
+        ("--extra-index-url https://download.pytorch.org/whl/cu121\nflash-attn\n", 2),
+    ],
+)
+def test_what_imports_torch_in_its_setup_is_not_built_apart(tmp_path: Path, text: str, line: int | None) -> None:
+    found = collected(write(tmp_path / "requirements.txt", text)).defects
+    assert [defect.line for defect in found if defect.rule == "built-apart-from-torch"] == ([] if line is None else [line])

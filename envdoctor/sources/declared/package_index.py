@@ -30,6 +30,11 @@ def kind_of_index(url: str) -> str | None:
     return match[1] if match else None
 
 
+def is_of_pytorch(url: str) -> bool:
+    """Whether an index is PyTorch's own or the public one, which have the same packages besides PyTorch's."""
+    return re.match(r"https?://(?:download(?:-r2)?\.pytorch\.org/whl|pypi\.org|pypi\.python\.org)(?:/|$)", url, re.ASCII) is not None
+
+
 def is_nightly(url: str) -> bool:
     """Whether an index holds PyTorch's nightly builds, which are no releases."""
     match = _PYTORCH.match(url)

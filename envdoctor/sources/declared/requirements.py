@@ -19,6 +19,7 @@ from envdoctor.errors import EnvdoctorError
 from envdoctor.facts.fact import Origin
 from envdoctor.files.paths import is_file, real_path
 from envdoctor.records import dataclass, field, replace
+from envdoctor.sources.declared.built_apart import Line, needs_torch, say_built_apart
 from envdoctor.sources.declared.declarations import Declarations
 from envdoctor.sources.declared.foreign_lists import describe_foreign_list, is_of_strings
 from envdoctor.sources.declared.labelled_builds import Labelled, is_labelled, say_without_index
@@ -110,6 +111,7 @@ def read_requirements(path: Path, declarations: Declarations, *, constraint: boo
     reading.indexes.say_cuda(reading.torch, declarations)
     if asked_alone:
         say_without_index(reading.labelled, reading.indexes, declarations)
+        say_built_apart(reading.built, reading.indexes, declarations)
 
 
 def read_requirement_lines(lines: Iterable[tuple[int, str]], path: Path, declarations: Declarations) -> None:
@@ -129,6 +131,7 @@ class _Reading:
     indexes: Indexes = field(default_factory=Indexes)
     torch: Requirement | None = None
     labelled: list[Labelled] = field(default_factory=list)
+    built: list[Line] = field(default_factory=list)
     lines: int = 0
     done: set[tuple[str, bool]] = field(default_factory=set)
     open: list[str] = field(default_factory=list)
@@ -202,6 +205,8 @@ class _Reading:
             self.torch = requirement
         if requirement is not None and not constraint and is_labelled(requirement):
             self.labelled.append(Labelled(requirement, str(path), number))
+        if requirement is not None and not constraint and needs_torch(requirement):
+            self.built.append(Line(requirement, str(path), number))
 
     def _expanded(self, text: str) -> tuple[str, str]:
         """The text with the variables that pip puts in, and the first that is not set. What stands in URLs stays: it may be secret."""

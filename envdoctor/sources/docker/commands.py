@@ -13,6 +13,7 @@ from envdoctor.facts.names import canonical
 from envdoctor.facts.uses import command_use
 from envdoctor.facts.versions import Exact
 from envdoctor.records import replace
+from envdoctor.sources.declared.built_apart import Line, needs_torch, say_built_apart
 from envdoctor.sources.declared.conda_spec import cuda_of, on_pypi, parse_match_spec
 from envdoctor.sources.declared.declarations import Declarations
 from envdoctor.sources.declared.package_index import Indexes
@@ -222,6 +223,8 @@ class Commands:
                 declare_file(self._path(argument.text, call), stage.files, declarations, self._place(argument), call.value)
         for argument in request.wanted:
             self._wanted(argument, request, call, declarations, environment)
+        if request.isolated and not any(call.value(name) for name in ("PIP_NO_BUILD_ISOLATION", "UV_NO_BUILD_ISOLATION")):
+            self._built_apart(request, declarations)
         for argument in request.projects:
             self._local(argument, request, call, declarations, environment)
         self._indexes(request, call, declarations)
@@ -253,6 +256,17 @@ class Commands:
                 name = canonical(repository[1])
                 environment.forget(_PACKAGE_OF.get(name, name))
             declare(text, self.stage.file, argument.line, declarations)
+
+    def _built_apart(self, request: Request, declarations: Declarations) -> None:
+        """What cannot be built apart from the environment, where no index besides PyTorch's may have a wheel of it."""
+        indexes = Indexes(more=[(value, Origin(self.stage.file)) for _, value in request.indexes])
+        lines = []
+        for argument in request.wanted:
+            try:
+                lines.append(Line(Requirement(argument.text), self.stage.file, argument.line))
+            except InvalidRequirement:
+                continue
+        say_built_apart([line for line in lines if needs_torch(line.requirement)], indexes, declarations)
 
     def _local(self, argument: Argument, request: Request, call: Call, declarations: Declarations, environment: Environment) -> None:
         """A project, by its directory."""
