@@ -1,8 +1,8 @@
 """The third draw and the later ones of ``own_code/``: which public projects are looked at, and which of their commits and files.
 
 ``order LISTS --draw N`` prints the names in the order in which they are taken; LISTS is a file of JSON, of each word the names that an
-index of public repositories returned for it. What it printed is kept (``own_code/order-11.txt``): what this repository names grows.
-``choose ORDER --draw N --mirrors DIR`` prints the first projects that fit, as ``own_code/projects-11.json`` will have them; DIR has
+index of public repositories returned for it. What it printed is kept (``own_code/order-12.txt``): what this repository names grows.
+``choose ORDER --draw N --mirrors DIR`` prints the first projects that fit, as ``own_code/projects-12.json`` will have them; DIR has
 owner+name/repo, each a git directory.
 The rule stands in docs/own-code.md.
 """
@@ -19,11 +19,14 @@ from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-SEEDS = {3: 20261128, 4: 20261129, 5: 20270110, 6: 20270401, 7: 20270601, 8: 20271202, 9: 20271303, 10: 20271602, 11: 20271607}
-MOST = {3: 40, 4: 40, 5: 227, 6: 40, 7: 247, 8: 362, 9: 60, 10: 80, 11: 65}
-FIRST = {8: 100, 9: 60, 10: 60, 11: 60}
+SEEDS = {
+    3: 20261128, 4: 20261129, 5: 20270110, 6: 20270401, 7: 20270601,
+    8: 20271202, 9: 20271303, 10: 20271602, 11: 20271607, 12: 20271712,
+}  # fmt: skip
+MOST = {3: 40, 4: 40, 5: 227, 6: 40, 7: 247, 8: 362, 9: 60, 10: 80, 11: 65, 12: 60}
+FIRST = {8: 100, 9: 60, 10: 60, 11: 60, 12: 60}
 # Folders that hold code which a tool has made or an installer has put there, by the draw that leaves them out besides.
-MADE = {9: ("unsloth_compiled_cache/",), 10: ("unsloth_compiled_cache/",), 11: ("unsloth_compiled_cache/",)}
+MADE = dict.fromkeys((9, 10, 11, 12), ("unsloth_compiled_cache/",))
 # From this draw on a project is left out of whose Python more than half lies in a project that was taken before it.
 COPIES = 10
 COMMITS = 15
