@@ -37,6 +37,7 @@ from envdoctor.logs.older_releases import judge_older
 from envdoctor.logs.other_classes import judge_own_reader
 from envdoctor.logs.overridden_methods import called_from_outside, judge_override
 from envdoctor.logs.owners_anywhere import classes_anywhere, left_by_stated, takers_of
+from envdoctor.logs.plain_objects import judge_output
 from envdoctor.logs.renames import change_of_code, instead
 from envdoctor.logs.sayings import home_of, judge_saying, name_author, tell_sayings
 from envdoctor.logs.specifiers import admits
@@ -101,7 +102,7 @@ def _with_class(hit: Hit | None, statement: Statement, failure: Failure) -> Hit 
 def answer_member(statement: MissingMember, failure: Failure, facts: Facts) -> Hit | None:
     """The finding of an attribute that no release gives to its class."""
     try:
-        return judge_member(statement, failure, facts) or judge_passed(statement, failure, facts)
+        return judge_output(statement, failure) or judge_member(statement, failure, facts) or judge_passed(statement, failure, facts)
     except DamagedAtlasError:
         return None
 
@@ -230,10 +231,11 @@ def _hit(asked: Asked, failure: Failure, facts: Facts) -> Hit | None:
     elif release:
         # The error itself says that this release, which was not read, is like the neighbour that lacks it.
         like = [one for one in neighbours(volume, release) if asked.gone >> one & 1] or before_it_came(asked, where)
-        if not like:
+        if not like and not _is_made_by_none(asked, where):
             return None
-        place = like[-1]
-        between = release
+        # Or that its class, whose base gives names as it runs, does not give this one.
+        place = like[-1] if like else where[-1]
+        between = release if like else ""
         when = f"{'it fits' if asked.told else 'there'} in {write(asked.there, volume.releases)}"
     elif (other := judge_own_reader(asked, failure)) is not None:
         return other
@@ -283,6 +285,13 @@ def _hit(asked: Asked, failure: Failure, facts: Facts) -> Hit | None:
     if meant:
         advice, by_hand = f"from {meant.replace(':', ' import ')}", ""
     return Hit(asked.family, True, because, detail=detail, packages=packages, pins=pins, edge=edge, advice=advice, by_hand=by_hand)
+
+
+def _is_made_by_none(asked: Asked, where: tuple[int, ...]) -> bool:
+    """Whether a release that was read may give a name as it runs, and by the error does not, where others write it down."""
+    return (
+        asked.family in (ATTRIBUTE, NAME) and not asked.told and len(where) == 1 and bool(asked.there) and not asked.there >> where[0] & 1
+    )
 
 
 def _held_by(package: str, good: list[str], facts: Facts) -> tuple[tuple[str, str], ...]:

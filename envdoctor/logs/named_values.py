@@ -11,6 +11,7 @@ import re
 from envdoctor.atlas.answers import answer as look_up
 from envdoctor.atlas.volume import DamagedAtlasError
 from envdoctor.checks.hit import Hit
+from envdoctor.logs.nothing_there import passed_by
 from envdoctor.logs.other_states import RAISED
 from envdoctor.logs.own_code import package_in
 from envdoctor.logs.statements import MissingMember, Statement
@@ -35,13 +36,13 @@ def judge_named_value(statement: Statement | None, failure: Failure) -> Hit | No
     if frame is None or not frame.text or frame.package in _HANDS_ON or not package_in(frame):
         return None
     if isinstance(statement, MissingMember) and statement.cls == "NoneType":
-        return _nothing_asked(statement.name, frame)
+        return _nothing_asked(statement.name, frame, passed_by(failure, frame))
     if (count := _COUNT.search(failure.message)) is not None and (split := _SPLIT.match(frame.text)) is not None:
         return _split_text(count, split, frame)
     return None
 
 
-def _nothing_asked(member: str, frame: Frame) -> Hit | None:
+def _nothing_asked(member: str, frame: Frame, caller: Frame | None) -> Hit | None:
     """An attribute of None: whose it is, where the line asks one name for it. What a function was called with is certain."""
     names = list(dict.fromkeys(re.findall(rf"(?<![\w.)\]])([A-Za-z_][\w.]{{0,80}})\.{re.escape(member)}\b", frame.text)))
     if not 0 < len(names) <= _MOST_NAMES or "self" in names:
@@ -52,10 +53,13 @@ def _nothing_asked(member: str, frame: Frame) -> Hit | None:
     advice = f"a setting that leaves {name} empty, a file that was not found, or a fault of this release: the next one, or the one before"
     if given:
         advice = f"pass {name} there, or take a release of {package} whose {frame.function} does without it"
+    called = f"; the project's own {place_of(caller)} calls it: `{caller.text[:100]}`" if given and caller is not None else ""
+    if given and caller is not None and (passed := re.search(rf"{frame.function}\(\s*([A-Za-z_][\w.]{{0,60}})\s*\)", caller.text)):
+        advice = f"look why {passed[1]} is None in {place_of(caller)}: a branch that makes it was not taken, or another name holds it"
     return Hit(
         RAISED,
         True if given else None,
-        detail=f"{place_of(frame)}: `{frame.text[:120]}`",
+        detail=f"{place_of(frame)}: `{frame.text[:120]}`{called}",
         packages=named(package),
         edge=f"nothing:{package}:{frame.path[-60:]}:{frame.line}"[:160],
         headline=f"{name} is None in {package}'s {frame.function}, which {uses}",

@@ -10,8 +10,10 @@ from envdoctor.atlas.answers import answer as look_up
 from envdoctor.atlas.shelf import open_package
 from envdoctor.checks.hit import Hit
 from envdoctor.logs.named_values import judge_named_value
+from envdoctor.logs.nothing_there import judge_none, judge_nothing, none_in_line
 from envdoctor.logs.other_states import RAISED
 from envdoctor.logs.own_code import OWN, innermost_own, is_of_a_package, package_in
+from envdoctor.logs.plain_objects import judge_plain
 from envdoctor.logs.statements import MissingMember, Statement
 from envdoctor.logs.tracebacks import Failure, Frame
 from envdoctor.logs.wording import named, place_of
@@ -39,7 +41,10 @@ _BASES = {
     "transformers": "transformers.modeling_utils:PreTrainedModel",
     "torch": "torch.nn.modules.module:Module",
 }
-_NOTHING = re.compile(r"^(?:'NoneType' object is not (?:subscriptable|iterable|callable)|cannot unpack non-iterable NoneType object)")
+_NOTHING = re.compile(
+    r"^(?:'NoneType' object is not (?:subscriptable|iterable|callable)|cannot unpack non-iterable NoneType object"
+    r"|argument of type 'NoneType' is not iterable|object of type 'NoneType' has no len\(\))"
+)
 _HANDS_ON = frozenset(("torch", "accelerate", "transformers_modules"))
 # What an assertion asks for, what it means that it does not hold, and what to do.
 _CONDITIONS = (
@@ -99,7 +104,9 @@ def judge_value(statement: Statement | None, failure: Failure) -> Hit | None:
         return _setter(told, failure)
     if isinstance(statement, MissingMember) and statement.name in _OF_TEXT and statement.cls not in ("str", "NoneType", "module"):
         return _no_text(statement, failure)
-    return judge_named_value(statement, failure)
+    if (hit := judge_named_value(statement, failure)) is not None or not isinstance(statement, MissingMember):
+        return hit
+    return judge_nothing(statement, failure) if statement.cls == "NoneType" else judge_plain(statement, failure)
 
 
 def _inner(failure: Failure) -> Frame | None:
@@ -206,8 +213,8 @@ def _nothing(failure: Failure) -> Hit | None:
     """
     frame = _inner(failure)
     if frame is None or not frame.text or not is_of_a_package(frame) or frame.package in _HANDS_ON:
-        return None
-    package = package_of(frame.package)
+        return judge_none(failure)
+    package, it = package_of(frame.package), none_in_line(failure.message, frame.text)
     own = _shown_own(failure)
     ours = f"; it was called from the project's own {place_of(own)}: `{own.text[:100]}`" if own is not None else ""
     return Hit(
@@ -216,7 +223,9 @@ def _nothing(failure: Failure) -> Hit | None:
         detail=f"{place_of(frame)}: `{frame.text[:120]}`{ours}",
         packages=named(package),
         edge=f"nothing:{package}:{frame.path[-60:]}:{frame.line}"[:160],
-        headline=f"{package} got nothing (None) where it works on a value",
+        headline=f"{it} {'returned' if it.endswith('()') else 'is'} None in {package}'s {frame.function}"
+        if it
+        else f"{package} got nothing (None) where it works on a value",
         advice="an argument or a setting that was left out, a file that was not found or is empty, or a fault of this release: the next "
         "one, or the one before",
     )

@@ -150,7 +150,7 @@ def timm(tmp_path: Path) -> Iterator[None]:
         (NOT_JOINED, "error-of-the-run", "lines of it that were not joined"),
         (NO_PART, "error-name-undefined", "tries to import its compiled part exllamav2_ext"),
         (TWO_STATES, "error-of-own-code", "the parts of the project are of two states"),
-        (OWN_NONE, "error-of-own-code", "got nothing (None)"),
+        (OWN_NONE, "error-of-own-code", "config.dataset.transform_config is None"),
         (OWN_INDEX, "error-of-own-code", "img_paths[output_m_max_id]"),
         ("ImportError: libgthread-2.0.so.0: cannot open shared object file", "error-shared-library-missing", "libgthread-2.0.so.0"),
         (

@@ -1,0 +1,81 @@
+"""An attribute that is asked of one of Python's plain objects, of a tensor, an array or the output of a model: what stands there, what the
+code takes it for, and how the one is made the other.
+
+The line above the error tells which name it is; where nobody printed it, the two kinds alone tell what happened.
+"""
+
+from __future__ import annotations
+
+import re
+
+from envdoctor.checks.hit import Hit
+from envdoctor.logs.own_code import is_of_a_package, package_in
+from envdoctor.logs.plain_kinds import BATCHES, MODEL_OUTPUT, OF_TENSOR, kind_of
+from envdoctor.logs.statements import MissingMember
+from envdoctor.logs.tracebacks import Failure, Frame
+from envdoctor.logs.wording import named, place_of
+
+OF_INPUT = "error-of-what-was-given"
+# https://github.com/ml-explore/mlx-lm/issues/661
+_SPECIAL_TOKENS = Hit(
+    "error-of-the-run",
+    True,
+    detail="extra_special_tokens of tokenizer_config.json is a list since transformers 5, and 4 wants a table",
+    packages=("transformers",),
+    pins=(("transformers", ">=5.0.0"),),
+    edge="transformers:extra-special-tokens",
+    headline="The tokenizer was saved by transformers 5, and an earlier one reads it",
+    advice="transformers 5; or the extra_special_tokens taken out of tokenizer_config.json",
+)
+_GETTER = frozenset(("__getattr__", "__getattribute__", "fetch_attr", "__call__"))
+
+
+def judge_plain(one: MissingMember, failure: Failure) -> Hit | None:
+    """What stands in the place of what the code asks for; None for the objects of a package, and where the two kinds tell nothing."""
+    told = kind_of(one.cls, one.name)
+    if told is None:
+        return None
+    frame = shown_line(failure)
+    if frame is not None and one.cls == "list" and one.name == "keys" and "special_tokens" in f"{frame.function} {frame.text}":
+        return _SPECIAL_TOKENS
+    it = asked_of(one.name, frame) if frame is not None else ""
+    package = package_in(frame) if frame is not None else ""
+    words = {"it": it or "x", "name": one.name, "cls": one.cls, "a": "an" if one.cls[:1] in "aeiou" else "a"}
+    where = f"{place_of(frame)}: `{frame.text[:120]}`" if frame is not None else ""
+    own = next((fr for fr in reversed(failure.frames) if fr.text and not is_of_a_package(fr)), None)
+    if own is not None and own is not frame:
+        where += f", called from the project's own {place_of(own)}: `{own.text[:100]}`"
+    headline = told.means.format_map(words)
+    return Hit(
+        OF_INPUT,
+        True,
+        detail="; ".join(filter(None, (told.behind.format_map(words), where))),
+        packages=named(told.package, package),
+        edge=f"{package or 'code'}:{one.cls}.{one.name}"[:160],
+        headline=f"{it}: {headline}" if it else headline[0].upper() + headline[1:],
+        advice=told.advice.format_map(words),
+    )
+
+
+def judge_output(one: MissingMember, failure: Failure) -> Hit | None:
+    """The whole output of a model, or a batch of a tokenizer, where one tensor of it is wanted: https://github.com/pytorch/ao/pull/3074."""
+    if one.name in OF_TENSOR and (MODEL_OUTPUT.search(one.cls) or one.cls in BATCHES):
+        return judge_plain(one, failure)
+    return None
+
+
+def shown_line(failure: Failure) -> Frame | None:
+    """The frame whose line asks for the attribute: not the one in which an object says that it has none."""
+    frames = [one for one in failure.frames if one.text and one.function not in _GETTER]
+    return frames[-1] if frames and frames[-1] in failure.frames[-3:] else None
+
+
+def asked_of(name: str, frame: Frame) -> str:
+    """What the line asks for the attribute, where it is one name; with () where it is what a function returned."""
+    attribute = rf"\.{re.escape(name)}\b"
+    found = dict.fromkeys(re.findall(rf"(?<![\w.)\]])([A-Za-z_][\w.]{{0,60}}(?:\[[\w'\"-]{{1,40}}\])?){attribute}", frame.text))
+    if not found:
+        found = dict.fromkeys(
+            f"{one}()" for one in re.findall(rf"(?<![\w.)\]])([A-Za-z_][\w.]{{0,60}})\([^()]{{0,100}}\){attribute}", frame.text)
+        )
+    return next(iter(found)) if len(found) == 1 else ""
