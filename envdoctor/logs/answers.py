@@ -36,7 +36,7 @@ from envdoctor.logs.not_found import judge_mixed, other_owner, tell_another
 from envdoctor.logs.older_releases import judge_older
 from envdoctor.logs.other_classes import judge_own_reader
 from envdoctor.logs.overridden_methods import called_from_outside, judge_override
-from envdoctor.logs.owners_anywhere import classes_anywhere, left_by_stated, takers_of
+from envdoctor.logs.owners_anywhere import classes_anywhere, left_by_stated, methods_anywhere, takers_of
 from envdoctor.logs.plain_objects import judge_output
 from envdoctor.logs.renames import change_of_code, instead
 from envdoctor.logs.sayings import home_of, judge_saying, name_author, tell_sayings
@@ -172,6 +172,7 @@ def _functions_meant(statement: RefusedKeyword, failure: Failure, facts: Facts) 
     yield methods_of(statement, failure)
     yield takers_of(statement, failure, facts)
     yield left_by_stated(statement, facts)
+    yield methods_anywhere(statement.function, failure, facts)
 
 
 def _left(module: str) -> bool:

@@ -4,7 +4,7 @@ overrides with the parameters of another release. For each the releases of one p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from envdoctor.atlas.answers import answer as look_up
 from envdoctor.atlas.answers import owner_of
@@ -22,7 +22,7 @@ from envdoctor.logs.everyday_names import is_anybodys_class
 from envdoctor.logs.fitting import ARGUMENT, Fitting
 from envdoctor.logs.forward_calls import fit_forward
 from envdoctor.logs.overridden_methods import calls_itself, defines, fit_override
-from envdoctor.logs.owners_anywhere import classes_anywhere, needers_of, refusers_of
+from envdoctor.logs.owners_anywhere import classes_anywhere, methods_anywhere, needers_of, refusers_of
 from envdoctor.logs.statements import MissingArguments, RefusedKeyword, TooManyArguments
 from envdoctor.logs.tracebacks import Failure
 
@@ -42,6 +42,8 @@ def fit_call(statement: RefusedKeyword | MissingArguments | TooManyArguments, fa
         found = _only(_of_known(statement, failure, refusers_of(statement, failure, facts)))
     if found is None and isinstance(statement, MissingArguments):
         found = _only(_of_known(statement, failure, needers_of(statement, failure, facts)))
+    if found is None and isinstance(statement, (TooManyArguments, MissingArguments)):
+        found = _only(_of_known(statement, failure, methods_anywhere(statement.function, failure, facts)))
     if found is None and isinstance(statement, RefusedKeyword):
         found = _only(_of_fields(statement, failure))
     found = found or fit_override(statement, failure)
@@ -69,6 +71,8 @@ def _of_known(
         if rest and (not defines(f"{module}:{first}", rest[0]) or calls_itself(statement, failure, bound.volume.name)):
             continue  # Python names the class that defines it: one of the user's, of the same name
         method = bool(rest) or statement.function.endswith("__init__")
+        if rest and isinstance(statement, TooManyArguments):
+            method = not _is_static(statement, bound, module, first, rest[:1])
         fits = _needs(statement) if isinstance(statement, MissingArguments) else _holds(statement, method=method)
         there = gone = hidden = 0
         last = None
@@ -84,6 +88,13 @@ def _of_known(
         by_name = _by_name(statement, last, method=method) if isinstance(statement, TooManyArguments) and last is not None else ""
         why = _taken_by_name(statement, last, method=method) if by_name and last is not None else _why(statement)
         yield Fitting(symbol, bound, there, gone, f"{_called(symbol)} of {bound.volume.name} {why}", by_name, maybe)
+
+
+def _is_static(statement: TooManyArguments, bound: Bound, module: str, first: str, rest: Sequence[str]) -> bool:
+    """Whether Python's count is that of a method without ``self``: as many as its parameters are in some release, and one more in none."""
+    told = [read(signature_at(bound.volume, module, first, tuple(rest), place)) for place in range(len(bound.volume.releases))]
+    counts = {len(one.positional) for one in told if one is not None}
+    return statement.takes in counts and statement.takes - 1 not in counts
 
 
 def _needs(statement: MissingArguments) -> Callable[[Signature], bool]:

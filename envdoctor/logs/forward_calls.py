@@ -38,6 +38,9 @@ def fit_forward(statement: RefusedKeyword | MissingArguments, failure: Failure) 
             if good and bad:
                 votes.setdefault((good, bad), []).append(f"{module}:{name}")
     owner = statement.function.rpartition(".")[0].rpartition(".")[2]
+    asked = (statement.keyword,) if isinstance(statement, RefusedKeyword) else statement.names
+    if names is _PATCHED and not owner and not any("_" in one for one in asked):
+        votes = {}  # any module of anybody's has an x
     if owner and names is _PATCHED and not any(owner.endswith(_kind(one)) for found in votes.values() for one in found):
         votes = {}  # a class by its name that is of another kind than theirs: a Block is no LlamaAttention
     if not votes:

@@ -102,6 +102,22 @@ def classes_anywhere(name: str, failure: Failure, facts: Facts) -> tuple[str, ..
     return _of_one(at_top if len(at_top) == 1 else found, failure, facts, alone=len(at_top) == 1 or _is_own(name))
 
 
+def methods_anywhere(function: str, failure: Failure, facts: Facts) -> tuple[str, ...]:
+    """A method that Python tells with its class, where one package alone has that class, whoever is in the frames: another package's class
+    is called by what has it in its own code (https://github.com/huggingface/huggingface_hub/pull/4193: typer's, by huggingface-hub;
+    https://github.com/deepspeedai/DeepSpeed/pull/4985: DeepSpeed's, by the one of torch that it derives from)."""
+    owner, _, last = function.replace(".<locals>", "").rpartition(".")
+    cls = owner.rpartition(".")[2]
+    its_own = package_of(cls.lower()) if cls[:1].isupper() else ""
+    telling = len(cls) >= _TELLING and _is_own(cls)
+    if not telling and open_package(its_own) is None:
+        return ()
+    found = _by_package(_classes(cls, tuple(folders())))
+    named = {its_own: found[its_own]} if its_own in found else found
+    symbols = _of_one(named, failure, facts, alone=True) if telling or its_own in found else ()
+    return tuple(one if last == "__init__" else f"{one}.{last}" for one in symbols)
+
+
 def has_class(name: str) -> bool:
     """Whether any package that was read has a class of this name."""
     return bool(_classes(name, tuple(folders())))

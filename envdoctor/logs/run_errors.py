@@ -12,6 +12,8 @@ from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
 from envdoctor.logs.common_sentences import COMMON, NEAR
 from envdoctor.logs.dataclass_defaults import judge_dataclass_default
+from envdoctor.logs.declared_fields import judge_declared
+from envdoctor.logs.endless_calls import judge_endless
 from envdoctor.logs.everyday_sentences import BESIDE, EVERYDAY, ROWS
 from envdoctor.logs.given_sentences import GIVEN
 from envdoctor.logs.gpu_of_its_cuda import judge_older_cuda
@@ -56,7 +58,7 @@ def judge_known(failure: Failure, facts: Facts) -> Hit | None:
     """What an error of the run means; None where it is none of those that are known."""
     if (told := judge_older_cuda(failure.told, facts) or judge_no_nccl(failure, facts)) is not None:
         return told
-    if (default := judge_dataclass_default(failure, facts)) is not None:
+    if (default := judge_dataclass_default(failure, facts) or judge_declared(failure, facts) or judge_endless(failure)) is not None:
         return default
     found, shown = next(((one, shown) for one in _ALL if (shown := re.search(one.says, failure.told))), (None, None))
     python = facts.value("python")
