@@ -8,8 +8,8 @@ from envdoctor.logs.run_sentences import Sentence
 # transformers 5.24.0, accelerate 1.15.0, peft 0.21.2. What stands under each is what the code around it tests.
 COMMON = (
     Sentence(
-        r"Inference tensors cannot be saved for backward|Inplace update to inference tensor outside InferenceMode|Cannot set "
-        r"version_counter for inference tensor|Inference tensors do not track version counter|Setting requires_grad=True on inference tensor",
+        r"Inference tensors cannot be saved for backward|Inplace update to inference tensor outside InferenceMode|Cannot set version_"
+        r"counter for inference tensor|Inference tensors do not track version counter|Setting requires_grad=True on inference tensor",
         "A tensor that was made under inference_mode is used outside of it",
         "weights, embeddings or a cache that torch.inference_mode() made: an evaluation or a generation before the step",
         "torch.no_grad() in place of torch.inference_mode(), or clone() what is taken from it",

@@ -80,9 +80,7 @@ def _of_type(name: str, failure: Failure) -> Hit | None:
     frame = _made_in(failure)
     package = package_in(frame) if frame is not None else ""
     if not package:
-        found = [
-            one for one in OFTEN if (bound := open_package(one)) is not None and any(_has(text, name) for _, text in bound.modules(name))
-        ]
+        found = [one for one in ("pytorch-lightning", *OFTEN) if _binds(one, name)]
         package = found[0] if len(found) == 1 else ""
     return Hit(
         RUN,

@@ -163,10 +163,12 @@ SPREAD = (
     ),
     # https://github.com/taishan1994/qlora-chinese-LLM/issues/2
     Sentence(
-        r"mat1 and mat2 shapes cannot be multiplied \(\d{1,9}x\d{1,9} and (?:1x\d{6,12}|\d{6,12}x1)\)",
+        r"mat1 and mat2 shapes cannot be multiplied \(\w{1,9}x\d{1,9} and (?:1x\d{6,12}|\d{6,12}x1)\)",
         "The weight is packed in 4 bits, and the layer that multiplies by it takes it for a plain one",
-        "a peft from before 0.4, code of one's own that calls F.linear on a quantized weight, or a quantized layer that was replaced",
-        "peft 0.4 or later with bitsandbytes 0.39 or later, and the layer's own forward in place of F.linear(x, layer.weight)",
+        "a peft from before 0.4, code of one's own that calls F.linear on a quantized weight, a quantized layer that was replaced, or "
+        "experts that a newer transformers keeps in one fused parameter, which that package does not know as quantized yet",
+        "peft 0.4 or later with bitsandbytes 0.39 or later, and the layer's own forward in place of F.linear(x, layer.weight); for a "
+        "mixture of experts a later release of what patches it (unsloth and unsloth-zoo, peft), or 16 bits",
         "peft",
     ),
 )

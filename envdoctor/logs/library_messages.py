@@ -53,6 +53,16 @@ LIBRARIES = (
         unless=("nltk-3-9-punkt-tab",),
     ),
     StatedMessage(
+        # https://github.com/pytorch/pytorch/issues/154895, /issues/80784, https://github.com/h2oai/h2ogpt/issues/464
+        r"MPS does not support (?P<op>[\w.]{1,40}) op with (?P<dtype>\w{2,12}) input|Operation '(?P<other>\w{2,40})\(\)' does ?not{1,2} "
+        r"support input type '(?P<kind>\w{2,12})' in MPS backend",
+        "Apple's GPU (MPS) does not compute {op}{other} of {dtype}{kind} in this torch, or on this macOS",
+        "operations came to it release by release, some with a macOS of their own (cumsum of int64 with 13.3)",
+        "a later torch and macOS; x.to(torch.float32) or x.int() before that line; or that part on the CPU (x.cpu(), device='cpu'): "
+        "PYTORCH_ENABLE_MPS_FALLBACK=1 helps only where the operation is missing as a whole",
+        package="torch",
+    ),
+    StatedMessage(
         r"[Cc]ould not load \W?torchlibcodec|[Cc]ould not load libtorchcodec\.?(?: \.\.\.)?$|Could not load this library: "
         r"\S{0,200}libtorchcodec",
         "TorchCodec's compiled library cannot be loaded",

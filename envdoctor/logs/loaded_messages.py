@@ -6,7 +6,26 @@ from __future__ import annotations
 
 from envdoctor.logs.stated_message import StatedMessage
 
+_NO_LIBRARY = r"Library (?P<dll>(?:lib)?(?:cublas|cudnn)[\w.]{0,40}?(?:64_|\.so\.)%s(?:\.dll)?) is not found or cannot be loaded"
 LOADED = (
+    # CTranslate2's own words; what its page says of CUDA: https://github.com/SYSTRAN/faster-whisper#gpu
+    StatedMessage(
+        _NO_LIBRARY % "12",
+        "CTranslate2 4 (which faster-whisper and WhisperX run on) asks for {dll}, of CUDA 12, and does not find it",
+        "torch for CUDA 11 brings none, and torch for CUDA 12 has it in a folder that is searched only where it is told",
+        'with torch for CUDA 11 (cu118): pip install "ctranslate2<4" and faster-whisper 0.10.1 or older; else pip install '
+        "nvidia-cublas-cu12 nvidia-cudnn-cu12, and their folders on LD_LIBRARY_PATH (the PATH on Windows)",
+        package="ctranslate2",
+    ),
+    StatedMessage(
+        _NO_LIBRARY % "11",
+        "CTranslate2 3 (which faster-whisper and WhisperX run on) asks for {dll}, of CUDA 11, and does not find it",
+        "torch for CUDA 12 brings none",
+        "pip install -U ctranslate2 faster-whisper, whose CTranslate2 4 is for CUDA 12; or pip install nvidia-cublas-cu11 and its folder "
+        "on "
+        "LD_LIBRARY_PATH (the PATH on Windows)",
+        package="ctranslate2",
+    ),
     StatedMessage(
         # Where Windows has no memory left (1455), in whatever language, the file is there.
         r"(?s:^(?!.*\[WinError 1455\]).*?)(?P<dll>(?:cublas|cublasLt|cudart|cudnn\w{0,24}|cufft|curand|cusparse"

@@ -6,6 +6,27 @@ from envdoctor.logs.stated_message import StatedMessage
 
 VALUES = (
     StatedMessage(
+        r"local variable '(?P<name>\w{1,80})' (?:was )?referenced before assignment|cannot access (?:local|free) variable "
+        r"'(?P<other>\w{1,80})' where it is not associated with a value",
+        "{name}{other} is used, and no line has given it a value: the branch that does so did not run",
+        "it is set in an if, a try, a with or a loop: none of the conditions held (a model, a type or a setting that the code does not "
+        "know), "
+        "the try failed, or the loop had no row",
+        "give it a value before that branch, or look at the condition that sets it and what it is asked with; an empty loader, a split of "
+        "no rows and a name that no elif knows are the usual ones",
+        given=True,
+    ),
+    StatedMessage(
+        r"repeats must have the same size as input along dim, but got repeats\.size\(0\) = (?P<a>\d{1,9}) and "
+        r"input\.size\(0\) = (?P<b>\d{1,9})",
+        "repeat_interleave is given {a} counts for {b} rows: one count belongs to each",
+        "the lengths are those of rows that were packed, split over ranks (context or sequence parallel) or filtered, and what is to be "
+        "repeated is of before, or after, that",
+        "print both shapes at that line, and take the lengths and the values from the same batch; without packing or padding_free, or with "
+        "one row a device, they agree",
+        given=True,
+    ),
+    StatedMessage(
         r"requested array has an inhomogeneous shape after (?P<dims>\d) dimensions?\. The detected shape was (?P<shape>\([\d, ]{1,40}\))",
         "Rows of unequal length are made one array: {shape} rows that differ in length behind that",
         "NumPy before 1.24 made an array of objects of them and only warned, so code of that time relied on it",

@@ -11,6 +11,7 @@ from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
 from envdoctor.logs.linking import AGAINST_TORCH, NO_LIBRARY
+from envdoctor.logs.places import owner_of
 from envdoctor.logs.specifiers import admits
 from envdoctor.logs.tracebacks import Failure
 from envdoctor.logs.wording import describe, named, reasons
@@ -44,6 +45,11 @@ _PACKAGE_OF = {
     "_pywrap_tensorflow_internal": "tensorflow", "_framework_bindings": "mediapipe", "flash_attn_2_cuda": "flash-attn",
     "_pydantic_core": "pydantic-core", "cv2": "opencv-python", "_ufuncs": "scipy", "_fblas": "scipy", "_flapack": "scipy",
 }  # fmt: skip
+_FILE = re.compile(
+    r"(?:Could not load this library:\s{0,4}|Procedure (?P<symbol>\S{3,200}) (?:was )?not found in (?:the )?(?:DLL|dynamic link "
+    r"library)\W{1,3})"
+    r"(?P<path>[^\n]{0,300}[\\/](?:site|dist)-packages[\\/][^\n]{3,200}?\.(?:so|dll|pyd|dylib)\b)"
+)
 _NO_PINS: tuple[tuple[str, str], ...] = ()
 _RUNTIME = "install the newest Microsoft Visual C++ Redistributable (x64)"
 
@@ -94,7 +100,7 @@ def judge_not_loaded(failure: Failure, facts: Facts) -> Hit | None:
     """The package whose compiled module Windows does not load; None where nobody can tell whose it is."""
     found = _NOT_LOADED.search(failure.message)
     if found is None:
-        return judge_torch_library(failure.message, facts)
+        return judge_torch_library(failure.message, facts) or _judge_file(failure, facts)
     module = found["module"].rpartition(".")[2]
     raised = package_of(failure.raised_in) if failure.raised_in else ""
     package = _PACKAGE_OF.get(module) or raised or (package_of(module) if package_of(module) in listed() else "")
@@ -132,4 +138,33 @@ def judge_not_loaded(failure: Failure, facts: Facts) -> Hit | None:
         edge=f"{package}:{module}",
         headline="A compiled module does not load on this Windows",
         advice=advice,
+    )
+
+
+def _judge_file(failure: Failure, facts: Facts) -> Hit | None:
+    """A compiled file that torch or Windows does not load, told by its whole path: of which package it is.
+
+    https://github.com/huggingface/peft/pull/3557 (mslk), https://github.com/yuvraj108c/ComfyUI-Whisper/issues/37 (torchcodec)
+    """
+    found = _FILE.search(failure.message)
+    top = owner_of(found["path"])[0] if found is not None else ""
+    # Where another error led to it, that one says more.
+    if found is None or not top or top == "torch" or (failure.chained and not found["symbol"]):
+        return None
+    package, symbol = package_of(top), found["symbol"] or ""
+    lacks = f"it calls {symbol}, which the libraries there do not have" if symbol else "what it needs is missing or of another release"
+    of_torch = not symbol or re.search(r"@c10@@|@at@@|@torch@@|N3c10|N2at", symbol) is not None
+    file = re.split(r"[\\/]", found["path"])[-1]
+    built = "torch and the CUDA" if of_torch else "what"
+    return Hit(
+        NO_LIBRARY,
+        True,
+        reasons(package),
+        detail=f"{file} of {describe(package, facts)} is not loaded: {lacks}: it was built for another release of {built} that is there",
+        packages=named(package, "torch" if of_torch else ""),
+        edge=f"{package}:{file}"[:160],
+        headline="A compiled file was built for another release than the one beside it",
+        advice=f"the release of {package} that was built for this torch (python -c 'import torch; print(torch.__version__, "
+        f"torch.version.cuda)'), by its own page; both in one command and from one index; pip uninstall {package} where nothing needs it"
+        + ("; torchcodec asks for FFmpeg's shared libraries as well" if package == "torchcodec" else ""),
     )
