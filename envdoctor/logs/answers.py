@@ -23,6 +23,7 @@ from envdoctor.logs.asked import ARGUMENT, ATTRIBUTE, MODULE, NAME, Asked, symbo
 from envdoctor.logs.callables_named import OF_PYTHON, classes_called, classes_of, functions_called
 from envdoctor.logs.callers import Caller, caller_of, takers
 from envdoctor.logs.calls_refused import fit_call, judge_never_taken
+from envdoctor.logs.composite_configs import judge_composite
 from envdoctor.logs.error_classes import with_releases_of_class
 from envdoctor.logs.fitting import Fitting
 from envdoctor.logs.forward_calls import judge_forward
@@ -102,7 +103,8 @@ def _with_class(hit: Hit | None, statement: Statement, failure: Failure) -> Hit 
 def answer_member(statement: MissingMember, failure: Failure, facts: Facts) -> Hit | None:
     """The finding of an attribute that no release gives to its class."""
     try:
-        return judge_output(statement, failure) or judge_member(statement, failure, facts) or judge_passed(statement, failure, facts)
+        composite = judge_output(statement, failure) or judge_composite(statement, failure, facts)
+        return composite or judge_member(statement, failure, facts) or judge_passed(statement, failure, facts)
     except DamagedAtlasError:
         return None
 

@@ -24,6 +24,8 @@ _SPLIT = re.compile(r"^[\w\s,.]{1,80}?,[\w\s,.]{1,80}?=\s*(?P<what>[A-Za-z_][\w.
 # Of more names in a line nobody knows which was meant.
 _MOST_NAMES = 2
 _COUNT = re.compile(r"(?P<many>too many|not enough) values to unpack \(expected (?P<want>\d{1,2})")
+_COMPARED = re.compile(r"'[<>]=?' not supported between instances of '(?P<a>\w{1,40})' and '(?P<b>\w{1,40})'")
+_OF_RELEASES = re.compile(r"__version__|[vV]ersion\(|version\.parse|distutils[\\/]version|LooseVersion")
 _NO_TENSOR = re.compile(r"Expected parameter `?\w{1,40}`? (?:of type torch\.Tensor|to be of type torch\.Tensor)")
 _REDUCED = re.compile(r"\b(?:all_reduce|reduce|reduce_scatter\w*|broadcast|all_gather\w*)\((?:tensor=)?(?P<what>\w*grad\w*)\b")
 
@@ -37,6 +39,8 @@ def judge_named_value(statement: Statement | None, failure: Failure) -> Hit | No
         return None
     if isinstance(statement, MissingMember) and statement.cls == "NoneType":
         return _nothing_asked(statement.name, frame, passed_by(failure, frame))
+    if (compared := _COMPARED.search(failure.message)) is not None:
+        return _compared_releases(compared, frame)
     if (count := _COUNT.search(failure.message)) is not None and (split := _SPLIT.match(frame.text)) is not None:
         return _split_text(count, split, frame)
     return None
@@ -76,6 +80,23 @@ def _is_argument(frame: Frame, name: str) -> bool:
     except DamagedAtlasError:
         return False
     return told is not None and bool(told.there)
+
+
+def _compared_releases(told: re.Match[str], frame: Frame) -> Hit | None:
+    """Releases that a package compares in two forms: https://github.com/bitsandbytes-foundation/bitsandbytes/pull/1679."""
+    package = package_in(frame)
+    if "Version" not in (told["a"], told["b"]) and not _OF_RELEASES.search(f"{frame.path} {frame.text}"):
+        return None
+    return Hit(
+        RAISED,
+        True,
+        detail=f"{place_of(frame)}: `{frame.text[:120]}`: the two have to be of one form (Version with Version); nothing that it was given "
+        "has a part in it",
+        packages=named(package),
+        edge=f"{package}:compared:{frame.path[-60:]}:{frame.line}"[:160],
+        headline=f"{package} compares releases in two forms ({told['a']} and {told['b']}), which is a fault of its own",
+        advice=f"another release of {package}: the next one, or the one before; in its own file, version.parse(...) on both sides",
+    )
 
 
 def _split_text(count: re.Match[str], split: re.Match[str], frame: Frame) -> Hit:

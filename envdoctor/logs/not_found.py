@@ -21,6 +21,14 @@ from envdoctor.world.import_names import package_of
 
 # Distributions that bring a fork under the import name of another one: https://github.com/adapter-hub/adapters says so of the first.
 FORKS = {"transformers": ("adapter-transformers",)}
+# Distributions that bring one folder.
+_SHARED = {
+    "triton": ("triton-ascend", "triton-windows", "pytorch-triton", "pytorch-triton-rocm"),
+    "onnxruntime": ("onnxruntime-gpu", "onnxruntime-directml"),
+    "opencv-python": ("opencv-python-headless", "opencv-contrib-python"),
+    "tensorflow": ("tensorflow-cpu", "tensorflow-intel", "tensorflow-gpu"),
+    "faiss-cpu": ("faiss-gpu",),
+}
 # A name with fewer letters stands in packages that have nothing to do with each other.
 _TELLING = 6
 
@@ -36,6 +44,11 @@ def tell_hidden(symbol: str, family: str, volume: Volume, failure: Failure) -> H
         "one folder, or something that its module imports and that is missing: the lines above this one would say so"
     )
     caller = caller_of(failure, volume.name)
+    others = _SHARED.get(volume.name, ())
+    if others:
+        # https://github.com/vllm-project/vllm-ascend/pull/7790
+        shared = f"{', '.join((volume.name, *others))} put their files into one folder"
+        detail = f"{shared}: removing or upgrading one takes files of another; or {detail}"
     return Hit(
         family,
         True,
@@ -44,7 +57,10 @@ def tell_hidden(symbol: str, family: str, volume: Volume, failure: Failure) -> H
         packages=tuple(dict.fromkeys(one for one in (volume.name, caller.package) if one)),
         edge=f"{caller.package or 'code'}:{symbol.replace(':', '.')}:hidden",
         headline=f"{volume.name} has {name or module} in all releases that were read, and it was not found",
-        advice=_look(top),
+        advice=_look(top)
+        if not others
+        else f"pip uninstall -y {' '.join((volume.name, *others))} until none is left, then install the one that "
+        f"this torch or device wants; {_look(top)}",
     )
 
 

@@ -42,6 +42,7 @@ _OF_PATH = frozenset(
     ("exists", "joinpath", "parent", "parents", "mkdir", "stem", "suffix", "is_dir", "is_file", "glob", "open", "as_posix")
 )
 OF_TEXT = frozenset(("split", "strip", "lower", "upper", "startswith", "endswith", "encode", "decode", "rstrip", "lstrip", "splitlines"))
+_OF_LISTS = frozenset(("append", "extend", "index", "count", "sort", "copy", "pop", "insert"))
 _OF_BATCH = frozenset(("input_ids", "attention_mask", "pixel_values", "labels", "token_type_ids", "data", "ids"))
 _NUMBERS = frozenset(("int", "float", "bool"))
 _PICTURE = re.compile(r"Image(?:File)?$")
@@ -59,6 +60,8 @@ class Told:
     behind: str
     advice: str
     package: str = ""
+    pins: tuple[tuple[str, str], ...] = ()
+    sure: bool = True
 
 
 def kind_of(cls: str, name: str) -> Told | None:
@@ -68,6 +71,8 @@ def kind_of(cls: str, name: str) -> Told | None:
         return _OF_ENCODING if name in OF_TENSOR else None
     if cls == "tuple":
         return _of_tuple(name)
+    if cls == "Column":
+        return _OF_COLUMN if name in OF_TENSOR or name in _OF_LISTS else None
     if cls == "Tensor":
         return _of_tensor(name)
     if cls == "ndarray":
@@ -323,6 +328,15 @@ _OF_ENCODING = Told(
     "it is a dictionary: input_ids, attention_mask, pixel_values",
     'model(**batch), or the tensor itself ({it}["input_ids"]); return_tensors="pt" where the batch is made',
     "transformers",
+)
+_OF_COLUMN = Told(
+    "a Column stands where a list or an array is asked for .{name}",
+    "since datasets 4.0 dataset['name'] gives a Column, which reads its rows as they are asked for; before it was a list (an array or a "
+    "tensor, with set_format); other libraries (pyspark, SQLAlchemy) have a Column too",
+    "{it}[:] in place of {it} (np.array of it for an array); or the release of what asks for it that knows datasets 4",
+    "datasets",
+    (("datasets", "<4.0.0"),),
+    sure=False,
 )
 _OF_PICTURE = Told(
     "an image of Pillow stands where an array or a tensor is asked for .{name}",

@@ -48,7 +48,8 @@ def judge_plain(one: MissingMember, failure: Failure) -> Hit | None:
     headline = told.means.format_map(words)
     return Hit(
         OF_INPUT,
-        True,
+        True if told.sure else None,
+        pins=told.pins,
         detail="; ".join(filter(None, (told.behind.format_map(words), where))),
         packages=named(told.package, package),
         edge=f"{package or 'code'}:{one.cls}.{one.name}"[:160],

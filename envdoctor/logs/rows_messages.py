@@ -11,6 +11,15 @@ from envdoctor.logs.stated_message import StatedMessage
 
 DATA = (
     StatedMessage(
+        # https://github.com/UKPLab/sentence-transformers/pull/3455
+        r"Wrong key type: '(?P<key>[^']{1,60})' of type '<class '(?P<type>[\w.]{3,40})'>'\. Expected one of int, slice",
+        "datasets is asked for row {key}, and that is a {type} and no number of Python's",
+        "indices from NumPy, torch or pandas are of their own kinds",
+        "dataset[int(i)], or [int(i) for i in ids] (ids.tolist()) for several; datasets before 4.0 took some of them",
+        given=True,
+        package="datasets",
+    ),
+    StatedMessage(
         r"Column (?P<at>\d{1,4}) named (?P<name>\S{1,80}) expected length (?P<want>\d{1,9}) but got length (?P<got>\d{1,9})",
         "The columns of a table differ in length: {name} has {got} values where others have {want}",
         "mostly map(): with batched=True a function that returns more or fewer rows leaves the old columns as they were",

@@ -11,6 +11,7 @@ from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
 from envdoctor.logs.common_sentences import COMMON, NEAR
+from envdoctor.logs.composite_configs import judge_taken
 from envdoctor.logs.dataclass_defaults import judge_dataclass_default
 from envdoctor.logs.declared_fields import judge_declared
 from envdoctor.logs.endless_calls import judge_endless
@@ -58,8 +59,9 @@ def judge_known(failure: Failure, facts: Facts) -> Hit | None:
     """What an error of the run means; None where it is none of those that are known."""
     if (told := judge_older_cuda(failure.told, facts) or judge_no_nccl(failure, facts)) is not None:
         return told
-    if (default := judge_dataclass_default(failure, facts) or judge_declared(failure, facts) or judge_endless(failure)) is not None:
-        return default
+    default = judge_dataclass_default(failure, facts) or judge_declared(failure, facts)
+    if (told := default or judge_endless(failure) or judge_taken(failure, facts)) is not None:
+        return told
     found, shown = next(((one, shown) for one in _ALL if (shown := re.search(one.says, failure.told))), (None, None))
     python = facts.value("python")
     if found is None or shown is None or (found.refuted and isinstance(python, Exact) and admits(found.refuted, python)):

@@ -148,6 +148,10 @@ def _is_of_kind(message: Message, failure: Failure) -> bool:
     )
 
 
+# What a sentence begins with that is about a class.
+_SUBJECT = re.compile(r"^([A-Z][a-z]+(?:[A-Z][a-z]+){1,3}) (?:does|is|has|can|must|should)\b")
+
+
 def judge_saying(failure: Failure, facts: Facts) -> Hit | None:
     """The finding that one package says an error, where that is certain: its module is the innermost frame's, or the text is long."""
     said = sayings(failure, facts)
@@ -161,6 +165,9 @@ def judge_saying(failure: Failure, facts: Facts) -> Hit | None:
     packages = {one.message.package for one in said}
     raised = package_of(failure.raised_in) if failure.raised_in else ""
     framed = bool(failure.frames)
+    subject = _SUBJECT.match(failure.message)
+    if not framed and subject is not None and package_of(subject[1].lower()) in listed() and package_of(subject[1].lower()) not in packages:
+        return None  # the words of another package's, about a class that has its name: "TensorDict does not support ..."
     if framed and not raised and failure.frames[-1].text.lstrip().startswith("raise "):
         return None  # the project's own line raises it, in whosever words
     if not framed and not _OF_OTHERS.isdisjoint(packages):

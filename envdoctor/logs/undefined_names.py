@@ -12,7 +12,7 @@ from envdoctor.atlas.stack import holds, places
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
-from envdoctor.logs.callables_named import classes_called
+from envdoctor.logs.callables_named import classes_called, functions_named
 from envdoctor.logs.newest import newest_for
 from envdoctor.logs.own_code import innermost_own
 from envdoctor.logs.statements import UndefinedName
@@ -27,7 +27,9 @@ _OPTIONAL = (
     "accelerate", "bitsandbytes", "datasets", "deepspeed", "diffusers", "evaluate", "flash-attn", "liger-kernel", "peft", "safetensors",
     "sentencepiece", "tiktoken", "transformers", "trl", "typing-extensions", "vllm", "wandb",
 )  # fmt: skip
-_LEAST = 5
+_LEAST, _LONG = 5, 14
+# Where pip unpacks a package to build it.
+_BUILT = re.compile(r"pip-install-\w{1,20}[\\/](?P<name>[A-Za-z][\w-]{1,60})_[0-9a-f]{32}[\\/]")
 # unsloth's functions that carry another class's name, and the folder that it writes compiled modules to.
 _REWRITTEN = re.compile(r"Unsloth_?(?P<cls>[A-Z]\w{5,80})")
 _COMPILED_PART = re.compile(r"(?:_ext|_cuda|_kernels?|_extension|_backend|_C)$")
@@ -44,7 +46,7 @@ def judge_undefined(one: UndefinedName, failure: Failure, facts: Facts) -> Hit |
     user = package_of(failure.raised_in) if failure.raised_in and own is None else ""
     given = [found for package in _OPTIONAL if package != user and (found := _given(package, one.name)) is not None]
     if len(given) != 1:
-        return _module(one, user, facts)
+        return _module(one, user, facts) or _deeper(one, user, failure, facts)
     package, there, since = given[0]
     if own is not None:
         return _left_out(one, own, package, there, since, facts)
@@ -130,6 +132,39 @@ def _left_out(one: UndefinedName, own: Frame, package: str, there: str, since: s
     )
     pins = () if isinstance(stated, Exact) or since in release_texts(package)[:1] else ((package, f">={since}"),)
     return Hit(UNDEFINED, True, (), detail=detail, packages=(package,), pins=pins, edge=f"code:{one.name}")
+
+
+def _deeper(one: UndefinedName, user: str, failure: Failure, facts: Facts) -> Hit | None:
+    """A name of several words that one package alone has in one of its modules, used by a file that imports it where it can.
+
+    https://github.com/deepspeedai/DeepSpeed/pull/7544: a decorator of torch's optimizers that came with torch 2.5.
+    """
+    if len(one.name) < _LONG or "_" not in one.name.strip("_"):
+        return None
+    owners: dict[str, int] = {}
+    for symbol in functions_named(one.name):
+        bound, told = owner_of(symbol), look_up(symbol)
+        if bound is not None and told is not None and told.there:
+            owners[bound.volume.name] = owners.get(bound.volume.name, 0) | told.there
+    path = failure.frames[-1].path if failure.frames else ""
+    built = _BUILT.search(path)
+    user = user or (package_of(built["name"].lower()) if built is not None else "")
+    owners.pop(user, None)
+    if len(owners) != 1 or (not user and not failure.frames):
+        return None
+    ((package, there),) = owners.items()
+    bound = open_package(package)
+    assert bound is not None
+    first = stretches(there)[0][0]
+    who = f"{user} uses {one.name}" if user else f"{place_of(failure.frames[-1])} uses {one.name}"
+    detail = (
+        f"{who}, which {package} has in {write(there, bound.volume.releases)}, and goes on without it where its import fails: "
+        f"{describe(package, facts)} is one without it"
+    )
+    pins = ((package, f">={bound.volume.releases[first]}"),) if first else ()
+    advice = f"or a release of {user} that does without it" if user else ""
+    return Hit(UNDEFINED, True, (), detail=detail, packages=tuple(filter(None, (package, user))), pins=pins,
+               edge=f"{user or 'code'}:{one.name}", advice=advice)  # fmt: skip
 
 
 def _given(package: str, name: str) -> tuple[str, str, str] | None:
