@@ -30,11 +30,13 @@ from envdoctor.logs.forward_calls import judge_forward
 from envdoctor.logs.good_releases import absent_everywhere, before_it_came, certain, older_or_between, on_both_sides
 from envdoctor.logs.guessed_owners import derived_from, makers_of, makers_stated, members_given, methods_of, modules_of
 from envdoctor.logs.hollow_packages import judge_without_cuda
+from envdoctor.logs.lacking_settings import judge_lacking
 from envdoctor.logs.likely_callers import LikelyCaller, likely_callers
 from envdoctor.logs.loaded_objects import judge_loaded, judge_older_module
 from envdoctor.logs.members import judge_member, judge_passed
 from envdoctor.logs.not_found import judge_mixed, other_owner, tell_another
-from envdoctor.logs.older_releases import judge_older
+from envdoctor.logs.old_arguments import judge_old_name, of_loaded_class
+from envdoctor.logs.older_releases import judge_before, judge_older
 from envdoctor.logs.other_classes import judge_own_reader
 from envdoctor.logs.overridden_methods import called_from_outside, judge_override
 from envdoctor.logs.owners_anywhere import classes_anywhere, left_by_stated, methods_anywhere, takers_of
@@ -72,6 +74,10 @@ def answer(statement: Statement, failure: Failure, facts: Facts) -> Hit | None:
             return older
         if isinstance(statement, MissingAttribute) and (built := judge_without_cuda(statement, failure, facts)) is not None:
             return built
+        if isinstance(statement, RefusedKeyword):
+            if (old := judge_old_name(statement)) is not None:
+                return old
+            statement = of_loaded_class(statement, failure)
         asked = _asked(statement, failure, facts)
         if asked is None and isinstance(statement, (RefusedKeyword, MissingArguments, TooManyArguments)):
             fitting = fit_call(statement, failure, facts)
@@ -103,8 +109,8 @@ def _with_class(hit: Hit | None, statement: Statement, failure: Failure) -> Hit 
 def answer_member(statement: MissingMember, failure: Failure, facts: Facts) -> Hit | None:
     """The finding of an attribute that no release gives to its class."""
     try:
-        composite = judge_output(statement, failure) or judge_composite(statement, failure, facts)
-        return composite or judge_member(statement, failure, facts) or judge_passed(statement, failure, facts)
+        known = judge_output(statement, failure) or judge_composite(statement, failure, facts) or judge_lacking(statement, failure)
+        return known or judge_member(statement, failure, facts) or judge_passed(statement, failure, facts)
     except DamagedAtlasError:
         return None
 
@@ -235,7 +241,7 @@ def _hit(asked: Asked, failure: Failure, facts: Facts) -> Hit | None:
         # The error itself says that this release, which was not read, is like the neighbour that lacks it.
         like = [one for one in neighbours(volume, release) if asked.gone >> one & 1] or before_it_came(asked, where)
         if not like and not _is_made_by_none(asked, where):
-            return None
+            return judge_before(asked.symbol, asked.family, volume, failure, facts) if asked.there & 1 else None
         # Or that its class, whose base gives names as it runs, does not give this one.
         place = like[-1] if like else where[-1]
         between = release if like else ""

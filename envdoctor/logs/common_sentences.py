@@ -7,6 +7,29 @@ from envdoctor.logs.run_sentences import Sentence
 # Each was looked up where it is raised: torch 2.13.0 (its Python files, and the strings of libtorch_cpu.so and libtorch_cuda.so),
 # transformers 5.24.0, accelerate 1.15.0, peft 0.21.2. What stands under each is what the code around it tests.
 COMMON = (
+    # https://github.com/lllyasviel/ControlNet/issues/708, https://github.com/FlorianFuerrutter/genQC/issues/1; the atlas has the
+    # argument from open-clip-torch 2.26.1 on.
+    Sentence(
+        r"The shape of the 2D attn_mask is torch\.[Ss]ize\(\[77, 77\]\), but should be \(\d{1,6}, \d{1,6}\)",
+        "CLIP's text encoder is given rows where it wants positions first: its transformer is of another open-clip-torch than the code "
+        "around it",
+        "open_clip's Transformer takes batch_first since 2.25 or 2.26 and has it on; code that calls its blocks itself turns the rows as "
+        "before",
+        "or model.transformer.batch_first = False there; without the permute (NLD -> LND) for the newer one",
+        "open-clip-torch",
+        pins=(("open-clip-torch", "<=2.24.0"),),
+    ),
+    # https://github.com/Liuziyu77/Visual-RFT/issues/121
+    Sentence(
+        r"The shape of the mask \[(?P<a>\d{1,7})\] at index 0 does not match the shape of the indexed tensor \[(?P<b>\d{1,7})\] at index 0",
+        "The mask of a row and the row itself differ in length",
+        "attention_mask and input_ids are not of one call: tokens were added or cut in one of them alone (an end token, a prompt, a "
+        "generated "
+        "answer), or the processor of this transformers counts image tokens otherwise than the code does",
+        "make both by one call, and cut both alike (attention_mask[:, :input_ids.shape[1]]); where it came with an update, the "
+        "transformers that "
+        "the project names",
+    ),
     Sentence(
         r"Inference tensors cannot be saved for backward|Inplace update to inference tensor outside InferenceMode|Cannot set version_"
         r"counter for inference tensor|Inference tensors do not track version counter|Setting requires_grad=True on inference tensor",

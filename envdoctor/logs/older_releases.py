@@ -15,6 +15,7 @@ from envdoctor.logs.owners_anywhere import takers_of
 from envdoctor.logs.specifiers import admits
 from envdoctor.logs.statements import MissingAttribute, MissingModule, MissingName, RefusedKeyword, Statement
 from envdoctor.logs.tracebacks import Failure
+from envdoctor.records import replace
 
 
 def judge_older(statement: Statement, failure: Failure, facts: Facts) -> Hit | None:
@@ -35,6 +36,15 @@ def judge_older(statement: Statement, failure: Failure, facts: Facts) -> Hit | N
     if not isinstance(stated, Exact):
         return tell_hidden(symbol, family, bound.volume, failure)
     return _hit(symbol.replace(":", "."), family, bound.volume, failure, facts)
+
+
+def judge_before(symbol: str, family: str, volume: Volume, failure: Failure, facts: Facts) -> Hit | None:
+    """What the first release that was read has, and later ones gave up: the stated release is older than that."""
+    first, stated = volume.releases[0], facts.value(f"packages.{volume.name}")
+    if not isinstance(stated, Exact) or not admits(f"<{first}", stated):
+        return None
+    hit = _hit(symbol, family, volume, failure, facts)
+    return None if hit is None else replace(hit, pins=((volume.name, f"=={first}"),))
 
 
 def _took_always(statement: RefusedKeyword, failure: Failure, facts: Facts) -> Hit | None:

@@ -9,6 +9,7 @@ import re
 from envdoctor.atlas.answers import answer as look_up
 from envdoctor.atlas.shelf import open_package
 from envdoctor.checks.hit import Hit
+from envdoctor.logs.lacking_settings import judge_item
 from envdoctor.logs.named_values import judge_named_value
 from envdoctor.logs.nothing_there import judge_none, judge_nothing, none_in_line
 from envdoctor.logs.other_states import RAISED
@@ -104,7 +105,7 @@ def judge_value(statement: Statement | None, failure: Failure) -> Hit | None:
         return _setter(told, failure)
     if isinstance(statement, MissingMember) and statement.name in _OF_TEXT and statement.cls not in ("str", "NoneType", "module"):
         return _no_text(statement, failure)
-    if (hit := judge_named_value(statement, failure)) is not None or not isinstance(statement, MissingMember):
+    if (hit := judge_named_value(statement, failure) or judge_item(failure)) is not None or not isinstance(statement, MissingMember):
         return hit
     return judge_nothing(statement, failure) if statement.cls == "NoneType" else judge_plain(statement, failure)
 

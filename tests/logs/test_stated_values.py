@@ -205,7 +205,7 @@ def test_a_line_of_the_project_is_told_with_what_is_certain_of_its_error(capsys:
             "RuntimeError: The size of tensor a (5) must match the size of tensor b (197) at non-singleton dimension 1",
             "An image of 2 x 2 patches meets positions for 14 x 14",
         ),
-        ("RuntimeError: Library cublas64_11.dll is not found or cannot be loaded", "cublas64_11.dll is not found"),
+        ("RuntimeError: Library cublas64_11.dll is not found or cannot be loaded", "CTranslate2 3"),
         ("Could not locate cublasLt64_12.dll. Please make sure it is in your library path!", "cublasLt64_12.dll is not found"),
         ("RuntimeError: unexpected EOF, expected 236 more bytes. The file might be corrupted.", "The file of weights ends too early: 236"),
         ("Segmentation fault (core dumped)", "The process was ended by SIGSEGV"),

@@ -32,6 +32,14 @@ COMPARED = (
 )
 
 
+LINE = 'Traceback (most recent call last):\n  File "/home/u/proj/train.py", line 12, in main\n    {}\n{}'
+OF_LOADING = (
+    '  File "/home/u/proj/train.py", line 35, in run\n    model = transformers.QuailModel.from_pretrained(\n'
+    f'  File "{PACKAGES}transformers/modeling_utils.py", line 1489, in from_pretrained\n    model = cls(config, *model_args, **kwargs)\n'
+    "TypeError: __init__() got an unexpected keyword argument 'tuning_mode'"
+)
+
+
 def told(capsys: pytest.CaptureFixture[str], tmp_path: Path, log: str, facts: str = 'os = "linux"\n') -> str:
     first, *_ = findings(capsys, tmp_path, log, facts)
     return " ".join(
@@ -67,6 +75,30 @@ def told(capsys: pytest.CaptureFixture[str], tmp_path: Path, log: str, facts: st
 )
 def test_it_is_said_what_happened(log: str, words: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert words in told(capsys, tmp_path, log)
+
+
+@pytest.mark.parametrize(
+    ("code", "error", "words"),
+    [
+        ("cfg.SOLVER.DIR = 'x'", "AttributeError: 'Config' object has no attribute 'SOLVER'", "cfg has no SOLVER"),
+        ("data = [build(cfg.data.train)]", "AttributeError: 'ConfigDict' object has no attribute 'train'", "cfg.data has no train"),
+        ("folder = sys.argv[1]", "IndexError: list index out of range", "without its argument 1 (folder)"),
+        ("n = inputs[0].size(0)", "IndexError: list index out of range", "inputs is empty"),
+        ("x = a[0] + b[1]", "IndexError: list index out of range", "An item is asked for"),
+        ("model.load_lora('x')", "AttributeError: 'PeftModelForCausalLM' object has no attribute 'load_lora'", "fast_inference=True"),
+        ("loss = model(lm_labels=y)", "TypeError: forward() got an unexpected keyword argument 'lm_labels'", "labels=... in place"),
+    ],
+)
+def test_what_the_line_reads_is_not_there(code: str, error: str, words: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert words in told(capsys, tmp_path, LINE.format(code, error))
+
+
+def test_a_keyword_that_loading_hands_on_is_asked_of_the_class_that_is_loaded(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    code = "class QuailModel:\n    def __init__(self, config): pass\n"
+    files = {"transformers/__init__.py": "", "transformers/models/quail/modeling_quail.py": code}
+    with atlas_of(tmp_path, {"transformers": {"4.50.0": files}}):
+        said = told(capsys, tmp_path, OF_LOADING)
+    assert "QuailModel.__init__() of transformers takes no tuning_mode in any release" in said
 
 
 def test_a_static_method_is_counted_without_self(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
