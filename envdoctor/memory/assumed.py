@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from envdoctor.memory import modeling
 from envdoctor.memory.architecture import Architecture
-from envdoctor.memory.estimate import Assumption, Estimate, Moment, Range
+from envdoctor.memory.estimate import GIB, Assumption, Estimate, Moment, Range
 from envdoctor.memory.plan import Plan
 from envdoctor.memory.regime import Regime, estimate_under
 from envdoctor.records import replace
@@ -20,6 +20,8 @@ _UNMEASURED = 0.25
 _EXCHANGED = 12
 # What GRPO under Unsloth took of what is counted of it: 1.34 to 2.22 times, in five runs (benchmarks/unseen/memory-9.json, 44 to 48).
 _OF_UNSLOTHS_GRPO = 2.25
+# gpu_memory_utilization of vLLM, and vllm_gpu_memory_utilization of GRPOConfig (0.18.2 to 1.16.0).
+_OF_VLLM, _OF_VLLM_IN_TRL = 0.9, 0.3
 
 
 def widened(computed: Estimate, architecture: Architecture, plan: Plan, assumptions: Iterable[Assumption], regime: Regime) -> Estimate:
@@ -77,11 +79,22 @@ def unmeasured(computed: Estimate) -> Estimate:
     return replace(computed, allocated=_wider(computed.allocated), reserved=_wider(computed.reserved))
 
 
-def generated_elsewhere(computed: Estimate) -> Estimate:
-    """The estimate of GRPO whose answers Unsloth generates and scores by code of its own, which is not modelled: with a high end that its
-    runs were seen to reach."""
+def generated_elsewhere(computed: Estimate, plan: Plan, *, valued: bool) -> Estimate:
+    """The estimate of GRPO or PPO whose answers are generated and scored by code that is not modelled, as Unsloth's: with a high end that
+    its runs were seen to reach, and with the copy that full training may compare with. ``valued``: PPO of a whole model trains another one
+    for values, and asks a third for rewards."""
+    weights = computed.moments[0].terms.get("weights", 0.0) if plan.method == "full" else 0.0
+    high = _OF_UNSLOTHS_GRPO * computed.allocated.expected + weights
+    return _up_to(computed, max(high, 2 * (computed.allocated.expected + weights)) if valued else high)
+
+
+def beside_vllm(computed: Estimate, plan: Plan, *, of_trl: bool) -> Estimate:
+    """The estimate with a high end at which vLLM has its share of the same card; the low end is that of a server elsewhere."""
+    return _up_to(computed, computed.allocated.high + (_OF_VLLM_IN_TRL if of_trl else _OF_VLLM) * plan.card * GIB)
+
+
+def _up_to(computed: Estimate, high: float) -> Estimate:
     allocated, cached = computed.allocated, computed.reserved
-    high = _OF_UNSLOTHS_GRPO * allocated.expected
     return replace(
         computed,
         allocated=replace(allocated, high=max(allocated.high, high)),

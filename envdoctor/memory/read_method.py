@@ -15,8 +15,12 @@ OF_PREFERENCES = frozenset(("dpo", "orpo", "kto", "ppo", "grpo", "reward"))
 """What a loss may be of beside the answer itself."""
 GENERATED = frozenset(("grpo", "rloo"))
 """Whose trainer has the model generate answers, and scores these."""
-PROMPT, ANSWER = 512, 256
+ROLLED_OUT = frozenset(("ppo", *GENERATED))
+"""Those, and the one whose trainer has a value model beside them."""
+PROMPT, _ANSWER, _LONGER_ANSWER = 512, 256, 512
 """max_prompt_length and max_completion_length of GRPOConfig, tokens (TRL 0.14.0 to 0.24.0; the first is gone in 1.7.1)."""
+# Where the default of the second is the longer one (grpo_config.py: not in 1.9.0).
+_ANSWERS_LONGER = "1.10"
 _NEVER_ADAPTED = frozenset(("full", "freeze", "inference"))
 _DTYPES: Mapping[str, Dtype] = {"float32": "float32", "float16": "float16", "bfloat16": "bfloat16"}
 _QUANTIZED = frozenset(("4bit", "8bit", "gptq", "awq", "fp8", "hqq", "aqlm", "mxfp4", "torchao"))
@@ -28,6 +32,11 @@ VIRTUAL_TOKENS = 20
 def objective(facts: Facts) -> str | None:
     """What the loss is of, where that is said beside the method or is the method: dpo, kto, ppo ..."""
     return facts.text("plan.objective") or facts.text("plan.method")
+
+
+def answer_of(reader: Reader) -> int:
+    """How long an answer may be in TRL where nobody says."""
+    return _LONGER_ANSWER if reader.of_trl(_ANSWERS_LONGER) else _ANSWER
 
 
 def sequences(facts: Facts) -> int:

@@ -14,10 +14,10 @@ from envdoctor.memory.estimate import Assumption
 from envdoctor.memory.parallel import context_of, experts_of, named_by_transformers, spread_of, stages_of
 from envdoctor.memory.plan import Adapter, Dtype, Plan, Sharding, Stack
 from envdoctor.memory.read_method import (
-    ANSWER,
     GENERATED,
     PROMPT,
     VIRTUAL_TOKENS,
+    answer_of,
     autocast_of,
     load_dtype_of,
     method_of,
@@ -306,17 +306,17 @@ def _answers(reader: Reader) -> bool:
 
 def _tokens(reader: Reader) -> int:
     if reader.number("plan.seq_len") is None and _answers(reader):
-        whole = PROMPT + (reader.number("plan.completion_len") or ANSWER)
+        whole = PROMPT + (reader.number("plan.completion_len") or answer_of(reader))
         return reader.number_or("plan.seq_len", whole, "prompt and answer, as long as TRL lets them be by default")
     return reader.number_or("plan.seq_len", 2048)
 
 
 def _scored(reader: Reader) -> int:
     """The answer alone, of TRL's GRPO: as long as it may be, or what a row has beyond the longest prompt that TRL takes by default."""
-    whole = reader.number("plan.seq_len")
-    if not _answers(reader) or (whole is not None and whole <= ANSWER and reader.number("plan.completion_len") is None):
+    whole, answer = reader.number("plan.seq_len"), answer_of(reader)
+    if not _answers(reader) or (whole is not None and whole <= answer and reader.number("plan.completion_len") is None):
         return 0
-    return reader.number("plan.completion_len") or max(ANSWER, (whole or 0) - PROMPT)
+    return reader.number("plan.completion_len") or max(answer, (whole or 0) - PROMPT)
 
 
 def _loss(reader: Reader) -> str | None:

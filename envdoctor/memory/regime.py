@@ -8,13 +8,14 @@ from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
 from envdoctor.memory import evaluation, generation, reserved, sharding
 from envdoctor.memory.architecture import Architecture
+from envdoctor.memory.asked import Reader
 from envdoctor.memory.closed_form import estimate
 from envdoctor.memory.estimate import Assumption, Estimate, Moment, Range, Term
 from envdoctor.memory.evaluation import Evaluated
 from envdoctor.memory.generation import Generated, read_generated
 from envdoctor.memory.parameters import parameters
 from envdoctor.memory.plan import WIDTH, Dtype, Plan
-from envdoctor.memory.read_method import objective, sequences
+from envdoctor.memory.read_method import ROLLED_OUT, objective, sequences
 from envdoctor.memory.run import run_of
 from envdoctor.memory.stack import at_least
 from envdoctor.memory.uncertainty import spread
@@ -35,7 +36,9 @@ _WITHOUT_CACHE = "0.22"
 # Trainers that compare with a frozen copy of the model; beside an adapter the model without it serves (TRL's DPOTrainer and KTOTrainer,
 # LLaMA-Factory's create_ref_model).
 _COMPARED = frozenset(("dpo", "kto"))
-_ROLLED_OUT = frozenset(("ppo", "grpo"))
+# GRPO does so up to TRL 0.18.2, whose beta is 0.04, under ZeRO-3 and FSDP beside an adapter too (grpo_trainer.py); it is 0.0 from 0.19.0
+# on (grpo_config.py). RLOO's is 0.05 (rloo_config.py of 0.24.0 to 1.16.0).
+_NOT_COMPARED = "0.19"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +75,20 @@ def read_regime(facts: Facts, plan: Plan, architecture: Architecture) -> Regime:
     of_factory = facts.text("plan.trainer") == "llamafactory" and plan.autocast is not None
     resting = plan.autocast if of_factory and plan.autocast is not None else plan.load_dtype
     goal = objective(facts)
-    compared = plan.method == "full" and goal in _COMPARED
+    compared = plan.method == "full" and (goal in _COMPARED or goal == "rloo")
+    if goal == "grpo" and plan.method in ("full", "adapter") and not plan.unsloth:
+        compared = (plan.method == "full" or plan.sharding in ("zero3", "fsdp")) and _compares(facts)
     evaluated = Evaluated()
     if plan.method != "inference" and facts.value("plan.evaluate") is True and facts.value("plan.predict_with_generate") is not True:
         evaluated = _evaluated(facts, plan, architecture, assumptions)
     generated = read_generated(facts, plan)
     notes = tuple(_notes(goal, compared=compared, counted=bool(generated.rows)))
     return Regime(layers, resting if compared else None, resting, evaluated, generated, tuple(assumptions), notes)
+
+
+def _compares(facts: Facts) -> bool:
+    """Whether TRL's GRPO compares with a frozen copy unless it is told otherwise: as the release that is counted does."""
+    return facts.text("plan.trainer") == "trl" and not Reader(facts).of_trl(_NOT_COMPARED)
 
 
 def _evaluated(facts: Facts, plan: Plan, architecture: Architecture, assumptions: list[Assumption]) -> Evaluated:
@@ -108,7 +118,7 @@ def _notes(goal: str | None, *, compared: bool, counted: bool) -> Iterator[str]:
         yield f"{goal} compares with a frozen copy of the model: it is counted among the weights (none beside an adapter)"
     if counted:
         yield f"{goal} may hold a reward model, which is not counted"
-    elif goal in _ROLLED_OUT:
+    elif goal in ROLLED_OUT:
         yield f"{goal} generates answers, and may hold a reference, a reward and a value model: only the step of the policy is counted"
 
 

@@ -7,12 +7,12 @@ from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.versions import Exact
 from envdoctor.facts.vocabulary import WHOLE
 from envdoctor.memory.architecture import Architecture
-from envdoctor.memory.assumed import exchanged, fused_perhaps, generated_elsewhere, unmeasured, widened
+from envdoctor.memory.assumed import beside_vllm, exchanged, fused_perhaps, generated_elsewhere, unmeasured, widened
 from envdoctor.memory.budget import foreign
 from envdoctor.memory.estimate import Assumption, Estimate
 from envdoctor.memory.moves import Change, Circumstances
 from envdoctor.memory.plan import Plan, Stack
-from envdoctor.memory.read_method import GENERATED, objective, sequences
+from envdoctor.memory.read_method import GENERATED, ROLLED_OUT, objective, sequences
 from envdoctor.memory.read_plan import read_plan
 from envdoctor.memory.regime import Regime, estimate_under, read_regime
 from envdoctor.records import dataclass, replace
@@ -40,11 +40,20 @@ class Planned:
         computed = widened(computed, self.architecture, self.plan, self.assumptions, self.regime)
         if self.facts.text("plan.trainer") is None:
             computed = fused_perhaps(computed, self.architecture, self.plan, self.regime)
-        if self.plan.unsloth and self.plan.method != "inference" and objective(self.facts) in GENERATED:
-            computed = generated_elsewhere(computed)
+        if self.plan.method != "inference" and objective(self.facts) in ROLLED_OUT:
+            computed = self._beside_answers(computed)
         if self.plan.context > 1:
             computed = exchanged(computed, self.architecture, self.plan)
         return unmeasured(computed) if foreign(self.facts) else computed
+
+    def _beside_answers(self, computed: Estimate) -> Estimate:
+        """The estimate of a trainer that has answers generated, with what is not modelled of it at the high end."""
+        goal, trainer = objective(self.facts), self.facts.text("plan.trainer")
+        if goal not in GENERATED or trainer != "trl" or self.plan.unsloth:
+            computed = generated_elsewhere(computed, self.plan, valued=goal == "ppo")
+        if self.facts.value("plan.vllm") is True:
+            computed = beside_vllm(computed, self.plan, of_trl=trainer == "trl")
+        return computed
 
     def estimate_with(self, change: Change) -> Estimate:
         """The estimate of the same situation in which these facts are stated beside, or in the place of, its own."""

@@ -135,7 +135,9 @@ def spanned(situation: Planned, computed: Estimate, found: Iterable[Undecided]) 
     neither dtype nor release is known may be one of float32 under an old release."""
     found = tuple(found)
     ranged = spanning(computed, found)
-    for values in ([(one, one.least) for one in deciding(found)], [(one, one.most) for one in deciding(found)]):
+    # What moves a long row little may move a short one much: beside an open length all that is open is taken together.
+    together = found if any(one.fact == "plan.seq_len" for one in deciding(found)) else deciding(found)
+    for values in ([(one, one.least) for one in together], [(one, one.most) for one in together]):
         changes = [_change(situation, one.fact, value) for one, value in values if value is not None]
         if len(changes) < _SEVERAL:
             continue
