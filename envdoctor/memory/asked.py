@@ -19,6 +19,7 @@ _TRAINERS = frozenset((
 CHUNKED_SINCE = "1.7.1"
 # TRL's configurations checkpoint unless they are told not to (sft_config.py; not in 0.20.0).
 CHECKPOINTS_IN_TRL = "0.22.0"
+_DECIDE = "2025.12"
 
 
 def trainer_of(facts: Facts) -> str | None:
@@ -82,3 +83,18 @@ class Reader:
         if stated is None:
             self.assume(name, default, why)
         return default if stated is None else stated
+
+
+def arguments_may_decide(reader: Reader) -> bool:
+    """Whether Unsloth's checkpointing may be off although its loader was told to checkpoint.
+
+    From 2025.12 on (not in 2025.11.1) its trainers call ``for_training(use_gradient_checkpointing=args.gradient_checkpointing)``
+    (unsloth/models/rl.py, 2025.12.1 to 2026.10.9), which is False unless it is set where TRL is older than its own default. Four runs of
+    0.5B to 3B took 6.2, 2.3, 4.5 and 6.2 GiB where 5.9, 2.7, 4.4 and 6.3 are counted so, and 3.6, 2.0, 3.2 and 4.2 with checkpointing
+    (benchmarks/unseen/memory-6.json, 77 to 79; memory-9.json, 76). What ``--set`` states is how it is.
+    """
+    facts, name = reader.facts, "plan.gradient_checkpointing"
+    release, unsloth = facts.value("packages.trl"), facts.value("packages.unsloth")
+    older = isinstance(release, Exact) and not at_least(release.text, CHECKPOINTS_IN_TRL)
+    known = name in facts and facts[name].origin.source == "--set"
+    return reader.trainer == "unsloth" and older and not known and (not isinstance(unsloth, Exact) or at_least(unsloth.text, _DECIDE))

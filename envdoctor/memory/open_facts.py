@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from envdoctor.facts.fact import Facts, FactValue
 from envdoctor.facts.versions import ABSENT, Exact, exact
 from envdoctor.memory import mixers
-from envdoctor.memory.asked import CHECKPOINTS_IN_TRL, CHUNKED_SINCE, Reader, trainer_of
+from envdoctor.memory.asked import CHECKPOINTS_IN_TRL, CHUNKED_SINCE, Reader, arguments_may_decide, trainer_of
 from envdoctor.memory.assumed import LONG, SHORT
 from envdoctor.memory.estimate import GIB
 from envdoctor.memory.implied import least_transformers, least_trl
@@ -176,7 +176,9 @@ def _of_checkpointing(situation: Planned) -> Iterator[OpenFact]:
     if plan.checkpointing and selected is not None and selected not in _SELECTED and not selected.isdigit():
         # In words: what is spared is not known.
         yield "plan.selective_checkpointing", selected, ("op", "2")
-    if "plan.gradient_checkpointing" in assumed and not plan.checkpointing and _may_checkpoint(situation):
+    if "plan.gradient_checkpointing" in assumed and arguments_may_decide(Reader(facts)):
+        yield "plan.gradient_checkpointing", plan.checkpointing, (not plan.checkpointing,)
+    elif "plan.gradient_checkpointing" in assumed and not plan.checkpointing and _may_checkpoint(situation):
         yield "plan.gradient_checkpointing", False, (True,)
 
 

@@ -9,7 +9,7 @@ from envdoctor.facts.versions import ABSENT, Exact
 from envdoctor.memory import optimizer as optimizers
 from envdoctor.memory import read_kernels
 from envdoctor.memory.architecture import Architecture
-from envdoctor.memory.asked import CHECKPOINTS_IN_TRL, Reader
+from envdoctor.memory.asked import CHECKPOINTS_IN_TRL, Reader, arguments_may_decide
 from envdoctor.memory.estimate import Assumption
 from envdoctor.memory.parallel import context_of, experts_of, named_by_transformers, spread_of, stages_of
 from envdoctor.memory.plan import Adapter, Dtype, Plan, Sharding, Stack
@@ -263,7 +263,12 @@ def _checkpointing(reader: Reader, method: str) -> bool:
         of_trl = reader.of_trl(CHECKPOINTS_IN_TRL)
         stated = trainer in _CHECKPOINTING or of_trl
         whose = "TRL" if of_trl else _CHECKPOINTING.get(trainer, "TrainingArguments")
-        reader.assume("plan.gradient_checkpointing", stated, f"default of {whose}")
+        if not (stated and arguments_may_decide(reader)):
+            reader.assume("plan.gradient_checkpointing", stated, f"default of {whose}")
+    if stated and arguments_may_decide(reader):
+        # What get_peft_model is told is set aside for the arguments of the trainer.
+        stated = not isinstance(reader.facts.value("packages.unsloth"), Exact)
+        reader.assume("plan.gradient_checkpointing", stated, "Unsloth takes it from the trainer's arguments, False in this TRL unless set")
     return stated is True and reader.text("model.gc_support") != "no-op"
 
 

@@ -367,3 +367,26 @@ def test_how_a_loss_of_ones_own_takes_the_logits_is_open_where_they_decide() -> 
     assert (found.taken, found.least) == ("none", "linear_cross_entropy")
     assert "plan.fused_loss" not in names(situation(**checkpointed, plan__fused_loss="none"))
     assert "plan.fused_loss" not in names(situation(**{**checkpointed, "plan__trainer": "trl"}))
+
+
+def test_unsloths_loader_does_not_decide_whether_a_run_is_checkpointed() -> None:
+    """Its trainers of 2025.12 and later take the arguments', which TRL leaves off before 0.22: 6.2 GiB where 3.6 had been told
+    (benchmarks/unseen/memory-6.json, 77)."""
+    loaded: dict[str, FactValue] = {"plan__trainer": "unsloth", "plan__gradient_checkpointing": True, "packages__unsloth": "==2026.5.2"}
+    older = situation(**loaded, packages__trl="==0.15.2")
+    weighed = {one.fact: one for one in weigh(older, older.estimate())}
+    assert not older.plan.checkpointing
+    assert weighed["plan.gradient_checkpointing"].others == (True,)
+    assert weighed["plan.gradient_checkpointing"].allocated.low < 0.8 * older.estimate().allocated.expected
+    # Nothing is open with a TRL that checkpoints by itself, an Unsloth that listens to its loader alone, or where somebody says how it is.
+    for other in ({"packages__trl": "==0.24.0"}, {"packages__trl": "==0.15.2", "packages__unsloth": "==2025.11.1"}):
+        known = situation(**{**loaded, **other})
+        assert known.plan.checkpointing
+        assert "plan.gradient_checkpointing" not in {one.fact for one in weigh(known, known.estimate())}
+    told = stated({"plan.gradient_checkpointing": True}, "--set")
+    facts = older.stated.with_facts(told[name] for name in told)
+    assert planned(facts, older.architecture).plan.checkpointing
+    # Of an Unsloth that nobody states it is open, and counted as it was asked for.
+    unsaid = situation(**{**loaded, "packages__unsloth": "", "packages__trl": "==0.15.2"})
+    assert unsaid.plan.checkpointing
+    assert "plan.gradient_checkpointing" in {one.fact for one in weigh(unsaid, unsaid.estimate())}
