@@ -150,7 +150,8 @@ def _of_the_loop(situation: Planned) -> Iterator[OpenFact]:
     if "plan.lora_kernels" in assumed and plan.lora_kernels:
         yield "plan.lora_kernels", tuple(sorted(plan.lora_kernels)), ((),)
     if "plan.optimizer" in assumed and facts.text("plan.optimizer") is not None:
-        yield "plan.optimizer", "adamw_torch", ("sgd", "prodigy")
+        # The least is one that steps as soon as a gradient is there, and keeps nothing.
+        yield "plan.optimizer", "adamw_torch", ("lomo", "prodigy")
     if trainer in _IN_PIECES and facts.value("plan.fused_loss") is None and not plan.liger:
         yield "plan.fused_loss", "none", ("linear_cross_entropy",)
     upcast, fused = facts.value("plan.loss_upcast"), facts.value("plan.fused_loss")

@@ -11,6 +11,15 @@ _ALIASES = {
     "fusedadamw": "adamw_torch_fused",
     "deepspeedcpuadam": "deepspeed_adamw",
     "cpuadam": "deepspeed_adamw",
+    "cpuadamw": "deepspeed_adamw",
+    "hybridadam": "deepspeed_adamw",
+    "apexfusedadam": "adamw_apex_fused",
+    "tefusedadam": "adamw_torch_fused",
+    "transformerenginefusedadam": "adamw_torch_fused",
+    "decoupledadamw": "adamw_torch",
+    "optimiadamw": "adamw_torch",
+    "lionpytorch": "lion",
+    "apollo": "apollo_adamw",
     "adamwschedulefree": "schedule_free_adamw",
     "schedulefreeadamw": "schedule_free_adamw",
     "camepytorch": "came",
@@ -22,12 +31,14 @@ _ALIASES = {
     "momentumsgd": "sgd_momentum",
 }
 _FAMILIES = ("adamw", "adam", "ademamix", "adafactor", "lion", "rmsprop", "sgd")
-_AROUND = re.compile(r"paged|bitsandbytes|bnb|torchao|ao|torch|optimizer|optim|fused|foreach|hf|32bit|16bit|[48]bits?|int8|true|lowbit")
+_AROUND = re.compile(
+    r"paged|bitsandbytes|bnb|torchao|ao|torch|optimizer|optim|fused|foreach|hf|32bit|16bit|[48]bits?|int8|fp8|true|lowbit|accelerate|zero"
+)
 
 
 def listed(name: str, known: Iterable[str]) -> str | None:
     """The one of the ``known`` names that is meant; None where none is."""
-    text = name.strip().lower()
+    text = name.strip().lower().partition(", ")[0]
     last = text.partition("(")[0].rstrip(". ").rpartition(".")[2]
     folded, whole = _folded(last), _folded(text)
     by_fold = {_folded(one): one for one in known}
@@ -36,6 +47,11 @@ def listed(name: str, known: Iterable[str]) -> str | None:
         found = by_fold.get(spelled) or _ALIASES.get(spelled)
         if found is not None:
             return "adamw_torch_fused" if fused and found in ("adamw", "adam", "adamw_torch") else found
+    if "muon" in whole and not _AROUND.sub("", re.sub(r"muon|adamw?|dist|hybrid|and|of|with|nor", "", whole)):
+        # Matrices have one momentum; embeddings and the output layer mostly AdamW's two.
+        return "muon"
+    if whole.startswith("sgd") and "momentum" in whole:
+        return "sgd_momentum"
     family = next((one for one in _FAMILIES if one in whole), None)
     if family is None or _AROUND.sub("", whole.replace(family, "", 1)):
         return None
@@ -43,7 +59,7 @@ def listed(name: str, known: Iterable[str]) -> str | None:
 
 
 def _composed(family: str, text: str, *, fused: bool) -> str | None:
-    eight, four = re.search(r"8bit|int8", text) is not None, "4bit" in text
+    eight, four = re.search(r"8bit|int8|fp8", text) is not None, "4bit" in text
     paged = "paged" in text
     if family in ("adam", "adamw"):
         if four:

@@ -151,13 +151,23 @@ def test_adapters_are_float32_beside_weights_of_integers(facts: Mapping[str, obj
         ("Adam-mini", "adam_mini"),
         ("prodigyopt.Prodigy", "prodigy"),
         ("came_pytorch.CAME", "came"),
+        ("hybrid of muon and adamw", "muon"),
+        ("dist_muon", "muon"),
+        ("apex FusedAdam", "adamw_apex_fused"),
+        ("HybridAdam", "deepspeed_adamw"),
+        ("DecoupledAdamW", "adamw_torch"),
+        ("AdamWFp8", "adamw_8bit"),
+        ("AdamW, lr 1e-4", "adamw_torch"),
+        ("sgd with momentum 0.9", "sgd_momentum"),
     ],
 )
 def test_an_optimizer_is_known_by_whatever_it_is_called(words: str, same: str) -> None:
     assert optimizer.find(words) == optimizer.find(same) is not None
 
 
-@pytest.mark.parametrize("words", ["shampoo", "distributed_fused_adam", "adamw of our own", ""])
+@pytest.mark.parametrize(
+    "words", ["shampoo", "distributed_fused_adam", "adamw of our own", "galore_adamw8bit_per_layer", "AdamW bf16 states", ""]
+)
 def test_an_optimizer_of_another_kind_is_not_taken_for_one_that_is_known(words: str) -> None:
     assert optimizer.find(words) is None
 
