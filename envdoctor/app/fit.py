@@ -100,7 +100,8 @@ def fit(request: Request, question: Question) -> FitReport:
     return replace(
         report,
         advice=advise(situation.plan, corrected, memory, circumstances),
-        useless=no_help(situation.plan, corrected, memory, circumstances),
+        # What depends on what nobody stated is no reason to call anything useless.
+        useless=no_help(situation.plan, corrected, None if report.verdict.fits == "unknown" else memory, circumstances),
     )
 
 

@@ -22,6 +22,7 @@ from envdoctor.memory.estimate import Estimate, Range
 from envdoctor.memory.plan import Plan
 from tests.cli.run import Ran, run
 from tests.memory.models import CHATGLM3_6B, GLM_4_9B, LLAMA_2_13B, QWEN_HALF_B
+from tests.memory.test_parallel import SPARSE
 from tests.report.fits import LENGTHS
 from tests.report.test_fit_json import SCHEMA
 
@@ -370,6 +371,19 @@ def findings(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
     ran = run(capsys, "check", *words, "--facts", "facts.toml", "--format", "json")
     assert ran.err == ""
     return {one["rule"]: one for one in ran.json["findings"]}
+
+
+def test_experts_that_may_be_quantized_are_no_reason_to_call_a_card_too_small(capsys: pytest.CaptureFixture[str]) -> None:
+    """56 GiB in 16 bits, 17 in 4: which of the two is named with its --set, and nothing is told to be of no help."""
+    model("moe", {**SPARSE, "num_hidden_layers": 40, "num_experts": 128, "moe_intermediate_size": 2048})
+    words = ("--set", "plan.method=qlora", "--set", "plan.trainer=axolotl", "--set", "plan.seq_len=1024", "--set", "plan.batch_size=1")
+    more = ("--set", "packages.transformers=5.12.1", "--set", "plan.bf16=true", "--set", "plan.gradient_checkpointing=true")
+    ran = fit(capsys, "moe", *words, *more, "--gpu", "RTX 4090")
+    assert "plan.quantize_experts=true (false was taken)" in ran.out
+    assert "can never hold that" not in ran.out
+    said = fit(capsys, "moe", *words, *more, "--gpu", "RTX 4090", "--set", "plan.quantize_experts=false")
+    assert "does not fit" in said.out
+    assert "can never hold that" in said.out
 
 
 def test_check_finds_the_plan_that_cannot_fit(capsys: pytest.CaptureFixture[str]) -> None:
