@@ -40,7 +40,14 @@ _TRAINERS = {
     "transformerstrainer": "transformers", "hftrainer": "transformers", "huggingfacetrainer": "transformers", "trainer": "transformers",
     "trlsfttrainer": "trl", "dpotrainer": "trl", "trldpotrainer": "trl", "grpotrainer": "trl", "trlgrpotrainer": "trl",
     "torchtitan": "torchtitan", "own": "own", "ownloop": "own", "custom": "own", "customloop": "own",
-    "nemo": "nemo", "megatron": "megatron", "megatronlm": "megatron",
+    "nemo": "nemo", "megatron": "megatron", "megatronlm": "megatron", "megatroncore": "megatron",
+    "trl.sfttrainer": "trl", "trl.dpotrainer": "trl", "trl.grpotrainer": "trl", "ppotrainer": "trl", "ktotrainer": "trl",
+    "orpotrainer": "trl", "rewardtrainer": "trl", "transformers.trainer": "transformers",
+    "unsloth+trl": "unsloth", "trl+unsloth": "unsloth",
+    "modelscopeswift": "ms-swift", "lightning": "lightning", "pytorchlightning": "lightning", "lightningfabric": "lightning",
+    "fabric": "lightning", "deepspeed": "deepspeed", "deepspeedengine": "deepspeed", "accelerate": "accelerate",
+    "accelerateloop": "accelerate", "hfaccelerate": "accelerate", "pytorch": "own", "plainpytorch": "own", "purepytorch": "own",
+    "rawpytorch": "own", "pytorchloop": "own", "customtrainingloop": "own", "owntrainingloop": "own",
 }  # fmt: skip
 
 # Spellings after lower-casing and with spaces, dashes and underscores taken out.

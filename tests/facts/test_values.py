@@ -27,7 +27,15 @@ def same(name: str, written: tuple[object, ...], meant: object) -> list[tuple[st
 @each(
     ("name", "written", "meant"),
     [
-        *same("plan.trainer", ("trl", "TRL", "SFTTrainer", "trl (through backpropagate)", "TRL SFTTrainer", "GRPOTrainer"), "trl"),
+        *same(
+            "plan.trainer",
+            ("trl", "TRL", "SFTTrainer", "trl (through backpropagate)", "TRL SFTTrainer", "GRPOTrainer", "trl.SFTTrainer"),
+            "trl",
+        ),
+        *same("plan.trainer", ("Unsloth + TRL", "unsloth"), "unsloth"),
+        *same("plan.trainer", ("plain PyTorch", "custom training loop", "own loop"), "own"),
+        *same("plan.trainer", ("PyTorch Lightning", "pytorch-lightning", "Fabric"), "lightning"),
+        *same("plan.trainer", ("DeepSpeed", "deepspeed engine"), "deepspeed"),
         *same("plan.trainer", ("own", "own loop", "own loop (DeepSpeed pipeline)"), "own"),
         ("plan.trainer", "halo (own subclass of trl SFTTrainer)", "halo (own subclass of trl SFTTrainer)"),
         *same("plan.quant", ("4bit", "4-bit", "4 bit", "int4", "nf4", "NF4", 4, "bnb 4-bit", "load_in_4bit", "4-bit NF4 (QLoRA)"), "4bit"),
