@@ -56,7 +56,7 @@ def stages_of(reader: Reader, architecture: Architecture) -> int:
     """Among how many ranks the layers are shared out; 1 where they are not, or where nobody knows how."""
     stages = reader.number("plan.pipeline_parallel") or 1
     plain = not architecture.variants and not architecture.encoder_decoder and not architecture.beside
-    fits = 1 < stages <= architecture.layers and (reader.number("gpu.count") or 1) % stages == 0
+    fits = 1 < stages <= architecture.layers and (reader.number("gpu.count") or stages) % stages == 0
     return stages if fits and plain and (reader.text("plan.distributed") or "none") in _IN_STAGES else 1
 
 

@@ -118,6 +118,12 @@ def test_stages_of_a_loop_of_ones_own_are_met(number: int) -> None:
         assert planned(stated({**facts, **other}), read_architecture(case.config)).plan.pipeline == 1
 
 
+def test_a_plan_with_stages_has_a_gpu_for_each_where_nobody_counts_them() -> None:
+    told: dict[str, FactValue] = {"plan__distributed": "none", "plan__trainer": "own", "plan__pipeline_parallel": 4}
+    counted, unsaid = situation(DENSE, **told, gpu__count=4), situation(DENSE, **{**told, "gpu__count": ""})
+    assert unsaid.estimate().allocated == counted.estimate().allocated
+
+
 def test_more_stages_never_take_more() -> None:
     one, two, four = (
         situation(DENSE, plan__distributed="none", plan__trainer="own", gpu__count=stages, plan__pipeline_parallel=stages).estimate()
