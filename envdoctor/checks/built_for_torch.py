@@ -9,6 +9,7 @@ from functools import lru_cache
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact, exact, version_condition
+from envdoctor.facts.vocabulary import NOT_LOADED
 from envdoctor.world.built_for_torch import BuiltFor, built_for, minors_in_label, packages
 from envdoctor.world.releases import release_texts
 
@@ -16,6 +17,8 @@ FAILS = "built-for-another-torch"
 IDLE = "compiled-part-for-another-torch"
 
 _PACKAGE = "packages."
+# Nobody but OpenMMLab's packages, which the atlas does not have, loads them: a script all of whose imports it has does not.
+_OF_OPENMMLAB = ("mmcv", "mmcv-full")
 _PYTORCH_LABEL = re.compile(r"(?:cpu|cu[0-9]{2,3}|rocm[0-9]+(?:\.[0-9]+)*|xpu)?", re.ASCII)
 
 
@@ -35,8 +38,11 @@ def built_for_torch(facts: Facts) -> tuple[Hit, ...]:
 
 
 def _hits(facts: Facts, torch: Exact) -> Iterator[Hit]:
+    unused = facts.value(NOT_LOADED)
     for fact_name, fact in facts.by_name.items():
         if not isinstance(fact.value, Exact) or not fact_name.startswith(_PACKAGE):
+            continue
+        if isinstance(unused, tuple) and fact_name.removeprefix(_PACKAGE) in (*unused, *_OF_OPENMMLAB):
             continue
         name, label = fact_name.removeprefix(_PACKAGE), fact.value.text.partition("+")[2]
         if label:

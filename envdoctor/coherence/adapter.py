@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 
 from envdoctor.checks.hit import Hit
-from envdoctor.coherence.adapter_fields import IGNORES_SINCE, ignored, is_kind, refused, releases_of
+from envdoctor.coherence.adapter_fields import IGNORES_SINCE, ignored, refused
 from envdoctor.coherence.embeddings import adapter_tokens
 from envdoctor.coherence.weights import mixed
 from envdoctor.facts.fact import Defect, Facts
@@ -17,6 +17,7 @@ from envdoctor.files.text import plain
 from envdoctor.sources.model.adapter import CONFIG, Adapter
 from envdoctor.sources.model.safetensors_header import Tensor
 from envdoctor.sources.model.snapshot import Snapshot
+from envdoctor.world.adapter_kinds import is_kind, releases_of
 
 _LORA = ("LORA", "ADALORA")
 _SIDE = re.compile(r"\.lora_([AB])(?:\.[\w-]+)?\.weight")

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
-from typing import Any
 
 from envdoctor.facts.versions import Exact, version_condition
-from envdoctor.world.tables import BUNDLED
+from envdoctor.world.adapter_kinds import adapter_types
 
 # From this release on peft leaves unknown fields out with a warning; before it passes them on, which is a TypeError (peft/config.py).
 IGNORES_SINCE = "0.14.0"
@@ -24,40 +21,18 @@ _WITHOUT_EFFECT = frozenset(
 )  # fmt: skip
 
 
-@lru_cache(maxsize=1)
-def _types() -> Mapping[str, Mapping[str, Any]]:
-    found = json.loads((BUNDLED / "adapter_fields.json").read_bytes())
-    types: Mapping[str, Mapping[str, Any]] = found["types"]
-    return types
-
-
-def is_kind(kind: str) -> bool:
-    """Whether any release of peft has an adapter of this type."""
-    return kind in _types()
-
-
-def releases_of(kind: str) -> tuple[str, str | None]:
-    """The first release of peft that has the type, and the last one where it is gone again.
-
-    Raises:
-        KeyError: no release has it.
-    """
-    entry = _types()[kind]
-    return entry["first"], entry.get("last")
-
-
 def ignored(kind: str, table: Mapping[str, object], peft: Exact) -> Iterator[tuple[str, str]]:
     """Fields that this release leaves out although the adapter uses them, each with the first release that has it."""
-    for key, entry in _types().get(kind, {}).get("fields", {}).items():
+    for key, entry in adapter_types().get(kind, {}).get("fields", {}).items():
         if key in table and key not in _WITHOUT_EFFECT and _before(peft, entry["first"]) and _used(table[key], entry.get("default")):
             yield key, entry["first"]
 
 
 def refused(kind: str, table: Mapping[str, object], peft: Exact) -> Iterator[tuple[str, str | None]]:
     """Fields that this release refuses because peft dropped them (with the last release that has them), or never had them."""
-    if not _before(peft, IGNORES_SINCE) or _before(peft, _REFUSES_SINCE) or kind not in _types():
+    if not _before(peft, IGNORES_SINCE) or _before(peft, _REFUSES_SINCE) or kind not in adapter_types():
         return
-    fields = _types()[kind]["fields"]
+    fields = adapter_types()[kind]["fields"]
     for key in table:
         last = fields[key].get("last") if key in fields else None
         if key not in fields or (last is not None and version_condition(f">{last}").admits(peft)):

@@ -13,6 +13,7 @@ from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import Exact
+from envdoctor.logs.adapter_kinds import judge_adapter_kind
 from envdoctor.logs.answers import answer, answer_member, say, with_author
 from envdoctor.logs.asked import ARGUMENT
 from envdoctor.logs.builds import BUILD, judge_build
@@ -229,6 +230,7 @@ def _first_of_all(statement: Statement | None, failure: Failure, facts: Facts, a
         or judge_not_loaded(failure, facts)
         or judge_column(failure)
         or judge_keys(failure, facts)
+        or judge_adapter_kind(failure, facts)
         or judge_model(failure, facts)
         or judge_targets(failure)
     )

@@ -24,6 +24,7 @@ from envdoctor.logs.installer_rules import NO_FILE, OF_INSTALLERS
 from envdoctor.logs.last_resort import NO_MEMORY, judge_at_last, named_in
 from envdoctor.logs.loss_curve import EVENTS
 from envdoctor.logs.nightlies import join_with_nightly
+from envdoctor.logs.other_causes import is_of_a_namesake, is_told_of_files, means_another
 from envdoctor.logs.out_of_memory import PREFIX
 from envdoctor.logs.reading import Reading
 from envdoctor.logs.run_errors import ASSERTED
@@ -107,17 +108,19 @@ def explain(
     of_installer = not OF_INSTALLERS.isdisjoint(computed) or BUILD in computed
     # A text that has a page of its own, which names no cause, has several: there one of them has to be stated.
     general = {seen.symptom for name, seen in reading.shown.items() if pages[name].log_only and pages[name].affected is None}
+    shadowed = frozenset(one.hit.edge.removeprefix("shadowed:") for one in derived if one.hit.edge.startswith("shadowed:"))
     candidates: list[Candidate] = []
     elsewhere = []
     for name, seen in reading.shown.items():
         rule = pages[name]
-        if name in computed:
+        if name in computed or means_another(rule, seen, reading) or is_of_a_namesake(seen, shadowed):
             continue
         if _ASSERTED in reading.shown and name != _ASSERTED and _OF_THE_DEVICE.search(seen.symptom):
             continue
         if name == _ASSERTED and any(one.hit.edge.endswith(ASSERTED) for one in derived):
             continue  # which value it was stands in the assertion
         outcome = _outcome(rule, already.get(name), seen, lacking, known, shared=seen.symptom in general)
+        outcome = True if outcome is None and is_told_of_files(rule, seen, reading) else outcome
         if outcome is False:
             elsewhere.append(name)
             continue

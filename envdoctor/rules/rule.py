@@ -25,7 +25,7 @@ _KEYS = (
     "fix", "evidence", "boundary", "case", "aliases", "withdrawn", "reproduction", "log_only",
 )  # fmt: skip
 _MOST_PACKAGES = 4
-_AT_RUN_TIME = frozenset(("crash", "silent", "oom"))
+_AT_RUN_TIME = frozenset(("crash", "silent", "oom", "slow"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,7 @@ def _told_of_what_is_loaded(condition: Condition, table: Mapping[str, Any]) -> C
 def spare_what_is_not_loaded(condition: Condition, effect: str) -> Condition:
     """The condition, which does not hold of a script that never loads one of the packages whose releases it accuses together.
 
-    What an installation ends in, and what is slow, is met without an import.
+    What an installation ends in is met without an import.
     """
     return _spared(condition) if effect in _AT_RUN_TIME else condition
 

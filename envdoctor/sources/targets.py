@@ -120,11 +120,12 @@ def is_named_for_us(text: str) -> bool:
 
 
 def _model(text: str, path: Path, *facts: Fact) -> Target:
-    if is_file(path / "adapter_config.json") and not exists(path / "config.json"):
-        from envdoctor.sources.model.adapter import adapter_facts, read_adapter
+    if is_file(path / "adapter_config.json"):
+        from envdoctor.sources.model.adapter import adapter_facts, is_adapter, read_adapter
 
-        adapter = read_adapter(path)
-        return Target(text, "model", adapter_facts(adapter), adapter=adapter)
+        if is_adapter(path):
+            adapter = read_adapter(path)
+            return Target(text, "model", adapter_facts(adapter), adapter=adapter)
     from envdoctor.sources.model.snapshot import read_snapshot
     from envdoctor.sources.model.snapshot_facts import snapshot_facts
 

@@ -429,6 +429,72 @@ def test_vllm_on_windows(capsys: pytest.CaptureFixture[str], tmp_path: Path, fil
     assert ("vllm-on-windows" in told(capsys, tmp_path, file, text, stack)) is reached
 
 
+FILTERS = "from datasets import load_dataset\nrows = load_dataset('json', data_files='a.jsonl', split='train')\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "reached"),
+    [
+        (f"{FILTERS}rows = rows.filter(lambda row: row['a'])\n", True),
+        (f"{FILTERS}rows = rows.filter(lambda rows: rows['a'], batched=True)\n", False),
+        (f"{FILTERS}rows = rows.map(lambda row: row)\n", False),
+        ("import pandas\npandas.read_csv('a.csv')\n", False),
+    ],
+)
+def test_who_filters_rows(capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str, reached: bool) -> None:
+    stack = '[packages]\ndatasets = "3.3.0"\npandas = "2.2.3"\n'
+    assert ("datasets-3-3-0-filter-row-by-row" in told(capsys, tmp_path, "run.py", text, stack)) is reached
+
+
+UNPREPARED = """import torch
+from peft import LoraConfig, get_peft_model, prepare_model_for_kbit_training
+from transformers import AutoModelForCausalLM, Trainer, TrainingArguments
+model = AutoModelForCausalLM.from_pretrained("a/b", torch_dtype=torch.float16)
+%smodel = get_peft_model(model, LoraConfig(r=8, task_type="CAUSAL_LM"))
+Trainer(model, TrainingArguments("out", optim="adamw_torch")).train()
+"""
+
+
+@pytest.mark.parametrize(("prepared", "reached"), [("", True), ("model = prepare_model_for_kbit_training(model)\n", False)])
+def test_an_import_that_nothing_uses_casts_nothing(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, prepared: str, reached: bool
+) -> None:
+    stack = '[packages]\npeft = "0.11.1"\ntransformers = "4.40.2"\ntorch = "2.3.1"\n'
+    assert ("peft-fp16-adapter-nan" in told(capsys, tmp_path, "run.py", UNPREPARED % prepared, stack)) is reached
+
+
+STAGE_3 = "self.fp32_partitioned_groups_flat[sub_group_id].grad.mul_(1. / combined_scale)"
+PORT = "The server socket has failed to listen on any local network address."
+
+
+@pytest.mark.parametrize(
+    ("rule", "package", "frame", "last", "reached"),
+    [
+        ("deepspeed-0-14-1-zero-3-offload-devices", "deepspeed/runtime/zero/stage3.py", STAGE_3, "RuntimeError: found two devices", True),
+        ("deepspeed-0-14-1-zero-3-offload-devices", "deepspeed/runtime/zero/stage3.py", STAGE_3,
+         "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB", False),
+        ("port-of-the-launch-in-use", "torch/distributed/rendezvous.py", "return TCPStore(",
+         f"torch.distributed.DistNetworkError: {PORT} bind to [::]:29500 (errno: 98 - Address already in use).", True),
+        ("port-of-the-launch-in-use", "torch/distributed/rendezvous.py", "return TCPStore(",
+         f"torch.distributed.DistNetworkError: {PORT} bind to 10.0.0.9:29500 (errno: 99 - Cannot assign requested address).", False),
+        ("snapshot-pad-id-out-of-range", "transformers/modeling_utils.py", "model = cls(config)",
+         "AssertionError: Padding_idx must be within num_embeddings", True),
+        ("snapshot-adapter-type-unknown", "peft/config.py", "PEFT_TYPE_TO_CONFIG_MAPPING[kind]", "KeyError: 'BONE'", True),
+        ("snapshot-adapter-type-unknown", "peft/config.py", "PEFT_TYPE_TO_CONFIG_MAPPING[kind]", "KeyError: 'MINE'", False),
+        ("flash-attn-before-2-8-blackwell", "bitsandbytes/functional.py", "lib.cquantize()",
+         "RuntimeError: CUDA error: no kernel image is available for execution on the device", False),
+    ],
+)  # fmt: skip
+def test_what_a_traceback_ends_in_says_whose_it_is(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, rule: str, package: str, frame: str, last: str, reached: bool
+) -> None:
+    (tmp_path / "stack.toml").write_text('[packages]\nflash-attn = "2.7.4.post1"\n')
+    text = f'Traceback (most recent call last):\n  File "/venv/lib/python3.11/site-packages/{package}", line 9, in f\n    {frame}\n{last}\n'
+    (tmp_path / "log").write_text(text)
+    done = run(capsys, "diagnose", str(tmp_path / "log"), "--facts", str(tmp_path / "stack.toml"), "-f", "json", every_rule=True)
+    assert (rule in {one["rule"] for one in json.loads(done.out)["findings"]}) is reached
+
+
 @pytest.mark.parametrize(
     ("folder", "reached"),
     [("/home/u/venv/lib/python3.11", False), ("C:\\Users\\u\\venv\\Lib", True), ("/Users/u/venv/lib/python3.11", False)],

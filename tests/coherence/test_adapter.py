@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from envdoctor.checks.hit import Hit
 from envdoctor.coherence.adapter import CHECKS, examine_adapter
-from envdoctor.coherence.adapter_fields import is_kind, releases_of
 from envdoctor.facts.fact import Defect
 from envdoctor.sources.model.adapter import read_adapter
 from envdoctor.sources.model.snapshot import Snapshot
+from envdoctor.world.adapter_kinds import is_kind, releases_of
 from tests.coherence.situations import Tensors, added, rules, run, safetensors, situation, snapshot, write
 from tests.examples import examples
 

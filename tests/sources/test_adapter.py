@@ -110,9 +110,21 @@ def test_no_directory(tmp_path: Path) -> None:
 def test_an_adapter_is_told_from_a_model(tmp_path: Path) -> None:
     path = adapter(tmp_path)
     assert is_adapter(path)
+    # axolotl leaves the configuration of the base there
     (path / "config.json").write_text("{}")
+    assert is_adapter(path)
+    (path / "model.safetensors").write_bytes(b"")
     assert not is_adapter(path)
     assert not is_adapter(tmp_path / "absent")
+
+
+def test_a_configuration_beside_an_adapter_is_that_of_its_base(tmp_path: Path) -> None:
+    path = adapter(tmp_path)
+    (path / "config.json").write_text('{"model_type": "llama", "vocab_size": 100}')
+    told = {fact.name: fact.value for fact in collect_adapter(path).facts}
+    assert (told["model.type"], told["model.vocab_size"]) == ("llama", 100)
+    assert "model.path" not in told
+    assert "model.weights_format" not in told
 
 
 def test_a_link_out_of_the_directory_is_not_followed(tmp_path: Path) -> None:

@@ -19,6 +19,12 @@ from envdoctor.sources.model.snapshot import required_object
 
 CONFIG = "adapter_config.json"
 WEIGHTS = ("adapter_model.safetensors", "adapter_model.bin")
+_OF_A_MODEL = ("model", "pytorch_model", "consolidated", "tf_model", "flax_model")
+# What a configuration beside an adapter says of the base as it lies elsewhere: nothing of how its weights are stored.
+_OF_WEIGHTS = frozenset(
+    ("model.path", "model.id", "model.weights_format", "model.dtype", "model.parameters", "model.adapter_fields", "model.quant_method",
+     "model.adapter_vlm_layout")
+)  # fmt: skip
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _MOST_FIELDS = 256
 _SINCE_4_52 = "base_model.model.model.language_model."
@@ -60,8 +66,16 @@ class Adapter:
 
 
 def is_adapter(path: Path) -> bool:
-    """Whether a directory is an adapter alone: adapter_config.json and no config.json."""
-    return is_file(path / CONFIG) and not exists(path / "config.json")
+    """Whether a directory is an adapter alone: no weights of a model's own beside adapter_config.json.
+
+    axolotl leaves the configuration of the base in every output_dir (save_initial_configs in train.py).
+    """
+    if not is_file(path / CONFIG):
+        return False
+    try:
+        return not exists(path / "config.json") or not any(one.startswith(_OF_A_MODEL) for one in os.listdir(path))
+    except OSError:
+        return False
 
 
 def read_adapter(path: Path) -> Adapter:
@@ -102,7 +116,22 @@ def adapter_facts(adapter: Adapter) -> Collected:
     if adapter.base_is_hub_id:
         line = adapter.config.line_of("base_model_name_or_path")
         facts.append(adapter.directory.fact("model.id", plain(adapter.base or ""), CONFIG, line))
+    facts += _of_base(adapter)
     return Collected(tuple(facts), tuple(adapter.defects), tuple(adapter.directory.skips))
+
+
+def _of_base(adapter: Adapter) -> Iterator[Fact]:
+    """What the base's own configuration says, where a framework left it beside the adapter."""
+    if "config.json" not in adapter.directory.names:
+        return
+    from envdoctor.sources.model.snapshot import read_snapshot
+    from envdoctor.sources.model.snapshot_facts import snapshot_facts
+
+    try:
+        beside = snapshot_facts(read_snapshot(adapter.directory.path)).facts
+    except EnvdoctorError:
+        return
+    yield from (fact for fact in beside if fact.name not in _OF_WEIGHTS)
 
 
 def own_facts(adapter: Adapter) -> Iterator[Fact]:

@@ -30,6 +30,11 @@ _LIBRARIES = frozenset(
      "tensorboard", "sentencepiece", "einops", "scipy", "jieba", "rouge_chinese", "nltk", "ruamel", "yaml", "rouge", "PIL")
 )  # fmt: skip
 _NAME = re.compile(r"[\w-]+")
+# Classes that are given a model and a configuration, as get_peft_model gives them.
+_MODELS = tuple(
+    f"PeftModel{task}"
+    for task in ("", "ForCausalLM", "ForSeq2SeqLM", "ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering")
+)
 _PREPARES = ("prepare_model_for_kbit_training", "prepare_model_for_int8_training")
 
 
@@ -37,7 +42,7 @@ def read_adapters(reading: Reading) -> None:
     """State the adapters that the script makes; a configuration that is read elsewhere leaves the method open."""
     for call in reading.named("peft", *_KINDS):
         _config(reading, call, _KINDS[call.name.rpartition(".")[2]])
-    for call in reading.named("peft", "get_peft_model"):
+    for call in reading.named("peft", "get_peft_model", "from_pretrained", *_MODELS):
         if "autocast_adapter_dtype" in call.keywords:
             known = reading.value(call, "autocast_adapter_dtype")
             reading.claims.say("plan.autocast_adapter_dtype", known, call.line_of("autocast_adapter_dtype"), call.scope)

@@ -1,0 +1,70 @@
+"""Symptoms that a log shows, and whose rule they do not mean: code at which an error of any line ended, a module of another place."""
+
+from __future__ import annotations
+
+import re
+
+from envdoctor.logs.reading import Reading
+from envdoctor.logs.signatures import Shown
+from envdoctor.logs.tracebacks import Failure
+from envdoctor.logs.unwrapping import plain_line
+from envdoctor.rules.rule import Rule
+from envdoctor.world.import_names import package_of
+
+# What ends a run at whichever line it just is: full memory, a kernel that failed earlier, a full disk, somebody who stops it.
+_AT_ANY_LINE = re.compile(
+    r"OutOfMemory|out of memory|^MemoryError|^KeyboardInterrupt|^SystemExit|CUDA error: (?:an illegal|unspecified|device-side|misaligned|"
+    r"uncorrectable|the launch timed out)|No space left on device|received signal|DataLoader worker|NCCL (?:error|timeout)|Watchdog"
+)
+_FROM_NOWHERE = re.compile(r"cannot import name '?[\w.]+'? from '?[\w.]+'? \(unknown location\)")
+
+
+# Words of CUDA's that any compiled package may end in: whose they are, its frames say.
+_OF_ANY_EXTENSION = "no kernel image is available"
+_COMPUTES = frozenset(("torch", "transformers", "accelerate", "peft", "trl"))
+_INSTALLED = re.compile(r"^\s*Successfully (?:built|installed) ")
+# What these libraries say of the files of a model, in words that nothing else of theirs is said in.
+_OF_FILES = frozenset(
+    ("snapshot-adapter-beside-model", "snapshot-adapter-config-invalid", "snapshot-index-invalid", "snapshot-pad-id-out-of-range",
+     "snapshot-tensor-not-in-shard", "snapshot-token-id-out-of-range")
+)  # fmt: skip
+_READERS = frozenset(("transformers", "peft", "safetensors"))
+
+
+def means_another(rule: Rule, seen: Shown, reading: Reading) -> bool:
+    """Whether the line that shows a symptom is of another error than the symptom's."""
+    if _FROM_NOWHERE.search(seen.text) and "unknown location" not in seen.symptom:
+        # The package's folder is there without its files, or a folder of the project's own has its name.
+        return True
+    if rule.effect == "blocked" and any(number > seen.line and _INSTALLED.match(line) for number, line in reading.lines):
+        return True
+    if _OF_ANY_EXTENSION in seen.symptom and rule.packages and (last := _raised_at(seen, reading)) is not None:
+        by = next((package_of(name) for name in last.packages if name not in _COMPUTES), "")
+        return bool(by) and by not in rule.packages
+    symptom = plain_line(seen.symptom)
+    ended = [one for one in reading.failures if _passes(one, symptom)]
+    return bool(ended) and all(_AT_ANY_LINE.search(one.told) is not None for one in ended)
+
+
+def is_of_a_namesake(seen: Shown, edges: frozenset[str]) -> bool:
+    """Whether the name that a symptom misses was looked for in a file of the project's own that bears the package's name."""
+    return any(f"'{name.rpartition('.')[2]}' from '{name.rpartition('.')[0]}'" in seen.text for name in edges)
+
+
+def is_told_of_files(rule: Rule, seen: Shown, reading: Reading) -> bool:
+    """Whether a library that reads a model's files ended in words that tell which fault these have."""
+    last = _raised_at(seen, reading) if rule.id in _OF_FILES else None
+    return last is not None and not _READERS.isdisjoint(last.packages)
+
+
+def _raised_at(seen: Shown, reading: Reading) -> Failure | None:
+    """The error that ends in a symptom."""
+    symptom = plain_line(seen.symptom)
+    return next((one for one in reading.failures if symptom in plain_line(one.told)), None)
+
+
+def _passes(failure: Failure, symptom: str) -> bool:
+    """Whether a traceback leads over a line of code that is a symptom, and does not end in its words."""
+    if symptom in plain_line(failure.told):
+        return False
+    return any(symptom in plain_line(frame.text) or symptom == plain_line(f"in {frame.function}") for frame in failure.frames)
