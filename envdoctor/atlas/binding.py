@@ -26,8 +26,8 @@ _ZLIB = b"\x78"
 _FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6, "lc": 4, "mf": lzma.MF_BT4, "nice_len": 160, "depth": 48}]
 _LARGEST = 64 * 2**20
 _CHUNK = re.compile(r"(?m)^(?=(?:module|entry|takes|lines\d+) )")
-SLOW, SOLID, FAST = "slow", "solid", "fast"
-"""How a package is packed: as small as can be, small in its inner modules, or all of it to be read at once."""
+SLOW, CLOSE, SOLID, FAST = "slow", "close", "solid", "fast"
+"""How a package is packed: as small as can be, small in small blocks, small in its inner modules, or all of it to be read at once."""
 
 
 def bind(texts: Iterable[str], packing: str = FAST) -> bytes:
@@ -72,11 +72,11 @@ def _numbered(chunks: list[tuple[str, str]]) -> list[tuple[str, str]]:
 
 def _sorted(chunks: list[tuple[str, str]], packing: str) -> Iterator[tuple[bool, int, list[tuple[str, str]]]]:
     """The chunks in their kinds of blocks: whether dense, of which size, and which."""
-    if packing != SOLID:
+    if packing not in (SOLID, CLOSE):
         yield packing == SLOW, _DENSE_BLOCK if packing == SLOW else _BLOCK, chunks
         return
     inner = [one for one in chunks if not one[0].startswith("@") and one[0].count(".") > 1]
-    yield False, _BLOCK, [one for one in chunks if one[0].startswith("@") or one[0].count(".") <= 1]
+    yield packing == CLOSE, _BLOCK, [one for one in chunks if one[0].startswith("@") or one[0].count(".") <= 1]
     yield True, _SOLID_BLOCK, inner
 
 

@@ -372,3 +372,6 @@ DENSE = frozenset(
     {*BRIEF, "axolotl", "gptqmodel", "llamafactory", "ms-swift", "scikit-learn", "scipy", "unsloth", "unsloth-zoo"}
     - {"tensorboard", "wandb"}
 )
+
+# Large, and in most stacks: packed in blocks as small as those of the others, which take three times as long to read and are 0.25 MB less.
+CLOSE_PACKED = frozenset(("diffusers", "transformers", "trl"))

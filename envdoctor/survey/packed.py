@@ -8,10 +8,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from envdoctor.atlas.binding import SLOW, SOLID, bind
+from envdoctor.atlas.binding import CLOSE, SLOW, SOLID, bind
 from envdoctor.atlas.messages import bind_messages
 from envdoctor.atlas.shelf import MESSAGES, PARTS, SAID, SUFFIX
-from envdoctor.survey.packages import DENSE
+from envdoctor.survey.packages import CLOSE_PACKED, DENSE
 
 _ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -47,7 +47,9 @@ def bind_package(folder: Path, place: Path) -> None:
     """Bind what one package contains and takes, and what it says."""
     texts = [(folder / part).read_text(encoding="utf-8") for part in PARTS if (folder / part).exists()]
     if texts:
-        (place / f"{folder.name}{SUFFIX}").write_bytes(bind(texts, SLOW if folder.name in DENSE else SOLID))
+        (place / f"{folder.name}{SUFFIX}").write_bytes(
+            bind(texts, SLOW if folder.name in DENSE else CLOSE if folder.name in CLOSE_PACKED else SOLID)
+        )
     if (folder / MESSAGES).exists():
         (place / f"{folder.name}{SAID}").write_bytes(bind_messages((folder / MESSAGES).read_text(encoding="utf-8")))
 

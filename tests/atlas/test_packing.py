@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from envdoctor.atlas.binding import FAST, SLOW, SOLID, Bound, bind
+from envdoctor.atlas.binding import CLOSE, FAST, SLOW, SOLID, Bound, bind
 from envdoctor.atlas.numbered import numbers_in, written
 from envdoctor.atlas.takes import Takes
 from envdoctor.atlas.volume import DamagedAtlasError
@@ -12,7 +12,7 @@ from envdoctor.atlas.volume import DamagedAtlasError
 TEXT = "package acme\ntop acme\nrelease 1.0 2024-01-01\nmodule acme 1.0\nn given\nmodule acme.more 1.0\nn other\n"
 
 
-@pytest.mark.parametrize("packing", [FAST, SOLID, SLOW])
+@pytest.mark.parametrize("packing", [FAST, SOLID, CLOSE, SLOW])
 def test_a_package_reads_the_same_however_it_is_packed(packing: str) -> None:
     data = bind([TEXT], packing)
     bound = Bound(data, "acme.atlas")
