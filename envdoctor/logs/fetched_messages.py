@@ -2,7 +2,7 @@
 
 Wordings as these raise them: https://github.com/huggingface/huggingface_hub (errors.py, file_download.py), https://github.com/huggingface/xet-core,
 https://github.com/psf/requests, https://github.com/huggingface/tokenizers, https://github.com/huggingface/safetensors,
-https://github.com/huggingface/datasets (load.py). What they come to is on https://huggingface.co/docs/huggingface_hub/package_reference/environment_variables.
+https://github.com/huggingface/datasets (load.py), https://github.com/POSTECH-CVLab/FastPointTransformer/issues/8. What they come to is on https://huggingface.co/docs/huggingface_hub/package_reference/environment_variables.
 """
 
 from __future__ import annotations
@@ -12,6 +12,15 @@ from envdoctor.logs.stated_message import StatedMessage
 _AGAIN = "the same command again goes on where it stopped"
 
 FETCHED = (
+    StatedMessage(
+        r"W&B API: (?:permission denied|project not found)|CommError: (?:permission denied|It appears that you do not have permission)"
+        r"|permission denied \(<Response \[403\]>\)",
+        "wandb's server does not let this account write to the project that is named",
+        "an entity or a project that is somebody else's, as in scripts that were taken over, or the key of another account",
+        "wandb.init(entity=...) or WANDB_ENTITY with your own name or left out; wandb login --relogin for another key; WANDB_MODE=offline "
+        "or report_to='none' to go on without",
+        package="wandb",
+    ),
     StatedMessage(
         r"CERTIFICATE_VERIFY_FAILED|certificate verify failed|SSLCertVerificationError",
         "The certificate of the server cannot be verified",

@@ -20,11 +20,14 @@ from envdoctor.logs.given_sentences import GIVEN
 from envdoctor.logs.gpu_of_its_cuda import judge_older_cuda
 from envdoctor.logs.kernel_sentences import KERNELS
 from envdoctor.logs.no_nccl import judge_no_nccl
+from envdoctor.logs.own_code import innermost_own
 from envdoctor.logs.paired_sentences import PAIRED
 from envdoctor.logs.run_sentences import SENTENCES
 from envdoctor.logs.served_sentences import SERVING
+from envdoctor.logs.shapes import judge_shape
 from envdoctor.logs.specifiers import admits
 from envdoctor.logs.tracebacks import Failure
+from envdoctor.logs.wording import place_of
 from envdoctor.world.import_names import package_of
 
 RUN = "error-of-the-run"
@@ -57,7 +60,7 @@ def judge_wrapped(failure: Failure, facts: Facts) -> Hit | None:
 
 def judge_known(failure: Failure, facts: Facts) -> Hit | None:
     """What an error of the run means; None where it is none of those that are known."""
-    if (told := judge_older_cuda(failure.told, facts) or judge_no_nccl(failure, facts)) is not None:
+    if (told := judge_shape(failure) or judge_older_cuda(failure.told, facts) or judge_no_nccl(failure, facts)) is not None:
         return told
     default = judge_dataclass_default(failure, facts) or judge_declared(failure, facts)
     if (told := default or judge_endless(failure) or judge_taken(failure, facts)) is not None:
@@ -68,6 +71,9 @@ def judge_known(failure: Failure, facts: Facts) -> Hit | None:
         return None
     at = next((frame for frame in reversed(failure.frames) if frame.package and frame.package not in _HAND_ON), None)
     where = f"in {at.module or at.package}{f', {at.function}' if at.function else ''}" if at is not None else ""
+    own = innermost_own(failure)
+    if own is not None:
+        at, where = None, f"{place_of(own)}: `{own.text[:100]}`" if own.text else where
     owner = found.package or (package_of(at.package) if at is not None and at.package != "transformers_modules" else "")
     return Hit(
         OF_INPUT if found in _INPUTS else RUN,

@@ -3,7 +3,8 @@
 Wordings as these raise them: https://github.com/deepspeedai/DeepSpeed (runtime/config.py, runtime/zero), https://github.com/pytorch/pytorch
 (torch/distributed/fsdp), https://github.com/huggingface/accelerate (accelerator.py, big_modeling.py), https://github.com/NVIDIA/Megatron-LM
 (megatron/training/arguments.py). Threads: https://github.com/hiyouga/LlamaFactory/issues/4557, https://github.com/deepspeedai/DeepSpeed/issues/3228,
-https://github.com/huggingface/accelerate/issues/3481, https://github.com/zjunlp/KnowLM/issues/87.
+https://github.com/huggingface/accelerate/issues/3481, https://github.com/zjunlp/KnowLM/issues/87,
+https://github.com/deepspeedai/DeepSpeed/issues/988, https://github.com/OpenSenseNova/piccolo-embedding/issues/8.
 """
 
 from __future__ import annotations
@@ -19,6 +20,15 @@ SHARDING = (
         "or checkpointing that runs it at another time",
         "deepspeed.zero.GatheredParameters around that code, set_z3_leaf_modules for experts, use_reentrant=True with checkpointing, or "
         "ZeRO-2",
+        package="deepspeed",
+    ),
+    StatedMessage(
+        r"parameter (?P<at>\d{1,9}) has already been reduced\.\s{1,60}Gradient computed twice",
+        "ZeRO hands each gradient on as soon as it is there, and that of parameter {at} came a second time in one backward pass",
+        "a layer that is run twice before backward() under reentrant checkpointing: a model called for two inputs (pairs, chosen and "
+        "rejected, two towers), several losses, or a weight that two modules share",
+        "gradient_checkpointing_kwargs={{'use_reentrant': False}}, or no checkpointing; one forward pass for both inputs, put together "
+        "along the batch",
         package="deepspeed",
     ),
     StatedMessage(
