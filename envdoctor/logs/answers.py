@@ -70,8 +70,10 @@ _LINE_OF_CODE = re.compile(r"\S\w*\(|^\s*\w+ = ")
 def answer(statement: Statement, failure: Failure, facts: Facts) -> Hit | None:
     """The finding of what a statement comes to by the contents of releases; None where they do not tell."""
     try:
-        if isinstance(statement, MissingMember) and (older := judge_older_module(statement)) is not None:
-            return older
+        if isinstance(statement, MissingMember):
+            known = judge_older_module(statement) or judge_output(statement, failure)
+            if known is not None:
+                return known
         if isinstance(statement, MissingAttribute) and (built := judge_without_cuda(statement, failure, facts)) is not None:
             return built
         if isinstance(statement, RefusedKeyword):
@@ -109,7 +111,7 @@ def _with_class(hit: Hit | None, statement: Statement, failure: Failure) -> Hit 
 def answer_member(statement: MissingMember, failure: Failure, facts: Facts) -> Hit | None:
     """The finding of an attribute that no release gives to its class."""
     try:
-        known = judge_output(statement, failure) or judge_composite(statement, failure, facts) or judge_lacking(statement, failure)
+        known = judge_composite(statement, failure, facts) or judge_lacking(statement, failure)
         return known or judge_member(statement, failure, facts) or judge_passed(statement, failure, facts)
     except DamagedAtlasError:
         return None

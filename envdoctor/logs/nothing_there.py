@@ -20,15 +20,19 @@ _IMAGE = frozenset(("shape", "copy", "astype", "resize", "convert", "ndim", "cro
 _MATCH = frozenset(("group", "groups", "start", "span", "groupdict"))
 _SETTINGS = re.compile(r"(?:^|[._])(?:cfg|config|configs|conf|args|opt|opts|options|hparams|settings|params|hyp)(?:\.|$|\[)")
 _DOTTED = r"(?<![\w.)\]])([A-Za-z_][\w.]{0,60})"
+_PART = r"(?<![\w.)\]])([A-Za-z_][\w.]{0,60}(?:\[[\w'\"-]{1,40}\])?)"
 _LISTED = rf"\bin (?:enumerate\(|zip\(|tqdm\()?{_DOTTED}(?=\s*(?:$|:|\)|\]|,))"
 _USES = (
     ("not subscriptable", rf"{_DOTTED}\["),
     ("'NoneType' object is not callable", rf"{_DOTTED}\("),
-    ("argument of type 'NoneType' is not iterable", rf"\bin {_DOTTED}(?=\s*(?:$|:|\)|\]|and\b|or\b|else\b))"),
-    ("object of type 'NoneType' has no len()", rf"\blen\({_DOTTED}\)"),
+    ("argument of type 'NoneType' is not iterable", rf"\bin {_PART}(?=\s*(?:$|:|\)|\]|and\b|or\b|else\b))"),
+    ("object of type 'NoneType' has no len()", rf"\blen\({_PART}\)"),
     ("'NoneType' object is not iterable", _LISTED),
 )
 _CALLED = re.compile(r"(?:^[\w.,\[\] ]+,[\w.,\[\] ]+= ?|\bfor [\w., ()]+ in )(?P<what>[A-Za-z_][\w.]{0,60})\(")
+# The code that comes with a model's files.
+_OF_MODELS = "transformers_modules"
+_READER = re.compile(r"(?:^|[._])(?P<what>tokenizer|processor|image_processor|feature_extractor)$")
 _UNPACK = re.compile(r"cannot unpack non-iterable NoneType")
 _WORDS = frozenset(
     ("print", "len", "range", "enumerate", "zip", "tqdm", "isinstance", "str", "int", "list", "dict", "super", "if", "for", "in", "map")
@@ -47,7 +51,7 @@ def judge_none(failure: Failure) -> Hit | None:
     if frame is None:
         return _unpacked_bare() if _UNPACK.search(failure.message) else None
     it = none_in_line(failure.message, frame.text)
-    if not it or is_of_a_package(frame):
+    if not it or (is_of_a_package(frame) and frame.package != _OF_MODELS):
         return None
     returned = it.endswith("()")
     behind, advice = _where_from(it, "") or (
@@ -95,7 +99,7 @@ def judge_nothing(one: MissingMember, failure: Failure) -> Hit | None:
     frame = shown_line(failure)
     if frame is None:
         return _bare(one.name) if not failure.frames else None
-    if is_of_a_package(frame):
+    if is_of_a_package(frame) and frame.package != _OF_MODELS:
         return None
     it = asked_of(one.name, frame)
     told = _where_from(it, one.name)
@@ -138,6 +142,16 @@ def _where_from(it: str, name: str) -> tuple[str, str] | None:
         return (
             "a model gives no loss where the batch has no labels",
             "put labels into the batch (a column called labels), or compute the loss from the logits",
+        )
+    if (reader := _READER.search(it)) is not None:
+        loader = "AutoTokenizer" if reader["what"] == "tokenizer" else "AutoProcessor"
+        return (
+            f"no {reader['what']} was loaded or passed: a model that was made by another way than its own demo (an adapter, another "
+            f"class), or a "
+            "path whose name tells the loader that it is of another kind",
+            f"{{it}} = {loader}.from_pretrained(FOLDER_OF_THE_MODEL, trust_remote_code=True) before that call; or the loader and the "
+            f"name of the "
+            "folder that the project's page has",
         )
     if name in OF_TOKENIZER:
         return "no tokenizer or processor was passed or found", "load it (AutoTokenizer.from_pretrained) and pass it by its name"

@@ -42,6 +42,10 @@ _OF_PATH = frozenset(
     ("exists", "joinpath", "parent", "parents", "mkdir", "stem", "suffix", "is_dir", "is_file", "glob", "open", "as_posix")
 )
 OF_TEXT = frozenset(("split", "strip", "lower", "upper", "startswith", "endswith", "encode", "decode", "rstrip", "lstrip", "splitlines"))
+OF_DATASETS = frozenset(
+    ("map", "column_names", "features", "select", "train_test_split", "remove_columns", "rename_column", "set_format", "with_format",
+     "to_pandas", "num_rows", "select_columns", "add_column", "shard")
+)  # fmt: skip
 _OF_LISTS = frozenset(("append", "extend", "index", "count", "sort", "copy", "pop", "insert"))
 _OF_BATCH = frozenset(("input_ids", "attention_mask", "pixel_values", "labels", "token_type_ids", "data", "ids"))
 _NUMBERS = frozenset(("int", "float", "bool"))
@@ -69,6 +73,10 @@ def kind_of(cls: str, name: str) -> Told | None:
         return _WHOLE_OUTPUT if name in OF_TENSOR else None
     if cls in BATCHES:
         return _OF_ENCODING if name in OF_TENSOR else None
+    if name in OF_DATASETS and cls in _ROWS:
+        return _ROWS[cls]
+    if cls.endswith("Cache") and len(cls) > len("Cache"):
+        return _OF_CACHE if name in OF_TENSOR else None
     if cls == "tuple":
         return _of_tuple(name)
     if cls == "Column":
@@ -329,6 +337,38 @@ _OF_ENCODING = Told(
     'model(**batch), or the tensor itself ({it}["input_ids"]); return_tensors="pt" where the batch is made',
     "transformers",
 )
+_OF_CACHE = Told(
+    "a {cls} of transformers stands where a tensor is asked for .{name}",
+    "the keys and values of before are an object with methods, where older code has a tuple of tensors, or another argument (a mask) at "
+    "that "
+    "place of the call",
+    "past_key_values.get_seq_length() for the length that was read from .shape; arguments by their names; or the transformers that this "
+    "code "
+    "was written for",
+    "transformers",
+)
+_NO_DATASET = "trainers and map() take a datasets.Dataset (trl's and unsloth's prepare the rows with its methods)"
+_ROWS = {
+    "list": Told(
+        "a list stands where a datasets.Dataset is asked for .{name}",
+        _NO_DATASET,
+        "datasets.Dataset.from_list({it}), whose rows are dictionaries",
+    ),
+    "dict": Told(
+        "a dictionary stands where a datasets.Dataset is asked for .{name}",
+        _NO_DATASET,
+        "datasets.Dataset.from_dict({it}), or {it}['train'] for one of several splits",
+    ),
+    "DataFrame": Told(
+        "a table of pandas stands where a datasets.Dataset is asked for .{name}", _NO_DATASET, "datasets.Dataset.from_pandas({it})"
+    ),
+    "DatasetDict": Told(
+        "a DatasetDict, which holds several splits, stands where one Dataset is asked for .{name}",
+        "load_dataset without split= gives all of them",
+        "{it}['train'] (print {it} for the names), or load_dataset(..., split='train')",
+        "datasets",
+    ),
+}
 _OF_COLUMN = Told(
     "a Column stands where a list or an array is asked for .{name}",
     "since datasets 4.0 dataset['name'] gives a Column, which reads its rows as they are asked for; before it was a list (an array or a "

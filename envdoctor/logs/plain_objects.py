@@ -27,6 +27,20 @@ _SPECIAL_TOKENS = Hit(
     headline="The tokenizer was saved by transformers 5, and an earlier one reads it",
     advice="transformers 5; or the extra_special_tokens taken out of tokenizer_config.json",
 )
+# What one data set has, and neither several splits nor a table of pandas.
+_OF_ROWS = {
+    "DatasetDict": ("select", "train_test_split", "features", "to_pandas", "add_column", "shard"),
+    "DataFrame": (
+        "column_names",
+        "features",
+        "train_test_split",
+        "remove_columns",
+        "set_format",
+        "with_format",
+        "num_rows",
+        "select_columns",
+    ),
+}
 _GETTER = frozenset(("__getattr__", "__getattribute__", "fetch_attr", "__call__"))
 
 
@@ -59,8 +73,11 @@ def judge_plain(one: MissingMember, failure: Failure) -> Hit | None:
 
 
 def judge_output(one: MissingMember, failure: Failure) -> Hit | None:
-    """The whole output of a model, or a batch of a tokenizer, where one tensor of it is wanted: https://github.com/pytorch/ao/pull/3074."""
-    if one.name in OF_TENSOR and (MODEL_OUTPUT.search(one.cls) or one.cls in BATCHES):
+    """The whole output of a model, a batch or a cache where one tensor of it is wanted, rows of another kind where a data set is:
+    https://github.com/pytorch/ao/pull/3074, https://github.com/ByteDance-Seed/VeOmni/issues/1007."""
+    if one.name in _OF_ROWS.get(one.cls, ()):
+        return judge_plain(one, failure)
+    if one.name in OF_TENSOR and (MODEL_OUTPUT.search(one.cls) or one.cls in BATCHES or one.cls.endswith("Cache")):
         return judge_plain(one, failure)
     return None
 

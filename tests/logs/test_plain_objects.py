@@ -32,6 +32,10 @@ def told(capsys: pytest.CaptureFixture[str], tmp_path: Path, log: str) -> str:
         ("'BatchEncoding' object has no attribute 'shape'", "model(**batch)"),
         ("'CausalLMOutputWithPast' object has no attribute 'log_softmax'", ".logits"),
         ("'NoneType' object has no attribute 'shape'", "cv2.imread"),
+        ("'list' object has no attribute 'map'", "Dataset.from_list"),
+        ("'DataFrame' object has no attribute 'column_names'", "Dataset.from_pandas"),
+        ("'DatasetDict' object has no attribute 'train_test_split'", "['train']"),
+        ("'DynamicCache' object has no attribute 'shape'", "get_seq_length()"),
     ],
 )
 def test_two_kinds_alone_tell_what_happened(message: str, words: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -47,6 +51,8 @@ def test_two_kinds_alone_tell_what_happened(message: str, words: str, capsys: py
         ("first = args.checkpoint_dir[0]", "TypeError: 'NoneType' object is not subscriptable", "--checkpoint_dir"),
         ("model, tok = load(args)", "TypeError: cannot unpack non-iterable NoneType object", "load() returned None"),
         ("for row in self.rows:", "TypeError: 'NoneType' object is not iterable", "self.rows is None"),
+        ("ids = self.tokenizer(text)", "TypeError: 'NoneType' object is not callable", "self.tokenizer = AutoTokenizer"),
+        ("if 'w' in ckpt['generator']:", "TypeError: argument of type 'NoneType' is not iterable", "ckpt['generator'] is None"),
         ("print(len(results))", "TypeError: object of type 'NoneType' has no len()", "results is None"),
     ],
 )
