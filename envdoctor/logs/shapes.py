@@ -82,7 +82,8 @@ def _heads(sides: list[int], size: int) -> Hit | None:
     return Hit(
         "error-of-the-run",
         True,
-        detail=f"{' x '.join(map(str, sides))} is {fold} times {size}: {heads // fold} heads of {sides[3]} are there, not {heads} (or as many of another head size)",
+        detail=f"{' x '.join(map(str, sides))} is {fold} times {size}: {heads // fold} heads of {sides[3]} are there, not {heads} "
+        "(or as many of another head size)",
         edge="code:shape-of-fewer-heads",
         headline=f"Keys or values are laid out in {heads} heads, and the model has {heads // fold} of them",
         advice="the model's keys and values have fewer heads than its queries (num_key_value_heads): code, a patch of the attention or a "
