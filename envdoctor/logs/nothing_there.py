@@ -125,6 +125,17 @@ def passed_by(failure: Failure, inner: Frame) -> Frame | None:
 
 def _where_from(it: str, name: str) -> tuple[str, str] | None:
     """Why such a name is None, and what to do: by what it is called, then by what it is asked for."""
+    if (reader := _READER.search(it)) is not None:
+        loader = "AutoTokenizer" if reader["what"] == "tokenizer" else "AutoProcessor"
+        return (
+            f"no {reader['what']} was loaded or passed: a model that was made by another way than its own demo (an adapter, another "
+            f"class), or a "
+            "path whose name tells the loader that it is of another kind; loaders of before transformers gave None for a folder without "
+            "vocab.txt",
+            f"{{it}} = {loader}.from_pretrained(FOLDER_OF_THE_MODEL, trust_remote_code=True) before that call; or the loader and the "
+            f"name of the "
+            "folder that the project's page has",
+        )
     if _SETTINGS.search(it):
         key = it.rpartition(".")[2]
         below = f", and the code reads {name} below it" if name else ""
@@ -142,16 +153,6 @@ def _where_from(it: str, name: str) -> tuple[str, str] | None:
         return (
             "a model gives no loss where the batch has no labels",
             "put labels into the batch (a column called labels), or compute the loss from the logits",
-        )
-    if (reader := _READER.search(it)) is not None:
-        loader = "AutoTokenizer" if reader["what"] == "tokenizer" else "AutoProcessor"
-        return (
-            f"no {reader['what']} was loaded or passed: a model that was made by another way than its own demo (an adapter, another "
-            f"class), or a "
-            "path whose name tells the loader that it is of another kind",
-            f"{{it}} = {loader}.from_pretrained(FOLDER_OF_THE_MODEL, trust_remote_code=True) before that call; or the loader and the "
-            f"name of the "
-            "folder that the project's page has",
         )
     if name in OF_TOKENIZER:
         return "no tokenizer or processor was passed or found", "load it (AutoTokenizer.from_pretrained) and pass it by its name"
