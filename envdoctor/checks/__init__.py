@@ -21,6 +21,7 @@ from envdoctor.checks import (
     kernels_for_gpu,
     pickles_refused,
     python_ends,
+    ranges_together,
     run_by_plans,
     stated_together,
     stated_uses,
@@ -39,6 +40,7 @@ FACT_CHECKS = (
     *hardware.CHECKS,
     *architectures.CHECKS,
     *declared_together.CHECKS,
+    *ranges_together.CHECKS,
     *stated_together.CHECKS,
     *asked_for.CHECKS,
     *atlas.CHECKS,
@@ -59,7 +61,8 @@ FACT_CHECKS = (
 # What is raised by some checks alone: whoever asks after one finding of theirs need not run the others. The other findings are cheap.
 _RAISED_BY = {
     **dict.fromkeys(("import-breaks", "import-needs-package", "part-breaks"), atlas.CHECKS),
-    **dict.fromkeys(("requirements-contradict", "requirement-unsatisfiable"), declared_together.CHECKS),
+    "requirements-contradict": (*declared_together.CHECKS, *ranges_together.CHECKS),
+    "requirement-unsatisfiable": declared_together.CHECKS,
     "requirement-refuses-python": (*declared_together.CHECKS, *stated_together.CHECKS),
     **dict.fromkeys(
         ("declared-requirement-unmet", "declared-requirement-missing", "transformers-refuses-at-import"),

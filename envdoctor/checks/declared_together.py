@@ -38,7 +38,7 @@ _MOST_PACKAGES = 4
 
 
 @dataclass(frozen=True, slots=True)
-class _Demand:
+class Demand:
     """What one side asks of a package's version. ``by`` is the pinned package that requires it; empty for the file's own line."""
 
     by: str
@@ -53,7 +53,7 @@ def declared_together(facts: Facts) -> tuple[Hit, ...]:
     Where a marker does not hold under every Python that the file and the pinned releases admit, it is possible only. Of a build with one
     of PyTorch's labels what it requires of torch is taken, and of any other build nothing: others may be made for another torch.
     """
-    declared = _declared(facts)
+    declared = declared_packages(facts)
     pins = {name: value for name, value in declared.items() if isinstance(value, Exact)}
     return (*_contradictions(facts, declared, pins), *refusals(facts, pins)) if pins else ()
 
@@ -65,7 +65,7 @@ def declared_releases(facts: Facts) -> tuple[Hit, ...]:
     and pre-releases of packages whose development builds lie elsewhere.
     """
     hits = []
-    for name, value in _declared(facts).items():
+    for name, value in declared_packages(facts).items():
         origin = facts[f"{_PACKAGE}{name}"].origin
         # A wheel that is named itself need be on no index.
         told = "" if origin.source.startswith("a wheel, ") else _not_there(name, value)
@@ -144,7 +144,7 @@ def requires_python_without_patches(facts: Facts) -> tuple[Hit, ...]:
     return (Hit(WITHOUT_PATCHES, True, (("python", f"<={minor[1]}"),), detail=detail, file=place.file, line=place.line, advice=advice),)
 
 
-def _declared(facts: Facts) -> dict[str, Exact | Ranged]:
+def declared_packages(facts: Facts) -> dict[str, Exact | Ranged]:
     """The packages that installers are asked for together; none where somebody has resolved or installed them already."""
     if facts.closed:
         return {}
@@ -180,29 +180,29 @@ def _contradictions(facts: Facts, declared: Mapping[str, Exact | Ranged], pins: 
         if value is not None and facts[f"{_PACKAGE}{name}"].origin.source.startswith(OVERRIDE):
             continue  # the installer was told to pass over what others require of it
         if value is not None and str(value):
-            own = _Demand("", "", f"=={value}" if isinstance(value, Exact) else str(value))
+            own = Demand("", "", f"=={value}" if isinstance(value, Exact) else str(value))
             against = [one for one in demands if one.by != name and not _agree(name, own, one)]
             certain = [one for one in against if _waits_for(facts, pythons, name, one) == ()]
             told = certain or [one for one in against if _waits_for(facts, pythons, name, one) is not None]
             if told:  # the shorter explanation: two pins are told where the file says nothing against either
-                yield _hit(facts, declared, pythons, name, own, *told[:_MOST_TOLD])
+                yield contradiction(facts, declared, pythons, name, own, *told[:_MOST_TOLD])
                 continue
         for one, other in combinations(demands, 2):
             if one.by != other.by and not _agree(name, one, other) and _waits_for(facts, pythons, name, one, other) == ():
-                yield _hit(facts, declared, pythons, name, one, other)
+                yield contradiction(facts, declared, pythons, name, one, other)
                 break
 
 
-def _demands(declared: Mapping[str, Exact | Ranged], pins: Mapping[str, Exact]) -> dict[str, list[_Demand]]:
+def _demands(declared: Mapping[str, Exact | Ranged], pins: Mapping[str, Exact]) -> dict[str, list[Demand]]:
     """What the pinned releases require, by the package that it is required of."""
     from envdoctor.world.dependencies import dependencies
 
-    found: dict[str, list[_Demand]] = {}
+    found: dict[str, list[Demand]] = {}
     for name, pin in pins.items():
         public, plus, label = pin.text.partition("+")
         for one in dependencies(name, _listed(name, public)) or ():
             if not plus or (one.name == "torch" and re.fullmatch(_PYTORCH_LABEL, label, re.ASCII)):
-                found.setdefault(one.name, []).append(_Demand(name, pin.text, one.specifier, one.marker))
+                found.setdefault(one.name, []).append(Demand(name, pin.text, one.specifier, one.marker))
     return {name: some for name, some in found.items() if name in declared or len(some) > 1}
 
 
@@ -216,7 +216,7 @@ def _listed(name: str, version: str) -> str:
     return next((text for text in known if wanted.key is not None and exact(text).key == wanted.key), version)
 
 
-def _agree(name: str, one: _Demand, other: _Demand) -> bool:
+def _agree(name: str, one: Demand, other: Demand) -> bool:
     return compatible(name, one.specifier, other.specifier, release_texts(name))
 
 
@@ -237,7 +237,7 @@ def _newest_first(known: tuple[str, ...]) -> tuple[Exact, ...]:
     return tuple(map(exact, reversed(known)))
 
 
-def _waits_for(facts: Facts, admitted: Callable[[], Sequence[str]], name: str, *demands: _Demand) -> tuple[str, ...] | None:
+def _waits_for(facts: Facts, admitted: Callable[[], Sequence[str]], name: str, *demands: Demand) -> tuple[str, ...] | None:
     """The facts that decide whether all demands are made; none where they surely are, None where they are not made here."""
     missing: list[str] = []
     markers = [one.marker for one in demands if one.marker]
@@ -300,7 +300,9 @@ def _holds(marker: str, python: str, system: str | None, machine: str | None) ->
     return Installation().on(system, machine).with_python(python).holds(marker)
 
 
-def _hit(facts: Facts, declared: Mapping[str, Exact | Ranged], pythons: Callable[[], Sequence[str]], name: str, *demands: _Demand) -> Hit:
+def contradiction(
+    facts: Facts, declared: Mapping[str, Exact | Ranged], pythons: Callable[[], Sequence[str]], name: str, *demands: Demand
+) -> Hit:
     """What two or more demands, of which the first one contradicts the others, come to; its pins move one side to the other."""
     asked = [demand for demand in demands if demand.by]
     said = [f"{demand.by} {demand.release} requires {name}{demand.specifier}" for demand in asked]
