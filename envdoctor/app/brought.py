@@ -64,12 +64,16 @@ __all__ = ["say_what_is_brought"]
 
 
 def say_what_is_required(facts: Facts, targets: Sequence[Target], installation: Installation | None) -> Facts:
-    """The facts of files that are yet to be installed, with the releases that their pins leave no choice of."""
+    """The facts of files that are yet to be installed, with the releases that their pins leave no choice of; of a described stack, torch."""
     declaring = [target.collected for target in targets if target.collected.wanted]
-    if all(one.apart for one in declaring):
+    if declaring and all(one.apart for one in declaring):
         return facts
     from envdoctor.engine.required_pins import with_required_pins
     from envdoctor.world.installation import Installation
 
     elsewhere = [line.partition(" @ ")[0] for one in declaring for line in one.wanted if " @ " in line]
-    return with_required_pins(facts, installation or Installation(), elsewhere)
+    required = with_required_pins(facts, installation or Installation(), elsewhere)
+    if declaring:
+        return required
+    # Of a stack that somebody describes only the torch that a build of another package is for is as good as stated.
+    return facts.with_facts(fact for name, fact in required.items() if name == f"{_PACKAGE}torch" and name not in facts)
