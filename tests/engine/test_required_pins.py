@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from envdoctor.app.brought import say_what_is_required
 from envdoctor.cli import main
 from envdoctor.engine.required_pins import with_required_pins
 from envdoctor.facts.fact import Fact, Facts, Origin
 from envdoctor.facts.values import parse_value
+from envdoctor.facts.versions import exact
 from envdoctor.world.installation import Installation
 
 LINUX = Installation().on("linux", "x86_64")
@@ -121,3 +123,23 @@ def test_a_build_for_no_cuda_brings_no_triton(tmp_path: Path, capsys: pytest.Cap
     (tmp_path / "train.py").write_text(SCRIPT)
     main(["check", str(tmp_path / "requirements.txt"), str(tmp_path / "train.py"), "--set", "os=linux", "--set", "machine=x86_64"])
     assert "triton.ops" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("packages", "torch"),
+    [
+        ({"vllm": "0.8.2"}, "2.6.0"),
+        ({"torchvision": "0.15.2+cu118", "transformers": "4.40.0"}, "2.0.1"),
+        ({"vllm": "0.8.2", "torch": "2.7.0+cu128"}, "2.7.0+cu128"),
+        ({"vllm": "0.8.2", "torchvision": "0.15.2"}, None),
+        ({"peft": "0.12.0"}, None),
+    ],
+)
+def test_a_described_stack_has_the_torch_that_its_builds_leave_no_choice_of(packages: dict[str, str], torch: str | None) -> None:
+    lines = [
+        Fact(f"packages.{name}", parse_value(f"packages.{name}", text), Origin("facts.toml", "facts.toml", 1))
+        for name, text in packages.items()
+    ]
+    found = say_what_is_required(Facts().with_facts(lines), (), None)
+    assert found.value("packages.torch") == (None if torch is None else exact(torch))
+    assert "packages.triton" not in found
