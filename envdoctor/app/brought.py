@@ -64,7 +64,7 @@ __all__ = ["say_what_is_brought"]
 
 
 def say_what_is_required(facts: Facts, targets: Sequence[Target], installation: Installation | None) -> Facts:
-    """The facts of files that are yet to be installed, with the releases that their pins leave no choice of; of a described stack, torch."""
+    """The facts of files yet to be installed, with the releases that their pins leave no choice of; of a described stack, torch."""
     declaring = [target.collected for target in targets if target.collected.wanted]
     if declaring and all(one.apart for one in declaring):
         return facts
