@@ -33,6 +33,9 @@ _IN_PIECES, _ROWS_IN_TRL = "1.7", 256
 # How: ``h.float() @ w.float().t()`` of 1.7.1 to 1.12.0, ``(h @ w.to(h.dtype).t()).float()`` of 1.13.0 and 1.14.0 (sft_trainer.py), and the
 # kernels of 1.15.0 and 1.16.0 (``add_fused_lm_head``, trl/kernels/chunked_logprob.py).
 _NARROW, _IN_TILES = "1.13", "1.15"
+# Whose trainers are given that head as well (``fused_lm_head=True`` in dpo_trainer.py, kto_trainer.py, grpo_trainer.py and rloo_trainer.py
+# of 1.15.0 and 1.16.0; not in 1.14.0).
+_SCORED_IN_TILES = frozenset(("dpo", "kto", "grpo", "rloo"))
 
 
 def unprepared_by_trl(reader: Reader) -> bool:
@@ -42,8 +45,10 @@ def unprepared_by_trl(reader: Reader) -> bool:
 
 
 def in_pieces_of_trl(reader: Reader) -> bool:
-    """Whether TRL's own loss never has all logits."""
+    """Whether TRL's own loss never has all logits; that of preferences and answers has none from its kernels on, whatever is asked for."""
     goal = reader.text("plan.objective") or reader.text("plan.method") or ""
+    if goal in _SCORED_IN_TILES:
+        return reader.of_trl(_IN_TILES)
     asked = reader.chunked_by_trl or (reader.text("plan.fused_loss") is None and reader.of_trl(_IN_PIECES))
     return asked and goal not in _ROLLED_OUT and reader.flag("plan.liger") is not True
 
@@ -52,7 +57,7 @@ def with_kernels(plan: Plan, reader: Reader, architecture: Architecture) -> Plan
     """The plan with what its trainer's layers and kernels compute in the place of transformers and peft."""
     trainer = reader.trainer
     pieces = plan.liger and in_pieces_of_trl(reader)
-    alone = (plan.liger and _is_the_loss_alone(reader)) or pieces
+    alone = (plan.liger and _is_the_loss_alone(reader)) or (pieces and reader.flag("plan.liger") is not True)
     adapter, narrow = plan.adapter, False
     if plan.quant in ("4bit", "8bit") and adapter is not None and unprepared_by_trl(reader):
         adapter = replace(adapter, float32=False)

@@ -12,9 +12,9 @@ from envdoctor.facts.fact import FactValue
 from envdoctor.memory.config import read_architecture
 from envdoctor.memory.estimate import GIB
 from envdoctor.memory.plan import Plan
-from envdoctor.memory.situation import planned
-from envdoctor.memory.undecided import weigh
-from tests.memory.models import LLAMA_2_13B, stated
+from envdoctor.memory.situation import Planned, planned
+from envdoctor.memory.undecided import undecided, weigh
+from tests.memory.models import LLAMA_2_13B, QWEN_HALF_B, stated
 
 _ALL: Mapping[str, FactValue] = {
     "plan.method": "qlora", "plan.quant": "4bit", "plan.load_dtype": "bfloat16", "plan.batch_size": 2, "plan.seq_len": 2048,
@@ -53,7 +53,8 @@ def test_what_a_plan_says_goes_before_them() -> None:
     told = plan("1.16.0", plan__fp16=True, plan__kbit_preparation=True, plan__fused_loss="none")
     assert (told.autocast, told.upcast, told.loss_rows, told.liger) == ("float16", True, 0, False)
     assert plan("1.16.0", plan__bf16=False).autocast is None
-    assert plan("1.16.0", plan__objective="dpo").loss_rows == 0
+    assert plan("1.14.0", plan__objective="dpo").loss_rows == 0
+    assert plan("1.16.0", plan__objective="orpo").loss_rows == 0
     assert plan("1.16.0", plan__trainer="transformers").upcast
     assert plan("0.26.0", plan__objective="dpo").upcast
     assert not plan("0.29.0", plan__objective="dpo").upcast
@@ -139,3 +140,23 @@ def test_a_release_of_transformers_that_trl_refuses_is_not_open(release: str, ea
     found = planned(stated(facts), read_architecture(LLAMA_2_13B))
     open_facts = [one for one in weigh(found, found.estimate()) if one.fact == "packages.transformers"]
     assert [getattr(other, "text", "") for one in open_facts for other in one.others] == earlier
+
+
+def asked(release: str, **changed: FactValue) -> Planned:
+    of_half: Mapping[str, FactValue] = {**_ALL, "plan.method": "lora", "plan.quant": "none", "plan.gradient_checkpointing": True}
+    values = {**of_half, **{name.replace("__", "."): value for name, value in changed.items()}}
+    facts = {**values, **({"packages.trl": f"=={release}"} if release else {})}
+    return planned(stated(facts), read_architecture(QWEN_HALF_B))
+
+
+@pytest.mark.parametrize(("goal", "pieces"), [("dpo", True), ("kto", True), ("grpo", True), ("rloo", True), ("orpo", False)])
+def test_preferences_and_answers_are_scored_without_logits_from_1_15_on(goal: str, pieces: bool) -> None:
+    """``fused_lm_head=True`` of the trainers: 14 GiB of logits beside a model of 0.5B become less than one, whatever loss is asked for."""
+    earlier, later = (asked(release, plan__objective=goal).estimate() for release in ("1.14.0", "1.15.0"))
+    logits = [max(moment.terms.get("logits", 0.0) for moment in one.moments) for one in (earlier, later)]
+    assert (logits[1] < 0.2 * logits[0]) is pieces
+    assert (later.allocated.expected < earlier.allocated.expected) is pieces
+    assert asked("1.15.0", plan__objective=goal, plan__liger=True).estimate().allocated.expected <= later.allocated.expected
+    # A release that nobody states leaves open which of the two it is.
+    unsaid = asked("", plan__objective=goal)
+    assert ("packages.trl" in {one.fact for one in undecided(unsaid, unsaid.estimate())}) is pieces
