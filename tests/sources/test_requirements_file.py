@@ -541,6 +541,7 @@ CU118 = "https://download.pytorch.org/whl/cu118"
         ("-f https://download.pytorch.org/whl/torch_stable.html\ntorch==2.0.1+cu118\n", None),
         ("--index-url https://mirror.example/simple\ntorch==2.0.1+cu118\n", None),
         ("torch==2.0.1\nvllm==0.6.0+ours\n", None),
+        ("torch==2.0.1+cu121\n", None),
         ("-c pins.txt\ntorch\n", None),
     ],
 )

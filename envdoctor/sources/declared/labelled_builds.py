@@ -12,6 +12,7 @@ from envdoctor.facts.names import canonical
 from envdoctor.records import dataclass
 from envdoctor.sources.declared.declarations import Declarations
 from envdoctor.sources.declared.package_index import Indexes
+from envdoctor.world.torch_builds import other_variants
 
 WITHOUT_INDEX = "build-label-without-its-index"
 
@@ -37,7 +38,11 @@ class Labelled:
 
 
 def is_labelled(requirement: Requirement) -> bool:
-    return canonical(requirement.name) in _NAMES and _PIN.fullmatch(str(requirement.specifier)) is not None
+    """Whether a requirement pins a build by its label; of a build that was never made, no index is the cause."""
+    specifier = str(requirement.specifier)
+    if canonical(requirement.name) not in _NAMES or _PIN.fullmatch(specifier) is None:
+        return False
+    return requirement.name.lower() != "torch" or not other_variants(specifier.lstrip("= "))
 
 
 def say_without_index(lines: Iterable[Labelled], indexes: Indexes, declarations: Declarations) -> None:
