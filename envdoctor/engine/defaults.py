@@ -6,11 +6,11 @@ asks for the default, is none), and where the releases at hand do not determine 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 
+from envdoctor.engine.attention import sdpa_releases
 from envdoctor.engine.cuda_of_torch import cuda_beside
 from envdoctor.engine.fsdp_layers import missing_layers
 from envdoctor.engine.unset import OBJECTIVES, unset, unset_beside, what_runs_it
@@ -25,7 +25,6 @@ from envdoctor.records import replace
 from envdoctor.sources.machine.hardware import derive_gpu
 from envdoctor.world.architectures import bounds as architecture_bounds
 from envdoctor.world.architectures import is_never_native, known_types, oldest
-from envdoctor.world.tables import BUNDLED
 from envdoctor.world.torch_builds import variant_cuda
 
 _ADAPTERS = frozenset(("lora", "qlora", "dora", "rslora"))
@@ -72,10 +71,10 @@ def bounds(facts: Facts) -> dict[str, tuple[str, ...]]:
 
     Two releases that none of them tells apart lead to the same derived facts.
     """
-    sdpa = _sdpa_since().get(facts.text("model.type") or "")
+    sdpa = sdpa_releases(facts.text("model.type") or "")
     known = architecture_bounds(facts.text("model.type"), facts.text("model.tokenizer_class"))
     return {
-        "transformers": ("<4.32", "<=4.48.3", "<4.50", "<4.54", "<5", *([f"<{sdpa}"] if sdpa else []), *known),
+        "transformers": ("<4.32", "<=4.48.3", "<4.50", "<4.54", "<5", *(sdpa[1] if sdpa else ()), *known),
         "torch": ("<2.1.1", "<2.8"),
     }
 
@@ -334,13 +333,6 @@ def _optimizer(facts: Facts) -> Iterator[Fact]:
     yield _fact("plan.optimizer_eps", 1e-8, why)
 
 
-@lru_cache(maxsize=1)
-def _sdpa_since() -> dict[str, str]:
-    found = json.loads((BUNDLED / "sdpa.json").read_bytes())
-    since: dict[str, str] = found["since"]
-    return since
-
-
 # modeling_chatglm.py of these repositories calls scaled_dot_product_attention by itself from torch 2.0 on; the later GLM-4 ones where
 # transformers takes sdpa for them. The first ChatGLM does neither.
 _GLM_WITH_SDPA = ("chatglm2", "chatglm3", "glm-4")
@@ -357,10 +349,10 @@ def _attention(facts: Facts) -> Iterator[Fact]:
         yield _fact("plan.attn", "sdpa", f"the code of {facts.text('model.family')} with torch {torch}")
     if model_type is None or transformers is None or torch is None or facts.value("model.remote_code") is True:
         return
-    first = _sdpa_since().get(model_type)
-    if first is None:
+    taken = sdpa_releases(model_type)
+    if taken is None:
         return
-    sdpa = _within(facts, "transformers", f">={first}") and _within(facts, "torch", ">=2.1.1")
+    sdpa = _within(facts, "transformers", taken[0]) and _within(facts, "torch", ">=2.1.1")
     yield _fact("plan.attn", "sdpa" if sdpa else "eager", _default_of(facts, "transformers"))
 
 

@@ -93,7 +93,11 @@ _MINICPM = (
 )
 _BAICHUAN = ((r"baichuan2?-(7|13)b(-base|-chat)?(-4bits)?", "baichuan"),)
 _COHERE = ((r"c4ai-command-r7b-12-2024|c4ai-command-a-03-2025", "cohere2"), (r"c4ai-command-r-.*|aya-(expanse|23)-\d+b", "cohere"))
-_GRANITE = ((r"granite-3\.\d-\d+b-a\d+m-\w+", "granitemoe"), (r"granite-3\.\d-[28]b-(base|instruct)", "granite"))
+_GRANITE = (
+    (r"granite-4\.0-h-(small|tiny|micro|1b|350m)(-base)?", "granitemoehybrid"),
+    (r"granite-3\.\d-\d+b-a\d+m-\w+", "granitemoe"),
+    (r"granite-3\.\d-[28]b-(base|instruct)", "granite"),
+)
 _LLAVA = (
     (r"llava-1\.5-\d+b-hf", "llava"),
     (r"llava-v1\.6-.*-hf|llama3-llava-next-8b-hf|llava-next-\d+b-hf", "llava_next"),
@@ -199,7 +203,13 @@ STILL_WITH_CODE = frozenset(("deepseek_v2", "deepseek_v3", "eurobert", "llada2_m
 # What unsloth adds to a name when it quantizes, and what their makers add.
 _BNB = re.compile(r"(-unsloth)?(-dynamic)?-bnb-[48]bit$")
 _BF16 = re.compile(r"-bf16$")
-_STORED = ((r"-gptq(-int[48])?$|-int[48]$", "gptq"), (r"-awq(-int4)?$", "awq"), (r"-bnb-[48]bit$|-4bits$", "bitsandbytes"))
+# Of those that end in fp8 and the like Qwen's and DeepSeek's alone are stored so: Meta's are FBGEMM's, others compressed tensors.
+_STORED = (
+    (r"-gptq(-int[48])?$|-int[48]$", "gptq"),
+    (r"-awq(-int4)?$", "awq"),
+    (r"-bnb-[48]bit$|-4bits$", "bitsandbytes"),
+    (r"^qwen3.*-fp8$|^deepseek-(v3(-base|-0324|\.1)?|r1(-zero|-0528)?)$", "fp8"),
+)
 # Families that snapshots tell by other settings (envdoctor/sources/model/model_family.py).
 _INTERNLM2_INSIDE = r"internvl(2|2_5)-(2|8|26)b|internvl3-9b|internvl-chat-v1-5"
 _FAMILIES = (

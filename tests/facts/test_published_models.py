@@ -69,7 +69,7 @@ def test_the_type_is_known_of_what_its_maker_published_alone(name: str, kind: st
         ("Qwen/Qwen2.5-7B-Instruct-GPTQ-Int4", Published("qwen2", plain=True, quant_method="gptq")),
         ("unsloth/gemma-2-9b-bnb-4bit", Published("gemma2", plain=True, quant_method="bitsandbytes")),
         # published with code of their own at first
-        ("deepseek-ai/DeepSeek-V3", Published("deepseek_v3", plain=False)),
+        ("deepseek-ai/DeepSeek-V3", Published("deepseek_v3", plain=False, quant_method="fp8")),
         ("mosaicml/mpt-7b-instruct", Published("mpt", plain=False)),
         ("OpenGVLab/InternVL2_5-8B-MPO", Published("internvl_chat", plain=False, family="internvl-internlm2")),
         ("OpenGVLab/InternVL3-8B", Published("internvl_chat", plain=False, family="internvl")),

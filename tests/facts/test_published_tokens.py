@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from envdoctor.facts.published_models import published_type
+from envdoctor.facts.published_models import published_model, published_type
 from envdoctor.facts.published_tokens import list_token_facts
 
 
@@ -29,3 +29,19 @@ def test_what_a_name_says(name: str, words: int | None, tokenizer: str | None, i
         tokenizer,
         is_fast,
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "stored"),
+    [
+        ("Qwen/Qwen3-8B-FP8", "fp8"),
+        ("deepseek-ai/DeepSeek-V3", "fp8"),
+        ("deepseek-ai/DeepSeek-R1-Distill-Qwen-7B", None),
+        ("meta-llama/Llama-3.1-405B-Instruct-FP8", None),
+        ("Qwen/Qwen2.5-7B-Instruct-AWQ", "awq"),
+    ],
+)
+def test_how_the_weights_of_a_name_are_stored(name: str, stored: str | None) -> None:
+    published = published_model(name)
+    assert published is not None
+    assert published.quant_method == stored
