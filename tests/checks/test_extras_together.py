@@ -42,6 +42,9 @@ def test_what_the_companion_brought_along_goes_back_before_the_companion_moves()
         # transformers is required in any case, and what an extra for one backend says besides is another stack's.
         {"optimum": "1.11.0", "transformers": "4.30.0"},
         {"unheard_of": "1.0", "peft": "0.12.0"},
+        # Held back by the library's own tests, and used with it by everybody.
+        {"trl": "0.9.6", "bitsandbytes": "0.44.1"},
+        {"accelerate": "0.31.0", "deepspeed": "0.14.4"},
     ],
 )
 def test_what_some_extra_admits_or_none_names_is_let_be(packages: dict[str, str]) -> None:
