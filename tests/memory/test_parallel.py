@@ -195,6 +195,27 @@ def test_a_reward_is_one_number_for_each_row_and_no_logits() -> None:
     assert logits("trl") < 0.1 * logits("llamafactory")
 
 
+@pytest.mark.parametrize(
+    ("uses", "spared"),
+    [
+        (("transformers.AutoModelForSequenceClassification.from_pretrained(num_labels=4)",), True),
+        (("transformers.AutoModelForTokenClassification",), True),
+        (("transformers.models.llama.LlamaForSequenceClassification.from_pretrained",), True),
+        (("transformers.AutoModelForSequenceClassification", "transformers.AutoModelForCausalLM.from_pretrained"), False),
+        (("transformers.AutoModelForCausalLM.from_pretrained",), False),
+        (("transformers.AutoModelForSeq2SeqLM",), False),
+        ((), False),
+    ],
+)
+def test_a_script_that_loads_a_model_to_classify_has_no_logits_over_the_vocabulary(uses: tuple[str, ...], spared: bool) -> None:
+    facts: dict[str, FactValue] = {"plan__distributed": "none", "gpu__count": 1, "plan__trainer": "transformers"}
+
+    def logits(**more: FactValue) -> float:
+        return max(moment.terms.get("logits", 0.0) for moment in situation(DENSE, **facts, **more).estimate().moments)
+
+    assert (logits(plan__code_uses=uses) < 0.1 * logits()) is spared
+
+
 def test_adapters_of_merged_experts_have_twice_the_rank_beside_gate_and_up() -> None:
     """Counted in peft 0.21.2 with transformers 5.25.0: three layers of Mixtral-8x7B with adapters of rank 256 have 2,058 MiB of float32."""
     mixtral: dict[str, object] = {

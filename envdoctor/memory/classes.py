@@ -1,0 +1,35 @@
+"""A model that a script loads to classify, whatever its published configuration says of a language model's head.
+
+``AutoModelForSequenceClassification`` and ``...ForTokenClassification`` put a linear layer to the classes in the place of the one to the
+vocabulary (modeling_layers.py of transformers 5.0.0, ``GenericForSequenceClassification`` and ``GenericForTokenClassification``; before
+it each model's own file).
+"""
+
+from __future__ import annotations
+
+import re
+
+from envdoctor.facts.fact import Facts
+from envdoctor.facts.uses import CODE_USES
+
+_CLASSIFIES = re.compile(r"transformers\.(?:\w+\.)*\w+For(?:Sequence|Token)Classification\b(?P<rest>.*)")
+_SPEAKS = re.compile(r"transformers\.(?:\w+\.)*\w+(?:For(?:CausalLM|ConditionalGeneration|Seq2SeqLM)|LMHeadModel)\b")
+_LABELS = re.compile(r"[(,]num_labels=(?P<count>\d{1,6})[,)]")
+_DEFAULT = 2
+
+
+def classes_of(facts: Facts) -> int | None:
+    """The classes of the model that a script loads to classify, 2 (transformers' default) where it does not say; None where it loads none,
+    or one that speaks as well."""
+    uses = facts.value(CODE_USES)
+    if not isinstance(uses, tuple):
+        return None
+    texts = [one for one in uses if isinstance(one, str)]
+    found = [shown for one in texts if (shown := _CLASSIFIES.match(one))]
+    if not found or any(_SPEAKS.match(one) for one in texts):
+        return None
+    counts = {int(told["count"]) for one in found if (told := _LABELS.search(one["rest"]))}
+    return max(counts, default=_DEFAULT)
+
+
+__all__ = ["classes_of"]
