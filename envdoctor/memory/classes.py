@@ -25,10 +25,10 @@ def classes_of(facts: Facts) -> int | None:
     if not isinstance(uses, tuple):
         return None
     texts = [one for one in uses if isinstance(one, str)]
-    found = [shown for one in texts if (shown := _CLASSIFIES.match(one))]
+    found = list(filter(None, map(_CLASSIFIES.match, texts)))
     if not found or any(_SPEAKS.match(one) for one in texts):
         return None
-    counts = {int(told["count"]) for one in found if (told := _LABELS.search(one["rest"]))}
+    counts = {int(told["count"]) for one in found for told in _LABELS.finditer(one["rest"])}
     return max(counts, default=_DEFAULT)
 
 
