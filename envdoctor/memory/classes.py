@@ -24,9 +24,8 @@ def classes_of(facts: Facts) -> int | None:
     uses = facts.value(CODE_USES)
     if not isinstance(uses, tuple):
         return None
-    texts = [one for one in uses if isinstance(one, str)]
-    found = list(filter(None, map(_CLASSIFIES.match, texts)))
-    if not found or any(_SPEAKS.match(one) for one in texts):
+    found = list(filter(None, map(_CLASSIFIES.match, uses)))
+    if not found or any(map(_SPEAKS.match, uses)):
         return None
     counts = {int(told["count"]) for one in found for told in _LABELS.finditer(one["rest"])}
     return max(counts, default=_DEFAULT)
