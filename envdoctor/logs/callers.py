@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from envdoctor.atlas.breaks import takes_of
 from envdoctor.atlas.guards import UNKNOWN
 from envdoctor.atlas.masks import write
@@ -15,6 +17,8 @@ from envdoctor.records import dataclass
 from envdoctor.world.import_names import package_of
 
 Pins = tuple[tuple[str, str], ...]
+# A wrapper that hands on whatever it is given (huggingface_hub/utils/_deprecation.py, torch/utils/_contextlib.py) has asked for nothing.
+_HANDS_ON = re.compile(r"\((?:self, ?)?\*args, ?\*\*kw(?:arg)?s\)\)?$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,8 @@ def caller_of(failure: Failure, provider: str) -> Caller:
         package = package_of(frame.package) if frame.package else ""
         if package == provider and inner:
             # A provider's own machinery, which imports on request, is not who asked.
+            continue
+        if package and _HANDS_ON.search(frame.text):
             continue
         inner = False
         if package:

@@ -147,6 +147,8 @@ def judge_at_last(reading: Reading, facts: Facts) -> Iterator[tuple[Hit, int, st
     hit = hit or _said_by_torch(last, facts) or _raised(last, facts)
     if not last.frames:
         hit = hit or judge_states(last, facts) or judge_general(last) or judge_own_words(last)
+    elif hit is None and innermost_own(last) is not None:
+        hit = judge_general(last)
     if hit is not None:
         yield hit, last.line, last.told[:300]
 
