@@ -87,8 +87,8 @@ def scripts_at(place: Path, commit: object) -> set[str]:
 
 
 def held(place: Path) -> set[str]:
-    """All that a project ever held, as the names that git has for it."""
-    return {one.partition(" ")[0] for one in git(place, "rev-list", "--all", "--objects").splitlines()}
+    """All that a project ever held, as the names that git has for it; a snapshot may lack its largest files."""
+    return {one.partition(" ")[0] for one in git(place, "rev-list", "--all", "--objects", "--missing=allow-any").splitlines()}
 
 
 def is_copy(own: set[str], others: Iterable[set[str]]) -> bool:
