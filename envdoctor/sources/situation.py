@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from envdoctor.errors import EnvdoctorError
@@ -65,7 +65,7 @@ def merge(parts: Iterable[tuple[str, Collected]], *, closed: bool, may_be_empty:
         if fact.name in together:
             before = _united(together.pop(fact.name))
         overruled = _overruled(spoken.get(fact.name, 0), rank) or _is_another_name(fact, rank)
-        if before is not None and not overruled and contradict(before, fact):
+        if before is not None and not overruled and contradict(before, fact) and not _is_said_otherwise(fact.name, facts):
             defects.append(_disagreement(before, fact))
             if rank in _STACK and spoken[fact.name] in _DECLARED and fact.name.startswith("packages."):
                 elsewhere.add(before.origin.source)
@@ -157,6 +157,12 @@ def contradict(one: Fact, other: Fact) -> bool:
         public = (a.text.partition("+")[0], b.text.partition("+")[0])
         return a.key != b.key or (a.key is None and public[0] != public[1])
     return not isinstance(b, Ranged) and a != b and one.origin.source != other.origin.source and not _go_together(one, other)
+
+
+def _is_said_otherwise(name: str, facts: Mapping[str, Fact]) -> bool:
+    """Whether a run that somebody calls 4-bit or 8-bit asks for it in a configuration, and not by the argument of that name."""
+    configured = facts.get("plan.quantization_config")
+    return name in ("plan.load_in_4bit", "plan.load_in_8bit") and configured is not None and configured.value is True
 
 
 def _go_together(one: Fact, other: Fact) -> bool:

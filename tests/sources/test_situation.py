@@ -179,3 +179,11 @@ def test_uses_stated_by_hand_contradict_no_script() -> None:
     script = Collected((Fact("plan.code_uses", ("torch", "transformers.AdamW"), Origin("train.py", "train.py", 1)),))
     told = Collected((Fact("plan.code_uses", ("transformers.AdamW",), Origin("facts.toml", "facts.toml", 1)),))
     assert merge([("script", script), ("facts file", told)], closed=False, may_be_empty=True).defects == ()
+
+
+@pytest.mark.parametrize(("configured", "told"), [("true", []), ("false", ["sources-disagree"])])
+def test_four_bits_that_a_configuration_asks_for_are_not_four_bits_less(configured: str, told: list[str]) -> None:
+    script = [("plan.quantization_config", configured), ("plan.load_in_4bit", "false"), ("packages.torch", "2.5.1")]
+    read = Collected(tuple(Fact(name, parse_value(name, text), Origin("train.py")) for name, text in script))
+    by_hand = Collected((Fact("plan.load_in_4bit", True, Origin("facts.toml")),))
+    assert [defect.rule for defect in merge([("plan", read), ("facts file", by_hand)], closed=False).defects] == told
