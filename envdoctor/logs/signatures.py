@@ -18,6 +18,7 @@ from envdoctor.rules.rule import Rule
 
 _WORD = re.compile(r"[a-z_]+")
 _NUMBER = re.compile(r"\d+")
+_MIXED = re.compile(r"\b[A-Z]\w*[a-z]\w*[A-Z]\w{3,}")
 _QUOTED = re.compile(r"['\"`]([\w.]+)['\"`]")
 _CALLED = re.compile(r"(\w+)\(\)")
 _NO_DIGITS = str.maketrans("", "", "0123456789")
@@ -62,7 +63,7 @@ class Signatures:
             known = self.found.get(rule)
             if known is not None and len(symptom) <= len(known.symptom):
                 continue
-            if symptom in line:
+            if symptom in line and not _is_spelt_otherwise(original, raw):
                 self.found[rule] = Shown(rule, original, number, shown_line(raw))
             else:
                 left.append(one)
@@ -86,6 +87,15 @@ class Signatures:
     def match(self, line: str, number: int, raw: str) -> None:
         """Note what one line shows."""
         self.try_candidates(self.candidates(line), line, number, raw)
+
+
+def _is_spelt_otherwise(symptom: str, raw: str) -> bool:
+    """Whether a name of a symptom stands in a line with other capitals, as a name of its own: LlamaTokenizer is not LLaMATokenizer."""
+    for name in _MIXED.findall(symptom):
+        shown = re.search(re.escape(name), raw, re.IGNORECASE)
+        if shown is not None and shown[0] != name and not shown[0].islower() and not shown[0].isupper():
+            return True
+    return False
 
 
 def _has_names(own: set[str], words: set[str]) -> bool:
