@@ -11,6 +11,14 @@ from envdoctor.logs.stated_message import StatedMessage
 
 TRAINING = (
     StatedMessage(
+        r"Please specify `?target_modules`?(?: or `?target_parameters`?)? in `?peft_config",
+        "peft has no layers in mind for this kind of model, and was told none",
+        "its table of defaults has the model types that its release knew: a newer type, or code of the model's own, is not in it",
+        "target_modules='all-linear' in LoraConfig, or the names of the model's linear layers",
+        given=True,
+        package="peft",
+    ),
+    StatedMessage(
         r"current model class \((?P<name>\w{3,80})\) is not compatible with `?\.?generate",
         "{name} has no head that predicts tokens, so it generates nothing",
         "AutoModel gives the body alone",
