@@ -273,7 +273,8 @@ class Guards:
                 return negated(told) if isinstance(op, ast.Is) else told
             return UNKNOWN
         if isinstance(left, ast.Name) and left.id == "__name__" and isinstance(op, ast.Eq):
-            return NEVER
+            # A package is imported; somebody's own script is what is run.
+            return "" if self.own else NEVER
         sign = _SIGNS.get(type(op))
         if sign is None:
             return UNKNOWN

@@ -17,7 +17,7 @@ from envdoctor.syntax.walking import FIELDS, statements, walk
 
 _KEPT = frozenset(
     (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.Import, ast.ImportFrom, ast.ExceptHandler, ast.Global,
-     ast.Nonlocal, ast.MatchAs, ast.MatchStar, ast.Call, ast.Assign, ast.AnnAssign)
+     ast.Nonlocal, ast.MatchAs, ast.MatchStar, ast.Call, ast.Assign, ast.AnnAssign, ast.withitem)
 )  # fmt: skip
 _ANY_TOKENIZER = re.compile(r"'(?:Auto|PreTrained)Tokenizer")
 # Of classes that derive from one another.
@@ -276,6 +276,11 @@ class _Contents:
         if isinstance(node, ast.AnnAssign):
             if isinstance(node.target, ast.Name) and isinstance(node.value, ast.Call):
                 self._assign(node.target.id, ast.Assign([node.target], node.value))
+            return
+        if isinstance(node, ast.withitem):
+            # ``with gr.Blocks() as demo``: what a class opens is nearly always the object itself, and no member of another is asked for.
+            if isinstance(node.optional_vars, ast.Name) and isinstance(node.context_expr, ast.Call):
+                self._assign(node.optional_vars.id, ast.Assign([node.optional_vars], node.context_expr))
             return
         if isinstance(node, ast.Assign):
             target = node.targets[0]

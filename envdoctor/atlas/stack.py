@@ -91,9 +91,11 @@ def _places(releases: tuple[str, ...], release: str, empty: frozenset[str]) -> t
     if not below and read and not wanted.is_prerelease:
         # Older than what was read: from 1.0 on the first release of its own minor stands for it. Below, patches change what they like.
         return (read[0],) if wanted.major and Version(releases[read[0]]).release[:2] == wanted.release[:2] else ()
-    if wanted.is_devrelease or not below:
+    if not below:
         return ()
     after = next((place for place in read if place > below[-1]), len(releases))
+    if wanted.is_devrelease and (after == len(releases) or Version(releases[after]) != Version(wanted.base_version)):
+        return ()  # a state of the main branch: what it leads to has to be known
     if after == len(releases):
         # Newer than what was read: of its own minor the releases before it stand for it, of no other.
         return (below[-1],) if Version(releases[below[-1]]).release[:2] == wanted.release[:2] else ()

@@ -59,10 +59,9 @@ def declared_together(facts: Facts) -> tuple[Hit, ...]:
 
 
 def declared_releases(facts: Facts) -> tuple[Hit, ...]:
-    """Requirements that no release satisfies: one that was never made, or was not out on the day that is asked about.
+    """Requirements that no release satisfies: one that is not there, or was not out on the day that is asked about.
 
-    Releases above the newest one that is known are left alone, and so are builds with a label of their own, wheels that a line names,
-    and pre-releases of packages whose development builds lie elsewhere.
+    Left alone: releases above the newest known, labelled builds, wheels that a line names, pre-releases whose builds lie elsewhere.
     """
     hits = []
     for name, value in declared_packages(facts).items():
@@ -100,7 +99,8 @@ def _not_there(name: str, value: Exact | Ranged) -> str:
         newest = version_condition(f">{known[-1]}").admits(value)
         if "+" in value.text or exists(name, value.text) is not False or (newest and not _ended()):
             return ""
-        return f"{name} {value} was {f'not released until {as_of()}' if newest else 'never released'}: {_neighbours(value, known)}"
+        said = f"was not released until {as_of()}" if newest else "is not on the package index"
+        return f"{name} {value} {said}: {_neighbours(value, known)}"
     if _admits_any(value.text, known) or _names_prerelease(value.text) or not _ended():
         return ""
     return f"no release of {name} until {as_of()} satisfies {value}: {known[-1]} was the newest"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from envdoctor.checks.declared_together import demands_hold
 from envdoctor.checks.hit import Hit
@@ -10,7 +10,7 @@ from envdoctor.checks.soft_minimums import EXTRA
 from envdoctor.checks.stated_together import stated_releases
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact, exact, version_condition
-from envdoctor.world.dependencies import Dependency, dependencies, of_extras
+from envdoctor.world.dependencies import Dependency, dependencies, of_extras, releases_around
 from envdoctor.world.releases import releases
 
 _PACKAGE = "packages."
@@ -31,17 +31,31 @@ def _hits(facts: Facts) -> Iterator[Hit]:
     stated = dict(stated_releases(facts))
     for name, value in stated.items():
         release = value.text.partition("+")[0]
-        asked: dict[str, list[tuple[str, Dependency]]] = {}
-        for extra, one in of_extras(name, release):
-            if one.specifier and one.name in stated and demands_hold(facts, one.marker):
-                asked.setdefault(one.name, []).append((extra, one))
-        always = {one.name for one in dependencies(name, release, unbound=True) or ()} if asked else set()
-        for companion, ranges in asked.items():
-            public = exact(stated[companion].text.partition("+")[0])
-            if companion in always or any(version_condition(one.specifier).admits(public) for _, one in ranges):
-                continue
-            if (name, companion) not in _OF_TESTS or any(_is_below(one.specifier, public) for _, one in ranges):
-                yield _hit(facts, name, *min(ranges, key=lambda entry: entry[0] != companion))
+        # A development release most likely asks what the releases before and after it both do.
+        for refused in _refused_by_all(facts, name, releases_around(name, release) or (release,), stated):
+            yield _hit(facts, name, *refused)
+
+
+def _refused_by_all(facts: Facts, name: str, texts: tuple[str, ...], stated: Mapping[str, Exact]) -> Iterator[tuple[str, Dependency, str]]:
+    """The companions that all of these releases refuse: the extra that says so, what it asks, and which release it is of."""
+    found = [dict(_refused(facts, name, text, stated)) for text in texts]
+    for companion, (extra, one) in found[-1].items():
+        if all(companion in some for some in found):
+            yield extra, one, texts[-1] if len(texts) > 1 else ""
+
+
+def _refused(facts: Facts, name: str, release: str, stated: Mapping[str, Exact]) -> Iterator[tuple[str, tuple[str, Dependency]]]:
+    asked: dict[str, list[tuple[str, Dependency]]] = {}
+    for extra, one in of_extras(name, release):
+        if one.specifier and one.name in stated and demands_hold(facts, one.marker):
+            asked.setdefault(one.name, []).append((extra, one))
+    always = {one.name for one in dependencies(name, release, unbound=True) or ()} if asked else set()
+    for companion, ranges in asked.items():
+        public = exact(stated[companion].text.partition("+")[0])
+        if companion in always or any(version_condition(one.specifier).admits(public) for _, one in ranges):
+            continue
+        if (name, companion) not in _OF_TESTS or any(_is_below(one.specifier, public) for _, one in ranges):
+            yield companion, min(ranges, key=lambda entry: entry[0] != companion)
 
 
 def _is_below(specifier: str, release: Exact) -> bool:
@@ -50,9 +64,10 @@ def _is_below(specifier: str, release: Exact) -> bool:
     return any(not version_condition(floor).admits(release) for floor in floors)
 
 
-def _hit(facts: Facts, name: str, extra: str, wanted: Dependency) -> Hit:
+def _hit(facts: Facts, name: str, extra: str, wanted: Dependency, leads_to: str) -> Hit:
     release, found = facts[f"{_PACKAGE}{name}"].value, facts[f"{_PACKAGE}{wanted.name}"].value
     place = facts[f"{_PACKAGE}{name}"].origin
+    says = f"{name} {release} leads to {leads_to}, which declares" if leads_to else f"{name} {release} declares"
     return Hit(
         EXTRA,
         True,
@@ -60,7 +75,7 @@ def _hit(facts: Facts, name: str, extra: str, wanted: Dependency) -> Hit:
             (f"{_PACKAGE}{name}", f"its extra {extra} requires {wanted.name}{wanted.specifier}"),
             (f"{_PACKAGE}{wanted.name}", f"not {wanted.specifier}"),
         ),
-        detail=f"{name} {release} declares {wanted.name}{wanted.specifier} for its extra {extra}, and {wanted.name} {found} is stated",
+        detail=f"{says} {wanted.name}{wanted.specifier} for its extra {extra}, and {wanted.name} {found} is stated",
         packages=(name, wanted.name),
         pins=(*_back(facts, name, wanted.name), (wanted.name, wanted.specifier)),
         file=place.file,

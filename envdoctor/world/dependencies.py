@@ -57,6 +57,11 @@ def dependencies_around(name: str, version: str) -> tuple[tuple[str, tuple[Depen
 
     Empty for a version that is none, or is in the table itself, and where one of the two is missing.
     """
+    return tuple((text, dependencies(name, text) or ()) for text in releases_around(name, version))
+
+
+def releases_around(name: str, version: str) -> tuple[str, ...]:
+    """The final releases before and after a development release or a pre-release of which the table says nothing; empty without both."""
     if version.replace(".", "").isdigit() or _place_of(name, version) is not None:
         return ()
     from packaging.version import InvalidVersion, Version
@@ -71,9 +76,7 @@ def dependencies_around(name: str, version: str) -> tuple[tuple[str, tuple[Depen
     finals = [(one, text) for one, text in known if not one.is_prerelease]
     before = max((pair for pair in finals if pair[0] < asked), default=None)
     after = min((pair for pair in finals if pair[0] > asked), default=None)
-    if before is None or after is None:
-        return ()
-    return tuple((text, dependencies(name, text) or ()) for _, text in (before, after))
+    return () if before is None or after is None else (before[1], after[1])
 
 
 def extra_dependencies(name: str, version: str, extra: str) -> tuple[Dependency, ...] | None:
@@ -193,6 +196,7 @@ __all__ = [
     "dependencies_around",
     "extra_dependencies",
     "of_extras",
+    "releases_around",
     "releases_as_of",
     "rows",
     "versions",

@@ -622,7 +622,11 @@ IN_TWO_STEPS = {
     "kept = acme.Kept(1)\nkept.gone = 1\nkept.gone\n": [],
     "kept = acme.Kept(1)\nif hasattr(kept, 'gone'):\n    kept.gone()\n": [],
     "for kept in things:\n    kept = acme.Kept(1)\n    kept.gone()\n": [],
-    "with acme.Kept(1) as kept:\n    kept.gone()\n": [],
+    "with acme.Kept(1) as kept:\n    kept.gone()\n": ["acme.Kept.gone()"],
+    "with acme.Kept(1) as kept:\n    pass\nif __name__ == '__main__':\n    kept.gone()\n": ["acme.Kept.gone()"],
+    "with acme.Kept(1) as kept, other() as kept:\n    kept.gone()\n": [],
+    "with acme.Kept(1) as (kept, other):\n    kept.gone()\n": [],
+    "if __name__ == '__main__':\n    acme.Kept(1).gone()\nelse:\n    acme.Kept(2).gone()\n": ["acme.Kept.gone()"],
     "settings = {'b': 2}\nsettings.pop('b')\nacme.Kept(1, **settings)\n": [],
     "settings = {'b': 2}\nchange(settings)\nacme.Kept(1, **settings)\n": [],
     "settings = {'b': 2, **others}\nacme.Kept(1, **settings)\n": [],
@@ -826,7 +830,7 @@ def test_what_stands_between_the_same_neighbours_is_told_only_where_it_is_alike(
         assert new_keyword(bound.volume, "acme.train", "strategy_of_evaluation", 1) is None
 
 
-@pytest.mark.parametrize(("release", "told"), [("2.0.0", True), ("1.9.9", False), ("2.0.0rc1", False)])
+@pytest.mark.parametrize(("release", "told"), [("2.0.0", True), ("1.9.9", False), ("2.0.0rc1", False), ("2.0.2.dev0", False)])
 def test_what_a_minor_release_lacks_its_first_patch_lacked_too(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, release: str, told: bool
 ) -> None:
@@ -881,3 +885,11 @@ def test_a_package_whose_sources_the_project_carries_is_its_own(
     (tmp_path / "requirements.txt").write_text("acme==2.0\n")
     done = run(capsys, "check", str(script), str(tmp_path / "requirements.txt"), "-f", "json")
     assert [one["rule"] for one in json.loads(done.out)["findings"]] == found
+
+
+@pytest.mark.parametrize(("release", "told"), [("3.0.0.dev0", True), ("2.0.0.dev0", False), ("3.1.0.dev0", False), ("4.0.0.dev0", False)])
+def test_a_state_of_the_main_branch_lacks_what_the_releases_on_both_sides_of_it_lack(tmp_path: Path, release: str, told: bool) -> None:
+    """One that leads to 3.1.0, or to 4.0.0, leads to what nobody has read."""
+    releases = {version: {"acme/__init__.py": text} for version, text in (("1.0.0", "Old = 1\n"), ("2.0.0", ""), ("3.0.0", ""))}
+    with atlas_of(tmp_path, {"acme": releases}):
+        assert bool(edges("import acme\nacme.Old()\n", Stack({"acme": release}))) is told

@@ -192,13 +192,13 @@ def test_a_line_that_asks_for_python_is_to_go() -> None:
 
 def test_a_release_that_was_never_made() -> None:
     assert details({"peft": "0.12.2"}) == [
-        ("requirement-unsatisfiable", True, "peft 0.12.2 was never released: the releases next to it are 0.12.0 and 0.13.0")
+        ("requirement-unsatisfiable", True, "peft 0.12.2 is not on the package index: the releases next to it are 0.12.0 and 0.13.0")
     ]
 
 
 @pytest.mark.parametrize("version", ["0.12.2.dev0", "0.12.2rc1"])
 def test_a_pre_release_that_was_never_made(version: str) -> None:
-    said = f"peft {version} was never released: the releases next to it are 0.12.0 and 0.13.0"
+    said = f"peft {version} is not on the package index: the releases next to it are 0.12.0 and 0.13.0"
     assert details({"peft": version}) == [("requirement-unsatisfiable", True, said)]
 
 
