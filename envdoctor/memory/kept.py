@@ -138,7 +138,9 @@ def _attention(architecture: Architecture, plan: Plan, width: Widths) -> float:
     if modeling.falls_back(architecture, plan):
         # 16 bits are computed in float32 there from torch 2.5 on. One key head is spread over all without a copy.
         wide = 4 if at_least(plan.stack.torch, "2.5") else width.computed
-        return wide * (query + 2 * (key if architecture.kv_heads == 1 else query) + matrix)
+        # A product of several rows copies them for every head after all: their strides are no matrix's.
+        spread = architecture.kv_heads == 1 and plan.rows == 1 and not modeling.repeats_in_math(architecture)
+        return wide * (query + 2 * (key if spread else query) + matrix)
     if plan.compile and modeling.is_eager(architecture, plan):
         # Scores and probabilities; of a float32 softmax both dtypes in some layers.
         return kept + matrix * (5.3 if plan.autocast is not None and width.computed < 4 else 2 * width.computed)
@@ -321,6 +323,11 @@ def _adapter_inputs(architecture: Architecture, tuned: Iterable[Linear], plan: P
         total += (1 + width.product) * given if adapter.dropout else 0.0
     for one in tuned:
         if one.role in fused:
+            continue
+        if one.count > 1 and modeling.merges_experts(plan):
+            # Its weight is made of the parameter and the adapter: what goes in is kept for the gradient of that weight alone.
+            place = f"experts {_place(one)}"
+            shared[place] = max(shared.get(place, 0.0), width.product * _fed(one))
             continue
         if adapter.dropout:
             # One byte of mask for each element, and the input as the dropout left it.

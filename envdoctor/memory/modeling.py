@@ -28,7 +28,7 @@ _BY_HAND = frozenset(("cohere", "cohere2"))
 _AFTER_ONLY = frozenset(("olmo2", "olmo3", "exaone4"))
 # No class for torch's sdpa, so that transformers takes eager attention (envdoctor/data/sdpa.json); "" where no release has one.
 _EAGER_UNTIL = {
-    "bloom": "", "mpt": "", "gptj": "", "gpt_neo": "", "codegen": "", "deberta-v2": "", "gpt_oss": "",
+    "bloom": "", "mpt": "", "gpt_neo": "", "deberta-v2": "", "gpt_oss": "", "gptj": "5.24", "codegen": "5.24",
     "electra": "5.0", "t5": "5.23", "mt5": "5.23", "umt5": "5.23", "opt": "4.46", "distilbert": "4.46", "roberta": "4.45",
     "xlm-roberta": "4.45", "camembert": "4.45", "mbart": "4.45", "gpt2": "4.42", "gpt_neox": "4.42", "bert": "4.41", "persimmon": "4.53",
 }  # fmt: skip
@@ -142,10 +142,23 @@ def repeats(architecture: Architecture, plan: Plan) -> bool:
         return True
     if architecture.kind in _OWN_SDPA and not at_least(plan.stack.transformers, "5.0"):
         return True
+    grouped = at_least(plan.stack.transformers, "4.54") and at_least(plan.stack.torch, "2.5") and not plan.mask
     if architecture.kv_heads == 1 and (architecture.kind == "gpt_bigcode" or at_least(plan.stack.transformers, "4.56")):
         # One key for all heads is spread over them without a copy, which only sdpa_attention_forward's ``contiguous`` made, up to 4.55.
-        return False
-    return not (at_least(plan.stack.transformers, "4.54") and at_least(plan.stack.torch, "2.5") and not plan.mask)
+        # What autocast makes 16 bits of then has all heads.
+        return not grouped and _casts_products(architecture, plan)
+    return not grouped
+
+
+def _casts_products(architecture: Architecture, plan: Plan) -> bool:
+    """Whether a layer of 4 or 8 bits hands back float32, which autocast makes 16 bits of in front of the attention."""
+    wide = plan.upcast or norm(architecture, plan) == "layer"
+    return wide and plan.autocast is not None and plan.quant in ("4bit", "8bit")
+
+
+def repeats_in_math(architecture: Architecture) -> bool:
+    """Whether sdpa itself repeats keys where it multiplies matrices: it is told to group them (``enable_gqa``), not by the first Falcon."""
+    return architecture.kind not in ("falcon", "RefinedWebModel")
 
 
 def mask_copies(plan: Plan) -> bool:
@@ -232,14 +245,16 @@ def adapts_experts(architecture: Architecture, plan: Plan, *, every: bool) -> bo
     return architecture.kind in _CONVERTED and at_least(plan.stack.peft, "0.20" if every else "0.19")
 
 
-# Experts of their own, which add what each puts out where it belongs.
-_ADD_THEIRS = frozenset(("granitemoe", "granitemoeshared", "granitemoehybrid", "jetmoe"))
+# Experts of their own, which add what each puts out where it belongs; Granite's until a release after 5.12.0 and up to 5.24.0.
+_ADD_THEIRS = {"granitemoe": "5.24", "granitemoeshared": "5.24", "granitemoehybrid": "5.24", "jetmoe": ""}
 
 
 def sums_experts(architecture: Architecture, plan: Plan) -> bool:
     """Whether what experts put out is weighted and summed, of which autograd keeps no product: ``grouped_mm_experts_forward``
     (integrations/moe.py of 5.0.0 and 5.24.0), in the place of an ``index_add_`` that keeps its source."""
-    return merges_experts(plan) and architecture.kind not in _ADD_THEIRS and not architecture.remote
+    until = _ADD_THEIRS.get(architecture.kind)
+    adds = until is not None and not (until and at_least(plan.stack.transformers, until))
+    return merges_experts(plan) and not adds and not architecture.remote
 
 
 def as_merged(architecture: Architecture, plan: Plan) -> Architecture:

@@ -130,7 +130,8 @@ def _forward(step: _Step) -> Iterator[Named]:
     """The moments of the forward in which more is held than at the loss."""
     run, plan = step.run, step.run.plan
     passing = (working.passing_scores(run.architecture, plan, run.width) if plan.checkpointing else 0.0) * step.each
-    passing = max(passing, dora.passing(plan, run.width, run.targets))
+    experts = working.passing_experts(run.architecture, plan, run.width, run.targets) * step.each
+    passing = max(passing, dora.passing(plan, run.width, run.targets), experts)
     if passing:
         yield (
             "forward of the last layer",

@@ -73,7 +73,9 @@ def base_bytes(architecture: Architecture, parameters: Parameters, plan: Plan) -
     # the output layer alone; gemma-3-4b of TRL's notebook, benchmarks/unseen/memory-2.json 9531).
     wide = linear_width(architecture, plan) if plan.quant in ("4bit", "8bit") else WIDTH[plan.load_dtype]
     beside = parameters.beside * wide
-    return quantized * linear_width(architecture, plan) + others * other_width(plan) + beside
+    # A mask of the causal order for all positions, of one byte each (``bias`` of GPTBigCodeModel, 4.46.3 to 5.24.0).
+    order = float(architecture.positions**2) if architecture.kind == "gpt_bigcode" else 0.0
+    return quantized * linear_width(architecture, plan) + others * other_width(plan) + beside + order
 
 
 def root_bytes(parameters: Parameters, plan: Plan) -> float:

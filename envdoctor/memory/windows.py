@@ -25,6 +25,8 @@ _ASKED = frozenset(("qwen2", "qwen2_moe", "qwen3", "qwen3_moe"))
 def with_windows(architecture: Architecture, fields: Fields) -> Architecture:
     """The architecture with the width of the window and the part of its layers that has one."""
     kind, stated = fields.kind, fields.config
+    if kind == "modernbert":
+        return _of_modernbert(architecture, fields)
     window = stated.get("sliding_window", _USUAL.get(kind))
     if not isinstance(window, int) or isinstance(window, bool) or window <= 0 or architecture.variants:
         return architecture
@@ -41,9 +43,25 @@ def with_windows(architecture: Architecture, fields: Fields) -> Architecture:
     return replace(architecture, window=window, windowed=share)
 
 
+def _of_modernbert(architecture: Architecture, fields: Fields) -> Architecture:
+    """All layers but each third see ``local_attention`` tokens (configuration_modernbert.py of 4.51.3 and 5.24.0)."""
+    window = fields.size("local_attention", default=128, most=2**24)
+    every = fields.size("global_attn_every_n_layers", default=3, most=2**16)
+    share = sum(layer % every != 0 for layer in range(architecture.layers)) / max(architecture.layers, 1)
+    return replace(architecture, window=window, windowed=share)
+
+
+# Whose layers with a window make a mask of their own out of that of all layers, however long the row is (``torch.where`` of
+# sliding_window_mask, modeling_gemma2.py of 4.46.3 and 4.51.3, modeling_gemma3.py and modeling_cohere2.py of 4.51.3).
+_OF_THEIR_OWN = frozenset(("gemma2", "gemma3", "gemma3_text", "cohere2"))
+
+
 def masked(architecture: Architecture, plan: Plan) -> float:
     """The part of the layers that is given a mask for its window alone, which no other layer needs."""
     release = plan.stack.transformers
+    early = bool(release) and release != "-" and not at_least(release, "4.53") and not plan.litgpt
+    if early and plan.attention == "sdpa" and architecture.kind in _OF_THEIR_OWN and architecture.window:
+        return architecture.windowed
     if plan.mask or plan.attention != "sdpa" or not architecture.window or plan.tokens < architecture.window:
         return 0.0
     return architecture.windowed if release != "-" and at_least(release, "4.53") and not plan.litgpt else 0.0

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from envdoctor.memory import dora, fused_lora, mixers, modeling
+from envdoctor.memory import dora, fused_lora, mixers, modeling, routed
 from envdoctor.memory.architecture import Architecture, Linear
 from envdoctor.memory.kept import last_input, network
-from envdoctor.memory.plan import Plan
+from envdoctor.memory.plan import WIDTH, Plan
 from envdoctor.memory.widths import Widths
 
 
@@ -30,6 +30,12 @@ def backward(
     if modeling.makes_matrix(architecture, plan):
         points.append((_scores(architecture, plan, width) - network(architecture, plan, tuned), False))
     again = dora.passing(plan, width, tuned) / max(plan.rows * plan.tokens, 1) if plan.checkpointing else 0.0
+    if plan.checkpointing and architecture.experts and modeling.sums_experts(architecture, plan):
+        # The end of the forward that a checkpointed layer repeats: beside the gradient of what it puts out, its normalised hidden states.
+        repeated = routed.forward(architecture, plan, width, trained=trains_experts(plan, tuned))
+        points.append((repeated + width.product * architecture.hidden, False))
+    if plan.method == "adapter" and modeling.merges_experts(plan) and trains_experts(plan, tuned):
+        points.extend((one, False) for one in _merged_gradients(architecture, plan, width, tuned))
     if again:
         # The forward that a checkpointed layer repeats, in which no gradient is on its way yet.
         points.append((again + dora.input_copies(plan, width, tuned) - stream, False))
@@ -42,6 +48,23 @@ def backward(
         points.append((held + _added(architecture, plan, width, kept, last, tuned), False))
     most, there = max(points)
     return stream + most - (written_out if there else 0.0), there
+
+
+def trains_experts(plan: Plan, tuned: Sequence[Linear]) -> bool:
+    return plan.method == "full" or any(one.count > 1 for one in tuned)
+
+
+def _merged_gradients(architecture: Architecture, plan: Plan, width: Widths, tuned: Sequence[Linear]) -> list[float]:
+    """Bytes for each token of the gradients of the parameters that peft makes of merged experts and their adapters, each as large as the
+    parameter: that of the last product, and that of the first ones when the last product's parameter and inputs are gone."""
+    each = width.product * architecture.experts_per_token
+    sizes = {"down": 0.0, "up": 0.0}
+    for one in tuned:
+        if one.count > 1:
+            sizes["down" if one.role == "down" else "up"] += WIDTH[plan.load_dtype] * one.inputs * one.outputs * one.count
+    down, up = (size / max(plan.rows * plan.tokens, 1) for size in sizes.values())
+    out = each * architecture.hidden
+    return [down + out, up - down - out + each * architecture.ffn]
 
 
 def _held(architecture: Architecture, plan: Plan, width: Widths) -> float:
@@ -64,8 +87,8 @@ def _network(architecture: Architecture, plan: Plan, width: Widths, last: float)
     """The gradients around the activation, when the last product, whose input took ``last`` bytes, is done with."""
     wide = width.product * architecture.ffn
     if architecture.experts and modeling.sums_experts(architecture, plan):
-        # All of them at once: the gradients of gate and up, and both in one; or that of what the experts put out, with that of its factor.
-        return architecture.experts_per_token * max(4 * wide, wide + width.product * architecture.hidden)
+        # All of them at once: the gradients of gate and up, and both in one; or those of the product with the router's weights.
+        return max(architecture.experts_per_token * 4 * wide, routed.backward(architecture, plan, width))
     if architecture.experts:
         return _fullest(architecture) * wide * 3
     if fused_lora.has(architecture, plan, "down"):
@@ -105,13 +128,14 @@ def _scores(architecture: Architecture, plan: Plan, width: Widths) -> float:
     made = 3 * (4 if wide else width.computed)
     if (
         wide
-        and architecture.kind not in ("gptj", "codegen")
+        and (architecture.kind not in ("gptj", "codegen") or plan.autocast is not None)
         and "float16" in (plan.autocast, plan.load_dtype if plan.autocast is None else "")
         and width.computed < 4
         # A mask of a float32 model makes the scores float32.
         and (plan.load_dtype == "float16" and not plan.upcast)
     ):
-        # One kernel makes float32 of float16, forward and back; GPT-J's and CodeGen's scores are float32 before it.
+        # One kernel makes float32 of float16, forward and back; GPT-J's and CodeGen's scores are float32 before it, but
+        # for autocast, which multiplies in 16 bits whatever they are made.
         made = 10
     return float(matrix * (made - freed - (1 if architecture.attention_dropout else 0)))
 
@@ -133,6 +157,15 @@ def passing_scores(architecture: Architecture, plan: Plan, width: Widths) -> flo
     wide = 4 if modeling.wide_softmax(architecture, plan) else width.computed
     copied = wide if wide != width.computed else 0
     return float(architecture.heads * plan.tokens * (2 * wide + copied + 2 * width.computed))
+
+
+def passing_experts(architecture: Architecture, plan: Plan, width: Widths, tuned: Sequence[Linear]) -> float:
+    """Bytes for each token at the end of the forward of experts that is not repeated, beside all that is kept: with the sum, and what came
+    in as it is and normalised."""
+    if plan.checkpointing or not architecture.experts or not modeling.sums_experts(architecture, plan):
+        return 0.0
+    passed = routed.forward(architecture, plan, width, trained=trains_experts(plan, tuned))
+    return passed + (routed.weighted_width(architecture, plan, width) + 2 * width.stream) * architecture.hidden
 
 
 def _added(architecture: Architecture, plan: Plan, width: Widths, kept: Mapping[str, float], last: float, tuned: Sequence[Linear]) -> float:

@@ -27,7 +27,10 @@ def test_the_fullest_moment_is_that_of_the_models_own_code(drawn: Mapping[str, A
     parameter, logits that CodeGen makes float32 itself, values that ModernBERT leaves in their product, the parameters of experts with
     what adapters add to them, embeddings that FSDP makes a unit, and copies of weights in front of the first adapter, which nothing
     holds, and the masks of layers that see a window. Seed 20271203, to work with: gate and up of merged experts in Adafactor's step, OPT's
-    scores beside a mask of float32, and an encoder's layers that hand on what autocast's norm makes float32."""
+    scores beside a mask of float32, and an encoder's layers that hand on what autocast's norm makes float32. Seed 20271799 when it had
+    been judged, and five plans of the same kinds: what merged experts put out while it is weighted in the router's float32, the inputs
+    and gradients of parameters that adapters add to, masks that layers with a window make or keep, a single key spread over all heads
+    and cast, and GPT-J under sdpa."""
     found = planned(stated(drawn["facts"]), read_architecture(drawn["config"])).estimate().peak.total / 2**20
     assert found == pytest.approx(drawn["mib"], rel=0.04)
 

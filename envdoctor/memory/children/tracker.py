@@ -157,6 +157,7 @@ def mode(torch: Any, ledger: Ledger, term: Callable[[Any, Any], str], where: Cal
     base: Any = torch.utils._python_dispatch.TorchDispatchMode
     add = torch.ops.aten.add.Tensor
     add_in_place = torch.ops.aten.add_.Tensor
+    put, put_in_place = torch.ops.aten.index_put.default, torch.ops.aten.index_put_.default
     value = torch.ops.aten._local_scalar_dense.default
     softmax_backward = torch.ops.aten._softmax_backward_data.default
     # How many hold a storage: the tensor, and the object that asks.
@@ -169,6 +170,9 @@ def mode(torch: Any, ledger: Ledger, term: Callable[[Any, Any], str], where: Cal
             if func is add and not kwargs and ledger.moment == "backward" and not torch.is_grad_enabled() and _sums(args):
                 # The engine adds up gradients of one tensor in place, but never those of tensor subclasses.
                 return add_in_place(*args)
+            if func is put and ledger.moment == "backward" and not torch.is_grad_enabled():
+                # So does the backward of an index with the zeros that it has just made (index_backward, FunctionsManual.cpp).
+                return put_in_place(*args, **(kwargs or {}))
             if func is value and args[0].dtype == torch.bool:
                 # Code asks whether a mask is all ones, or whether something is infinite: a padded batch of finite numbers says no.
                 return False
