@@ -44,6 +44,9 @@ EVERY = (
     "pydantic-core",
     # Small ones that follow another package release by release.
     "chex",
+    "clu",
+    "flax",
+    "jax",
     "optax",
     # Whose minor release stays the same for years, or that stacks hold in one of its first patches.
     "aiosignal",
@@ -137,7 +140,6 @@ MINOR = (
     "httpx2",
     "idna",
     "importlib-resources",
-    "jax",
     "jiter",
     "jsonschema",
     "lightning-utilities",
