@@ -98,7 +98,7 @@ def _hit(stack: Stack, found: Sequence[Break], rule: str) -> Iterator[Hit]:
     bad = 0
     for other in found:
         bad |= other.bad
-    when = since(bound.volume, one.bad, place_there)
+    when = since(bound.volume, one.bad, place_there, _known_there(one, bound.volume))
     reached = "" if one.root == one.package else f"{_entry(one)} reaches "
     detail = f"{reached}{place}{', which' if reached else ''} {what(one)}, {when}{others}"
     if one.at >= 0:
@@ -109,6 +109,15 @@ def _hit(stack: Stack, found: Sequence[Break], rule: str) -> Iterator[Hit]:
     yield Hit(rule, True, because, detail=detail, packages=pair, pins=pins, yields=True, edge=one.edge,
               headline=_headline(stack, one), witness=_witness(one, bound.volume, place_there),
               entry="" if one.root else one.entry, edges=_edges(found, bound.volume, place_there))  # fmt: skip
+
+
+def _known_there(one: Break, volume: Volume) -> int | None:
+    """The releases that are known to have what is taken, which a module that makes names as it runs is not; None where it is a call."""
+    if one.call:
+        return None
+    from envdoctor.atlas.answers import symbol_of  # only where something breaks
+
+    return symbol_of(volume, one.name.replace(":", ".")).there & ~one.bad
 
 
 def _edges(found: Sequence[Break], volume: Volume, place: int) -> tuple[str, ...]:
