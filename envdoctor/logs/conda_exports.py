@@ -6,9 +6,11 @@ conda says of every line that it has no such build; what is behind it is one thi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from envdoctor.checks.hit import Hit
+from envdoctor.facts.fact import Facts
+from envdoctor.logs.conda_absent import LISTS_ABSENT, judge_absent
 from envdoctor.logs.installer_rules import NO_FILE
 
 # "nothing provides requested zlib ==1.2.13 h5eee18b_0", "- libgcc-ng=11.2.0=h1234567_1" below ResolvePackageNotFound.
@@ -17,10 +19,6 @@ _NOT_PROVIDED = re.compile(rf"nothing provides requested (?P<name>[\w.-]{{1,80}}
 _NOT_FOUND = re.compile(rf"^\s*- (?P<name>[\w.-]{{1,80}})==?[\w.]{{1,40}}={_BUILD}\s*$")
 # https://github.com/computational-imaging/diffusion-in-the-dark/issues/2
 _NOT_INSTALLABLE = re.compile(rf"─ (?P<name>[\w.-]{{1,80}}) ==[\d.]{{1,20}} {_BUILD} is not installable")
-_LIST_OF_ABSENT = re.compile(r"ResolvePackageNotFound|PackagesNotFoundError")
-# One line of such a list, without a build: "- cudatoolkit=11.3", "- torchvision==0.12.0".
-_ABSENT = re.compile(r"^\s*- (?P<name>[a-z][\w.-]{0,80})(?P<spec>(?:==?|[<>!~]=?)[\w.*,<>=!~]{1,60})?\s*$")
-_CLASH = re.compile(r"UnsatisfiableError|Found conflicts|conflict", re.IGNORECASE)
 _SYSTEM = re.compile(r"nothing provides __(?P<system>unix|linux|osx|win|glibc|cuda)\b")
 _PRIORITY = re.compile(r"package \S{1,120} is excluded by strict repo priority")
 _SEVERAL = 3
@@ -30,14 +28,14 @@ _NO_BUILDS = (
 )
 
 
-def judge_conda_export(lines: Iterable[tuple[int, str]]) -> tuple[Hit, int, str] | None:
+def judge_conda_export(lines: Iterable[tuple[int, str]], facts: Facts) -> tuple[Hit, int, str] | None:
     """Whether conda refuses builds that another system, or a channel that is left out, has; with the first line that says so."""
     lines = tuple(lines)
     absent: dict[str, tuple[int, str]] = {}
     excluded: dict[str, tuple[int, str]] = {}
     listing, system = False, ""
     for number, line in lines:
-        listing = listing or _LIST_OF_ABSENT.search(line) is not None
+        listing = listing or LISTS_ABSENT.search(line) is not None
         refused = _NOT_INSTALLABLE.search(line)
         listing = listing or refused is not None
         found = _NOT_PROVIDED.search(line) or refused or (_NOT_FOUND.match(line) if listing else None)
@@ -54,40 +52,13 @@ def judge_conda_export(lines: Iterable[tuple[int, str]]) -> tuple[Hit, int, str]
         return _hit(headline, "the file names builds of one channel, and a channel before it has the same packages", advice), number, line
     # Below conda's own list of what it did not find one line is enough.
     if len(absent) < (1 if system or listing else _SEVERAL):
-        return None if absent else _judge_absent(lines)
+        return None if absent else judge_absent(lines, facts)
     number, line = next(iter(absent.values()))
     there = f"; what asks for __{system} is of {'Linux or a Mac' if system == 'unix' else system}" if system else ""
     name = "names" if len(absent) == 1 else "name"
     detail = f"{len(absent)} of its lines {name} a build ({', '.join(list(absent)[:4])}) that no channel has for this system{there}"
     headline = "The environment file was exported with its builds, on another system or from a channel that no longer has them"
     return _hit(headline, detail, _NO_BUILDS), number, line
-
-
-def _judge_absent(lines: Sequence[tuple[int, str]]) -> tuple[Hit, int, str] | None:
-    """Whether conda lists what no channel has that it was told to ask, which is no contradiction of two requirements."""
-    head = next((place for place, (_, line) in enumerate(lines) if _LIST_OF_ABSENT.search(line)), None)
-    if head is None or any(_CLASH.search(line) for _, line in lines):
-        return None
-    found = {one["name"]: one["spec"] or "" for _, line in lines[head + 1 :] if (one := _ABSENT.match(line)) is not None}
-    if not found:
-        return None
-    names = ", ".join(f"{name}{spec}" for name, spec in list(found.items())[:6])
-    headline = "The channels that conda was told to ask have no such package for this system"
-    detail = (
-        f"{names}: of another channel (pytorch, nvidia, conda-forge), not made for this system (Windows, macOS, aarch64), or PyPI's, where "
-        "it may have another name"
-    )
-    advice = (
-        "conda search -c conda-forge -c pytorch -c nvidia NAME shows who has it for this system: add that channel; what none has goes "
-        "under pip: in the file, by its name on PyPI and with == (or is left out: torch from PyPI brings its CUDA)"
-    )
-    number, line = lines[head]
-    packages = tuple(found)[:4]
-    return (
-        Hit(NO_FILE, True, (), detail=detail, packages=packages, edge=f"conda:{packages[0]}", headline=headline, advice=advice),
-        number,
-        line,
-    )
 
 
 def _hit(headline: str, detail: str, advice: str) -> Hit:

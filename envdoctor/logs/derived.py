@@ -133,7 +133,7 @@ def derive_findings(reading: Reading, facts: Facts) -> tuple[Derived, ...]:
 
 
 def _derived(reading: Reading, facts: Facts) -> Iterator[Derived]:
-    last = reading.decisive
+    last, exported = reading.decisive, judge_conda_export(reading.lines, facts)
     built = judge_build(reading.lines, facts)
     if (toolkits := judge_toolkits(reading.lines, None if built is None else built[0])) is not None:
         yield Derived(toolkits[0], toolkits[1], toolkits[2][:300])
@@ -149,7 +149,7 @@ def _derived(reading: Reading, facts: Facts) -> Iterator[Derived]:
         for hit in _of_failure(failure, facts, around):
             if hit.rule == SAID and failure.wraps and failure is not last:
                 continue  # it only tells of the one that was told before
-            if reading.refusal is None or not _is_of_the_installer(hit, failure):
+            if (reading.refusal is None and exported is None) or not _is_of_the_installer(hit, failure):
                 yield Derived(hit, failure.line, failure.told[:300], decisive)
     for absent, number, text in judge_listed(reading.lines):
         yield Derived(absent, number, text)
@@ -197,7 +197,7 @@ def _derived(reading: Reading, facts: Facts) -> Iterator[Derived]:
         yield Derived(*refused)
     for hit, number, text in judge_numpy(reading, facts):
         yield Derived(hit, number, text)
-    if (exported := judge_conda_export(reading.lines)) is not None:
+    if exported is not None:
         yield Derived(exported[0], exported[1], exported[2].strip()[:300])
     elif reading.refusal is not None:
         for hit in judge_refusal(reading.refusal, facts):

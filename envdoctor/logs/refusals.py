@@ -17,7 +17,7 @@ from envdoctor.logs.refused_otherwise import OTHERWISE, judge_anywhere, judge_no
 from envdoctor.logs.specifiers import admits
 from envdoctor.records import replace
 from envdoctor.world.dependencies import dependencies, versions
-from envdoctor.world.releases import Release, release_texts, releases
+from envdoctor.world.releases import Release, exists, release_texts, releases
 from envdoctor.world.torch_builds import releases_listed
 from envdoctor.world.torch_builds import variants as builds_of
 
@@ -386,6 +386,9 @@ def asked_facts(refusal: Refusal | None) -> Iterable[tuple[str, str]]:
     if refusal is None:
         return
     own = {translated(one.name): one.specifier for one in reversed(refusal.asked) if not one.by}
+    if refusal.tool in ("conda", "mamba"):
+        # Its channels have releases of their own, which the package index never had.
+        own = {name: spec for name, spec in own.items() if exists(name, spec.lstrip("=")) is not False}
     yield from own.items()
     seen: dict[str, set[str]] = {}
     for one in refusal.asked:
