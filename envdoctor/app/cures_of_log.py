@@ -23,8 +23,7 @@ from envdoctor.world.dependencies import dependencies
 
 TORCH = "torch"
 _ASKS = "envdoctor "
-# Every transformers 4 asks for a hub below 1 (Requires-Dist of 4.57.6).
-_BELOW_ONE = ("huggingface-hub",)
+_ASKED = frozenset(("error-name-missing", "error-module-missing", "error-attribute-missing", "error-argument-refused"))
 # Their compiled parts fit one release of torch, which their metadata names.
 _BUILT_FOR_ONE = ("torchvision", "torchaudio", "xformers", "torchtext")
 
@@ -52,12 +51,14 @@ def as_of_a_log(cures: Sequence[Cure], finding: Finding, stated: Facts, sought: 
         key=lambda cure: (
             finding.rule.id in OF_INSTALLERS and takes_back(cure.pins, own, stated),
             last in cure.pins,
+            _asker(finding) in cure.pins and _goes_back(cure, finding),
             not (back & cure.pins.keys()),
             not _is_stated(cure, stated),
         ),
     )
     found = Cure("pin", "what is left as it is goes with it", dict(sought.pins), {})
-    alone = sought.clears == (finding.rule.id,) and _is_stated(found, stated) and broken_by(found.pins, stated) is None
+    elsewhere = finding.rule.id in _ASKED and not sought.pins.keys() <= own  # that it does not ask there, no requirement tells
+    alone = not elsewhere and sought.clears == (finding.rule.id,) and _is_stated(found, stated) and broken_by(found.pins, stated) is None
     if alone and all(dict(cure.pins) != dict(sought.pins) for cure in pins):
         ordered[1:1] = [found]
     places = [place for place, cure in enumerate(cures) if cure.pins]
@@ -68,7 +69,11 @@ def as_of_a_log(cures: Sequence[Cure], finding: Finding, stated: Facts, sought: 
 
 
 def _recent(cure: Cure, finding: Finding, stated: Facts) -> Cure:
-    """The newest release of the first major that has what is missing, in place of the very first one, where nothing is stated."""
+    """The last release of the first series (1.2) that has what is missing, in place of the very first one, where nothing is stated.
+
+    The code that asks is of about the day when it came: what is years later breaks that code elsewhere. The first one is rarely without
+    faults that the next ones of its series mend.
+    """
     if len(cure.pins) != 1 or any(name.startswith("packages.") for name in stated):
         return cure
     ((name, pin),) = cure.pins.items()
@@ -76,15 +81,12 @@ def _recent(cure: Cure, finding: Finding, stated: Facts) -> Cure:
     if not spec:
         return cure
     fits = [one for one in installable(name, stated) if version_condition(spec).admits(one)]
-    # Releases before 1.0 are a line of their own, which nobody promises to keep.
-    majors = list(dict.fromkeys(major for one in fits if (major := _major(one)) > "0")) or ["0"]
-    majors = ["0"] if name in _BELOW_ONE and any(_major(one) == "0" for one in fits) else majors
-    fits = [one for one in fits if _major(one) == majors[0]]
+    fits = [one for one in fits if _series(one) == _series(fits[0])]
     return replace(cure, pins={name: pinned(name, fits[-1], stated)}) if fits else cure
 
 
-def _major(release: Exact) -> str:
-    return release.text.partition(".")[0]
+def _series(release: Exact) -> str:
+    return ".".join(release.text.split(".")[:2])
 
 
 def _companions(finding: Finding, stated: Facts) -> Iterator[Cure]:
@@ -131,7 +133,13 @@ def _only_back(pins: Sequence[Cure], finding: Finding) -> frozenset[str]:
     """The packages whose cures are older releases alone: what moved, where another one could also follow it."""
     back = {name for cure in pins for name in cure.pins if len(cure.pins) == 1 and _goes_back(cure, finding)}
     forth = {name for cure in pins for name in cure.pins if not _goes_back(cure, finding)}
-    return frozenset(back - forth) if forth else frozenset()
+    return frozenset(back - forth - {_asker(finding)}) if forth else frozenset()
+
+
+def _asker(finding: Finding) -> str:
+    """The package that asks another one for what that has not: the user chose it, and it is the last to go back."""
+    asks = finding.edge.partition(":")[0]
+    return asks if finding.rule.id in _ASKED and asks != finding.packages[0] else ""
 
 
 def _goes_back(cure: Cure, finding: Finding) -> bool:

@@ -56,14 +56,27 @@ def fill(mask: int, known: int) -> int:
 
 
 def write_unread(mask: int, releases: Sequence[str], published: Sequence[str]) -> str:
-    """The same as ``write``, each stretch as far as the last ``published`` release before the next that was read, which it tells."""
+    """The same as ``write``, each stretch as far as the last ``published`` release before the next that was read, which it tells, and from
+    the first that was not read of the series (1.2) in which it begins: what is new comes with a series."""
     parts, notes = [], []
     for first, last in stretches(mask):
-        text = write(((1 << last + 1) - 1) ^ ((1 << first) - 1), releases)
-        if last < len(releases) - 1 and {releases[last], releases[last + 1]} <= set(published):
-            between = published[published.index(releases[last]) + 1 : published.index(releases[last + 1])]
-            if between:
-                text = f"{releases[first]}-{between[-1]}"
-                notes.append(f"{releases[last + 1]} says it no longer, and between it and {releases[last]} none was read")
-        parts.append(text)
+        start, end = releases[first], "" if last == len(releases) - 1 else releases[last]
+        if before := [one for one in _between(first - 1, releases, published) if _series(one) == _series(releases[first])]:
+            start = before[0]
+            notes.append(f"{releases[first - 1]} does not say it, and between it and {releases[first]} none was read")
+        if behind := _between(last, releases, published):
+            end = behind[-1]
+            notes.append(f"{releases[last + 1]} says it no longer, and between it and {releases[last]} none was read")
+        parts.append(start if start == end else f"{start}-{end}")
     return f"{','.join(parts)}{f' ({notes[-1]})' if notes else ''}"
+
+
+def _between(place: int, releases: Sequence[str], published: Sequence[str]) -> Sequence[str]:
+    """The published releases between the one at a place and the next that was read."""
+    if not 0 <= place < len(releases) - 1 or not {releases[place], releases[place + 1]} <= set(published):
+        return ()
+    return published[published.index(releases[place]) + 1 : published.index(releases[place + 1])]
+
+
+def _series(release: str) -> list[str]:
+    return release.split(".")[:2]

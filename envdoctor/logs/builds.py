@@ -178,6 +178,28 @@ _CAUSES = (
         "its source archive lacks {1}, a header of its own",
         "another release of {name}, or its repository in place of the archive: pip install git+https://ADDRESS-OF-ITS-REPOSITORY",
     ),
+    # The folders of a toolkit: include/ of cuda_cudart, libcurand, libcublas, libcusparse, libcusolver, libcufft, nvtx, cccl.
+    # https://github.com/deepspeedai/DeepSpeed/issues/3411, https://docs.nvidia.com/cuda/cuda-installation-guide-linux/
+    _Cause(
+        re.compile(
+            r"fatal error: "
+            r"((?:cu(?:rand|blas|sparse|solver|fft|da|pti|device)\w{0,30}|nv(?:rtc|jpeg|ToolsExt|JitLink)\w{0,20}|device_launch_"
+            r"parameters|host_defines|crt/\w{2,30}|(?:thrust|cub|nv|cooperative_groups|cuda)/[\w./]{2,60})\.(?:h|hpp|cuh)|nv/target|"
+            r"cuda/std/\w{2,30}|cub/cub\.cuh): No such file"
+        ),
+        "{0} is a header of the CUDA toolkit, and the toolkit that is found lacks it: it is there in part, or is "
+        "another one than CUDA_HOME "
+        "ought to name",
+        "the whole toolkit of the CUDA that torch was built for (torch.version.cuda): cuda-toolkit of NVIDIA's "
+        "packages, or conda install -c "
+        "nvidia cuda-toolkit=THAT.CUDA, and CUDA_HOME of its folder; nvcc alone brings no such headers",
+    ),
+    _Cause(
+        re.compile(r"fatal error: (cudnn\w{0,20}\.h|nccl\.h): No such file"),
+        "{0} is of cuDNN or NCCL, which are no part of the CUDA toolkit, and is missing where it is built",
+        "the development files (libcudnn9-dev, libnccl-dev; with conda cudnn, nccl), or CPATH with the include folder of the wheel: "
+        "site-packages/nvidia/cudnn/include, nvidia/nccl/include",
+    ),
     _Cause(
         re.compile(r"fatal error: ([\w./+-]{3,80}): No such file"),
         "the header {0} is missing where it is built",

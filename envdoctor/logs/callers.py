@@ -7,6 +7,7 @@ import re
 from envdoctor.atlas.breaks import takes_of
 from envdoctor.atlas.guards import UNKNOWN
 from envdoctor.atlas.masks import write
+from envdoctor.atlas.shelf import open_package
 from envdoctor.atlas.stack import places
 from envdoctor.atlas.volume import Volume
 from envdoctor.atlas.words import good_specifiers
@@ -86,3 +87,11 @@ def takers(symbol: str, caller: Caller, provider: Volume, gone: int, place: int,
     pins = tuple((caller.package, one) for one in ([way for way in ways if way.startswith(">=")] or ways))
     told = "" if where and asking.bit_count() == 1 else f"; {caller.package} {write(asking, volume.releases)} all do"
     return told, pins
+
+
+def not_asking(symbol: str, package: str, where: str, provider: str, facts: Facts) -> tuple[str, Pins]:
+    """The same of a symbol whose releases nobody knows: what is left is a release of the caller that does without."""
+    bound = open_package(provider)
+    if bound is None or package in ("", provider):
+        return "", ()
+    return takers(symbol.replace(":", "."), Caller(package, where), bound.volume, 0, 0, facts)

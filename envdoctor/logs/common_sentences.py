@@ -56,7 +56,7 @@ COMMON = (
         "triton",
     ),
     Sentence(
-        r"Must flatten tensors with uniform `?requires_grad",
+        r"(?:Must flatten tensors with|`?FlatParameter`? requires) uniform `?requires_grad",
         "FSDP joins the weights of a layer into one tensor, and some of them are frozen",
         "LoRA, or a frozen part, in a layer that is wrapped as a whole",
         "use_orig_params=True (fsdp_use_orig_params: true), or peft's fsdp_auto_wrap_policy, which wraps the adapters by themselves",

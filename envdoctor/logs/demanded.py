@@ -9,6 +9,7 @@ from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.names import canonical
 from envdoctor.facts.versions import Exact
+from envdoctor.logs.card_sentences import NO_BFLOAT16
 from envdoctor.logs.demands import Demand
 from envdoctor.logs.installer_rules import REFUSES_PYTHON
 from envdoctor.logs.last_resort import named_in
@@ -30,6 +31,9 @@ _FOUND = re.compile(
 _BESIDE = re.compile(r"installed version of (?P<name>[A-Za-z][\w-]{1,30}) is ")
 # pkg_resources tells whose requirement it is behind it: "..., Requirement.parse('numpy<1.22,>=1.18'), {'numba'})"
 _ASKED_BY = re.compile(r"Requirement\.parse\([^)]{1,200}\), \{['\"](?P<name>[\w.-]{1,80})['\"]\}")
+# LangChain catches any ImportError of a package, and says that there is none: https://github.com/langchain-ai/langchain
+_HIDES = re.compile(r"Could not import (?P<name>[a-z]\w{1,40}) python package\. Please install it with")
+_BFLOAT16 = re.compile(r"\bb(?:float|f)16\b", re.IGNORECASE)
 NOT_INSTALLED, DEMAND = "error-package-not-installed", "error-demands-another-release"
 
 
@@ -61,7 +65,9 @@ def judge_demand(demand: Demand, failure: Failure | None, facts: Facts) -> Hit |
         detail = (
             f"needs a GPU of compute capability {demand.specifier.removeprefix('>=')} or later{f', and {name} is stated' if name else ''}"
         )
-        return Hit(DEMAND, True, ((demand.package, f"not {demand.specifier}"),), detail=detail, packages=named(asks), edge=f"{asks}:gpu")
+        advice = NO_BFLOAT16 if failure is not None and _BFLOAT16.search(failure.message) else ""
+        reasons = ((demand.package, f"not {demand.specifier}"),)
+        return Hit(DEMAND, True, reasons, detail=detail, packages=named(asks), edge=f"{asks}:gpu", advice=advice)
     stated = facts.value(f"packages.{demand.package}")
     if isinstance(stated, Exact) and admits(demand.specifier, stated):
         return None
@@ -129,6 +135,15 @@ def judge_wanted(names: Sequence[str], failure: Failure, facts: Facts) -> Hit | 
         detail = f"{who} {' and '.join(names)}: not installed in the environment that ran, or not usable there"
     else:
         detail = f"{who} {' and '.join(names)}, which are stated: it runs in another environment, was not restarted, or sees no GPU"
+        if _HIDES.search(failure.message):
+            detail += "; or it is there and its import fails, which these words hide"
+    hidden = not lacking and _HIDES.search(failure.message)
+    advice = ""
+    if hidden:
+        advice = (
+            f"python -c 'import {hidden['name']}' with the Python that runs prints why it fails; where it lacks a name of another package: "
+            f"pip install -U {' '.join(names)}, with what it imports (for sentence-transformers also huggingface_hub), and a restart"
+        )
     told = _BESIDE.search(failure.message)
     beside = name if told is not None and (name := package_of(told["name"].lower())) in listed() else ""
     packages = named(*names, beside, raised)
@@ -141,6 +156,7 @@ def judge_wanted(names: Sequence[str], failure: Failure, facts: Facts) -> Hit | 
         packages=packages,
         pins=pins,
         edge=f"{raised or 'message'}:{'+'.join(names)}",
+        advice=advice,
     )
 
 

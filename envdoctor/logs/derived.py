@@ -17,12 +17,14 @@ from envdoctor.logs.adapter_kinds import judge_adapter_kind
 from envdoctor.logs.answers import answer, answer_member, say, with_author
 from envdoctor.logs.asked import ARGUMENT
 from envdoctor.logs.builds import BUILD, judge_build
+from envdoctor.logs.callers import not_asking
 from envdoctor.logs.circular_imports import NAME, judge_circular, judge_shadowed
 from envdoctor.logs.conda_exports import judge_conda_export
 from envdoctor.logs.crashes import judge_crash
 from envdoctor.logs.data_columns import judge_column
 from envdoctor.logs.demanded import DEMAND, NOT_INSTALLED, demand_of_found, join_demands, judge_demand, judge_met, judge_wanted
 from envdoctor.logs.demands import read_demands, read_wants
+from envdoctor.logs.generated_modules import judge_generated
 from envdoctor.logs.given_up import judge_given_up
 from envdoctor.logs.hollow_packages import HOLLOW, judge_unbuilt, part_of
 from envdoctor.logs.hosts import judge_guest
@@ -101,10 +103,8 @@ _RUN_AS_MODULE = re.compile(r"^[^()]*\)$")
 # Somebody who pastes a few lines pastes those that tell.
 _PASTED = 16
 # Import names that projects give to modules of their own: nobody can tell whose they are.
-_ANYBODYS = frozenset(
-    ("utils", "model", "models", "data", "config", "configs", "src", "lib", "common", "core", "modules", "helpers", "tools", "dataset",
-    "test", "tests", "train", "main", "app", "scripts" )
-)  # fmt: skip
+_ANYBODYS = frozenset(("utils", "model", "models", "data", "config", "configs", "src", "lib", "common", "core", "modules", "helpers",
+             "tools", "dataset", "test", "tests", "train", "main", "app", "scripts"))  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +238,8 @@ def _first_of_all(statement: Statement | None, failure: Failure, facts: Facts, a
 
 def _of_statement(statement: Statement | None, failure: Failure, facts: Facts) -> Hit | None:
     """What the name, the module, the attribute or the call comes to that an error is about."""
-    hit: Hit | None = None
+    if (hit := judge_generated(statement, facts)) is not None:
+        return hit
     if isinstance(statement, MissingName):
         hit = judge_stated_name(statement, facts) or _name(statement, failure, facts) or judge_own_name(statement, failure)
     elif isinstance(statement, MissingModule):
@@ -324,7 +325,9 @@ def _name(one: MissingName, failure: Failure, facts: Facts) -> Hit | None:
         known, advice = nowhere
     detail = f"{describe(provider, facts)} has no {one.name} in {one.module}; {asks}{known}"
     packages, edge = named(provider, caller), f"{caller or 'code'}:{one.module}.{one.name}"
-    return Hit(NAME, True, reasons(*packages), detail=detail, packages=packages, edge=edge, headline=headline, advice=advice)
+    told, pins = not_asking(f"{one.module}:{one.name}", caller, where, provider, facts)
+    detail, because = detail + told, reasons(*packages)
+    return Hit(NAME, True, because, detail=detail, packages=packages, pins=pins, edge=edge, headline=headline, advice=advice)
 
 
 def _module(one: MissingModule, failure: Failure, facts: Facts) -> Hit | None:
@@ -363,16 +366,13 @@ def _module(one: MissingModule, failure: Failure, facts: Facts) -> Hit | None:
     asks = f"; {describe(caller, facts)} imports it ({where})" if caller else ""
     if provider in HOLLOW:
         detail = f"there is no module {one.name}: what the package index has under the name {provider} holds none{asks}"
-        return Hit(
-            NOT_INSTALLED, True, (), detail=detail, packages=named(provider, caller), edge=f"{caller or 'code'}:{one.name}",
-            advice=HOLLOW[provider],
-        )  # fmt: skip
+        edge = f"{caller or 'code'}:{one.name}"
+        return Hit(NOT_INSTALLED, True, (), detail=detail, packages=named(provider, caller), edge=edge, advice=HOLLOW[provider])
     stated = facts.value(f"packages.{provider}")
     if isinstance(stated, Exact):
         detail = f"{provider} {stated} is stated, and the Python that failed has no module {one.name}: it runs in another environment{asks}"
-        return Hit(
-            NOT_INSTALLED, True, reasons(provider), detail=detail, packages=named(provider, caller), edge=f"{caller or 'code'}:{one.name}"
-        )
+        edge = f"{caller or 'code'}:{one.name}"
+        return Hit(NOT_INSTALLED, True, reasons(provider), detail=detail, packages=named(provider, caller), edge=edge)
     pins = newest_for(provider, facts) if known else ()
     detail = f"{provider} is not installed: there is no module {one.name}{asks}"
     if _RUN_AS_MODULE.search(failure.message):

@@ -24,6 +24,12 @@ _OF_CONDA = re.compile(
     r"/(?:envs/[^/]+|[\w.-]*conda\d?|miniforge\d?|mambaforge)/(?:bin/\.\./)?lib/(?:python[^\s]{1,200}/(?:\.\.?/){3,8})?libstdc"
 )
 _UNDEFINED = re.compile(r"(?:(?P<library>[\w./+-]{1,600}\.so[\w.+-]{0,40}): )?undefined symbol: (?P<symbol>[\w.$@]{3,1500})")
+# As people retell it, in a title: the file and no symbol, in any order.
+_RETOLD = re.compile(
+    r"(?P<before>[\w./+-]{1,300}\.so[\d.]{0,20})\W{1,4}(?:(?:has|with|hits?)(?: an?)? )?undefined symbols?(?! ?: ?\w)"
+    r"|undefined symbols? (?:in|of|from) \W?(?P<after>[\w./+-]{1,300}\.so[\d.]{0,20})",
+    re.IGNORECASE,
+)
 # libgthread-2.0.so.0 and libpython3.10.so.1.0 have dots before their end.
 _ABSENT = re.compile(r"(?P<library>lib[\w+-]{1,60}(?:\.\d{1,4}){0,2}\.so(?:\.\d{1,4}){0,4}): cannot open shared object file")
 # cuDNN 9's own words, with the names of one library that it tried, the one with the major alone among them.
@@ -91,7 +97,8 @@ _OF_SYSTEMS = {
     "libmpi": ("mpi4py", "apt-get install openmpi-bin libopenmpi-dev"),
     "libcuda": (
         "",
-        "the NVIDIA driver brings it: nvidia-smi must work there; a container wants --gpus all, and a machine without a GPU has none",
+        "the NVIDIA driver brings it: nvidia-smi must work there; a container wants --gpus all, and a machine without a GPU has none; "
+        "under WSL it lies in /usr/lib/wsl/lib: export LD_LIBRARY_PATH=/usr/lib/wsl/lib:$LD_LIBRARY_PATH",
     ),
     "libnvinfer": ("tensorrt", "pip install tensorrt of the major that was built against, with its lib folder in LD_LIBRARY_PATH"),
     "libavutil": _FFMPEG,
@@ -222,6 +229,12 @@ def parse_undefined(message: str) -> UndefinedSymbol | None:
         return None
     file = found["library"] or ""
     return UndefinedSymbol(file.rpartition("/")[2] or "a compiled file", symbol, plain, package_of_file(file), library, owner)
+
+
+def parse_retold(message: str) -> str:
+    """The file of which somebody says that a symbol is undefined, without the symbol: ``causal_conv1d_cuda.so undefined symbol``."""
+    told = None if parse_undefined(message) is not None else _RETOLD.search(message)
+    return "" if told is None else (told["before"] or told["after"]).rpartition("/")[2].rstrip(".")
 
 
 # cffi's words over ctypes.util.find_library: https://github.com/bastibe/python-soundfile/issues/238

@@ -14,9 +14,11 @@ from envdoctor.logs.libraries import (
     AbsentLibrary,
     LibraryFloor,
     UndefinedSymbol,
+    package_of_file,
     parse_absent,
     parse_extension,
     parse_floor,
+    parse_retold,
     parse_undefined,
 )
 from envdoctor.logs.tracebacks import Failure
@@ -31,12 +33,14 @@ ARGUMENT = "error-argument-refused"
 
 LIBRARY_TEXT = re.compile(
     r"undefined symbol: |did not manage to locate a library called|\.so[\d.]{0,12}: cannot open shared object"
-    r"|version .{0,4}(?:GLIBC|GLIBCXX|CXXABI)_|Unable to load any of \{lib"
+    r"|version .{0,4}(?:GLIBC|GLIBCXX|CXXABI)_|Unable to load any of \{lib|\.so\S{0,12} .{0,12}[Uu]ndefined symbol"
+    r"|[Uu]ndefined symbols? (?:in|of|from) \S{1,300}\.so"
 )
 # The linker names the library that it loaded, by the major that was asked for, and in which the symbol is not.
 _OLDER = re.compile(
     r"undefined symbol: (?!_{0,2}nvJitLink)\w{2,200}, version (?P<library>lib(?:cu|nv)\w{2,30}\.so\.\d{1,3}(?:\.\d{1,3})?)\b"
 )
+_OF_CUDA = re.compile(r"lib(?:cu(?:sparse|blas|blasLt|dnn|solver|fft|rand|dart|pti)|nv(?:JitLink|rtc)|nccl)\w{0,20}\.so")
 # What pybind11 says of a call that fits none of its signatures.
 BINDING = re.compile(r"\b([a-z][a-z0-9]*(?:_[a-z0-9]+)+)\(\): incompatible (?:function|constructor) arguments")
 # The line of code that somebody pasted with the error.
@@ -92,7 +96,46 @@ def judge_library(text: str, facts: Facts, failure: Failure | None = None) -> Hi
     undefined = parse_undefined(text)
     if undefined is not None and (tag := _OLDER.search(text)) is not None:
         return _older_library(undefined, tag["library"])
+    if undefined is None and (file := parse_retold(text)):
+        return _retold(file, facts)
     return None if undefined is None else _symbol(undefined, facts)
+
+
+def _retold(file: str, facts: Facts) -> Hit | None:
+    """A file with an undefined symbol of which nobody quotes the symbol: whose file it is tells what it was built against.
+
+    https://github.com/state-spaces/mamba/issues/28, https://github.com/pytorch/pytorch/issues/144244
+    """
+    if _OF_CUDA.match(file):
+        torch = describe("torch", facts)
+        return Hit(
+            SYMBOL,
+            True,
+            detail=(
+                f"{torch} brings the libraries of CUDA that it was built with; a {file}, or one that it takes, of an installed "
+                f"toolkit or of "
+                "conda is found before them, and is older"
+            ),
+            packages=("torch",),
+            edge=f"{file}:retold",
+            headline=f"Another {file} is loaded than the one that torch brings",
+            advice="unset LD_LIBRARY_PATH, or take the folder of the installed CUDA out of it, before Python starts",
+        )
+    by = package_of_file(file)
+    if not by:
+        return None
+    against = "torch" if by in AGAINST_TORCH else ""
+    what = "another torch, or a torch of another CUDA or C++ ABI, than the one that is there" if against else "another release of a library"
+    again = f"pip uninstall -y {by}, then pip install --no-cache-dir --no-build-isolation {by}"
+    return Hit(
+        SYMBOL,
+        True,
+        reasons(by, against),
+        detail=f"{describe(by, facts)} was built against {what}: {file} asks for a symbol that nothing loaded has",
+        packages=named(by, against),
+        edge=f"{by}:{file}"[:200],
+        advice=f"{again}: a wheel that pip kept in its cache is of the torch of that day; or a wheel of {by} for this torch and CUDA",
+    )
 
 
 def _absent(one: AbsentLibrary, failure: Failure | None, facts: Facts, loader: str = "") -> Hit:

@@ -97,6 +97,7 @@ def tell_another(symbol: str, family: str, volume: Volume, release: str, gone: i
     """What the stated release has, and the run did not find: its files are not those that ran. ``gone`` are the releases without it."""
     caller = caller_of(failure, volume.name)
     forks = FORKS.get(volume.name, ())
+    moved = dict.fromkeys(name for name in (volume.name, caller.package) if name)
     fork = f", or {' or '.join(forks)} was installed over it, which has the same import name" if forks else ""
     detail = (
         f"another release ran (without it: {write(gone, volume.releases)}), in another environment or by files that an upgrade left "
@@ -110,7 +111,8 @@ def tell_another(symbol: str, family: str, volume: Volume, release: str, gone: i
         packages=tuple(dict.fromkeys(name for name in (volume.name, caller.package, *forks) if name)),
         edge=f"{caller.package or 'code'}:{symbol}:elsewhere",
         headline=f"{volume.name} {release} is stated, and its files have {symbol}",
-        advice=_look(symbol.partition(".")[0]),
+        advice=f"pip install -U {' '.join(moved)} with the Python that runs (python -m pip), then start it, or the kernel, anew: what was "
+        f"imported before stays in memory; {_look(symbol.partition('.')[0])}",
     )
 
 

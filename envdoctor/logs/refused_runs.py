@@ -281,8 +281,7 @@ def _disagreement(message: str) -> tuple[str, str, str] | None:
         a, b = found["a"].split(",")[0].strip(), found["b"].split(",")[0].strip()
         if _VOCABULARY.search(found["name"]) and a != b:
             what = f"{found['name']} has {a} rows in the checkpoint and {b} in the model"
-            advice = f"load the tokenizer that was saved with it, and model.resize_token_embeddings({a}) before the weights are loaded"
-            return what, "tokens were added when it was saved, or it is of another model", advice
+            return what, *_rows(a, b)
         what = f"{found['name']} is [{found['a']}] in the checkpoint and [{found['b']}] in the model"
         if found["a"].count(",") == 1 and a != b and found["a"].split(", ") == found["b"].split(", ")[::-1]:
             advice = "the release that the checkpoint was saved with; or x.T where it is loaded"
@@ -301,6 +300,23 @@ def _disagreement(message: str) -> tuple[str, str, str] | None:
             what = f"{found['name']} has {rows} rows in the checkpoint and another number in the model"
             return what, "tokens were added when it was saved, or it is of another model", advice
     return None
+
+
+def _rows(saved: str, made: str) -> tuple[str, str]:
+    """What is behind a table of words that has other rows in the checkpoint than in the model: who has more of them added tokens."""
+    if saved.isdigit() and made.isdigit() and int(saved) < int(made):
+        behind = (
+            "the model has tokens that the checkpoint does not: it is of another model or another state (the base in place "
+            "of what was trained "
+            "of it), or the code, or another transformers, adds tokens or counts them otherwise than when it was saved"
+        )
+        return behind, (
+            "the checkpoint that belongs to this configuration and this tokenizer; where it is that one, the release of "
+            "transformers and the "
+            f"tokenizer that it was made with, or model.resize_token_embeddings({saved}) before the weights are loaded"
+        )
+    advice = f"load the tokenizer that was saved with it, and model.resize_token_embeddings({saved}) before the weights are loaded"
+    return "tokens were added when it was saved, or it is of another model", advice
 
 
 def _types(a: str, b: str) -> tuple[str, str, str]:

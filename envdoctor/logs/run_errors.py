@@ -10,6 +10,7 @@ import re
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.versions import Exact
+from envdoctor.logs.card_sentences import CARDS, REFUSED
 from envdoctor.logs.common_sentences import COMMON, NEAR
 from envdoctor.logs.composite_configs import judge_taken
 from envdoctor.logs.dataclass_defaults import judge_dataclass_default
@@ -32,7 +33,7 @@ from envdoctor.world.import_names import package_of
 
 RUN = "error-of-the-run"
 OF_INPUT = "error-of-what-was-given"
-_ALL = (*SENTENCES, *KERNELS, *SERVING, *PAIRED, *EVERYDAY, *COMMON, *GIVEN)
+_ALL = (*SENTENCES, *KERNELS, *SERVING, *PAIRED, *EVERYDAY, *COMMON, *GIVEN, *CARDS)
 _INPUTS = frozenset((*ROWS, *GIVEN))
 # The end of the edge of what failed in a copy of DataParallel's.
 COPIED = "it-failed-in-a-copy-that"
@@ -45,7 +46,7 @@ _HAND_ON = frozenset(("torch", "accelerate", "peft"))
 
 def judge_beside(line: str) -> Hit | None:
     """What a line of a compiler or a command means that an error's own text does not quote."""
-    found = next((one for one in (*BESIDE, *NEAR) if re.search(one.says, line)), None)
+    found = next((one for one in (*BESIDE, *NEAR, *REFUSED) if re.search(one.says, line)), None)
     if found is None:
         return None
     edge = f"code:{'-'.join(re.findall(r'[a-z0-9]+', found.means.lower())[:6])}"

@@ -13,6 +13,30 @@ from envdoctor.logs.stated_message import StatedMessage
 
 SHARDING = (
     StatedMessage(
+        r"`?FlatParameter`? requires uniform dtype but got (?P<one>torch\.\w{3,12}) and (?P<other>torch\.\w{3,12})",
+        "FSDP joins the weights of a layer into one tensor, and these are {one} and {other}",
+        "an adapter in another dtype than its base, norms that were kept in float32, or a quantized base whose storage "
+        "is not of the dtype of "
+        "the rest",
+        "load all in one dtype (torch_dtype, and for 4 bits the same bnb_4bit_quant_storage), and cast adapters and "
+        "norms to it before FSDP "
+        "wraps the model",
+        given=True,
+        unless=("fsdp-lora-before-4-39",),
+        package="torch",
+    ),
+    StatedMessage(
+        r"Cannot flatten integer dtype tensors",
+        "FSDP joins the weights of a layer into one tensor, and these are whole numbers: the model was loaded quantised",
+        "load_in_8bit or load_in_4bit: FSDP shards 4 bits only where they are stored as floats",
+        "without load_in_8bit and load_in_4bit under FSDP; or 4 bits with bnb_4bit_quant_storage of the dtype of the "
+        "other weights, as peft's "
+        "example for QLoRA with FSDP has it",
+        given=True,
+        unless=("fsdp-with-8bit-base", "fsdp-qlora-quant-storage"),
+        package="torch",
+    ),
+    StatedMessage(
         r"ZeroParamStatus\.AVAILABLE|'status': 'NOT_AVAILABLE'",
         "A weight that ZeRO-3 keeps in shares is used where it was not gathered",
         "code that uses a weight apart from its module's forward(), a module that is passed over in some steps (experts, a tower for "

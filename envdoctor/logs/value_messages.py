@@ -5,6 +5,23 @@ from __future__ import annotations
 from envdoctor.logs.stated_message import StatedMessage
 
 VALUES = (
+    # transformers/tokenization_utils_base.py: it names the column that it could make no tensor of, and pads those that it knows by the
+    # tokens' length. https://github.com/hiyouga/LlamaFactory/issues/2376
+    StatedMessage(
+        r"Perhaps your features \(`(?P<name>(?!labels|input_ids|attention_mask)\w{2,40})` in this case\) have excessive "
+        r"nesting \(inputs type "
+        r"`list` where type `int` is expected",
+        "The column {name} of the batch has another length than the tokens of its row, or is nested",
+        "the preprocessing adds a token (eos) to the ids and the mask, or cuts them, and leaves {name} as the "
+        "tokenizer gave it; or the column "
+        "is of the data, and no collator pads it",
+        "leave {name} out (return_token_type_ids=False where the tokenizer is called, remove_columns of the data), or "
+        "change it together with "
+        "the ids; where a framework makes the rows, a later release of it",
+        given=True,
+        over=("batch-of-unequal-or-nested-columns",),
+        package="transformers",
+    ),
     StatedMessage(
         r"local variable '(?P<name>\w{1,80})' (?:was )?referenced before assignment|cannot access (?:local|free) variable "
         r"'(?P<other>\w{1,80})' where it is not associated with a value",

@@ -35,7 +35,7 @@ def test_a_method_whose_class_no_python_before_3_10_tells_is_known_by_the_line(c
     )
     told = findings(capsys, tmp_path, log)[0]
     assert (told["rule"], told["packages"]) == ("error-argument-refused", ["accelerate"])
-    assert told["fixes"][0]["pins"] == {"accelerate": "==1.15.0"}
+    assert told["fixes"][0]["pins"] == {"accelerate": "==0.15.0"}
 
 
 def test_what_a_tokenizer_of_transformers_5_says_without_quotes_is_read(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -56,6 +56,12 @@ def test_a_stretch_goes_on_to_the_next_release_that_was_read() -> None:
     assert write_unread(0b0001, RELEASES, published) == "1.0"
 
 
+def test_a_stretch_begins_with_the_series_of_its_first_release() -> None:
+    published = ("1.9", "2.0", "2.0.1", "2.0.3", "2.1")
+    said = "2.0- (1.9 does not say it, and between it and 2.0.3 none was read)"
+    assert write_unread(0b110, ("1.9", "2.0.3", "2.1"), published) == said
+
+
 def test_a_sentence_is_known_without_its_full_stop_after_few_words() -> None:
     assert likeness("Template {} does not exist.", "template gpt does not exist") > 20
     assert not likeness("Template {} does not exist.", "template gpt does not exist in that folder")

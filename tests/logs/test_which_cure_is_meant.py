@@ -24,6 +24,31 @@ ARGUMENTS = {
 }
 
 
+HELPER = "def is_flash_attn_greater_or_equal_2_10(): pass\n"
+ASKS = "from transformers.utils import is_flash_attn_greater_or_equal_2_10\n"
+# The helper went for one release, and verl asks for it since 0.6.
+TWO_SIDES = {
+    "transformers": {
+        release: {"transformers/__init__.py": "", "transformers/utils/__init__.py": text}
+        for release, text in (("4.46.3", ""), ("5.3.0", HELPER), ("5.4.0", ""), ("5.5.0", HELPER))
+    },
+    "verl": {
+        release: {"verl/__init__.py": "", "verl/model.py": text} for release, text in (("0.5.0", ""), ("0.6.1", ASKS), ("0.7.0", ASKS))
+    },
+}
+FROM_VERL = """\
+  File "/opt/venv/lib/python3.10/site-packages/verl/model.py", line 1, in <module>
+    from transformers.utils import is_flash_attn_greater_or_equal_2_10
+ImportError: cannot import name 'is_flash_attn_greater_or_equal_2_10' from 'transformers.utils'"""
+# One of a series, in which it came.
+CAME = {
+    "transformers": {
+        release: {"transformers/__init__.py": "", "transformers/utils/__init__.py": text}
+        for release, text in (("4.46.3", ""), ("4.47.0", HELPER), ("4.47.1", HELPER), ("4.57.6", HELPER))
+    }
+}
+
+
 def first(capsys: pytest.CaptureFixture[str], tmp_path: Path, log: str, facts: str = 'os = "linux"\n') -> tuple[str, str, list[str]]:
     told = findings(capsys, tmp_path, log, facts)[0]
     return f"{told['rule']} {told['status']}", told["detail"], [str(one.get("pins") or one["note"]) for one in told["fixes"]]
@@ -187,3 +212,16 @@ def test_a_line_that_imports_says_the_module_of_the_error_behind_it(capsys: pyte
 def test_what_lightning_says_to_write_in_place_of_an_argument(keyword: str, told: str) -> None:
     """By the warnings of 1.9.5: devices="auto" would take every GPU, where auto_select_gpus looked for free ones."""
     assert successor(f"pytorch_lightning.Trainer({keyword})") == told
+
+
+def test_what_is_asked_moves_before_who_asks_goes_back(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    with atlas_of(tmp_path, TWO_SIDES):
+        _, _, fixes = first(capsys, tmp_path, FROM_VERL)
+    assert fixes[0] == "{'transformers': '==5.3.0'}"
+    assert fixes[2] == "{'verl': '==0.5.0'}"
+
+
+def test_the_nearest_series_that_has_a_name_is_offered(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    with atlas_of(tmp_path, CAME):
+        _, _, fixes = first(capsys, tmp_path, FROM_VERL.splitlines()[-1])
+    assert fixes[0] == "{'transformers': '==4.47.1'}"

@@ -1,0 +1,76 @@
+"""Sentences about what a GPU, its driver's library or a sharded run cannot do as it was asked: a table, for ``run_errors``."""
+
+from __future__ import annotations
+
+from envdoctor.logs.run_sentences import Sentence
+
+NO_BFLOAT16 = (
+    "float16 in place of bfloat16: fp16=True (and bf16=False) in the training arguments, torch_dtype=torch.float16 where the model is "
+    "loaded, --dtype half for vLLM and what serves with it; where float16 overflows float32"
+)
+
+CARDS = (
+    # torch/amp/autocast_mode.py asks torch.cuda.is_bf16_supported().
+    Sentence(
+        r"Current (?:CUDA|XPU) Device does not support bfloat16|(?:device|GPU|hardware|card) (?:does not|doesn't) support b(?:float|f)16"
+        r"|[Bb](?:[Ff]loat|f)16 is not supported (?:on|by) (?:this|your|the (?:current )?)",
+        "The GPU has no bfloat16, and the run asks for it",
+        "bfloat16 came with compute capability 8.0 (Ampere): P100, V100, T4 and the RTX 20 have none",
+        NO_BFLOAT16,
+    ),
+    # https://github.com/NVIDIA/cuda-python/issues/17, https://github.com/NVIDIA/cudf/issues/11573, https://github.com/microsoft/WSL/issues/8587
+    Sentence(
+        r"Failed to dlopen libcuda\.so|libcuda\.so cannot found|libcuda\.so(?: was)? not found",
+        "The library of the NVIDIA driver, libcuda.so, is not where the program looks for it",
+        "under WSL it lies in /usr/lib/wsl/lib, where dlopen does not look for that name; elsewhere the driver is "
+        "missing, or a container was "
+        "started without the GPUs",
+        "under WSL export LD_LIBRARY_PATH=/usr/lib/wsl/lib:$LD_LIBRARY_PATH before the program starts; elsewhere "
+        "nvidia-smi must work there, "
+        "and a container wants --gpus all",
+    ),
+    # accelerate/accelerator.py, _prepare_deepspeed; https://github.com/GuHuangAI/ADM-Public/issues/5, https://github.com/huggingface/trl/issues/2388
+    Sentence(
+        r"When using DeepSpeed,? `?accelerate\.prepare\(\)`? requires you to pass at least one",
+        "accelerate is set to DeepSpeed, and the script hands prepare() no data loader of which the batch could be read",
+        "the batch of a GPU is then unknown; a script that was written without DeepSpeed often prepares its loaders apart or not at all",
+        "accelerate config again and without DeepSpeed, where the script does not need it; else the loader into the same prepare() as the "
+        "model, or train_micro_batch_size_per_gpu as a number in the DeepSpeed configuration",
+        "accelerate",
+    ),
+    # https://github.com/huggingface/datasets/issues/7418, https://github.com/agiresearch/OpenP5/issues/5, https://github.com/open-compass/T-Eval/issues/61
+    Sentence(
+        r"cannot mix (?P<kind>list|struct) and non-(?P=kind),? non-null values",
+        "One column holds values of two shapes: lists or dictionaries in some rows, and plain values in others",
+        "Arrow gives a column one type; a function for map(batched=True) that is written for one row returns such a "
+        "mixture, and so do records "
+        "whose field is text in one and a list in the next",
+        "return the same shape for every row: map without batched=True, or a function that takes lists and returns "
+        "lists of one length; in a "
+        "JSON file the same type for the field in all records",
+        "pyarrow",
+    ),
+    # mlx_lm/models/llama.py of 0.16.0 wants these two keys; that of 0.16.1 reads rope_type too.
+    # https://github.com/ml-explore/mlx-examples/issues/909, https://github.com/transformerlab/transformerlab-app/issues/152
+    Sentence(
+        r"rope_scaling must contain keys \{'(?:type|factor)', '(?:type|factor)'\}",
+        "mlx-lm is older than the model, whose configuration names its rope scaling rope_type",
+        "Llama 3.1 and what was made of it: mlx-lm 0.16.1 was the first that reads that key; older code of mlx-examples was copied into "
+        "other programs",
+        'pip install -U "mlx-lm>=0.16.1", or the program that has a copy of its models brought up to date',
+        "mlx-lm",
+    ),
+)  # fmt: skip
+
+# Lines of a list of reasons, of which the message itself quotes the first ones.
+REFUSED = (
+    # xformers/ops/fmha/cutlass.py; https://github.com/facebookresearch/xformers/issues/1263
+    Sentence(
+        r"attn_bias\.stride\(-2\) % \d{1,3} != 0",
+        "The rows of attn_bias do not begin at multiples of 8, as xformers' kernel for a tensor as bias wants them",
+        "the sequence is no multiple of 8 long; the other kernels take no such bias, so that none is left",
+        "allocate the bias with its last dimension rounded up to a multiple of 8 and cut it: torch.zeros(1, 1, M, "
+        "PADDED)[:, :, :, :M], as the "
+        "HINT says; or pad the sequence itself to a multiple of 8",
+    ),
+)
