@@ -142,7 +142,8 @@ def _find_remedies(
     if accused:
         newest = predict_facts(gathered)
         stated = facts.with_facts(newest[name] for name in accused if name in newest and newest[name].origin.source != PROJECT)
-    asked = sorted({one.entry for one in goals if one.entry})
+    # A main name is asked for by the check itself: asked for as a script's import too, it would stand in for any other import that fails.
+    asked = sorted({one.entry for one in goals if one.entry and one.rule.id != "part-breaks"})
     checks = (*FACT_CHECKS, breaks_of([(package_of(entry.partition(".")[0].partition(":")[0]), entry) for entry in asked]))
     problem = Problem(stated, book.rules, checks if asked else FACT_CHECKS, release_texts, outcomes, requires=cautious)
     if brief:
