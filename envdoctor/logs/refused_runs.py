@@ -83,9 +83,10 @@ _PRODUCT = re.compile(r"mat1 and mat2 shapes cannot be multiplied \(\d{1,12}x(?P
 _WIDTH = 64
 # The width of a text for the layers of a diffusion model (cross_attention_dim of their unet/config.json) and for those of Flux and SD 3.
 _TEXTS = {"768": "Stable Diffusion 1", "1024": "Stable Diffusion 2", "2048": "SDXL", "4096": "a T5 encoder (Flux, SD 3)"}
+# InternLM2 calls them tok_embeddings and output; LoRA's B on the last layer is as long as the vocabulary.
 _VOCABULARY = re.compile(
-    r"(?:embed_tokens|lm_head|wte|word_embeddings|shared|embed_out|embed_in)"
-    r"(?:\.base_layer|\.modules_to_save\.default)?\.weight$"
+    r"(?:(?:embed_tokens|tok_embeddings|lm_head|wte|word_embeddings|shared|embed_out|embed_in|model\.output)"
+    r"(?:\.base_layer|\.modules_to_save\.default)?|(?:lm_head|embed_out|model\.output)\.lora_B\.\w{1,40})\.weight$"
 )
 # The layer on top, as classes of transformers for classification and tokens call it.
 _HEAD = re.compile(r"(?:^|\.)(?:classifier|score|classification_head|qa_outputs)(?:\.\w+){0,3}\.(?:weight|bias)$")

@@ -28,6 +28,9 @@ SHORT_ROWS = """\
 RuntimeError: Error(s) in loading state_dict for LlamaForCausalLM:
 \tsize mismatch for model.embed_tokens.weight: copying a param with shape torch.Size([32000, 4096]) from checkpoint, the shape in current \
 model is torch.Size([32003, 4096])."""
+LORA_ON_WORDS = """\
+size mismatch for llm.model.output.lora_B.default.weight: copying a param with shape torch.Size([92548, 512]) from checkpoint, the shape \
+in current model is torch.Size([92554, 512])."""
 LANGCHAIN = (
     "ImportError: Could not import sentence_transformers python package. Please install it with `pip install sentence_transformers`."
 )
@@ -59,6 +62,7 @@ LANGCHAIN = (
         ("ValueError: `FlatParameter` requires uniform dtype but got torch.bfloat16 and torch.float32", NOTHING, "load all in one dtype"),
         (NESTED.format("token_type_ids"), NOTHING, "return_token_type_ids=False"),
         (SHORT_ROWS, NOTHING, "the checkpoint that belongs to this configuration"),
+        (LORA_ON_WORDS, NOTHING, "the release of transformers and the tokenizer that it was made with"),
         (LANGCHAIN, 'packages.sentence-transformers = "2.2.2"\n', "python -c 'import sentence_transformers'"),
         (
             "AttributeError: module 'wandb.proto.wandb_internal_pb2' has no attribute 'Result'",
