@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.names import canonical
 from envdoctor.logs.installer_rules import CONTRADICT
-from envdoctor.logs.installers import Asked, Unavailable
+from envdoctor.logs.refusal import Asked, Unavailable
 from envdoctor.logs.specifiers import admits
 from envdoctor.world.releases import release_texts
 

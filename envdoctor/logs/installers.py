@@ -11,8 +11,9 @@ import re
 from collections.abc import Sequence
 
 from envdoctor.facts.names import canonical
+from envdoctor.logs.refusal import Asked, Refusal, Unavailable
 from envdoctor.logs.specifiers import as_pep_440
-from envdoctor.records import dataclass, field
+from envdoctor.world.releases import releases
 
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,80}[A-Za-z0-9])?"
 _VERSION = r"[0-9][A-Za-z0-9.+!_-]{0,60}"
@@ -37,6 +38,8 @@ _PIP_NONE = re.compile(
     rf"Could not find a version that satisfies the requirement (?P<name>{_NAME}){_EXTRA} ?(?P<spec>{_SPEC})?"
     rf"[^\n]{{0,300}}?\(from versions: (?P<versions>[^)]{{0,20000}})\)"
 )
+# Whoever wants it stands behind it: "(from torch)", "(from torch==2.1->-r requirements.txt (line 3))"
+_PIP_FROM = re.compile(rf"\(from (?!versions)(?P<by>{_NAME})(?:==|->|\[|[<>~!]|\))")
 _PIN = re.compile(rf"(?P<name>{_NAME}){_EXTRA}(?P<spec>{_SPEC})(?:\s|$|\()")
 _PIP_NO_MATCH = re.compile(
     rf"(?:No matching distribution found for|Could not find a version that satisfies the requirement) "
@@ -74,6 +77,10 @@ _UV_NO_FILE = re.compile(
 )
 _UV_PYTHON = re.compile(rf"the current Python version \((?P<python>{_VERSION})\) does not satisfy Python ?(?P<spec>{_SPEC})")
 _UV_REQUESTED = re.compile(rf"the requested Python version \((?P<python>{_SPEC})\) does not satisfy Python ?(?P<spec>{_SPEC})")
+_MARKER = re.compile(r"(?<=[\w\]])\{[^{}]{1,300}\}")
+_UV_SOLVES = re.compile(rf"Solving with installed Python version: (?P<python>{_VERSION})")
+_UV_LOOKS = re.compile(rf"Searching for a compatible version of (?P<name>{_NAME}) \((?P<spec>{_SPEC}\+?)")
+_UV_FOUND_NONE = re.compile(rf"No compatible version found for: (?P<name>{_NAME})")
 # poetry
 _POETRY_NEEDS = re.compile(
     rf"(?P<by>{_NAME}) \((?P<release>[^()]{{1,120}})\) depends on (?P<name>{_NAME}){_EXTRA} \((?P<spec>[^()]{{1,120}})\)"
@@ -82,6 +89,11 @@ _POETRY_PROJECT = re.compile(
     rf"(?P<by>{_NAME}) depends on (?:both )?(?P<name>{_NAME}){_EXTRA} \((?P<spec>[^()]{{1,120}})"
     rf"\)(?: and (?P<other>{_NAME}){_EXTRA} \((?P<also>[^()]{{1,120}})\))?"
 )
+_POETRY_PACKAGE = re.compile(
+    rf"^Because (?P<by>{_NAME})(?: depends on| \((?P<release>[^()]{{1,120}})\) requires) (?P<name>{_NAME}){_EXTRA} "
+    r"\((?P<spec>[^()]{1,120})\)"
+)
+_NUMBERED = re.compile(r"^\d{1,2}\. (?=Because )")
 _POETRY_PYTHON = re.compile(
     rf"(?P<name>{_NAME}) requires Python (?P<spec>{_SPEC}), so it will not be (?:satisfied|installable) for Python (?P<for>{_SPEC})"
 )
@@ -113,7 +125,7 @@ _STARTS = (
         r"No matching distribution found|requires a different Python: |is not a supported "
         r"wheel on this platform|, which is not installed")),
     ("uv", re.compile(r"No solution found when resolving|doesn't have a source distribution or wheel|"
-        r"we can conclude that|requirements are unsatisfiable")),
+        r"we can conclude that|requirements are unsatisfiable|No compatible version found for: ")),
     ("poetry", re.compile(rf"version solving failed|SolverProblemError|depends on both {_NAME}{_EXTRA} \(|"
         r"Unable to find installation candidates")),
     ("conda", re.compile(
@@ -128,53 +140,6 @@ _MOST = 60
 _OF_UV_OR_POETRY = (
     "depend", "require", "no version", "was not found", "has no", "have no", "doesn't have", "does not satisfy", "was yanked"
 )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What one side asks of a package. ``by`` is a package and ``release`` its version or range; empty for the user's own line."""
-
-    name: str
-    specifier: str
-    by: str = ""
-    release: str = ""
-
-    def words(self) -> str:
-        """``peft 0.14.0 requires transformers>=4.45``, ``transformers==4.40.0 is asked for``."""
-        if not self.by:
-            return f"{self.name}{self.specifier} is asked for"
-        who = f"{self.by} {self.release.removeprefix('==')}".strip()
-        return f"{who} requires {self.name}{self.specifier}"
-
-
-@dataclass(frozen=True, slots=True)
-class Unavailable:
-    """A package of which nothing fits. ``why`` is ``no release``, ``no package``, ``no wheel``, ``no file``, ``withdrawn``,
-    ``tried`` or ``python``.
-
-    ``offered`` are the releases that the installer saw, ``python`` what it ran on, ``refused`` what the release asks of Python.
-    """
-
-    name: str
-    specifier: str
-    why: str
-    offered: tuple[str, ...] = ()
-    python: str = ""
-    refused: str = ""
-    tag: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """The text of an installer, read: by which tool (empty where only what releases require was pasted), from which line on. ``left`` are
-    requirements that pip broke and told of, ``index`` is which of PyTorch's own indexes it was sent to."""
-
-    tool: str
-    line: int
-    asked: tuple[Asked, ...] = ()
-    unavailable: tuple[Unavailable, ...] = ()
-    left: tuple[tuple[Asked, str], ...] = field(default=())
-    index: str = ""
 
 
 def read_refusal(lines: Sequence[tuple[int, str]]) -> Refusal | None:
@@ -213,7 +178,7 @@ def _joined(lines: Sequence[tuple[int, str]]) -> list[str]:
         goes_on = (
             bool(found)
             and line[:1] == " "
-            and (body[:1].islower() or body[:1] in "`(<>=")
+            and (body[:1].islower() or body[:1] in "`(<>='")
             # pip sets each of its sentences on a line of its own, and most names are in small letters.
             and _PIP_NEEDS.match(body) is None
             and re.search(r"(?:Because|And because|we can conclude|depends? on|and|of|you require|,)\s*.{0,200}$", found[-1][-260:])
@@ -231,6 +196,7 @@ class _Reading:
         self.unavailable: dict[str, Unavailable] = {}
         self.left: dict[tuple[str, str], tuple[Asked, str]] = {}
         self.python = ""
+        self.looked: dict[str, str] = {}
         self.ignored: tuple[str, ...] = ()
 
     def read(self, line: str) -> None:
@@ -241,8 +207,11 @@ class _Reading:
         if "installation candidates" in body and (none := _POETRY_NO_FILE.search(body)) is not None:
             self.lack(Unavailable(canonical(none["name"]), f"=={none['version']}", "no file"))
         if any(words in body for words in _OF_UV_OR_POETRY):
-            self._uv(body)
-            self._poetry(body)
+            # A resolution for several systems writes the marker of a requirement behind its name: numba{platform_machine != 's390x'}
+            self._uv(_MARKER.sub("", body))
+            self._poetry(_NUMBERED.sub("", body))
+        elif "ompatible version" in body or "Solving with installed Python" in body:
+            self._uv_at_work(body)
         if body.startswith("- ") or "none of the providers" in body or "No candidates" in body:
             self._conda(line)
 
@@ -283,7 +252,8 @@ class _Reading:
         if found := _PIP_NONE.search(body):
             offered = tuple(text for text in re.split(r",\s*", found["versions"].strip()) if re.fullmatch(_VERSION, text))
             refused = as_pep_440(self.ignored[-1]) if self.ignored and not offered else ""
-            self.lack(Unavailable(canonical(found["name"]), as_pep_440(found["spec"] or ""), "no release", offered, refused=refused))
+            by = canonical(asker["by"]) if (asker := _PIP_FROM.search(found[0])) is not None else ""
+            self.lack(Unavailable(canonical(found["name"]), as_pep_440(found["spec"] or ""), "no release", offered, refused=refused, by=by))
         elif found := _PIP_NO_MATCH.search(body):
             self.lack(Unavailable(canonical(found["name"]), as_pep_440(found["spec"] or ""), "no release"))
         if found := _PIP_PYTHON.search(body):
@@ -338,10 +308,26 @@ class _Reading:
             for part in re.finditer(rf"(?P<name>{_NAME}){_EXTRA} ?(?P<spec>{_SPEC})", found["what"]):
                 self.ask(part["name"], part["spec"])
 
+    def _uv_at_work(self, body: str) -> None:
+        """What uv -v writes while it resolves, where its last sentence was not pasted."""
+        if (python := _UV_SOLVES.search(body)) is not None:
+            self.python = python["python"]
+        elif (looking := _UV_LOOKS.search(body)) is not None:
+            spec = re.sub(r"^>=(?P<release>[\w.]{1,30}),<(?P=release)\+?$", r"==\g<release>", looking["spec"].replace(" ", ""))
+            self.looked.setdefault(canonical(looking["name"]), as_pep_440(spec))
+        elif (none := _UV_FOUND_NONE.search(body)) is not None:
+            name = canonical(none["name"])
+            self.lack(Unavailable(name, self.looked.get(name, ""), "no release", python=self.python))
+
     def _poetry(self, body: str) -> None:
         for found in _POETRY_NEEDS.finditer(body):
             self.ask(found["name"], found["spec"], found["by"], found["release"])
+        for found in _POETRY_PACKAGE.finditer(body):
+            if releases(canonical(found["by"])):
+                self.ask(found["name"], found["spec"], found["by"], found["release"] or "")
         for found in _POETRY_PROJECT.finditer(body):
+            if releases(canonical(found["by"])):
+                continue
             if " (" not in found["by"] and not re.search(rf"\) depends on {re.escape(found['name'])}", body):
                 self.ask(found["name"], found["spec"])
                 if found["other"]:

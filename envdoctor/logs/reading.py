@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
-from envdoctor.logs.installers import Refusal, read_refusal
+from envdoctor.logs.installers import read_refusal
 from envdoctor.logs.out_of_memory import Account, OutOfMemory
 from envdoctor.logs.quoted_errors import imported_in_code, raised_in_code
+from envdoctor.logs.refusal import Refusal
 from envdoctor.logs.signatures import Shown, signatures
 from envdoctor.logs.skimming import Kept, Skim
 from envdoctor.logs.tracebacks import Failure, decisive, read_failures

@@ -11,10 +11,12 @@ from envdoctor.facts.histories import satisfiable
 from envdoctor.facts.versions import Exact, exact, version_condition
 from envdoctor.logs.installed_otherwise import TORCH_FOR_PYTHON, advise, judge_passed_over
 from envdoctor.logs.installer_rules import CONTRADICT, LEFT, NO_FILE, REFUSES_PYTHON, UNSATISFIABLE
-from envdoctor.logs.installers import Asked, Refusal, Unavailable
+from envdoctor.logs.overlapping import judge_overlapping
 from envdoctor.logs.pythons import python_within, take_python
+from envdoctor.logs.refusal import Asked, Refusal, Unavailable
 from envdoctor.logs.refused_otherwise import OTHERWISE, judge_anywhere, judge_no_package, judge_not_filled_in, judge_together, judge_tried
 from envdoctor.logs.specifiers import admits
+from envdoctor.logs.whose_index import judge_list
 from envdoctor.records import replace
 from envdoctor.world.dependencies import dependencies, versions
 from envdoctor.world.releases import Release, exists, release_texts, releases
@@ -22,7 +24,7 @@ from envdoctor.world.torch_builds import releases_listed
 from envdoctor.world.torch_builds import variants as builds_of
 
 _OF_PYTORCH = ("torch", "torchvision", "torchaudio")
-_LAST_FOR_INTEL_MACS = "2.2.2"
+_LAST_FOR_INTEL_MACS = "2.2.2"  # https://github.com/pytorch/pytorch/issues/127870
 # So many releases of one package that end alike are no accident.
 _SEVERAL = 3
 
@@ -53,7 +55,7 @@ def judge_refusal(refusal: Refusal, facts: Facts) -> Iterator[Hit]:
     elif refusal.tool == "pip" and (over := judge_passed_over(refusal.asked)) is not None:
         yield over
     elif refusal.tool and refusal.asked and not refusal.left and not refusal.unavailable:
-        yield judge_together(refusal, translated)
+        yield judge_overlapping(refusal, translated) or judge_together(refusal, translated)
 
 
 def _to_and_fro(refusal: Refusal) -> Hit | None:
@@ -179,10 +181,6 @@ def translated(name: str) -> str:
     return "torch" if name == "pytorch" else name
 
 
-# https://github.com/pytorch/pytorch/issues/127870
-_LAST_OF_INTEL_MACS = ("torch", "2.2.2")
-
-
 def _unavailable(one: Unavailable, refusal: Refusal, facts: Facts) -> Hit | None:
     if not one.name:
         return _unnamed(facts)
@@ -209,6 +207,8 @@ def _unavailable(one: Unavailable, refusal: Refusal, facts: Facts) -> Hit | None
         return None if refusal.asked else judge_tried(one, facts)
     if one.specifier.endswith("+"):
         return judge_not_filled_in(one)
+    if (told := judge_list(name, one, refusal, facts)) is not None:
+        return told
     if one.why == "withdrawn":
         return _withdrawn(one, refusal)
     if one.why == "no file":
@@ -267,7 +267,7 @@ def _say_what_there_is(one: Unavailable, refusal: Refusal, name: str, matching: 
     elif one.offered:
         sides = f"{one.offered[0]} to {one.offered[-1]}" if len(one.offered) > 1 else one.offered[0]
         detail = f"{wanted} is asked for, and for this Python and platform the index has {name} {sides}"
-        if (name, one.offered[-1]) == _LAST_OF_INTEL_MACS:
+        if (name, one.offered[-1]) == ("torch", _LAST_FOR_INTEL_MACS):
             detail += ", the last one for Macs with an Intel processor and for a Python that was made for one on a newer Mac"
     elif one.tag:
         detail = f"{wanted} has no file for this interpreter ({one.tag})"

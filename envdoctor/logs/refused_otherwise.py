@@ -7,7 +7,7 @@ from collections.abc import Callable
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.logs.installer_rules import CONTRADICT, NO_FILE
-from envdoctor.logs.installers import Refusal, Unavailable
+from envdoctor.logs.refusal import Refusal, Unavailable
 
 # What gives the same module on machines for which a package has no file: the wheels of decord 0.6.0 and eva-decord 0.6.1 on the index.
 OTHERWISE = {

@@ -11,7 +11,8 @@ import pytest
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.logs.builds import judge_build
-from envdoctor.logs.installers import Refusal, read_refusal
+from envdoctor.logs.installers import read_refusal
+from envdoctor.logs.refusal import Refusal
 from envdoctor.logs.refusals import judge_refusal
 from envdoctor.logs.unwrapping import bare_line
 from tests.cli.run import run
