@@ -10,6 +10,16 @@ from __future__ import annotations
 from envdoctor.logs.stated_message import StatedMessage
 
 INSTALLERS = (
+    # https://github.com/pypa/pip/issues/12063
+    StatedMessage(
+        r"(?:DEPRECATION: )?(?P<name>[\w.-]{2,60}) (?P<release>\d[\w.]{0,30}) has a non-standard "
+        r"(?:dependency specifier (?P<spec>\S{2,80}?)|version number)\. pip (?P<pip>\d[\d.]{0,6}\d) will enforce",
+        "pip before 24.1 takes {name} {release}, whose metadata is not of the standard ({spec}), and pip from 24.1 on refuses it",
+        "a warning, and no error yet: the install went on; but {name} is of years ago, and so is what asks for it",
+        "pip below 24.1 for as long as {name} {release} is wanted; else a later {name}, and what holds it back (pip show {name}: "
+        "Required-by) with it; for an error that follows, its own lines",
+        sure=False,
+    ),
     StatedMessage(
         r"resolution-too-deep|ResolutionTooDeep",
         "pip tried so many releases that it gave up",

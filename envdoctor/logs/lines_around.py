@@ -20,6 +20,10 @@ _TELLS = re.compile(
     r"|not (?:found|supported|available|declared|defined|enough|installed)|must (?:have|be)|attempted"
     r"|invalid|refused|denied|unsupported|deprecated alias|required|died|killed|expected|mismatch|out of"
 )
+# A line of a program that a traceback shows beside the one that ran, or that holds a text which is yet to be filled in, was not said.
+_SOURCE = re.compile(
+    r"^(?:-{2,}> ?)?\d{1,6}\s{2,}\S|^[\u2771>]? ?\d{1,6} \u2502|^raise \w|\{\w[\w.]{0,40}(?:\[[^\]]{1,40}\])?(?:![rsa])?\}.{0,200}['\"]\)?$"
+)
 # The lines of an error and of what led to it stand together.
 _NEAR, _MOST_LINES, _MOST_FOUND = 80, 150, 2
 
@@ -33,9 +37,12 @@ def judge_around(reading: Reading) -> Iterator[tuple[Hit, int, str]]:
     cut = last is not None and not (last.kind or last.message)
     alone = last is None or cut
     told: set[str] = set()
+    shown = {frame.text for failure in reading.failures for frame in failure.frames if frame.text}
     for number, line in reversed(near[-_MOST_LINES:]):
         text = line.strip()
         if len(told) >= _MOST_FOUND or not _TELLS.search(text):
+            continue
+        if not cut and (text in shown or _SOURCE.search(text)):
             continue
         hit = judge_stated(Failure("", text, number))
         # Of a traceback that was cut before its last line, the line before it is often the message.

@@ -21,10 +21,12 @@ from envdoctor.rules.rule import Rule
 _WRAPPED_FROM = 40
 # Of an error somebody often pastes the sentence alone, without the class that stands before it. A log is longer.
 PASTED = 6
+_QUOTED = 16
 _SAYS = re.compile(
     r"[Cc]annot import name|No module named|has no attribute|unexpected keyword argument|is not defined|undefined symbol"
     r"|\b40[134] Client Error|Cannot access gated repo|trying to access a gated repo|not used by the HfArgumentParser"
     r"|error: unrecognized arguments|positional arguments? but \d|required positional argument|does not exist or is not currently imported"
+    r"|Descriptors cannot (?:not )?be created directly|^Numpy is not available$|expected scalar type \w+ but found \w+$"
     r"|multiple values for (?:keyword )?argument|incompatible (?:function|constructor) arguments"
     r"|should be the same|must have the same dtype|was removed in|size mismatch for|Expected all tensors to be on"
     r"|mat1 and mat2 shapes|must match the size of tensor|does not match \S{1,40} version|is not a supported wheel|WeightsUnpickler error"
@@ -86,9 +88,11 @@ def read_log(blocks: Iterable[bytes], rules: Iterable[Rule]) -> Reading:
         looking.match(plain_line(joined), number, joined)
     failures = read_failures(lines)
     refusal = read_refusal(lines)
-    if not failures and refusal is None and skim.lines <= PASTED:
-        failures = tuple(Failure("", line.strip(), number) for number, line in lines if _SAYS.search(line)) or tuple(raised_in_code(lines))
-        failures = failures or tuple(imported_in_code(lines))
+    if not failures and refusal is None and skim.lines <= _QUOTED:
+        failures = tuple(Failure("", line.strip(), number) for number, line in lines if _SAYS.search(line)) or tuple(
+            raised_in_code(lines) if skim.lines <= PASTED else ()
+        )
+        failures = failures or tuple(imported_in_code(lines) if skim.lines <= PASTED else ())
     for failure in failures:
         looking.match(plain_line(failure.told), failure.line, failure.told)
         if _OF_AN_OPTIMIZER.search(failure.message):

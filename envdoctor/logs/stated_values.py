@@ -22,6 +22,7 @@ from envdoctor.logs.installer_messages import INSTALLERS
 from envdoctor.logs.library_messages import LIBRARIES
 from envdoctor.logs.loaded_messages import LOADED
 from envdoctor.logs.nothing_as_path import judge_nothing_as_path
+from envdoctor.logs.nothing_as_version import judge_nothing_as_version
 from envdoctor.logs.own_code import innermost_own, is_of_a_package
 from envdoctor.logs.path_clues import clue_of
 from envdoctor.logs.python_messages import PYTHON
@@ -76,7 +77,7 @@ def judge_stated(failure: Failure) -> Hit | None:
     """What follows from the values that a message states; None where it is none of those that are known."""
     if (counted := judge_counted(failure)) is not None:
         return counted
-    if (nothing := judge_nothing_as_path(failure)) is not None:
+    if (nothing := judge_nothing_as_path(failure) or judge_nothing_as_version(failure)) is not None:
         return nothing
     for one, pattern in _ALL:
         if (shown := pattern.search(failure.told)) is not None:
