@@ -55,8 +55,8 @@ from envdoctor.logs.places import owner_of
 from envdoctor.logs.python_names import judge_python
 from envdoctor.logs.quoted_errors import judge_command
 from envdoctor.logs.reading import Reading
-from envdoctor.logs.refusals import judge_refusal
 from envdoctor.logs.refused_keys import judge_keys
+from envdoctor.logs.refused_lines import judge_refused
 from envdoctor.logs.refused_runs import CONFIG, HUB, TENSORS, judge_run
 from envdoctor.logs.run_errors import COPIED, OF_INPUT, RUN, judge_beside, judge_known, judge_wrapped
 from envdoctor.logs.sayings import SAID
@@ -200,8 +200,8 @@ def _derived(reading: Reading, facts: Facts) -> Iterator[Derived]:
     if exported is not None:
         yield Derived(exported[0], exported[1], exported[2].strip()[:300])
     elif reading.refusal is not None:
-        for hit in judge_refusal(reading.refusal, facts):
-            yield Derived(hit, reading.refusal.line, hit.detail[:300])
+        for hit, number in judge_refused(reading, facts):
+            yield Derived(hit, number, hit.detail[:300])
 
 
 def _is_of_the_installer(hit: Hit, failure: Failure) -> bool:

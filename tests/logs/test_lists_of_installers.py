@@ -83,3 +83,16 @@ def test_what_an_installer_says_is_read_whole(text: str, says: str, never: str, 
 
 def test_a_stated_python_for_which_there_are_wheels_is_not_accused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "too new" not in _said(TOO_NEW.replace("0.17.0, 0.17.1", "0.14.0, 0.17.1"), tmp_path, capsys, "--set", "python=3.10")
+
+
+def test_each_requirement_that_pip_broke_stands_at_its_own_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = """ERROR: pip's dependency resolver does not currently take into account all the packages that are installed.
+ipython 7.34.0 requires jedi>=0.16, which is not installed.
+fairseq 0.12.2 requires hydra-core<1.1,>=1.0.7, but you have hydra-core 1.3.0 which is incompatible.
+tensorflow 2.15.0 requires keras<2.16,>=2.15.0, but you have keras 3.0.5 which is incompatible.
+"""
+    log = tmp_path / "log.txt"
+    log.write_text(text, encoding="utf-8")
+    said = run(capsys, "diagnose", str(log)).out
+    assert f"{log.name}:3" in said
+    assert f"{log.name}:4" in said
