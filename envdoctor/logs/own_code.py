@@ -11,6 +11,7 @@ from envdoctor.atlas.shelf import open_package
 from envdoctor.checks.hit import Hit
 from envdoctor.facts.fact import Facts
 from envdoctor.facts.names import canonical
+from envdoctor.facts.versions import Exact
 from envdoctor.logs.callables_named import OFTEN, classes_named, has_function
 from envdoctor.logs.statements import (
     MissingArguments,
@@ -157,13 +158,20 @@ def judge_moved(one: MissingModule, failure: Failure, facts: Facts) -> Hit | Non
         f"code and {top} of one "
         "state: an example of the tag that is installed, or the release that the code was written for",
     )
+    release = facts.value(f"packages.{stated}") if stated else None
+    there = f"{stated} {release}" if isinstance(release, Exact) else ""
+    if there and went is None:
+        detail = (
+            f"{where}{there} is stated: the module went with it or before, or came after it; a folder of your own called {top} hides it"
+        )
+        advice = f'pip install "{stated}<{release}" for code that is older than {there}, and "{stated}>{release}" for newer code; {advice}'
     return Hit(
         OWN if went is None else MODULE_GONE,
         True if went is not None or stated else None,
         detail=detail,
         packages=(stated,) if stated else _DISTRIBUTIONS.get(top, ())[:1],
         edge=f"module:{one.name}",
-        headline=f"The {top} that is there has no module {one.name}",
+        headline=f"{there or f'The {top} that is there'} has no module {one.name}",
         advice=advice,
     )
 

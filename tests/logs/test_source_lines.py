@@ -86,3 +86,13 @@ def test_what_pip_says_it_will_refuse(tmp_path: Path, capsys: pytest.CaptureFixt
         "DEPRECATION: omegaconf 2.0.6 has a non-standard dependency specifier PyYAML>=5.1.*. pip 24.1 will enforce this behaviour change."
     )
     assert "pip before 24.1 takes omegaconf 2.0.6, whose metadata is not of the standard (PyYAML>=5.1.*)" in _said(text, tmp_path, capsys)
+
+
+def test_the_stated_release_of_a_package_that_nobody_tracks_is_told_where_its_module_is_gone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "log.txt"
+    log.write_text("from smalltuner.hooks import Best\nModuleNotFoundError: No module named 'smalltuner.hooks'\n", encoding="utf-8")
+    said = " ".join(run(capsys, "diagnose", str(log), "--set", "packages.smalltuner=0.5.0").out.replace("|", " ").split())
+    assert "smalltuner 0.5.0 has no module smalltuner.hooks" in said
+    assert 'pip install "smalltuner<0.5.0" for code that is older' in said
