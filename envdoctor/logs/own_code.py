@@ -159,11 +159,9 @@ def judge_moved(one: MissingModule, failure: Failure, facts: Facts) -> Hit | Non
         "state: an example of the tag that is installed, or the release that the code was written for",
     )
     release = facts.value(f"packages.{stated}") if stated else None
-    there = f"{stated} {release}" if isinstance(release, Exact) else ""
-    if there and went is None:
-        detail = (
-            f"{where}{there} is stated: the module went with it or before, or came after it; a folder of your own called {top} hides it"
-        )
+    there = f"{stated} {release}" if isinstance(release, Exact) and went is None else ""
+    if there:
+        detail = f"{where}{above} was found, and has no {last}: it went by {there}, or came after it; a folder called {top} hides it too"
         advice = f'pip install "{stated}<{release}" for code that is older than {there}, and "{stated}>{release}" for newer code; {advice}'
     return Hit(
         OWN if went is None else MODULE_GONE,

@@ -15,6 +15,8 @@ from envdoctor.world.releases import exists
 from envdoctor.world.wheel_pythons import SYSTEMS, Wheels, wheels_of
 
 _MINORS = range(6, 16)
+_USUAL = (11, 10, 12, 9, 13, 8, 14)
+_FEW = 3
 _WORDS = {"linux": "Linux", "windows": "Windows", "macos": "macOS"}
 # A build of PyTorch's own index: https://download.pytorch.org/whl/
 _OF_PYTORCH = re.compile(r"cu\d{2,3}|cpu|rocm[\d.]{1,8}|xpu")
@@ -35,7 +37,9 @@ def judge_list(name: str, one: Unavailable, refusal: Refusal, facts: Facts) -> H
         return None
     if (of_python := _of_python(name, public, one, facts)) is not None:
         return of_python
-    return _of_another(name, one) if one.offered and one.by else None
+    # A long list, or one that begins behind what is wanted, is PyPI's own for another Python.
+    part = 0 < len(one.offered) <= _FEW and all(admits(f"<{public}", text) for text in one.offered)
+    return _of_another(name, one) if part and one.by else None
 
 
 def _unpublished(name: str, one: Unavailable, refusal: Refusal) -> Hit:
@@ -73,20 +77,23 @@ def _of_python(name: str, release: str, one: Unavailable, facts: Facts) -> Hit |
     minors = [int(found[1])] if found else _pythons_of(name, one.offered, wheels, systems)
     if not minors or any(wheels.suit(minor, where) for minor in minors for where in systems):
         return None
-    newest = max((wheels.newest(where) or 0 for where in systems), default=0)
-    if not newest or min(minors) < newest:
+    served = sorted({minor for where in systems for minor in wheels.minors.get(where, ())})
+    if not served or any(where in wheels.since for where in systems) or served[0] < min(minors) <= max(minors) < served[-1]:
         return None
+    too_new = min(minors) > served[-1]
     where = f" on {_WORDS[system]}" if system in _WORDS else ""
     which = (
         f"this is Python 3.{minors[0]}"
         if found
         else (f"the list that pip saw ({one.offered[0]} to {one.offered[-1]}) is that of Python {' or '.join(f'3.{of}' for of in minors)}")
     )
-    detail = f"{name}=={release} has wheels up to Python 3.{newest}{where} and no others, and {which}"
-    near = _next(one.offered, release)
+    span = f"up to Python 3.{served[-1]}" if too_new else f"from Python 3.{served[0]} on"
+    take = served[-1] if too_new else next((minor for minor in _USUAL if minor in served), served[0])
+    detail = f"{name}=={release} has wheels {span}{where} and no others, and {which}"
+    near = _next(one.offered, release, later=too_new)
     older = f'; else pip install "{name}=={near}", where nothing asks for {release}' if near else ""
-    advice = f"Python 3.{newest} (uv venv --python 3.{newest}, conda create -n NAME python=3.{newest}), and the same install in it{older}"
-    headline = f"This Python is too new for {name} {release}"
+    advice = f"Python 3.{take} (uv venv --python 3.{take}, conda create -n NAME python=3.{take}), and the same install in it{older}"
+    headline = f"This Python is too {'new' if too_new else 'old'} for {name} {release}"
     return Hit(REFUSES_PYTHON, True, (), detail=detail, packages=(name, "python"), edge=name, headline=headline, advice=advice)
 
 
@@ -102,9 +109,11 @@ def _pythons_of(name: str, offered: Sequence[str], wanted: Wheels, systems: Sequ
     ]
 
 
-def _next(offered: Sequence[str], release: str) -> str:
+def _next(offered: Sequence[str], release: str, *, later: bool) -> str:
+    """The release that was there next to the one that was asked for."""
     finals = [text for text in offered if re.fullmatch(r"\d+(?:\.\d+)*(?:\.post\d+)?", text)]
-    return next((text for text in finals if admits(f">{release}", text)), "")
+    above = next((text for text in finals if admits(f">{release}", text)), "")
+    return above if later else finals[-1] if finals else ""
 
 
 def _of_another(name: str, one: Unavailable) -> Hit:

@@ -28,6 +28,12 @@ ERROR: No matching distribution found for torchvision==0.15.2
 TENSORFLOW = """ERROR: Could not find a version that satisfies the requirement tensorflow==2.5.0 (from versions: 2.8.0, 2.8.1, 2.9.0, 2.10.0, 2.11.0)
 ERROR: No matching distribution found for tensorflow==2.5.0
 """
+TOO_OLD = """ERROR: Could not find a version that satisfies the requirement torchaudio==2.5.1 (from versions: 2.0.1, 2.0.2, 2.1.0, 2.2.0, 2.3.0, 2.4.0, 2.4.1)
+ERROR: No matching distribution found for torchaudio==2.5.1
+"""
+LONG = """ERROR: Could not find a version that satisfies the requirement tokenizers==0.10.3 (from transformers==4.12.0) (from versions: 0.11.1, 0.12.0, 0.13.0, 0.15.0, 0.21.0)
+ERROR: No matching distribution found for tokenizers==0.10.3
+"""
 ANOTHERS = """ERROR: Could not find a version that satisfies the requirement nvidia-cudnn-frontend-x==9.1.0 (from torch) (from versions: 8.9.2)
 ERROR: No matching distribution found for nvidia-cudnn-frontend-x==9.1.0
 """
@@ -68,6 +74,8 @@ def _said(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], *more: 
         (BY_PIP, "torch requires pytorch-triton==3.0.0+989adb9a29: behind the + stands one build", "for this Python"),
         (TOO_NEW, "torchvision==0.15.2 has wheels up to Python 3.11 and no others, and the list that pip saw (0.17.0 to 0.18.0) is that of Python 3.12", "platform"),
         (TENSORFLOW, "tensorflow==2.5.0 has wheels up to Python 3.9 and no others, and the list that pip saw (2.8.0 to 2.11.0) is that of Python 3.10", "platform"),
+        (TOO_OLD, "torchaudio==2.5.1 has wheels from Python 3.9 on and no others, and the list that pip saw (2.0.1 to 2.4.1) is that of Python 3.8", "platform"),
+        (LONG, "tokenizers", "--extra-index-url"),
         (ANOTHERS, "--extra-index-url in place of --index-url", 'pip install "nvidia-cudnn-frontend-x==8.9.2"'),
         (AT_WORK, "torchvision==0.18.0 has wheels up to Python 3.12 and no others, and this is Python 3.13", "no error"),
         (OVERLAP, "tokenizers 0.14.1 requires huggingface-hub<0.18,>=0.16.4, and transformers 4.36.2 huggingface-hub<1.0,>=0.19.3", "no release of tokenizers is both"),
