@@ -21,7 +21,12 @@ from envdoctor.rules.rule import Rule
 _WRAPPED_FROM = 40
 # Of an error somebody often pastes the sentence alone, without the class that stands before it. A log is longer.
 PASTED = 6
+# In some lines more it has to be the whole of one: what follows other words may be a warning like many.
 _QUOTED = 16
+_WHOLE = re.compile(
+    r"\s*(?:Descriptors cannot (?:not )?be created|cannot import name ['\"]|No module named ['\"]|module ['\"][\w.]+['\"] has no attribute "
+    r"|['\"]\w+['\"] object has no attribute |[\w.]+\(\) got an unexpected keyword argument |name ['\"]\w+['\"] is not defined)"
+)
 _SAYS = re.compile(
     r"[Cc]annot import name|No module named|has no attribute|unexpected keyword argument|is not defined|undefined symbol"
     r"|\b40[134] Client Error|Cannot access gated repo|trying to access a gated repo|not used by the HfArgumentParser"
@@ -89,10 +94,11 @@ def read_log(blocks: Iterable[bytes], rules: Iterable[Rule]) -> Reading:
     failures = read_failures(lines)
     refusal = read_refusal(lines)
     if not failures and refusal is None and skim.lines <= _QUOTED:
-        failures = tuple(Failure("", line.strip(), number) for number, line in lines if _SAYS.search(line)) or tuple(
-            raised_in_code(lines) if skim.lines <= PASTED else ()
-        )
-        failures = failures or tuple(imported_in_code(lines) if skim.lines <= PASTED else ())
+        few = skim.lines <= PASTED
+        alone = ((number, line.strip()) for number, line in lines if _SAYS.search(line) and (few or _WHOLE.match(line)))
+        failures = tuple(Failure("", line, number) for number, line in alone)
+        if few and not failures:
+            failures = tuple(raised_in_code(lines)) or tuple(imported_in_code(lines))
     for failure in failures:
         looking.match(plain_line(failure.told), failure.line, failure.told)
         if _OF_AN_OPTIMIZER.search(failure.message):

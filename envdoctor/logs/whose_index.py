@@ -11,8 +11,8 @@ from envdoctor.facts.versions import Exact
 from envdoctor.logs.installer_rules import NO_FILE, REFUSES_PYTHON
 from envdoctor.logs.refusal import Refusal, Unavailable
 from envdoctor.logs.specifiers import admits
-from envdoctor.world.releases import exists
-from envdoctor.world.wheel_pythons import SYSTEMS, Wheels, wheels_of
+from envdoctor.world.releases import exists, release_texts
+from envdoctor.world.wheel_pythons import SYSTEMS, wheels_of
 
 _MINORS = range(6, 16)
 _USUAL = (11, 10, 12, 9, 13, 8, 14)
@@ -74,7 +74,7 @@ def _of_python(name: str, release: str, one: Unavailable, facts: Facts) -> Hit |
     systems = (system,) if system in SYSTEMS else tuple(SYSTEMS)
     python = one.python or (stated.text if isinstance(stated, Exact) else "")
     found = re.match(r"3\.(\d{1,2})", python)
-    minors = [int(found[1])] if found else _pythons_of(name, one.offered, wheels, systems)
+    minors = [int(found[1])] if found else _pythons_of(name, release, one.offered, systems)
     if not minors or any(wheels.suit(minor, where) for minor in minors for where in systems):
         return None
     served = sorted({minor for where in systems for minor in wheels.minors.get(where, ())})
@@ -97,15 +97,18 @@ def _of_python(name: str, release: str, one: Unavailable, facts: Facts) -> Hit |
     return Hit(REFUSES_PYTHON, True, (), detail=detail, packages=(name, "python"), edge=name, headline=headline, advice=advice)
 
 
-def _pythons_of(name: str, offered: Sequence[str], wanted: Wheels, systems: Sequence[str]) -> list[int]:
-    """The Pythons under which an index lists these releases and not the one that is wanted."""
+def _pythons_of(name: str, release: str, offered: Sequence[str], systems: Sequence[str]) -> list[int]:
+    """The Pythons under which an index lists these releases, and neither the one that is wanted nor those between it and them."""
     seen = [wheels for text in offered if (wheels := wheels_of(name, text)) is not None]
     if not seen:
         return []
+    newer = admits(f">{offered[-1]}", release)
+    side = f">{offered[-1]},<={release}" if newer else f"<{offered[0]},>={release}"
+    unseen = [wheels for text in release_texts(name) if admits(side, text) and (wheels := wheels_of(name, text)) is not None]
     return [
         minor
         for minor in _MINORS
-        if any(all(wheels.suit(minor, where) for wheels in seen) and not wanted.suit(minor, where) for where in systems)
+        if any(all(one.suit(minor, where) for one in seen) and not any(one.suit(minor, where) for one in unseen) for where in systems)
     ]
 
 
