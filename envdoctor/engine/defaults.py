@@ -13,6 +13,7 @@ from functools import lru_cache
 from envdoctor.engine.attention import sdpa_releases
 from envdoctor.engine.cuda_of_torch import cuda_beside
 from envdoctor.engine.fsdp_layers import missing_layers
+from envdoctor.engine.loaded_class import type_of_loads
 from envdoctor.engine.unset import OBJECTIVES, unset, unset_beside, what_runs_it
 from envdoctor.facts.fact import Fact, Facts, FactValue, NotUnderstood, Origin
 from envdoctor.facts.hub_names import glm_bits, glm_family, glm_type
@@ -196,6 +197,10 @@ def _model(facts: Facts) -> Iterator[Fact]:
     if published is not None:
         for fact, value in (*published.facts(), *list_token_facts(name, published.type)):
             yield _fact(fact, value, "the model's name")
+        return
+    uses = facts.value("plan.code_uses")
+    if isinstance(uses, tuple) and (loaded := type_of_loads(uses)) is not None:
+        yield _fact("model.type", loaded, "the class that the script loads")
 
 
 def _remote(facts: Facts) -> Iterator[Fact]:

@@ -6,7 +6,7 @@ The table was read from the released wheels (scripts/refresh_model_types.py) and
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TypeAlias, TypedDict
@@ -79,6 +79,11 @@ def is_never_native(model_type: str) -> bool:
     return model_type in _table()["remote_only"]
 
 
+def all_types() -> Iterable[str]:
+    """Every model type that some release knows."""
+    return tuple(_table()["model_types"])
+
+
 def known_types(version: Exact) -> frozenset[str]:
     """The model types that a release knows for certain: of a pre-release, those that it had from an earlier release."""
     names = _table()["model_types"]
@@ -142,6 +147,7 @@ __all__ = [
     "ANY_CLASS",
     "Span",
     "Spans",
+    "all_types",
     "bounds",
     "is_never_native",
     "known_types",
