@@ -34,7 +34,8 @@ def judge_nothing_as_version(failure: Failure) -> Hit | None:
     )
     return Hit(
         "error-of-the-run",
-        True,
+        # A version may also be read from a file of settings, which has none.
+        True if whose else None,
         detail=f"packaging was given None as a version: the folder of the metadata (*.dist-info) is there without its files; {asked}",
         packages=named(whose, package_of(caller) if caller else ""),
         edge=f"nothing:version:{name}",
