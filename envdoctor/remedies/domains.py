@@ -62,16 +62,7 @@ class Domains:
         # Findings that no change clears stay, whatever is chosen.
         staying = self._floors.keys() - {goal.name for goal in self._goals}
         lowest = [version_condition(f">={self._floors[name][package].text}") for name in staying if package in self._floors[name]]
-        # Who wrote a rule may know of what else is wrong until the release that its fix names: no step up ends below it.
-        up = [floor for goal in self._goals if goal.by == "rule" and (floor := self._floors.get(goal.name, {}).get(package))]
-        above = [version_condition(f">={floor.text}") for floor in up]
-        options = [
-            one
-            for one in self._universe.options(package)
-            if one.release
-            and all(floor.admits(one.release) for floor in lowest)
-            and (not one.upward or all(floor.admits(one.release) for floor in above))
-        ]
+        options = [one for one in self._universe.options(package) if one.release and all(floor.admits(one.release) for floor in lowest)]
         if package not in self._adds:
             return options
         wanted = [version_condition(spec) for spec in self._adds[package]]

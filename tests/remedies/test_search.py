@@ -21,7 +21,7 @@ from envdoctor.remedies.candidates import installable, moved
 from envdoctor.remedies.remedy import Remedy
 from envdoctor.remedies.search import Problem, find_remedy
 from envdoctor.rules.conditions import Known, evaluate, missing, parse_condition
-from envdoctor.rules.rule import Fix, Rule, named_packages
+from envdoctor.rules.rule import Rule, named_packages
 from envdoctor.world.releases import release_texts
 from tests.examples import examples
 from tests.remedies.universe import UNIVERSE, invented, known, rule, stated
@@ -191,16 +191,6 @@ def test_of_two_releases_as_near_the_later_is_taken() -> None:
     assert remedy({"packages.alpha": "1.2"}, rule("r", {"packages": ["alpha ==1.2"]}), rule("s", {"packages": ["alpha ==1.0"]})).pins == {
         "alpha": "==2.0"
     }
-
-
-def test_a_step_up_does_not_end_below_the_release_that_the_fix_names() -> None:
-    def cure(fix: str) -> Mapping[str, str]:
-        told = rule("r", {"packages": ["alpha <1.2"]}, Fix("pin", "", pins={"alpha": fix}))
-        return remedy({"packages.alpha": "1.1"}, told).pins
-
-    assert cure(">=1.2") == {"alpha": "==1.2"}
-    assert cure(">=2.0") == {"alpha": "==2.0"}
-    assert cure("<3") == {"alpha": "==1.2"}
 
 
 def test_a_release_that_brings_another_harm_is_passed_over() -> None:
