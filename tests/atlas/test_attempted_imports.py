@@ -92,12 +92,14 @@ def _script(form: str, rule: str, rest: str) -> str:
 
 @pytest.mark.parametrize("rest", ["", TRAINS], ids=["alone", "trains"])
 @pytest.mark.parametrize("rule", FAILS)
+@pytest.mark.large
 def test_an_import_that_is_provided_for(capsys: pytest.CaptureFixture[str], tmp_path: Path, rule: str, rest: str) -> None:
     found = {way: told(capsys, tmp_path, "train.py", _script(form, rule, rest), FAILS[rule][3]) for way, form in PROVIDED.items()}
     assert [way for way, rules in found.items() if rules.get(rule) == "matched"] == []
 
 
 @pytest.mark.parametrize("rule", FAILS)
+@pytest.mark.large
 def test_an_import_that_is_not(capsys: pytest.CaptureFixture[str], tmp_path: Path, rule: str) -> None:
     found = {way: told(capsys, tmp_path, "train.py", _script(form, rule, ""), FAILS[rule][3]) for way, form in CERTAIN.items()}
     assert [way for way, rules in found.items() if rules.get(rule) != "matched"] == []

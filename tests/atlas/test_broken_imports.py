@@ -80,6 +80,7 @@ def atlas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         ("from transformers import AutoTokenizer\n", None),
     ],
 )
+@pytest.mark.large
 def test_what_imports_of_transformers_lead_to(capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str, status: str | None) -> None:
     found = told(capsys, tmp_path, "s.py", text, STACK)
     assert found.get(TRAINER) == status

@@ -50,6 +50,7 @@ def _atlas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         ("accelerate-before-1-3-keep-torch-compile", ("1.2.0", "4.52.4", "0.18.0", "2.5.1"), True),
     ],
 )
+@pytest.mark.large
 def test_who_is_told(capsys: pytest.CaptureFixture[str], tmp_path: Path, rule: str, releases: tuple[str, ...], runs: bool) -> None:
     names = ("accelerate", "transformers", "trl", "torch")
     stack = "[packages]\n" + "".join(f'{name} = "{release}"\n' for name, release in zip(names, releases, strict=True))

@@ -45,6 +45,7 @@ def test_strict_counts_what_is_shown_alone(capsys: pytest.CaptureFixture[str], s
     assert run(capsys, "check", "--isolated", "--facts", stack, *shown, "--strict").status == 1
 
 
+@pytest.mark.large
 def test_what_is_possible_says_what_to_state(capsys: pytest.CaptureFixture[str], stack: str) -> None:
     found = run(capsys, "check", "--isolated", "--facts", stack, "--format", "json", every_rule=True).json["findings"]
     possible = [one for one in found if one["status"] == "possible"]

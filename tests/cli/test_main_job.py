@@ -98,6 +98,7 @@ def test_no_rule_accuses_the_healthy_stack(capsys: pytest.CaptureFixture[str]) -
 
 
 @pytest.mark.parametrize("name", SITUATIONS)
+@pytest.mark.large
 def test_text_and_json_agree(capsys: pytest.CaptureFixture[str], name: str) -> None:
     text = run(capsys, *SITUATIONS[name], "--verbose")
     ran = run(capsys, *SITUATIONS[name], "--format", "json")

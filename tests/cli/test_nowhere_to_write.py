@@ -23,6 +23,7 @@ def _shell(folder: Path, command: str) -> subprocess.CompletedProcess[str]:
     "where", [">&-", pytest.param(">/dev/full", marks=pytest.mark.skipif(not os.path.exists("/dev/full"), reason="Linux"))]
 )
 @pytest.mark.parametrize("form", ["text", "json"])
+@pytest.mark.large
 def test_a_report_that_goes_nowhere_is_said_in_a_line(tmp_path: Path, where: str, form: str) -> None:
     done = _shell(tmp_path, f"check r.txt --isolated --format {form} {where}")
     assert done.returncode == 2

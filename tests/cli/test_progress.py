@@ -27,6 +27,7 @@ class Seen:
         yield self.told.append
 
 
+@pytest.mark.large
 def test_many_files_are_counted_and_few_are_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     names = [f"requirements-{number}.txt" for number in range(9)]

@@ -94,6 +94,7 @@ def check(tmp_path: Path, name: str, text: str, stack: str, kind: str = "stack.t
         ("pyproject.toml", MANIFEST),
     ],
 )
+@pytest.mark.large
 def test_a_choice_is_not_put_beside_a_package_that_the_other_choices_pin_otherwise(
     tmp_path: Path, name: str, text: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

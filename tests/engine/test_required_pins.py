@@ -118,6 +118,7 @@ def test_a_build_of_torch_that_was_never_made_has_the_nearest_in_its_place(tmp_p
         "--extra-index-url https://download.pytorch.org/whl/rocm6.2.4\ntorch==2.6.0\n",
     ],
 )
+@pytest.mark.large
 def test_a_build_for_no_cuda_brings_no_triton(tmp_path: Path, capsys: pytest.CaptureFixture[str], lines: str) -> None:
     (tmp_path / "requirements.txt").write_text(f"{lines}bitsandbytes==0.43.0\n")
     (tmp_path / "train.py").write_text(SCRIPT)

@@ -55,6 +55,7 @@ def test_each_package_is_judged_by_itself(tmp_path: Path) -> None:
     assert judge(seen, {})[0] == "confirmed"
 
 
+@pytest.mark.large
 def test_a_package_that_hangs_is_ended(tmp_path: Path) -> None:
     seen = measured(tmp_path, PACKAGES, ["torchtext", "triton"], seconds_each=1.0)
     assert concerning(seen, ["torchtext"]) == ("inconclusive", "torchtext did not end in time on import")

@@ -207,6 +207,7 @@ def not_a_table(home: Path) -> None:
         (older, "of 2025-01-02, older than the bundled one"), (not_json, "no JSON"), (not_a_table, "not a table of packages"),
     ],
 )  # fmt: skip
+@pytest.mark.large
 def test_a_table_that_is_damaged_or_older_is_passed_over_and_said(home: Path, index: PackageIndex, damage: object, why: str) -> None:
     asked(index, "new-package")
     assert callable(damage)

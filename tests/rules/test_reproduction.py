@@ -108,6 +108,7 @@ def test_a_run_that_is_killed_has_still_shown_what_it_printed(tmp_path: Path) ->
     assert entry["why"] == "the bad environment does not show it: exit status -11"
 
 
+@pytest.mark.large
 def test_a_run_without_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("envdoctor.rules.reproduction.SCRIPT_SECONDS", 1.5)
     entry = reproduced(tmp_path, "while True: pass", "")

@@ -310,6 +310,7 @@ def test_an_environment_without_interpreter_and_settings_is_read_as_far_as_its_d
         ),
     ],
 )
+@pytest.mark.large
 def test_an_interpreter_that_does_not_answer_is_an_error_or_its_files_are_read(tmp_path: Path, behaviour: str, said: str) -> None:
     interpreter = script(tmp_path / "bin" / "python", behaviour)
     with pytest.raises(EnvdoctorError) as raised:
