@@ -108,7 +108,8 @@ def _situations(request: Request, log: Collected | None, *, choices: bool = Fals
             else:
                 # Asked for once: where many plans are checked, each is about the same environment.
                 optional = bool(targets) or bool(request.settings) or log is not None
-                here = here or read_stack(request, log, optional=optional, stated=(*stated.facts, *by_hand[-1][1].facts))
+                by_words = (fact for rank, found in by_hand if rank == "--set" for fact in found.facts)
+                here = here or read_stack(request, log, optional=optional, stated=(*stated.facts, *by_words))
                 stack = replace(here, label=_name_declared((), log)) if here.installed is None and log is not None else here
             chosen = set_aside_pins(chosen, group, _list_stack(stack, stated))
             lenient = each or log is not None

@@ -73,7 +73,7 @@ def read_stack(request: Request, log: Collected | None, *, optional: bool, state
     elsewhere = "of this log" if log is not None else "of that machine" if request.machine is not None and optional else _whose(stated)
     if elsewhere and python is None and not trains:
         why = f"{patient.label} has neither torch nor transformers: it is not the environment {elsewhere}"
-        label = "packages stated by --set" if elsewhere == _STATED else "no environment"
+        label = f"packages stated by {'--against' if request.against else '--set'}" if elsewhere == _STATED else "no environment"
         return Stack(label, parts=(("installed", Collected(skips=(Skip("the installed stack", why),))),))
     lacking = "" if trains else ", neither torch nor transformers"
     label = f"{patient.label} (Python {installed.python or 'unknown'}, {_packages(len(installed.distributions))}{lacking})"

@@ -161,12 +161,16 @@ def test_a_report_that_cannot_be_written_leaves_the_old_one(
     assert [path.name for path in folder.iterdir()] == ["report.json"]
 
 
-def test_a_shell_without_torch_is_not_the_machine_that_is_named(
-    capsys: pytest.CaptureFixture[str], folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def bare(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The environment of a shell, with nothing in it."""
     home = folder / "bare"
     venv.create(home)
     monkeypatch.setenv("VIRTUAL_ENV", str(home))
+    return home
+
+
+def test_a_shell_without_torch_is_not_the_machine_that_is_named(capsys: pytest.CaptureFixture[str], folder: Path, bare: Path) -> None:
     (folder / "lora.yaml").write_text("model_name_or_path: a/b\nstage: sft\ndo_train: true\nfinetuning_type: lora\ndataset: x\n")
     ran = run(capsys, "check", "--isolated", "lora.yaml", "--target", "linux-x86_64,python=3.9,gpu=H100", "--format", "json")
     assert "sources-disagree" not in ran.out
@@ -187,11 +191,8 @@ def test_no_line_of_a_file_becomes_a_command_of_a_ci_log(capsys: pytest.CaptureF
 
 
 def test_a_shell_without_torch_is_not_the_machine_that_a_facts_file_describes(
-    capsys: pytest.CaptureFixture[str], folder: Path, monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str], folder: Path, bare: Path
 ) -> None:
-    home = folder / "bare"
-    venv.create(home)
-    monkeypatch.setenv("VIRTUAL_ENV", str(home))
     (folder / "lora.yaml").write_text(
         "model_name_or_path: baichuan-inc/Baichuan-7B\nstage: sft\ndo_train: true\nfinetuning_type: lora\ndataset: x\n"
     )
@@ -202,12 +203,7 @@ def test_a_shell_without_torch_is_not_the_machine_that_a_facts_file_describes(
     assert "sentencepiece-missing" in [one["rule"] for one in here["findings"] if one["status"] == "matched"]
 
 
-def test_a_described_machine_of_which_no_package_is_known_is_no_error(
-    capsys: pytest.CaptureFixture[str], folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    home = folder / "bare"
-    venv.create(home)
-    monkeypatch.setenv("VIRTUAL_ENV", str(home))
+def test_a_described_machine_of_which_no_package_is_known_is_no_error(capsys: pytest.CaptureFixture[str], folder: Path, bare: Path) -> None:
     (folder / "empty.py").write_text("import pytorch_lightning as pl\ntrainer = pl.Trainer(max_epochs=4)\n")
     (folder / "machine.toml").write_text('[gpu]\nname = "A100 40GB"\n')
     ran = run(capsys, "check", "--isolated", "empty.py", "--facts", "machine.toml", "--format", "json")
@@ -216,16 +212,19 @@ def test_a_described_machine_of_which_no_package_is_known_is_no_error(
 
 
 def test_a_shell_without_torch_lacks_nothing_of_the_packages_that_are_set(
-    capsys: pytest.CaptureFixture[str], folder: Path, monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str], folder: Path, bare: Path
 ) -> None:
-    home = folder / "bare"
-    venv.create(home)
-    monkeypatch.setenv("VIRTUAL_ENV", str(home))
     said = ("packages.torch=2.5.0", "packages.transformers=4.46.3", "model.id=THUDM/glm-4-9b", "plan.batch_size=4", "gpu.name=H100")
     words = [word for one in said for word in ("--set", one)]
     ran = run(capsys, "check", "--isolated", *words, "--format", "json")
     assert [one["rule"] for one in ran.json["findings"] if one["status"] == "matched"] == ["torch-2-5-0-sdpa-mask-nan"]
     assert run(capsys, "check", "--isolated", *words).out.startswith("envdoctor 0.1.0: packages stated by --set\n")
     # Who names the environment says that it is the one.
-    named = run(capsys, "check", "--isolated", *words, "--python", str(home / "bin" / "python"), "--format", "json")
+    named = run(capsys, "check", "--isolated", *words, "--python", str(bare / "bin" / "python"), "--format", "json")
     assert "tiktoken-missing" in [one["rule"] for one in named.json["findings"]]
+
+
+def test_a_shell_without_torch_says_that_the_packages_come_of_against(capsys: pytest.CaptureFixture[str], folder: Path, bare: Path) -> None:
+    (folder / "train.py").write_text("import transformers\n")
+    ran = run(capsys, "check", "--isolated", "train.py", "--against", "transformers==4.57.6")
+    assert ran.out.startswith("envdoctor 0.1.0: packages stated by --against, train.py\n")
